@@ -258,3 +258,34 @@ fn the_job_of_an_engine_stands_in_the_entry() {
     let fired = &hub.of_kind("item.fired")[0];
     assert_eq!((fired["job"].as_str(), fired["host"].as_str()), (Some("slurm 7/2"), Some("node7")));
 }
+
+/// Each rule creates its item once, although every driver applies all rules.
+#[test]
+fn eight_drivers_create_each_item_of_a_rule_once() {
+    let makes = |at: usize, score: u32| {
+        json!({ "executor": "command", "inputs": { "command": format!("echo {score} >outputs/score") },
+            "produces": [{ "kind": "document", "name": format!("score{at}"), "path": "score" }] })
+    };
+    let first = |at: usize| {
+        let mut item = makes(at, 5);
+        item["id"] = json!(format!("i{at}"));
+        item
+    };
+    let rule = |at: usize| {
+        let low = json!({ "document": format!("score{at}"), "pointer": "", "op": "<", "value": 8 });
+        json!({ "id": format!("again{at}"), "when": { "if": [low] }, "create": makes(at, 9) })
+    };
+    let (items, rules): (Vec<_>, Vec<_>) = (0..3).map(|at| (first(at), rule(at))).unzip();
+    let hub = Hub::new(&json!({ "id": "r", "items": items, "rules": rules }));
+    let clones: Vec<String> = (1..8).map(|at| format!("c{at}")).collect();
+    clones.iter().for_each(|name| hub.clone(name, &[]));
+    let first = hub.drive("repo");
+    hub.wait_for_kind("run.shared");
+    let others: Vec<Driver> = clones.iter().map(|name| hub.drive(name)).collect();
+    succeeds(first);
+    others.into_iter().for_each(succeeds);
+    let created = hub.of_kind("run.extended");
+    let added: usize = created.iter().map(|entry| entry["items"].as_object().map_or(0, serde_json::Map::len)).sum();
+    assert_eq!(added, 3, "{created:?}");
+    hub.ends_well(6);
+}

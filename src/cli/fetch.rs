@@ -1,7 +1,9 @@
 //! `git handoff fetch`
 
 use git_handoff::git::fsck;
+use git_handoff::model::digest::Oid;
 use git_handoff::model::hints::{self, Hint};
+use git_handoff::model::name::RunId;
 use git_handoff::repository::{Repository, shown};
 use git_handoff::run::statements::StatementOutcome;
 use git_handoff::share::Kind;
@@ -47,17 +49,28 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         space: share::space(arguments.as_branch.as_deref())?,
     };
     let fetched = stage::fetch(&repository.store, &repository.reach(), &request)?;
+    let followed = repository.follow_fetched(accepted_runs(&fetched))?;
     let taken_in = repository.accept_statements()?;
     if output.json {
-        output.value(&FetchAnswer::of(&request.remote.name, &fetched, &taken_in));
+        output.value(&FetchAnswer::of(&request.remote.name, &fetched, &followed, &taken_in));
     } else {
         taken_in.iter().for_each(|taken| tell(taken, output));
         let rows: Vec<_> = fetched.taken.iter().filter(|taken| taken.status != Status::UpToDate).map(row).collect();
         table::lines(&rows).iter().for_each(|line| output.line(line));
+        for run in &followed {
+            let (run, remote) = (run.as_str(), &request.remote.name);
+            output.note(&format!("the run {run:?} is shared, and has the entries of {remote} here now"));
+        }
     }
     comment(&fetched, &taken_in, &request, output);
     let refused = fetched.taken.iter().any(|taken| taken.status.is_refused());
     Ok(if refused { Ending::Refused } else { Ending::Done })
+}
+
+/// Returns the runs that were accepted, with their heads.
+fn accepted_runs(fetched: &Fetched) -> impl Iterator<Item = (RunId, Oid)> {
+    let accepted = fetched.taken.iter().filter(|taken| taken.place.kind == Kind::Run && !taken.status.is_refused());
+    accepted.filter_map(|taken| Some((RunId::try_from(taken.place.name.clone()).ok()?, taken.new)))
 }
 
 fn comment(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request, output: &mut Output) {

@@ -170,31 +170,34 @@ pub fn private(store: &Store, fingerprint: &str) -> Result<Vec<Link>, Error> {
 ///
 /// `theirs` is the head of the remote's log, whose commits must be here. Returns `None` if the
 /// remote's log has another key, or if the two contradict each other about a run or thread. Two
-/// logs agree about a run if one has all statements of the other.
+/// logs agree about a run if, of each kind of statement, one has all of the other: it may have been
+/// submitted in one clone and sealed in another.
 pub fn separate_name(store: &Store, log: &LogName, ours: Oid, theirs: Oid) -> Result<Option<LogName>, Error> {
     let (own, other) = (history::since(store, ours, None)?, history::since(store, theirs, None)?);
     let known: BTreeSet<&Oid> = other.iter().collect();
     let fork = own.iter().find(|commit| known.contains(commit)).copied();
-    let mut their_events: BTreeMap<Subject, Vec<Event>> = BTreeMap::new();
+    let mut their_events: BTreeMap<(Subject, &str), Vec<Event>> = BTreeMap::new();
     for commit in other.iter().take_while(|commit| Some(**commit) != fork) {
         let Ok(entry) = chain::decode(store, *commit) else { return Ok(None) };
         if !is_signed_by(&entry, log.key()) {
             return Ok(None);
         }
         if !is_statement(&entry.entry.event) {
-            their_events.entry(entry.entry.about).or_default().push(entry.entry.event);
+            let event = entry.entry.event;
+            their_events.entry((entry.entry.about, event.kind())).or_default().push(event);
         }
     }
-    let (mut first, mut own_events) = (None, BTreeMap::<Subject, Vec<Event>>::new());
+    let (mut first, mut own_events) = (None, BTreeMap::<(Subject, &str), Vec<Event>>::new());
     for commit in own.iter().take_while(|commit| Some(**commit) != fork) {
         let entry = chain::decode(store, *commit)?;
         first = Some(entry.hash);
         if !is_statement(&entry.entry.event) {
-            own_events.entry(entry.entry.about).or_default().push(entry.entry.event);
+            let event = entry.entry.event;
+            own_events.entry((entry.entry.about, event.kind())).or_default().push(event);
         }
     }
     let within = |some: &[Event], all: &[Event]| some.iter().all(|event| all.contains(event));
-    let agree = |(about, ours): (&Subject, &Vec<Event>)| {
+    let agree = |(about, ours): (&(Subject, &str), &Vec<Event>)| {
         their_events.get(about).is_none_or(|theirs| within(theirs, ours) || within(ours, theirs))
     };
     if !own_events.iter().all(agree) {

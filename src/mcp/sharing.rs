@@ -135,7 +135,7 @@ fn thread_fetch(call: &Call, parameters: &Fetch) -> Result<Value, Failure> {
     if let Some(taken) = refused {
         return Err(not_taken(taken, &request));
     }
-    Ok(bounded(answer(&FetchAnswer::of(&request.remote.name, &fetched, &[]))?, named))
+    Ok(bounded(answer(&FetchAnswer::of(&request.remote.name, &fetched, &[], &[]))?, named))
 }
 
 /// Returns the reason why a requested thread was not updated.

@@ -138,6 +138,32 @@ impl Repository {
         Ok(tip)
     }
 
+    /// Moves our refs of shared runs to fetched heads that continue them. Returns these runs.
+    ///
+    /// Otherwise `verify` would compare an old copy with the logs of those who drove the run on.
+    pub fn follow_fetched(&self, heads: impl Iterator<Item = (RunId, Oid)>) -> Result<Vec<RunId>, Error> {
+        let mut followed = Vec::new();
+        for (run, theirs) in heads {
+            let name = format::run_ref(&run);
+            let Some(ours) = refs::read_stored(&self.store, &name)? else { continue };
+            let is_behind = ours != theirs && history::goes_on(&self.store, ours, theirs);
+            if !is_behind || !is_shared(&self.store, &name, theirs)? {
+                continue;
+            }
+            // The fetched copy tells what is wrong with entries that may not follow ours.
+            if check_incoming(&self.store, Chain::Run(&run), Some(ours), theirs).is_err() {
+                continue;
+            }
+            match refs::advance(&self.store, &name, ours, theirs) {
+                Ok(()) => followed.push(run),
+                // A driver of this repository moved it.
+                Err(refs::Error::LostRace(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(followed)
+    }
+
     /// Fetches the logs of the keys that may approve or write documents, and records what they say
     /// about a shared run. Returns true if anything was recorded.
     ///
@@ -216,6 +242,12 @@ impl Repository {
             _ => Err(Error::NotARun(run.clone())),
         }
     }
+}
+
+/// Returns true if a chain says that its run is driven through a remote.
+fn is_shared(store: &Store, name: &str, head: Oid) -> Result<bool, Error> {
+    let (_, links) = chain::read_at(store, name, head)?;
+    Ok(links.iter().any(|link| matches!(link.entry.event, Event::RunShared(_))))
 }
 
 /// Pushes the first entries of a run, or those that the remote lacks.

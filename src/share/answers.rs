@@ -6,6 +6,7 @@ use crate::run::statements::StatementOutcome;
 
 use crate::git::remote;
 use crate::model::digest::Oid;
+use crate::model::name::RunId;
 
 use super::diverged::Diverged;
 use super::fetch::{Fetched, Taken};
@@ -25,6 +26,9 @@ pub struct FetchAnswer<'a> {
     pub skipped: &'a [String],
     /// The number of blobs fetched in addition.
     pub blobs: usize,
+    /// Shared runs that have the remote's entries here now; absent if there are none.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub followed: &'a [RunId],
     /// Statements of others about our runs, and their effect; absent if there are none.
     #[serde(rename = "takenIn", skip_serializing_if = "<[_]>::is_empty")]
     pub taken_in: &'a [StatementOutcome],
@@ -77,7 +81,7 @@ pub struct RefShown<'a> {
 
 impl<'a> FetchAnswer<'a> {
     /// Returns the answer for a fetch from this remote.
-    pub fn of(remote: &'a str, fetched: &'a Fetched, taken_in: &'a [StatementOutcome]) -> Self {
+    pub fn of(remote: &'a str, fetched: &'a Fetched, followed: &'a [RunId], taken_in: &'a [StatementOutcome]) -> Self {
         let taken = |taken: &'a Taken| RefShown {
             kind: taken.place.kind.word(),
             name: &taken.place.name,
@@ -102,7 +106,7 @@ impl<'a> FetchAnswer<'a> {
         let vanished = vanished.collect();
         let archived = fetched.archived.iter().filter(|place| place.kind == Kind::Run);
         let archived = archived.map(|place| place.name.as_str()).collect();
-        Self { schema: "git-handoff.fetch/1", remote, refs, skipped, blobs, taken_in, vanished, archived }
+        Self { schema: "git-handoff.fetch/1", remote, refs, skipped, blobs, followed, taken_in, vanished, archived }
     }
 }
 

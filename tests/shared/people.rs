@@ -101,3 +101,39 @@ fn what_a_dismissed_key_holds_is_taken_over_at_once() {
     let (status, said) = other.wait();
     assert!(!status.success() || said.contains("sealed"), "{said}");
 }
+
+/// The clone that submitted a run has the entries of other drivers after a fetch, and no false alarm.
+#[test]
+fn a_clone_that_only_fetches_has_the_entries_of_a_shared_run() {
+    let hub = Hub::new(&plan(&items(1, "0")));
+    let pushed = hub.ground.env.handoff(["push", "origin", "r"]);
+    pushed.success();
+    hub.clone("b", &[]);
+    succeeds(hub.drive("b"));
+    let (code, fetched, said) = hub.command("repo", &["fetch", "origin", "--json"]);
+    assert_eq!(code, Some(0), "{said}");
+    let fetched: Value = serde_json::from_str(&fetched).unwrap();
+    assert_eq!(fetched["followed"], serde_json::json!(["r"]));
+    let head = |of: &str| hub.ground.env.git_in("repo", ["rev-parse", of]).success();
+    assert_eq!(head("refs/handoff/runs/r"), head("refs/handoff/remotes/origin/runs/r"));
+    for name in ["r", "origin/r"] {
+        let (code, out, said) = hub.command("repo", &["verify", name]);
+        assert_eq!(code, Some(0), "{out}{said}");
+    }
+}
+
+/// The clone that submitted and the clone that sealed have logs of one key that do not contradict
+/// each other.
+#[test]
+fn one_key_submits_in_one_clone_and_seals_in_another() {
+    let hub = Hub::new(&plan(&items(1, "0")));
+    hub.ground.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r", "refs/handoff/bases/r"]).success();
+    hub.clone("b", &[]);
+    succeeds(hub.drive("b"));
+    hub.ground.env.handoff(["submit", "../plan.json", "--id", "s"]).success();
+    for words in [&["fetch", "origin"][..], &["push", "origin", "--all"], &["verify", "r"], &["verify", "s"]] {
+        let (code, out, said) = hub.command("repo", words);
+        assert!(code == Some(0) || words[1] == "s", "{words:?}: {out}{said}");
+    }
+    hub.ends_well(1);
+}
