@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use crate::clock::{Clock, Steady};
+use crate::clock::{Clock, Steady, since_boot};
 use crate::engine::event::Progress;
 use crate::git::cancellation::Cancellation;
 use crate::git::passing;
@@ -34,6 +34,7 @@ use crate::model::time::Moment;
 use crate::repository::Repository;
 use crate::run::OpenRun;
 use crate::run::via::Via;
+use crate::worktree::workspace::Workspace;
 
 use super::attempt::{Finished, Job};
 use super::decide::Schedule;
@@ -118,6 +119,9 @@ pub(crate) async fn drive(
     let stop = Cancellation::when(move || *interrupted.borrow());
     machine.host = Arc::new(machine.host.stopped_by(stop));
     machine.host.prepare()?;
+    if joining.is_some() {
+        expect_driven_here(run, &machine)?;
+    }
     let left = recover::clear(run.id(), &run.state, &machine.host, &|item| machine.filters(item))?;
     left.into_iter().for_each(|note| tell(Progress::Note(note)));
     if run.state.sealed {
@@ -169,6 +173,24 @@ pub(crate) async fn drive(
     driver.part()?;
     drop(lock);
     result
+}
+
+/// Fails if the run is not shared yet, and an attempt runs whose worktree is not here.
+///
+/// The lock of the run proves that its driver of this repository is dead, but nothing of one
+/// elsewhere.
+fn expect_driven_here(run: &OpenRun, machine: &Machine) -> Result<(), Error> {
+    if run.state.shared.is_some() {
+        return Ok(());
+    }
+    let running = run.state.items.indexed().filter(|(_, item)| item.phase == Phase::Running);
+    for (at, item) in running {
+        let id = &run.state.graph.item(at).id;
+        if !Workspace::place(&machine.host, run.id(), id, item.attempts).exists() {
+            return Err(Error::DrivenElsewhere(run.id().clone(), id.clone()));
+        }
+    }
+    Ok(())
 }
 
 /// Returns a note if the local clock is behind the last entry by more than clocks usually differ.
@@ -271,7 +293,9 @@ impl<'a> Driver<'a> {
             return self.gather(pause, finished, interrupt).await.map(|()| None);
         }
         if self.has_to_push() && self.run.via().is_some_and(Via::awaits_turn) {
+            let began = since_boot();
             self.run.read_at_turn()?;
+            self.note_known(began);
             return Ok(None);
         }
         self.apply_rules()?;
@@ -301,7 +325,7 @@ impl<'a> Driver<'a> {
             () = tokio::time::sleep_until(poll) => {
                 *polled = Instant::now();
                 if !self.has_just_read() {
-                    self.run.refresh()?;
+                    self.refresh()?;
                 }
                 *polled = Instant::now();
                 self.catch_up()?;

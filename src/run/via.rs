@@ -10,6 +10,7 @@ use crate::git::{refs, remote};
 use crate::model::digest::Oid;
 use crate::model::driver::DriverId;
 use crate::model::format;
+use crate::model::item_index::ItemIndex;
 use crate::model::name::RunId;
 
 use super::pace::Pace;
@@ -33,6 +34,19 @@ pub struct Via {
     heard: BTreeMap<DriverId, Instant>,
     /// The time of the latest successful read.
     last_read: Option<Instant>,
+    /// Attempts of other drivers that somebody else ended, and when that was read. Their workers may
+    /// still run.
+    cut: Vec<(ItemIndex, Instant)>,
+}
+
+/// What a read found of the run's ref.
+pub(super) struct RunRead {
+    /// The head, if our ref differs.
+    pub(super) changed: Option<Oid>,
+    /// Whether the remote has no such ref.
+    pub(super) is_gone: bool,
+    /// Keeps the fetched objects until a ref reaches them.
+    pub(super) kept: KeepGuard,
 }
 
 impl Via {
@@ -49,6 +63,7 @@ impl Via {
             last_driver: None,
             heard: BTreeMap::new(),
             last_read: None,
+            cut: Vec::new(),
         }
     }
 
@@ -77,13 +92,19 @@ impl Via {
         self.last_read
     }
 
-    /// Fetches the chain and the beats from the remote, and moves our copies of the beats. Returns
-    /// the head of its chain if our ref differs.
-    pub(super) fn read(&mut self, store: &Store) -> Result<(Option<Oid>, KeepGuard), ReadError> {
+    /// Fetches the chain and the beats from the remote, and moves our copies of the beats.
+    pub(super) fn read(&mut self, store: &Store) -> Result<RunRead, ReadError> {
         let (run_ref, beats) = (format::run_ref(&self.run), format::driver_refs(&self.run));
         let copies = [run_ref.clone(), format!("{beats}*")];
         let copies = copies.map(|name| Copy { theirs: name.clone(), ours: name });
-        let read = self.tip.read(&copies)?;
+        let read = match self.tip.read(&copies) {
+            // A fetch fails if a ref that it names is not there.
+            Err(error) if self.tip.list(&[&run_ref]).is_ok_and(|listed| listed.is_empty()) => {
+                drop(error);
+                return Ok(RunRead { changed: None, is_gone: true, kept: KeepGuard::default() });
+            }
+            read => read?,
+        };
         self.last_read = Some(Instant::now());
         for (name, value) in &read.changed {
             let Some(driver) = name.strip_prefix(&beats).and_then(DriverId::parse) else { continue };
@@ -104,7 +125,8 @@ impl Via {
                 self.beats.insert(driver, beat);
             }
         }
-        Ok((read.changed.get(&run_ref).copied().flatten(), read.kept))
+        let changed = read.changed.get(&run_ref).copied().flatten();
+        Ok(RunRead { changed, is_gone: false, kept: read.kept })
     }
 
     /// Returns the number of living drivers.
@@ -125,6 +147,17 @@ impl Via {
             self.heard.insert(driver.clone(), Instant::now());
             self.pace.saw_others(Instant::now());
         }
+    }
+
+    /// Records that somebody else ended an attempt of another driver.
+    pub(super) fn note_cut(&mut self, at: ItemIndex) {
+        self.cut.push((at, Instant::now()));
+    }
+
+    /// Returns the items whose workers may still run on other machines: those that were ended less
+    /// than `lostAfter` ago. By then their drivers have read it, or their workers were ended.
+    pub fn cut(&self) -> impl Iterator<Item = ItemIndex> {
+        self.cut.iter().filter(|(_, since)| since.elapsed() < self.lost_after).map(|(at, _)| *at)
     }
 
     /// Waits until the next push is due.

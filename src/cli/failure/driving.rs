@@ -79,6 +79,9 @@ impl From<drive::Error> for Failure {
             drive::Error::Hold(run_lock::Error::Held { .. }) => {
                 Self { exit: 5, ..Self::of("held", &error) }.hint(hints::wait())
             }
+            drive::Error::DrivenElsewhere(ref run, _) => {
+                Self { exit: 5, ..Self::of("held", &error) }.hint(hints::end_there(run))
+            }
             // The cache folder is not writable, as if HOME is `/`.
             drive::Error::Workspace(ref root @ workspace::Error::Root { .. }) => {
                 Self::of("no-cache", root).hint(hints::workspace_root())

@@ -1,5 +1,6 @@
 //! Claims a few more items than run, so that slots are not idle while the remote answers.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::engine::attempt::Finished;
@@ -11,9 +12,10 @@ use crate::model::entry::{Again, Event, ItemEnded};
 use crate::model::item_index::ItemIndex;
 use crate::run::NewEntry;
 use crate::run::steer::requeued;
+use crate::worktree::workspace::Workspace;
 
 use super::shared::Ahead;
-use super::{Driver, Error};
+use super::{Claimed, Driver, Error};
 
 /// The shortest mean length of attempts that counts.
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -103,18 +105,25 @@ impl Driver<'_> {
     /// Starts claims that waited for a slot.
     pub(super) fn start_ahead(&mut self) -> Result<(), Error> {
         let slots = self.slots_of_run();
-        while self.running.len() < slots {
-            let next = self.shared.as_ref().and_then(|shared| shared.ahead.first_key_value());
-            let Some((at, attempt)) = next.map(|(at, ahead)| (*at, ahead.job.attempt)) else { break };
-            let claim = self.slots.claim(&[], None)?;
-            let Claim::Granted(slot) = claim else { break };
-            let ahead = self.shared.as_mut().and_then(|shared| shared.ahead.remove(&at));
-            // Another driver may hold it by now.
-            if let Some(ahead) = ahead.filter(|_| self.holds(at, attempt)) {
-                self.start(at, ahead.job, slot);
-            }
+        let is_waiting = self.shared.as_ref().is_some_and(|shared| !shared.ahead.is_empty());
+        if !is_waiting || self.running.len() >= slots || !self.is_sure() {
+            return Ok(());
         }
-        Ok(())
+        let mut claimed = BTreeMap::new();
+        let waiting: Vec<ItemIndex> = self.shared.iter().flat_map(|shared| shared.ahead.keys().copied()).collect();
+        for at in waiting {
+            if self.running.len() + claimed.len() >= slots {
+                break;
+            }
+            let locks = &self.run.state.graph.item(at).resource_locks;
+            let Claim::Granted(slots) = self.slots.claim(locks, None)? else { continue };
+            let ahead = self.shared.as_mut().and_then(|shared| shared.ahead.remove(&at));
+            let Some(Ahead { job, manifest }) = ahead else { continue };
+            slots.record_holder(&Workspace::place(&self.machine.host, &job.run, &job.item, job.attempt))?;
+            claimed.insert(at, Claimed { job, slots, manifest });
+        }
+        // Another driver may hold some of them by now.
+        self.start_claimed(claimed)
     }
 
     /// Returns the entries that hand back the claims that wait for a slot.

@@ -10,6 +10,7 @@ use crate::model::entry::Event;
 use crate::model::item_index::ItemIndex;
 use crate::model::time::Moment;
 use crate::run::NewEntry;
+use crate::run::via::Via;
 use crate::worktree::workspace::Workspace;
 
 use super::{Claimed, Driver, Error, trouble};
@@ -68,9 +69,9 @@ impl Driver<'_> {
             }
             let ahead = self.claim_ahead(concurrency, &mut batch);
             if let Err(error) = self.record(&batch.entries) {
-                // A claim whose answer was lost may have been accepted.
+                // A claim whose answer was lost may have been accepted, or may be later.
                 if !trouble::is_raced(&error) {
-                    self.keep_unsure(jobs);
+                    self.keep_unsure(jobs, ahead);
                 }
                 return Err(error);
             }
@@ -102,7 +103,19 @@ impl Driver<'_> {
         Ok((claimed, decision.wake))
     }
 
+    /// Returns true if a lock of an item may still be held by a worker on another machine, whose
+    /// attempt was cancelled or taken from a dismissed key.
+    fn is_lock_cut(&self, at: ItemIndex) -> bool {
+        let locks = |at| &self.run.state.graph.item(at).resource_locks;
+        let mut cut = self.run.via().into_iter().flat_map(Via::cut);
+        !locks(at).is_empty() && cut.any(|cut| locks(cut).iter().any(|lock| locks(at).contains(lock)))
+    }
+
     fn claim(&mut self, at: ItemIndex, ticket: Option<Ticket>) -> Result<Option<HeldSlots>, Error> {
+        if self.is_lock_cut(at) {
+            self.queued.insert(at, Queued { ticket: None, queue_is_full: false });
+            return Ok(None);
+        }
         let locks = &self.run.state.graph.item(at).resource_locks;
         Ok(match self.slots.claim(locks, ticket)? {
             Claim::Granted(slots) => Some(slots),

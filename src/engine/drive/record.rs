@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use crate::clock::since_boot;
 use crate::engine::attempt::{Finished, Verdict};
 use crate::engine::event::Progress;
 use crate::engine::outcome::Batch;
@@ -69,7 +70,7 @@ impl Driver<'_> {
 
     /// Records these entries after the staged ones.
     pub(super) fn record(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
-        let started = Instant::now();
+        let (started, sent) = (Instant::now(), since_boot());
         let recorded = self.stage(entries).and_then(|()| Ok(self.run.publish()?));
         if recorded.as_ref().is_err_and(trouble::is_of_remote) {
             // Results are kept until the remote accepts them.
@@ -80,7 +81,7 @@ impl Driver<'_> {
         let links = recorded?;
         if !links.is_empty() {
             self.append_time = started.elapsed();
-            self.note_accepted();
+            self.note_accepted(sent);
         }
         links.iter().for_each(|link| (self.tell)(Progress::Recorded(link, &self.run.state)));
         self.catch_up()

@@ -40,6 +40,9 @@ const POLL: Duration = Duration::from_secs(2);
 /// The number of drivers for which the time between two reads grows by a second.
 const DRIVERS_PER_SECOND: u32 = 5;
 
+/// The most pushes in a row that another process can win without leaving anything new.
+const MOST_RACES: u32 = 4;
+
 /// How a shared run is to be driven.
 pub(crate) struct Joining<'r> {
     pub(in crate::engine) identity: Identity,
@@ -58,11 +61,17 @@ pub(in crate::engine) struct Colleagues {
     pub(super) beats: Beats,
     pub(super) times: RunShared,
     pub(super) silences: BTreeMap<DriverId, Silence>,
-    /// Jobs whose claims were pushed with an unknown outcome.
-    unsure: BTreeMap<ItemIndex, Claimed>,
+    /// Claims that were pushed with an unknown outcome.
+    unsure: BTreeMap<ItemIndex, Ahead>,
+    /// The head that they were pushed upon. As long as it is the head, the push may still land.
+    unsure_on: Option<Oid>,
     /// The generation of the state that was compared with what runs.
     compared: Option<u64>,
     pub(super) trouble: Option<Trouble>,
+    /// The generation of the state after the last lost push, and how many were lost at it.
+    raced: (u64, u32),
+    /// When the driver last knew that it holds what it holds, since boot.
+    known: Duration,
     /// When the logs of others were last read.
     heard: Instant,
     /// Accepted claims that wait for a slot.
@@ -126,8 +135,11 @@ impl Colleagues {
             times,
             silences,
             unsure,
+            unsure_on: None,
             compared: None,
             trouble: None,
+            raced: (0, 0),
+            known: since_boot(),
             heard: Instant::now(),
             ahead: BTreeMap::new(),
             waits: Waits::default(),
@@ -157,6 +169,14 @@ impl Colleagues {
     pub(super) fn lease(&self) -> Lease {
         let limit = Duration::from_millis(self.times.lost_after / 4 * 3);
         Lease { file: self.beats.alive().to_owned(), limit }
+    }
+
+    /// Returns false if push after push was lost although the remote showed nothing new, as with a
+    /// lock that stays there.
+    pub(super) fn is_real_race(&mut self, generation: u64) -> bool {
+        let count = if self.raced.0 == generation { self.raced.1 + 1 } else { 1 };
+        self.raced = (generation, count);
+        count < MOST_RACES
     }
 
     pub(super) fn id(&self) -> &DriverId {
@@ -210,20 +230,48 @@ impl Driver<'_> {
         self.run.state.submitted.concurrency.and_then(|most| usize::try_from(most).ok())
     }
 
-    /// Starts the claims that were accepted.
+    /// Returns true if no other driver can have taken what this driver holds since it last knew.
     ///
-    /// A driver that was stopped meanwhile may have been robbed: it beats and reads first.
+    /// A driver that was stopped or suspended beats and reads first. Its knowledge counts from when
+    /// a push or read was begun, on a clock that counts suspended time.
+    pub(super) fn is_sure(&mut self) -> bool {
+        let Some(shared) = &self.shared else { return true };
+        let began = since_boot();
+        if began.saturating_sub(shared.known) <= shared.heartbeat() * 2 {
+            return true;
+        }
+        // Others wait for longer than this before they take anything over.
+        let longest = Duration::from_millis(shared.times.lost_after / 2);
+        if !shared.beats.beat_now(longest) || self.refresh().is_err() {
+            return false;
+        }
+        self.rebuild();
+        since_boot().saturating_sub(began) <= longest
+    }
+
+    /// Reads what others appended, after recording what is staged.
+    pub(super) fn refresh(&mut self) -> Result<(), Error> {
+        let began = since_boot();
+        self.run.refresh()?;
+        self.note_known(began);
+        Ok(())
+    }
+
+    /// Records that the chain was known from some moment on.
+    pub(super) fn note_known(&mut self, began: Duration) {
+        if let Some(shared) = &mut self.shared {
+            shared.known = shared.known.max(began);
+        }
+    }
+
+    /// Starts the claims that were accepted.
     pub(super) fn start_claimed(&mut self, claimed: BTreeMap<ItemIndex, Claimed>) -> Result<(), Error> {
-        if let Some(shared) = &self.shared
-            && shared.beats.age() > shared.heartbeat() * 2
-            && !claimed.is_empty()
-        {
-            let beaten = shared.beats.beat_now(shared.heartbeat() * 2);
-            if !beaten || self.run.refresh().is_err() {
-                self.keep_unsure(claimed);
-                return Ok(());
-            }
-            self.rebuild();
+        if !claimed.is_empty() && !self.is_sure() {
+            self.keep_unsure(claimed, Vec::new());
+            return Ok(());
+        }
+        if let Some(shared) = &mut self.shared {
+            shared.unsure.retain(|at, _| !claimed.contains_key(at));
         }
         let claimed: BTreeMap<_, _> =
             claimed.into_iter().filter(|(at, claimed)| self.has_claim(*at, claimed)).collect();
@@ -283,10 +331,14 @@ impl Driver<'_> {
         }
     }
 
-    /// Keeps jobs whose claims may have been accepted.
-    pub(super) fn keep_unsure(&mut self, claimed: BTreeMap<ItemIndex, Claimed>) {
+    /// Keeps claims that may have been accepted. They take no slot until that is known, because the
+    /// same items can be claimed again.
+    pub(super) fn keep_unsure(&mut self, claimed: BTreeMap<ItemIndex, Claimed>, ahead: Vec<(ItemIndex, Ahead)>) {
+        let head = self.run.head().commit;
         if let Some(shared) = &mut self.shared {
-            shared.unsure.extend(claimed);
+            let claimed = claimed.into_iter().map(|(at, Claimed { job, manifest, .. })| (at, Ahead { job, manifest }));
+            shared.unsure.extend(claimed.chain(ahead));
+            shared.unsure_on = head;
             shared.compared = None;
         }
     }
@@ -298,11 +350,14 @@ impl Driver<'_> {
         if shared.compared.replace(generation) == Some(generation) {
             return Ok(());
         }
+        let may_land = shared.unsure_on == self.run.head().commit;
         let unsure = std::mem::take(&mut shared.unsure);
-        let (ours, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            unsure.into_iter().partition(|(at, claimed)| self.has_claim(*at, claimed));
-        drop(gone);
-        self.start_claimed(ours)?;
+        let (held, late): (Vec<_>, Vec<_>) =
+            unsure.into_iter().partition(|(at, unsure)| self.holds(*at, unsure.job.attempt));
+        self.keep_ahead(held);
+        if let Some(shared) = self.shared.as_mut().filter(|_| may_land) {
+            shared.unsure.extend(late);
+        }
         let kept: BTreeSet<ItemIndex> = match &self.shared {
             Some(shared) => shared.unsure.keys().chain(shared.ahead.keys()).copied().collect(),
             None => BTreeSet::new(),
@@ -352,12 +407,13 @@ impl Driver<'_> {
         self.catch_up()
     }
 
-    /// Records that the remote accepted our entries.
-    pub(super) fn note_accepted(&mut self) {
+    /// Records that the remote accepted our entries, which were sent no earlier than `sent`.
+    pub(super) fn note_accepted(&mut self, sent: Duration) {
+        self.note_known(sent);
         if let Some(shared) = &mut self.shared {
             shared.trouble = None;
             shared.waits.accepted();
-            shared.beats.note_accepted(since_boot());
+            shared.beats.note_accepted(sent);
         }
     }
 }

@@ -10,12 +10,12 @@ use crate::git::store::KeepGuard;
 use crate::git::tip::{Move, Swap};
 use crate::ledger::chain::{self, Appended, Draft, Link};
 use crate::model::digest::Oid;
-use crate::model::driver::DriverId;
+use crate::model::driver::{Because, DriverId};
 use crate::model::entry::{Event, ItemReconciled, Outcome};
 use crate::model::state::RunState;
 use crate::run::new_entry::NewEntry;
 use crate::run::pace::MOST_TURNS;
-use crate::run::via::{ReadError, Via};
+use crate::run::via::{ReadError, RunRead, Via};
 use crate::run::{stopped_rules, view};
 use crate::verify::{Further, dispatchers, read_further};
 
@@ -79,7 +79,7 @@ impl OpenRun {
         let Some(shared) = &mut self.shared else { return Ok(Vec::new()) };
         let store = self.writer.store.clone();
         let remote = shared.via.tip().remote().to_owned();
-        let (changed, kept) = shared.via.read(&store).map_err(|error| match error {
+        let RunRead { changed, is_gone, kept } = shared.via.read(&store).map_err(|error| match error {
             ReadError::Remote(error) => Error::Unreachable { remote: remote.clone(), why: Box::new(error) },
             ReadError::Ref(error) => Error::Ref(error),
         })?;
@@ -87,6 +87,11 @@ impl OpenRun {
         let (Some(known), Some(tip)) = (self.head.commit, changed.or(local)) else {
             return Err(Error::Rewritten(self.run.clone()));
         };
+        if is_gone {
+            // Like a remote that was set back, it gets our head again.
+            let _ = shared.via.swap(None, known, &[]);
+            return Ok(Vec::new());
+        }
         if known == tip {
             return Ok(Vec::new());
         }
@@ -140,6 +145,7 @@ impl OpenRun {
         }
         debug_assert!(!self.has_staged(), "staged entries would be applied out of order");
         for one in further {
+            self.note_cut(&one.entry.event);
             let applied = view::apply(&self.writer.store, &self.run, &mut self.state, one);
             let applied = applied.and_then(|()| match &mut self.shared {
                 Some(shared) => view::apply(&self.writer.store, &self.run, &mut shared.confirmed, one),
@@ -161,6 +167,21 @@ impl OpenRun {
         stopped_rules::find_stopped(&self.writer.store, &mut self.state);
         self.generation += 1;
         Ok(())
+    }
+
+    /// Records that an event ends an attempt of another driver, whose worker may still run.
+    fn note_cut(&mut self, event: &Event) {
+        let Some(shared) = &mut self.shared else { return };
+        let item = match event {
+            Event::ItemCancelled(e) => &e.item,
+            Event::ItemRequeued(e) if e.because == Some(Because::Dismissed) => &e.item,
+            _ => return,
+        };
+        let Some(at) = shared.confirmed.graph.position(item) else { return };
+        let holder = shared.confirmed.items[at].holder.as_ref();
+        if holder.is_some_and(|holder| Some(&holder.driver) != shared.via.driver()) {
+            shared.via.note_cut(at);
+        }
     }
 
     fn poisoned(&self, one: &Further, why: &Error) -> Error {
@@ -223,8 +244,14 @@ impl OpenRun {
         if landed {
             return Ok(Some(links));
         }
-        if answer.is_ok_and(|answer| answer == Swap::Lost) {
-            self.wait_for_turn()?;
+        match answer {
+            Ok(Swap::Lost) => self.wait_for_turn()?,
+            // It may still land. A command of a person tries again.
+            Ok(Swap::Unknown(why)) if self.driver().is_some() => return Err(Error::Unanswered { remote, why }),
+            Err(error) if self.driver().is_some() => {
+                return Err(Error::Unreachable { remote, why: Box::new(error) });
+            }
+            _ => {}
         }
         Ok(None)
     }
@@ -264,13 +291,20 @@ impl OpenRun {
         Ok(links)
     }
 
-    /// Turns the staged results into failures, because the remote refuses them and takes other
-    /// things.
-    pub fn fail_refused(&mut self, why: &str) -> Result<(), Error> {
+    /// Turns the staged results into failures, because the remote refuses them. Returns the results,
+    /// for [`OpenRun::stage_again`] if the remote refuses the failures as well.
+    pub fn fail_refused(&mut self, why: &str) -> Result<Vec<NewEntry>, Error> {
         let staged = std::mem::take(&mut self.staged).entries;
         self.unstage();
-        let failed: Vec<NewEntry> = staged.into_iter().map(|new| failed_push(new, why)).collect();
-        self.apply(&failed, Applying::Kept)
+        let failed: Vec<NewEntry> = staged.iter().map(|new| failed_push(new.clone(), why)).collect();
+        self.apply(&failed, Applying::Kept)?;
+        Ok(staged)
+    }
+
+    /// Replaces the staged entries with those of these results that can still be recorded.
+    pub fn stage_again(&mut self, results: &[NewEntry]) -> Result<(), Error> {
+        self.unstage();
+        self.apply(results, Applying::Kept)
     }
 
     /// Waits for this writer's turn, and reads again after each wait until nothing new was read. A
@@ -311,6 +345,7 @@ impl OpenRun {
             self.head.follow(link);
             self.frontier.push(link.hash);
         }
+        links.iter().for_each(|link| self.note_cut(&link.entry.event));
         let Some(shared) = &mut self.shared else { return };
         // The state has the items that were added; an entry has only their ids.
         let adds = links.iter().any(|link| matches!(link.entry.event, Event::RunExtended(_)));
