@@ -13,12 +13,12 @@ use super::{Ending, Failure, Output};
 /// `$HANDOFF_ACTOR`, then agent:mcp].
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Adopt as this agent
+    /// Adopt as this agent [default: `$HANDOFF_ME`, else only what is offered to any agent]
     #[arg(long, value_name = "AGENT")]
     me: Option<String>,
 }
 
 /// Serves until standard input ends.
 pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut Output) -> Result<Ending, Failure> {
-    crate::mcp::run(arguments.me, environment, output)
+    crate::mcp::run(environment.adopter(arguments.me), environment, output)
 }

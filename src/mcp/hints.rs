@@ -84,7 +84,11 @@ fn by_terms(name: &str, about: &[&str]) -> Option<String> {
         ("fork", [thread]) => call("fork", json!({ "thread_id": thread, "new_thread_id": "NAME" })),
         ("other_name", []) => "choose another `new_thread_id`".to_owned(),
         ("ask_to_push", []) => "ask the agent that offers it to call `thread_push` first".to_owned(),
-        ("me", [recipient]) => format!("if that is you, ask the operator to start this server with --me {recipient}"),
+        ("me", [recipient]) => {
+            format!(
+                "if that is you, ask the operator to start this server with --me {recipient}, or HANDOFF_ME={recipient}"
+            )
+        }
         ("from", []) => "name the remote that has it in `from`".to_owned(),
         ("every_part", []) => "give each of them in `packet`; an empty list is [\"none\"]".to_owned(),
         ("accept" | "confirm", [classification]) => format!(
