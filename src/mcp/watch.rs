@@ -26,6 +26,9 @@ use super::tools::{Call, Effect, Entry, Run, Waiting, answer, off_the_loop, read
 /// How often the ref of a watched run is read.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// The time of a watch that gives none, in seconds. Many clients give a call up after 60 seconds.
+const USUAL: u64 = 50;
+
 /// The maximum time of a watch, in seconds.
 const LONGEST: u64 = 600;
 
@@ -47,7 +50,7 @@ struct Watch {
     run: String,
     /// The number of entries that you know [default: all that there are now]
     since: Option<usize>,
-    /// The seconds to wait, at most 600 [default: 60]
+    /// The seconds to wait, at most 600 [default: 50]
     timeout: Option<u64>,
 }
 
@@ -56,7 +59,7 @@ fn begin(call: Call, arguments: JsonObject) -> Waiting {
 }
 
 async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
-    let timeout = parameters.timeout.unwrap_or(60);
+    let timeout = parameters.timeout.unwrap_or(USUAL);
     if timeout > LONGEST {
         return Err(Failure::usage(format!("`timeout` can be at most {LONGEST} seconds")));
     }
