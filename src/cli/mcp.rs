@@ -7,10 +7,11 @@ use super::{Ending, Failure, Output};
 /// Serve the tools of agents to a client of the Model Context Protocol
 ///
 /// Speaks the protocol on standard input and output. Clients start it from their configuration, in
-/// the repository's directory. Agents can submit and watch runs, put and read documents, save,
-/// offer and adopt checkpoints, verify, and check packets. They cannot do what operators do. The
-/// server ends with its standard input. It acts under the name of --actor [default:
-/// `$HANDOFF_ACTOR`, then agent:mcp].
+/// the repository's directory; elsewhere, every call says what is missing. Agents can submit and
+/// watch runs, put and read documents, save, offer and adopt checkpoints, verify, and check
+/// packets. They cannot do what operators do. Runs and documents are resources as well. The server
+/// ends with its standard input. It acts under the name of --actor [default: `$HANDOFF_ACTOR`, then
+/// agent:mcp].
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Adopt as this agent [default: `$HANDOFF_ME`, else only what is offered to any agent]
