@@ -34,12 +34,12 @@ pub struct Via {
     heard: BTreeMap<DriverId, Instant>,
     /// The time of the latest successful read.
     last_read: Option<Instant>,
-    /// Attempts of other drivers that somebody else ended, and when that was read. Their workers may
-    /// still run.
+    /// Items whose attempts were taken from other drivers, with the time of the read. Their workers
+    /// may still run.
     cut: Vec<(ItemIndex, Instant)>,
 }
 
-/// What a read found of the run's ref.
+/// The run's ref on the remote, after a read.
 pub(super) struct RunRead {
     /// The head, if our ref differs.
     pub(super) changed: Option<Oid>,
@@ -149,7 +149,7 @@ impl Via {
         }
     }
 
-    /// Records that somebody else ended an attempt of another driver.
+    /// Records that an attempt was taken from another driver.
     pub(super) fn note_cut(&mut self, at: ItemIndex) {
         self.cut.push((at, Instant::now()));
     }

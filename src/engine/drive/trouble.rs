@@ -77,8 +77,8 @@ impl Driver<'_> {
 }
 
 impl Driver<'_> {
-    /// Records the failures of results that the remote refuses. Returns false if it refuses these as
-    /// well: then the chain's ref takes nothing, and the results are kept.
+    /// Records failures instead of results that the remote refuses. Keeps the results and returns
+    /// false if the remote refuses the failures, too.
     fn fail_results(&mut self, why: &str) -> Result<bool, Error> {
         let results = self.run.fail_refused(why)?;
         match self.record(&[]) {

@@ -291,8 +291,8 @@ impl OpenRun {
         Ok(links)
     }
 
-    /// Turns the staged results into failures, because the remote refuses them. Returns the results,
-    /// for [`OpenRun::stage_again`] if the remote refuses the failures as well.
+    /// Replaces the staged results by failures, because the remote refuses them. Returns the results,
+    /// for [`OpenRun::stage_again`].
     pub fn fail_refused(&mut self, why: &str) -> Result<Vec<NewEntry>, Error> {
         let staged = std::mem::take(&mut self.staged).entries;
         self.unstage();
