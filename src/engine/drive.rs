@@ -4,9 +4,11 @@
 //! happens.
 
 mod ahead;
+mod begin;
 mod dispatch;
 mod error;
 mod finish;
+mod known;
 mod record;
 mod rules;
 pub(super) mod shared;
@@ -34,7 +36,6 @@ use crate::model::time::Moment;
 use crate::repository::Repository;
 use crate::run::OpenRun;
 use crate::run::via::Via;
-use crate::worktree::workspace::Workspace;
 
 use super::attempt::{Finished, Job};
 use super::decide::Schedule;
@@ -54,9 +55,6 @@ const POLL: Duration = Duration::from_millis(250);
 
 /// How often to measure the disk space of the worktrees, which looks at every file in them.
 const MEASURE: Duration = Duration::from_secs(60);
-
-/// The largest difference between clocks that is not reported.
-const CLOCK_LEEWAY_MILLIS: u64 = 60 * 60 * 1000;
 
 /// How driving a run ended.
 pub(crate) struct Settled {
@@ -120,7 +118,7 @@ pub(crate) async fn drive(
     machine.host = Arc::new(machine.host.stopped_by(stop));
     machine.host.prepare()?;
     if joining.is_some() {
-        expect_driven_here(run, &machine)?;
+        begin::expect_driven_here(run, &machine)?;
     }
     let left = recover::clear(run.id(), &run.state, &machine.host, &|item| machine.filters(item))?;
     left.into_iter().for_each(|note| tell(Progress::Note(note)));
@@ -136,7 +134,7 @@ pub(crate) async fn drive(
     if joining.is_none() {
         run.mend()?;
     }
-    clock_note(run).into_iter().for_each(|note| tell(Progress::Note(note)));
+    begin::clock_note(run).into_iter().for_each(|note| tell(Progress::Note(note)));
     let (reports, mut finished) = mpsc::unbounded_channel();
     let clock = run.writer().clock;
     let steady = Steady::new(clock);
@@ -173,35 +171,6 @@ pub(crate) async fn drive(
     driver.part()?;
     drop(lock);
     result
-}
-
-/// Fails if the run is not shared yet, and an attempt runs whose worktree is not here.
-///
-/// The lock of the run proves that its driver of this repository is dead, but nothing of one
-/// elsewhere.
-fn expect_driven_here(run: &OpenRun, machine: &Machine) -> Result<(), Error> {
-    if run.state.shared.is_some() {
-        return Ok(());
-    }
-    let running = run.state.items.indexed().filter(|(_, item)| item.phase == Phase::Running);
-    for (at, item) in running {
-        let id = &run.state.graph.item(at).id;
-        if !Workspace::place(&machine.host, run.id(), id, item.attempts).exists() {
-            return Err(Error::DrivenElsewhere(run.id().clone(), id.clone()));
-        }
-    }
-    Ok(())
-}
-
-/// Returns a note if the local clock is behind the last entry by more than clocks usually differ.
-/// No entry is dated before the one that it follows.
-fn clock_note(run: &OpenRun) -> Option<String> {
-    let now = run.writer().clock.now();
-    let last = run.head().at.filter(|last| now.plus_millis(CLOCK_LEEWAY_MILLIS) < *last)?;
-    Some(format!(
-        "it is {now} here, and the run dates its last entry {last}: one of the two clocks is wrong, and what follows gets \
-         that date"
-    ))
 }
 
 impl<'a> Driver<'a> {

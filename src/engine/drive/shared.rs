@@ -71,7 +71,7 @@ pub(in crate::engine) struct Colleagues {
     /// The generation of the state after the last lost push, and how many were lost at it.
     raced: (u64, u32),
     /// When the driver last knew that it holds what it holds, since boot.
-    known: Duration,
+    pub(super) known: Duration,
     /// When the logs of others were last read.
     heard: Instant,
     /// Accepted claims that wait for a slot.
@@ -230,40 +230,6 @@ impl Driver<'_> {
         self.run.state.submitted.concurrency.and_then(|most| usize::try_from(most).ok())
     }
 
-    /// Returns true if no other driver can have taken what this driver holds since it last knew.
-    ///
-    /// A driver that was stopped or suspended beats and reads first. Its knowledge counts from when
-    /// a push or read was begun, on a clock that counts suspended time.
-    pub(super) fn is_sure(&mut self) -> bool {
-        let Some(shared) = &self.shared else { return true };
-        let began = since_boot();
-        if began.saturating_sub(shared.known) <= shared.heartbeat() * 2 {
-            return true;
-        }
-        // Others wait for longer than this before they take anything over.
-        let longest = Duration::from_millis(shared.times.lost_after / 2);
-        if !shared.beats.beat_now(longest) || self.refresh().is_err() {
-            return false;
-        }
-        self.rebuild();
-        since_boot().saturating_sub(began) <= longest
-    }
-
-    /// Reads what others appended, after recording what is staged.
-    pub(super) fn refresh(&mut self) -> Result<(), Error> {
-        let began = since_boot();
-        self.run.refresh()?;
-        self.note_known(began);
-        Ok(())
-    }
-
-    /// Records that the chain was known from some moment on.
-    pub(super) fn note_known(&mut self, began: Duration) {
-        if let Some(shared) = &mut self.shared {
-            shared.known = shared.known.max(began);
-        }
-    }
-
     /// Starts the claims that were accepted.
     pub(super) fn start_claimed(&mut self, claimed: BTreeMap<ItemIndex, Claimed>) -> Result<(), Error> {
         if !claimed.is_empty() && !self.is_sure() {
@@ -393,12 +359,6 @@ impl Driver<'_> {
     pub(super) fn poll(&self) -> Duration {
         let drivers = self.run.via().map_or(1, Via::drivers);
         self.shared.as_ref().map_or(super::POLL, |shared| shared.poll(drivers))
-    }
-
-    /// Returns true if the remote was read so lately that a poll would be too early.
-    pub(super) fn has_just_read(&self) -> bool {
-        let read = self.run.via().and_then(Via::last_read);
-        read.is_some_and(|read| read.elapsed() < self.poll() / 2)
     }
 
     /// Rebuilds the schedule although no entry was read, because staged entries were dropped.
