@@ -1,6 +1,7 @@
 //! Threads: saving, going back, handing over, and all that must be refused on the way.
 
 mod adopting;
+mod auto_packets;
 mod checked;
 mod differing;
 mod marked;
