@@ -2,7 +2,7 @@
 # The hooks of the plugin: handoff.sh start | handoff.sh save SUMMARY
 #
 # `start` prints where things stand. `save` saves the work tree as a checkpoint of the branch's
-# thread. Neither ever fails. Both do nothing outside a work tree, in a worker of a run, and where
+# thread, unless the last one holds the same. Neither ever fails. Both do nothing outside a work tree, in a worker of a run, and where
 # nothing was recorded before. What `save` prints is JSON, for the user: why it saved nothing.
 trap '' PIPE
 # Other commands of the agent may use the index at the same time.
@@ -18,14 +18,14 @@ start() {
 	} 2>&1 | head -n 30 2>/dev/null
 }
 
-# The state is what git tells of the work tree. Saves nothing if that is clean and stands where the
-# last checkpoint saw it.
+# The state is what git tells of the work tree.
 save() {
-	changes=$(git status --porcelain --untracked-files=normal)
-	state=$(git log -1 --no-color --no-show-signature --format='%h %s' && echo "## $branch" && echo "$changes")
-	[ -n "$changes" ] || [ "$state" != "$(git handoff thread cat "$thread" 2>/dev/null)" ] || return
 	error=$(
-		printf '%s\n' "$state" | git handoff checkpoint "$thread" --state - --packet auto --worktree \
+		{
+			git log -1 --no-color --no-show-signature --format='%h %s'
+			echo "## $branch"
+			git status --porcelain --untracked-files=normal
+		} 2>/dev/null | git handoff checkpoint "$thread" --state - --packet auto --worktree --if-changed \
 			--summary "$1" --actor "${HANDOFF_ACTOR:-agent:session}" 2>&1 >/dev/null
 	) || printf '{"systemMessage": "git handoff saved no checkpoint: %s"}\n' \
 		"$(printf '%s\n' "$error" | sed -n '/^error/{p;q}' | tr -d '"\\\000-\037')" 2>/dev/null

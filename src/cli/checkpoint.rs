@@ -32,6 +32,9 @@ pub(crate) struct Arguments {
     /// A summary of one line
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
+    /// Append nothing if the last checkpoint holds the same, whatever its summary is
+    #[arg(long)]
+    if_changed: bool,
     #[command(flatten)]
     terms: gate::Terms,
 }
@@ -58,6 +61,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     for path in &made.left_out {
         output.note(&format!("left out: {path}, another worktree of this repository"));
     }
+    if made.unchanged {
+        output.note(&format!("nothing was saved: checkpoint {} holds the same", made.checkpoint_id));
+    }
     output.value(&made);
     Ok(Ending::Done)
 }
@@ -71,7 +77,7 @@ impl Arguments {
     ) -> Result<MadeCheckpoint, Failure> {
         let thread = id(&self.thread)?;
         let (summary, run) = (self.summary.as_deref(), self.run.as_deref());
-        let besides = Besides { summary, run, worktree: self.worktree, auto_packet };
+        let besides = Besides { summary, run, worktree: self.worktree, if_changed: self.if_changed, auto_packet };
         let packet = self.packet.as_deref().filter(|_| auto_packet.is_none());
         let bytes = || -> Result<_, Failure> {
             let packet = packet.map(|path| context::save(repository, path)).transpose()?;

@@ -81,6 +81,9 @@ struct Save {
     /// Also save the working tree
     #[serde(default)]
     worktree: bool,
+    /// Append nothing if the last checkpoint holds the same
+    #[serde(default)]
+    if_changed: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -148,6 +151,7 @@ fn save(call: &Call, parameters: &Save) -> Result<MadeCheckpoint, Failure> {
         summary: parameters.summary.as_deref(),
         run: parameters.run.as_deref(),
         worktree: parameters.worktree,
+        if_changed: parameters.if_changed,
         ..Besides::default()
     };
     let write = || {

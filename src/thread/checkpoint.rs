@@ -4,7 +4,8 @@ use crate::git::{retry, work_tree};
 use crate::ledger::chain::Writer;
 use crate::model::entry::{Content, Event, Product, RunTie, ThreadCheckpointed, Worktree};
 use crate::model::name::ThreadId;
-use crate::model::thread::{MAX_SUMMARY, Trail};
+use crate::model::packet::{Draft, MAX_BYTES};
+use crate::model::thread::{Checkpoint, MAX_SUMMARY, Trail};
 use crate::packet::{self, Classification, Terms};
 use crate::repository::Repository;
 use crate::run::{self, Target};
@@ -12,7 +13,7 @@ use crate::verify::{self, Gate, Logs, Options};
 
 use super::answers::MadeCheckpoint;
 use super::operations::{Error, THREAD};
-use super::{Made, OpenThread, begin, packets, vouch, worktree};
+use super::{OpenThread, begin, packets, steps, vouch, worktree};
 
 /// Options of a checkpoint besides state and packet.
 #[derive(Clone, Copy, Default)]
@@ -23,6 +24,8 @@ pub struct Besides<'a> {
     pub run: Option<&'a str>,
     /// Whether to save the working tree.
     pub worktree: bool,
+    /// Whether to append nothing if the latest checkpoint holds the same, whatever its summary is.
+    pub if_changed: bool,
     /// Writes the packet from recorded facts; its run must pass this gate.
     pub auto_packet: Option<&'a Gate<'a>>,
 }
@@ -72,8 +75,7 @@ impl Repository {
             check_tie(&writer, tie)?;
         }
         let unsaved = Unsaved { thread, content, run, besides };
-        let made = retry::run(|| self.append_checkpoint(&writer, &unsaved, warn))?;
-        let mut answer = MadeCheckpoint::of(&made, MadeCheckpoint::SAVED);
+        let mut answer = retry::run(|| self.append_checkpoint(&writer, &unsaved, warn))?;
         answer.left_out = left_out.unwrap_or_default();
         Ok(answer)
     }
@@ -84,23 +86,51 @@ impl Repository {
         writer: &Writer,
         unsaved: &Unsaved<'_>,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<Made, Error> {
+    ) -> Result<MadeCheckpoint, Error> {
         let Unsaved { thread, content, run, besides } = unsaved;
         let open = OpenThread::find(writer, thread)?;
+        let unborn = Trail::default();
+        let trail = open.as_ref().map_or(&unborn, |open| &open.sound().trail);
+        let draft = besides.auto_packet.map(|gate| {
+            let draft = self.write_attached_packet(gate, thread, trail, (content, besides.run), warn);
+            draft.map_err(|error| Error::Packet(Box::new(error)))
+        });
+        let draft = draft.transpose()?;
+        if let Some(latest) = trail.latest().filter(|_| besides.if_changed)
+            && holds_same(latest, content, run.as_ref())
+            && self.holds_same_packet(latest, content, draft.as_ref())?
+        {
+            return Ok(MadeCheckpoint::unchanged(thread, latest));
+        }
         let mut content = content.clone();
-        if let Some(gate) = besides.auto_packet {
-            let unborn = Trail::default();
-            let trail = open.as_ref().map_or(&unborn, |open| &open.sound().trail);
-            let draft = self.write_attached_packet(gate, thread, trail, (&content, besides.run), warn);
-            let text = format!("{}\n", draft.map_err(|error| Error::Packet(Box::new(error)))?.pretty());
+        if let Some(draft) = draft {
+            let text = format!("{}\n", draft.pretty());
             content.packet = Some(self.save_bytes("packet", text.as_bytes())?);
             self.warn_if_unclean(text.as_bytes(), warn);
         }
         let event = Event::ThreadCheckpointed(ThreadCheckpointed::new(run.clone(), content.clone()));
-        Ok(match open {
+        let made = match &open {
             Some(open) => open.append(event, &content)?,
             None => begin(writer, thread, event, &content)?,
-        })
+        };
+        Ok(MadeCheckpoint::of(&made, MadeCheckpoint::SAVED))
+    }
+
+    /// Returns true if a checkpoint has the packet of `content`, or one with the facts of `draft`
+    /// that was not resumed from: each resumption needs another token.
+    fn holds_same_packet(
+        &self,
+        latest: &Checkpoint,
+        content: &Content,
+        draft: Option<&Draft>,
+    ) -> Result<bool, Error> {
+        let Some(draft) = draft else { return Ok(latest.content.packet == content.packet) };
+        let Some(attached) = latest.content.packet.filter(|attached| attached.size <= MAX_BYTES as u64) else {
+            return Ok(false);
+        };
+        let mut bytes = Vec::new();
+        steps::hand_out(&self.store, latest, attached, &mut bytes)?;
+        Ok(latest.resumed.is_empty() && draft.has_facts_of(&bytes))
     }
 
     /// Warns of a written packet that a resumption will refuse: a thread's name can read like an
@@ -135,4 +165,14 @@ fn check_tie(writer: &Writer, tie: &RunTie) -> Result<(), Error> {
     let logs = Logs::read(&writer.store).map_err(vouch::Error::from).map_err(super::Error::from)?;
     let tied = verify::tied_run(&writer.store, &logs, &tie.id, tie.commit, &options);
     Ok(tied.map_err(|finding| super::Error::Tie { run: tie.id.clone(), finding })?)
+}
+
+/// Returns true if a checkpoint has this state, working tree, base and tie.
+fn holds_same(latest: &Checkpoint, content: &Content, run: Option<&RunTie>) -> bool {
+    let tie = match &latest.entry.event {
+        Event::ThreadCheckpointed(e) => e.run.as_ref(),
+        _ => None,
+    };
+    let Content { state, worktree, base, .. } = &*latest.content;
+    (state, worktree, base, tie) == (&content.state, &content.worktree, &content.base, run)
 }

@@ -1,4 +1,5 @@
-//! Packets that `checkpoint --packet auto` writes and attaches in one step.
+//! Packets that `checkpoint --packet auto` writes and attaches in one step. Checkpoints that are
+//! saved only if something changed.
 
 use serde_json::Value;
 
@@ -109,8 +110,73 @@ fn a_run_that_is_not_to_be_trusted_refuses_the_packet() {
     // A tampered one is refused in any case.
     env.git_in("other", ["config", "--unset", "handoff.signers"]).success();
     env.shell("other", "git update-ref refs/handoff/remotes/origin/runs/handoff-dag-1 refs/handoff/remotes/origin/runs/handoff-dag-1~1").success();
-    let before = traces(&env, "other");
+    let before = env.git_in("other", ["for-each-ref"]).success();
     let refused = env.handoff_in("other", args.iter().chain(&["--accept-untrusted"]));
     assert_output!("auto_packet_tampered", refused);
-    assert_eq!(traces(&env, "other"), before);
+    assert_eq!(env.git_in("other", ["for-each-ref"]).success(), before);
+}
+
+/// Saves with `--if-changed`; returns true if that appended nothing.
+#[track_caller]
+fn is_unchanged(env: &Environment, state: &[u8], more: &[&str]) -> bool {
+    let before = env.git(["rev-parse", "--quiet", "--verify", "refs/handoff/threads/t"]).stdout;
+    let saved = save(env, "t", state, &[&["--if-changed"], more].concat());
+    let after = env.git(["rev-parse", "refs/handoff/threads/t"]).success();
+    assert_eq!(saved["commit"], after.trim());
+    assert_eq!(saved["unchanged"] == true, before == after, "{saved}");
+    before == after
+}
+
+#[test]
+fn an_unchanged_state_is_saved_once() {
+    let env = repository();
+    assert!(!is_unchanged(&env, b"one", &["--worktree", "--summary", "at stop"]));
+    env.write("state", "one");
+    let again =
+        ["checkpoint", "t", "--state", "../state", "--worktree", "--if-changed", "--summary", "before compaction"];
+    assert_output!("checkpoint_unchanged", env.handoff(again).exit(0));
+    // Each part counts: state, working tree, ignored files, base, packet and tie.
+    assert!(!is_unchanged(&env, b"two", &["--worktree"]));
+    assert!(!is_unchanged(&env, b"two", &[]));
+    assert!(is_unchanged(&env, b"two", &[]));
+    env.write("repo/file", "changed\n");
+    assert!(is_unchanged(&env, b"two", &[]));
+    assert!(!is_unchanged(&env, b"two", &["--worktree"]));
+    env.write("repo/.git/info/exclude", "*.log\n");
+    assert!(is_unchanged(&env, b"two", &["--worktree"]));
+    env.write("repo/x.log", "1");
+    assert!(!is_unchanged(&env, b"two", &["--worktree"]));
+    env.git(["commit", "--quiet", "--allow-empty", "--message", "More"]).success();
+    assert!(!is_unchanged(&env, b"two", &["--worktree"]));
+    super::packet(&env, &serde_json::json!({}));
+    assert!(!is_unchanged(&env, b"two", &["--packet", "packet.json"]));
+    assert!(is_unchanged(&env, b"two", &["--packet", "packet.json"]));
+    assert!(!is_unchanged(&env, b"two", &[]));
+    env.handoff(["thread", "verify", "t"]).success();
+}
+
+#[test]
+fn an_automatic_packet_is_written_again_for_other_facts() {
+    let env = with_run();
+    let auto = ["--packet", "auto", "--worktree"];
+    assert!(!is_unchanged(&env, b"x", &auto));
+    assert!(is_unchanged(&env, b"x", &auto));
+    // A used token stops the next resumption, so there is another.
+    env.handoff(["resume", "t"]).success();
+    assert!(!is_unchanged(&env, b"x", &auto));
+    assert!(is_unchanged(&env, b"x", &auto));
+    let tied = [&auto[..], &["--run", "handoff-dag-1"]].concat();
+    assert!(!is_unchanged(&env, b"x", &tied));
+    assert!(is_unchanged(&env, b"x", &tied));
+    // A rollback makes a checkpoint with the packet of an earlier one.
+    let log = env.handoff(["--json", "thread", "log", "t"]).success();
+    let first = json(log.lines().last().unwrap_or_default());
+    env.handoff(["rollback", &format!("t:{}", text(&first["checkpoint_id"]))]).success();
+    assert!(!is_unchanged(&env, b"x", &tied));
+    // A packet of a person is another one.
+    super::packet(&env, &serde_json::json!({}));
+    assert!(!is_unchanged(&env, b"x", &["--packet", "packet.json"]));
+    env.shell("repo", "rm packet.json").success();
+    assert!(!is_unchanged(&env, b"x", &auto));
+    env.handoff(["thread", "verify", "t"]).success();
 }
