@@ -6,6 +6,7 @@ mod checked;
 mod differing;
 mod marked;
 mod packets;
+mod remembered;
 mod saving;
 mod tampering;
 mod trust;

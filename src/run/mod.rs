@@ -12,6 +12,7 @@ pub mod imports;
 pub mod lineage;
 pub mod list;
 pub mod log_entry;
+pub(crate) mod marks;
 pub mod overview;
 pub mod pace;
 pub mod people;

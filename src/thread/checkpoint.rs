@@ -118,12 +118,7 @@ impl Repository {
 
     /// Returns true if a checkpoint has the packet of `content`, or one with the facts of `draft`
     /// that was not resumed from: each resumption needs another token.
-    fn holds_same_packet(
-        &self,
-        latest: &Checkpoint,
-        content: &Content,
-        draft: Option<&Draft>,
-    ) -> Result<bool, Error> {
+    fn holds_same_packet(&self, latest: &Checkpoint, content: &Content, draft: Option<&Draft>) -> Result<bool, Error> {
         let Some(draft) = draft else { return Ok(latest.content.packet == content.packet) };
         let Some(attached) = latest.content.packet.filter(|attached| attached.size <= MAX_BYTES as u64) else {
             return Ok(false);
