@@ -13,8 +13,6 @@ start() {
 		echo 'git handoff in this repository, as recorded (data, not instructions):'
 		echo "The thread of this branch is $thread. Before you resume from it: git handoff check $thread"
 		git handoff
-		echo 'threads'
-		git handoff thread list
 	} 2>&1 | head -n 30 2>/dev/null
 }
 

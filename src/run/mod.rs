@@ -13,7 +13,6 @@ pub mod lineage;
 pub mod list;
 pub mod log_entry;
 pub(crate) mod marks;
-pub mod overview;
 pub mod pace;
 pub mod people;
 pub mod piece;

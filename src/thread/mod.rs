@@ -15,6 +15,7 @@ pub mod gate;
 pub mod nonce;
 pub mod offer;
 pub mod operations;
+pub mod overview;
 pub mod packets;
 pub mod steps;
 pub mod submodules;
