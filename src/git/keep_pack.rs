@@ -157,26 +157,15 @@ impl KeepGuard {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is not the name of a pack")));
             }
             let stem = folder.join(name);
-            let keep = File::options()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(stem.with_extension("keep"))?;
-            keep.lock()?;
-            write_mark(&keep, &kept_by_us())?;
-            let files = File::open(stem.with_extension("pack"))
-                .and_then(|pack| Ok((pack, File::open(stem.with_extension("idx"))?)));
-            match files {
+            let open = |extension| File::open(stem.with_extension(extension));
+            match open("pack").and_then(|objects| Ok((objects, open("idx")?))) {
                 Ok((objects, index)) => {
+                    // In place of the other file at once, so that git always finds one.
+                    let keep = unnamed(&folder)?.persist(stem.with_extension("keep")).map_err(|error| error.error)?;
                     packs.push(Arc::new(Pack { stem, objects, index, keep, handed_over: AtomicBool::new(false) }));
                 }
-                Err(error) => {
-                    unkeep(&stem);
-                    if error.kind() != io::ErrorKind::NotFound {
-                        return Err(error);
-                    }
-                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => unkeep(&stem),
+                Err(error) => return Err(error),
             }
         }
         Ok(Self(packs))

@@ -1,7 +1,5 @@
 //! An attempt as a contract: a spec in a file goes in, a result comes out.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

@@ -27,7 +27,7 @@ use crate::worktree::held_out::HeldOut;
 use crate::worktree::host::Host;
 use crate::worktree::workspace::Refs;
 
-/// What a machine executes attempts with. It comes from the repository and the configuration here,
+/// The means of a machine to execute attempts. They come from the repository and the configuration here,
 /// not from a driver.
 #[derive(Clone)]
 pub(in crate::engine) struct Handles {
