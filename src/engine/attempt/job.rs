@@ -27,8 +27,8 @@ use crate::worktree::held_out::HeldOut;
 use crate::worktree::host::Host;
 use crate::worktree::workspace::Refs;
 
-/// The means of a machine to execute attempts. They come from the repository and the configuration here,
-/// not from a driver.
+/// The means of a machine to execute attempts. They come from the repository and the configuration
+/// here, not from a driver.
 #[derive(Clone)]
 pub(in crate::engine) struct Handles {
     pub(in crate::engine) host: Arc<Host>,
