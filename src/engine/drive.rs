@@ -28,6 +28,7 @@ use crate::engine::event::Progress;
 use crate::git::cancellation::Cancellation;
 use crate::git::passing;
 use crate::git::refs;
+use crate::model::causes::in_words;
 use crate::model::entry::RunSealed;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
@@ -37,8 +38,10 @@ use crate::repository::Repository;
 use crate::run::OpenRun;
 use crate::run::via::Via;
 
-use super::attempt::{Finished, Job};
+use super::attempt::spec::AttemptSpec;
+use super::attempt::{AttemptResult, Ended, Verdict};
 use super::decide::Schedule;
+use super::finished::Finished;
 use super::machine::Machine;
 use super::outcome::Batch;
 use super::run_lock::RunLock;
@@ -307,27 +310,33 @@ impl<'a> Driver<'a> {
         Ok(None)
     }
 
-    fn start(&mut self, at: ItemIndex, job: Job, slots: HeldSlots) {
+    fn start(&mut self, at: ItemIndex, spec: AttemptSpec, slots: HeldSlots) {
         let (cancel, cancelled) = watch::channel(false);
-        self.running.insert(at, Running { attempt: job.attempt, cancel, _slots: slots });
+        self.running.insert(at, Running { attempt: spec.manifest.attempt, cancel, _slots: slots });
         let reports = self.reports.clone();
         let pinned = self.run.writer().clock.is_pinned();
-        let host = self.machine.host.clone();
-        let lost = Finished::not_begun(&job);
-        let attempt = tokio::spawn(attempt::run(host, job, cancelled));
+        let store = self.run.store().clone();
+        let handles = self.machine.handles();
+        let manifest = &spec.manifest;
+        let result = AttemptResult::not_begun(manifest.run.clone(), manifest.item.clone(), manifest.attempt);
+        let attempt = tokio::spawn(async move { attempt::run(&handles, spec, cancelled).await });
         tokio::spawn(async move {
             // The driver gets a report even if the attempt panicked, so that it never waits for
             // ever.
-            let mut finished = attempt.await.unwrap_or_else(|error| lost.lost(&error.to_string()));
+            let mut ended = match attempt.await {
+                Ok(Ok(ended)) => ended,
+                Ok(Err(wrong)) => Ended::without_work(result, Verdict::hopeless(in_words(&wrong))),
+                Err(error) => {
+                    let lost = format!("the attempt was lost: {error}");
+                    Ended::without_work(result, Verdict::failed(lost))
+                }
+            };
             // Under a pinned clock no time passes, so that equal runs have equal entries.
             if pinned {
-                finished.duration_ms = 0;
-                finished.blocks.iter_mut().for_each(|block| block.duration_ms = 0);
-                let checks = finished.check.iter_mut().chain(&mut finished.check_before);
-                checks.for_each(|check| check.run.duration_ms = 0);
+                ended.result.forget_times();
             }
             // This fails only if the driver is being dropped.
-            let _ = reports.send(finished);
+            let _ = reports.send(Finished::take_over(&store, at, ended));
         });
     }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::engine::attempt::Finished;
+use crate::engine::finished::Finished;
 use crate::engine::outcome::Batch;
-use crate::engine::prepare;
+use crate::engine::prepare::{self, Prepared};
 use crate::engine::slots::Claim;
 use crate::model::driver::DriverId;
 use crate::model::entry::{Again, Event, ItemEnded};
@@ -48,7 +48,7 @@ impl Waits {
     pub(super) fn ended(&mut self, finished: &[Finished]) {
         self.since.get_or_insert_with(Instant::now);
         for one in finished {
-            self.length = mean(self.length, Duration::from_millis(one.duration_ms));
+            self.length = mean(self.length, Duration::from_millis(one.result.duration_ms));
         }
     }
 
@@ -80,9 +80,9 @@ impl Driver<'_> {
             // An item that cannot be prepared fails when it is its turn.
             let prepared = if has_locks { None } else { prepare::prepare(self.run, &self.machine, at).ok() };
             match (prepared, &self.shared) {
-                (Some((mut fired, manifest, job)), Some(shared)) => {
+                (Some(Prepared { mut fired, manifest, spec }), Some(shared)) => {
                     shared.sign(&mut fired);
-                    ahead.push((at, Ahead { job, manifest: fired.manifest }));
+                    ahead.push((at, Ahead { spec, manifest: fired.manifest }));
                     batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
                 }
                 _ => self.schedule.ended(&self.run.state, at),
@@ -95,7 +95,7 @@ impl Driver<'_> {
     pub(super) fn keep_ahead(&mut self, ahead: Vec<(ItemIndex, Ahead)>) {
         for (at, one) in ahead {
             let manifest = self.run.state.items[at].holder.as_ref().map(|holder| holder.manifest);
-            let is_held = self.holds(at, one.job.attempt) && manifest == Some(one.manifest);
+            let is_held = self.holds(at, one.spec.manifest.attempt) && manifest == Some(one.manifest);
             if let Some(shared) = self.shared.as_mut().filter(|_| is_held) {
                 shared.ahead.insert(at, one);
             }
@@ -118,9 +118,11 @@ impl Driver<'_> {
             let locks = &self.run.state.graph.item(at).resource_locks;
             let Claim::Granted(slots) = self.slots.claim(locks, None)? else { continue };
             let ahead = self.shared.as_mut().and_then(|shared| shared.ahead.remove(&at));
-            let Some(Ahead { job, manifest }) = ahead else { continue };
-            slots.record_holder(&Workspace::place(&self.machine.host, &job.run, &job.item, job.attempt))?;
-            claimed.insert(at, Claimed { job, slots, manifest });
+            let Some(Ahead { spec, manifest }) = ahead else { continue };
+            let attempt = &spec.manifest;
+            let place = Workspace::place(&self.machine.host, &attempt.run, &attempt.item, attempt.attempt);
+            slots.record_holder(&place)?;
+            claimed.insert(at, Claimed { spec, slots, manifest });
         }
         // Another driver may hold some of them by now.
         self.start_claimed(claimed)
@@ -131,7 +133,7 @@ impl Driver<'_> {
         let Some(shared) = &mut self.shared else { return Vec::new() };
         let driver: DriverId = shared.id().clone();
         let ahead = std::mem::take(&mut shared.ahead);
-        let held = ahead.into_iter().filter(|(at, ahead)| self.holds(*at, ahead.job.attempt));
+        let held = ahead.into_iter().filter(|(at, ahead)| self.holds(*at, ahead.spec.manifest.attempt));
         let back = |(at, _): (ItemIndex, Ahead)| {
             NewEntry::Plain(Event::ItemRequeued(ItemEnded {
                 detail: Some("the driver was interrupted".to_owned()),

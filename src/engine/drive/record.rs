@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use crate::clock::since_boot;
-use crate::engine::attempt::{Finished, Verdict};
+use crate::engine::attempt::Verdict;
 use crate::engine::event::Progress;
+use crate::engine::finished::Finished;
 use crate::engine::outcome::Batch;
 use crate::engine::{command, transcript_refs};
 use crate::model::state::Phase;
@@ -23,12 +24,14 @@ impl Driver<'_> {
         for finished in &reports {
             self.running.remove(&finished.at);
             self.tell_notes(finished);
-            if let Verdict::NoSpace(why) = &finished.verdict {
+            if let Verdict::NoSpace(why) = &finished.result.verdict {
                 self.full = Some(why.clone());
             }
-            if let (true, Verdict::Crashed(why)) = (self.holds(finished.at, finished.attempt), &finished.verdict) {
+            if let (true, Verdict::Crashed(why)) =
+                (self.holds(finished.at, finished.result.attempt), &finished.result.verdict)
+            {
                 self.crash(&mut batch, finished.at, why);
-            } else if self.holds(finished.at, finished.attempt) {
+            } else if self.holds(finished.at, finished.result.attempt) {
                 let now = self.run.writer().clock.now();
                 let left = command::attempts_left(&self.run.state, finished.at, &self.machine.config);
                 batch.finished(&self.run.state, finished, left, now);
@@ -51,7 +54,7 @@ impl Driver<'_> {
     }
 
     pub(super) fn tell_notes(&mut self, finished: &Finished) {
-        finished.notes.iter().for_each(|note| (self.tell)(Progress::Note(note.clone())));
+        finished.result.notes.iter().for_each(|note| (self.tell)(Progress::Note(note.clone())));
     }
 
     /// Applies entries to the state and the schedule. The next call of `record` records them.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::clock::since_boot;
-use crate::engine::attempt::Job;
+use crate::engine::attempt::spec::AttemptSpec;
 use crate::engine::beat::{Beats, Pulse};
 use crate::engine::event::Progress;
 use crate::engine::identity::Identity;
@@ -81,13 +81,13 @@ pub(in crate::engine) struct Colleagues {
 
 /// A claim that waits for a slot.
 pub(in crate::engine) struct Ahead {
-    pub(super) job: Job,
+    pub(super) spec: AttemptSpec,
     pub(super) manifest: Digest,
 }
 
 /// A claim with everything to start it.
 pub(super) struct Claimed {
-    pub(super) job: Job,
+    pub(super) spec: AttemptSpec,
     pub(super) slots: HeldSlots,
     /// The digest of the dispatch manifest.
     pub(super) manifest: Digest,
@@ -204,7 +204,7 @@ impl Driver<'_> {
     /// Returns true if the chain has this very claim of ours.
     fn has_claim(&self, at: ItemIndex, claimed: &Claimed) -> bool {
         let manifest = self.run.state.items[at].holder.as_ref().map(|holder| holder.manifest);
-        self.holds(at, claimed.job.attempt) && manifest.is_none_or(|manifest| manifest == claimed.manifest)
+        self.holds(at, claimed.spec.manifest.attempt) && manifest.is_none_or(|manifest| manifest == claimed.manifest)
     }
 
     /// Returns the most items of the run that may run at once, if `own` of them run here.
@@ -214,7 +214,8 @@ impl Driver<'_> {
         }
         let Some(shared) = &self.shared else { return own };
         let running = self.running.iter().filter(|(at, running)| self.holds(**at, running.attempt)).count();
-        let mine = running + shared.ahead.iter().filter(|(at, ahead)| self.holds(**at, ahead.job.attempt)).count();
+        let mine =
+            running + shared.ahead.iter().filter(|(at, ahead)| self.holds(**at, ahead.spec.manifest.attempt)).count();
         let others = usize::try_from(self.run.state.running()).unwrap_or(usize::MAX).saturating_sub(mine);
         let all = own.saturating_add(others);
         self.most_at_once(all.saturating_add(shared.ahead.len()))
@@ -245,10 +246,10 @@ impl Driver<'_> {
         let mut batch = Batch::default();
         for (at, claimed) in claimed {
             match &missing {
-                Some(why) if claimed.job.inputs.values().any(|(oid, _)| !self.run.store().contains(*oid)) => {
+                Some(why) if claimed.spec.inputs.values().any(|blob| !self.run.store().contains(blob.oid)) => {
                     self.crash(&mut batch, at, &format!("an input did not come: {why}"));
                 }
-                _ => self.start(at, claimed.job, claimed.slots),
+                _ => self.start(at, claimed.spec, claimed.slots),
             }
         }
         if batch.entries.is_empty() { Ok(()) } else { self.record(&batch.entries) }
@@ -257,7 +258,7 @@ impl Driver<'_> {
     /// Fetches the inputs that a partial clone lacks, in one call. Returns why some did not come.
     fn fetch_inputs(&self, claimed: &BTreeMap<ItemIndex, Claimed>) -> Option<String> {
         let via = self.run.via()?;
-        let inputs = claimed.values().flat_map(|claimed| claimed.job.inputs.values().map(|(oid, _)| *oid));
+        let inputs = claimed.values().flat_map(|claimed| claimed.spec.inputs.values().map(|blob| blob.oid));
         let missing: BTreeSet<Oid> = inputs.filter(|oid| !self.run.store().contains(*oid)).collect();
         if missing.is_empty() {
             return None;
@@ -302,7 +303,8 @@ impl Driver<'_> {
     pub(super) fn keep_unsure(&mut self, claimed: BTreeMap<ItemIndex, Claimed>, ahead: Vec<(ItemIndex, Ahead)>) {
         let head = self.run.head().commit;
         if let Some(shared) = &mut self.shared {
-            let claimed = claimed.into_iter().map(|(at, Claimed { job, manifest, .. })| (at, Ahead { job, manifest }));
+            let claimed =
+                claimed.into_iter().map(|(at, Claimed { spec, manifest, .. })| (at, Ahead { spec, manifest }));
             shared.unsure.extend(claimed.chain(ahead));
             shared.unsure_on = head;
             shared.compared = None;
@@ -319,7 +321,7 @@ impl Driver<'_> {
         let may_land = shared.unsure_on == self.run.head().commit;
         let unsure = std::mem::take(&mut shared.unsure);
         let (held, late): (Vec<_>, Vec<_>) =
-            unsure.into_iter().partition(|(at, unsure)| self.holds(*at, unsure.job.attempt));
+            unsure.into_iter().partition(|(at, unsure)| self.holds(*at, unsure.spec.manifest.attempt));
         self.keep_ahead(held);
         if let Some(shared) = self.shared.as_mut().filter(|_| may_land) {
             shared.unsure.extend(late);
