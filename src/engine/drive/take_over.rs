@@ -108,6 +108,11 @@ impl Driver<'_> {
             let Some(holder) = state.items[at].holder.as_ref().filter(|holder| holder.driver == *victim) else {
                 continue;
             };
+            // The same driver may hold attempts that another key dispatched.
+            let key = state.keys.dispatcher(&state.graph.item(at).id);
+            if because == Because::Dismissed && key.is_some_and(|key| state.keys.knows(key)) {
+                continue;
+            }
             let detail = format!("its driver {} was lost", victim.short());
             batch.entries.push(NewEntry::Plain(Event::ItemRequeued(ItemEnded {
                 detail: Some(detail.clone()),
