@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod faults;
+mod forged;
 mod people;
 
 use std::collections::{BTreeMap, BTreeSet};

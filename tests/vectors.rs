@@ -10,6 +10,7 @@
 mod anchors;
 mod broken;
 mod clean;
+mod followed;
 mod forged;
 mod grown;
 mod keys;

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
+use super::driver::Because;
 use super::entry::Again;
 use super::event::Event;
 use super::extension::Cause;
@@ -197,7 +198,17 @@ impl Keys {
             return Some(Refused::Admission);
         }
         let ends = self.held_by(event).and_then(Option::as_deref);
-        ends.is_some_and(|holder| holder != key).then_some(Refused::Holder)
+        if ends.is_some_and(|holder| holder != key) {
+            return Some(Refused::Holder);
+        }
+        self.claims_dismissal_falsely(event).then_some(Refused::Dismissal)
+    }
+
+    /// Returns true if the event takes an attempt because its key was dismissed, and that key has a
+    /// role.
+    fn claims_dismissal_falsely(&self, event: &Event) -> bool {
+        let Event::ItemRequeued(e) = event else { return false };
+        e.because == Some(Because::Dismissed) && self.dispatcher(&e.item).is_some_and(|holder| self.knows(holder))
     }
 
     /// Returns the key of the holder whose attempt the event ends in the holder's name.
@@ -236,6 +247,8 @@ pub enum Refused {
     Admission,
     #[error("which did not dispatch the attempt")]
     Holder,
+    #[error("which takes an attempt as that of a dismissed key, and the key that dispatched it has a role")]
+    Dismissal,
 }
 
 fn either(roles: &[Role]) -> String {

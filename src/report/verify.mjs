@@ -4496,6 +4496,7 @@ function faultOfSigner({ entry, signer }, { first, initial, current, holders }) 
     if (!initial.get(signer)?.has('own') || entry.first !== first?.hash) return 'admission';
   }
   if (endsForHolder(entry) && (holders.get(entry.item) ?? signer) !== signer) return 'role';
+  if (entry.because === 'dismissed' && current.has(holders.get(entry.item))) return 'role';
   if (entry.kind === 'item.decided' && !('said' in entry) && entry.by !== signer)
     return 'decided-by';
   return null;

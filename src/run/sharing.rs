@@ -23,7 +23,7 @@ use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
 use crate::model::role::Role;
 use crate::repository::Repository;
-use crate::verify::{Chain, check_incoming};
+use crate::verify::{Chain, check_continued, check_incoming};
 
 use super::via::Via;
 use super::{Denied, OpenRun};
@@ -152,7 +152,7 @@ impl Repository {
                 continue;
             }
             // The fetched copy tells what is wrong with entries that may not follow ours.
-            if check_incoming(&self.store, Chain::Run(&run), Some(ours), theirs).is_err() {
+            if check_continued(&self.store, &run, Some(ours), theirs).is_err() {
                 continue;
             }
             match refs::advance(&self.store, &name, ours, theirs) {
@@ -232,7 +232,7 @@ impl Repository {
     /// Fetches a run, and moves our ref to its head if its entries may follow ours.
     fn receive(&self, tip: &Tip, run: &RunId, known: Option<Oid>, theirs: Oid) -> Result<(), Error> {
         let kept = tip.fetch(&[theirs])?;
-        let checked = check_incoming(&self.store, Chain::Run(run), known, theirs);
+        let checked = check_continued(&self.store, run, known, theirs);
         checked.map_err(|why| Error::Unsound { run: run.clone(), remote: tip.remote().to_owned(), why })?;
         let name = format::run_ref(run);
         match known {

@@ -50,21 +50,26 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
                     format!("entry {} is {}, which has no place here", entry.seq, event.kind()),
                 );
             }
-            Event::DocumentWritten(e) if e.said.is_none() && e.author != entry.actor => {
-                findings.report_at(
-                    at_entry,
-                    Code::Author,
-                    format!("entry {}: the author of {} is not the entry's actor", entry.seq, e.name),
-                );
-            }
             Event::RunSealed(_) => sealed = sealed.or(Some(entry.seq)),
             _ => {}
         }
-        check_names(entry, &mut findings);
+        check_entry(entry, &mut findings);
     }
     findings.extend(&case.chain.tree_findings);
     let entries = counted(case.chain.links.len(), "entry", "entries");
     findings.verdict(case.shallow, || format!("{entries}, hash-linked, no gaps"))
+}
+
+/// Checks an entry by itself.
+pub(super) fn check_entry(entry: &Entry, findings: &mut Findings) {
+    if let Event::DocumentWritten(e) = &entry.event
+        && e.said.is_none()
+        && e.author != entry.actor
+    {
+        let why = format!("entry {}: the author of {} is not the entry's actor", entry.seq, e.name);
+        findings.report_at(At::entry(entry.seq), Code::Author, why);
+    }
+    check_names(entry, findings);
 }
 
 /// Rejects paths that clash on some file systems, where one would hide the other.

@@ -3,6 +3,7 @@
 use crate::git::store::Store;
 use crate::ledger::merkle::Frontier;
 use crate::model::digest::{Digest, Oid};
+use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::state::RunState;
 use crate::model::time::Moment;
@@ -11,8 +12,11 @@ use super::findings::Verdict;
 use super::objects::Objects;
 use super::reader::Link;
 use super::report::Verdicts;
+use super::run_chain::RunChain;
 use super::signature::Signed;
-use super::{AtHand, Case, Error, Evidence, Logs, Mark, Options, Report, State, Verified, anchor, chain};
+use super::{
+    AtHand, Case, Chain, Error, Evidence, Logs, Mark, Options, Report, State, Verified, anchor, chain, check_incoming,
+};
 
 /// An open run that our key may append to. If [`Verified`], it was verified as far as it goes.
 ///
@@ -146,6 +150,21 @@ fn examine(
         state,
         examined: case.chain.links.iter().filter(|link| !link.verified_before).count(),
     }))
+}
+
+/// Checks that a chain may be stored as a run of this repository that drivers and people continue,
+/// like [`check_incoming`], and that it follows its plan; returns the first fault.
+///
+/// Entries up to `known`, a head that passed before, are only read and replayed.
+pub fn check_continued(store: &Store, run: &RunId, known: Option<Oid>, tip: Oid) -> Result<(), String> {
+    check_incoming(store, Chain::Run(run), known, tip)?;
+    // No key is asked for: only entries before the mark are not checked again.
+    let mark = known.map(|commit| Mark { commit, key: String::new() });
+    let (reference, options) = (format::run_ref(run), Options::default());
+    let case = Case::at(store, run, &reference, &options, RunChain::read_on(store, tip, mark.as_ref()));
+    let evidence = Evidence::gather(&case, None);
+    let rows = [chain::row(&case), evidence.replay.verdict, evidence.replay.handoff, evidence.manifest];
+    rows.into_iter().find(|row| row.state == State::Failed).map_or(Ok(()), |row| Err(row.detail))
 }
 
 /// Returns the key that began the run, if it is not allowed to. The signature is checked even if a

@@ -75,6 +75,36 @@ pub(super) fn apply_extension(
     let Event::RunExtended(e) = &link.entry.event else { return Ok(()) };
     let Tally { findings, meter } = tally;
     let seq = link.entry.seq;
+    let items = read_items(case, link, after, Tally { findings, meter })?;
+    // An illegal entry changes nothing.
+    if !is_created_by_rule(case, state, seq, e, findings) {
+        return Ok(());
+    }
+    let extended = state.extend(e, items);
+    extended.unwrap_or_else(|illegal| {
+        findings.report_at(At::entry(seq), Code::Transition, format!("entry {seq}: {illegal}"));
+    });
+    Ok(())
+}
+
+/// Compares a `run.extended` with its items and, if a rule added them, with the rule.
+pub(super) fn check_next(case: &Case<'_>, state: &RunState, link: &Link, after: &TreeAfter, findings: &mut Findings) {
+    let Event::RunExtended(e) = &link.entry.event else { return };
+    let tally = Tally { findings: &mut *findings, meter: &mut Meter::default() };
+    if read_items(case, link, after, tally).is_ok() {
+        is_created_by_rule(case, state, link.entry.seq, e, findings);
+    }
+}
+
+/// Reads the items that an entry added, and reports those that are not what it names.
+fn read_items(
+    case: &Case<'_>,
+    link: &Link,
+    after: &TreeAfter,
+    Tally { findings, meter }: Tally<'_>,
+) -> Result<Vec<Item>, Unread> {
+    let Event::RunExtended(e) = &link.entry.event else { return Ok(Vec::new()) };
+    let seq = link.entry.seq;
     let objects = Objects::new(case.store);
     let mut items = Vec::with_capacity(e.items.len());
     for (id, digest) in &e.items {
@@ -93,15 +123,7 @@ pub(super) fn apply_extension(
             Err(_) => findings.report_at(at, Code::ItemInvalid, format!("{label} is no item")),
         }
     }
-    // An illegal entry changes nothing.
-    if !is_created_by_rule(case, state, seq, e, findings) {
-        return Ok(());
-    }
-    let extended = state.extend(e, items);
-    extended.unwrap_or_else(|illegal| {
-        findings.report_at(At::entry(seq), Code::Transition, format!("entry {seq}: {illegal}"));
-    });
-    Ok(())
+    Ok(items)
 }
 
 /// Returns false if the rule that `e` names would add other items, or none.

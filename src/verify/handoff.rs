@@ -76,6 +76,10 @@ impl Handoff {
         }
     }
 
+    pub(super) fn findings(&self) -> &Findings {
+        &self.findings
+    }
+
     pub(super) fn verdict(self) -> Verdict {
         let refs = counted(self.refs, "input ref", "input refs");
         let tail = if self.refs == 0 { "" } else { " accounted for" };

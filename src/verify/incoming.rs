@@ -68,6 +68,8 @@ pub fn check_incoming(store: &Store, chain: Chain<'_>, known: Option<Oid>, tip: 
 #[expect(missing_docs, reason = "the types say it")]
 pub struct Further {
     pub commit: Oid,
+    /// The tree before the entry.
+    pub before: Oid,
     pub tree: Oid,
     pub hash: Digest,
     pub entry: Entry,
@@ -76,7 +78,8 @@ pub struct Further {
 
 /// Reads the entries of a run after `known`, which was read and checked before, up to `tip`.
 ///
-/// Each must be in its place and signed by a key that may append it. `first` is the leaf hash of
+/// Each must be in its place and signed by a key that may append it. The rest is checked against
+/// the state that it follows, by [`super::check_next`]. `first` is the leaf hash of
 /// entry 0, and `keys` are the keys at `known`. The cost is in proportion to the new entries.
 pub fn read_further(
     store: &Store,
@@ -100,13 +103,15 @@ pub fn read_further(
     let mut further = Vec::with_capacity(links.len());
     for link in &links {
         check_place(Chain::Run(run), link, Some(before))?;
+        let tree_before = before.tree;
         before = link;
         let signed = Signed::of(link);
         let key = signed.key()?.to_owned();
         writers.refuse(&signed, &key, None).map_or(Ok(()), |(_, why)| Err(why))?;
         writers.statement(&signed).transpose().map_err(|why| format!("entry {}: {why}", signed.seq))?;
         let Link { commit, tree, hash, entry, .. } = link;
-        further.push(Further { commit: *commit, tree: *tree, hash: *hash, entry: entry.clone(), key });
+        let entry = entry.clone();
+        further.push(Further { commit: *commit, before: tree_before, tree: *tree, hash: *hash, entry, key });
     }
     Ok(further)
 }

@@ -13,11 +13,12 @@ use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Item;
 use crate::model::printable::cut;
+use crate::model::state::RunState;
 
 use super::Case;
 use super::codes::Code;
 use super::findings::{At, Findings, Verdict, counted};
-use super::objects::{Fault, map_objects};
+use super::objects::{Fault, Objects, map_objects};
 use super::pipelines;
 use super::tree::Slot;
 
@@ -38,39 +39,17 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, BT
     let base = case.chain.submitted().map(|e| e.base);
     let pipelines = pipelines::named(&case.chain);
     let checked = map_objects(case.store, &fired, |objects, (fired, held)| {
-        let read = held
-            .read(objects, case.lazy, bounds::MANIFEST)
-            .ok_or_else(|| Problem::Wrong(Code::ManifestUnread, "is not in the tree".to_owned()))?;
-        let bytes = read.map_err(Problem::Fault)?;
-        let wrong = |code: Code, why: String| Problem::Wrong(code, cut(why));
-        if Digest::of(&bytes) != fired.manifest {
-            return Err(wrong(Code::ManifestDigest, "is not the one that the entry names".to_owned()));
-        }
-        let manifest = Manifest::parse(&bytes).map_err(|e| wrong(Code::ManifestInvalid, e.to_string()))?;
-        against_entry(&manifest, fired, case.run, base)
-            .map_err(|field| wrong(Code::ManifestEntry, format!("{field} is not the entry's")))?;
-        if let Some(item) = items.get(&fired.item) {
-            against_plan(&manifest, item)
-                .map_err(|field| wrong(Code::ManifestPlan, format!("{field} is not the plan's")))?;
-            let sealed = item.pipeline().map(|name| pipelines.get(name).copied());
-            if sealed == Some(None) || sealed.flatten() != manifest.pipeline {
-                return Err(wrong(Code::ManifestPlan, "pipeline is not the one that was sealed".to_owned()));
-            }
-        }
-        Ok(cut(manifest.sandbox))
+        let item = items.get(&fired.item).copied();
+        let pipeline = item.and_then(Item::pipeline).and_then(|name| pipelines.get(name).copied());
+        let dispatch = Dispatch { fired, held, run: case.run, base, item, pipeline };
+        dispatch.check(objects, case.lazy).map(|manifest| cut(manifest.sandbox))
     });
     let mut findings = Findings::default();
     let mut sandbox = BTreeMap::new();
     for ((fired, _), checked) in fired.iter().zip(checked) {
-        let label = || format!("the manifest of {} #{}", fired.item, fired.attempt);
         match checked {
             Ok(kind) => *sandbox.entry(kind).or_default() += 1,
-            Err(Problem::Wrong(code, why)) => {
-                findings.report_at(At::item(&fired.item), code, format!("{}: {why}", label()));
-            }
-            Err(Problem::Fault(fault)) => {
-                findings.report_fault_at(At::item(&fired.item), Code::ManifestUnread, &label(), &fault);
-            }
+            Err(problem) => report(fired, problem, &mut findings),
         }
     }
     let bound = counted(fired.len(), "manifest", "manifests");
@@ -83,6 +62,63 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, BT
         verdict = Verdict::not_applicable(format!("{bound} re-hashed, but there is no plan to compare them with"));
     }
     (verdict, sandbox)
+}
+
+/// Checks the manifest of one dispatch; `state` is the run's state before it.
+pub(super) fn check_next(case: &Case<'_>, state: &RunState, fired: &ItemFired, held: &Slot, findings: &mut Findings) {
+    let item = state.graph.position(&fired.item).map(|at| state.graph.item(at));
+    let pipeline = item.and_then(Item::pipeline).and_then(|name| state.pipelines.get(name).copied());
+    let dispatch = Dispatch { fired, held, run: case.run, base: Some(state.submitted.base), item, pipeline };
+    if let Err(problem) = dispatch.check(&Objects::new(case.store), case.lazy) {
+        report(fired, problem, findings);
+    }
+}
+
+fn report(fired: &ItemFired, problem: Problem, findings: &mut Findings) {
+    let label = format!("the manifest of {} #{}", fired.item, fired.attempt);
+    let at = At::item(&fired.item);
+    match problem {
+        Problem::Wrong(code, why) => findings.report_at(at, code, format!("{label}: {why}")),
+        Problem::Fault(fault) => findings.report_fault_at(at, Code::ManifestUnread, &label, &fault),
+    }
+}
+
+/// A dispatch, and what its manifest must agree with.
+struct Dispatch<'a> {
+    fired: &'a ItemFired,
+    /// The manifest in the tree.
+    held: &'a Slot,
+    run: &'a RunId,
+    base: Option<Oid>,
+    /// The item in the plan, if known.
+    item: Option<&'a Item>,
+    /// The sealed pipeline that the item names.
+    pipeline: Option<Digest>,
+}
+
+impl Dispatch<'_> {
+    fn check(&self, objects: &Objects, lazy: bool) -> Result<Manifest, Problem> {
+        let Self { fired, held, run, base, item, pipeline } = *self;
+        let read = held
+            .read(objects, lazy, bounds::MANIFEST)
+            .ok_or_else(|| Problem::Wrong(Code::ManifestUnread, "is not in the tree".to_owned()))?;
+        let bytes = read.map_err(Problem::Fault)?;
+        let wrong = |code: Code, why: String| Problem::Wrong(code, cut(why));
+        if Digest::of(&bytes) != fired.manifest {
+            return Err(wrong(Code::ManifestDigest, "is not the one that the entry names".to_owned()));
+        }
+        let manifest = Manifest::parse(&bytes).map_err(|e| wrong(Code::ManifestInvalid, e.to_string()))?;
+        against_entry(&manifest, fired, run, base)
+            .map_err(|field| wrong(Code::ManifestEntry, format!("{field} is not the entry's")))?;
+        if let Some(item) = item {
+            against_plan(&manifest, item)
+                .map_err(|field| wrong(Code::ManifestPlan, format!("{field} is not the plan's")))?;
+            if item.pipeline().is_some() != pipeline.is_some() || pipeline != manifest.pipeline {
+                return Err(wrong(Code::ManifestPlan, "pipeline is not the one that was sealed".to_owned()));
+            }
+        }
+        Ok(manifest)
+    }
 }
 
 enum Problem {

@@ -31,15 +31,35 @@ pub(super) fn examine(case: &Case<'_>, continued: Option<&Result<Continued, Inva
                     let own = manifests.get(&e.item).copied();
                     let reuse =
                         Reuse { end: e, reused, evidence: &after.reused, manifest: own.unwrap_or(&Slot::Nothing) };
-                    let found = one(case, &objects, continued, &reuse);
-                    let label = format!("entry {}: the products that item {} reuses", link.entry.seq, e.item);
-                    reuses.push(Imported { label, kind: ImportKind::Item, found });
+                    reuses.push(imported(case, &objects, continued, link.entry.seq, &reuse));
                 }
             }
             _ => {}
         }
     }
     reuses
+}
+
+/// Examines the item of a chain of one entry; `manifest` is that of its attempt.
+///
+/// Items of a continued run are left out: their evidence is in entry 0.
+pub(super) fn examine_next(case: &Case<'_>, manifest: &Slot) -> Option<Imported> {
+    let (link, after) = case.chain.with_trees().next()?;
+    let Event::ItemReconciled(end) = &link.entry.event else { return None };
+    let reused = end.reused.as_ref().filter(|reused| !reused.continued)?;
+    let reuse = Reuse { end, reused, evidence: &after.reused, manifest };
+    Some(imported(case, &Objects::new(case.store), None, link.entry.seq, &reuse))
+}
+
+fn imported(
+    case: &Case<'_>,
+    objects: &Objects,
+    continued: Option<&Result<Continued, Invalid>>,
+    seq: u64,
+    reuse: &Reuse<'_>,
+) -> Imported {
+    let label = format!("entry {seq}: the products that item {} reuses", reuse.end.item);
+    Imported { label, kind: ImportKind::Item, found: one(case, objects, continued, reuse) }
 }
 
 struct Reuse<'a> {

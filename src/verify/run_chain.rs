@@ -130,7 +130,14 @@ impl RunChain {
             }
             budget.is_left().then(|| budget.count(changes(link, objects, layout)))
         });
-        chain.fold(&Objects::new(from), layout, changed);
+        chain.fold(&Objects::new(from), layout, changed, false);
+        chain
+    }
+
+    /// Returns a chain of one entry, whose predecessors were checked before.
+    pub(super) fn of_next(from: &Store, link: Link, layout: Layout) -> Self {
+        let mut chain = Self { links: vec![link], after: vec![TreeAfter::default()], ..Self::default() };
+        chain.fold(&Objects::new(from), layout, vec![None], true);
         chain
     }
 
@@ -195,10 +202,10 @@ impl RunChain {
         sealers
     }
 
-    /// Applies the changes of each entry to the tree, and checks the result.
-    fn fold(&mut self, objects: &Objects, layout: Layout, changed: Vec<Option<Changes>>) {
+    /// Applies the changes of each entry to the tree, and checks the result. `passed_over` is true
+    /// if there are entries before the first.
+    fn fold(&mut self, objects: &Objects, layout: Layout, changed: Vec<Option<Changes>>, mut passed_over: bool) {
         let mut tree: HashMap<String, Slot> = HashMap::new();
-        let mut passed_over = false;
         for (at, ((link, after), changed)) in self.links.iter().zip(&mut self.after).zip(changed).enumerate() {
             if is_passed_over(link) {
                 passed_over = true;

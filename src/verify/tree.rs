@@ -208,6 +208,17 @@ pub(super) fn changes(objects: &Objects, old: Option<Oid>, new: Oid, allowed: &A
     changes
 }
 
+/// Returns the content of one path of a tree.
+pub(super) fn slot(objects: &Objects, tree: Oid, path: &str) -> Slot {
+    let allowed = AllowedChanges { set: BTreeMap::from([(path.to_owned(), None)]), ..AllowedChanges::default() };
+    let Changes { paths, mut faults, .. } = changes(objects, None, tree, &allowed);
+    match (paths.into_iter().find_map(|(_, blob)| blob), faults.pop()) {
+        (Some(blob), _) => Slot::Blob(blob),
+        (None, Some((_, fault))) => Slot::Unread(fault),
+        (None, None) => Slot::Nothing,
+    }
+}
+
 struct TreeWalk<'a> {
     objects: &'a Objects,
     allowed: &'a AllowedChanges,

@@ -143,6 +143,12 @@ fn only_the_key_of_the_dispatch_ends_an_attempt_in_the_name_of_its_driver() {
     assert_eq!((why(ADA, &asked), why(BOB, &asked)), (None, own), "only an owner takes a running attempt away");
     let taken = requeued(lost(one(), Some(driver(2)), Some(Because::Told)));
     assert_eq!((why(ADA, &taken), why(BOB, &taken)), (None, None));
+    let as_dismissed = requeued(lost(one(), Some(driver(2)), Some(Because::Dismissed)));
+    let false_word = "which takes an attempt as that of a dismissed key, and the key that dispatched it has a role";
+    assert_eq!(why(ADA, &as_dismissed).as_deref(), Some(false_word));
+    let mut later = state.clone();
+    later.apply_signed(&Event::RunDismissed(RunDismissed { key: BOB.to_owned() }), Some(ADA)).unwrap();
+    assert_eq!(later.keys.refuse(ADA, &as_dismissed), None, "the key has no role any more");
     let mut state = state;
     state.apply_signed(&taken, Some(ADA)).unwrap();
     assert_eq!(state.keys.dispatcher(&name(0)), None);

@@ -94,6 +94,32 @@ pub(super) const FORGED: &[Vector] = &[
     illegal("illegal-lost-without-a-cause", "an attempt is taken from its driver without `because`", |lab| {
         lost(lab, |e| e.because = None);
     }),
+    illegal("lost-as-dismissed", "an attempt is taken as that of a dismissed key, which has its role", |lab| {
+        let bob = stranger(lab);
+        let mut run = begun(lab);
+        run.take("edit-a", Some(two()), Some(Because::Dismissed));
+        run.by(&bob);
+        run.driver = Some(two());
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    illegal(
+        "lost-as-dismissed-before",
+        "an attempt is taken as that of a dismissed key, which was admitted again and dispatched it after that",
+        |lab| {
+            let bob = stranger(lab);
+            let mut run = shared(lab, PLAN);
+            run.add(dismissal(&bob), Vec::new());
+            run.add(admission(&bob, Role::Work, None), Vec::new());
+            run.driver = Some(two());
+            run.fire("edit-a");
+            run.by(&bob);
+            run.take("edit-a", Some(one()), Some(Because::Dismissed));
+            run.driver = Some(one());
+            rest(&mut run);
+            lab.finish(run);
+        },
+    ),
     illegal("illegal-lost-by-another-driver", "an attempt is taken from a driver that does not hold it", |lab| {
         lost(lab, |e| (e.driver, e.taker) = (Some(two()), None));
     }),

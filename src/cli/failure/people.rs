@@ -53,7 +53,7 @@ pub(super) fn missing_role(run: &RunId, key: &str, why: Refused) -> Hint {
         },
         Refused::Admission => hints::owners(run),
         // Its driver can end the attempt, and anyone can see which one that is.
-        Refused::Holder => hints::drivers(run),
+        Refused::Holder | Refused::Dismissal => hints::drivers(run),
     }
 }
 

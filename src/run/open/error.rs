@@ -66,7 +66,10 @@ pub enum Error {
 pub struct BadTip {
     pub run: RunId,
     pub remote: String,
+    /// The commit that cannot follow.
     pub commit: Oid,
+    /// The head that the remote has.
+    pub tip: Oid,
     /// The last head that could be followed.
     pub good: Oid,
     pub why: String,

@@ -8,6 +8,7 @@ use crate::git::refs;
 use crate::git::store::KeepGuard;
 use crate::git::tip::{Move, Swap};
 use crate::ledger::chain::{self, Appended, Draft, Link};
+use crate::ledger::merkle::Frontier;
 use crate::model::digest::Oid;
 use crate::model::driver::{Because, DriverId};
 use crate::model::entry::Event;
@@ -16,7 +17,7 @@ use crate::run::new_entry::NewEntry;
 use crate::run::pace::MOST_TURNS;
 use crate::run::via::{ReadError, RunRead, Via};
 use crate::run::{stopped_rules, view};
-use crate::verify::{Further, dispatchers, read_further};
+use crate::verify::{Further, check_applied, check_next, dispatchers, read_further};
 
 use super::error::BadTip;
 use super::{Applying, Error, OpenRun, Staged, frontier};
@@ -112,14 +113,14 @@ impl OpenRun {
         let Some(shared) = &mut self.shared else { return Ok(Vec::new()) };
         let remote = shared.via.tip().remote().to_owned();
         if history::goes_on(store, known, tip) {
-            return Err(Error::Poisoned(Box::new(BadTip { run, remote, commit: tip, good: known, why })));
+            return Err(Error::Poisoned(Box::new(BadTip { run, remote, commit: tip, tip, good: known, why })));
         }
         if history::goes_on(store, tip, known) {
             // Whatever the answer is, the next read tells.
             let _ = shared.via.swap(Some(tip), known, &[]);
             return Ok(Vec::new());
         }
-        Err(Error::Forked(Box::new(BadTip { run, remote, commit: tip, good: known, why })))
+        Err(Error::Forked(Box::new(BadTip { run, remote, commit: tip, tip, good: known, why })))
     }
 
     /// Moves our ref to a head that the remote has and this process checked.
@@ -137,23 +138,20 @@ impl OpenRun {
         Ok(())
     }
 
-    /// Applies entries that other writers appended after the head.
+    /// Applies entries that other writers appended after the head, if all of them can follow it.
     fn fold_on(&mut self, further: &[Further]) -> Result<(), Error> {
         if further.is_empty() {
             return Ok(());
         }
         debug_assert!(!self.has_staged(), "staged entries would be applied out of order");
+        let mut so_far = self.frontier.clone();
         for one in further {
             self.note_cut(&one.entry.event);
-            let applied = view::apply(&self.writer.store, &self.run, &mut self.state, one);
-            let applied = applied.and_then(|()| match &mut self.shared {
-                Some(shared) => view::apply(&self.writer.store, &self.run, &mut shared.confirmed, one),
-                None => Ok(()),
-            });
-            if let Err(error) = applied {
+            if let Err(why) = self.apply_checked(one, &so_far) {
                 self.reload()?;
-                return Err(self.poisoned(one, &error));
+                return Err(self.poisoned(one, further, &why));
             }
+            so_far.push(one.hash);
         }
         for one in further {
             let link = Link { commit: one.commit, tree: one.tree, hash: one.hash, entry: one.entry.clone() };
@@ -183,13 +181,27 @@ impl OpenRun {
         }
     }
 
-    fn poisoned(&self, one: &Further, why: &Error) -> Error {
-        let (run, commit) = (self.run.clone(), one.commit);
+    /// Applies an entry that another writer appended, if `verify` has nothing against it. `so_far`
+    /// are the entries before it. After an error the state has to be reloaded.
+    fn apply_checked(&mut self, one: &Further, so_far: &Frontier) -> Result<(), String> {
+        let (store, run) = (&self.writer.store, &self.run);
+        check_next(store, run, &self.state, so_far, one)?;
+        view::apply(store, run, &mut self.state, one).map_err(|error| error.to_string())?;
+        check_applied(store, run, &self.state, one)?;
+        match &mut self.shared {
+            Some(shared) => view::apply(store, run, &mut shared.confirmed, one).map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the error for an entry that cannot follow; `further` are all that were read.
+    fn poisoned(&self, one: &Further, further: &[Further], why: &str) -> Error {
+        let (run, commit, tip) = (self.run.clone(), one.commit, further.last().map_or(one.commit, |last| last.commit));
         let why = format!("entry {} of the key {}: {why}", one.entry.seq, one.key);
         match (&self.shared, self.head.commit) {
             (Some(shared), Some(good)) => {
                 let remote = shared.via.tip().remote().to_owned();
-                Error::Poisoned(Box::new(BadTip { run, remote, commit, good, why }))
+                Error::Poisoned(Box::new(BadTip { run, remote, commit, tip, good, why }))
             }
             _ => Error::Stranger(run, why),
         }

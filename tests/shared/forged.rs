@@ -1,0 +1,128 @@
+//! Entries that are legal and signed by a key with a role, and that `verify` would refuse.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+
+use git_handoff::clock::Clock;
+use git_handoff::git::store::{Edit, Store};
+use git_handoff::ledger::chain::{Draft, Writer};
+use git_handoff::ledger::sign::Signer;
+use git_handoff::model::digest::{Digest, Oid};
+use git_handoff::model::driver::{DriverId, RunShared};
+use git_handoff::model::entry::{Again, Event, ItemEnded, ItemFired};
+use git_handoff::model::format;
+use git_handoff::model::name::{ItemId, RunId};
+use git_handoff::run::view;
+
+use super::{Hub, plan, succeeds, works};
+use crate::common::ground::{item, wait_for};
+use crate::common::report::find_line;
+
+impl Hub {
+    /// Gives the clone `b` a key of its own with the role `work`. Returns the file of the public
+    /// key.
+    fn admit_b(&self) -> String {
+        let env = &self.ground.env;
+        self.clone("b", &[]);
+        env.shell("b", "ssh-keygen -q -t ed25519 -N '' -C '' -f key").success();
+        let key = self.ground.path("b/key");
+        env.git_in("b", ["config", "handoff.signingKey", key.to_str().unwrap()]).success();
+        env.write("signers", &env.handoff(["key"]).success());
+        env.git_in("b", ["config", "handoff.signers", self.ground.path("signers").to_str().unwrap()]).success();
+        let public = key.with_extension("pub").to_str().unwrap().to_owned();
+        env.handoff(["admit", "r", &public, "--as", "work"]).success();
+        env.git(["push", "--quiet", "origin", "refs/handoff/runs/r"]).success();
+        public
+    }
+
+    /// Appends entries with the key of the clone `b`, and pushes them. The first also changes the
+    /// plan in the tree. Returns its commit.
+    fn append_with_wrong_tree(&self, events: &[Event]) -> Oid {
+        let env = &self.ground.env;
+        env.git_in("b", ["fetch", "--quiet", "origin", "+refs/handoff/runs/r:refs/handoff/runs/r"]).success();
+        let store = Store::discover(&self.ground.path("b")).unwrap();
+        let run = RunId::parse("r").unwrap();
+        let before = view(&store, &run, "refs/handoff/runs/r").unwrap().unwrap();
+        let signer = Signer::from_file(&self.ground.path("b/key")).unwrap();
+        let writer = Writer { store, signer, clock: Clock::System, actor: "human:b".to_owned() };
+        let mut state = before.state;
+        let mut wrong = Some((format::PLAN.to_owned(), Edit::Bytes(b"{}".to_vec())));
+        let mut draft = |event: &Event| {
+            state.apply(event).unwrap();
+            let mut edits = Vec::from_iter(wrong.take());
+            if let Some((item, _)) = event.item() {
+                let at = state.graph.position(item).unwrap();
+                edits.push((state.layout().state(item), Edit::Bytes(state.items[at].canonical())));
+            }
+            Draft { about: run.clone().into(), event: event.clone(), edits }
+        };
+        let drafts = events.iter().map(&mut draft).collect();
+        let (_, links) = writer.append(&before.head, drafts).unwrap().publish().unwrap();
+        env.git_in("b", ["push", "--quiet", "origin", "refs/handoff/runs/r"]).success();
+        links[0].commit
+    }
+
+    fn head_of(&self, repository: &str) -> String {
+        self.ground.env.git_in(repository, ["rev-parse", "refs/handoff/runs/r"]).success().trim().to_owned()
+    }
+}
+
+/// Returns a dispatch of an item, and the entry that takes it back.
+fn begun_and_crashed(item: &str) -> [Event; 2] {
+    let (item, driver) = (ItemId::parse(item).unwrap(), Some(DriverId::of([0x22; 16])));
+    let fired = ItemFired::new(item.clone(), 1, Digest::of(b"{}"), BTreeMap::new());
+    let ended = ItemEnded { driver: driver.clone(), ..ItemEnded::new(item, 1, Again::Crash) };
+    [Event::ItemFired(ItemFired { driver, ..fired }), Event::ItemRequeued(ended)]
+}
+
+/// The driver keeps what it has, and goes on when the ref was set back as the hint says. Meanwhile
+/// no command and no fetch moves our ref to the entry.
+#[test]
+fn an_entry_with_a_wrong_tree_is_refused_and_its_key_can_be_dismissed() {
+    let hub = Hub::new(&plan(&[item("i0", &works("12")), item("i1", &works("0"))]));
+    hub.ground.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
+    hub.ground.env.git(["config", "--global", "handoff.queue.default.concurrency", "1"]).success();
+    let public = hub.admit_b();
+    let driver = hub.drive("repo");
+    hub.wait_for("item.fired", "i0");
+    wait_for("our ref", || hub.head_of("repo") == hub.head_of("hub.git"));
+    let good = hub.head_of("repo");
+    let bad = hub.append_with_wrong_tree(&begun_and_crashed("i1"));
+    let tip = hub.head_of("hub.git");
+    let holder = hub.wait_for("item.fired", "i0")["driver"].as_str().unwrap().to_owned();
+    for words in [&["dismiss", "r", &public][..], &["lost", "r", "--driver", &holder]] {
+        let (code, _, said) = hub.command("repo", words);
+        assert_eq!(code, Some(3), "{words:?}: {said}");
+        let error = find_line(&said, "error: ");
+        assert!(error.contains(&bad.to_string()) && error.contains("the key SHA256:"), "{error}");
+        assert!(error.contains("entry ") && error.contains("plan.json in the tree"), "{error}");
+    }
+    // A fetch stores the remote copy, and leaves our ref where it was.
+    let (_, _, said) = hub.command("repo", &["fetch", "origin"]);
+    assert_eq!(hub.head_of("repo"), good, "{said}");
+    let (code, _, said) = hub.command("repo", &["dismiss", "r", &public]);
+    assert_eq!(code, Some(3), "{said}");
+    let hint = find_line(&said, "hint: ");
+    let command = hint.split_once("sets it back: ").unwrap().1;
+    assert!(command.contains(&tip) && command.contains(&good), "{command}");
+    hub.ground.env.shell("repo", command).success();
+    let (code, _, said) = hub.command("repo", &["dismiss", "r", &public]);
+    assert_eq!(code, Some(0), "{said}");
+    succeeds(driver);
+    hub.ends_well(2);
+}
+
+/// A clone that joins does not take the entry either, so that it cannot bring it back later.
+#[test]
+fn a_clone_does_not_join_behind_an_entry_with_a_wrong_tree() {
+    let hub = Hub::new(&plan(&[item("i0", &works("0"))]));
+    hub.admit_b();
+    hub.append_with_wrong_tree(&[Event::RunShared(RunShared { heartbeat: 200, lost_after: 2000 })]);
+    hub.clone("c", &[]);
+    let (code, _, said) = hub.command("c", &["run", "r", "--via", "origin"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(find_line(&said, "error: ").contains("plan.json in the tree"), "{said}");
+    let found = hub.ground.env.git_in("c", ["rev-parse", "--verify", "--quiet", "refs/handoff/runs/r"]);
+    assert_ne!(found.status, Some(0), "{found}");
+}
