@@ -32,6 +32,7 @@ pub mod usage;
 pub mod via;
 pub mod waiting;
 
+mod beats;
 mod item_status;
 mod new_entry;
 mod open;
