@@ -8,6 +8,7 @@ pub mod documents;
 pub mod drivers;
 pub mod extend;
 pub mod follow;
+pub mod home;
 pub mod imports;
 pub mod lineage;
 pub mod list;

@@ -202,3 +202,17 @@ fn made_up_beats_slow_no_driver() {
     assert!(took < Duration::from_secs(40), "it took {took:?}");
     hub.ends_well(2);
 }
+
+#[test]
+fn a_copy_of_a_clone_does_not_take_over_from_its_living_original() {
+    let hub = Hub::new(&plan(&[item("i0", &works("4"))]));
+    hub.ground.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
+    let (first, _) = hub.holder("repo");
+    hub.ground.env.shell("", "cp -a repo copy").success();
+    let root = hub.ground.path("worktrees-of-the-copy");
+    hub.ground.env.git_in("copy", ["config", "handoff.workspace.root", root.to_str().unwrap()]).success();
+    let second = hub.drive("copy");
+    both_succeed([first, second]);
+    assert_eq!(hub.of_kind("item.requeued"), [] as [Value; 0]);
+    hub.ends_well(1);
+}
