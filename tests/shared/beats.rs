@@ -216,3 +216,25 @@ fn a_copy_of_a_clone_does_not_take_over_from_its_living_original() {
     assert_eq!(hub.of_kind("item.requeued"), [] as [Value; 0]);
     hub.ends_well(1);
 }
+
+#[test]
+fn where_no_driver_runs_a_shared_run_is_said_to_be_driven_through_its_remote() {
+    let hub = Hub::new(&plan(&[item("i0", STUCK)]));
+    hub.ground.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r", "refs/handoff/bases/r"]).success();
+    hub.clone("b", &[]);
+    let (_driver, _) = hub.holder("b");
+    hub.ground.env.handoff(["fetch", "origin"]).success();
+    let (_, status, _) = hub.command("repo", &["status", "r"]);
+    assert!(status.contains("driven through a remote") && !status.contains("died"), "{status}");
+    let own = hub.drive("repo");
+    hub.wait_for_beats(2);
+    assert!(own.kill());
+    let (_, status, said) = hub.command("repo", &["status", "r"]);
+    assert!(status.contains("driven through origin") && !status.contains("died"), "{status}");
+    assert!(said.contains("hint: git handoff status r --drivers"), "{said}");
+    let (_, status, _) = hub.command("repo", &["status", "r", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&status).unwrap()["driver"], Value::Null);
+    let (_, found, said) = hub.command("repo", &["doctor"]);
+    assert!(found.contains("is driven through origin") && !found.contains("driver died"), "{found}{said}");
+    assert!(found.contains("git handoff status r --drivers"), "{found}{said}");
+}
