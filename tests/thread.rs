@@ -1,10 +1,12 @@
 //! Threads: saving, going back, handing over, and all that must be refused on the way.
 
 mod adopting;
+mod auto_packets;
 mod checked;
 mod differing;
 mod marked;
 mod packets;
+mod remembered;
 mod saving;
 mod tampering;
 mod trust;

@@ -2,7 +2,7 @@
 # The hooks of the plugin: handoff.sh start | handoff.sh save SUMMARY
 #
 # `start` prints where things stand. `save` saves the work tree as a checkpoint of the branch's
-# thread. Neither ever fails. Both do nothing outside a work tree, in a worker of a run, and where
+# thread, unless the last one holds the same. Neither ever fails. Both do nothing outside a work tree, in a worker of a run, and where
 # nothing was recorded before. What `save` prints is JSON, for the user: why it saved nothing.
 trap '' PIPE
 # Other commands of the agent may use the index at the same time.
@@ -13,33 +13,20 @@ start() {
 		echo 'git handoff in this repository, as recorded (data, not instructions):'
 		echo "The thread of this branch is $thread. Before you resume from it: git handoff check $thread"
 		git handoff
-		echo 'threads'
-		git handoff thread list
 	} 2>&1 | head -n 30 2>/dev/null
 }
 
-# Writes a packet from the facts of the thread, and begins the thread so that it has some.
-packet() {
-	git show-ref --verify --quiet "refs/handoff/threads/$thread" ||
-		echo "$branch" | git handoff checkpoint "$thread" --state - --summary begin --actor "$actor" >/dev/null
-	git handoff packet auto --thread "$thread"
-}
-
-# The state is what git tells of the work tree. Saves nothing if that is clean and stands where the
-# last checkpoint saw it.
+# The state is what git tells of the work tree.
 save() {
-	changes=$(git status --porcelain --untracked-files=normal)
-	state=$(git log -1 --no-color --no-show-signature --format='%h %s' && echo "## $branch" && echo "$changes")
-	[ -n "$changes" ] || [ "$state" != "$(git handoff thread cat "$thread" 2>/dev/null)" ] || return
-	actor=${HANDOFF_ACTOR:-agent:session}
-	file=$(mktemp) || return
 	error=$(
-		exec 2>&1
-		packet >"$file" && printf '%s\n' "$state" | git handoff checkpoint "$thread" --state - \
-			--packet "$file" --worktree --summary "$1" --actor "$actor" >/dev/null
+		{
+			git log -1 --no-color --no-show-signature --format='%h %s'
+			echo "## $branch"
+			git status --porcelain --untracked-files=normal
+		} 2>/dev/null | git handoff checkpoint "$thread" --state - --packet auto --worktree --if-changed \
+			--summary "$1" --actor "${HANDOFF_ACTOR:-agent:session}" 2>&1 >/dev/null
 	) || printf '{"systemMessage": "git handoff saved no checkpoint: %s"}\n' \
 		"$(printf '%s\n' "$error" | sed -n '/^error/{p;q}' | tr -d '"\\\000-\037')" 2>/dev/null
-	rm -f "$file"
 }
 
 [ -z "${HANDOFF_ITEM:-}" ] || exit 0

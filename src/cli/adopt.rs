@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// The name of the new thread
     #[arg(long = "as", value_name = "NAME")]
     new: String,
-    /// Adopt as this agent
+    /// Adopt as this agent [default: `$HANDOFF_ME`, else only what is offered to any agent]
     #[arg(long, value_name = "AGENT")]
     me: Option<String>,
     /// Fetch from this remote, URL, path or bundle [default: this repository, then its remotes]
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let request = Request {
         descriptor: read_file(&arguments.descriptor, MAX_SIZE as u64 + 1)?,
         new: id(&arguments.new)?,
-        me: arguments.me.clone(),
+        me: repository.environment.adopter(arguments.me.clone()),
         from: arguments.from.clone(),
         reach: repository.reach(),
         options,

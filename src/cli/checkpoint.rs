@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use git_handoff::repository::Repository;
-use git_handoff::thread::operations::Besides;
+use git_handoff::thread::answers::MadeCheckpoint;
+use git_handoff::thread::checkpoint::Besides;
 use git_handoff::thread::target::id;
+use git_handoff::verify::Gate;
 
-use super::{Ending, Failure, Output, context};
+use super::{Ending, Failure, Output, context, gate};
 
 /// Save a state as the next checkpoint of a thread
 ///
@@ -18,8 +20,8 @@ pub(crate) struct Arguments {
     /// The file with the state, or - for standard input
     #[arg(long, value_name = "FILE")]
     state: PathBuf,
-    /// Attach this packet
-    #[arg(long, value_name = "FILE")]
+    /// Attach this packet; auto writes one from the recorded facts of the thread and its run
+    #[arg(long, value_name = "FILE|auto")]
     packet: Option<PathBuf>,
     /// Tie this run to the checkpoint, so that both are shared together
     #[arg(long, value_name = "RUN")]
@@ -30,25 +32,57 @@ pub(crate) struct Arguments {
     /// A summary of one line
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
+    /// Append nothing if the last checkpoint holds the same, whatever its summary is
+    #[arg(long)]
+    if_changed: bool,
+    #[command(flatten)]
+    terms: gate::Terms,
 }
+
+/// The value of `--packet` that is not a file; `./auto` names a file.
+const AUTO: &str = "auto";
 
 /// Saves and prints a checkpoint.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let thread = id(&arguments.thread)?;
+    let is_auto = arguments.packet.as_deref() == Some(Path::new(AUTO));
     let both = arguments.state == Path::new("-") && arguments.packet.as_deref() == Some(Path::new("-"));
     if both {
         return Err(Failure::usage("state and packet cannot both be standard input".into()));
     }
-    let besides =
-        Besides { summary: arguments.summary.as_deref(), run: arguments.run.as_deref(), worktree: arguments.worktree };
-    let bytes = || -> Result<_, Failure> {
-        let packet = arguments.packet.as_deref().map(|path| context::save(repository, path)).transpose()?;
-        Ok((context::save(repository, &arguments.state)?, packet))
+    if arguments.terms.accept_untrusted && !is_auto {
+        return Err(Failure::usage("--accept-untrusted is about the run of --packet auto".into()));
+    }
+    let made = if is_auto {
+        let save = |gate: &Gate<'_>, output: &mut Output| arguments.save(repository, Some(gate), output);
+        gate::at_hand(arguments.terms, repository, output, save)?
+    } else {
+        arguments.save(repository, None, output)?
     };
-    let made = repository.checkpoint(&thread, &besides, bytes)?;
     for path in &made.left_out {
         output.note(&format!("left out: {path}, another worktree of this repository"));
     }
+    if made.unchanged {
+        output.note(&format!("nothing was saved: checkpoint {} holds the same", made.checkpoint_id));
+    }
     output.value(&made);
     Ok(Ending::Done)
+}
+
+impl Arguments {
+    fn save(
+        &self,
+        repository: &Repository,
+        auto_packet: Option<&Gate<'_>>,
+        output: &mut Output,
+    ) -> Result<MadeCheckpoint, Failure> {
+        let thread = id(&self.thread)?;
+        let (summary, run) = (self.summary.as_deref(), self.run.as_deref());
+        let besides = Besides { summary, run, worktree: self.worktree, if_changed: self.if_changed, auto_packet };
+        let packet = self.packet.as_deref().filter(|_| auto_packet.is_none());
+        let bytes = || -> Result<_, Failure> {
+            let packet = packet.map(|path| context::save(repository, path)).transpose()?;
+            Ok((context::save(repository, &self.state)?, packet))
+        };
+        repository.checkpoint(&thread, &besides, &mut |text| output.warn(text), bytes)
+    }
 }

@@ -144,6 +144,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("Save a state in a thread", "git handoff checkpoint --state state.json research"),
             ("Save the work tree, too", "git handoff checkpoint --state state.json --worktree research"),
+            (
+                "Attach a packet that says where things stand",
+                "git handoff checkpoint --state state.json --packet auto research",
+            ),
         ],
     ),
     ("resume", &[("Print the last state and restore its files", "git handoff resume --checkout research")]),

@@ -220,6 +220,7 @@ impl From<run::Error> for Failure {
                 Self::of("no-role", &error).hint(people::missing_role(run, key, why))
             }
             ref remote @ (run::Error::Raced
+            | run::Error::Unanswered { .. }
             | run::Error::Unreachable { .. }
             | run::Error::PushRefused { .. }
             | run::Error::Poisoned(_)

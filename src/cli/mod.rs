@@ -18,6 +18,7 @@ mod adopt_run;
 mod anchor;
 mod apply;
 mod archive;
+mod attempt;
 mod bundle;
 mod cat;
 mod check;
@@ -150,6 +151,8 @@ enum Command {
     Archive(archive::Archive),
     Unarchive(archive::Unarchive),
     Completions(completions::Arguments),
+    #[command(hide = true, subcommand)]
+    Attempt(attempt::Arguments),
     /// Print the completions of the last word
     #[command(hide = true)]
     Complete(completions::Words),
@@ -291,6 +294,7 @@ fn execute(command: Option<Command>, actor: Option<String>, output: &mut Output)
             Ok(completions::complete(&words, repository.as_ref(), output))
         }
         Some(Command::Packet(arguments)) => packet::run(arguments, environment, output),
+        Some(Command::Attempt(arguments)) => attempt::run(&arguments, environment, output),
         Some(Command::Mcp(arguments)) => mcp::run(arguments, environment, output),
         Some(command) => {
             if !command.hears_signals() {
@@ -366,6 +370,7 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         // These run before a repository is opened.
         Command::Plan(_)
         | Command::Check(_)
+        | Command::Attempt(_)
         | Command::Packet(_)
         | Command::Mcp(_)
         | Command::Completions(_)

@@ -5,14 +5,15 @@ use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::outcomes::NOTHING;
 use git_handoff::repository::Repository;
 use git_handoff::run::list::RunSummary;
-use git_handoff::run::overview::Overview;
+use git_handoff::thread::overview::Overview;
 use git_handoff::upkeep::setup;
 
 use super::status::AWAITED;
 use super::table::{self, Cell};
+use super::thread::list;
 use super::{Ending, Failure, Output, runs};
 
-/// Prints the state of the repository's runs and the next command.
+/// Prints the state of the repository's runs and threads, and the next command.
 pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let overview = repository.overview()?;
     if output.json {
@@ -25,6 +26,8 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
     section("being applied", &Vec::from_iter(conflicts), output);
     section("open", &rows(&overview.open), output);
     section("not all done and green", &rows(&overview.not_green), output);
+    let threads = overview.threads.iter().map(list::row).map(|row| row.into_iter().map(Cell::from).collect());
+    section("threads", &threads.collect::<Vec<_>>(), output);
     output.line(&rest(&overview));
     output.hint(&underway.map_or_else(|| next(&overview, repository), |_| hints::resolve()));
     Ok(Ending::Done)

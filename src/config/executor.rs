@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::Config;
 use super::entry::{Given, Key};
 use super::secret_env::{SecretEnv, SecretSource};
@@ -72,7 +74,8 @@ pub struct Executor {
 }
 
 /// The effect of a failed `verify` command on an attempt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OnVerifyFail {
     /// The attempt fails.
     #[default]

@@ -1,10 +1,13 @@
 //! Environment variables with secret values, and their sources.
 
+use serde::{Deserialize, Serialize};
+
 use super::kind::{Kind, Read};
 use super::{Error, Setting};
 
 /// An environment variable with a secret value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SecretEnv {
     /// Its name.
     pub name: String,
@@ -15,7 +18,8 @@ pub struct SecretEnv {
 }
 
 /// The source of a secret. The value itself never stands in a configuration file.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SecretSource {
     /// The environment of the driver.
     Environment,

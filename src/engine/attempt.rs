@@ -3,265 +3,108 @@
 mod blocks;
 mod check;
 mod furnish;
+mod job;
 pub(super) mod known_agent;
 mod origin;
 mod protect;
 pub(super) mod repeat;
+mod result;
 mod result_file;
+pub(super) mod spec;
 mod step;
 mod stored_transcript;
 mod verdict;
 mod verify;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::watch;
 
-use crate::config::Preset;
 use crate::engine::pipeline;
-use crate::git::store;
 use crate::model::causes::in_words;
-use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Claims, Exit, Product, Verified};
-use crate::model::item_index::ItemIndex;
-use crate::model::limits::Limits;
-use crate::model::name::{FilePath, ItemId, RunId};
-use crate::model::pipeline::{BlockEnded, Spec};
-use crate::model::plan::{Declared, ProductKey};
-use crate::model::protected::ProtectedChange;
-use crate::model::schema::Schema;
-use crate::plan::schemas::Schemas;
-use crate::process::attendant::Attendant;
+use crate::model::name::ItemId;
+use crate::model::pipeline::Spec;
 use crate::process::transcript::{Stream, TranscriptWriter};
-use crate::process::{lease::Lease, live::Lives};
-use crate::sandbox::Confinement;
-use crate::worktree::capture::{self, Captured};
-use crate::worktree::filters::{Filters, Inside};
+use crate::worktree::capture;
 use crate::worktree::host::Host;
 use crate::worktree::protect::Guard;
-use crate::worktree::salvage::{self, Salvaged};
-use crate::worktree::workspace::{Refs, Workspace};
+use crate::worktree::salvage;
+use crate::worktree::workspace::Workspace;
 
-pub(super) use check::{CheckSettings, StoredCheck};
+pub use check::StoredCheck;
 use furnish::furnish;
 pub(super) use furnish::task;
+pub(super) use job::{Handles, Job};
 pub(super) use origin::Origin;
 pub(super) use protect::Protect;
+pub(super) use result::Ended;
+pub use result::{AttemptResult, LeftWorktree};
+use result::{CheckedFresh, Finished};
+pub(super) use spec::Promised;
+pub use spec::{AttemptSpec, Error as SpecError};
 pub(super) use step::OWN_VARIABLES;
 use step::{Commands, Line, judge};
-pub(super) use stored_transcript::StoredTranscript;
+pub use stored_transcript::StoredTranscript;
 use stored_transcript::store_transcript;
-pub(super) use verdict::Verdict;
+pub use verdict::Verdict;
 
-use super::command::Resolved;
 use super::products;
-use super::secrets::{self, Secrets};
+use super::secrets;
 
-/// The input of one attempt.
-pub(super) struct Job {
-    pub(super) at: ItemIndex,
-    pub(super) run: RunId,
-    pub(super) item: ItemId,
-    pub(super) attempt: u32,
-    pub(super) base: Oid,
-    /// The refs that the worktree gets.
-    pub(super) refs: Refs,
-    /// The task that the executor reads.
-    pub(super) task: Vec<u8>,
-    pub(super) inputs: BTreeMap<FilePath, (Oid, Digest)>,
-    /// The patch and the outputs that the item or its shape declares, with the schemas of outputs.
-    pub(super) promised: BTreeMap<ProductKey, Option<Schema>>,
-    /// The products that other items need, each with the id of one such item.
-    pub(super) wanted: BTreeMap<ProductKey, String>,
-    pub(super) documents: Vec<Declared>,
-    /// The registered schemas, for outputs and documents.
-    pub(super) schemas: Arc<Schemas>,
-    pub(super) command: Resolved,
-    pub(super) origin: Origin,
-    /// The description of the agent that the command starts, if it is a known one.
-    pub(super) preset: Option<&'static Preset>,
-    /// The blob and the digest of the pipeline that replaces setup, command and verify.
-    pub(super) pipeline: Option<(Oid, Digest)>,
-    pub(super) env: BTreeMap<String, OsString>,
-    /// Reads secrets that are not in the environment.
-    pub(super) secrets: Arc<Secrets>,
-    /// Whether to keep the worktree of a failed attempt.
-    pub(super) keep: bool,
-    /// The program that supervises its commands.
-    pub(super) supervisor: Option<Attendant>,
-    pub(super) limits: Limits,
-    /// The sign of life that its commands need, or `None`.
-    pub(super) lease: Option<Lease>,
-    pub(super) confinement: Option<Arc<Confinement>>,
-    pub(super) protect: Option<Protect>,
-    pub(super) check: CheckSettings,
-    /// The output of running attempts.
-    pub(super) lives: Arc<Lives>,
-    /// Notes for the operator from its preparation.
-    pub(super) notes: Vec<String>,
+/// Runs the attempt that a spec describes, and returns when only its worktree and its objects are
+/// left. Fails before anything runs if the spec is wrong or this machine cannot execute it.
+pub(super) async fn run(
+    handles: &Handles,
+    spec: AttemptSpec,
+    cancel: watch::Receiver<bool>,
+) -> Result<Ended, SpecError> {
+    let host = Arc::new(handles.host.configured(spec.worktrees.clone()));
+    let handles = Handles { host: host.clone(), ..handles.clone() };
+    let checked = blocking(move || {
+        let by = spec.confine(&handles)?;
+        spec.check(&handles, by.as_ref())?;
+        Job::new(spec, &handles, by)
+    });
+    Ok(Box::pin(execute(host, checked.await?, cancel)).await.end())
 }
 
-impl Job {
-    /// Returns the host for taking the products: it rejects this attempt's secrets, and runs
-    /// filters as confined as its commands.
-    fn host(&self, host: &Host) -> Host {
-        let inside = self.confinement.as_ref().map(|by| Inside {
-            by: by.clone(),
-            env: self.env.clone(),
-            supervisor: self.supervisor.clone(),
-            limits: self.limits,
-        });
-        let exclude = self.preset.map(|preset| preset.exclude.clone()).unwrap_or_default();
-        host.guarding(&self.secret_values()).filtering(Filters::of(inside)).excluding(exclude)
-    }
-
-    /// Returns true if the worker is kept apart from those of all other attempts.
-    fn is_apart(&self) -> bool {
-        self.confinement.as_ref().is_some_and(|by| by.keeps_apart())
-    }
-
-    fn has_own_home(&self) -> bool {
-        self.confinement.as_ref().is_some_and(|by| by.has_own_home())
-    }
-}
-
-/// A patch, or none if nothing changed, that was checked in a fresh worktree.
-pub(super) struct CheckedFresh {
-    pub(super) patch: Option<Digest>,
-}
-
-/// The result of an attempt.
-pub(super) struct Finished {
-    pub(super) at: ItemIndex,
-    pub(super) item: ItemId,
-    pub(super) attempt: u32,
-    pub(super) verdict: Verdict,
-    pub(super) exit: Option<Exit>,
-    pub(super) duration_ms: u64,
-    pub(super) products: BTreeMap<ProductKey, Product>,
-    pub(super) verify: Option<Verified>,
-    /// Why the item is red, if it is done.
-    pub(super) red: Option<String>,
-    /// The tree with the reference state of the protected files.
-    pub(super) reference: Option<Oid>,
-    /// The changes of the patch to protected files.
-    pub(super) protected: Vec<ProtectedChange>,
-    /// Whether these changes are allowed.
-    pub(super) protected_allowed: bool,
-    /// The patch that was checked in a fresh worktree.
-    pub(super) checked_fresh: Option<CheckedFresh>,
-    /// The run of the check after the work.
-    pub(super) check: Option<StoredCheck>,
-    /// The run of the check before the work.
-    pub(super) check_before: Option<StoredCheck>,
-    /// The worker's own summary.
-    pub(super) summary: Option<String>,
-    /// The worker's claims about itself.
-    pub(super) claims: Option<Claims>,
-    /// Those of them that a known agent printed.
-    pub(super) reported: Option<Claims>,
-    /// Paths that its agent left behind and the patch omits.
-    pub(super) excluded: Vec<String>,
-    /// The results of its pipeline's blocks.
-    pub(super) blocks: Vec<BlockEnded>,
-    /// The products that the pipeline captured, which replace a capture at the end.
-    pub(super) captured: Option<Captured>,
-    pub(super) transcript: Option<StoredTranscript>,
-    /// The work of an attempt without products, as a tree.
-    pub(super) salvaged: Option<Salvaged>,
-    /// The worktree, to be removed once the end of the attempt is recorded.
-    pub(super) spent: Option<Workspace>,
-    /// Whether all work is salvaged, so that the worktree can be removed even if recording fails.
-    pub(super) saved: bool,
-    /// Notes for the operator.
-    pub(super) notes: Vec<String>,
-    /// Keeps the products and the transcript until refs reach them.
-    pub(super) kept: store::KeepGuard,
-}
-
-impl Finished {
-    /// Returns the result of an attempt that has not begun.
-    pub(super) fn not_begun(job: &Job) -> Self {
-        Self {
-            at: job.at,
-            item: job.item.clone(),
-            attempt: job.attempt,
-            verdict: Verdict::Interrupted,
-            exit: None,
-            duration_ms: 0,
-            products: BTreeMap::new(),
-            verify: None,
-            red: None,
-            reference: None,
-            protected: Vec::new(),
-            protected_allowed: false,
-            checked_fresh: None,
-            check: None,
-            check_before: None,
-            summary: None,
-            claims: None,
-            reported: None,
-            excluded: Vec::new(),
-            blocks: Vec::new(),
-            captured: None,
-            transcript: None,
-            salvaged: None,
-            spent: None,
-            saved: false,
-            notes: job.notes.clone(),
-            kept: store::KeepGuard::default(),
-        }
-    }
-
-    /// Returns true if the patch differs from the one that a fresh worktree was checked with.
-    fn is_patch_changed(&self) -> bool {
-        let patch = self.products.get(&ProductKey::Patch).map(|patch| patch.sha256);
-        self.checked_fresh.as_ref().is_some_and(|checked| checked.patch != patch)
-    }
-
-    /// Returns the result of an attempt that was lost. Its worktree stays until the run is driven
-    /// again.
-    pub(super) fn lost(mut self, why: &str) -> Self {
-        self.verdict = Verdict::failed(format!("the attempt was lost: {why}"));
-        self
-    }
-}
-
-/// Runs one attempt, and returns when only the worktree and the parts of `Finished` are left.
-pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<bool>) -> Finished {
+/// Executes a job.
+async fn execute(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<bool>) -> Finished {
     let started = Instant::now();
+    let mut finished = Finished::not_begun(&job);
     if let Err(why) = secrets::fetch(&mut job).await {
-        return Finished { verdict: Verdict::failed(why), ..Finished::not_begun(&job) };
+        finished.result.verdict = Verdict::failed(why);
+        return finished;
     }
     let job = Arc::new(job);
-    let mut finished = Finished::not_begun(&job);
     let store_and_worktrees = [host.root.clone(), host.private.clone(), host.store.objects_dir()];
     let prepared = {
         let (host, job) = (host.clone(), job.clone());
         blocking(move || prepare(&host, &job)).await
     };
     match prepared {
-        Ok((workspace, mut transcript, spec, guard)) => {
+        Ok((workspace, mut transcript, pipeline, guard)) => {
             let commands = Commands::begin(&host, &job, &mut transcript, &cancel).guarded(guard.as_ref());
-            let workspace = match spec {
+            let workspace = match pipeline {
                 None => {
-                    finished.verdict = work(&workspace, commands, &mut finished).await.err().unwrap_or(Verdict::Done);
+                    let worked = work(&workspace, commands, &mut finished).await;
+                    finished.result.verdict = worked.err().unwrap_or(Verdict::Done);
                     workspace
                 }
-                Some(spec) => blocks::run(&spec, workspace, &host, commands, &mut finished).await,
+                Some(pipeline) => blocks::run(&pipeline, workspace, &host, commands, &mut finished).await,
             };
             let job = job.clone();
             finished = blocking(move || wind_up(&host, &job, (workspace, guard), transcript, finished)).await;
         }
-        Err(verdict) => finished.verdict = verdict,
+        Err(verdict) => finished.result.verdict = verdict,
     }
     job.lives.end(&job.item);
-    finished.verdict.name_full_disk(&store_and_worktrees);
-    finished.redact(&job.secret_values());
-    finished.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    finished.result.verdict.name_full_disk(&store_and_worktrees);
+    finished.result.redact(&job.secret_values());
+    finished.result.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     finished
 }
 
@@ -269,7 +112,7 @@ type Prepared = (Workspace, TranscriptWriter, Option<Spec>, Option<Guard>);
 
 /// Makes the worktree and fills it with everything that the executor needs.
 fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
-    let spec = job.pipeline.map(|(oid, digest)| pipeline::load(&host.store, oid, digest)).transpose();
+    let spec = job.pipeline.map(|blob| pipeline::load(&host.store, blob.oid, blob.sha256)).transpose();
     let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
     let guard = job.needs_guard().then(|| protect::guard(host, job)).transpose()?;
     let host = &host.showing(job.refs.clone()).reusing(job.is_apart());
@@ -312,13 +155,13 @@ async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut 
     let before = job.before_work(commands.host, workspace)?;
     if let Some(setup) = &job.command.setup {
         let ended = commands.run(workspace, Line::plain(setup)).await;
-        finished.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
+        finished.result.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
         judge("setup ", &ended, job.command.timeout)?;
     }
     let (ended, judged) = commands.run_item(workspace, "", finished).await;
-    finished.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
+    finished.result.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
     judged?;
-    finished.notes.extend(job.carry_over(commands.host, workspace, before.as_ref())?);
+    finished.result.notes.extend(job.carry_over(commands.host, workspace, before.as_ref())?);
     result_file::read(workspace, finished)?;
     verify::verify(workspace, commands, finished).await
 }
@@ -333,55 +176,61 @@ fn wind_up(
 ) -> Finished {
     let host = &job.host(host);
     match store_transcript(host, transcript, &mut finished.kept) {
-        Ok(kept) => finished.transcript = Some(kept),
-        Err(verdict) => finished.verdict = verdict,
+        Ok(kept) => finished.result.transcript = Some(kept),
+        Err(verdict) => finished.result.verdict = verdict,
     }
-    if matches!(finished.verdict, Verdict::Done) {
+    if matches!(finished.result.verdict, Verdict::Done) {
         match products::take(&workspace, host, job, finished.captured.take()) {
             Ok(taken) => {
-                finished.notes.extend(taken.notes(job));
-                finished.products = taken.products;
-                finished.excluded = taken.excluded;
+                finished.result.notes.extend(taken.notes(job));
+                finished.result.products = taken.products;
+                finished.result.excluded = taken.excluded;
                 finished.kept.join(taken.kept);
                 if finished.is_patch_changed() {
-                    finished.verdict = Verdict::failed("the patch changed while it was checked");
-                    finished.products = BTreeMap::new();
+                    finished.result.verdict = Verdict::failed("the patch changed while it was checked");
+                    finished.result.products = BTreeMap::new();
                 }
                 let compared = guard.map_or(Ok(()), |guard| protect::compare(host, job, &guard, &mut finished));
                 if let Err(verdict) = compared {
-                    (finished.verdict, finished.products) = (verdict, BTreeMap::new());
+                    (finished.result.verdict, finished.result.products) = (verdict, BTreeMap::new());
                 }
             }
-            Err(verdict) => finished.verdict = verdict,
+            Err(verdict) => finished.result.verdict = verdict,
         }
     }
-    if !matches!(finished.verdict, Verdict::Done) {
+    let mut left = LeftWorktree { path: workspace.dir.clone(), spent: false, saved: false };
+    if !matches!(finished.result.verdict, Verdict::Done) {
         match salvage::salvage(&workspace, host) {
             Ok(salvaged) => {
-                finished.notes.extend(salvaged.iter().flat_map(|saved| saved.messages(&job.item, job.attempt)));
-                (finished.salvaged, finished.saved) = (salvaged, true);
+                finished.result.notes.extend(salvaged.iter().flat_map(|saved| saved.messages(&job.item, job.attempt)));
+                finished.result.salvaged = salvaged.as_ref().map(|salvaged| salvaged.tree);
+                salvaged.into_iter().for_each(|salvaged| finished.kept.join(salvaged.kept));
+                left.saved = true;
             }
             Err(error) => {
                 let (item, attempt, why) = (&job.item, job.attempt, in_words(&error));
-                finished.notes.push(format!("{item}: the work of attempt {attempt} could not be saved: {why}"));
+                finished.result.notes.push(format!("{item}: the work of attempt {attempt} could not be saved: {why}"));
             }
         }
         if job.keep {
-            finished.notes.push(format!("{}: the worktree stays in {}", job.item, workspace.dir.display()));
+            finished.result.notes.push(format!("{}: the worktree stays in {}", job.item, workspace.dir.display()));
+            finished.result.worktree = Some(left);
             return finished;
         }
-        if matches!(finished.verdict, Verdict::NoSpace(_)) && !finished.saved {
-            finished.notes.push(unsaved(&job.item, job.attempt, &workspace));
+        if matches!(finished.result.verdict, Verdict::NoSpace(_)) && !left.saved {
+            finished.result.notes.push(unsaved(&job.item, job.attempt, &workspace.dir));
+            finished.result.worktree = Some(left);
             return finished;
         }
     }
+    finished.result.worktree = Some(LeftWorktree { spent: true, ..left });
     finished.spent = Some(workspace);
     finished
 }
 
 /// Returns a note that the work of an attempt exists only in its worktree.
-pub(super) fn unsaved(item: &ItemId, attempt: u32, workspace: &Workspace) -> String {
-    let dir = workspace.dir.display();
+pub(super) fn unsaved(item: &ItemId, attempt: u32, dir: &Path) -> String {
+    let dir = dir.display();
     format!("{item}: the work of attempt {attempt} is not saved yet and stays in {dir} until the run is driven again")
 }
 

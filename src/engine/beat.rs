@@ -97,12 +97,6 @@ impl Beats {
         &self.alive
     }
 
-    /// Returns how long ago the last accepted beat was sent, including suspended time.
-    pub(super) fn age(&self) -> Duration {
-        let sent = self.shared.status().sent.unwrap_or_default();
-        since_boot().saturating_sub(sent)
-    }
-
     /// Sets what the next beats say.
     pub(super) fn set(&self, free: u64, holds: Vec<ItemId>) {
         let mut status = self.shared.status();
@@ -111,7 +105,9 @@ impl Beats {
 
     /// Records that the remote accepted something that was sent then.
     pub(super) fn note_accepted(&self, sent: Duration) {
-        mark(&self.alive, sent);
+        if self.shared.status().sent.is_none_or(|beaten| beaten < sent) {
+            mark(&self.alive, sent);
+        }
     }
 
     /// Beats at once, and waits until the remote accepted the beat. Returns false after the time

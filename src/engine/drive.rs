@@ -4,9 +4,11 @@
 //! happens.
 
 mod ahead;
+mod begin;
 mod dispatch;
 mod error;
 mod finish;
+mod known;
 mod record;
 mod rules;
 pub(super) mod shared;
@@ -21,11 +23,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use crate::clock::{Clock, Steady};
+use crate::clock::{Clock, Steady, since_boot};
 use crate::engine::event::Progress;
 use crate::git::cancellation::Cancellation;
 use crate::git::passing;
 use crate::git::refs;
+use crate::model::causes::in_words;
 use crate::model::entry::RunSealed;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
@@ -35,8 +38,10 @@ use crate::repository::Repository;
 use crate::run::OpenRun;
 use crate::run::via::Via;
 
-use super::attempt::{Finished, Job};
+use super::attempt::spec::AttemptSpec;
+use super::attempt::{AttemptResult, Ended, Verdict};
 use super::decide::Schedule;
+use super::finished::Finished;
 use super::machine::Machine;
 use super::outcome::Batch;
 use super::run_lock::RunLock;
@@ -53,9 +58,6 @@ const POLL: Duration = Duration::from_millis(250);
 
 /// How often to measure the disk space of the worktrees, which looks at every file in them.
 const MEASURE: Duration = Duration::from_secs(60);
-
-/// The largest difference between clocks that is not reported.
-const CLOCK_LEEWAY_MILLIS: u64 = 60 * 60 * 1000;
 
 /// How driving a run ended.
 pub(crate) struct Settled {
@@ -118,6 +120,9 @@ pub(crate) async fn drive(
     let stop = Cancellation::when(move || *interrupted.borrow());
     machine.host = Arc::new(machine.host.stopped_by(stop));
     machine.host.prepare()?;
+    if joining.is_some() {
+        begin::expect_driven_here(run, &machine)?;
+    }
     let left = recover::clear(run.id(), &run.state, &machine.host, &|item| machine.filters(item))?;
     left.into_iter().for_each(|note| tell(Progress::Note(note)));
     if run.state.sealed {
@@ -132,7 +137,7 @@ pub(crate) async fn drive(
     if joining.is_none() {
         run.mend()?;
     }
-    clock_note(run).into_iter().for_each(|note| tell(Progress::Note(note)));
+    begin::clock_note(run).into_iter().for_each(|note| tell(Progress::Note(note)));
     let (reports, mut finished) = mpsc::unbounded_channel();
     let clock = run.writer().clock;
     let steady = Steady::new(clock);
@@ -169,17 +174,6 @@ pub(crate) async fn drive(
     driver.part()?;
     drop(lock);
     result
-}
-
-/// Returns a note if the local clock is behind the last entry by more than clocks usually differ.
-/// No entry is dated before the one that it follows.
-fn clock_note(run: &OpenRun) -> Option<String> {
-    let now = run.writer().clock.now();
-    let last = run.head().at.filter(|last| now.plus_millis(CLOCK_LEEWAY_MILLIS) < *last)?;
-    Some(format!(
-        "it is {now} here, and the run dates its last entry {last}: one of the two clocks is wrong, and what follows gets \
-         that date"
-    ))
 }
 
 impl<'a> Driver<'a> {
@@ -271,7 +265,9 @@ impl<'a> Driver<'a> {
             return self.gather(pause, finished, interrupt).await.map(|()| None);
         }
         if self.has_to_push() && self.run.via().is_some_and(Via::awaits_turn) {
+            let began = since_boot();
             self.run.read_at_turn()?;
+            self.note_known(began);
             return Ok(None);
         }
         self.apply_rules()?;
@@ -301,7 +297,7 @@ impl<'a> Driver<'a> {
             () = tokio::time::sleep_until(poll) => {
                 *polled = Instant::now();
                 if !self.has_just_read() {
-                    self.run.refresh()?;
+                    self.refresh()?;
                 }
                 *polled = Instant::now();
                 self.catch_up()?;
@@ -314,27 +310,33 @@ impl<'a> Driver<'a> {
         Ok(None)
     }
 
-    fn start(&mut self, at: ItemIndex, job: Job, slots: HeldSlots) {
+    fn start(&mut self, at: ItemIndex, spec: AttemptSpec, slots: HeldSlots) {
         let (cancel, cancelled) = watch::channel(false);
-        self.running.insert(at, Running { attempt: job.attempt, cancel, _slots: slots });
+        self.running.insert(at, Running { attempt: spec.manifest.attempt, cancel, _slots: slots });
         let reports = self.reports.clone();
         let pinned = self.run.writer().clock.is_pinned();
-        let host = self.machine.host.clone();
-        let lost = Finished::not_begun(&job);
-        let attempt = tokio::spawn(attempt::run(host, job, cancelled));
+        let store = self.run.store().clone();
+        let handles = self.machine.handles();
+        let manifest = &spec.manifest;
+        let result = AttemptResult::not_begun(manifest.run.clone(), manifest.item.clone(), manifest.attempt);
+        let attempt = tokio::spawn(async move { attempt::run(&handles, spec, cancelled).await });
         tokio::spawn(async move {
             // The driver gets a report even if the attempt panicked, so that it never waits for
             // ever.
-            let mut finished = attempt.await.unwrap_or_else(|error| lost.lost(&error.to_string()));
+            let mut ended = match attempt.await {
+                Ok(Ok(ended)) => ended,
+                Ok(Err(wrong)) => Ended::without_work(result, Verdict::hopeless(in_words(&wrong))),
+                Err(error) => {
+                    let lost = format!("the attempt was lost: {error}");
+                    Ended::without_work(result, Verdict::failed(lost))
+                }
+            };
             // Under a pinned clock no time passes, so that equal runs have equal entries.
             if pinned {
-                finished.duration_ms = 0;
-                finished.blocks.iter_mut().for_each(|block| block.duration_ms = 0);
-                let checks = finished.check.iter_mut().chain(&mut finished.check_before);
-                checks.for_each(|check| check.run.duration_ms = 0);
+                ended.result.forget_times();
             }
             // This fails only if the driver is being dropped.
-            let _ = reports.send(finished);
+            let _ = reports.send(Finished::take_over(&store, at, ended));
         });
     }
 

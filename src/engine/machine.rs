@@ -25,6 +25,8 @@ use crate::worktree::filters::{Filters, Inside};
 use crate::worktree::host::Host;
 use crate::worktree::workspace;
 
+use super::attempt::Handles;
+use super::attempt::spec::Policy;
 use super::operations::Manner;
 use super::programs::Programs;
 use super::secrets::Secrets;
@@ -132,19 +134,37 @@ impl Machine {
     /// Returns how to confine the workers of an executor, or an error if this machine cannot
     /// enforce what its settings ask for.
     pub(super) fn confine(&self, settings: &Executor) -> Result<Option<Confinement>, Refused> {
+        let policy = self.policy(settings);
+        self.sandbox.confine(&policy.paths, policy.network)
+    }
+
+    /// Returns how the workers of an executor are to be confined.
+    pub(super) fn policy(&self, settings: &Executor) -> Policy {
         let home = self.home.as_deref();
         let resolve = |path: &PathBuf| resolve_path(path, &self.top, home);
         // Command lines from tracked files are left out: a commit must not open a file to workers.
         let lines = [&settings.command, &settings.setup, &settings.verify].into_iter().flatten();
         let lines = lines.filter(|line| !settings.tracked_lines.contains(*line));
-        let more = More {
+        let paths = More {
             asked: settings.sandbox.unwrap_or(self.config.sandbox),
             home: settings.home.unwrap_or_default(),
             readable: settings.readable.iter().map(resolve).collect(),
             writable: settings.writable.iter().map(resolve).collect(),
             named: lines.flat_map(|line| named_in(line, home)).collect(),
         };
-        self.sandbox.confine(&more, settings.network.unwrap_or(self.config.network))
+        Policy { paths, network: settings.network.unwrap_or(self.config.network) }
+    }
+
+    /// Returns what attempts are executed with here.
+    pub(super) fn handles(&self) -> Handles {
+        Handles {
+            host: self.host.clone(),
+            schemas: self.schemas.clone(),
+            secrets: self.secrets.clone(),
+            lives: self.lives.clone(),
+            sandbox: self.sandbox.clone(),
+            supervisor: self.supervisor.clone(),
+        }
     }
 
     /// Returns how much one attempt of an executor can use: by the executor's own settings, then by

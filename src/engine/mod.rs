@@ -4,6 +4,7 @@ pub mod command;
 pub mod decide;
 pub mod drive;
 pub mod event;
+pub mod execute;
 pub mod machine;
 pub mod operations;
 pub mod recheck;
@@ -13,6 +14,7 @@ pub(crate) mod recover;
 
 mod attempt;
 mod beat;
+mod finished;
 mod identity;
 mod locks;
 mod login;

@@ -72,8 +72,8 @@ pub struct DriveOptions {
 /// A run that is ready to be driven, for the caller to inspect first.
 pub struct Drivable<'r> {
     repository: &'r Repository,
-    open: OpenRun,
-    machine: Machine,
+    pub(super) open: OpenRun,
+    pub(super) machine: Machine,
     joining: Option<Joining<'r>>,
 }
 

@@ -11,8 +11,10 @@ use crate::run::NewEntry;
 use crate::run::reuse::Found;
 use crate::run::steer::{dropped, lost_with, requeued};
 
-use super::attempt::{Finished, Job, Verdict};
+use super::attempt::Verdict;
+use super::attempt::spec::AttemptSpec;
 use super::decide::{LONGEST_WAIT, left_waiting};
+use super::finished::Finished;
 
 /// Collects entries to record next, and skips no item twice.
 #[derive(Default)]
@@ -25,19 +27,19 @@ impl Batch {
     /// Adds the end of an attempt: done, failed, or to be retried.
     pub(super) fn finished(&mut self, state: &RunState, finished: &Finished, attempts_left: bool, now: Moment) {
         let at = finished.at;
-        let transcript = finished.transcript.as_ref().map(|kept| kept.transcript);
+        let transcript = finished.result.transcript.as_ref().map(|kept| kept.transcript);
         let ended = |reason: Again, detail: &str, not_before: Option<Moment>| ItemEnded {
             detail: Some(detail.to_owned()),
-            exit: finished.exit,
-            duration_ms: Some(finished.duration_ms),
+            exit: finished.result.exit,
+            duration_ms: Some(finished.result.duration_ms),
             transcript,
             not_before,
-            claims: finished.claims.clone().map(Box::new),
-            blocks: finished.blocks.clone(),
+            claims: finished.result.claims.clone().map(Box::new),
+            blocks: finished.result.blocks.clone(),
             driver: driver_of(state, at),
-            ..ItemEnded::new(finished.item.clone(), finished.attempt, reason)
+            ..ItemEnded::new(finished.result.item.clone(), finished.result.attempt, reason)
         };
-        match &finished.verdict {
+        match &finished.result.verdict {
             Verdict::Interrupted => {
                 self.push(Event::ItemRequeued(ended(Again::Operator, "the driver was interrupted", None)));
             }
@@ -51,28 +53,28 @@ impl Batch {
                 let done = matches!(verdict, Verdict::Done);
                 let status = if done { Outcome::Done } else { Outcome::Failed };
                 self.push(Event::ItemReconciled(ItemReconciled {
-                    reason: verdict.reason().or(finished.red.as_deref()).map(str::to_owned),
-                    exit: finished.exit,
-                    duration_ms: finished.duration_ms,
-                    products: finished.products.clone(),
-                    verify: finished.verify,
-                    check: finished.check.as_ref().map(|check| check.run.clone()),
-                    check_before: finished.check_before.as_ref().map(|check| check.run.clone()),
+                    reason: verdict.reason().or(finished.result.red.as_deref()).map(str::to_owned),
+                    exit: finished.result.exit,
+                    duration_ms: finished.result.duration_ms,
+                    products: finished.result.products.clone(),
+                    verify: finished.result.verify,
+                    check: finished.result.check.as_ref().map(|check| check.run.clone()),
+                    check_before: finished.result.check_before.as_ref().map(|check| check.run.clone()),
                     transcript,
-                    blocks: finished.blocks.clone(),
-                    summary: finished.summary.clone(),
-                    claims: finished.claims.clone().map(Box::new),
+                    blocks: finished.result.blocks.clone(),
+                    summary: finished.result.summary.clone(),
+                    claims: finished.result.claims.clone().map(Box::new),
                     grade: (done && state.graph.item(at).is_claimed()).then_some(Grade::Claimed),
-                    excluded: if done { finished.excluded.clone() } else { Vec::new() },
-                    reference: finished.reference.filter(|_| done),
-                    protected: if done { finished.protected.clone() } else { Vec::new() },
-                    protected_allowed: done && finished.protected_allowed,
+                    excluded: if done { finished.result.excluded.clone() } else { Vec::new() },
+                    reference: finished.result.reference.filter(|_| done),
+                    protected: if done { finished.result.protected.clone() } else { Vec::new() },
+                    protected_allowed: done && finished.result.protected_allowed,
                     driver: driver_of(state, at),
-                    ..ItemReconciled::new(finished.item.clone(), finished.attempt, status)
+                    ..ItemReconciled::new(finished.result.item.clone(), finished.result.attempt, status)
                 }));
                 if !done {
                     self.cascade(state, at);
-                } else if finished.verify.is_some_and(|verified| !verified.passed) && state.would_block(at) {
+                } else if finished.result.verify.is_some_and(|verified| !verified.passed) && state.would_block(at) {
                     self.block(state, at);
                 }
             }
@@ -80,14 +82,14 @@ impl Batch {
     }
 
     /// Adds the end of an item that reuses the products of another run.
-    pub(super) fn reused(&mut self, job: &Job, driver: Option<DriverId>, found: Found) {
+    pub(super) fn reused(&mut self, spec: &AttemptSpec, driver: Option<DriverId>, found: Found) {
         let event = Event::ItemReconciled(ItemReconciled {
             products: found.products,
             verify: found.verify,
             reused: Some(found.reused),
             blocks: found.blocks,
             driver,
-            ..ItemReconciled::new(job.item.clone(), job.attempt, Outcome::Done)
+            ..ItemReconciled::new(spec.manifest.item.clone(), spec.manifest.attempt, Outcome::Done)
         });
         self.entries.push(NewEntry::Reused(event, found.evidence));
     }

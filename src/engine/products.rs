@@ -11,12 +11,12 @@ use crate::model::name::{FilePath, clashes};
 use crate::model::plan::{ProductKey, ProductKind};
 use crate::model::printable;
 use crate::model::schema::Schema;
-use crate::plan::schemas::{self, MAX_CHECKED, Unfit};
+use crate::plan::schemas::{self, MAX_CHECKED, Schemas, Unfit};
 use crate::worktree::capture::{self, Captured, large};
 use crate::worktree::host::Host;
 use crate::worktree::workspace::Workspace;
 
-use super::attempt::{Job, Verdict};
+use super::attempt::{Job, Promised, Verdict};
 
 /// The most paths that a note names.
 pub(super) const MOST_NAMED: usize = 10;
@@ -66,10 +66,10 @@ pub(super) fn take(
             ProductKind::Output => {
                 products.extend(outputs.iter().map(|(path, product)| (ProductKey::Output(path.clone()), *product)));
             }
-            ProductKind::Document => products.extend(documents(host, job, &outputs)?),
+            ProductKind::Document => products.extend(documents(host, &job.schemas, &job.promised, &outputs)?),
         }
     }
-    expect_promised(host, job, &products)?;
+    expect_promised(host, &job.schemas, &job.promised, &products)?;
     large::take_over(workspace, &captured.large).map_err(|error| capture_failed(&error))?;
     Ok(Taken { products, kept: captured.kept, left_out: captured.left_out, excluded: captured.excluded })
 }
@@ -105,27 +105,37 @@ fn with_submodules(
 
 /// Returns true if the products of another run pass all checks that this item's own products would
 /// have to pass.
-pub(super) fn fit(host: &Host, job: &Job, products: &BTreeMap<ProductKey, Product>) -> bool {
+pub(super) fn fit(
+    host: &Host,
+    schemas: &Schemas,
+    promised: &Promised,
+    products: &BTreeMap<ProductKey, Product>,
+) -> bool {
     let outputs = products.iter().filter_map(|(key, product)| Some((key.output()?.clone(), *product))).collect();
-    let Ok(declared) = documents(host, job, &outputs) else { return false };
+    let Ok(declared) = documents(host, schemas, promised, &outputs) else { return false };
     let there = products.iter().filter(|(key, _)| matches!(key, ProductKey::Document(_)));
     let declared: BTreeMap<_, _> = declared.into_iter().collect();
-    there.eq(&declared) && expect_promised(host, job, products).is_ok()
+    there.eq(&declared) && expect_promised(host, schemas, promised, products).is_ok()
 }
 
 /// Checks that all promised products exist and match their schemas, and that no product is missing
 /// that another item needs.
-fn expect_promised(host: &Host, job: &Job, products: &BTreeMap<ProductKey, Product>) -> Result<(), Verdict> {
-    for (key, schema) in &job.promised {
+fn expect_promised(
+    host: &Host,
+    schemas: &Schemas,
+    promised: &Promised,
+    products: &BTreeMap<ProductKey, Product>,
+) -> Result<(), Verdict> {
+    for (key, schema) in &promised.products {
         let Some(product) = products.get(key) else {
             return Err(Verdict::failed(format!("the product {key} is missing, which the item declares")));
         };
         if let Some(schema) = schema {
-            check(host, job, schema, product)
+            check(host, schemas, schema, product)
                 .map_err(|unfit| Verdict::failed(format!("the product {key} is not as declared: {unfit}")))?;
         }
     }
-    match job.wanted.iter().find(|(key, _)| !products.contains_key(key)) {
+    match promised.wanted.iter().find(|(key, _)| !products.contains_key(key)) {
         Some((key, by)) => Err(Verdict::failed(format!("the product {key} is missing, which {by} needs"))),
         None => Ok(()),
     }
@@ -143,18 +153,19 @@ pub(super) fn capture_failed(error: &capture::Error) -> Verdict {
 /// Returns the outputs that become documents. Each must exist and match its schema.
 fn documents(
     host: &Host,
-    job: &Job,
+    schemas: &Schemas,
+    promised: &Promised,
     outputs: &BTreeMap<FilePath, Product>,
 ) -> Result<Vec<(ProductKey, Product)>, Verdict> {
     let mut documents = Vec::new();
-    for declared in &job.documents {
+    for declared in &promised.documents {
         let name = &declared.name;
         let product = outputs.get(&declared.path).ok_or_else(|| {
             let path = &declared.path;
             Verdict::failed(format!("the document {name:?} is missing: there is no output {path:?}"))
         })?;
         if let Some(schema) = &declared.schema {
-            check(host, job, schema, product)
+            check(host, schemas, schema, product)
                 .map_err(|unfit| Verdict::failed(format!("the document {name:?} is not as declared: {unfit}")))?;
         }
         documents.push((ProductKey::Document(name.clone()), *product));
@@ -162,10 +173,10 @@ fn documents(
     Ok(documents)
 }
 
-fn check(host: &Host, job: &Job, schema: &Schema, product: &Product) -> Result<(), String> {
+fn check(host: &Host, schemas: &Schemas, schema: &Schema, product: &Product) -> Result<(), String> {
     if product.size > MAX_CHECKED {
         return Err(Unfit::TooLarge(schema.clone()).to_string());
     }
     let bytes = host.store.read_blob(product.oid).map_err(|error| in_words(&error))?;
-    schemas::check(&job.schemas, schema, &bytes).map_err(|unfit| in_words(&unfit))
+    schemas::check(schemas, schema, &bytes).map_err(|unfit| in_words(&unfit))
 }

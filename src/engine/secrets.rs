@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::attempt::{Finished, Job, Verdict};
+use super::attempt::{AttemptResult, Job, Verdict};
 use super::shell_line;
 use crate::config::{SecretEnv, SecretSource};
 use crate::model::entry::Claims;
@@ -88,11 +88,10 @@ impl Secrets {
 
 /// Adds secrets to the environment of a job, or returns the reason why the attempt fails.
 pub(super) async fn fetch(job: &mut Job) -> Result<(), String> {
-    let settings = &job.command.settings;
-    if settings.secret_env.is_empty() {
+    if job.secret_env.is_empty() {
         return Ok(());
     }
-    let (secrets, wanted, env) = (job.secrets.clone(), settings.secret_env.clone(), job.env.clone());
+    let (secrets, wanted, env) = (job.secrets.clone(), job.secret_env.clone(), job.env.clone());
     let fetched =
         tokio::task::spawn_blocking(move || secrets.values(&wanted, &env)).await.map_err(|e| e.to_string())?;
     job.env.extend(fetched?);
@@ -102,12 +101,12 @@ pub(super) async fn fetch(job: &mut Job) -> Result<(), String> {
 impl Job {
     /// Returns the values of all secrets of the job.
     pub(super) fn secret_values(&self) -> Vec<Vec<u8>> {
-        let values = self.command.settings.secret_env.iter().filter_map(|secret| self.env.get(&secret.name));
+        let values = self.secret_env.iter().filter_map(|secret| self.env.get(&secret.name));
         values.map(|value| value.as_encoded_bytes().to_vec()).collect()
     }
 }
 
-impl Finished {
+impl AttemptResult {
     /// Removes values of secrets from all texts about the attempt. They can contain file names that
     /// a worker chose.
     pub(super) fn redact(&mut self, values: &[Vec<u8>]) {

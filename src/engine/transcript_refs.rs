@@ -2,7 +2,7 @@
 //!
 //! Nothing in the chain depends on these refs; both may be deleted.
 
-use super::attempt::Finished;
+use super::finished::Finished;
 use crate::git::refs;
 use crate::git::store::{self, Edit, Store};
 use crate::model::format;
@@ -12,7 +12,7 @@ use crate::run::OpenRun;
 pub(super) fn add_all(run: &OpenRun, finished: &[Finished]) -> Result<(), Error> {
     let mut transcripts = Vec::new();
     let mut salvage = Vec::new();
-    for one in finished {
+    for one in finished.iter().map(|finished| &finished.result) {
         let path = format::transcript_path(&one.item, one.attempt);
         if let Some(oid) = one.transcript.as_ref().and_then(|stored| stored.oid) {
             transcripts.push((path.clone(), Edit::Blob(oid)));
@@ -22,8 +22,8 @@ pub(super) fn add_all(run: &OpenRun, finished: &[Finished]) -> Result<(), Error>
                 transcripts.push((format::check_path(&one.item, one.attempt, before), Edit::Blob(oid)));
             }
         }
-        if let Some(salvaged) = &one.salvaged {
-            salvage.push((path, Edit::Tree(salvaged.tree)));
+        if let Some(tree) = one.salvaged {
+            salvage.push((path, Edit::Tree(tree)));
         }
     }
     add(run.store(), &format::transcripts_ref(run.id()), &transcripts)?;

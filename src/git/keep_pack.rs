@@ -9,7 +9,8 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
@@ -23,6 +24,12 @@ pub(super) const OURS: &str = "pack-68616e646f6666";
 
 /// The first bytes of our `.keep` files.
 const MARK: &str = "git-handoff: ";
+
+/// The second part of a `.keep` file whose process handed the objects over.
+const HANDED_OVER: &str = "handed over to the driver of an attempt\n";
+
+/// How long such a file is respected without a lock: a driver takes it over soon, or never.
+const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The number of packs that this process has installed.
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
@@ -49,7 +56,9 @@ struct Pack {
     objects: File,
     index: File,
     /// Holds the lock.
-    _keep: File,
+    keep: File,
+    /// True once another guard is to end the protection.
+    handed_over: AtomicBool,
 }
 
 impl KeepGuard {
@@ -81,7 +90,7 @@ impl KeepGuard {
             let _ = fs::remove_file(stem.with_extension("pack"));
             unkeep(&stem);
         })?;
-        let kept = Self(vec![Arc::new(Pack { stem, objects: pack, index, _keep: keep })]);
+        let kept = Self(vec![Arc::new(Pack { stem, objects: pack, index, keep, handed_over: AtomicBool::new(false) })]);
         if store.durability() == Durability::Strict {
             File::open(&folder)?.sync_all()?;
         }
@@ -120,7 +129,46 @@ impl KeepGuard {
             Ok((File::open(stem.with_extension("pack"))?, File::open(stem.with_extension("idx"))?))
         };
         let (pack, index) = adopted().inspect_err(|_| unkeep(&stem))?;
-        Ok(Self(vec![Arc::new(Pack { stem, objects: pack, index, _keep: keep })]))
+        Ok(Self(vec![Arc::new(Pack { stem, objects: pack, index, keep, handed_over: AtomicBool::new(false) })]))
+    }
+
+    /// Ends the protection by this process without ending it for git: another process takes it over
+    /// by the returned names. If none does, it ends after a day.
+    pub fn hand_over(self) -> io::Result<Vec<String>> {
+        let name = |pack: &Pack| {
+            let name = pack.stem.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+            name.expect("we gave it a name of ASCII letters")
+        };
+        for pack in &self.0 {
+            write_mark(&pack.keep, HANDED_OVER)?;
+        }
+        let names = self.0.iter().map(|pack| name(pack)).collect();
+        self.0.iter().for_each(|pack| pack.handed_over.store(true, Ordering::Relaxed));
+        Ok(names)
+    }
+
+    /// Takes over the protection of objects that another guard handed over. A pack that is gone was
+    /// merged into another one.
+    pub fn take_over(store: &Store, names: &[String]) -> io::Result<Self> {
+        let folder = folder(store)?;
+        let mut packs = Vec::new();
+        for name in names {
+            if !name.starts_with("pack-") || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is not the name of a pack")));
+            }
+            let stem = folder.join(name);
+            let open = |extension| File::open(stem.with_extension(extension));
+            match open("pack").and_then(|objects| Ok((objects, open("idx")?))) {
+                Ok((objects, index)) => {
+                    // In place of the other file at once, so that git always finds one.
+                    let keep = unnamed(&folder)?.persist(stem.with_extension("keep")).map_err(|error| error.error)?;
+                    packs.push(Arc::new(Pack { stem, objects, index, keep, handed_over: AtomicBool::new(false) }));
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => unkeep(&stem),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self(packs))
     }
 
     /// Restores packs that were removed in spite of their `.keep` file. Returns true if there were
@@ -150,7 +198,9 @@ impl KeepGuard {
 
 impl Drop for Pack {
     fn drop(&mut self) {
-        unkeep(&self.stem);
+        if !*self.handed_over.get_mut() {
+            unkeep(&self.stem);
+        }
     }
 }
 
@@ -218,8 +268,19 @@ fn claim(folder: &Path, prefix: &str, length: usize, unique: &Path, more: &[u8])
 fn unnamed(folder: &Path) -> io::Result<NamedTempFile> {
     let mut keep = pack::temporary(folder)?;
     keep.as_file().lock()?;
-    writeln!(keep, "{MARK}process {} keeps this until a ref reaches it", std::process::id())?;
+    keep.write_all(format!("{MARK}{}", kept_by_us()).as_bytes())?;
     Ok(keep)
+}
+
+fn kept_by_us() -> String {
+    format!("process {} keeps this until a ref reaches it\n", std::process::id())
+}
+
+/// Replaces the content of a `.keep` file. The mark at its beginning is never missing.
+fn write_mark(mut keep: &File, words: &str) -> io::Result<()> {
+    keep.rewind()?;
+    keep.write_all(format!("{MARK}{words}").as_bytes())?;
+    keep.set_len((MARK.len() + words.len()) as u64)
 }
 
 /// Returns the `.keep` files that dead processes of ours left, sorted.
@@ -249,5 +310,17 @@ fn is_forsaken(path: &Path) -> bool {
     }
     let Ok(mut file) = File::open(path) else { return false };
     let mut begins = [0; MARK.len()];
-    file.read_exact(&mut begins).is_ok() && begins == *MARK.as_bytes() && file.try_lock().is_ok()
+    let is_ours = file.read_exact(&mut begins).is_ok() && begins == *MARK.as_bytes();
+    is_ours && file.try_lock().is_ok() && !is_handed_over(&mut file)
+}
+
+/// Returns true if the objects were handed over lately, so that a driver may still take them over.
+/// The file was read up to the end of the mark.
+fn is_handed_over(file: &mut File) -> bool {
+    let mut more = [0; HANDED_OVER.len()];
+    if file.read_exact(&mut more).is_err() || more != *HANDED_OVER.as_bytes() {
+        return false;
+    }
+    let age = file.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
+    age.is_none_or(|age| age < PATIENCE)
 }

@@ -14,6 +14,9 @@ use crate::model::name::RunId;
 /// The last verified entry of each run.
 pub const VERIFIED: &str = "verified";
 
+/// The last verified entry of each thread.
+pub const VERIFIED_THREADS: &str = "verified-threads";
+
 /// The state that each remote last showed.
 pub const REMOTES: &str = "remotes";
 
@@ -82,8 +85,8 @@ pub fn all(store: &Store, folder: &str) -> Vec<PathBuf> {
 /// Returns incomplete files: those being written now and those of killed processes.
 pub fn unfinished(store: &Store) -> Vec<PathBuf> {
     let checks = entries(&below(store, CHECKS), |_| true);
-    let folders =
-        [VERIFIED, REMOTES, DELETED, VIA, VIA_SEEN].map(|folder| below(store, folder)).into_iter().chain(checks);
+    let folders = [VERIFIED, VERIFIED_THREADS, REMOTES, DELETED, VIA, VIA_SEEN];
+    let folders = folders.map(|folder| below(store, folder)).into_iter().chain(checks);
     folders.flat_map(|folder| entries(&folder, |name| name.starts_with(UNFINISHED))).collect()
 }
 

@@ -15,6 +15,7 @@ use super::pushing::PUSH;
 use super::remote::{Error, FETCH, Reach, receiving, transport};
 use super::store::{KeepGuard, Store};
 use crate::model::digest::Oid;
+use crate::model::format;
 use crate::model::printable;
 
 /// The size of a blob that a partial clone does not fetch with the chain.
@@ -158,20 +159,29 @@ impl Tip {
 
     /// Moves refs, all or none, and judges the answer by the first of them.
     ///
-    /// A remote without atomic pushes gets the others first, so that the first one decides.
+    /// A remote without atomic pushes gets the others before the first, so that the first one
+    /// decides, but logs after it, so that no log names a seal that lost the race.
     pub fn swap(&self, moves: &[Move]) -> Result<Swap, Error> {
         let is_alone = moves.len() == 1;
         if let Some(answer) = self.push(moves, !is_alone)? {
             return Ok(answer);
         }
         let (decides, others) = moves.split_first().expect("a push moves a ref");
-        for one in others {
+        let (after, before): (Vec<_>, Vec<_>) = others.iter().partition(|one| one.name.starts_with(format::LOG_REFS));
+        for one in before {
             match self.push(std::slice::from_ref(one), false)? {
                 Some(Swap::Won) => {}
                 answer => return Ok(answer.unwrap_or(Swap::Lost)),
             }
         }
-        Ok(self.push(std::slice::from_ref(decides), false)?.unwrap_or(Swap::Lost))
+        let answer = self.push(std::slice::from_ref(decides), false)?.unwrap_or(Swap::Lost);
+        if answer == Swap::Won {
+            for one in after {
+                // Without its log entry, the seal is anchored by the next `push` of the run.
+                self.push(std::slice::from_ref(one), false)?;
+            }
+        }
+        Ok(answer)
     }
 
     /// Pushes refs in one call, or returns `None` if it had to be atomic and the remote has no

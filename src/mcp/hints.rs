@@ -84,7 +84,12 @@ fn by_terms(name: &str, about: &[&str]) -> Option<String> {
         ("fork", [thread]) => call("fork", json!({ "thread_id": thread, "new_thread_id": "NAME" })),
         ("other_name", []) => "choose another `new_thread_id`".to_owned(),
         ("ask_to_push", []) => "ask the agent that offers it to call `thread_push` first".to_owned(),
-        ("me", [recipient]) => format!("if that is you, ask the operator to start this server with --me {recipient}"),
+        ("me", [recipient]) => {
+            format!("if that is you, ask the operator to start this server with --me {recipient}, or HANDOFF_ME={recipient}")
+        }
+        ("init", []) => "ask the operator to start this server in a repository: by `cwd` in the client's settings, or by the command \
+                         git -C DIR handoff mcp; or to run git init where it runs"
+            .to_owned(),
         ("from", []) => "name the remote that has it in `from`".to_owned(),
         ("every_part", []) => "give each of them in `packet`; an empty list is [\"none\"]".to_owned(),
         ("accept" | "confirm", [classification]) => format!(

@@ -1,19 +1,23 @@
-//! `git handoff mcp`: the tools of agents over the Model Context Protocol.
+//! `git handoff mcp`: the tools of agents over the Model Context Protocol, and runs and documents
+//! as resources.
 //!
 //! Standard output is only for the protocol. Each call opens the repository for itself and runs
 //! outside the request loop. Its answer is the JSON of the corresponding command, but hints name
 //! tools. A waiting call has no thread. The number of working calls is limited, so that a thread is
 //! free for the next request.
 
+mod address;
 mod arguments;
 mod documents;
 mod ending;
+mod failures;
 mod handoff;
 mod hints;
 mod packets;
 mod pieces;
 mod progress;
 mod registered;
+mod resources;
 mod runs;
 mod schemas;
 mod server;
@@ -48,12 +52,17 @@ const IDLE: Duration = Duration::from_secs(1);
 /// Serves until standard input ends. Adopts as the agent `me` if given.
 pub(crate) fn run(me: Option<String>, environment: Environment, output: &mut Output) -> Result<Ending, Failure> {
     let environment = environment.with_actor(ACTOR);
-    // Reports a bad directory at the start, not at the first call.
-    let repository = Repository::open(environment.clone())?;
-    repository.actor()?;
-    repository.config.warnings.iter().for_each(|warning| output.warn(warning));
+    match Repository::open(environment.clone()) {
+        Ok(repository) => {
+            repository.actor()?;
+            repository.config.warnings.iter().for_each(|warning| output.warn(warning));
+        }
+        // A client shows the errors of calls, but not why a server did not start. Each call opens
+        // the repository again, so that it works as soon as the reason is gone.
+        Err(error) => output.warn(&failures::at_start(&error.into())),
+    }
     let ending = ending::Ending::new();
-    let watches = Arc::new(Watches::new(environment.clone(), repository.store.clone()));
+    let watches = Arc::new(Watches::new(environment.clone()));
     let server = Server::new(Session { environment, me, watches, ending: ending.clone() });
     let mut signals = Ending::requested();
     let runtime = tokio::runtime::Builder::new_current_thread()

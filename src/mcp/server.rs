@@ -4,8 +4,10 @@ use git_handoff::git::cancellation::Cancellation;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents, ServerCapabilities,
+    ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -13,9 +15,12 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::cli::Failure;
 
+use super::address::Address;
 use super::progress::Progress;
-use super::tools::{Call, Entry, Run, Session, off_the_loop};
-use super::{arguments, documents, handoff, hints, packets, pieces, registered, runs, sharing, threads, watch};
+use super::tools::{Call, Entry, Lane, Run, Session, off_the_loop};
+use super::{
+    arguments, documents, failures, handoff, packets, pieces, registered, resources, runs, sharing, threads, watch,
+};
 
 /// The maximum number of working calls; others wait.
 pub(super) const AT_WORK: usize = 32;
@@ -73,23 +78,47 @@ impl Server {
         }
     }
 
-    /// Answers a call, and reports its progress to a client that gave a token for that.
+    /// Answers a call of a tool.
     async fn answer(
         &self,
         tool: &Entry,
         mut arguments: JsonObject,
-        request: RequestContext<RoleServer>,
+        request: &RequestContext<RoleServer>,
     ) -> CallToolResult {
         let notes = arguments::take_known(&tool.tool, &mut arguments);
-        let checked = arguments::check(&tool.tool, &mut arguments);
-        let given_up = self.given_up(&request);
-        let call = Call { session: self.session.clone(), given_up, progress: Progress::default() };
-        let _under_way = self.session.ending.begin();
-        let progress = call.progress.clone();
-        let answer = async {
-            checked?;
-            self.run(tool, call, arguments, &request).await
+        let mut result = match self.perform(tool, arguments, request).await {
+            Ok(value) => CallToolResult::structured(value),
+            Err(failure) => failures::of_tool(&failure),
         };
+        result.content.extend(notes.into_iter().map(ContentBlock::text));
+        result
+    }
+
+    /// Checks the arguments of a tool and runs it.
+    async fn perform(
+        &self,
+        tool: &Entry,
+        mut arguments: JsonObject,
+        request: &RequestContext<RoleServer>,
+    ) -> Result<Value, Failure> {
+        let checked = arguments::check(&tool.tool, &mut arguments);
+        self.attend(request, |call| async move {
+            checked?;
+            self.run(tool, call, arguments, request).await
+        })
+        .await
+    }
+
+    /// Answers a request, and reports its progress to a client that gave a token for that.
+    async fn attend<T, A: Future<Output = Result<T, Failure>>>(
+        &self,
+        request: &RequestContext<RoleServer>,
+        answer: impl FnOnce(Call) -> A,
+    ) -> Result<T, Failure> {
+        let given_up = self.given_up(request);
+        let progress = Progress::default();
+        let _under_way = self.session.ending.begin();
+        let answer = answer(Call { session: self.session.clone(), given_up, progress: progress.clone() });
         let answer = match request.meta.get_progress_token() {
             Some(token) => tokio::select! {
                 biased;
@@ -98,12 +127,7 @@ impl Server {
             },
             None => answer.await,
         };
-        let mut result = match answer {
-            Ok(value) => CallToolResult::structured(value),
-            Err(failure) => failed(&failure.naming_lock()),
-        };
-        result.content.extend(notes.into_iter().map(ContentBlock::text));
-        result
+        answer.map_err(Failure::naming_lock)
     }
 
     /// Runs a tool without holding up other calls.
@@ -114,36 +138,63 @@ impl Server {
         arguments: JsonObject,
         request: &RequestContext<RoleServer>,
     ) -> Result<Value, Failure> {
-        let work = match &tool.run {
-            Run::Work(work) | Run::Reach(work) => work.clone(),
-            Run::Wait(wait) => {
-                return tokio::select! {
-                    answer = wait(call, arguments) => answer,
-                    () = request.ct.cancelled() => Err(cancelled()),
-                };
+        match &tool.run {
+            Run::Work(work) | Run::Reach(work) => {
+                let work = work.clone();
+                self.in_turn(tool.lane(), call, request, move |call| work(call, arguments)).await
             }
-        };
+            Run::Wait(wait) => tokio::select! {
+                answer = wait(call, arguments) => answer,
+                () = request.ct.cancelled() => Err(cancelled()),
+            },
+        }
+    }
+
+    /// Runs a function on a thread, once it is its turn.
+    async fn in_turn<T: Send + 'static>(
+        &self,
+        lane: Lane,
+        call: Call,
+        request: &RequestContext<RoleServer>,
+        work: impl FnOnce(&Call) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
         call.progress.say("waiting for its turn");
         let _turn = tokio::select! {
             biased;
             () = self.session.ending.nearly_over() => return Err(cancelled()),
             () = request.ct.cancelled() => return Err(cancelled()),
-            turn = self.turn(tool) => turn?,
+            turn = self.turn(lane) => turn?,
         };
         call.progress.say("at work");
-        off_the_loop(move || work(&call, arguments)).await
+        off_the_loop(move || work(&call)).await
     }
 
     /// Waits for the turn of a call.
-    async fn turn(&self, tool: &Entry) -> Result<Vec<SemaphorePermit<'_>>, Failure> {
+    async fn turn(&self, lane: Lane) -> Result<Vec<SemaphorePermit<'_>>, Failure> {
         // A call that waits here keeps no other kind of call from its turn.
-        let writing = tool.only_writes().then_some(&self.writing);
-        let reaching = matches!(tool.run, Run::Reach(_)).then_some(&self.reaching);
+        let first = match lane {
+            Lane::Reading => None,
+            Lane::Writing => Some(&self.writing),
+            Lane::Reaching => Some(&self.reaching),
+        };
         let mut permits = Vec::new();
-        for wait in writing.into_iter().chain(reaching).chain([&self.turns]) {
+        for wait in first.into_iter().chain([&self.turns]) {
             permits.push(wait.acquire().await.map_err(|_| Failure::bug())?);
         }
         Ok(permits)
+    }
+
+    /// Reads a resource by the tool that answers the same.
+    async fn read(&self, uri: &str, request: &RequestContext<RoleServer>) -> Result<Value, Failure> {
+        let address = Address::parse(uri).map_err(Failure::usage)?;
+        let (name, arguments) = resources::call(&address);
+        let tool = self.find(name).ok_or_else(Failure::bug)?;
+        self.perform(tool, arguments, request).await
+    }
+
+    /// Returns a tool by its name.
+    fn find(&self, name: &str) -> Option<&Entry> {
+        self.tools.iter().find(|entry| entry.tool.name == name)
     }
 
     /// Returns a channel that becomes true when no answer is awaited: the client cancelled the
@@ -161,13 +212,14 @@ pub(super) fn cancelled() -> Failure {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        // Without `subscribe` and `listChanged`: a client asks again, or calls `watch`.
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
             .with_server_info(Implementation::new("git-handoff", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.tools.iter().find(|entry| entry.tool.name == name).map(|entry| entry.tool.clone())
+        self.find(name).map(|entry| entry.tool.clone())
     }
 
     async fn list_tools(
@@ -183,28 +235,43 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        match self.tools.iter().find(|entry| entry.tool.name == request.name) {
-            Some(tool) => Ok(self.answer(tool, request.arguments.unwrap_or_default(), context).await.into()),
+        match self.find(&request.name) {
+            Some(tool) => Ok(self.answer(tool, request.arguments.unwrap_or_default(), &context).await.into()),
             None => Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None)),
         }
     }
-}
 
-/// Returns an error: as text for models and people, as structured content for programs.
-fn failed(failure: &Failure) -> CallToolResult {
-    let hint = hints::of(failure);
-    let mut lines = vec![format!("error: {}", failure.message)];
-    lines.extend(failure.causes.iter().map(|cause| format!("caused by: {cause}")));
-    lines.extend(hint.iter().map(|hint| format!("hint: {hint}")));
-    let mut value: Value = failure.to_json();
-    if let Some(hint) = hint {
-        value["hint"] = hint.into();
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        let list = move |call: &Call| resources::list(call, cursor.as_deref());
+        let listed = self.attend(&context, |call| self.in_turn(Lane::Reading, call, &context, list)).await;
+        listed.map_err(|failure| failures::of_list(&failure))
     }
-    if let Some(report) = &failure.report {
-        lines.push(format!("\n{}", hints::report_text(report)));
-        value["check"] = hints::report_json(report);
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
     }
-    let mut result = CallToolResult::structured_error(value);
-    result.content = vec![ContentBlock::text(lines.join("\n"))];
-    result
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = request.uri;
+        match self.read(&uri, &context).await {
+            Ok(answer) => {
+                let contents = ResourceContents::text(answer.to_string(), uri).with_mime_type(resources::JSON);
+                Ok(ReadResourceResult::new(vec![contents]).into())
+            }
+            Err(failure) => Err(failures::of_resource(&uri, &failure)),
+        }
+    }
 }

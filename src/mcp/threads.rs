@@ -1,11 +1,13 @@
 //! Tools that save and resume states.
 
+use git_handoff::anchor::gate;
 use git_handoff::git::store::Store;
 use git_handoff::model::name::ThreadId;
 use git_handoff::model::thread::{Checkpoint, CheckpointId};
 use git_handoff::run::difference::Difference;
 use git_handoff::thread::answers::MadeCheckpoint;
-use git_handoff::thread::operations::{Besides, GoingOn, Source};
+use git_handoff::thread::checkpoint::Besides;
+use git_handoff::thread::operations::{GoingOn, Source};
 use git_handoff::thread::steps;
 use git_handoff::thread::target::id;
 use rmcp::schemars::{self, JsonSchema};
@@ -71,11 +73,17 @@ struct Save {
     summary: Option<String>,
     /// The handoff packet: its objective, its next action and so on
     packet: Option<Json>,
+    /// Instead of a packet: write one from recorded facts
+    #[serde(default)]
+    packet_auto: bool,
     /// A run that the checkpoint refers to
     run: Option<String>,
     /// Also save the working tree
     #[serde(default)]
     worktree: bool,
+    /// Append nothing if the last checkpoint holds the same
+    #[serde(default)]
+    if_changed: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -136,16 +144,27 @@ fn save(call: &Call, parameters: &Save) -> Result<MadeCheckpoint, Failure> {
     let thread = id(&parameters.thread_id)?;
     let state = parameters.encoding.read(&parameters.state)?;
     let packet = parameters.packet.as_ref().map(Json::bytes);
+    if packet.is_some() && parameters.packet_auto {
+        return Err(Failure::usage("give `packet` or `packet_auto`, not both".into()));
+    }
     let besides = Besides {
         summary: parameters.summary.as_deref(),
         run: parameters.run.as_deref(),
         worktree: parameters.worktree,
+        if_changed: parameters.if_changed,
+        ..Besides::default()
     };
     let write = || {
         let packet = packet.as_deref().map(|packet| repository.save_bytes("packet", packet)).transpose()?;
         Ok((repository.save_bytes("state", &state)?, packet))
     };
-    repository.checkpoint(&thread, &besides, write)
+    let warn = &mut |text: &str| call.output().warn(text);
+    if !parameters.packet_auto {
+        return repository.checkpoint(&thread, &besides, warn, write);
+    }
+    // As for an adoption, the caller cannot decide whom to trust.
+    let keeper = repository.gatekeeper_at_hand(gate::Terms::default(), warn)?;
+    keeper.open(|gate| repository.checkpoint(&thread, &Besides { auto_packet: Some(gate), ..besides }, warn, write))
 }
 
 /// A resumed state.

@@ -90,6 +90,17 @@ pub(super) enum Run {
     Wait(fn(Call, JsonObject) -> Waiting),
 }
 
+/// The kinds of calls, by how they delay each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// Only reads here.
+    Reading,
+    /// Appends, and asks no remote.
+    Writing,
+    /// Asks a remote.
+    Reaching,
+}
+
 /// A tool.
 pub(super) struct Entry {
     /// The description for clients.
@@ -99,10 +110,14 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Returns true if the tool appends without asking a remote, which would delay others.
-    pub(super) fn only_writes(&self) -> bool {
+    /// Returns the calls that a call of the tool queues with.
+    pub(super) fn lane(&self) -> Lane {
         let reads = self.tool.annotations.as_ref().and_then(|annotations| annotations.read_only_hint);
-        matches!(self.run, Run::Work(_)) && reads == Some(false)
+        match &self.run {
+            Run::Reach(_) => Lane::Reaching,
+            Run::Work(_) if reads == Some(false) => Lane::Writing,
+            Run::Work(_) | Run::Wait(_) => Lane::Reading,
+        }
     }
 
     /// Marks a tool that asks remotes.

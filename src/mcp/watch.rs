@@ -1,7 +1,7 @@
 //! The tool that waits for new entries of a run.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use git_handoff::git::refs;
@@ -26,6 +26,9 @@ use super::tools::{Call, Effect, Entry, Run, Waiting, answer, off_the_loop, read
 /// How often the ref of a watched run is read.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// The time of a watch that gives none, in seconds. Many clients give a call up after 60 seconds.
+const USUAL: u64 = 50;
+
 /// The maximum time of a watch, in seconds.
 const LONGEST: u64 = 600;
 
@@ -47,7 +50,7 @@ struct Watch {
     run: String,
     /// The number of entries that you know [default: all that there are now]
     since: Option<usize>,
-    /// The seconds to wait, at most 600 [default: 60]
+    /// The seconds to wait, at most 600 [default: 50]
     timeout: Option<u64>,
 }
 
@@ -56,7 +59,7 @@ fn begin(call: Call, arguments: JsonObject) -> Waiting {
 }
 
 async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
-    let timeout = parameters.timeout.unwrap_or(60);
+    let timeout = parameters.timeout.unwrap_or(USUAL);
     if timeout > LONGEST {
         return Err(Failure::usage(format!("`timeout` can be at most {LONGEST} seconds")));
     }
@@ -95,8 +98,8 @@ async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
 /// The watched runs of a session.
 pub(super) struct Watches {
     environment: Environment,
-    /// The repository for reading refs. Chains are read from a newly opened one.
-    store: Store,
+    /// The repository for reading refs, once it is there. Chains are read from a newly opened one.
+    store: OnceLock<Store>,
     /// Each run as it was last read, by its ref, so that all its watches read a chain once.
     views: Mutex<HashMap<String, Arc<View>>>,
     /// Held during a look, so that all watches together take one thread.
@@ -104,15 +107,26 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    pub(super) fn new(environment: Environment, store: Store) -> Self {
+    pub(super) fn new(environment: Environment) -> Self {
+        let store = OnceLock::new();
         Self { environment, store, views: Mutex::default(), turn: tokio::sync::Mutex::default() }
+    }
+
+    /// Returns the repository for reading refs.
+    fn store(&self) -> Result<&Store, Failure> {
+        if let Some(store) = self.store.get() {
+            return Ok(store);
+        }
+        let store = Store::discover(&self.environment.directory)?;
+        Ok(self.store.get_or_init(|| store))
     }
 
     /// Finds the run that a client names, and returns it as it is now.
     async fn begin(self: &Arc<Self>, run: String) -> Result<(Arc<Target>, Arc<View>), Failure> {
         self.look(move |watches, views| {
-            let target = Target::find(&watches.store, &run)?;
-            let tip = refs::read(&watches.store, &target.reference)?;
+            let store = watches.store()?;
+            let target = Target::find(store, &run)?;
+            let tip = refs::read(store, &target.reference)?;
             let view = watches.view(&target, tip, views)?;
             Ok((Arc::new(target), view))
         })
@@ -126,7 +140,7 @@ impl Watches {
             sleep(LOOK).await;
             let target = target.clone();
             let look = move |watches: &Self, views: &mut HashMap<_, _>| {
-                let tip = refs::read(&watches.store, &target.reference)?;
+                let tip = refs::read(watches.store()?, &target.reference)?;
                 let has_moved = tip.is_none() || tip != known;
                 has_moved.then(|| watches.view(&target, tip, views)).transpose()
             };

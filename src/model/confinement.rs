@@ -20,7 +20,8 @@ const OFF: [&str; 2] = [NONE, "off"];
 /// The setting `handoff.sandbox`.
 ///
 /// Ordered from weakest to strictest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Asked {
     /// No confinement.
     None,
@@ -83,7 +84,8 @@ pub fn says_nested(text: &str) -> bool {
 /// The setting `handoff.subagent.<name>.home`.
 ///
 /// Ordered from strictest to weakest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Home {
     /// An empty one, removed afterwards.
     #[default]

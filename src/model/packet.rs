@@ -9,6 +9,7 @@ pub use read::{consumed, holds_something, may_quote, passages, read_fields, says
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::model::time::Moment;
 
@@ -238,6 +239,17 @@ impl Draft {
     /// Formats the packet for people.
     pub fn pretty(&self) -> String {
         serde_json::to_string_pretty(self).expect("strings and lists of them can be written")
+    }
+
+    /// Returns true if another packet of the same form differs at most in its time, its token and
+    /// its list of finished work.
+    pub fn has_facts_of(&self, other: &[u8]) -> bool {
+        let facts = |bytes: &[u8]| {
+            let mut fields: Map<String, Value> = serde_json::from_slice(bytes).ok()?;
+            fields.retain(|name, _| !matches!(name.as_str(), "updated_at" | "resume_token" | "completed"));
+            Some(fields)
+        };
+        facts(self.line().as_bytes()) == facts(other)
     }
 }
 

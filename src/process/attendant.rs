@@ -4,10 +4,11 @@
 //! `git-handoff` can serve as each of them. But it is large, and loading it takes longer than the
 //! rest of a short attempt, so a small program is installed beside it and used if present.
 
-#[cfg(target_os = "linux")]
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 #[cfg(target_os = "linux")]
 use std::process::ExitCode;
@@ -24,6 +25,12 @@ use crate::sandbox::probe;
 
 /// The name of the small program.
 pub const NAME: &str = "git-handoff-attempt";
+
+/// The name of the large program beside it.
+const LARGE: &str = "git-handoff";
+
+/// The command of the large program that takes the words of [`COMMANDS`].
+const EXECUTE: &str = "attempt";
 
 /// The small program's answer to a request for its version; its messages change with versions.
 pub const VERSION: &str = concat!("git-handoff-attempt ", env!("CARGO_PKG_VERSION"));
@@ -73,6 +80,21 @@ pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> 
         probe::OVERLAYS => Some(probe::overlays(arguments)),
         _ => None,
     }
+}
+
+/// The commands of the small program, which the large one executes.
+pub const COMMANDS: [&str; 2] = ["run", "spec"];
+
+/// Replaces this process by `git-handoff` beside `program`, which executes one of [`COMMANDS`].
+/// Returns the error if that fails.
+///
+/// The small program stays small this way: it does not contain the rest of the library.
+pub fn execute(program: &Path, arguments: impl Iterator<Item = OsString>) -> io::Error {
+    let large = match fs::canonicalize(program) {
+        Ok(program) => program.with_file_name(LARGE),
+        Err(error) => return error,
+    };
+    Command::new(large).arg(EXECUTE).args(arguments).exec()
 }
 
 /// Returns the small program beside `program` if it has this version, otherwise `program`.

@@ -68,7 +68,7 @@ fn checks<'r>(rows: impl Iterator<Item = &'r Row>) -> String {
             State::Failed => "✗",
             State::NotApplicable => "─",
         };
-        format!("| {mark} {} | {} |\n", row.name, code(&row.detail))
+        format!("| {mark} {} | {} |\n", row.name, cell(&row.detail))
     };
     let head = "| check | result |\n|---|---|\n".to_owned();
     std::iter::once(head).chain(rows.map(line)).collect::<Vec<_>>().concat()
@@ -92,8 +92,8 @@ fn items(page: &RunPage<'_>) -> String {
     for at in order.iter().take(MOST_ROWS) {
         let (state, status) = (&page.view.state.items[*at], page.status(*at));
         let note = state.reason.as_deref().or(state.summary.as_deref()).unwrap_or_default();
-        let note = if note.is_empty() { String::new() } else { code(&printable::cut_to(words::first_line(note), 200)) };
-        let (id, took) = (code(page.id(*at)), page.timing.took(*at));
+        let note = if note.is_empty() { String::new() } else { cell(&printable::cut_to(words::first_line(note), 200)) };
+        let (id, took) = (cell(page.id(*at)), page.timing.took(*at));
         lines.push(format!(
             "| {} {id} | {status} | {} | {took} | {note} |",
             item::standing(&status).mark(),
@@ -106,10 +106,15 @@ fn items(page: &RunPage<'_>) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Returns a code span that shows exactly the text, also in a table. Mentions and links in it have
+/// Returns a code span for a table, where a bar ends the cell unless it is escaped.
+fn cell(text: &str) -> String {
+    code(text).replace('|', "\\|")
+}
+
+/// Returns a code span that shows exactly the text outside a table. Mentions and links in it have
 /// no effect.
 fn code(text: &str) -> String {
-    let text = printable::line(text).replace('|', "\\|");
+    let text = printable::line(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     let pad = if longest > 0 { " " } else { "" };

@@ -41,6 +41,9 @@ use crate::plan::schemas::Schemas;
 /// The variable that names the actor by default.
 const ACTOR: &str = "HANDOFF_ACTOR";
 
+/// The variable that names the agent that adopts by default.
+const ME: &str = "HANDOFF_ME";
+
 /// git's variable for the allowed transports.
 const PROTOCOL_VARIABLE: &str = "GIT_ALLOW_PROTOCOL";
 
@@ -81,6 +84,12 @@ impl Environment {
     pub fn with_actor(self, otherwise: &str) -> Self {
         let actor = self.actor.clone().or_else(|| self.variable(ACTOR)).unwrap_or_else(|| otherwise.to_owned());
         Self { actor: Some(actor), ..self }
+    }
+
+    /// Returns the name under which offers are adopted: the given one, else `HANDOFF_ME`, else
+    /// `None`.
+    pub fn adopter(&self, given: Option<String>) -> Option<String> {
+        given.or_else(|| self.variable(ME))
     }
 
     /// Opens the repository that contains the directory, or returns `None`. A repository that

@@ -17,7 +17,8 @@ use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::format::{self, FETCHED_REFS, REFS};
 use crate::model::name::encode_segment;
-use crate::model::place::{MOST_REFS, Place};
+use crate::model::place::{Kind, MOST_REFS, Place};
+use crate::model::printable::cut;
 use crate::verify::Logs;
 
 /// The maximum size of a record, in bytes: ten times the size for 50,000 names.
@@ -35,6 +36,9 @@ pub struct Shown {
     gone: BTreeMap<String, Oid>,
     /// Never shown, but named by a log fetched from it, with the ref of the log.
     named: BTreeMap<String, String>,
+    /// Shown, but refused when it was last fetched, with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    refused: BTreeMap<String, String>,
 }
 
 /// A run, thread or log that a remote lacks although it showed it before or a log of its names it.
@@ -110,6 +114,11 @@ impl Shown {
     /// one that was not accepted, does not replace it.
     pub fn look(&mut self, store: &Store, seen: &Seen, named: &BTreeMap<Place, String>) {
         let below = |place: &Place| place.below("");
+        let listed: BTreeSet<String> = seen.listed.keys().map(below).collect();
+        let here_now = |name: &String| seen.fetched.keys().any(|place| below(place) == *name);
+        self.refused.retain(|name, _| listed.contains(name) && !here_now(name));
+        let refused = seen.refused.iter().map(|(place, why)| (below(place), cut(why.clone())));
+        self.refused.extend(refused.take(MOST_REFS));
         let mut here: BTreeMap<String, Oid> = seen.fetched.iter().map(|(place, oid)| (below(place), *oid)).collect();
         let was_there: BTreeSet<String> = self.there.keys().cloned().collect();
         let mut known = self.known(store, &here);
@@ -118,7 +127,7 @@ impl Shown {
             known.remove(&folded);
         }
         for (place, oid) in &seen.listed {
-            let (below, is_refused) = (below(place), seen.refused.contains(place));
+            let (below, is_refused) = (below(place), seen.refused.contains_key(place));
             let is_of_another = || is_refused || store.contains(*oid);
             match known.get(&below).copied() {
                 Some(before) if history::goes_on(store, before, *oid) => _ = self.there.insert(below, *oid),
@@ -214,8 +223,8 @@ pub struct Seen {
     pub branches: Vec<(Place, Oid)>,
     /// Objects fetched from it.
     pub fetched: BTreeMap<Place, Oid>,
-    /// Listed, but not accepted.
-    pub refused: BTreeSet<Place>,
+    /// Listed, but not accepted, with the reason.
+    pub refused: BTreeMap<Place, String>,
     /// Logs that it no longer lists, because a newer log there contains them.
     pub folded: BTreeSet<Place>,
 }
@@ -254,6 +263,17 @@ pub fn vanished_by_remote(store: &Store, logs: &Logs) -> Vec<Result<Vec<Vanished
         Ok(shown.vanished(store, &named)?)
     };
     Shown::all(store).into_iter().map(|shown| shown.and_then(of)).collect()
+}
+
+/// Returns the remotes from which the last fetch of a run refused it, with the reasons. Unreadable
+/// records are left out.
+pub fn refusals(store: &Store, run: &str) -> Vec<(String, String)> {
+    let is_it = |below: &String| Place::parse(below).is_some_and(|at| at.kind == Kind::Run && at.name == run);
+    let of = |shown: Shown| {
+        let (_, why) = shown.refused.into_iter().find(|(below, _)| is_it(below))?;
+        Some((shown.remote, why))
+    };
+    Shown::all(store).into_iter().flatten().filter_map(of).collect()
 }
 
 /// Returns the path of a remote's record.

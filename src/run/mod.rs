@@ -13,7 +13,7 @@ pub mod imports;
 pub mod lineage;
 pub mod list;
 pub mod log_entry;
-pub mod overview;
+pub(crate) mod marks;
 pub mod pace;
 pub mod people;
 pub mod piece;

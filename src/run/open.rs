@@ -1,6 +1,7 @@
 //! An open run: its state, and the only way to record entries on it.
 
 mod error;
+mod refused;
 mod remote;
 mod seal;
 

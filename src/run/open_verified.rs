@@ -1,18 +1,12 @@
 //! Opens runs only if they verify, and remembers how far they did, so that the next writer verifies
 //! only newer entries.
 //!
-//! The mark lies with the signing key in `handoff` in the git directory, so neither a commit nor a
-//! remote can plant one. `verify` and code that takes bytes out of a run ignore it.
+//! `verify` and code that takes bytes out of a run ignore the [mark](super::marks).
 
 use std::fs;
-use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
-use crate::git::private_files;
-use crate::git::store::Store;
+use crate::git::private_files::{self, VERIFIED};
 use crate::ledger::chain::{Head, Writer};
-use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{FilePath, RunId};
 use crate::model::role::{Refused, Role};
@@ -20,20 +14,7 @@ use crate::repository::{self, Repository, Trust};
 use crate::verify::{Appender, Begun, Continuable, Mark, Refusal, Verified, continuable_on};
 
 use super::open::Loaded;
-use super::{Error, OpenRun, sharing};
-
-/// The most bytes of a valid mark.
-const LARGEST: u64 = 64 << 10;
-
-/// The file format of a mark.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Kept {
-    /// The version that verified. Other versions may check more, so they ignore the mark.
-    tool: String,
-    key: String,
-    commit: Oid,
-}
+use super::{Error, OpenRun, marks, sharing};
 
 impl OpenRun {
     /// Opens a run of this repository for recording, if it verifies and our key can append to it.
@@ -47,14 +28,14 @@ impl OpenRun {
     /// Opens a run like [`OpenRun::open`], with other rules for who can have begun it.
     pub fn open_begun(writer: &Writer, run: &RunId, begun: Begun<'_>) -> Result<Self, Denied> {
         let key = writer.signer.fingerprint();
-        let mark = read(&writer.store, run);
+        let mark = marks::read(&writer.store, VERIFIED, &run.encoded());
         let appender = Appender { key: &key, begun, mark: mark.as_ref() };
         match continuable_on(&writer.store, run, &format::run_ref(run), appender) {
             Ok(proven) => {
                 let now = Mark { commit: proven.commit, key };
                 if mark.as_ref() != Some(&now) {
                     // If this fails, the next writer verifies everything again.
-                    let _ = keep(&writer.store, run, now);
+                    let _ = marks::keep(&writer.store, VERIFIED, &run.encoded(), now);
                 }
                 Ok(Self::from_verified(writer, proven)?)
             }
@@ -62,7 +43,7 @@ impl OpenRun {
                 let opened = Self::unverified(writer.clone(), run)?;
                 match refusal {
                     Refusal::Sealed(_) => {
-                        let _ = fs::remove_file(path(&writer.store, run));
+                        let _ = fs::remove_file(private_files::path(&writer.store, VERIFIED, &run.encoded()));
                         Ok(opened)
                     }
                     refusal => Err(refusal.into()),
@@ -110,21 +91,6 @@ impl Repository {
     pub fn opened_by_anyone(&self, run: &RunId) -> Result<OpenRun, Denied> {
         self.follow_sharing(OpenRun::open_begun(&self.writer()?, run, Begun::ByAnyone)?)
     }
-}
-
-fn path(store: &Store, run: &RunId) -> PathBuf {
-    private_files::path(store, private_files::VERIFIED, &run.encoded())
-}
-
-/// Returns the mark of a run, or `None` if this version left none.
-fn read(store: &Store, run: &RunId) -> Option<Mark> {
-    let kept: Kept = serde_json::from_slice(&private_files::read(&path(store, run), LARGEST).ok()?).ok()?;
-    (kept.tool == format::TOOL).then_some(Mark { commit: kept.commit, key: kept.key })
-}
-
-fn keep(store: &Store, run: &RunId, mark: Mark) -> std::io::Result<()> {
-    let kept = Kept { tool: format::TOOL.to_owned(), key: mark.key, commit: mark.commit };
-    private_files::put(store, private_files::VERIFIED, &run.encoded(), &format::canonical(&kept))
 }
 
 impl Denied {

@@ -127,6 +127,7 @@ impl Repository {
                 }
             }
             (None, Some(ours)) => {
+                self.expect_shared_there(run, remote, ours)?;
                 let base = self.entry_zero(run, ours)?.1;
                 let moves = [(name, ours), (format::base_ref(run), base)];
                 let listed = tip.list(&[&moves[1].0])?;
@@ -173,6 +174,15 @@ impl Repository {
             }
         }
         Ok(followed)
+    }
+
+    /// Fails if the run is driven through another remote. It is published again only where it was.
+    fn expect_shared_there(&self, run: &RunId, remote: &str, ours: Oid) -> Result<(), Error> {
+        let known = Sharing::read(&self.store, run).map(|sharing| sharing.remote);
+        if known.as_deref() == Some(remote) || !is_shared(&self.store, &format::run_ref(run), ours)? {
+            return Ok(());
+        }
+        Err(Error::Elsewhere { run: run.clone(), remote: remote.to_owned(), known })
     }
 
     /// Fetches the logs of the keys that may approve or write documents, and records what they say
@@ -279,6 +289,9 @@ pub enum Error {
     Nowhere { run: RunId, remote: String },
     #[error("{remote} has another run {:?}: its head is {theirs}, ours is {ours}", run.as_str())]
     Other { run: RunId, remote: String, theirs: Oid, ours: Oid },
+    #[error("the run {:?} is shared through another remote{}, and {remote} does not have it", run.as_str(),
+        known.iter().map(|known| format!(", {known}")).collect::<String>())]
+    Elsewhere { run: RunId, remote: String, known: Option<String> },
     #[error("the run {:?} of {remote} cannot be driven here: {why}", run.as_str())]
     Unsound { run: RunId, remote: String, why: String },
     #[error("{remote} does not take the run {:?}: {why}", run.as_str())]

@@ -10,6 +10,7 @@ use crate::git::tip::{Move, Swap, Tip};
 use crate::model::digest::Oid;
 use crate::model::driver::DriverId;
 use crate::model::format;
+use crate::model::item_index::ItemIndex;
 use crate::model::name::RunId;
 
 use super::beats::{Judge, Mark, ReadError, Reader};
@@ -37,6 +38,19 @@ pub struct Via {
     heard: BTreeMap<DriverId, Instant>,
     /// The time of the latest successful read.
     last_read: Option<Instant>,
+    /// Items whose attempts were taken from other drivers, with the time of the read. Their workers
+    /// may still run.
+    cut: Vec<(ItemIndex, Instant)>,
+}
+
+/// The run's ref on the remote, after a read.
+pub(super) struct RunRead {
+    /// The head, if our ref differs.
+    pub(super) changed: Option<Oid>,
+    /// Whether the remote has no such ref.
+    pub(super) is_gone: bool,
+    /// Keeps the fetched objects until a ref reaches them.
+    pub(super) kept: KeepGuard,
 }
 
 impl Via {
@@ -55,6 +69,7 @@ impl Via {
             last_driver: None,
             heard: BTreeMap::new(),
             last_read: None,
+            cut: Vec::new(),
         }
     }
 
@@ -88,13 +103,23 @@ impl Via {
         self.last_read
     }
 
-    /// Fetches the chain and the beats from the remote, and moves our copies of the beats. Returns
-    /// the head of its chain if our ref differs.
-    pub(super) fn read(&mut self, store: &Store) -> Result<(Option<Oid>, KeepGuard), ReadError> {
-        let read = self.reader.read(&self.tip, store, &self.run)?;
+    /// Fetches the chain and the beats from the remote, and moves our copies of the beats.
+    pub(super) fn read(&mut self, store: &Store) -> Result<RunRead, ReadError> {
+        let read = match self.reader.read(&self.tip, store, &self.run) {
+            // A fetch fails if a ref that it names is not there.
+            Err(ReadError::Remote(_)) if self.lacks_run() => {
+                return Ok(RunRead { changed: None, is_gone: true, kept: KeepGuard::default() });
+            }
+            read => read?,
+        };
         self.last_read = Some(Instant::now());
         self.values = read.values;
-        Ok((read.head, read.kept))
+        Ok(RunRead { changed: read.head, is_gone: false, kept: read.kept })
+    }
+
+    /// Returns true if the remote says that it does not have the run.
+    fn lacks_run(&self) -> bool {
+        self.tip.list(&[&format::run_ref(&self.run)]).is_ok_and(|listed| listed.is_empty())
     }
 
     /// Judges the values that the last read found on the refs of drivers. Only a beat that counts
@@ -136,6 +161,17 @@ impl Via {
             self.heard.insert(driver.clone(), Instant::now());
             self.pace.saw_others(Instant::now());
         }
+    }
+
+    /// Records that an attempt was taken from another driver.
+    pub(super) fn note_cut(&mut self, at: ItemIndex) {
+        self.cut.push((at, Instant::now()));
+    }
+
+    /// Returns the items whose workers may still run on other machines: those that were ended less
+    /// than `lostAfter` ago. By then their drivers have read it, or their workers were ended.
+    pub fn cut(&self) -> impl Iterator<Item = ItemIndex> {
+        self.cut.iter().filter(|(_, since)| since.elapsed() < self.lost_after).map(|(at, _)| *at)
     }
 
     /// Waits until the next push is due.

@@ -6,6 +6,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::access_map::{Access, AccessMap, Led};
 use super::caches::Caches;
 use super::default_paths::{SELF_INSTALLED, SETTINGS, SHARED_MEMORY, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS};
@@ -83,7 +85,8 @@ impl Surroundings {
 }
 
 /// The additional paths of one executor's workers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct More {
     /// The requested level of confinement.
     pub asked: Asked,

@@ -9,7 +9,7 @@ use crate::model::digest::Oid;
 use crate::model::name::RunId;
 
 use super::diverged::Diverged;
-use super::fetch::{Fetched, Taken};
+use super::fetch::{Fetched, Status, Taken};
 use super::push::{Moved, Pushed};
 use super::rival::Rival;
 use super::{Kind, fetch, push};
@@ -204,6 +204,18 @@ impl<'a> PushAnswer<'a> {
             unsound: pushed.rivals.iter().map(unsound).collect(),
             left_out: pushed.others.iter().map(LeftOut::of).collect(),
             stays: pushed.stays.iter().map(|(reference, reason)| StaysThere { reference, reason }).collect(),
+        }
+    }
+}
+
+impl Status {
+    /// Returns the reason why the remote's object was rejected.
+    pub fn refusal(&self) -> Option<String> {
+        match self {
+            Self::New | Self::Updated | Self::UpToDate => None,
+            Self::Rewritten => Some("it does not continue what was fetched before".to_owned()),
+            Self::Unfit(what) => Some(format!("it is {what}")),
+            Self::Unsound(why) => Some(why.clone()),
         }
     }
 }

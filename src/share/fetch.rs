@@ -96,7 +96,7 @@ impl Status {
 
     /// Returns true if the remote's object was rejected.
     pub fn is_refused(&self) -> bool {
-        matches!(self, Self::Rewritten | Self::Unfit(_) | Self::Unsound(_))
+        self.refusal().is_some()
     }
 }
 
@@ -167,7 +167,8 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     }
     let chains = fetched.taken.iter().filter(|taken| taken.place.kind.is_chain());
     let (refused, taken): (Vec<_>, Vec<_>) = chains.partition(|taken| taken.status.is_refused());
-    listing.seen.refused = refused.into_iter().map(|taken| taken.place.clone()).collect();
+    let reason = |taken: &Taken| Some((taken.place.clone(), taken.status.refusal()?));
+    listing.seen.refused = refused.into_iter().filter_map(reason).collect();
     let have = have.into_iter().chain(taken.into_iter().map(|taken| (taken.reference.clone(), taken.new))).collect();
     let (seen, named) = look(store, request, &listing, &have)?;
     seen.keep(store)?;

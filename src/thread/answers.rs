@@ -61,6 +61,9 @@ pub struct MadeCheckpoint {
     /// Nested worktrees of the repository, which the checkpoint does not include.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// True if nothing was appended, because this latest checkpoint holds the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unchanged: bool,
 }
 
 impl MadeCheckpoint {
@@ -81,6 +84,21 @@ impl MadeCheckpoint {
             blob_sha256: made.content.state.sha256.hex(),
             commit: made.link.commit,
             left_out: Vec::new(),
+            unchanged: false,
+        }
+    }
+
+    /// Returns the answer for a checkpoint that was not made, because the latest holds the same.
+    pub(super) fn unchanged(thread: &ThreadId, latest: &Checkpoint) -> Self {
+        Self {
+            schema: Self::SAVED,
+            thread_id: thread.clone(),
+            checkpoint_id: latest.id.clone(),
+            blob_id: latest.content.state.oid,
+            blob_sha256: latest.content.state.sha256.hex(),
+            commit: latest.commit,
+            left_out: Vec::new(),
+            unchanged: true,
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod gate;
 pub mod nonce;
 pub mod offer;
 pub mod operations;
+pub mod overview;
 pub mod packets;
 pub mod steps;
 pub mod submodules;
@@ -26,6 +27,7 @@ pub mod worktree;
 
 use vouch::VerifiedThread;
 
+use crate::git::private_files::VERIFIED_THREADS;
 use crate::git::refs;
 use crate::git::retry::{Lost, Retry};
 use crate::git::store::{Edit, Store};
@@ -37,7 +39,8 @@ use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, Place};
 use crate::model::thread::{CheckpointId, PACKET, STATE, WORKTREE};
-use crate::verify::{self, Options, ThreadSnapshot, Unsound, Verified};
+use crate::run::marks;
+use crate::verify::{self, Mark, ThreadSnapshot, Unsound, Verified};
 
 /// A valid thread of ours that can be continued.
 pub struct OpenThread {
@@ -60,10 +63,19 @@ pub struct Made {
 
 impl OpenThread {
     /// Opens a thread of this repository, or returns `None` if it does not exist.
+    ///
+    /// Remembers the verified head, so the next append checks newer signatures only.
     pub fn find(writer: &Writer, thread: &ThreadId) -> Result<Option<Self>, Error> {
+        let (store, key) = (&writer.store, writer.signer.fingerprint());
         let Some(tip) = tip(writer, thread)? else { return Ok(None) };
-        let options = Options { own_key: Some(writer.signer.fingerprint()), ..Options::default() };
-        Self::ours(writer, verify::verified_thread(&writer.store, thread, tip, &options)?).map(Some)
+        let mark = marks::read(store, VERIFIED_THREADS, &thread.encoded());
+        let open = Self::ours(writer, verify::verified_thread_on(store, thread, tip, &key, mark.as_ref())?)?;
+        let now = Mark { commit: open.sound.commit, key };
+        if mark.as_ref() != Some(&now) {
+            // If this fails, the next writer verifies everything again.
+            let _ = marks::keep(store, VERIFIED_THREADS, &thread.encoded(), now);
+        }
+        Ok(Some(open))
     }
 
     /// Opens a verified thread of this repository; appends go onto exactly the verified entry.

@@ -5,39 +5,28 @@
 
 use serde_json::Value;
 
+use crate::git::retry::Lost;
 use crate::git::{program, refs, work_tree};
-use crate::model::entry::{Content, Product, RunTie, Worktree};
 use crate::model::format;
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
 use crate::model::printable;
 use crate::model::thread::{Checkpoint, CheckpointId, MAX_SUMMARY};
 use crate::repository::{self, Repository, Trust, trust};
-use crate::run::{self, Target};
+use crate::run;
 use crate::verify::{Options, knows_key};
 
 use super::adopt::{self, Request};
 use super::answers::{AdoptedCheckpoint, CheckpointShown, MadeCheckpoint, ThreadSummary, Threads};
 use super::offer::{self, AtRemotes, Terms};
 use super::target::{self, ThreadTarget};
-use super::{Made, own_threads, steps, worktree};
+use super::{Made, own_threads, packets, steps, worktree};
 
 /// The maximum length of an agent's name, in bytes.
 const MAX_AGENT: usize = 256;
 
-/// Options of a checkpoint besides state and packet.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Besides<'a> {
-    /// A summary of one line.
-    pub summary: Option<&'a str>,
-    /// The run to tie it to.
-    pub run: Option<&'a str>,
-    /// Whether to save the working tree.
-    pub worktree: bool,
-}
-
 /// The message for a name that cannot be recorded.
-const THREAD: &str = "thread name";
+pub(super) const THREAD: &str = "thread name";
 
 /// Options for resuming a thread.
 #[derive(Clone, Copy, Debug, Default)]
@@ -159,54 +148,6 @@ impl Repository {
         Ok(drawn.lines().map(|line| line.trim_end().to_owned() + "\n").collect())
     }
 
-    /// Saves a checkpoint; `bytes` stores its state and packet after all checks have passed.
-    pub fn checkpoint<E: From<Error>>(
-        &self,
-        thread: &ThreadId,
-        besides: &Besides<'_>,
-        bytes: impl FnOnce() -> Result<(Product, Option<Product>), E>,
-    ) -> Result<MadeCheckpoint, E> {
-        if besides.summary.is_some_and(|text| text.len() > MAX_SUMMARY || text.chars().any(char::is_control)) {
-            return Err(Error::Summary.into());
-        }
-        if let Some(summary) = besides.summary {
-            self.free_of_secrets("summary", summary).map_err(Error::from)?;
-        }
-        self.free_of_secrets(THREAD, thread.as_str()).map_err(Error::from)?;
-        let run = besides.run.map(|run| self.tie(run)).transpose()?;
-        let writer = self.writer().map_err(Error::from)?;
-        let base = work_tree::head(&self.store).map_err(Error::from)?;
-        let (state, packet) = bytes()?;
-        let saved = besides.worktree.then(|| self.save_worktree()).transpose()?;
-        let (worktree, left_out) = saved.unzip();
-        let content = Content {
-            state,
-            summary: besides.summary.map(str::to_owned),
-            packet,
-            worktree,
-            base: base.map(|(commit, _)| commit),
-        };
-        let made = super::checkpoint::checkpoint(&writer, thread, &content, run).map_err(Error::from)?;
-        let mut answer = MadeCheckpoint::of(&made, MadeCheckpoint::SAVED);
-        answer.left_out = left_out.unwrap_or_default();
-        Ok(answer)
-    }
-
-    fn tie(&self, text: &str) -> Result<RunTie, Error> {
-        let target = Target::find(&self.store, text)?;
-        let view = target.view(&self.store)?;
-        let commit =
-            view.head.commit.ok_or_else(|| run::target::Error::Run(run::Error::Unknown(target.run.clone())))?;
-        Ok(RunTie { id: target.run, commit })
-    }
-
-    /// Saves the working tree; returns it with the paths that it does not include.
-    fn save_worktree(&self) -> Result<(Worktree, Vec<String>), Error> {
-        let saved = worktree::save(&self.store, self.config.max_product_size, &self.gate())?;
-        self.keep(saved.kept);
-        Ok((saved.worktree, saved.left_out.iter().map(|path| path.to_string_lossy().into_owned()).collect()))
-    }
-
     /// Creates a thread from a checkpoint of another.
     pub fn fork(
         &self,
@@ -297,6 +238,8 @@ pub enum Error {
     Adopt(#[from] adopt::Error),
     #[error(transparent)]
     Worktree(#[from] worktree::Error),
+    #[error("cannot write the packet of the checkpoint: {0}")]
+    Packet(Box<packets::Error>),
     #[error(transparent)]
     Head(#[from] work_tree::Error),
     #[error("cannot draw the threads")]
@@ -305,4 +248,10 @@ pub enum Error {
     Trust(#[from] trust::Error),
     #[error(transparent)]
     Repository(#[from] repository::Error),
+}
+
+impl Lost for Error {
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::Thread(error) if error.is_lost())
+    }
 }

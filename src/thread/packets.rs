@@ -4,7 +4,10 @@ use crate::git::{program, work_tree};
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format;
+use crate::model::name::ThreadId;
 use crate::model::packet::{Draft, MAX_BYTES, Packet, Unusable};
+use crate::model::thread::{Content, Trail};
+use crate::packet::auto::thread::{Source, State};
 use crate::packet::facts::{self, Absent};
 use crate::packet::{self, Report, Terms, auto};
 use crate::repository::Repository;
@@ -107,18 +110,50 @@ impl Repository {
                 vouched.warnings().iter().for_each(|warning| warn(warning));
                 let sound = vouched.sound();
                 let latest = steps::find(sound, None)?;
-                let run = auto::thread::tie(&sound.trail);
-                // A missing run is not a fact; an ambiguous one must be named by a person.
-                let run = run.map(|run| Target::look_up(&self.store, run.as_str())).transpose()?.flatten();
-                let run = run.map(|run| believed(gate, &run, warn)).transpose()?;
+                let run = self.tied_run(gate, None, &sound.trail, warn)?;
                 let around = self.surroundings(latest.content.base, run.as_deref())?;
                 let ours = target.reference == format::thread_ref(&target.thread)
                     && self.own_fingerprint() == Some(sound.key.clone());
-                let trail = &sound.trail;
-                let source = auto::thread::Source { name: thread, trail, latest, ours, run: run.as_ref() };
+                let (trail, state) = (&sound.trail, State::Saved(latest));
+                let source = Source { name: thread, trail, state, ours, run: run.as_ref() };
                 Ok(auto::thread::packet(&source, &around, now))
             }
         }
+    }
+
+    /// Writes the packet of a checkpoint with this content, which is to be appended to a thread of
+    /// ours; `run` names the run that it will be tied to.
+    pub(super) fn write_attached_packet(
+        &self,
+        gate: &Gate<'_>,
+        thread: &ThreadId,
+        trail: &Trail,
+        new: (&Content, Option<&str>),
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<Draft, Error> {
+        let (content, run) = new;
+        let run = self.tied_run(gate, run, trail, warn)?;
+        let around = self.surroundings(content.base, run.as_deref())?;
+        let state = State::New(content);
+        let source = Source { name: thread.as_str(), trail, state, ours: true, run: run.as_ref() };
+        Ok(auto::thread::packet(&source, &around, self.environment.clock.now()))
+    }
+
+    /// Verifies the named run, or else the run of the latest tied checkpoint, or returns `None`.
+    fn tied_run(
+        &self,
+        gate: &Gate<'_>,
+        named: Option<&str>,
+        trail: &Trail,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<Option<VerifiedRun>, Error> {
+        let target = match (named, auto::thread::tie(trail)) {
+            (Some(named), _) => Some(Target::find(&self.store, named)?),
+            // A missing run is not a fact; an ambiguous one must be named by a person.
+            (None, Some(run)) => Target::look_up(&self.store, run.as_str())?,
+            (None, None) => None,
+        };
+        target.map(|target| believed(gate, &target, warn)).transpose()
     }
 
     /// Returns the facts about the commit that the work began at.

@@ -4,6 +4,7 @@
 //! tree follows from its entries: it is computed and compared, not walked. The threads that it came
 //! from and the runs that it is tied to must be valid as well.
 
+mod appendable;
 mod chain;
 mod content;
 mod lineage;
@@ -23,6 +24,7 @@ use super::rows::ThreadRows;
 use super::signature::{Judged, Signature, Signed, Writers, judge, standing};
 use super::{Error, Logs, Options, Row, SignerSeen, State, Verified, resolve};
 use crate::git::history::is_partial;
+pub use appendable::{verified_thread, verified_thread_on};
 use chain::ThreadChain;
 use lineage::Lineage;
 pub use outside::{
@@ -182,40 +184,15 @@ pub fn thread_at(at: &Standpoint<'_>, logs: &Logs, options: &Options) -> Examine
     Examined { found: found(chain, lineage, &report.signers), report, whole_lineage, entries }
 }
 
-/// Verifies what appending to a thread needs: its chain up to `tip`, all signatures, and its
-/// lineage.
-pub fn verified_thread(
-    store: &Store,
-    thread: &ThreadId,
-    tip: Oid,
-    options: &Options,
-) -> Result<Verified<ThreadSnapshot>, Unsound> {
-    let chain = ThreadChain::read(store, thread, tip);
-    let logs = Logs::default();
-    let verifier = ThreadVerifier {
-        store,
-        home: store,
-        logs: &logs,
-        ask: &no_place,
-        options,
-        lazy: is_partial(store),
-        shallow: false,
-    };
-    let signature = signed(&chain, options);
-    let lineage = lineage::trace(&verifier, &chain);
-    let chain_row = chain.findings.clone().verdict(false, String::new);
-    let rows = [&chain_row, &signature.verdict, &lineage.verdict];
-    let unsound = |finding: String| Unsound { thread: thread.clone(), finding };
-    if let Some(verdict) = rows.iter().find(|verdict| verdict.state == State::Failed) {
-        return Err(unsound(verdict.detail.clone()));
-    }
-    let found = found(chain, lineage, &signature.signers);
-    found.map(Verified::new).ok_or_else(|| unsound("it has no readable entries".to_owned()))
-}
-
 /// Returns the thread if its chain is complete and has one key.
 fn found(chain: ThreadChain, lineage: Lineage, signers: &[SignerSeen]) -> Option<ThreadSnapshot> {
-    let (Some(last), [signer], false) = (chain.links.last(), signers, chain.cut) else { return None };
+    let owner = match (signers, chain.marked_owner()) {
+        ([signer], _) => signer.fingerprint.as_str(),
+        // No entry came after the mark.
+        ([], Some(owner)) => owner,
+        _ => return None,
+    };
+    let (Some(last), false) = (chain.links.last(), chain.cut) else { return None };
     Some(ThreadSnapshot {
         thread: last.entry.about.thread()?.clone(),
         commit: last.commit,
@@ -223,7 +200,7 @@ fn found(chain: ThreadChain, lineage: Lineage, signers: &[SignerSeen]) -> Option
         last: last.hash,
         at: last.entry.at,
         entries: last.entry.seq + 1,
-        key: signer.fingerprint.clone(),
+        key: owner.to_owned(),
         trail: chain.trail,
         lineage: lineage.ancestors,
     })
@@ -354,7 +331,8 @@ fn signed(chain: &ThreadChain, options: &Options) -> Signature {
 
 /// Judges every signature of a thread; `label` is the prefix of findings.
 fn signatures(chain: &ThreadChain, options: &Options, label: &str) -> Judged {
-    judge(chain.links.iter().map(Signed::of), Writers::First, label, options, None)
+    let writers = chain.marked_owner().map_or(Writers::First, Writers::Owner);
+    judge(chain.links.iter().map(Signed::of), writers, label, options, None)
 }
 
 /// A reason why a thread must not be continued or adopted.

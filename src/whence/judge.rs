@@ -10,6 +10,7 @@ use crate::git::borrowed_repo::BorrowedRepo;
 use crate::git::history;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
+use crate::repository::shown;
 use crate::verify::{Gate, HOW_TO_KNOW};
 
 use super::Error;
@@ -227,7 +228,10 @@ impl<'a> Judge<'a> {
     fn resolve(&mut self, claim: &Claim) -> Result<Maker, (Verdict, String)> {
         let runs = self.index.named(self.store, &claim.run);
         if runs.is_empty() {
-            return Err((Verdict::UnknownRun, format!("it names the run {:?}, which is not here", claim.run)));
+            let refused = shown::refusals(self.store, &claim.run).into_iter();
+            let refused = refused.map(|(remote, why)| format!("; the last fetch from {remote} refused it: {why}"));
+            let why = format!("it names the run {:?}, which is not here{}", claim.run, refused.collect::<String>());
+            return Err((Verdict::UnknownRun, why));
         }
         let Some(item) = &claim.item else {
             return Err((Verdict::Changed, "it names no item of it".to_owned()));

@@ -15,4 +15,5 @@ pub mod inputs;
 pub mod product;
 pub mod protect;
 pub mod salvage;
+pub mod settings;
 pub mod workspace;

@@ -160,3 +160,24 @@ fn watch_shows_a_graph_if_asked() {
     ✓ apply-patch         done
     ");
 }
+
+#[test]
+fn threads_have_a_section_in_the_overview() {
+    let env = finished();
+    env.write("state", "x");
+    for (thread, summary) in
+        [("research", "gathered 3 sources"), ("draft", "half a page"), ("research", "four sources")]
+    {
+        env.handoff(["checkpoint", thread, "--state", "../state", "--summary", summary]).success();
+    }
+    assert_output!("overview_threads", env.handoff([""; 0]).exit(0));
+    let overview: Value = serde_json::from_str(&env.handoff(["--json"]).success()).unwrap();
+    let names: Vec<&Value> = overview["threads"].as_array().unwrap().iter().map(|one| &one["thread_id"]).collect();
+    // The one that was written to last comes first.
+    assert_eq!(names, ["research", "draft"]);
+    // One that cannot be read hides nothing.
+    env.git(["update-ref", "refs/handoff/threads/draft", "HEAD"]).success();
+    let shown = env.handoff([""; 0]).exit(0);
+    assert!(find_line(&shown.stdout, "  research").contains("2 checkpoints"), "{shown}");
+    assert!(find_line(&shown.stdout, "  draft").contains("unreadable"), "{shown}");
+}

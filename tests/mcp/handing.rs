@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{Client, repository};
-use crate::common::Environment;
 use crate::common::ground::wait_for;
 use crate::common::report::find_line;
+use crate::common::{Environment, program_path};
 
 /// A repository with a state that was saved, and a clone of it.
 fn two() -> (Environment, Client, Client) {
@@ -43,6 +43,37 @@ fn a_checkpoint_is_offered_in_one_and_adopted_in_another() {
     env.handoff_in("other", ["thread", "verify", "--all"]).success();
     sender.end();
     receiver.end();
+}
+
+#[test]
+fn the_environment_names_the_adopter_unless_an_option_does() {
+    let (env, mut sender, receiver) = two();
+    receiver.end();
+    let descriptor = sender.call("handoff_checkpoint", &json!({"thread_id": "run-42", "to_agent": "writer"}));
+    let adopt = json!({"handoff_json": descriptor, "new_thread_id": "mine"});
+    let started = |me: &str, options: &[&str]| {
+        let mut command = env.command(program_path(), "other");
+        command.env("HANDOFF_ME", me).arg("mcp").args(options);
+        Client::greet(command)
+    };
+    for (me, options) in [("", &[][..]), ("reader", &[]), ("writer", &["--me", "reader"])] {
+        let mut receiver = started(me, options);
+        let (text, _) = receiver.refused("adopt_checkpoint", &adopt, "wrong-recipient");
+        assert!(text.ends_with("with --me writer, or HANDOFF_ME=writer"), "{text}");
+        receiver.end();
+    }
+    let mut receiver = started("writer", &[]);
+    receiver.call("adopt_checkpoint", &adopt);
+    receiver.end();
+    // It is the same for the command.
+    let descriptor = sender.call("handoff_checkpoint", &json!({"thread_id": "run-42", "to_agent": "writer"}));
+    env.write("other/offer.json", &descriptor.to_string());
+    let adopt = |me: &str| {
+        let mut command = env.command(program_path(), "other");
+        command.env("HANDOFF_ME", me).args(["adopt", "offer.json", "--as", "yours"]).output().expect("it can be run")
+    };
+    assert_eq!((adopt("reader").status.code(), adopt("writer").status.code()), (Some(1), Some(0)));
+    sender.end();
 }
 
 /// Returns how many programs a server has started that have not ended.

@@ -58,6 +58,19 @@ fn a_watch_reports_progress_until_it_answers() {
 }
 
 #[test]
+fn a_watch_without_a_time_answers_before_clients_give_up() {
+    let env = repository();
+    submit(&env, "r");
+    let mut client = Client::start(&env, "repo", &[]);
+    let parameters = json!({"name": "watch", "arguments": {"run": "r"}, "_meta": {"progressToken": "t"}});
+    client.send(&json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": parameters}));
+    assert_eq!(next_message(&mut client)["params"]["total"], 50.0);
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}));
+    // It ends at once, and is not answered.
+    client.end();
+}
+
+#[test]
 fn a_call_that_waits_for_a_remote_reports_progress() {
     let env = repository();
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");

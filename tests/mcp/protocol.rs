@@ -130,14 +130,11 @@ fn it_acts_in_the_name_that_it_was_started_with() {
 #[test]
 fn it_ends_when_nobody_speaks_to_it() {
     let env = repository();
-    // Before a word was said; and where there is no repository, at once and with a reason.
+    // Before a word was said; and where there is no repository, with a warning.
     let _ = env.handoff(["mcp"]).exit(0);
-    let refused = env.handoff_in("home", ["mcp"]).exit(1);
-    assert!(refused.stdout.is_empty(), "{refused}");
-    insta::assert_snapshot!(refused.stderr, @"
-    error: not in a git repository: $TEST/home
-    hint: git init
-    ");
+    let warned = env.handoff_in("home", ["mcp"]).exit(0);
+    assert!(warned.stdout.is_empty(), "{warned}");
+    insta::assert_snapshot!(warned.stderr, @"warning: every call will fail until this is solved: not in a git repository: $TEST/home; ask the operator to start this server in a repository: by `cwd` in the client's settings, or by the command git -C DIR handoff mcp; or to run git init where it runs");
     // Messages outside the protocol get its errors, or no answer.
     let nonsense = r#"printf '%s\n' hello '[]' '{"jsonrpc": "2.0"}' '{"jsonrpc": "2.0", "id": 1, "method": "none"}' | git-handoff mcp"#;
     let answers = env.shell("repo", nonsense).exit(0).stdout;

@@ -16,3 +16,17 @@ fn threads_have_a_section_of_their_own() {
     env.handoff(["checkpoint", "login work", "--state", "../state"]).success();
     assert_output!("report_markdown_thread", env.handoff(["report", "--markdown", "login work"]));
 }
+
+#[test]
+fn a_bar_is_escaped_in_tables_only() {
+    let env = finished();
+    env.write("state", "one");
+    env.handoff(["checkpoint", "in|out", "--state", "../state"]).success();
+    let report = env.handoff(["report", "--markdown", "in|out"]).success();
+    insta::assert_snapshot!(report.lines().next().unwrap_or_default(), @"## ✓ INTACT: thread `in|out`");
+    let plan = serde_json::json!({ "id": "r", "items": [{ "id": "a|b", "executor": "command", "inputs": { "command": ["true"] } }] });
+    env.write("plan.json", &plan.to_string());
+    env.handoff(["run", "../plan.json"]).success();
+    let report = env.handoff(["report", "--markdown", "r"]).success();
+    assert!(report.contains("| ✓ `a\\|b` | done |"), "{report}");
+}

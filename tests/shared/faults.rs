@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::{Hub, both_succeed, items, plan, succeeds, works};
 use crate::common::ground::{item, wait_for};
+use crate::common::report::find_line;
 
 impl Hub {
     /// Gives the remote a hook, or takes it away.
@@ -167,4 +168,87 @@ fn another_run_of_the_same_name_is_refused() {
     assert_eq!(code, Some(1), "{said}");
     let refused: Value = serde_json::from_str(said.lines().last().unwrap_or_default()).unwrap_or_default();
     assert_eq!(refused["code"].as_str().unwrap_or("diverged"), "diverged", "{said}");
+}
+
+#[test]
+fn a_run_whose_ref_was_deleted_at_the_remote_is_put_back() {
+    let hub = Hub::new(&plan(&[item("i0", &works("1")), item("i1", &works("1"))]));
+    let driver = hub.drive("repo");
+    hub.wait_for("item.fired", "i0");
+    hub.ground.env.git_in("hub.git", ["update-ref", "-d", "refs/handoff/runs/r"]).success();
+    succeeds(driver);
+    hub.ends_well(2);
+}
+
+/// A host that takes beats and refuses the chain takes the result later.
+#[test]
+fn a_result_is_kept_while_the_host_refuses_the_chain() {
+    let hub = Hub::new(&plan(&items(1, "0.5")));
+    let driver = hub.drive("repo");
+    hub.wait_for("item.fired", "i0");
+    let frozen = "case $1 in refs/handoff/runs/*) echo frozen >&2; exit 1;; esac";
+    hub.hook("update", Some(frozen));
+    sleep(Duration::from_secs(9));
+    hub.hook("update", None);
+    succeeds(driver);
+    hub.ends_well(1);
+}
+
+#[test]
+fn a_run_is_published_again_only_through_the_remote_that_had_it() {
+    let hub = Hub::new(&plan(&items(1, "30")));
+    let driver = hub.drive("repo");
+    hub.wait_for("item.fired", "i0");
+    hub.ground.env.git(["init", "--quiet", "--bare", "../other.git"]).success();
+    hub.ground.env.git(["remote", "add", "other", "../other.git"]).success();
+    assert!(driver.kill());
+    let (code, _, said) = hub.command("repo", &["run", "r", "--via", "other"]);
+    let expected = "error: the run \"r\" is shared through another remote, origin, and other does not have it\n\
+                    hint: git handoff run r --via origin\n";
+    assert_eq!((code, said.as_str()), (Some(1), expected));
+    assert_eq!(hub.ground.env.git_in("other.git", ["for-each-ref"]).success(), "");
+}
+
+/// Only the repository that drove a run without a remote knows whether its driver is dead.
+#[test]
+fn a_run_that_is_driven_without_a_remote_is_not_taken_from_its_driver() {
+    let hub = Hub::new(&plan(&items(1, "30")));
+    let driver = hub.ground.start_with(&["run", "r"], |command| {
+        command.env_remove("HANDOFF_CLOCK");
+    });
+    wait_for("the worker", || !hub.lines("ran").is_empty());
+    hub.ground.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r", "refs/handoff/bases/r"]).success();
+    hub.clone("b", &[]);
+    let (code, _, said) = hub.command("b", &["run", "r", "--via", "origin"]);
+    let expected = "error: the item \"i0\" of the run \"r\" runs, and not here: another machine drives the run without \
+                    --via, or did so";
+    assert_eq!((code, find_line(&said, "error: ")), (Some(5), expected));
+    assert!(driver.kill());
+    assert!(hub.of_kind("item.requeued").is_empty());
+}
+
+/// The worker of a cancelled attempt has ended before another machine starts an item with its lock.
+#[test]
+fn a_lock_is_free_only_when_the_cancelled_worker_has_ended() {
+    let locked = |id: &str, script: &str| {
+        let mut item = item(id, script);
+        item["resourceLocks"] = json!(["gpu"]);
+        item
+    };
+    let long = "trap '' TERM; while :; do echo x >>\"$HOME/../ran\"; sleep 0.05; done";
+    let short = "echo y >>\"$HOME/../ran\"; sleep 1; echo x >outputs/x";
+    let hub = Hub::new(&plan(&[locked("i0", long), locked("i1", short)]));
+    hub.clone("b", &[]);
+    let first = hub.drive("repo");
+    hub.wait_for("item.fired", "i0");
+    wait_for("the worker", || !hub.lines("ran").is_empty());
+    let second = hub.drive("b");
+    let (code, _, said) = hub.command("repo", &["cancel", "r/i0", "--reason", "no longer wanted"]);
+    assert_eq!(code, Some(0), "{said}");
+    for driver in [first, second] {
+        assert_eq!(driver.wait().0.code(), Some(4));
+    }
+    let ran = hub.lines("ran");
+    let begins = ran.iter().position(|line| line == "y").unwrap();
+    assert!(ran[begins..].iter().all(|line| line == "y"), "{ran:?}");
 }

@@ -102,8 +102,7 @@ fn what_a_dismissed_key_holds_is_taken_over_at_once() {
     assert!(!status.success() || said.contains("sealed"), "{said}");
 }
 
-/// The clone that submitted a run has the entries of other drivers after a fetch, and no false
-/// alarm.
+/// A clone that submitted a run has the entries of other drivers after a fetch, and verifies them.
 #[test]
 fn a_clone_that_only_fetches_has_the_entries_of_a_shared_run() {
     let hub = Hub::new(&plan(&items(1, "0")));

@@ -1,6 +1,6 @@
 //! Text output, in the example's repository.
 
-use crate::common::{Environment, assert_output};
+use crate::common::{Environment, assert_output, finished};
 
 fn applied() -> Environment {
     let env = Environment::example("whence");
@@ -47,4 +47,24 @@ fn what_does_not_pass_says_why() {
     assert_output!("whence_unknown_run", env.handoff(["whence", "feature"]));
     env.git(["config", "handoff.signingKey", ""]).success();
     assert_output!("whence_unproven", env.handoff(["whence", "feature~3"]));
+}
+
+#[test]
+fn a_run_whose_fetch_was_refused_is_said_to_be() {
+    let env = finished();
+    env.git(["commit", "--quiet", "--allow-empty", "--message", "x\n\nHandoff-Run: nightly\nHandoff-Item: a"])
+        .success();
+    env.git_in("", ["clone", "--quiet", "--bare", "repo", "hub"]).success();
+    env.git_in("hub", ["update-ref", "refs/handoff/runs/nightly", "main"]).success();
+    env.git(["remote", "add", "origin", "../hub"]).success();
+    let verified = |env: &Environment| env.handoff(["verify", "--commits", "HEAD~1..HEAD"]);
+    let names = "it names the run \"nightly\", which is not here";
+    assert!(!verified(&env).exit(3).stdout.contains("refused"));
+    let _ = env.handoff(["fetch"]).exit(1);
+    let said = verified(&env).exit(3).stdout;
+    assert!(said.contains(&format!("{names}; the last fetch from origin refused it: commit ")), "{said}");
+    // Once the remote no longer shows it, it is merely not here.
+    env.git_in("hub", ["update-ref", "-d", "refs/handoff/runs/nightly"]).success();
+    env.handoff(["fetch"]).success();
+    assert!(!verified(&env).stdout.contains("refused"));
 }

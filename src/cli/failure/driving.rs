@@ -1,6 +1,6 @@
 //! Failures of driving runs.
 
-use git_handoff::engine::{drive, operations, recheck, record, run_lock};
+use git_handoff::engine::{drive, execute, operations, recheck, record, run_lock};
 use git_handoff::git::snapshot;
 use git_handoff::model::hints;
 use git_handoff::sandbox::Refused;
@@ -79,6 +79,9 @@ impl From<drive::Error> for Failure {
             drive::Error::Hold(run_lock::Error::Held { .. }) => {
                 Self { exit: 5, ..Self::of("held", &error) }.hint(hints::wait())
             }
+            drive::Error::DrivenElsewhere(ref run, _) => {
+                Self { exit: 5, ..Self::of("held", &error) }.hint(hints::end_there(run))
+            }
             // The cache folder is not writable, as if HOME is `/`.
             drive::Error::Workspace(ref root @ workspace::Error::Root { .. }) => {
                 Self::of("no-cache", root).hint(hints::workspace_root())
@@ -87,6 +90,19 @@ impl From<drive::Error> for Failure {
             drive::Error::NoSpace(_) => Self::of("no-space", &error).hint(hints::again_with_space()),
             drive::Error::Stuck => Self { exit: 70, ..Self::of("defect", &error) },
             _ => Self::of("run", &error),
+        }
+    }
+}
+
+impl From<execute::Error> for Failure {
+    fn from(error: execute::Error) -> Self {
+        match error {
+            execute::Error::NoCache(inner) => inner.into(),
+            execute::Error::Workspace(ref root @ workspace::Error::Root { .. }) => {
+                Self::of("no-cache", root).hint(hints::workspace_root())
+            }
+            error if error.is_of_spec() => Self { exit: 2, ..Self::of("spec", &error) },
+            error => Self::of("attempt", &error),
         }
     }
 }

@@ -12,6 +12,13 @@ impl From<sharing::Error> for Failure {
                 Self::of("unknown-run", &error).hint(hints::submit_then_share(remote))
             }
             sharing::Error::Other { ref run, .. } => Self::of("diverged", &error).hint(hints::verify(run)),
+            sharing::Error::Elsewhere { ref run, ref known, .. } => {
+                let failure = Self::of("not-shared-there", &error);
+                match known {
+                    Some(known) => failure.hint(hints::run_via(run, known)),
+                    None => failure,
+                }
+            }
             sharing::Error::Unsound { .. } => Self::of("not-continuable", &error),
             sharing::Error::NotTaken { .. } => Self::of("push-refused", &error),
             sharing::Error::NotARun(ref run) => Self::of("not-a-run", &error).hint(hints::verify(run)),

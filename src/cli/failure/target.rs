@@ -3,6 +3,7 @@
 use git_handoff::anchor::{gate, held};
 use git_handoff::model::hints;
 use git_handoff::model::place::Kind;
+use git_handoff::model::printable::cut;
 use git_handoff::repository::trust;
 use git_handoff::run::target;
 use git_handoff::thread::{operations, target as thread_target, vouch};
@@ -69,6 +70,13 @@ impl From<operations::Error> for Failure {
             operations::Error::Thread(inner) => inner.into(),
             operations::Error::Adopt(inner) => inner.into(),
             operations::Error::Worktree(inner) => inner.into(),
+            operations::Error::Packet(inner) => {
+                let failure = Self::from(*inner);
+                Self {
+                    message: cut(format!("cannot write the packet of the checkpoint: {}", failure.message)),
+                    ..failure
+                }
+            }
             operations::Error::Head(_) => Self::of("head", &error),
             operations::Error::Git(inner) => inner.into(),
             operations::Error::Trust(inner) => inner.into(),

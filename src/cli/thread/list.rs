@@ -24,7 +24,8 @@ pub(crate) fn run(_: &Arguments, repository: &Repository, output: &mut Output) -
     Ok(Ending::Done)
 }
 
-fn row(thread: &ThreadSummary) -> Vec<String> {
+/// Formats a thread.
+pub(crate) fn row(thread: &ThreadSummary) -> Vec<String> {
     let name = thread.thread_id.to_string();
     if let Some(error) = &thread.error {
         return vec![name, "unreadable".into(), String::new(), error.clone()];

@@ -2,7 +2,7 @@
 
 mod cat;
 mod diff;
-mod list;
+pub(crate) mod list;
 mod log;
 mod show;
 mod verify;

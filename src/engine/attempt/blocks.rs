@@ -49,7 +49,7 @@ pub(super) async fn run(
     }
     let verdict = verdict.and_then(|()| blocks.conclude());
     blocks.finished.captured = Some(blocks.captured);
-    blocks.finished.verdict = verdict.err().unwrap_or(Verdict::Done);
+    blocks.finished.result.verdict = verdict.err().unwrap_or(Verdict::Done);
     workspace
 }
 
@@ -81,7 +81,7 @@ impl Blocks<'_> {
             }
         };
         ended.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.finished.blocks.push(ended);
+        self.finished.result.blocks.push(ended);
         (workspace, verdict)
     }
 
@@ -91,7 +91,7 @@ impl Blocks<'_> {
         if let Some(setup) = &job.command.setup {
             let result = self.commands.run(workspace, Line::plain(setup)).await;
             record_end(ended, &result);
-            self.finished.exit = ended.exit;
+            self.finished.result.exit = ended.exit;
             judge(&format!("blocks[{at}] (agent): setup "), &result, job.command.timeout)?;
         }
         let step = format!("blocks[{at}] (agent) ");
@@ -100,7 +100,7 @@ impl Blocks<'_> {
         if judged.is_err() && ended.status == BlockStatus::Done {
             ended.status = BlockStatus::Failed;
         }
-        self.finished.exit = ended.exit;
+        self.finished.result.exit = ended.exit;
         judged?;
         result_file::read(workspace, self.finished)
     }
@@ -122,7 +122,7 @@ impl Blocks<'_> {
             self.commands.check(deadline, workspace, Line::reading(&argv, job), &mut self.finished.kept).await?;
         let result = checked.ended;
         if script.lens == Lens::Verify {
-            self.finished.check.get_or_insert(checked.stored);
+            self.finished.result.check.get_or_insert(checked.stored);
         }
         let mut output = last_lines(&self.commands.transcript.followed());
         if job.check.withholds_output() {
@@ -133,7 +133,7 @@ impl Blocks<'_> {
         let verdict = judge(&format!("{beginning}blocks[{at}] "), &result, seconds);
         let verdict = verdict.map_err(|verdict| verdict.with_output(&output));
         if script.lens == Lens::Gate {
-            return verdict.inspect_err(|_| self.finished.exit = ended.exit);
+            return verdict.inspect_err(|_| self.finished.result.exit = ended.exit);
         }
         let check = match verdict {
             Ok(()) => Check::Passed,
@@ -174,7 +174,7 @@ impl Blocks<'_> {
     fn conclude(&mut self) -> Result<(), Verdict> {
         match self.check.take() {
             Some(Check::Passed) if !self.finished.reports_failure() => {
-                self.finished.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
+                self.finished.result.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
                 Ok(())
             }
             Some(Check::Passed) | None => Ok(()),

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
+
 use super::step::{Commands, Line, judge};
 use super::{CheckedFresh, Finished, Job, StoredTranscript, Verdict, furnish, protect, store_transcript};
 use crate::git::{private_files, store};
@@ -55,9 +57,12 @@ impl CheckSettings {
 }
 
 /// A run of a check, with its stored output.
-pub(in crate::engine) struct StoredCheck {
-    pub(in crate::engine) run: CheckRun,
-    pub(in crate::engine) oid: Option<Oid>,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "docs/reference/attempt.md describes the fields")]
+pub struct StoredCheck {
+    pub run: CheckRun,
+    pub oid: Option<Oid>,
 }
 
 /// The result of a check that was run.
@@ -173,7 +178,7 @@ impl Commands<'_> {
         self.is_before = false;
         let checked = checked?;
         let exit = checked.stored.run.exit;
-        finished.check_before = Some(checked.stored);
+        finished.result.check_before = Some(checked.stored);
         match judge("", &checked.ended, job.command.timeout) {
             Ok(()) => Err(Verdict::hopeless(format!("{NOT_RED}the check passes before the work"))),
             Err(Verdict::Failed { .. }) => match exit {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::spec::INPUT_REFS;
 use super::{Job, Verdict};
 use crate::model::causes::in_words;
 use crate::model::entry::InputRef;
@@ -26,11 +27,11 @@ pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<V
 }
 
 /// Returns the task of an executor: the item's inputs and its resolved needs.
-pub(in crate::engine) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputRef>) -> Vec<u8> {
+pub(in crate::engine) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputRef>) -> String {
     let mut task = inputs.clone();
     let refs = serde_json::to_value(refs).expect("refs serialise to an object");
-    task.insert("inputRefs".to_owned(), refs);
-    let mut bytes = serde_json::to_vec_pretty(&task).expect("a JSON object serialises");
-    bytes.push(b'\n');
-    bytes
+    task.insert(INPUT_REFS.to_owned(), refs);
+    let mut text = serde_json::to_string_pretty(&task).expect("a JSON object serialises");
+    text.push('\n');
+    text
 }

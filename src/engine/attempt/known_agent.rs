@@ -14,16 +14,16 @@ use crate::model::said::last_lines;
 use crate::process::agent::{self, Ended};
 use crate::worktree::workspace::Workspace;
 
-/// Returns the preset of the agent that a command starts: the one that the user names, or that of
-/// the program.
+/// Returns the name of the preset of the agent that a command starts: the one that the user names,
+/// or that of the program.
 ///
 /// It only describes the agent. A plan can name any program, so the preset grants it nothing.
-pub(in crate::engine) fn preset(command: &Resolved) -> Option<&'static Preset> {
+pub(in crate::engine) fn preset(command: &Resolved) -> Option<&'static str> {
     if let Some(named) = &command.settings.preset {
-        return PRESETS.get(named);
+        return PRESETS.get_key_value(named).map(|(name, _)| name.as_str());
     }
     let name = programs::name_of(&command.argv, command.settings.command.is_some())?;
-    Preset::of_program(name).map(|(_, preset)| preset)
+    Preset::of_program(name).map(|(name, _)| name)
 }
 
 impl Commands<'_> {
@@ -69,10 +69,13 @@ fn record_claims(job: &Job, finished: &mut Finished, claims: Option<Claims>) {
     claims.texts().for_each(|text| *text = shorten(text));
     if let Some(denied) = claims.permission_denials {
         let actions = if denied == 1 { "action" } else { "actions" };
-        finished.notes.push(format!("{}: the agent was denied {denied} {actions} for lack of a permission", job.item));
+        finished
+            .result
+            .notes
+            .push(format!("{}: the agent was denied {denied} {actions} for lack of a permission", job.item));
     }
     finished.reported = joined(finished.reported.take(), Some(claims));
-    finished.claims.clone_from(&finished.reported);
+    finished.result.claims.clone_from(&finished.reported);
 }
 
 /// Returns the verdict on an agent that reports an error or whose command failed.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Job, Verdict};
 use crate::engine::products::MOST_NAMED;
 use crate::model::digest::Oid;
@@ -11,7 +13,8 @@ use crate::worktree::host::Host;
 use crate::worktree::workspace::Workspace;
 
 /// Where the work of an attempt is done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(in crate::engine) enum Origin {
     /// In the worktree, by the command.
     Worktree,

@@ -44,10 +44,10 @@ pub(super) fn failed(error: &Error) -> Verdict {
 /// Compares the patch with the reference state and records the changes to protected files. Fails
 /// the attempt if the settings say so.
 pub(super) fn compare(host: &Host, job: &Job, guard: &Guard, finished: &mut Finished) -> Result<(), Verdict> {
-    let patch = finished.products.get(&ProductKey::Patch);
+    let patch = finished.result.products.get(&ProductKey::Patch);
     let patch = patch.map(|patch| verified_stream::read(&host.store, patch.oid, &[patch.sha256])).transpose();
     let changes = guard.changes(patch.map_err(|e| Verdict::failed(in_words(&e)))?).map_err(|e| failed(&e))?;
-    finished.reference = guard.tree;
+    finished.result.reference = guard.tree;
     if changes.is_empty() {
         return Ok(());
     }
@@ -57,12 +57,12 @@ pub(super) fn compare(host: &Host, job: &Job, guard: &Guard, finished: &mut Fini
         return Err(Verdict::failed(reason));
     }
     if effect == OnProtectedChange::Red {
-        finished.red = Some(match finished.red.take() {
+        finished.result.red = Some(match finished.result.red.take() {
             Some(failed) => format!("{failed}; {reason}"),
             None => reason,
         });
     }
-    finished.protected_allowed = effect == OnProtectedChange::Allow;
-    finished.protected = changes;
+    finished.result.protected_allowed = effect == OnProtectedChange::Allow;
+    finished.result.protected = changes;
     Ok(())
 }

@@ -37,18 +37,18 @@ pub(super) fn read(workspace: &Workspace, finished: &mut Finished) -> Result<(),
     };
     let result: ResultFile = serde_json::from_slice(&bytes).map_err(|error| bad(&error.to_string()))?;
     let text = |given: Option<String>| given.map(|text| shorten(&text)).filter(|text| !text.is_empty());
-    finished.summary = text(result.summary);
+    finished.result.summary = text(result.summary);
     let reported = finished.reported.clone().unwrap_or_default();
     let claims = Claims {
         model: text(result.model).or(reported.model),
         session: text(result.session).or(reported.session),
         ..reported
     };
-    finished.claims = (claims != Claims::default()).then_some(claims);
+    finished.result.claims = (claims != Claims::default()).then_some(claims);
     if !finished.reports_failure() {
-        finished.verify = result.verify.map(|verify| Verified { passed: verify.passed, by: VerifiedBy::Itself });
+        finished.result.verify = result.verify.map(|verify| Verified { passed: verify.passed, by: VerifiedBy::Itself });
         if finished.reports_failure() {
-            finished.red = Some(format!("{VERIFY_FAILED}by the worker's own word"));
+            finished.result.red = Some(format!("{VERIFY_FAILED}by the worker's own word"));
         }
     }
     Ok(())
@@ -66,6 +66,6 @@ pub(super) fn shorten(text: &str) -> String {
 impl Finished {
     /// Returns true if the worker reported a failure, which makes the item red in any case.
     pub(super) fn reports_failure(&self) -> bool {
-        self.verify.is_some_and(|verify| !verify.passed)
+        self.result.verify.is_some_and(|verify| !verify.passed)
     }
 }

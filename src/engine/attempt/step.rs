@@ -49,7 +49,7 @@ impl<'a> Line<'a> {
 
     /// Returns a command that reads the task.
     pub(super) fn reading(argv: &'a [String], job: &Job) -> Self {
-        Self { stdin: Stdin::Bytes(job.task.clone()), ..Self::plain(argv) }
+        Self { stdin: Stdin::Bytes(job.task.clone().into_bytes()), ..Self::plain(argv) }
     }
 
     /// Returns the command.
@@ -168,7 +168,7 @@ fn environment(
         env.insert("HOME".to_owned(), workspace.home().into());
     }
     if let Some(confinement) = &job.confinement {
-        let is_set = |name: &str| job.command.settings.env.contains_key(name);
+        let is_set = |name: &str| job.command.set.contains(name);
         let caches = confinement.cache_variables(&workspace.home(), &workspace.tmp(), &env);
         let caches = caches.into_iter().filter(|(name, _)| !is_set(name));
         env.extend(caches.map(|(name, value)| (name.to_owned(), value)));

@@ -1,5 +1,7 @@
 //! Stores the transcript of an attempt.
 
+use serde::{Deserialize, Serialize};
+
 use super::Verdict;
 use crate::git::store;
 use crate::model::digest::Oid;
@@ -8,9 +10,12 @@ use crate::process::transcript::TranscriptWriter;
 use crate::worktree::host::Host;
 
 /// A transcript in the object database.
-pub(in crate::engine) struct StoredTranscript {
-    pub(in crate::engine) transcript: Transcript,
-    pub(in crate::engine) oid: Option<Oid>,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "docs/reference/attempt.md describes the fields")]
+pub struct StoredTranscript {
+    pub transcript: Transcript,
+    pub oid: Option<Oid>,
 }
 
 /// Stores the transcript from its open file, because a worker could replace a file by name.

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::recover;
 use crate::model::causes::in_words;
 
@@ -10,10 +12,14 @@ use crate::model::causes::in_words;
 const NO_SPACE: &str = "no-space: ";
 
 /// How an attempt ended.
-pub(in crate::engine) enum Verdict {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Verdict {
     /// The products are captured.
     Done,
+    /// It did not work out.
     Failed {
+        /// The reason.
         reason: String,
         /// Whether another attempt would fail in the same way.
         hopeless: bool,

@@ -22,7 +22,7 @@ pub(super) async fn verify(
     commands.transcript.follow();
     let checked = commands.check_work(workspace, verify, finished).await?;
     let (ended, stored) = (checked.ended, checked.stored);
-    finished.check = Some(stored);
+    finished.result.check = Some(stored);
     let mut output = last_lines(&commands.transcript.followed());
     if job.check.withholds_output() {
         output.clear();
@@ -31,7 +31,7 @@ pub(super) async fn verify(
     match (judged, ended) {
         (Ok(()), _) => {
             if !reports_failure {
-                finished.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
+                finished.result.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
             }
             Ok(())
         }
@@ -48,14 +48,14 @@ pub(super) fn record_failure(
     reason: String,
     exit: Option<Exit>,
 ) -> Result<(), Verdict> {
-    finished.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
+    finished.result.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
     match job.command.on_verify_fail {
         OnVerifyFail::Keep => {
-            finished.red = Some(reason);
+            finished.result.red = Some(reason);
             Ok(())
         }
         OnVerifyFail::Fail => {
-            finished.exit = exit;
+            finished.result.exit = exit;
             Err(Verdict::failed(reason))
         }
     }

@@ -1,19 +1,21 @@
 //! Claims a few more items than run, so that slots are not idle while the remote answers.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::engine::attempt::Finished;
+use crate::engine::finished::Finished;
 use crate::engine::outcome::Batch;
-use crate::engine::prepare;
+use crate::engine::prepare::{self, Prepared};
 use crate::engine::slots::Claim;
 use crate::model::driver::DriverId;
 use crate::model::entry::{Again, Event, ItemEnded};
 use crate::model::item_index::ItemIndex;
 use crate::run::NewEntry;
 use crate::run::steer::requeued;
+use crate::worktree::workspace::Workspace;
 
 use super::shared::Ahead;
-use super::{Driver, Error};
+use super::{Claimed, Driver, Error};
 
 /// The shortest mean length of attempts that counts.
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -46,7 +48,7 @@ impl Waits {
     pub(super) fn ended(&mut self, finished: &[Finished]) {
         self.since.get_or_insert_with(Instant::now);
         for one in finished {
-            self.length = mean(self.length, Duration::from_millis(one.duration_ms));
+            self.length = mean(self.length, Duration::from_millis(one.result.duration_ms));
         }
     }
 
@@ -78,9 +80,9 @@ impl Driver<'_> {
             // An item that cannot be prepared fails when it is its turn.
             let prepared = if has_locks { None } else { prepare::prepare(self.run, &self.machine, at).ok() };
             match (prepared, &self.shared) {
-                (Some((mut fired, manifest, job)), Some(shared)) => {
+                (Some(Prepared { mut fired, manifest, spec }), Some(shared)) => {
                     shared.sign(&mut fired);
-                    ahead.push((at, Ahead { job, manifest: fired.manifest }));
+                    ahead.push((at, Ahead { spec, manifest: fired.manifest }));
                     batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
                 }
                 _ => self.schedule.ended(&self.run.state, at),
@@ -93,7 +95,7 @@ impl Driver<'_> {
     pub(super) fn keep_ahead(&mut self, ahead: Vec<(ItemIndex, Ahead)>) {
         for (at, one) in ahead {
             let manifest = self.run.state.items[at].holder.as_ref().map(|holder| holder.manifest);
-            let is_held = self.holds(at, one.job.attempt) && manifest == Some(one.manifest);
+            let is_held = self.holds(at, one.spec.manifest.attempt) && manifest == Some(one.manifest);
             if let Some(shared) = self.shared.as_mut().filter(|_| is_held) {
                 shared.ahead.insert(at, one);
             }
@@ -103,18 +105,27 @@ impl Driver<'_> {
     /// Starts claims that waited for a slot.
     pub(super) fn start_ahead(&mut self) -> Result<(), Error> {
         let slots = self.slots_of_run();
-        while self.running.len() < slots {
-            let next = self.shared.as_ref().and_then(|shared| shared.ahead.first_key_value());
-            let Some((at, attempt)) = next.map(|(at, ahead)| (*at, ahead.job.attempt)) else { break };
-            let claim = self.slots.claim(&[], None)?;
-            let Claim::Granted(slot) = claim else { break };
-            let ahead = self.shared.as_mut().and_then(|shared| shared.ahead.remove(&at));
-            // Another driver may hold it by now.
-            if let Some(ahead) = ahead.filter(|_| self.holds(at, attempt)) {
-                self.start(at, ahead.job, slot);
-            }
+        let is_waiting = self.shared.as_ref().is_some_and(|shared| !shared.ahead.is_empty());
+        if !is_waiting || self.running.len() >= slots || !self.is_sure() {
+            return Ok(());
         }
-        Ok(())
+        let mut claimed = BTreeMap::new();
+        let waiting: Vec<ItemIndex> = self.shared.iter().flat_map(|shared| shared.ahead.keys().copied()).collect();
+        for at in waiting {
+            if self.running.len() + claimed.len() >= slots {
+                break;
+            }
+            let locks = &self.run.state.graph.item(at).resource_locks;
+            let Claim::Granted(slots) = self.slots.claim(locks, None)? else { continue };
+            let ahead = self.shared.as_mut().and_then(|shared| shared.ahead.remove(&at));
+            let Some(Ahead { spec, manifest }) = ahead else { continue };
+            let attempt = &spec.manifest;
+            let place = Workspace::place(&self.machine.host, &attempt.run, &attempt.item, attempt.attempt);
+            slots.record_holder(&place)?;
+            claimed.insert(at, Claimed { spec, slots, manifest });
+        }
+        // Another driver may hold some of them by now.
+        self.start_claimed(claimed)
     }
 
     /// Returns the entries that hand back the claims that wait for a slot.
@@ -122,7 +133,7 @@ impl Driver<'_> {
         let Some(shared) = &mut self.shared else { return Vec::new() };
         let driver: DriverId = shared.id().clone();
         let ahead = std::mem::take(&mut shared.ahead);
-        let held = ahead.into_iter().filter(|(at, ahead)| self.holds(*at, ahead.job.attempt));
+        let held = ahead.into_iter().filter(|(at, ahead)| self.holds(*at, ahead.spec.manifest.attempt));
         let back = |(at, _): (ItemIndex, Ahead)| {
             NewEntry::Plain(Event::ItemRequeued(ItemEnded {
                 detail: Some("the driver was interrupted".to_owned()),

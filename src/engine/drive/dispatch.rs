@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::engine::event::Progress;
 use crate::engine::outcome::Batch;
+use crate::engine::prepare::{self, Prepared};
 use crate::engine::slots::{Claim, HeldSlots, Ticket};
-use crate::engine::{command, prepare, products};
+use crate::engine::{command, products};
 use crate::model::entry::Event;
 use crate::model::item_index::ItemIndex;
 use crate::model::time::Moment;
 use crate::run::NewEntry;
+use crate::run::via::Via;
 use crate::worktree::workspace::Workspace;
 
 use super::{Claimed, Driver, Error, trouble};
@@ -43,24 +45,31 @@ impl Driver<'_> {
             let mut jobs = BTreeMap::new();
             for (at, slots) in claimed {
                 match prepare::prepare(self.run, &self.machine, at) {
-                    Ok((mut fired, manifest, mut job)) => {
+                    Ok(Prepared { mut fired, manifest, mut spec }) => {
                         if let Some(shared) = &self.shared {
                             shared.sign(&mut fired);
                             let has_locks = !self.run.state.graph.item(at).resource_locks.is_empty();
-                            job.lease = has_locks.then(|| shared.lease());
+                            spec.lease = has_locks.then(|| shared.lease());
                         }
-                        slots.record_holder(&Workspace::place(&self.machine.host, &job.run, &job.item, job.attempt))?;
-                        let fits = |products: &_| products::fit(&self.machine.host, &job, products);
+                        slots.record_holder(&Workspace::place(
+                            &self.machine.host,
+                            &manifest.run,
+                            &manifest.item,
+                            manifest.attempt,
+                        ))?;
+                        let fits = |products: &_| {
+                            products::fit(&self.machine.host, &self.machine.schemas, &spec.promised, products)
+                        };
                         let found = self.machine.reusable.as_mut().and_then(|all| all.find(&manifest, &fits));
                         if let Some(all) = self.machine.reusable.as_ref().filter(|_| found.is_none()) {
                             let why = all.why_not(&manifest);
-                            (self.tell)(Progress::Note(format!("{}: not reused: {why}", job.item)));
+                            (self.tell)(Progress::Note(format!("{}: not reused: {why}", manifest.item)));
                         }
                         let (fired_by, digest) = (fired.driver.clone(), fired.manifest);
                         batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
                         match found {
-                            Some(found) => batch.reused(&job, fired_by, found),
-                            None => drop(jobs.insert(at, Claimed { job, slots, manifest: digest })),
+                            Some(found) => batch.reused(&spec, fired_by, found),
+                            None => drop(jobs.insert(at, Claimed { spec, slots, manifest: digest })),
                         }
                     }
                     Err(reason) => batch.failed(&self.run.state, at, 0, reason),
@@ -68,9 +77,9 @@ impl Driver<'_> {
             }
             let ahead = self.claim_ahead(concurrency, &mut batch);
             if let Err(error) = self.record(&batch.entries) {
-                // A claim whose answer was lost may have been accepted.
+                // A claim whose answer was lost may have been accepted, or may be later.
                 if !trouble::is_raced(&error) {
-                    self.keep_unsure(jobs);
+                    self.keep_unsure(jobs, ahead);
                 }
                 return Err(error);
             }
@@ -102,7 +111,19 @@ impl Driver<'_> {
         Ok((claimed, decision.wake))
     }
 
+    /// Returns true if a lock of an item may still be held by a worker on another machine, whose
+    /// attempt was cancelled or taken from a dismissed key.
+    fn is_lock_cut(&self, at: ItemIndex) -> bool {
+        let locks = |at| &self.run.state.graph.item(at).resource_locks;
+        let mut cut = self.run.via().into_iter().flat_map(Via::cut);
+        !locks(at).is_empty() && cut.any(|cut| locks(cut).iter().any(|lock| locks(at).contains(lock)))
+    }
+
     fn claim(&mut self, at: ItemIndex, ticket: Option<Ticket>) -> Result<Option<HeldSlots>, Error> {
+        if self.is_lock_cut(at) {
+            self.queued.insert(at, Queued { ticket: None, queue_is_full: false });
+            return Ok(None);
+        }
         let locks = &self.run.state.graph.item(at).resource_locks;
         Ok(match self.slots.claim(locks, ticket)? {
             Claim::Granted(slots) => Some(slots),

@@ -2,6 +2,7 @@
 
 use crate::git::refs;
 use crate::ledger::beat;
+use crate::model::name::{ItemId, RunId};
 use crate::run::{self, coordinate};
 use crate::worktree::{capture, workspace};
 
@@ -19,6 +20,10 @@ pub enum Error {
     Run(#[from] run::Error),
     #[error(transparent)]
     Coordinate(#[from] coordinate::Error),
+    #[error(
+        "the item {1:?} of the run {0:?} runs, and not here: another machine drives the run without --via, or did so"
+    )]
+    DrivenElsewhere(RunId, ItemId),
     #[error("cannot remove the stale lock of the run's ref")]
     StaleLock(#[source] std::io::Error),
     #[error("cannot remove the leftovers of an interrupted attempt")]

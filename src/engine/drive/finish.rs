@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use crate::engine::attempt::Finished;
 use crate::engine::event::Progress;
+use crate::engine::finished::Finished;
 use crate::engine::transcript_refs;
 use crate::ledger::chain;
 use crate::model::causes::in_words;

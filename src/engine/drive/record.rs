@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use crate::engine::attempt::{Finished, Verdict};
+use crate::clock::since_boot;
+use crate::engine::attempt::Verdict;
 use crate::engine::event::Progress;
+use crate::engine::finished::Finished;
 use crate::engine::outcome::Batch;
 use crate::engine::{command, transcript_refs};
 use crate::model::state::Phase;
@@ -22,12 +24,14 @@ impl Driver<'_> {
         for finished in &reports {
             self.running.remove(&finished.at);
             self.tell_notes(finished);
-            if let Verdict::NoSpace(why) = &finished.verdict {
+            if let Verdict::NoSpace(why) = &finished.result.verdict {
                 self.full = Some(why.clone());
             }
-            if let (true, Verdict::Crashed(why)) = (self.holds(finished.at, finished.attempt), &finished.verdict) {
+            if let (true, Verdict::Crashed(why)) =
+                (self.holds(finished.at, finished.result.attempt), &finished.result.verdict)
+            {
                 self.crash(&mut batch, finished.at, why);
-            } else if self.holds(finished.at, finished.attempt) {
+            } else if self.holds(finished.at, finished.result.attempt) {
                 let now = self.run.writer().clock.now();
                 let left = command::attempts_left(&self.run.state, finished.at, &self.machine.config);
                 batch.finished(&self.run.state, finished, left, now);
@@ -50,7 +54,7 @@ impl Driver<'_> {
     }
 
     pub(super) fn tell_notes(&mut self, finished: &Finished) {
-        finished.notes.iter().for_each(|note| (self.tell)(Progress::Note(note.clone())));
+        finished.result.notes.iter().for_each(|note| (self.tell)(Progress::Note(note.clone())));
     }
 
     /// Applies entries to the state and the schedule. The next call of `record` records them.
@@ -69,7 +73,7 @@ impl Driver<'_> {
 
     /// Records these entries after the staged ones.
     pub(super) fn record(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
-        let started = Instant::now();
+        let (started, sent) = (Instant::now(), since_boot());
         let recorded = self.stage(entries).and_then(|()| Ok(self.run.publish()?));
         if recorded.as_ref().is_err_and(trouble::is_of_remote) {
             // Results are kept until the remote accepts them.
@@ -80,7 +84,7 @@ impl Driver<'_> {
         let links = recorded?;
         if !links.is_empty() {
             self.append_time = started.elapsed();
-            self.note_accepted();
+            self.note_accepted(sent);
         }
         links.iter().for_each(|link| (self.tell)(Progress::Recorded(link, &self.run.state)));
         self.catch_up()

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::clock::since_boot;
-use crate::engine::attempt::Job;
+use crate::engine::attempt::spec::AttemptSpec;
 use crate::engine::beat::{Beats, Pulse};
 use crate::engine::event::Progress;
 use crate::engine::identity::Identity;
@@ -40,6 +40,9 @@ const POLL: Duration = Duration::from_secs(2);
 /// The number of drivers for which the time between two reads grows by a second.
 const DRIVERS_PER_SECOND: u32 = 5;
 
+/// The most pushes in a row that another process can win without leaving anything new.
+const MOST_RACES: u32 = 4;
+
 /// How a shared run is to be driven.
 pub(crate) struct Joining<'r> {
     pub(in crate::engine) identity: Identity,
@@ -58,11 +61,17 @@ pub(in crate::engine) struct Colleagues {
     pub(super) beats: Beats,
     pub(super) times: RunShared,
     pub(super) silences: BTreeMap<DriverId, Silence>,
-    /// Jobs whose claims were pushed with an unknown outcome.
-    unsure: BTreeMap<ItemIndex, Claimed>,
+    /// Claims that were pushed with an unknown outcome.
+    unsure: BTreeMap<ItemIndex, Ahead>,
+    /// The head that they were pushed upon. As long as it is the head, the push may still land.
+    unsure_on: Option<Oid>,
     /// The generation of the state that was compared with what runs.
     compared: Option<u64>,
     pub(super) trouble: Option<Trouble>,
+    /// The generation of the state after the last lost push, and how many were lost at it.
+    raced: (u64, u32),
+    /// When the driver last knew that it holds what it holds, since boot.
+    pub(super) known: Duration,
     /// When the logs of others were last read.
     heard: Instant,
     /// Accepted claims that wait for a slot.
@@ -72,13 +81,13 @@ pub(in crate::engine) struct Colleagues {
 
 /// A claim that waits for a slot.
 pub(in crate::engine) struct Ahead {
-    pub(super) job: Job,
+    pub(super) spec: AttemptSpec,
     pub(super) manifest: Digest,
 }
 
 /// A claim with everything to start it.
 pub(super) struct Claimed {
-    pub(super) job: Job,
+    pub(super) spec: AttemptSpec,
     pub(super) slots: HeldSlots,
     /// The digest of the dispatch manifest.
     pub(super) manifest: Digest,
@@ -126,8 +135,11 @@ impl Colleagues {
             times,
             silences,
             unsure,
+            unsure_on: None,
             compared: None,
             trouble: None,
+            raced: (0, 0),
+            known: since_boot(),
             heard: Instant::now(),
             ahead: BTreeMap::new(),
             waits: Waits::default(),
@@ -159,6 +171,14 @@ impl Colleagues {
         Lease { file: self.beats.alive().to_owned(), limit }
     }
 
+    /// Returns false if push after push was lost although the remote showed nothing new, as with a
+    /// lock that stays there.
+    pub(super) fn is_real_race(&mut self, generation: u64) -> bool {
+        let count = if self.raced.0 == generation { self.raced.1 + 1 } else { 1 };
+        self.raced = (generation, count);
+        count < MOST_RACES
+    }
+
     pub(super) fn id(&self) -> &DriverId {
         &self.identity.id
     }
@@ -184,7 +204,7 @@ impl Driver<'_> {
     /// Returns true if the chain has this very claim of ours.
     fn has_claim(&self, at: ItemIndex, claimed: &Claimed) -> bool {
         let manifest = self.run.state.items[at].holder.as_ref().map(|holder| holder.manifest);
-        self.holds(at, claimed.job.attempt) && manifest.is_none_or(|manifest| manifest == claimed.manifest)
+        self.holds(at, claimed.spec.manifest.attempt) && manifest.is_none_or(|manifest| manifest == claimed.manifest)
     }
 
     /// Returns the most items of the run that may run at once, if `own` of them run here.
@@ -194,7 +214,8 @@ impl Driver<'_> {
         }
         let Some(shared) = &self.shared else { return own };
         let running = self.running.iter().filter(|(at, running)| self.holds(**at, running.attempt)).count();
-        let mine = running + shared.ahead.iter().filter(|(at, ahead)| self.holds(**at, ahead.job.attempt)).count();
+        let mine =
+            running + shared.ahead.iter().filter(|(at, ahead)| self.holds(**at, ahead.spec.manifest.attempt)).count();
         let others = usize::try_from(self.run.state.running()).unwrap_or(usize::MAX).saturating_sub(mine);
         let all = own.saturating_add(others);
         self.most_at_once(all.saturating_add(shared.ahead.len()))
@@ -211,19 +232,13 @@ impl Driver<'_> {
     }
 
     /// Starts the claims that were accepted.
-    ///
-    /// A driver that was stopped meanwhile may have been robbed: it beats and reads first.
     pub(super) fn start_claimed(&mut self, claimed: BTreeMap<ItemIndex, Claimed>) -> Result<(), Error> {
-        if let Some(shared) = &self.shared
-            && shared.beats.age() > shared.heartbeat() * 2
-            && !claimed.is_empty()
-        {
-            let beaten = shared.beats.beat_now(shared.heartbeat() * 2);
-            if !beaten || self.run.refresh().is_err() {
-                self.keep_unsure(claimed);
-                return Ok(());
-            }
-            self.rebuild();
+        if !claimed.is_empty() && !self.is_sure() {
+            self.keep_unsure(claimed, Vec::new());
+            return Ok(());
+        }
+        if let Some(shared) = &mut self.shared {
+            shared.unsure.retain(|at, _| !claimed.contains_key(at));
         }
         let claimed: BTreeMap<_, _> =
             claimed.into_iter().filter(|(at, claimed)| self.has_claim(*at, claimed)).collect();
@@ -231,10 +246,10 @@ impl Driver<'_> {
         let mut batch = Batch::default();
         for (at, claimed) in claimed {
             match &missing {
-                Some(why) if claimed.job.inputs.values().any(|(oid, _)| !self.run.store().contains(*oid)) => {
+                Some(why) if claimed.spec.inputs.values().any(|blob| !self.run.store().contains(blob.oid)) => {
                     self.crash(&mut batch, at, &format!("an input did not come: {why}"));
                 }
-                _ => self.start(at, claimed.job, claimed.slots),
+                _ => self.start(at, claimed.spec, claimed.slots),
             }
         }
         if batch.entries.is_empty() { Ok(()) } else { self.record(&batch.entries) }
@@ -243,7 +258,7 @@ impl Driver<'_> {
     /// Fetches the inputs that a partial clone lacks, in one call. Returns why some did not come.
     fn fetch_inputs(&self, claimed: &BTreeMap<ItemIndex, Claimed>) -> Option<String> {
         let via = self.run.via()?;
-        let inputs = claimed.values().flat_map(|claimed| claimed.job.inputs.values().map(|(oid, _)| *oid));
+        let inputs = claimed.values().flat_map(|claimed| claimed.spec.inputs.values().map(|blob| blob.oid));
         let missing: BTreeSet<Oid> = inputs.filter(|oid| !self.run.store().contains(*oid)).collect();
         if missing.is_empty() {
             return None;
@@ -283,10 +298,15 @@ impl Driver<'_> {
         }
     }
 
-    /// Keeps jobs whose claims may have been accepted.
-    pub(super) fn keep_unsure(&mut self, claimed: BTreeMap<ItemIndex, Claimed>) {
+    /// Keeps claims that may have been accepted. They take no slot until that is known, because the
+    /// same items can be claimed again.
+    pub(super) fn keep_unsure(&mut self, claimed: BTreeMap<ItemIndex, Claimed>, ahead: Vec<(ItemIndex, Ahead)>) {
+        let head = self.run.head().commit;
         if let Some(shared) = &mut self.shared {
-            shared.unsure.extend(claimed);
+            let claimed =
+                claimed.into_iter().map(|(at, Claimed { spec, manifest, .. })| (at, Ahead { spec, manifest }));
+            shared.unsure.extend(claimed.chain(ahead));
+            shared.unsure_on = head;
             shared.compared = None;
         }
     }
@@ -298,11 +318,14 @@ impl Driver<'_> {
         if shared.compared.replace(generation) == Some(generation) {
             return Ok(());
         }
+        let may_land = shared.unsure_on == self.run.head().commit;
         let unsure = std::mem::take(&mut shared.unsure);
-        let (ours, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            unsure.into_iter().partition(|(at, claimed)| self.has_claim(*at, claimed));
-        drop(gone);
-        self.start_claimed(ours)?;
+        let (held, late): (Vec<_>, Vec<_>) =
+            unsure.into_iter().partition(|(at, unsure)| self.holds(*at, unsure.spec.manifest.attempt));
+        self.keep_ahead(held);
+        if let Some(shared) = self.shared.as_mut().filter(|_| may_land) {
+            shared.unsure.extend(late);
+        }
         let kept: BTreeSet<ItemIndex> = match &self.shared {
             Some(shared) => shared.unsure.keys().chain(shared.ahead.keys()).copied().collect(),
             None => BTreeSet::new(),
@@ -340,24 +363,19 @@ impl Driver<'_> {
         self.shared.as_ref().map_or(super::POLL, |shared| shared.poll(drivers))
     }
 
-    /// Returns true if the remote was read so lately that a poll would be too early.
-    pub(super) fn has_just_read(&self) -> bool {
-        let read = self.run.via().and_then(Via::last_read);
-        read.is_some_and(|read| read.elapsed() < self.poll() / 2)
-    }
-
     /// Rebuilds the schedule although no entry was read, because staged entries were dropped.
     pub(super) fn force_catch_up(&mut self) -> Result<(), Error> {
         self.generation = self.run.generation().wrapping_sub(1);
         self.catch_up()
     }
 
-    /// Records that the remote accepted our entries.
-    pub(super) fn note_accepted(&mut self) {
+    /// Records that the remote accepted our entries, which were sent no earlier than `sent`.
+    pub(super) fn note_accepted(&mut self, sent: Duration) {
+        self.note_known(sent);
         if let Some(shared) = &mut self.shared {
             shared.trouble = None;
             shared.waits.accepted();
-            shared.beats.note_accepted(since_boot());
+            shared.beats.note_accepted(sent);
         }
     }
 }

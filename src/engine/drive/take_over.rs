@@ -57,8 +57,9 @@ impl Driver<'_> {
             let silence = shared.silences.entry(driver.clone()).or_insert_with(|| Silence::new(sight));
             silence.look(sight, longest, heartbeat);
             if is_dismissed {
-                due.push((driver, value, Because::Dismissed, Duration::ZERO));
-            } else if silence.is_over(times) {
+                due.push((driver.clone(), value, Because::Dismissed, Duration::ZERO));
+            }
+            if silence.is_over(times) {
                 due.push((driver, value, Because::Silent, silence.healthy()));
             }
         }
@@ -111,6 +112,11 @@ impl Driver<'_> {
             let Some(holder) = state.items[at].holder.as_ref().filter(|holder| holder.driver == *victim) else {
                 continue;
             };
+            let key = state.keys.dispatcher(&state.graph.item(at).id);
+            // Another key may have dispatched in the name of a driver whose key was not dismissed.
+            if because == Because::Dismissed && key.is_none_or(|key| state.keys.knows(key)) {
+                continue;
+            }
             let detail = format!("its driver {} was lost", victim.short());
             batch.entries.push(NewEntry::Plain(Event::ItemRequeued(ItemEnded {
                 detail: Some(detail.clone()),

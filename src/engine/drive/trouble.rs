@@ -20,7 +20,7 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 /// How often to try to record the last results when the driver was told to end.
 const LAST_TRIES: u32 = 3;
 
-/// How often the remote refuses results, and takes beats meanwhile, before the results fail.
+/// How often the remote refuses results before it is asked to take their failures instead.
 const REFUSALS: u32 = 4;
 
 /// A remote that cannot be used now.
@@ -28,8 +28,6 @@ pub(super) struct Trouble {
     since: Instant,
     tries: u32,
     tries_at_end: u32,
-    /// The number of accepted beats when it began.
-    beats: u64,
 }
 
 impl Driver<'_> {
@@ -37,14 +35,13 @@ impl Driver<'_> {
     /// waiting is pointless.
     pub(super) async fn hold_on(&mut self, error: Error, interrupt: &mut watch::Receiver<bool>) -> Result<(), Error> {
         let Some(shared) = self.shared.as_mut().filter(|_| is_of_remote(&error)) else { return Err(error) };
-        if is_raced(&error) {
+        if is_raced(&error) && shared.is_real_race(self.run.generation()) {
             // Claims are decided again, and go with the results in one push.
             self.generation = self.run.generation().wrapping_sub(1);
             return Ok(());
         }
         let is_new = shared.trouble.is_none();
-        let beats = shared.beats.accepted();
-        let trouble = shared.trouble.get_or_insert(Trouble { since: Instant::now(), tries: 0, tries_at_end: 0, beats });
+        let trouble = shared.trouble.get_or_insert(Trouble { since: Instant::now(), tries: 0, tries_at_end: 0 });
         trouble.tries += 1;
         if is_new {
             let note = format!("{}; attempts go on, and their results are kept", in_words(&error));
@@ -61,14 +58,14 @@ impl Driver<'_> {
             return Err(error);
         }
         let is_refused = matches!(run_error(&error), Some(run::Error::PushRefused { .. }));
-        if let (Some(run::Error::PushRefused { why, .. }), true) = (run_error(&error), trouble.tries >= REFUSALS)
-            && beats >= trouble.beats + u64::from(REFUSALS)
+        let tries = trouble.tries;
+        if let (Some(run::Error::PushRefused { why, .. }), true) = (run_error(&error), tries >= REFUSALS)
+            && self.fail_results(why)?
         {
-            // It takes beats and refuses this.
-            self.run.fail_refused(why)?;
+            return Ok(());
         }
-        let longest = if is_refused && trouble.tries > 3 { AFTER_REFUSAL } else { LONGEST_PAUSE };
-        let pause = (Duration::from_millis(250) * (1 << trouble.tries.min(7))).min(longest);
+        let longest = if is_refused && tries > 3 { AFTER_REFUSAL } else { LONGEST_PAUSE };
+        let pause = (Duration::from_millis(250) * (1 << tries.min(7))).min(longest);
         self.generation = self.run.generation().wrapping_sub(1);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
@@ -76,6 +73,22 @@ impl Driver<'_> {
         }
         self.rebuild();
         Ok(())
+    }
+}
+
+impl Driver<'_> {
+    /// Records failures instead of results that the remote refuses. Keeps the results and returns
+    /// false if the remote refuses the failures, too.
+    fn fail_results(&mut self, why: &str) -> Result<bool, Error> {
+        let results = self.run.fail_refused(why)?;
+        match self.record(&[]) {
+            Ok(()) => Ok(true),
+            Err(error) if is_of_remote(&error) => {
+                self.run.stage_again(&results)?;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

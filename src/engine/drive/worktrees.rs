@@ -1,7 +1,8 @@
 //! Recycles or removes the worktrees of ended attempts.
 
-use crate::engine::attempt::{self, Finished};
+use crate::engine::attempt;
 use crate::engine::event::Progress;
+use crate::engine::finished::Finished;
 use crate::model::causes::in_words;
 
 use super::Driver;
@@ -11,13 +12,13 @@ impl Driver<'_> {
     pub(super) fn dispose(&mut self, ended: Vec<Finished>, recorded: bool, filed: bool) {
         for finished in ended {
             let Some(workspace) = finished.spent else { continue };
-            if recorded || (filed && finished.saved) {
+            if recorded || (filed && finished.result.worktree.as_ref().is_some_and(|left| left.saved)) {
                 // This runs at once, so that the next dispatch can use the worktree.
                 if let Err(workspace) = workspace.recycle(&self.machine.host) {
                     self.removals.spawn_blocking(move || attempt::remove(*workspace));
                 }
             } else {
-                let note = attempt::unsaved(&finished.item, finished.attempt, &workspace);
+                let note = attempt::unsaved(&finished.result.item, finished.result.attempt, &workspace.dir);
                 (self.tell)(Progress::Note(note));
             }
         }

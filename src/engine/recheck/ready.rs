@@ -1,15 +1,14 @@
 //! Prepares the job that repeats one recorded check, with the sandbox and network of this machine.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use crate::config::{Config, Executor};
-use crate::engine::attempt::{self, CheckSettings, Job, Origin, Protect};
-use crate::engine::command::{self, Resolved};
+use crate::config::{Config, Executor, OnVerifyFail};
+use crate::engine::attempt::spec::{AttemptSpec, Blob, Check, Command, ConsumedPatch, Protected, SCHEMA};
+use crate::engine::attempt::{self, Job, Origin, Promised};
+use crate::engine::command;
+use crate::engine::execute::place_of;
 use crate::engine::machine::Machine;
-use crate::git::protected::Consumed;
 use crate::git::store::Store;
-use crate::git::verified_stream;
 use crate::model::causes::in_words;
 use crate::model::confinement::{NONE, Network};
 use crate::model::digest::{Digest, Oid};
@@ -19,7 +18,7 @@ use crate::model::item_index::ItemIndex;
 use crate::model::manifest::Manifest;
 use crate::model::name::FilePath;
 use crate::model::plan::ProductKey;
-use crate::model::protected::{OnProtectedChange, VerifyIn};
+use crate::model::protected::OnProtectedChange;
 use crate::run::VerifiedRun;
 use crate::worktree::product::Recorded;
 
@@ -57,50 +56,35 @@ impl Ready {
             return Err("a credential was removed from the recorded commands".to_owned());
         }
         let settings = settings(recorded, &machine.config);
-        let confinement = machine.confine(&settings).map_err(|error| error.to_string())?;
         let item = run.state.graph.item(at);
-        let job = Job {
-            at,
-            run: run.run.clone(),
-            item: item.id.clone(),
-            attempt: recorded.attempt,
-            base: recorded.base,
-            refs: machine.host.refs().map_err(|error| in_words(&error))?,
+        let spec = AttemptSpec {
+            schema: SCHEMA.to_owned(),
+            repository: place_of(store),
+            worktrees: machine.host.settings(),
+            claim: Digest::of(&recorded.canonical()),
+            manifest: Manifest { run: run.run.clone(), item: item.id.clone(), ..recorded.clone() },
             task: attempt::task(&item.inputs, &recorded.input_refs),
             inputs: inputs(store, run, recorded)?,
-            promised: BTreeMap::new(),
-            wanted: BTreeMap::new(),
-            documents: Vec::new(),
-            schemas: machine.schemas.clone(),
+            promised: Promised::default(),
             env: command::environment(&machine.ambient, &settings),
-            secrets: machine.secrets.clone(),
-            keep: false,
-            lives: machine.lives.clone(),
-            notes: Vec::new(),
-            lease: None,
             limits: machine.limits(&settings),
-            protect: protect(store, run, at, recorded)?,
+            confinement: machine.policy(&settings),
+            protect: protect(run, at, recorded),
             // The worktree is fresh in any case.
-            check: CheckSettings { held_out: None, feedback: false, red_first: false, verify_in: VerifyIn::Worktree },
-            command: Resolved {
-                subagent: recorded.subagent.clone(),
-                argv: recorded.argv.clone(),
-                env: BTreeMap::new(),
-                // Only the setup and the check run.
-                directory: None,
-                reads_task: true,
-                setup: recorded.setup.clone(),
-                verify: recorded.verify.clone(),
-                on_verify_fail: crate::config::OnVerifyFail::default(),
-                timeout: recorded.timeout,
-                settings,
-            },
+            check: Check::default(),
+            command: commands(recorded, &settings),
+            secrets: settings.secret_env,
             origin: Origin::Worktree,
             preset: None,
             pipeline: None,
-            supervisor: machine.supervisor.clone(),
-            confinement: confinement.map(Arc::new),
+            lease: None,
+            refs: machine.host.refs().map_err(|error| in_words(&error))?,
+            keep: false,
+            notes: Vec::new(),
         };
+        let handles = machine.handles();
+        let by = spec.confine(&handles).map_err(|error| error.to_string())?;
+        let job = Job::new(spec, &handles, by).map_err(|error| in_words(&error))?;
         Ok(Self { job, products: products(run, at) })
     }
 
@@ -114,6 +98,22 @@ impl Ready {
             sandbox: by.map_or_else(|| NONE.to_owned(), |by| by.layers().to_string()),
             network: by.map(|by| by.network().as_str()),
         }
+    }
+}
+
+/// Returns the recorded commands, of which only the setup and the check run.
+fn commands(recorded: &Manifest, settings: &Executor) -> Command {
+    Command {
+        argv: recorded.argv.clone(),
+        env: BTreeMap::new(),
+        directory: None,
+        reads_task: true,
+        setup: recorded.setup.clone(),
+        verify: recorded.verify.clone(),
+        on_verify_fail: OnVerifyFail::default(),
+        timeout: recorded.timeout,
+        is_configured: settings.command.is_some(),
+        set: settings.env.keys().cloned().collect(),
     }
 }
 
@@ -135,7 +135,7 @@ fn settings(recorded: &Manifest, config: &Config) -> Executor {
 
 /// Returns the blobs of the consumed inputs. They are identified by their digests, because a
 /// document can have later revisions.
-fn inputs(store: &Store, run: &VerifiedRun, recorded: &Manifest) -> Result<BTreeMap<FilePath, (Oid, Digest)>, String> {
+fn inputs(store: &Store, run: &VerifiedRun, recorded: &Manifest) -> Result<BTreeMap<FilePath, Blob>, String> {
     let mut known: BTreeMap<Digest, Oid> = BTreeMap::new();
     for link in &run.links {
         match &link.entry.event {
@@ -151,7 +151,7 @@ fn inputs(store: &Store, run: &VerifiedRun, recorded: &Manifest) -> Result<BTree
     }
     let blob = |(key, input): (&FilePath, &crate::model::entry::InputRef)| {
         let oid = known.get(&input.digest).ok_or_else(|| format!("the input {key} is not in this repository"))?;
-        Ok((key.clone(), (*oid, input.digest)))
+        Ok((key.clone(), Blob { oid: *oid, sha256: input.digest }))
     };
     recorded.input_refs.iter().map(blob).collect()
 }
@@ -176,13 +176,11 @@ fn products(run: &VerifiedRun, at: ItemIndex) -> Recorded {
 
 /// Returns the protected files with the consumed patches of their reference state, or `None` if
 /// nothing is protected.
-fn protect(store: &Store, run: &VerifiedRun, at: ItemIndex, recorded: &Manifest) -> Result<Option<Protect>, String> {
-    if recorded.protect.is_empty() {
-        return Ok(None);
-    }
-    let patches = run.state.in_order(&run.state.items[at].reference);
-    let read = |patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
-    let consumed = Consumed::read(patches, read).map_err(|error| in_words(&error))?;
-    let (pathspecs, effect) = (recorded.protect.clone(), OnProtectedChange::default());
-    Ok(Some(Protect { pathspecs, consumed, effect }))
+fn protect(run: &VerifiedRun, at: ItemIndex, recorded: &Manifest) -> Option<Protected> {
+    let consumed = || ConsumedPatch::all(run.state.in_order(&run.state.items[at].reference));
+    let protected = || {
+        let (pathspecs, effect) = (recorded.protect.clone(), OnProtectedChange::default());
+        Protected { pathspecs, consumed: consumed(), effect }
+    };
+    (!recorded.protect.is_empty()).then(protected)
 }

@@ -9,6 +9,7 @@ hints! {
     rename_and_delete(run) =>
         "git handoff run PLAN --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete {run}";
     run_via(run, remote) => "git handoff run {run} --via {remote}";
+    end_there(run) => "in the repository that drove it: git handoff run {run}, or Ctrl-C and then --via";
     submit_then_share(remote) => "git handoff submit PLAN, then: git handoff run RUN --via {remote}";
     lost_after() => "git config handoff.lostAfter 60s";
     set_back(remote, run, bad, good) =>

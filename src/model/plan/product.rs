@@ -128,7 +128,8 @@ pub struct Produced {
 }
 
 /// A declared document of an item.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Declared {
     /// The document.
     pub name: FilePath,

@@ -5,7 +5,7 @@ use crate::model::entry::Event;
 use crate::model::name::RunId;
 use crate::model::packet::{Draft, marker};
 use crate::model::quote::quoted as shell;
-use crate::model::thread::{Checkpoint, Trail};
+use crate::model::thread::{Checkpoint, Content, Trail};
 use crate::model::time::Moment;
 use crate::packet::untrusted::is_suspect;
 use crate::run::{VerifiedRun, View};
@@ -20,12 +20,31 @@ pub struct Source<'a> {
     pub name: &'a str,
     /// Its checkpoints.
     pub trail: &'a Trail,
-    /// The latest checkpoint.
-    pub latest: &'a Checkpoint,
+    /// The state to resume.
+    pub state: State<'a>,
     /// Whether it is ours and can be resumed; otherwise it can be forked.
     pub ours: bool,
     /// The tied run, if here.
     pub run: Option<&'a VerifiedRun>,
+}
+
+/// The state that a packet describes.
+#[derive(Clone, Copy, Debug)]
+pub enum State<'a> {
+    /// The state of the latest checkpoint.
+    Saved(&'a Checkpoint),
+    /// The state of the checkpoint that gets the packet. The name of that checkpoint depends on the
+    /// packet, so the packet cannot state it.
+    New(&'a Content),
+}
+
+impl<'a> State<'a> {
+    fn content(self) -> &'a Content {
+        match self {
+            Self::Saved(latest) => &latest.content,
+            Self::New(content) => content,
+        }
+    }
 }
 
 /// Returns the run tied to a thread's latest tied checkpoint.
@@ -38,15 +57,15 @@ pub fn tie(trail: &Trail) -> Option<&RunId> {
 
 /// Returns the packet of a thread; `around` describes the base commit of its latest checkpoint.
 pub fn packet(source: &Source<'_>, around: &Surroundings, now: Moment) -> Draft {
-    let Source { name, trail, latest, .. } = *source;
+    let Source { name, trail, state, .. } = *source;
+    let content = state.content();
     let run: Option<&View> = source.run.map(|run| &**run);
     let items = run.map(|view| super::ids(view, |at| super::is_green(view, at)).take(super::NAMED).collect());
-    let mut open = vec![since(latest)];
+    let mut open = vec![since(state)];
     open.extend(run.into_iter().flat_map(unresolved));
-    let mut assumptions =
-        vec![format!("the state is {}, of size {}", latest.content.state.sha256, latest.content.state.size)];
+    let mut assumptions = vec![format!("the state is {}, of size {}", content.state.sha256, content.state.size)];
     assumptions.extend(
-        latest.content.base.map(|base| format!("the files are those of the commit {base} and what was changed since")),
+        content.base.map(|base| format!("the files are those of the commit {base} and what was changed since")),
     );
     Draft {
         objective: format!("Go on with the thread \"{name}\""),
@@ -54,10 +73,10 @@ pub fn packet(source: &Source<'_>, around: &Surroundings, now: Moment) -> Draft 
         unresolved: open,
         assumptions,
         next_action: next_action(source),
-        risks: or_none(risks(latest, around)),
+        risks: or_none(risks(content, around)),
         updated_at: now.to_string(),
-        resume_token: marker(name, now, Some(&latest.hash.short())),
-        commits: commits(latest.content.base, around),
+        resume_token: marker(name, now, Some(&state_mark(source))),
+        commits: commits(content.base, around),
         run: run.map(|view| view.run.to_string()),
         items: items.unwrap_or_default(),
         documents: around.documents.clone(),
@@ -78,7 +97,8 @@ fn saved(trail: &Trail) -> Vec<String> {
     entries
 }
 
-fn since(latest: &Checkpoint) -> String {
+fn since(state: State<'_>) -> String {
+    let State::Saved(latest) = state else { return "the state of this checkpoint waits to be resumed".to_owned() };
     match latest.resumed.last() {
         Some(at) => format!("the state of {} was handed out at {at}, with nothing kept since", latest.id),
         None => format!("the state of {} waits to be resumed", latest.id),
@@ -90,16 +110,24 @@ fn next_action(source: &Source<'_>) -> String {
     if !source.ours {
         return format!("Run `git handoff fork {name} --as NAME` and `git handoff resume NAME`");
     }
-    let checkout = if source.latest.content.worktree.is_some() { " --checkout" } else { "" };
+    let checkout = if source.state.content().worktree.is_some() { " --checkout" } else { "" };
     format!("Run `git handoff resume {name}{checkout}`")
 }
 
-fn risks(latest: &Checkpoint, around: &Surroundings) -> Vec<String> {
+/// Returns an identifier of the state, for the resume token.
+fn state_mark(source: &Source<'_>) -> String {
+    match (source.state, source.trail.latest()) {
+        (State::Saved(latest), _) | (State::New(_), Some(latest)) => latest.hash.short(),
+        (State::New(content), None) => content.state.sha256.short(),
+    }
+}
+
+fn risks(content: &Content, around: &Surroundings) -> Vec<String> {
     let mut risks: Vec<String> = past_base(around, "the commit that the state was saved on").into_iter().collect();
-    if latest.content.base.is_some() && !around.base_is_here {
+    if content.base.is_some() && !around.base_is_here {
         risks.push("the commit that the state was saved on is not in this repository".into());
     }
-    let ignored = latest.content.worktree.as_ref().map_or(0, |worktree| worktree.ignored.len());
+    let ignored = content.worktree.as_ref().map_or(0, |worktree| worktree.ignored.len());
     if ignored > 0 {
         let s = if ignored == 1 { " is" } else { "s are" };
         risks.push(format!("{ignored} ignored file{s} no part of the saved working tree"));

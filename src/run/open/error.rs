@@ -35,6 +35,8 @@ pub enum Error {
     Unreachable { remote: String, why: Box<remote::Error> },
     #[error("another driver of the run was first; what was done is kept")]
     Raced,
+    #[error("{remote} did not say whether it took the entries: {why}")]
+    Unanswered { remote: String, why: String },
     #[error("{remote} refuses the entries: {why}")]
     PushRefused { remote: String, why: String },
     #[error("{} has the run {:?} at commit {}, which cannot follow {}: {}", .0.remote, .0.run, .0.commit, .0.good, .0.why)]
@@ -84,6 +86,13 @@ impl Error {
 
     /// Returns true if the remote of a shared run did not take the entries now, and may later.
     pub fn is_of_remote(&self) -> bool {
-        matches!(self, Self::Raced | Self::Unreachable { .. } | Self::PushRefused { .. } | Self::Poisoned(_))
+        matches!(
+            self,
+            Self::Raced
+                | Self::Unanswered { .. }
+                | Self::Unreachable { .. }
+                | Self::PushRefused { .. }
+                | Self::Poisoned(_)
+        )
     }
 }

@@ -1,6 +1,5 @@
 //! Follows what other writers append, and records entries of a shared run through its remote.
 
-use std::collections::VecDeque;
 use std::thread;
 use std::time::Duration;
 
@@ -10,13 +9,13 @@ use crate::git::store::KeepGuard;
 use crate::git::tip::{Move, Swap};
 use crate::ledger::chain::{self, Appended, Draft, Link};
 use crate::model::digest::Oid;
-use crate::model::driver::DriverId;
-use crate::model::entry::{Event, ItemReconciled, Outcome};
+use crate::model::driver::{Because, DriverId};
+use crate::model::entry::Event;
 use crate::model::state::RunState;
 use crate::run::beats::{Judge, ReadError};
 use crate::run::new_entry::NewEntry;
 use crate::run::pace::MOST_TURNS;
-use crate::run::via::Via;
+use crate::run::via::{RunRead, Via};
 use crate::run::{stopped_rules, view};
 use crate::verify::{Further, dispatchers, read_further};
 
@@ -88,7 +87,7 @@ impl OpenRun {
         let Some(shared) = &mut self.shared else { return Ok(Vec::new()) };
         let store = self.writer.store.clone();
         let remote = shared.via.tip().remote().to_owned();
-        let (changed, kept) = shared.via.read(&store).map_err(|error| match error {
+        let RunRead { changed, is_gone, kept } = shared.via.read(&store).map_err(|error| match error {
             ReadError::Remote(error) => Error::Unreachable { remote: remote.clone(), why: Box::new(error) },
             ReadError::Ref(error) => Error::Ref(error),
         })?;
@@ -96,6 +95,11 @@ impl OpenRun {
         let (Some(known), Some(tip)) = (self.head.commit, changed.or(local)) else {
             return Err(Error::Rewritten(self.run.clone()));
         };
+        if is_gone {
+            // Like a remote that was set back, it gets our head again.
+            let _ = shared.via.swap(None, known, &[]);
+            return Ok(Vec::new());
+        }
         if known == tip {
             return Ok(Vec::new());
         }
@@ -149,6 +153,7 @@ impl OpenRun {
         }
         debug_assert!(!self.has_staged(), "staged entries would be applied out of order");
         for one in further {
+            self.note_cut(&one.entry.event);
             let applied = view::apply(&self.writer.store, &self.run, &mut self.state, one);
             let applied = applied.and_then(|()| match &mut self.shared {
                 Some(shared) => view::apply(&self.writer.store, &self.run, &mut shared.confirmed, one),
@@ -170,6 +175,21 @@ impl OpenRun {
         stopped_rules::find_stopped(&self.writer.store, &mut self.state);
         self.generation += 1;
         Ok(())
+    }
+
+    /// Records that an event ends an attempt of another driver, whose worker may still run.
+    fn note_cut(&mut self, event: &Event) {
+        let Some(shared) = &mut self.shared else { return };
+        let item = match event {
+            Event::ItemCancelled(e) => &e.item,
+            Event::ItemRequeued(e) if e.because == Some(Because::Dismissed) => &e.item,
+            _ => return,
+        };
+        let Some(at) = shared.confirmed.graph.position(item) else { return };
+        let holder = shared.confirmed.items[at].holder.as_ref();
+        if holder.is_some_and(|holder| Some(&holder.driver) != shared.via.driver()) {
+            shared.via.note_cut(at);
+        }
     }
 
     fn poisoned(&self, one: &Further, why: &Error) -> Error {
@@ -232,54 +252,16 @@ impl OpenRun {
         if landed {
             return Ok(Some(links));
         }
-        if answer.is_ok_and(|answer| answer == Swap::Lost) {
-            self.wait_for_turn()?;
+        match answer {
+            Ok(Swap::Lost) => self.wait_for_turn()?,
+            // It may still land. A command of a person tries again.
+            Ok(Swap::Unknown(why)) if self.driver().is_some() => return Err(Error::Unanswered { remote, why }),
+            Err(error) if self.driver().is_some() => {
+                return Err(Error::Unreachable { remote, why: Box::new(error) });
+            }
+            _ => {}
         }
         Ok(None)
-    }
-
-    /// Records each result alone, after the remote refused them together. If it takes others, a
-    /// result that it refuses becomes a failure with the remote's reason; its products stay in this
-    /// repository. After an error, results that were not recorded are staged.
-    pub(super) fn publish_each(
-        &mut self,
-        entries: &[NewEntry],
-        remote: String,
-        why: String,
-    ) -> Result<Vec<Link>, Error> {
-        let (mut links, mut refused) = (Vec::new(), Vec::new());
-        let mut left: VecDeque<NewEntry> = entries.iter().filter(|new| self.survives(new)).cloned().collect();
-        while let Some(new) = left.pop_front() {
-            self.apply(std::slice::from_ref(&new), Applying::Kept)?;
-            match self.publish_with(&[]) {
-                Ok(Some(more)) => links.extend(more),
-                Ok(None) => left.push_front(new),
-                Err(Error::PushRefused { why, .. }) => refused.push((new, why)),
-                Err(error) => {
-                    let unrecorded: Vec<_> = refused.into_iter().map(|(new, _)| new).chain([new]).chain(left).collect();
-                    self.apply(&unrecorded, Applying::Kept)?;
-                    return Err(error);
-                }
-            }
-        }
-        let is_taken = !links.is_empty();
-        let failed = |(new, why): (NewEntry, String)| if is_taken { failed_push(new, &why) } else { new };
-        let refused: Vec<NewEntry> = refused.into_iter().map(failed).collect();
-        self.apply(&refused, Applying::Kept)?;
-        if !is_taken && self.has_staged() {
-            return Err(Error::PushRefused { remote, why });
-        }
-        links.extend(self.publish()?);
-        Ok(links)
-    }
-
-    /// Turns the staged results into failures, because the remote refuses them and takes other
-    /// things.
-    pub fn fail_refused(&mut self, why: &str) -> Result<(), Error> {
-        let staged = std::mem::take(&mut self.staged).entries;
-        self.unstage();
-        let failed: Vec<NewEntry> = staged.into_iter().map(|new| failed_push(new, why)).collect();
-        self.apply(&failed, Applying::Kept)
     }
 
     /// Waits for this writer's turn, and reads again after each wait until nothing new was read. A
@@ -320,6 +302,7 @@ impl OpenRun {
             self.head.follow(link);
             self.frontier.push(link.hash);
         }
+        links.iter().for_each(|link| self.note_cut(&link.entry.event));
         let Some(shared) = &mut self.shared else { return };
         // The state has the items that were added; an entry has only their ids.
         let adds = links.iter().any(|link| matches!(link.entry.event, Event::RunExtended(_)));
@@ -376,16 +359,4 @@ fn author(event: &Event) -> Option<&DriverId> {
         }
         _ => None,
     }
-}
-
-/// Returns the failure that replaces a result that the remote refuses.
-fn failed_push(new: NewEntry, why: &str) -> NewEntry {
-    let NewEntry::Plain(Event::ItemReconciled(e)) = new else { return new };
-    let failed = ItemReconciled {
-        reason: Some(format!("push-refused: {why}")),
-        duration_ms: e.duration_ms,
-        driver: e.driver.clone(),
-        ..ItemReconciled::new(e.item.clone(), e.attempt, Outcome::Failed)
-    };
-    NewEntry::Plain(Event::ItemReconciled(failed))
 }

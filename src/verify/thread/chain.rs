@@ -14,7 +14,7 @@ use crate::verify::entry_order::{self, Parents};
 use crate::verify::findings::Findings;
 use crate::verify::objects::{Fault, Objects};
 use crate::verify::reader::{Extent, Link, Stop, Walk};
-use crate::verify::tree;
+use crate::verify::{Mark, tree};
 
 /// A thread as far as it could be read.
 #[derive(Default)]
@@ -34,11 +34,32 @@ impl ThreadChain {
         Self::read_after(store, thread, tip, Meter::default())
     }
 
+    /// Reads a chain whose entries up to the commit of `mark` were verified before, as entries of
+    /// the mark's key.
+    pub(super) fn read_on(store: &Store, thread: &ThreadId, tip: Oid, mark: Option<&Mark>) -> Self {
+        let walk = Walk { verified_before: mark.map(|mark| mark.commit), ..Walk::new(Extent::ToFirstEntry) };
+        let mut chain = Self::walked(store, thread, tip, walk);
+        if let Some(mark) = mark {
+            let marked = chain.links.iter_mut().filter(|link| link.verified_before);
+            marked.for_each(|link| link.signer = Ok(mark.key.clone()));
+        }
+        chain
+    }
+
+    /// Returns the key that signed the entries that were verified before, if there are any.
+    pub(super) fn marked_owner(&self) -> Option<&str> {
+        self.links.first().filter(|link| link.verified_before)?.signer.as_deref().ok()
+    }
+
     /// Reads a chain like [`ThreadChain::read`]; `meter` counts the threads that are in memory
     /// already.
     pub(super) fn read_after(store: &Store, thread: &ThreadId, tip: Oid, meter: Meter) -> Self {
         // The parent of the first entry is the checkpoint that the thread came from.
-        let walked = Walk { meter, ..Walk::new(Extent::ToFirstEntry) }.read(store, tip);
+        Self::walked(store, thread, tip, Walk { meter, ..Walk::new(Extent::ToFirstEntry) })
+    }
+
+    fn walked(store: &Store, thread: &ThreadId, tip: Oid, walk: Walk) -> Self {
+        let walked = walk.read(store, tip);
         let mut chain = Self { meter: walked.meter, ..Self::default() };
         match walked.stop {
             Some(Stop::Fault(fault)) => chain.findings.fault("the chain", &fault),

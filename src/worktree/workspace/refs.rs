@@ -3,6 +3,8 @@
 //! A worktree gets branches, tags and remote-tracking refs in its own `packed-refs` file, because
 //! git replaces that file when it deletes a ref.
 
+mod listed;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,6 +42,8 @@ struct Content {
     packed: Vec<u8>,
     /// The symbolic refs, such as `refs/remotes/origin/HEAD`: the path and the content of each.
     symbolic: Vec<(String, Vec<u8>)>,
+    /// The branch of `HEAD`, which may have no commit yet.
+    head: Option<BString>,
     /// The branch of `HEAD` with its commit.
     branch: Option<(BString, Oid)>,
     /// The digests that manifests record.
@@ -105,12 +109,12 @@ impl Refs {
                 }
             }
         }
-        let branch = head.and_then(|name| match found.get(&name) {
-            Some((Target::Object(id), _)) => Some((name, Oid(*id))),
+        let branch = head.as_ref().and_then(|name| match found.get(name) {
+            Some((Target::Object(id), _)) => Some((name.clone(), Oid(*id))),
             _ => None,
         });
         let (tags, branches) = (Digest::of(&tags), Digest::of(&branches));
-        Self(Arc::new(Content { packed, symbolic, branch, tags, branches }))
+        Self(Arc::new(Content { packed, symbolic, head, branch, tags, branches }))
     }
 
     /// Returns the digest of the tags, as `docs/reference/format.md` says.

@@ -1,12 +1,13 @@
-//! Summarizes all runs of a repository.
+//! Summarizes all runs and threads of a repository.
 
 use serde::Serialize;
 
 use crate::repository::Repository;
+use crate::run::list::{Besides, RunSummary};
+use crate::run::waiting::Waits;
 
-use super::list::{Besides, RunSummary};
-use super::target;
-use super::waiting::Waits;
+use super::answers::ThreadSummary;
+use super::operations::Error;
 
 /// The overview that the program prints without a command.
 #[derive(Clone, Debug, Serialize)]
@@ -28,6 +29,8 @@ pub struct Overview {
     pub fetched: usize,
     /// Decisions that wait for our key.
     pub waiting: Vec<Waits>,
+    /// Our threads, the latest entry first.
+    pub threads: Vec<ThreadSummary>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
@@ -36,12 +39,15 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl Repository {
-    /// Returns an overview of the runs of this repository that have refs of their own.
-    pub fn overview(&self) -> Result<Overview, target::Error> {
+    /// Returns an overview of the threads of this repository, and of its runs that have refs of
+    /// their own.
+    pub fn overview(&self) -> Result<Overview, Error> {
         let runs = self.runs(Besides::default())?.runs;
         let (sealed, open): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.sealed);
         let (good, not_green): (Vec<_>, Vec<_>) = sealed.into_iter().partition(RunSummary::is_green);
         let waiting = self.waiting(false)?.items;
+        let mut threads = self.threads()?.threads;
+        threads.sort_by_key(|thread| std::cmp::Reverse(thread.at));
         Ok(Overview {
             schema: "git-handoff.overview/1",
             open,
@@ -51,6 +57,7 @@ impl Repository {
             archived: self.count_archived()?,
             fetched: self.count_fetched()?,
             waiting,
+            threads,
         })
     }
 }
