@@ -80,7 +80,8 @@ fn row(driver: &DriverShown, now: i64) -> Vec<String> {
     let state = match (driver.state, silent) {
         (DriverState::Alive, _) => "alive".to_owned(),
         (DriverState::Silent, Some(silent)) => format!("silent for {}", table::duration(silent)),
-        (DriverState::Silent, None) | (DriverState::Unknown, _) => "no beat".to_owned(),
+        (DriverState::Unknown, Some(_)) => "unknown beat".to_owned(),
+        (DriverState::Silent | DriverState::Unknown, None) => "no beat".to_owned(),
         (DriverState::Lost, _) => "taken over".to_owned(),
     };
     let beat = match (driver.beat, driver.at) {

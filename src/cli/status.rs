@@ -8,6 +8,7 @@ use git_handoff::model::printable::Color;
 use git_handoff::model::time::Moment;
 use git_handoff::repository::Repository;
 use git_handoff::run::list::{Awaited, Driver, ItemStatus, Status};
+use git_handoff::run::sharing::Sharing;
 use git_handoff::run::times::between;
 use git_handoff::run::{Target, View};
 
@@ -90,6 +91,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         }
     }
     print_driver(&status, output);
+    if target.is_own() && status.driver.is_none() && view.state.shared.is_some() && !status.sealed {
+        print_sharing(Sharing::read(&repository.store, &status.run), &status, output);
+    }
     if !arguments.blocked {
         output.line(total(&view).painted(output.color));
     }
@@ -110,6 +114,17 @@ fn print_driver(status: &Status, output: &mut Output) {
             output.hint(&hints::run(&status.run));
         }
         None => {}
+    }
+}
+
+/// Says that the run is driven through a remote, and how to list its drivers.
+fn print_sharing(sharing: Option<Sharing>, status: &Status, output: &mut Output) {
+    match sharing {
+        Some(sharing) => {
+            output.line(&format!("driven through {}, by no driver of this repository", sharing.remote));
+            output.hint(&hints::drivers(&status.run));
+        }
+        None => output.line("driven through a remote, by no driver of this repository"),
     }
 }
 

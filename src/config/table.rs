@@ -13,7 +13,7 @@ use super::registration::Registration;
 use super::secret_env::Secrets;
 use crate::git::store::Durability;
 use crate::model::confinement::{Asked, Home, Network};
-use crate::model::driver::MIN_HEARTBEAT;
+use crate::model::driver::{MAX_HEARTBEAT, MAX_LOST_AFTER, MIN_HEARTBEAT};
 use crate::model::protected::{OnProtectedChange, VerifyIn};
 
 /// Values of `sandbox`.
@@ -230,11 +230,11 @@ settings! {
         "handoff.maxCrashes": Number(0, u64::MAX), "`10`"
             => |config, _, count| config.max_crashes = count;
         /// The time between two signs of life of a driver, for runs that are first shared here.
-        "handoff.heartbeat": Span(MIN_HEARTBEAT, 3_600_000), "`5s`"
+        "handoff.heartbeat": Span(MIN_HEARTBEAT, MAX_HEARTBEAT), "`5s`"
             => |config, _, time| config.heartbeat = time;
         /// The silence after which a driver's items are given to others, for runs that are first
         /// shared here: at least four times `handoff.heartbeat`.
-        "handoff.lostAfter": Span(4 * MIN_HEARTBEAT, 30 * 86_400_000), "`60s`"
+        "handoff.lostAfter": Span(4 * MIN_HEARTBEAT, MAX_LOST_AFTER), "`60s`"
             => |config, _, time| config.lost_after = time;
         /// The shortest time between two pushes of a driver of a shared run.
         "handoff.via.interval": Span(0, 3_600_000), "`500ms`"

@@ -25,8 +25,9 @@ use crate::model::state::RunState;
 use crate::plan::schemas::Schemas;
 use crate::process::live::Lives;
 use crate::repository::{self, Repository, Trust, trust};
+use crate::run::home::Home;
 use crate::run::list::{self, ItemStatus};
-use crate::run::sharing::{self, Sharing};
+use crate::run::sharing::{self, LastDriver, Sharing};
 use crate::run::target::{self, unarchived_runs};
 use crate::run::via::Via;
 use crate::run::{self, Denied, OpenRun, Target, View, statements};
@@ -154,9 +155,11 @@ impl Repository {
         let via = Via::new(tip.clone(), open.id(), Some(identity.id.clone()), self.config.via_interval);
         open.share_via(via)?;
         let sharing = Sharing::read(&self.store, open.id());
-        let predecessor = sharing.as_ref().and_then(|sharing| sharing.driver.clone());
+        let home = Home::of(&self.store).map_err(sharing::Error::Record)?;
+        let last = sharing.as_ref().and_then(|sharing| sharing.driver.clone());
+        let predecessor = last.filter(|last| last.home == home).map(|last| last.id);
         if let Some(sharing) = sharing {
-            let sharing = Sharing { driver: Some(identity.id.clone()), ..sharing };
+            let sharing = Sharing { driver: Some(LastDriver { id: identity.id.clone(), home }), ..sharing };
             sharing.keep(&self.store, open.id()).map_err(sharing::Error::Record)?;
         }
         Ok(Joining { identity, tip, times, repository: self, predecessor })

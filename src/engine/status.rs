@@ -21,6 +21,8 @@ impl Repository {
         let is_running = view.state.items.iter().any(|item| item.phase == Phase::Running);
         status.driver = match run_lock::holder(&common, &view.run) {
             Some(process) => Some(Driver { alive: true, process: Some(process) }),
+            // The drivers of a shared run may be anywhere.
+            None if view.state.shared.is_some() => None,
             None => is_running.then_some(Driver { alive: false, process: None }),
         };
         let queue = &view.state.submitted.queue;

@@ -7,12 +7,15 @@ use crate::ledger::sign;
 use crate::model::beat::Beat;
 use crate::model::digest::Oid;
 
-/// Writes a beat after another one. No ref moves.
-pub fn write(writer: &Writer, parent: Option<Oid>, beat: &Beat) -> Result<(Oid, KeepGuard), Error> {
+/// Writes a beat after the value that its ref has. No ref moves.
+///
+/// A value that is no beat, or is not here, does not become the parent: the remote would refuse it.
+pub fn write(writer: &Writer, before: Option<Oid>, beat: &Beat) -> Result<(Oid, KeepGuard), Error> {
     let mut batch = writer.store.batch();
     let tree = batch.write(gix::objs::Kind::Tree, b"")?;
     let message = codec::Message { author: &writer.actor, at: beat.at, text: &beat.canonical() };
-    let parents: Vec<Oid> = parent.into_iter().collect();
+    let is_beat = |oid: &Oid| matches!(read(&writer.store, *oid), Ok(Some(_)));
+    let parents: Vec<Oid> = before.into_iter().filter(is_beat).collect();
     let signature = writer.signer.sign(&message.payload(tree, &parents))?;
     let oid = batch.write(gix::objs::Kind::Commit, &message.signed(tree, &parents, &signature))?;
     Ok((oid, batch.keep()?))

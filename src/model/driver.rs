@@ -15,6 +15,12 @@ pub const MAX_TEXT: usize = 255;
 /// The shortest permitted interval between two beats, in milliseconds.
 pub const MIN_HEARTBEAT: u64 = 100;
 
+/// The longest permitted interval between two beats, in milliseconds.
+pub const MAX_HEARTBEAT: u64 = 3_600_000;
+
+/// The longest permitted silence before a driver counts as lost, in milliseconds.
+pub const MAX_LOST_AFTER: u64 = 30 * 86_400_000;
+
 /// The least number of intervals after which a driver may count as lost.
 pub const MIN_BEATS_UNTIL_LOST: u64 = 4;
 
@@ -96,9 +102,11 @@ pub struct RunShared {
 }
 
 impl RunShared {
-    /// Returns true if the times are long enough to tell a lost driver from a slow one.
+    /// Returns true if the times are long enough to tell a lost driver from a slow one, and short
+    /// enough that a lost one is noticed.
     pub fn is_sound(&self) -> bool {
-        self.heartbeat >= MIN_HEARTBEAT && self.lost_after / MIN_BEATS_UNTIL_LOST >= self.heartbeat
+        let is_bounded = (MIN_HEARTBEAT..=MAX_HEARTBEAT).contains(&self.heartbeat) && self.lost_after <= MAX_LOST_AFTER;
+        is_bounded && self.lost_after / MIN_BEATS_UNTIL_LOST >= self.heartbeat
     }
 }
 

@@ -102,7 +102,7 @@ pub enum Illegal {
     WrongStop(ItemId),
     #[error("the run was sealed before every item had ended")]
     SealedUnsettled,
-    #[error("the run was shared a second time, after its end, or with times that are too short")]
+    #[error("the run was shared a second time, after its end, or with times out of bounds")]
     WrongSharing,
     #[error("item {0:?} was dispatched in a shared run without naming a driver")]
     NoDriver(ItemId),

@@ -3195,7 +3195,8 @@ class Replay {
 
   'apply run.shared'({ heartbeat, lostAfter }) {
     if (this.isShared || this.isClosed) return false;
-    if (heartbeat < 100 || lostAfter < 4 * heartbeat) return false;
+    if (heartbeat < 100 || heartbeat > 3600000) return false;
+    if (lostAfter < 4 * heartbeat || lostAfter > 30 * 86400000) return false;
     this.isShared = true;
     return true;
   }

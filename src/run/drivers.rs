@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::git::tip::{Copy, Move, Swap};
+use crate::git::tip::{Move, Swap};
 use crate::git::{private_files, refs, store};
-use crate::ledger::beat;
-use crate::model::beat::Beat;
 use crate::model::digest::Oid;
 use crate::model::driver::{Because, DriverId};
 use crate::model::entry::{Again, Event, ItemEnded};
@@ -18,13 +16,13 @@ use crate::model::role::Role;
 use crate::model::state::RunState;
 use crate::model::time::Moment;
 use crate::repository::Repository;
-use crate::verify::{Chain, check_incoming};
+use crate::verify::{Chain, check_incoming, dispatchers};
 
+use super::beats::{Judge, Mark, ReadError, Reader, Sign};
 use super::sharing::{self, Sharing};
 use super::steer::requeued;
 use super::target::own_runs;
-use super::via::keep_beat;
-use super::{Denied, NewEntry, Target, target};
+use super::{Denied, NewEntry, Target, View, target};
 
 /// The most bytes of such a file.
 const LARGEST: u64 = 4 << 20;
@@ -66,6 +64,12 @@ pub struct DriverShown {
     pub since: Option<Moment>,
     /// The running items that it holds, by the chain.
     pub holds: Vec<ItemId>,
+    /// The value of its ref.
+    #[serde(skip)]
+    value: Option<Oid>,
+    /// Whether that has not changed for longer than a driver may be silent.
+    #[serde(skip)]
+    is_silent: bool,
 }
 
 /// Whether a driver lives, as far as this clone can tell.
@@ -78,7 +82,7 @@ pub enum DriverState {
     Silent,
     /// Another driver took over its attempts.
     Lost,
-    /// It holds attempts and has no beat.
+    /// It has no beat that counts: one of this run and driver, by a key that may drive for it.
     Unknown,
 }
 
@@ -116,12 +120,12 @@ pub struct StaleBeat {
     pub removed: bool,
 }
 
-/// A beat that this clone saw, and since when.
+/// The highest beat of a driver that this clone saw, and since when.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Seen {
-    beat: Oid,
     since: Moment,
+    mark: Option<Mark>,
 }
 
 impl Repository {
@@ -129,36 +133,35 @@ impl Repository {
     pub fn drivers(&self, run: &RunId) -> Result<DriversShown, Error> {
         let sharing = Sharing::read(&self.store, run).ok_or_else(|| Error::NotShared(run.clone()))?;
         let tip = self.tip(&sharing.remote)?;
-        let (ours, beats) = (format::run_ref(run), format::driver_refs(run));
-        let copies = [ours.clone(), format!("{beats}*")];
-        let copies = copies.map(|name| Copy { theirs: name.clone(), ours: name });
-        let read = tip.read(&copies).map_err(sharing::Error::from)?;
+        let ours = format::run_ref(run);
+        let read = Reader::default().read(&tip, &self.store, run)?;
         let known = refs::read_stored(&self.store, &ours)?;
-        if let (Some(known), Some(Some(head))) = (known, read.changed.get(&ours))
+        if let (Some(known), Some(head)) = (known, read.head)
             // A head that cannot follow ours is reported by the next driver.
-            && check_incoming(&self.store, Chain::Run(run), Some(known), *head).is_ok()
+            && check_incoming(&self.store, Chain::Run(run), Some(known), head).is_ok()
         {
-            refs::advance(&self.store, &ours, known, *head)?;
+            refs::advance(&self.store, &ours, known, head)?;
         }
         read.kept.put_back().map_err(store::Error::Pack)?;
-        for (name, value) in read.changed.iter().filter(|(name, _)| **name != ours) {
-            keep_beat(&self.store, name, *value)?;
-        }
-        let view = Target::own(run.clone()).view(&self.store)?;
-        let seen = self.seen(run)?;
-        let lost_after = view.state.shared.map(|shared| shared.lost_after).unwrap_or_default();
+        let state = self.state_with_dispatchers(run)?;
+        let judge = Judge { store: &self.store, run, first: sharing.first, state: &state };
+        let lost_after = state.shared.map(|shared| shared.lost_after).unwrap_or_default();
+        let sign = |(driver, value): (&DriverId, &Oid)| (driver.clone(), judge.sign(driver, *value));
+        let signs: BTreeMap<DriverId, Option<Sign>> = read.values.iter().map(sign).collect();
+        let seen = self.seen(run, &signs)?;
         let mut drivers: BTreeMap<DriverId, DriverShown> = BTreeMap::new();
-        for (driver, seen) in &seen {
-            let read = beat::read(&self.store, seen.beat)?;
-            drivers.insert(driver.clone(), self.shown(driver, Some(seen), read, lost_after));
+        for (driver, sign) in signs {
+            let since = seen.get(&driver).map(|seen| seen.since);
+            let value = read.values.get(&driver).copied();
+            drivers.insert(driver.clone(), DriverShown { value, ..self.shown(driver, since, sign, lost_after) });
         }
-        for (at, state) in view.state.items.indexed() {
-            let Some(holder) = &state.holder else { continue };
+        for (at, item) in state.items.indexed() {
+            let Some(holder) = &item.holder else { continue };
             let shown = drivers.entry(holder.driver.clone());
-            let shown = shown.or_insert_with(|| self.shown(&holder.driver, None, None, lost_after));
+            let shown = shown.or_insert_with(|| self.shown(holder.driver.clone(), None, None, lost_after));
             shown.host = shown.host.take().or_else(|| holder.host.clone());
             shown.job = shown.job.take().or_else(|| holder.job.clone());
-            shown.holds.push(view.state.graph.item(at).id.clone());
+            shown.holds.push(state.graph.item(at).id.clone());
         }
         let drivers = drivers.into_values().collect();
         Ok(DriversShown {
@@ -170,22 +173,26 @@ impl Repository {
         })
     }
 
-    fn shown(
-        &self,
-        driver: &DriverId,
-        seen: Option<&Seen>,
-        read: Option<(Beat, String)>,
-        lost_after: u64,
-    ) -> DriverShown {
+    /// Returns the state of a run, with the keys that dispatched what drivers hold.
+    fn state_with_dispatchers(&self, run: &RunId) -> Result<RunState, Error> {
+        let View { head, mut state, .. } = Target::own(run.clone()).view(&self.store)?;
+        if let Some(tip) = head.commit {
+            let found = dispatchers(&self.store, &state.keys, tip);
+            let found = found.map_err(|why| super::Error::Stranger(run.clone(), why))?;
+            found.into_iter().for_each(|(item, key)| state.keys.set_dispatcher(item, key));
+        }
+        Ok(state)
+    }
+
+    fn shown(&self, driver: DriverId, since: Option<Moment>, sign: Option<Sign>, lost_after: u64) -> DriverShown {
         let now = self.environment.clock.now();
-        let is_silent = seen.is_some_and(|seen| seen.since.plus_millis(lost_after) < now);
-        let (beat, key) = read.unzip();
-        let is_fenced = beat.as_ref().is_some_and(|beat| beat.taker.is_some());
+        let is_silent = since.is_some_and(|since| since.plus_millis(lost_after) < now);
+        let (beat, key) = sign.map(|Sign { beat, key }| (beat, key)).unzip();
         DriverShown {
-            driver: driver.clone(),
-            state: match seen {
+            driver,
+            state: match &beat {
                 None => DriverState::Unknown,
-                Some(_) if is_fenced => DriverState::Lost,
+                Some(beat) if beat.taker.is_some() => DriverState::Lost,
                 Some(_) if is_silent => DriverState::Silent,
                 Some(_) => DriverState::Alive,
             },
@@ -194,25 +201,28 @@ impl Repository {
             key,
             beat: beat.as_ref().and_then(|beat| beat.beat),
             at: beat.as_ref().map(|beat| beat.at),
-            since: seen.map(|seen| seen.since),
+            since,
             holds: Vec::new(),
+            value: None,
+            is_silent,
         }
     }
 
-    /// Returns the beats that are here, and since when this clone has seen each.
-    fn seen(&self, run: &RunId) -> Result<BTreeMap<DriverId, Seen>, Error> {
+    /// Returns since when this clone has seen the value of each driver's ref. A value that is no
+    /// higher beat than those before it changes nothing.
+    fn seen(&self, run: &RunId, signs: &BTreeMap<DriverId, Option<Sign>>) -> Result<BTreeMap<DriverId, Seen>, Error> {
         let path = private_files::path(&self.store, private_files::VIA_SEEN, &run.encoded());
         let before: BTreeMap<DriverId, Seen> = private_files::read(&path, LARGEST)
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default();
-        let (beats, now) = (format::driver_refs(run), self.environment.clock.now());
-        let mut seen = BTreeMap::new();
-        for (name, beat) in refs::list(&self.store, &beats)? {
-            let Some(driver) = name.strip_prefix(&beats).and_then(DriverId::parse) else { continue };
-            let known = before.get(&driver).filter(|known| known.beat == beat);
-            seen.insert(driver, Seen { beat, since: known.map_or(now, |known| known.since) });
-        }
+        let now = self.environment.clock.now();
+        let seen = signs.iter().map(|(driver, sign)| {
+            let mark = sign.as_ref().and_then(Sign::mark);
+            let known = before.get(driver).filter(|known| mark <= known.mark);
+            (driver.clone(), known.cloned().unwrap_or(Seen { since: now, mark }))
+        });
+        let seen = seen.collect();
         private_files::put(&self.store, private_files::VIA_SEEN, &run.encoded(), &format::canonical(&seen))
             .map_err(Error::Seen)?;
         Ok(seen)
@@ -254,10 +264,9 @@ impl Repository {
             let view = Target::own(run.clone()).view(&self.store)?;
             let tip = self.tip(&shown.remote)?;
             for driver in shown.drivers {
-                let is_idle =
-                    driver.holds.is_empty() && matches!(driver.state, DriverState::Silent | DriverState::Lost);
+                let is_idle = driver.holds.is_empty() && (driver.is_silent || driver.state == DriverState::Lost);
                 let name = format!("{}{}", format::driver_refs(&run), driver.driver);
-                let Some(beat) = refs::read_stored(&self.store, &name)?.filter(|_| view.state.sealed || is_idle) else {
+                let Some(beat) = driver.value.filter(|_| view.state.sealed || is_idle) else {
                     continue;
                 };
                 let mut removed = false;
@@ -265,8 +274,8 @@ impl Repository {
                     let one = Move { name: name.clone(), old: Some(beat), new: None };
                     let answer = tip.swap(&[one]).map_err(sharing::Error::from)?;
                     removed = answer == Swap::Won;
-                    if removed {
-                        refs::delete(&self.store, &name, beat)?;
+                    if let Some(copy) = refs::read_stored(&self.store, &name)?.filter(|_| removed) {
+                        refs::delete(&self.store, &name, copy)?;
                     }
                 }
                 stale.push(StaleBeat {
@@ -307,6 +316,13 @@ pub enum Error {
     Ref(#[from] refs::Error),
     #[error(transparent)]
     Store(#[from] store::Error),
-    #[error(transparent)]
-    Beat(#[from] beat::Error),
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Remote(error) => Self::Sharing(error.into()),
+            ReadError::Ref(error) => Self::Ref(error),
+        }
+    }
 }

@@ -8,6 +8,7 @@ pub mod documents;
 pub mod drivers;
 pub mod extend;
 pub mod follow;
+pub mod home;
 pub mod imports;
 pub mod lineage;
 pub mod list;
@@ -32,6 +33,7 @@ pub mod usage;
 pub mod via;
 pub mod waiting;
 
+mod beats;
 mod item_status;
 mod new_entry;
 mod open;

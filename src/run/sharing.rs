@@ -25,6 +25,7 @@ use crate::model::role::Role;
 use crate::repository::Repository;
 use crate::verify::{Chain, check_continued, check_incoming};
 
+use super::home::Home;
 use super::via::Via;
 use super::{Denied, OpenRun};
 
@@ -44,7 +45,17 @@ pub struct Sharing {
     pub first: Digest,
     /// The last driver of this repository, or `None` if none has started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub driver: Option<DriverId>,
+    pub driver: Option<LastDriver>,
+}
+
+/// The last driver of a repository. Only the same repository can prove by its lock that it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LastDriver {
+    /// The driver.
+    pub id: DriverId,
+    /// The repository, which a copy is not.
+    pub home: Home,
 }
 
 impl Sharing {

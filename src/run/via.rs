@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::git::remote;
 use crate::git::store::{KeepGuard, Store};
-use crate::git::tip::{Copy, Move, Swap, Tip};
-use crate::git::{refs, remote};
+use crate::git::tip::{Move, Swap, Tip};
 use crate::model::digest::Oid;
 use crate::model::driver::DriverId;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::RunId;
 
+use super::beats::{Judge, Mark, ReadError, Reader};
 use super::pace::Pace;
 
 /// The remote of a shared run.
@@ -22,9 +23,12 @@ pub struct Via {
     /// The driver that this process is, or `None` for a command of a person.
     driver: Option<DriverId>,
     pace: Pace,
-    /// The latest beat of each driver, by the last read.
-    beats: BTreeMap<DriverId, Oid>,
-    /// When the beat of each living driver was last seen to move.
+    reader: Reader,
+    /// The values of the drivers' refs, by the last read.
+    values: BTreeMap<DriverId, Oid>,
+    /// The highest beat of each driver that counted.
+    latest: BTreeMap<DriverId, Latest>,
+    /// When a higher beat of each living driver was last seen.
     moved: BTreeMap<DriverId, Instant>,
     /// The silence after which a driver does not count any more.
     lost_after: Duration,
@@ -57,7 +61,9 @@ impl Via {
             run: run.clone(),
             driver,
             pace: Pace::new(interval),
-            beats: BTreeMap::new(),
+            reader: Reader::default(),
+            values: BTreeMap::new(),
+            latest: BTreeMap::new(),
             moved: BTreeMap::new(),
             lost_after: Duration::from_secs(60),
             last_driver: None,
@@ -77,9 +83,14 @@ impl Via {
         self.driver.as_ref()
     }
 
-    /// Returns the latest beat of each driver, by the last read.
-    pub fn beats(&self) -> &BTreeMap<DriverId, Oid> {
-        &self.beats
+    /// Returns the value of a driver's ref by the last read, which may be no beat.
+    pub fn value(&self, driver: &DriverId) -> Option<Oid> {
+        self.values.get(driver).copied()
+    }
+
+    /// Returns the highest beat of a driver that counted.
+    pub fn beat(&self, driver: &DriverId) -> Option<Oid> {
+        self.latest.get(driver).and_then(|latest| latest.beat)
     }
 
     /// Returns when an entry was last read that names a driver.
@@ -94,39 +105,42 @@ impl Via {
 
     /// Fetches the chain and the beats from the remote, and moves our copies of the beats.
     pub(super) fn read(&mut self, store: &Store) -> Result<RunRead, ReadError> {
-        let (run_ref, beats) = (format::run_ref(&self.run), format::driver_refs(&self.run));
-        let copies = [run_ref.clone(), format!("{beats}*")];
-        let copies = copies.map(|name| Copy { theirs: name.clone(), ours: name });
-        let read = match self.tip.read(&copies) {
+        let read = match self.reader.read(&self.tip, store, &self.run) {
             // A fetch fails if a ref that it names is not there.
-            Err(error) if self.tip.list(&[&run_ref]).is_ok_and(|listed| listed.is_empty()) => {
-                drop(error);
+            Err(ReadError::Remote(_)) if self.lacks_run() => {
                 return Ok(RunRead { changed: None, is_gone: true, kept: KeepGuard::default() });
             }
             read => read?,
         };
         self.last_read = Some(Instant::now());
-        for (name, value) in &read.changed {
-            let Some(driver) = name.strip_prefix(&beats).and_then(DriverId::parse) else { continue };
-            keep_beat(store, name, *value)?;
-            if let Some(beat) = value {
-                self.moved.insert(driver.clone(), Instant::now());
-                self.beats.insert(driver, *beat);
+        self.values = read.values;
+        Ok(RunRead { changed: read.head, is_gone: false, kept: read.kept })
+    }
+
+    /// Returns true if the remote says that it does not have the run.
+    fn lacks_run(&self) -> bool {
+        self.tip.list(&[&format::run_ref(&self.run)]).is_ok_and(|listed| listed.is_empty())
+    }
+
+    /// Judges the values that the last read found on the refs of drivers. Only a beat that counts
+    /// and is higher than those before it is a sign of life.
+    pub(super) fn judge_beats(&mut self, judge: &Judge) {
+        let now = Instant::now();
+        for (driver, value) in &self.values {
+            let latest = self.latest.entry(driver.clone()).or_default();
+            if latest.judged.replace(*value) == Some(*value) {
                 continue;
             }
-            self.beats.remove(&driver);
-            self.moved.remove(&driver);
-        }
-        let now = Instant::now();
-        self.moved.retain(|_, moved| now.duration_since(*moved) < self.lost_after);
-        // Copies of earlier processes of this clone count as read.
-        for (name, beat) in refs::list(store, &beats)? {
-            if let Some(driver) = name.strip_prefix(&beats).and_then(DriverId::parse) {
-                self.beats.insert(driver, beat);
+            let mark = judge.sign(driver, *value).and_then(|sign| sign.mark());
+            if mark > latest.mark {
+                (latest.mark, latest.beat) = (mark, Some(*value));
+                self.moved.insert(driver.clone(), now);
             }
         }
-        let changed = read.changed.get(&run_ref).copied().flatten();
-        Ok(RunRead { changed, is_gone: false, kept: read.kept })
+        let values = &self.values;
+        self.latest.retain(|driver, latest| latest.mark.is_some() || values.contains_key(driver));
+        let lost_after = self.lost_after;
+        self.moved.retain(|driver, moved| values.contains_key(driver) && now.duration_since(*moved) < lost_after);
     }
 
     /// Returns the number of living drivers.
@@ -212,21 +226,12 @@ impl Via {
     }
 }
 
-/// Moves our copy of a beat to the value that a remote shows.
-pub(super) fn keep_beat(store: &Store, name: &str, value: Option<Oid>) -> Result<(), refs::Error> {
-    match (value, refs::read_stored(store, name)?) {
-        (Some(beat), _) => refs::set(store, name, beat),
-        (None, Some(old)) => refs::delete(store, name, old),
-        (None, None) => Ok(()),
-    }
-}
-
-/// Failures to read the remote of a shared run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum ReadError {
-    #[error(transparent)]
-    Remote(#[from] remote::Error),
-    #[error(transparent)]
-    Ref(#[from] refs::Error),
+/// The beats of one driver that were judged.
+#[derive(Default)]
+struct Latest {
+    /// The value that was judged last.
+    judged: Option<Oid>,
+    /// The highest beat that counted.
+    beat: Option<Oid>,
+    mark: Option<Mark>,
 }

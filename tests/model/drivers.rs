@@ -66,6 +66,8 @@ fn entries_about_held_attempts_are_refused_where_they_do_not_belong() {
     let events = vec![
         ("shared", shared(100, 400)),
         ("shared, beats too often", shared(99, 4000)),
+        ("shared, beats too rarely", shared(3_600_001, 20_000_000)),
+        ("shared, lost too late", shared(1000, 2_592_000_001)),
         ("shared, lost too early", shared(100, 399)),
         ("i1 fired by no driver", fired_by(1, None)),
         ("i1 fired by 2", fired_by(1, two())),

@@ -184,6 +184,18 @@ pub(super) const FORGED: &[Vector] = &[
         rest(&mut run);
         lab.finish(run);
     }),
+    illegal("illegal-sharing-too-rarely", "a run is shared with a `heartbeat` of more than an hour", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.add(sharing(3_600_001, 20_000_000), Vec::new());
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    illegal("illegal-sharing-too-long", "a run is shared with a `lostAfter` of more than 30 days", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.add(sharing(1000, 30 * 86_400_000 + 1), Vec::new());
+        rest(&mut run);
+        lab.finish(run);
+    }),
     illegal("illegal-sharing-after-the-end", "a run is shared after it was closed", |lab| {
         let mut run = Teller::submit(lab, PLAN);
         rest(&mut run);

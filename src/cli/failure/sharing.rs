@@ -37,7 +37,7 @@ impl From<drivers::Error> for Failure {
     fn from(error: drivers::Error) -> Self {
         match error {
             drivers::Error::NotShared(ref run) => Self::of("not-shared", &error).hint(hints::run_via(run, "REMOTE")),
-            drivers::Error::Seen(_) | drivers::Error::Beat(_) => Self::of("io", &error),
+            drivers::Error::Seen(_) => Self::of("io", &error),
             drivers::Error::Sharing(inner) => inner.into(),
             drivers::Error::Denied(inner) => inner.into(),
             drivers::Error::Run(inner) => inner.into(),

@@ -25,7 +25,7 @@ impl Driver<'_> {
         let entries = self.losses(victim, Because::Lock);
         self.record(&entries)?;
         let name = beat_ref(self.run.id(), victim);
-        if let Some((via, beat)) = self.run.via().and_then(|via| Some((via, *via.beats().get(victim)?))) {
+        if let Some((via, beat)) = self.run.via().and_then(|via| Some((via, via.value(victim)?))) {
             // A beat that stays is removed by `clean --remote`.
             let _ = via.tip().swap(&[Move { name, old: Some(beat), new: None }]);
         }
@@ -36,6 +36,7 @@ impl Driver<'_> {
     pub(super) fn observe(&mut self) -> Result<(), Error> {
         let longest = self.poll() * 2;
         self.tell_beats();
+        self.run.judge_beats();
         let mut held: BTreeMap<DriverId, bool> = BTreeMap::new();
         for at in self.run.state.items.indices() {
             if let Some(holder) = &self.run.state.items[at].holder {
@@ -51,47 +52,49 @@ impl Driver<'_> {
         let (own_beats, heartbeat, times) = (shared.beats.accepted(), shared.heartbeat(), shared.times);
         let mut due = Vec::new();
         for (driver, is_dismissed) in held {
-            let beat = via.beats().get(&driver).copied();
-            let sight = Sight { read, beat, entry: via.heard(&driver), own_beats };
+            let value = via.value(&driver);
+            let sight = Sight { read, beat: via.beat(&driver), entry: via.heard(&driver), own_beats };
             let silence = shared.silences.entry(driver.clone()).or_insert_with(|| Silence::new(sight));
             silence.look(sight, longest, heartbeat);
             if is_dismissed {
-                due.push((driver.clone(), beat, Because::Dismissed, Duration::ZERO));
+                due.push((driver.clone(), value, Because::Dismissed, Duration::ZERO));
             }
             if silence.is_over(times) {
-                due.push((driver, beat, Because::Silent, silence.healthy()));
+                due.push((driver, value, Because::Silent, silence.healthy()));
             }
         }
-        for (driver, beat, because, silent) in due {
-            self.take_over(&driver, beat, because, silent)?;
+        for (driver, value, because, silent) in due {
+            self.take_over(&driver, value, because, silent)?;
         }
         Ok(())
     }
 
-    /// Takes over the attempts of a driver, and puts a fence on its beat in the same push. If it
-    /// beat meanwhile, nothing happens.
+    /// Takes over the attempts of a driver, and puts a fence on its ref in the same push. If it
+    /// beat meanwhile, the ref has another value, and nothing happens.
     fn take_over(
         &mut self,
         victim: &DriverId,
-        beat: Option<Oid>,
+        value: Option<Oid>,
         because: Because,
         silent: Duration,
     ) -> Result<(), Error> {
         // Staged entries were decided before, so they go first.
         self.record(&[])?;
         let entries = self.losses(victim, because);
-        let Some(shared) = self.shared.as_mut().filter(|_| !entries.is_empty()) else { return Ok(()) };
-        shared.silences.remove(victim);
+        let Some(shared) = self.shared.as_ref().filter(|_| !entries.is_empty()) else { return Ok(()) };
         let (run, first, writer) = (self.run.id().clone(), self.run.first(), self.run.writer().clone());
         let fence = Beat {
             taker: Some(shared.identity.id.clone()),
             ..Beat::new(run.clone(), first, victim.clone(), writer.clock.now())
         };
-        let (oid, _kept) = beat::write(&writer, beat, &fence)?;
-        let fence = Move { name: beat_ref(&run, victim), old: beat, new: Some(oid) };
+        let (oid, _kept) = beat::write(&writer, value, &fence)?;
+        let fence = Move { name: beat_ref(&run, victim), old: value, new: Some(oid) };
         self.run.stage(&entries)?;
         let taken = self.run.publish_with(&[fence])?;
         if let Some(links) = taken {
+            if let Some(shared) = &mut self.shared {
+                shared.silences.remove(victim);
+            }
             let words =
                 if because == Because::Silent { format!(", silent for {} s", silent.as_secs()) } else { String::new() };
             (self.tell)(Progress::Note(format!("took over the attempts of driver {}{words}", victim.short())));

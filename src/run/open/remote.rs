@@ -13,9 +13,10 @@ use crate::model::digest::Oid;
 use crate::model::driver::{Because, DriverId};
 use crate::model::entry::Event;
 use crate::model::state::RunState;
+use crate::run::beats::{Judge, ReadError};
 use crate::run::new_entry::NewEntry;
 use crate::run::pace::MOST_TURNS;
-use crate::run::via::{ReadError, RunRead, Via};
+use crate::run::via::{RunRead, Via};
 use crate::run::{stopped_rules, view};
 use crate::verify::{Further, check_applied, check_next, dispatchers, read_further};
 
@@ -49,6 +50,14 @@ impl OpenRun {
     /// Sets the silence after which another driver does not count any more.
     pub fn set_lost_after(&mut self, lost_after: Duration) {
         self.shared.iter_mut().for_each(|shared| shared.via.set_lost_after(lost_after));
+    }
+
+    /// Judges which beats of the last read count, by what the chain says.
+    pub fn judge_beats(&mut self) {
+        let Some(shared) = &mut self.shared else { return };
+        let Shared { via, confirmed } = &mut **shared;
+        let (store, run, first) = (&self.writer.store, &self.run, self.first);
+        via.judge_beats(&Judge { store, run, first, state: confirmed });
     }
 
     /// Returns the driver that this process is, if it drives a shared run.

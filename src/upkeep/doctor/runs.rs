@@ -10,6 +10,7 @@ use crate::model::format::{REFS, RUN_REFS};
 use crate::model::hints;
 use crate::model::name::RunId;
 use crate::model::state::Phase;
+use crate::run::sharing::Sharing;
 use crate::run::{self, OpenRun, View};
 use crate::verify::{Refusal, continuable};
 use crate::worktree::workspace::Workspace;
@@ -116,6 +117,13 @@ fn unfinished(patient: &Patient, view: &View) -> Result<Option<Finding>, Error> 
     // A driven run needs no check. The check takes the lock briefly, so it is made only if needed.
     if (running == 0 && left == 0) || is_held(patient, run)? {
         return Ok(None);
+    }
+    if running > 0 && view.state.shared.is_some() {
+        let sharing = Sharing::read(&patient.store, run);
+        let remote = sharing.as_ref().map_or("a remote", |sharing| &sharing.remote);
+        let message = format!("the run {:?} is driven through {remote}: {running} item(s) were running", run.as_str());
+        let finding = Finding::note("driven-elsewhere", message);
+        return Ok(Some(if sharing.is_some() { finding.hint(hints::drivers(run)) } else { finding }));
     }
     if running > 0 {
         let message = format!("the run {:?}: {running} item(s) were running when their driver died", run.as_str());

@@ -1,0 +1,240 @@
+//! Values on the refs of drivers that are no sign of life: anyone who may push can put them there.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Hub, both_succeed, items, plan, succeeds, works};
+use crate::common::ground::{Driver, item, wait_for};
+
+/// A script whose first attempt never ends by itself.
+const STUCK: &str = "test $HANDOFF_ATTEMPT = 2 || sleep 60; echo x >outputs/x";
+
+impl Hub {
+    fn beat_ref(driver: &str) -> String {
+        format!("refs/handoff/drivers/r/{driver}")
+    }
+
+    /// Runs git in the remote.
+    fn in_hub(&self, words: &[&str]) -> String {
+        let person = ["-c", "user.name=x", "-c", "user.email=x@x"];
+        self.ground.env.git_in("hub.git", [&person[..], words].concat()).success().trim().to_owned()
+    }
+
+    /// Puts a value on the ref of a driver.
+    fn put(&self, driver: &str, value: &str) {
+        self.in_hub(&["update-ref", &Self::beat_ref(driver), value]);
+    }
+
+    /// Writes an object that git's checks may refuse.
+    fn object(&self, kind: &str, text: &str) -> String {
+        self.ground.env.write("object", text);
+        self.in_hub(&["hash-object", "-t", kind, "-w", "--literally", "../object"])
+    }
+
+    /// Writes a commit that git refuses to receive.
+    fn bad_commit(&self) -> String {
+        let tree = self.object("tree", "");
+        self.object("commit", &format!("tree {tree}\nauthor x\n\nhello"))
+    }
+
+    /// Removes an object and the refs of drivers, so that the remote is sound again.
+    fn remove_object(&self, oid: &str) {
+        for name in self.in_hub(&["for-each-ref", "--format=%(refname)", "refs/handoff/drivers"]).lines() {
+            self.in_hub(&["update-ref", "-d", name]);
+        }
+        fs::remove_file(self.ground.path("hub.git/objects").join(&oid[..2]).join(&oid[2..])).unwrap();
+    }
+
+    /// Starts a driver, waits until it holds `i0`, and returns its id with it.
+    fn holder(&self, clone: &str) -> (Driver, String) {
+        let driver = self.drive(clone);
+        let fired = self.wait_for("item.fired", "i0");
+        (driver, fired["driver"].as_str().unwrap().to_owned())
+    }
+
+    fn wait_for_beats(&self, count: usize) {
+        let listed = || self.in_hub(&["for-each-ref", "refs/handoff/drivers/r"]);
+        wait_for("beats", || listed().lines().count() == count);
+    }
+
+    fn is_taken_over(&self) -> bool {
+        self.of_kind("item.requeued").iter().any(|entry| entry["because"] == "silent")
+    }
+
+    /// Returns a driver as `status --drivers --json` shows it.
+    #[track_caller]
+    fn shown(&self, clone: &str, driver: &str) -> Value {
+        let (code, listed, said) = self.command(clone, &["status", "r", "--drivers", "--json"]);
+        assert_eq!(code, Some(0), "{said}");
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        let found = listed["drivers"].as_array().unwrap().iter().find(|shown| shown["driver"] == driver);
+        found.unwrap_or_else(|| panic!("{driver}: {listed}")).clone()
+    }
+}
+
+#[test]
+fn only_a_beat_of_this_run_and_driver_by_its_key_is_shown_as_alive() {
+    let hub = Hub::new(&plan(&[item("i0", STUCK)]));
+    hub.ground.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
+    let (driver, id) = hub.holder("repo");
+    hub.wait_for_beats(1);
+    assert!(driver.kill());
+    assert_eq!(hub.shown("repo", &id)["state"], "alive");
+    let name = Hub::beat_ref(&id);
+    let beat = hub.in_hub(&["rev-parse", &name]);
+    let message = hub.in_hub(&["log", "-1", "--format=%B", &name]);
+    hub.ground.env.shell("", "ssh-keygen -q -t ed25519 -N '' -f stranger").success();
+    let key = hub.ground.path("stranger");
+    let tree = format!("{beat}^{{tree}}");
+    let sign = ["-c", "gpg.format=ssh", "-c", &format!("user.signingkey={}", key.display()), "commit-tree", "-S"];
+    let signed = |message: &str| {
+        hub.ground.env.write("message", message);
+        hub.in_hub(&[&sign[..], &["-F", "../message", "-p", &beat, &tree]].concat())
+    };
+    let mut text: Value = serde_json::from_str(message.trim()).unwrap();
+    text["beat"] = json!(1000);
+    let by_a_stranger = signed(&text.to_string());
+    let (beats, taker) = (text.as_object_mut().unwrap(), "2".repeat(32));
+    beats.remove("beat");
+    beats.insert("taker".to_owned(), json!(taker));
+    let fence = signed(&text.to_string());
+    let blob = hub.object("blob", "hi");
+    for value in [&by_a_stranger, &fence, &blob] {
+        hub.put(&id, value);
+        let shown = hub.shown("repo", &id);
+        assert_eq!((&shown["state"], &shown["beat"], &shown["key"]), (&"unknown".into(), &Value::Null, &Value::Null));
+    }
+    let other = "1".repeat(32);
+    hub.put(&other, &beat);
+    assert_eq!(hub.shown("repo", &other)["state"], "unknown");
+}
+
+#[test]
+fn a_driver_whose_ref_has_no_beat_is_taken_over() {
+    let hub = Hub::new(&plan(&[item("i0", STUCK)]));
+    hub.clone("b", &[]);
+    let (first, id) = hub.holder("repo");
+    let second = hub.drive("b");
+    hub.wait_for_beats(2);
+    assert!(first.kill());
+    hub.put(&id, &hub.object("blob", "hi"));
+    succeeds(second);
+    assert!(hub.is_taken_over());
+    hub.ends_well(1);
+}
+
+#[test]
+fn a_living_driver_beats_over_what_is_no_beat() {
+    let hub = Hub::new(&plan(&[item("i0", &works("6")), item("i1", &works("0.1"))]));
+    hub.clone("b", &[]);
+    let (first, id) = hub.holder("repo");
+    let second = hub.drive("b");
+    hub.wait_for_beats(2);
+    hub.put(&id, &hub.object("blob", "hi"));
+    sleep(Duration::from_secs(1));
+    let bad = hub.bad_commit();
+    hub.put(&id, &bad);
+    both_succeed([first, second]);
+    assert!(!hub.is_taken_over());
+    hub.remove_object(&bad);
+    hub.ends_well(2);
+}
+
+#[test]
+fn a_beat_that_git_refuses_stops_no_driver() {
+    let hub = Hub::new(&plan(&[item("i0", STUCK)]));
+    hub.clone("b", &[]);
+    let (first, _) = hub.holder("repo");
+    let second = hub.drive("b");
+    hub.wait_for_beats(2);
+    let (bad, made_up) = (hub.bad_commit(), "0".repeat(32));
+    hub.put(&made_up, &bad);
+    assert!(first.kill());
+    assert_eq!(hub.shown("b", &made_up)["state"], "unknown");
+    succeeds(second);
+    assert!(hub.is_taken_over());
+    hub.remove_object(&bad);
+    hub.ends_well(1);
+}
+
+#[test]
+fn old_beats_that_are_put_back_keep_no_driver_alive() {
+    let hub = Hub::new(&plan(&[item("i0", STUCK)]));
+    hub.clone("b", &[]);
+    let (first, id) = hub.holder("repo");
+    let second = hub.drive("b");
+    hub.wait_for_beats(2);
+    sleep(Duration::from_secs(1));
+    assert!(first.kill());
+    let last = hub.in_hub(&["rev-parse", &Hub::beat_ref(&id)]);
+    let before = hub.in_hub(&["rev-parse", &format!("{last}^")]);
+    // A push of the taker that comes between two of these is lost, so there are gaps.
+    for at in 0..30 {
+        hub.put(&id, if at % 2 == 0 { &before } else { &last });
+        sleep(Duration::from_millis(800));
+        if hub.is_taken_over() {
+            break;
+        }
+    }
+    assert!(hub.is_taken_over());
+    succeeds(second);
+    hub.ends_well(1);
+}
+
+#[test]
+fn made_up_beats_slow_no_driver() {
+    let hub = Hub::new(&plan(&items(2, "0")));
+    hub.ground.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
+    let tree = hub.object("tree", "");
+    let commit = hub.in_hub(&["commit-tree", "-m", "made up", &tree]);
+    let lines: String =
+        (0..200).map(|at| format!("create {} {commit}\n", Hub::beat_ref(&format!("{at:032x}")))).collect();
+    hub.ground.env.write("refs", &lines);
+    hub.ground.env.shell("hub.git", "git update-ref --stdin <../refs").success();
+    let start = Instant::now();
+    succeeds(hub.drive("repo"));
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(40), "it took {took:?}");
+    hub.ends_well(2);
+}
+
+#[test]
+fn a_copy_of_a_clone_does_not_take_over_from_its_living_original() {
+    let hub = Hub::new(&plan(&[item("i0", &works("4"))]));
+    hub.ground.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
+    let (first, _) = hub.holder("repo");
+    hub.ground.env.shell("", "cp -a repo copy").success();
+    let root = hub.ground.path("worktrees-of-the-copy");
+    hub.ground.env.git_in("copy", ["config", "handoff.workspace.root", root.to_str().unwrap()]).success();
+    let second = hub.drive("copy");
+    both_succeed([first, second]);
+    assert_eq!(hub.of_kind("item.requeued"), [] as [Value; 0]);
+    hub.ends_well(1);
+}
+
+#[test]
+fn where_no_driver_runs_a_shared_run_is_said_to_be_driven_through_its_remote() {
+    let hub = Hub::new(&plan(&[item("i0", STUCK)]));
+    hub.ground.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r", "refs/handoff/bases/r"]).success();
+    hub.clone("b", &[]);
+    let (_driver, _) = hub.holder("b");
+    hub.ground.env.handoff(["fetch", "origin"]).success();
+    let (_, status, _) = hub.command("repo", &["status", "r"]);
+    assert!(status.contains("driven through a remote") && !status.contains("died"), "{status}");
+    let own = hub.drive("repo");
+    hub.wait_for_beats(2);
+    assert!(own.kill());
+    let (_, status, said) = hub.command("repo", &["status", "r"]);
+    assert!(status.contains("driven through origin") && !status.contains("died"), "{status}");
+    assert!(said.contains("hint: git handoff status r --drivers"), "{said}");
+    let (_, status, _) = hub.command("repo", &["status", "r", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&status).unwrap()["driver"], Value::Null);
+    let (_, found, said) = hub.command("repo", &["doctor"]);
+    assert!(found.contains("is driven through origin") && !found.contains("driver died"), "{found}{said}");
+    assert!(found.contains("git handoff status r --drivers"), "{found}{said}");
+}
