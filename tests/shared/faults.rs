@@ -186,9 +186,17 @@ fn a_result_is_kept_while_the_host_refuses_the_chain() {
     let hub = Hub::new(&plan(&items(1, "0.5")));
     let driver = hub.drive("repo");
     hub.wait_for("item.fired", "i0");
-    let frozen = "case $1 in refs/handoff/runs/*) echo frozen >&2; exit 1;; esac";
-    hub.hook("update", Some(frozen));
-    sleep(Duration::from_secs(9));
+    let log = hub.ground.path("refused").display().to_string();
+    let frozen = format!("case $1 in refs/handoff/runs/*) echo $3 >>{log:?}; echo frozen >&2; exit 1;; esac");
+    hub.hook("update", Some(&frozen));
+    // The last of these pushes has the failure instead of the result; then the driver pauses.
+    wait_for("the refusals", || hub.lines("refused").len() > 5);
+    let mut refused = 0;
+    wait_for("a pause", || {
+        let before = std::mem::replace(&mut refused, hub.lines("refused").len());
+        sleep(Duration::from_secs(1));
+        before == refused && hub.lines("refused").len() == refused
+    });
     hub.hook("update", None);
     succeeds(driver);
     hub.ends_well(1);
@@ -243,6 +251,9 @@ fn a_lock_is_free_only_when_the_cancelled_worker_has_ended() {
     hub.wait_for("item.fired", "i0");
     wait_for("the worker", || !hub.lines("ran").is_empty());
     let second = hub.drive("b");
+    wait_for("two beats", || {
+        hub.ground.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers"]).success().lines().count() == 2
+    });
     let (code, _, said) = hub.command("repo", &["cancel", "r/i0", "--reason", "no longer wanted"]);
     assert_eq!(code, Some(0), "{said}");
     for driver in [first, second] {

@@ -28,6 +28,8 @@ pub(super) struct Trouble {
     since: Instant,
     tries: u32,
     tries_at_end: u32,
+    /// The number of accepted beats when it began.
+    beats: u64,
 }
 
 impl Driver<'_> {
@@ -41,7 +43,8 @@ impl Driver<'_> {
             return Ok(());
         }
         let is_new = shared.trouble.is_none();
-        let trouble = shared.trouble.get_or_insert(Trouble { since: Instant::now(), tries: 0, tries_at_end: 0 });
+        let beats = shared.beats.accepted();
+        let trouble = shared.trouble.get_or_insert(Trouble { since: Instant::now(), tries: 0, tries_at_end: 0, beats });
         trouble.tries += 1;
         if is_new {
             let note = format!("{}; attempts go on, and their results are kept", in_words(&error));
@@ -59,7 +62,9 @@ impl Driver<'_> {
         }
         let is_refused = matches!(run_error(&error), Some(run::Error::PushRefused { .. }));
         let tries = trouble.tries;
-        if let (Some(run::Error::PushRefused { why, .. }), true) = (run_error(&error), tries >= REFUSALS)
+        // A remote that takes no beats takes nothing.
+        let is_choosy = tries >= REFUSALS && beats >= trouble.beats + u64::from(REFUSALS);
+        if let (Some(run::Error::PushRefused { why, .. }), true) = (run_error(&error), is_choosy)
             && self.fail_results(why)?
         {
             return Ok(());
