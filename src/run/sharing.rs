@@ -290,7 +290,7 @@ pub enum Error {
     #[error("{remote} has another run {:?}: its head is {theirs}, ours is {ours}", run.as_str())]
     Other { run: RunId, remote: String, theirs: Oid, ours: Oid },
     #[error("the run {:?} is shared through another remote{}, and {remote} does not have it", run.as_str(),
-        known.iter().map(|known| format!(", {known}")).collect::<String>())]
+        known.as_ref().map(|known| format!(", {known}")).unwrap_or_default())]
     Elsewhere { run: RunId, remote: String, known: Option<String> },
     #[error("the run {:?} of {remote} cannot be driven here: {why}", run.as_str())]
     Unsound { run: RunId, remote: String, why: String },
