@@ -192,9 +192,8 @@ fn made_up_beats_slow_no_driver() {
     hub.ground.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
     let tree = hub.object("tree", "");
     let commit = hub.in_hub(&["commit-tree", "-m", "made up", &tree]);
-    let lines: String =
-        (0..200).map(|at| format!("create {} {commit}\n", Hub::beat_ref(&format!("{at:032x}")))).collect();
-    hub.ground.env.write("refs", &lines);
+    let create = |at: u32| format!("create {} {commit}", Hub::beat_ref(&format!("{at:032x}")));
+    hub.ground.env.write("refs", &((0..200).map(create).collect::<Vec<_>>().join("\n") + "\n"));
     hub.ground.env.shell("hub.git", "git update-ref --stdin <../refs").success();
     let start = Instant::now();
     succeeds(hub.drive("repo"));
