@@ -63,8 +63,7 @@ fn a_repository_of_somebody_else_is_not_opened() {
     ");
     let output = env.handoff_in("repo/mine", ["check", "notes.txt", "--json"]);
     assert!(output.stdout.is_empty() && output.stderr.contains(r#""code":"foreign-repository""#), "{output}");
-    for arguments in
-        [&["status", "r"][..], &["doctor"], &["verify", "--bundle", "x"], &["mcp"], &["apply", "r"], &["check", "r"]]
+    for arguments in [&["status", "r"][..], &["doctor"], &["verify", "--bundle", "x"], &["apply", "r"], &["check", "r"]]
     {
         let output = env.handoff_in("repo/mine", arguments);
         assert_eq!(
@@ -72,6 +71,11 @@ fn a_repository_of_somebody_else_is_not_opened() {
             "error: cannot open $TEST/repo: another user owns it, and programs named in its settings would run as you\nhint: git config --global --add safe.directory $TEST/repo   # if you trust its owner with all that you may do\n"
         );
     }
+    // A client shows nothing of a server that does not start, so this one starts and says why.
+    assert_output!(env.handoff_in("repo/mine", ["mcp"]), @r"
+    ------- stderr -------
+    warning: every call will fail until this is solved: cannot open $TEST/repo: another user owns it, and programs named in its settings would run as you; ask the operator to run: git config --global --add safe.directory $TEST/repo   # if you trust its owner with all that you may do
+    ");
     // A command without a repository works.
     env.handoff_in("repo/mine", ["plan", "new", "p.json"]).success();
 }
