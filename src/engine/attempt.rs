@@ -61,7 +61,7 @@ pub(super) async fn run(
     spec: AttemptSpec,
     cancel: watch::Receiver<bool>,
 ) -> Result<Ended, SpecError> {
-    let host = Arc::new(handles.host.configured(spec.worktrees.clone()));
+    let host = Arc::new(handles.host.configured(&spec.worktrees));
     let handles = Handles { host: host.clone(), ..handles.clone() };
     let checked = blocking(move || {
         let by = spec.confine(&handles)?;
@@ -80,7 +80,7 @@ async fn execute(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<bool>) -
         return finished;
     }
     let job = Arc::new(job);
-    let store_and_worktrees = [host.root.clone(), host.private.clone(), host.store.objects_dir()];
+    let store_and_worktrees = [host.settings.root.clone(), host.settings.private.clone(), host.store.objects_dir()];
     let prepared = {
         let (host, job) = (host.clone(), job.clone());
         blocking(move || prepare(&host, &job)).await
@@ -124,7 +124,7 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     }
     let fill = || -> Result<TranscriptWriter, Verdict> {
         let remarks = furnish(host, job, &workspace)?;
-        let mut transcript = TranscriptWriter::create(&workspace.dir, &job.secret_values(), host.max_product)?;
+        let mut transcript = TranscriptWriter::create(&workspace.dir, &job.secret_values(), host.settings.max_product)?;
         transcript.show(job.lives.begin(&job.item));
         for remark in remarks {
             let line = format!("git-handoff: {remark}\n");

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 use tokio::sync::watch;
@@ -85,7 +86,7 @@ pub async fn execute(
         return Err(Error::Elsewhere { place, found: place_of(&repository.store) });
     }
     let mut handles = Machine::new(&repository, false)?.handles();
-    handles.host = std::sync::Arc::new(handles.host.configured(spec.worktrees.clone()));
+    handles.host = Arc::new(handles.host.configured(&spec.worktrees));
     handles.host.prepare()?;
     let mut result = attempt::run(&handles, spec, cancel).await?.result;
     if is_pinned {

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::config::{self, Config, Executor};
 use crate::git::store::Store;
@@ -23,6 +22,7 @@ use crate::run::reuse::Reusable;
 use crate::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, folders, named_in};
 use crate::worktree::filters::{Filters, Inside};
 use crate::worktree::host::Host;
+use crate::worktree::settings::WorktreeSettings;
 use crate::worktree::workspace;
 
 use super::attempt::Handles;
@@ -187,20 +187,25 @@ pub(crate) fn host(repository: &Repository) -> Result<Host, NoCache> {
     let name = Digest::of(repository.store.common_dir().as_os_str().as_encoded_bytes());
     let mut host = Host::new(repository.store.clone(), root.join(&name.hex()[..16]));
     shorten_private(&mut host, environment);
-    host.inputs.clone_from(&config.inputs);
-    host.outputs.clone_from(&config.outputs);
-    host.max_product = config.max_product_size;
+    host.settings = WorktreeSettings {
+        inputs: config.inputs.clone(),
+        outputs: config.outputs.clone(),
+        max_product: config.max_product_size,
+        copy: config.workspace_copy.clone(),
+        link: config.workspace_link.clone(),
+        lfs: config.workspace_lfs,
+        sparse: config.workspace_sparse,
+        give_refs: config.workspace_refs,
+        submodules: config.workspace_submodules,
+        capture_submodules: config.capture_submodules,
+        capture_time: config.capture_timeout,
+        user: config.user.clone(),
+        ..host.settings
+    };
     host.cap = config.workspace_cap;
-    host.copy.clone_from(&config.workspace_copy);
-    host.link.clone_from(&config.workspace_link);
-    (host.lfs, host.sparse) = (config.workspace_lfs, config.workspace_sparse);
-    host.give_refs = config.workspace_refs;
-    (host.submodules, host.capture_submodules) = (config.workspace_submodules, config.capture_submodules);
-    host.capture_time = Duration::from_secs(config.capture_timeout);
     // Each attempt sets its own, because only it knows how it was confined.
     host.filters = Filters::Nowhere;
     host.gate = config.gate();
-    host.user.clone_from(&config.user);
     host.path.clone_from(&environment.path);
     host.user_files = user_folder(environment, "XDG_CONFIG_HOME", ".config").map(|folder| folder.join("git"));
     Ok(host)
@@ -218,7 +223,7 @@ pub(super) fn user_folder(environment: &Environment, variable: &str, default: &s
 /// Moves the workers' private files below the folder of temporary files if their path is too long
 /// for sockets. If another user has that name, they stay, and only sockets may fail.
 fn shorten_private(host: &mut Host, environment: &Environment) {
-    if host.private.as_os_str().len() + BELOW_PRIVATE <= MAX_TMP_PATH {
+    if host.settings.private.as_os_str().len() + BELOW_PRIVATE <= MAX_TMP_PATH {
         return;
     }
     let temporary = absolute(environment, "TMPDIR").filter(|path| path.as_os_str().len() <= MAX_TMP_PATH / 2);
@@ -229,7 +234,7 @@ fn shorten_private(host: &mut Host, environment: &Environment) {
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     };
     if is_free {
-        host.private = short;
+        host.settings.private = short;
     }
 }
 
@@ -242,9 +247,9 @@ fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sand
     if config.sandbox == Asked::None && asked.all(|asked| asked == Asked::None) {
         return Sandbox::none();
     }
-    let mut never: Vec<PathBuf> = vec![host.root.clone(), host.private.clone()];
+    let mut never: Vec<PathBuf> = vec![host.settings.root.clone(), host.settings.private.clone()];
     // The attempts of other repositories lie beside ours.
-    never.extend(host.root.parent().filter(|all| all.ends_with(FOLDER)).map(Path::to_owned));
+    never.extend(host.settings.root.parent().filter(|all| all.ends_with(FOLDER)).map(Path::to_owned));
     never.extend(config.signing_key.as_deref().map(|key| repository.below_top(Path::new(key))));
     never.extend(["SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DOCKER_HOST"].into_iter().filter_map(|name| {
         let value = environment.variable(name)?;
@@ -267,13 +272,13 @@ fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sand
         home,
         path: folders(environment.path.as_ref()),
         git_dirs: [store.common_dir(), store.git_dir()].map(real).to_vec(),
-        objects: object_dirs(store, host.submodules),
-        remotes: if host.give_refs { workspace::remotes_here(store) } else { Vec::new() },
+        objects: object_dirs(store, host.settings.submodules),
+        remotes: if host.settings.give_refs { workspace::remotes_here(store) } else { Vec::new() },
         work_trees: config::work_trees(store),
         programs: environment.program.iter().cloned().collect(),
         moved: moved_xdg(environment),
-        private: host.private.clone(),
-        trees: real(host.root.clone()),
+        private: host.settings.private.clone(),
+        trees: real(host.settings.root.clone()),
         never: never.into_iter().map(real).collect(),
         ..Surroundings::default()
     };

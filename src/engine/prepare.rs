@@ -66,7 +66,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
     let mut spec = AttemptSpec {
         schema: SCHEMA.to_owned(),
         repository: place_of(&machine.host.store),
-        worktrees: machine.host.settings(),
+        worktrees: machine.host.settings.clone(),
         claim: Digest::of(&[]),
         task: attempt::task(&item.inputs, &identity.refs),
         manifest: identity.manifest(run, state.items[at].attempts + 1),

@@ -163,7 +163,7 @@ fn delete(writer: &Writer, view: &View, what: What, remove: bool) -> Result<Opti
 
 /// Reports work that could not be saved.
 fn set_aside(host: &Host, run: &RunId) -> Vec<String> {
-    let entries = fs::read_dir(host.root.join(run.encoded())).into_iter().flatten().flatten();
+    let entries = fs::read_dir(host.settings.root.join(run.encoded())).into_iter().flatten().flatten();
     let unsaved = entries.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with("-unsaved"));
     unsaved.map(|path| format!("{} holds work that could not be saved; it is left alone", path.display())).collect()
 }

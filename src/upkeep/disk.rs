@@ -70,8 +70,9 @@ pub struct Survey {
 
 /// Reads the whole folder of worktrees; `known` lists the runs of this repository.
 pub fn survey(host: &Host, known: &dyn Fn(&RunId) -> bool) -> Result<Survey, Error> {
-    let mut survey = Survey { root: host.root.is_dir().then(|| host.root.clone()), ..Survey::default() };
-    for pool in workspace::pools(&host.root).map_err(|e| Error(host.root.clone(), e))? {
+    let mut survey =
+        Survey { root: host.settings.root.is_dir().then(|| host.settings.root.clone()), ..Survey::default() };
+    for pool in workspace::pools(&host.settings.root).map_err(|e| Error(host.settings.root.clone(), e))? {
         let bytes = disk::size(&pool.path, 0);
         if pool.held {
             survey.stays.push(Stay { kind: Kind::Pool, path: pool.path, bytes });
@@ -79,7 +80,7 @@ pub fn survey(host: &Host, known: &dyn Fn(&RunId) -> bool) -> Result<Survey, Err
             survey.dead.push((pool.path, bytes));
         }
     }
-    for dir in folders(&host.root) {
+    for dir in folders(&host.settings.root) {
         let Some(run) = dir.file_name().and_then(|name| RunId::decode(name.to_str()?)) else { continue };
         let held = known(&run) && is_held(host, &run);
         for path in folders(&dir) {
@@ -94,7 +95,7 @@ pub fn survey(host: &Host, known: &dyn Fn(&RunId) -> bool) -> Result<Survey, Err
         }
     }
     survey.stays.sort_by(|a, b| a.path.cmp(&b.path));
-    survey.used = disk::size(&host.root, 0);
+    survey.used = disk::size(&host.settings.root, 0);
     Ok(survey)
 }
 

@@ -193,7 +193,7 @@ impl Repository {
         if let (true, Ok(host)) = (all, host(self)) {
             let survey = disk::survey(&host, &|run| runs.contains(run))?;
             if request.remove && !survey.dead.is_empty() {
-                workspace::sweep(&host.root).map_err(|e| clean::Error::Pool(host.root.clone(), e))?;
+                workspace::sweep(&host.settings.root).map_err(|e| clean::Error::Pool(host.settings.root.clone(), e))?;
             }
             pieces.extend(survey.dead.iter().map(|(path, bytes)| PieceShown::of_pool(path, *bytes)));
             stays.extend(survey.stays.iter().map(StayShown::of));

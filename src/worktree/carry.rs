@@ -44,7 +44,7 @@ impl Before {
         Ok(Self {
             rules: IgnoreRules::read(&host.store, usual)?,
             absent: Snapshot::new(&host.store, workspace.base)?.absent()?,
-            outputs: outputs(&top.join(&host.outputs))?.into_iter().collect(),
+            outputs: outputs(&top.join(&host.settings.outputs))?.into_iter().collect(),
         })
     }
 }
@@ -57,7 +57,8 @@ impl Before {
 pub fn work_tree(host: &Host, workspace: &Workspace, top: &Path, before: &Before) -> Result<Vec<PathBuf>, Error> {
     let snapshot = Snapshot::new(&host.store, workspace.base)?;
     let (tracked, untracked) = (snapshot.tracked()?, snapshot.untracked(&before.rules)?);
-    let is_beside = |path: &Path| [&host.inputs, &host.outputs].iter().any(|folder| path.starts_with(folder));
+    let is_beside =
+        |path: &Path| [&host.settings.inputs, &host.settings.outputs].iter().any(|folder| path.starts_with(folder));
     let from = Tree::at(top).map_err(Error::at(top))?;
     let to = Tree::open(workspace.folder().as_fd(), "tree").map_err(Error::at(&workspace.tree()))?;
     let (mut there, mut left_out) = (Vec::new(), Vec::new());
@@ -80,9 +81,9 @@ pub fn work_tree(host: &Host, workspace: &Workspace, top: &Path, before: &Before
     for path in there {
         put(&from, &to, path)?;
     }
-    for (path, state) in outputs(&top.join(&host.outputs))? {
+    for (path, state) in outputs(&top.join(&host.settings.outputs))? {
         if before.outputs.get(&path) != Some(&state) {
-            put(&from, &to, &Path::new(&host.outputs).join(&path))?;
+            put(&from, &to, &Path::new(&host.settings.outputs).join(&path))?;
         }
     }
     Ok(left_out)

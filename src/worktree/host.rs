@@ -13,19 +13,11 @@ use crate::model::digest::Oid;
 
 use crate::worktree::capture::large::Large;
 use crate::worktree::filters::Filters;
+use crate::worktree::settings::WorktreeSettings;
 use crate::worktree::workspace::{Base, Error, Pool, Refs, sweep};
-
-/// The default limit of a product's size: common hosts refuse larger blobs.
-pub const MAX_PRODUCT: u64 = 100 << 20;
-
-/// The default limit of salvaged work of one attempt.
-pub const MAX_SALVAGE: u64 = 256 << 20;
 
 /// The default total size of worktrees above which finished ones are not kept.
 pub const CAP: u64 = 10 << 30;
-
-/// The default time limit for capturing an attempt.
-pub const CAPTURE_TIME: Duration = Duration::from_secs(5 * 60);
 
 /// The least memory for git, whatever an attempt's limit: it needs to load the index of a large
 /// repository.
@@ -36,43 +28,15 @@ const KEPT_BASES: usize = 8;
 
 /// State that all attempts of one repository share. Cheap to clone and shareable between threads.
 #[derive(Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is true or not whatever the others are")]
 pub struct Host {
     /// The repository.
     pub store: Store,
-    /// The folder of the attempts, created when needed.
-    pub root: PathBuf,
-    /// The folder of each worker's private files, with a path as short as possible. Created when
-    /// needed.
-    pub private: PathBuf,
-    /// The slash-separated folder of consumed products in a worktree.
-    pub inputs: String,
-    /// The slash-separated folder of outputs in a worktree.
-    pub outputs: String,
-    /// The largest product, and the largest transcript, in bytes.
-    pub max_product: u64,
-    /// The most bytes of salvaged work of one attempt.
-    pub max_salvage: u64,
+    /// The settings of its worktrees.
+    pub settings: WorktreeSettings,
     /// The total size of worktrees in bytes above which finished ones are not kept.
     pub cap: u64,
-    /// Paths copied from the work tree into every worktree, with patterns as in `.gitignore`.
-    pub copy: Vec<String>,
-    /// Paths that every worktree has as links.
-    pub link: Vec<String>,
-    /// True to run the filter `lfs`.
-    pub lfs: bool,
-    /// True to apply the work tree's sparse checkout to worktrees.
-    pub sparse: bool,
-    /// True to show the repository's refs and remotes in worktrees.
-    pub give_refs: bool,
-    /// True to check out submodules from local repositories.
-    pub submodules: bool,
-    /// True to capture changes in submodules; otherwise such a change fails the item.
-    pub capture_submodules: bool,
     /// Where filters run on a worker's files.
     pub filters: Filters,
-    /// The time limit for capturing or salvaging an attempt.
-    pub capture_time: Duration,
     /// The `PATH` for filters during a capture, without relative folders, or `None` for the
     /// inherited one.
     pub path: Option<OsString>,
@@ -80,9 +44,6 @@ pub struct Host {
     pub user_files: Option<PathBuf>,
     /// Cancels work on worktrees when the driver ends.
     pub stop: Cancellation,
-    /// The name and e-mail address for a worker's own commits, or `None` for git's global
-    /// configuration.
-    pub user: Option<(String, String)>,
     /// The scan of workers' files for secrets.
     pub gate: Gate,
     /// Untracked paths that no patch takes, from the top of the worktree, with `*` for any part of
@@ -104,26 +65,12 @@ impl Host {
     pub fn new(store: Store, root: PathBuf) -> Self {
         Self {
             store,
-            private: root.join("@own"),
-            root,
-            inputs: "inputs".to_owned(),
-            outputs: "outputs".to_owned(),
-            max_product: MAX_PRODUCT,
-            max_salvage: MAX_SALVAGE,
+            settings: WorktreeSettings::new(root),
             cap: CAP,
-            copy: Vec::new(),
-            link: Vec::new(),
-            lfs: true,
-            sparse: true,
-            give_refs: true,
-            submodules: false,
-            capture_submodules: false,
             filters: Filters::default(),
-            capture_time: CAPTURE_TIME,
             path: None,
             user_files: None,
             stop: Cancellation::never(),
-            user: None,
             gate: Gate::default(),
             exclude: Vec::new(),
             bases: Arc::default(),
@@ -132,6 +79,12 @@ impl Host {
             taking: Taking::default(),
             pool: Pool::default(),
         }
+    }
+
+    /// Sets the settings of worktrees.
+    #[must_use]
+    pub fn configured(&self, settings: &WorktreeSettings) -> Self {
+        Self { settings: settings.clone(), ..self.clone() }
     }
 
     /// Sets the cancellation.
@@ -176,7 +129,7 @@ impl Host {
         if let Some(refs) = &self.chosen {
             return Ok(refs.clone());
         }
-        if !self.give_refs {
+        if !self.settings.give_refs {
             return Ok(Refs::none());
         }
         Refs::read(&self.store)
@@ -190,24 +143,28 @@ impl Host {
         }
     }
 
+    fn capture_time(&self) -> Duration {
+        Duration::from_secs(self.settings.capture_time)
+    }
+
     /// Starts the time limit of one capture.
     pub(super) fn taking(&self) -> Self {
-        let until = Instant::now().checked_add(self.capture_time);
+        let until = Instant::now().checked_add(self.capture_time());
         Self { taking: Taking { until, large: Arc::default() }, ..self.clone() }
     }
 
     /// Returns the remaining time.
     pub(super) fn time_left(&self) -> Duration {
-        self.taking.until.map_or(self.capture_time, |until| until.saturating_duration_since(Instant::now()))
+        self.taking.until.map_or(self.capture_time(), |until| until.saturating_duration_since(Instant::now()))
     }
 
     /// Creates the folder of the attempts and checks that worktrees can be created in it, before
     /// any attempt starts.
     pub fn prepare(&self) -> Result<(), Error> {
-        std::fs::create_dir_all(&self.root)
-            .and_then(|()| tempfile::tempdir_in(&self.root)?.close())
-            .and_then(|()| sweep(&self.root))
-            .map_err(|source| Error::Root { root: self.root.clone(), source })
+        std::fs::create_dir_all(&self.settings.root)
+            .and_then(|()| tempfile::tempdir_in(&self.settings.root)?.close())
+            .and_then(|()| sweep(&self.settings.root))
+            .map_err(|source| Error::Root { root: self.settings.root.clone(), source })
     }
 
     /// Returns the prepared base of a commit, read from the repository once.

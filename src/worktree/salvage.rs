@@ -82,7 +82,7 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     // Each uses the scratch's folder.
     let (patches, mut without) = of_submodules(workspace, host, &base)?;
     without.extend(walked.traps.paths().iter().map(traps::in_words));
-    let limit = patches.values().fold(host.max_salvage, |left, patch| left.saturating_sub(patch.len() as u64));
+    let limit = patches.values().fold(host.settings.max_salvage, |left, patch| left.saturating_sub(patch.len() as u64));
     let scratch = Scratch::new(workspace, host, &base)?;
     let outputs = relative(workspace, workspace.outputs());
     let mut skip = left_out(&walked, &scratch)?;
@@ -155,7 +155,7 @@ fn is_left_out(path: &BString, left_out: &BTreeSet<BString>) -> bool {
 /// are missing.
 fn of_submodules(workspace: &Workspace, host: &Host, base: &Base) -> Result<(Patches, Vec<String>), Error> {
     let (found, mut without) = submodules::save(workspace, host, base)?;
-    let (mut patches, mut room) = (Patches::new(), host.max_salvage);
+    let (mut patches, mut room) = (Patches::new(), host.settings.max_salvage);
     for (name, mut file) in found {
         let mut bytes = Vec::new();
         let read = file.rewind().and_then(|()| file.take(room.saturating_add(1)).read_to_end(&mut bytes));
@@ -319,7 +319,7 @@ fn outputs_left_out(workspace: &Workspace, host: &Host, mut room: u64) -> Result
             } else if meta.is_dir() {
                 paths.take(path.as_os_str().len())?;
                 folders.push(path);
-            } else if meta.len() > host.max_product.min(room) {
+            } else if meta.len() > host.settings.max_product.min(room) {
                 skip.push(relative(workspace, &path).to_owned());
             } else {
                 room -= meta.len();

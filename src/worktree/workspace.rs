@@ -181,7 +181,7 @@ impl Workspace {
         let Attempt { run, item, number: attempt, base } = *of;
         let Place { dir, name, run_folder } = place;
         let tree = dir.join("tree");
-        let (inputs, outputs) = (tree.join(&host.inputs), tree.join(&host.outputs));
+        let (inputs, outputs) = (tree.join(&host.settings.inputs), tree.join(&host.settings.outputs));
         let (run, item) = (run.clone(), item.clone());
         let (index, pristine, private) = (None, None, Private::of(host, &dir));
         Self {
@@ -358,15 +358,15 @@ fn name_of(item: &ItemId, attempt: u32) -> String {
 }
 
 fn run_dir(host: &Host, run: &RunId) -> PathBuf {
-    host.root.join(run.encoded())
+    host.settings.root.join(run.encoded())
 }
 
 /// Opens the folder of a run's attempts, or returns `None` if it does not exist. Fails if a worker
 /// replaced it.
 fn open_run(host: &Host, run: &RunId) -> Result<Option<(PathBuf, Arc<Folder>)>, Error> {
-    let root = match fs::canonicalize(&host.root) {
+    let root = match fs::canonicalize(&host.settings.root) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        other => other.map_err(Error::at(&host.root))?,
+        other => other.map_err(Error::at(&host.settings.root))?,
     };
     let dir = root.join(run.encoded());
     let opened = Folder::open(&root).and_then(|root| root.own_folder(&run.encoded()));

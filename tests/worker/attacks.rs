@@ -104,7 +104,7 @@ fn what_git_cannot_take_is_refused_by_name() {
         "for i in $(seq 300); do mkdir deep-deep-deep-deep && cd -P deep-deep-deep-deep || exit 1; done; echo >x";
     insta::assert_snapshot!(repo.refused(deep), @r#"the path of "deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep/deep-deep-deep-deep" is too long"#);
 
-    host.max_product = 10_000;
+    host.settings.max_product = 10_000;
     let workspace = repo.workspace(&host);
     repo.script(&workspace, "truncate -s 1T sparse");
     let Err(Error::Refused(sentence)) = capture(&workspace, &host) else { panic!() };
@@ -216,8 +216,8 @@ fn a_leftover_that_is_a_link_is_removed_and_nothing_behind_it() {
     assert!(Workspace::reopen(&host, &run(), left[0].clone(), repo.head()).unwrap().is_none());
     assert!(precious.join("tree").exists() && !left[0].dir.exists());
     // A run's folder that is a link is not followed.
-    let runs = host.root.join("nightly%401");
-    std::fs::rename(&runs, host.root.join("gone")).unwrap();
+    let runs = host.settings.root.join("nightly%401");
+    std::fs::rename(&runs, host.settings.root.join("gone")).unwrap();
     std::os::unix::fs::symlink(&precious, &runs).unwrap();
     assert!(Workspace::leftovers(&host, &run()).is_err());
 }
@@ -240,7 +240,7 @@ fn filters_run_wherever_their_programs_lie() {
 fn no_more_unfinished_work_is_saved_than_there_is_room_for() {
     let repo = Repo::new("sha1");
     let mut host = repo.host();
-    host.max_salvage = 100_000;
+    host.settings.max_salvage = 100_000;
     let workspace = repo.workspace(&host);
     let script = "for i in 1 2 3; do head -c 60000 /dev/zero >big$i; done; echo small >small
         mkdir -p target; head -c 900000 /dev/zero >target/ignored

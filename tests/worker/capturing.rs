@@ -172,7 +172,7 @@ fn salvage_keeps_what_can_be_kept() {
     for format in FORMATS {
         let repo = Repo::new(format);
         let mut host = repo.host();
-        host.max_product = 1000;
+        host.settings.max_product = 1000;
         let workspace = repo.workspace(&host);
         assert!(salvage(&workspace, &host).unwrap().is_none());
         repo.script(

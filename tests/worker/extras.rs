@@ -29,7 +29,7 @@ fn with_extras() -> (Repo, Host, tempfile::TempDir) {
     std::os::unix::fs::symlink("tool", repo.path.join("cache/alias")).unwrap();
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut host = repo.host();
-    host.root = dir.path().join("root");
+    host.settings.root = dir.path().join("root");
     (repo, host, dir)
 }
 
@@ -67,8 +67,8 @@ fn ignored_files_that_are_named_come_along_and_no_others() {
 #[test]
 fn what_is_configured_is_copied_or_linked() {
     let (repo, mut host, _dir) = with_extras();
-    host.copy = vec!["cache".into(), "missing".into()];
-    host.link = vec!["**/node_modules".into()];
+    host.settings.copy = vec!["cache".into(), "missing".into()];
+    host.settings.link = vec!["**/node_modules".into()];
     let workspace = create(&repo, &host, 1);
     let tree = workspace.tree();
     assert_ne!(fs::metadata(tree.join("cache/tool")).unwrap().permissions().mode() & 0o111, 0);
@@ -101,16 +101,16 @@ fn what_is_configured_is_copied_or_linked() {
 #[test]
 fn what_cannot_be_taken_is_named() {
     let (repo, mut host, _dir) = with_extras();
-    host.copy = vec!["dir".into()];
+    host.settings.copy = vec!["dir".into()];
     let made = Workspace::create(&host, &run(), &item("i"), 1, repo.head());
     insta::assert_snapshot!(made.unwrap_err().to_string(), @"handoff.workspace.copy or handoff.workspace.link names dir, which the base commit tracks; name only untracked files");
     repo.git_in(repo.dir.path(), &["clone", "-q", "--bare", "repo", "bare"]);
     let store = git_handoff::git::store::Store::discover(&repo.dir.path().join("bare")).unwrap();
-    let mut host = Host::new(store, host.root.clone());
+    let mut host = Host::new(store, host.settings.root.clone());
     Workspace::create(&host, &run(), &item("i"), 2, repo.head()).unwrap();
-    host.link = vec!["node_modules".into()];
-    let mut other = Host::new(host.store.clone(), host.root.clone());
-    other.link.clone_from(&host.link);
+    host.settings.link = vec!["node_modules".into()];
+    let mut other = Host::new(host.store.clone(), host.settings.root.clone());
+    other.settings.link.clone_from(&host.settings.link);
     let made = Workspace::create(&other, &run(), &item("i"), 3, repo.head());
     insta::assert_snapshot!(made.unwrap_err().to_string(), @"handoff.workspace.link is set, but a bare repository has no work tree to copy from");
 }
@@ -125,7 +125,7 @@ fn filters_of_lfs_can_be_left_out() {
     repo.commit();
     for (lfs, expected) in [(true, "content\n"), (false, "pointer\n")] {
         let mut host = repo.host();
-        host.lfs = lfs;
+        host.settings.lfs = lfs;
         // A machine with git-lfs has a filter of that name in its own settings.
         host.store = Store::open(&repo.path.join(".git")).unwrap();
         let workspace = create(&repo, &host, u32::from(lfs) + 1);
@@ -145,7 +145,7 @@ fn what_the_sparse_checkout_leaves_out_is_left_out_and_not_deleted() {
         repo.commit();
         repo.git(&[&["sparse-checkout"], patterns].concat());
         let (dir, mut host) = (tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(), repo.host());
-        host.root = dir.path().join("root");
+        host.settings.root = dir.path().join("root");
         for attempt in 1..=2 {
             let workspace = create(&repo, &host, attempt);
             let tree = workspace.tree();
@@ -169,7 +169,7 @@ fn what_the_sparse_checkout_leaves_out_is_left_out_and_not_deleted() {
             workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
         }
         let mut whole = repo.host();
-        whole.sparse = false;
+        whole.settings.sparse = false;
         let workspace = create(&repo, &whole, 9);
         assert!(workspace.tree().join("dir/b.txt").exists() && workspace.tree().join("other/x").exists());
     }
@@ -183,8 +183,8 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
     repo.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", "--name", "lib", url, "libs/sub"]);
     repo.git(&["commit", "-qm", "sub"]);
     let (dir, mut host) = (tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(), repo.host());
-    host.root = dir.path().join("root");
-    host.submodules = true;
+    host.settings.root = dir.path().join("root");
+    host.settings.submodules = true;
     for attempt in [1, 2] {
         let workspace = create(&repo, &host, attempt);
         let sub = workspace.tree().join("libs/sub");
@@ -231,14 +231,14 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
         workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
     }
     // Nothing is checked out, and nothing can be handed over from there either.
-    host.submodules = false;
+    host.settings.submodules = false;
     let workspace = create(&repo, &repo.host(), 9);
     repo.script(&workspace, "echo x >libs/sub/new");
     let refused = capture(&workspace, &repo.host()).unwrap_err().to_string();
     assert!(refused.starts_with("\"libs/sub/new\" was changed"), "{refused}");
     fs::remove_dir_all(repo.path.join(".git/modules")).unwrap();
     let mut other = repo.host();
-    other.submodules = true;
+    other.settings.submodules = true;
     let said = Workspace::create(&other, &run(), &item("i"), 3, repo.head()).unwrap_err().to_string();
     assert!(said.contains("libs/sub") && said.contains("git submodule update --init -- libs/sub"), "{said}");
     // A name that leads out of the repository's own folder is not followed.

@@ -82,7 +82,7 @@ impl Repo {
 
     pub(super) fn host(&self) -> Host {
         let mut host = Host::new(Store::discover(&self.path).unwrap(), self.dir.path().join("cache")).reusing(true);
-        host.user = Some(("Worker \"W\" X".into(), "w@example.com".into()));
+        host.settings.user = Some(("Worker \"W\" X".into(), "w@example.com".into()));
         host
     }
 

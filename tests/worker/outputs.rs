@@ -68,7 +68,7 @@ fn too_many_and_too_large_are_refused_fast() {
     assert!(started.elapsed().as_secs() < 60);
     workspace.remove().unwrap();
 
-    host.max_product = 100;
+    host.settings.max_product = 100;
     let workspace = repo.workspace(&host);
     fs::File::create(workspace.outputs().join("a")).unwrap().set_len(100).unwrap();
     assert_eq!(capture(&workspace, &host).unwrap().outputs.len(), 1);

@@ -70,7 +70,7 @@ fn next(repo: &Repo, host: &Host, script: &str, number: u32) -> (Workspace, Iden
 pub(super) fn host(repo: &Repo) -> (Host, tempfile::TempDir) {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut host = repo.host();
-    host.root = dir.path().join("cache");
+    host.settings.root = dir.path().join("cache");
     (host, dir)
 }
 
@@ -200,7 +200,7 @@ fn whoever_kept_a_file_writes_to_no_worktree_any_more() {
     let repo = Repo::new("sha1");
     let (host, _dir) = host(&repo);
     let (workspace, _) = next(&repo, &host, "ln a.txt ../../../kept; ln run.sh outputs/kept", 1);
-    fs::write(host.root.join("kept"), "evil").unwrap();
+    fs::write(host.settings.root.join("kept"), "evil").unwrap();
     assert_eq!(fs::read_to_string(workspace.tree().join("a.txt")).unwrap(), "one\ntwo\nthree\n");
     assert_eq!(fs::metadata(workspace.tree().join("run.sh")).unwrap().nlink(), 1);
 }
@@ -288,13 +288,13 @@ fn a_pool_ends_with_its_driver_and_is_swept_after_one_that_died() {
     }
     let repo = Repo::new("sha1");
     let (host, _dir) = host(&repo);
-    let pools = host.root.join("@pool");
+    let pools = host.settings.root.join("@pool");
     let (workspace, _) = next(&repo, &host, "true", 1);
     workspace.recycle(&host).unwrap();
     assert_eq!(fs::read_dir(&pools).unwrap().count(), 1);
     // Another driver leaves a living one's alone.
     let mut other = repo.host();
-    other.root.clone_from(&host.root);
+    other.settings.root.clone_from(&host.settings.root);
     other.prepare().unwrap();
     assert_eq!(fs::read_dir(&pools).unwrap().count(), 1);
     host.clear_pool().unwrap();
@@ -321,7 +321,7 @@ fn spent_worktrees_give_way_to_the_cap_and_nothing_else_does() {
     });
     assert_eq!(host.bound().unwrap(), None);
     // Room for two of the three.
-    host.cap = git_handoff::process::disk::size(&host.root, 0) - 1;
+    host.cap = git_handoff::process::disk::size(&host.settings.root, 0) - 1;
     assert_eq!(host.bound().unwrap(), None);
     let next = Workspace::create(&host, &run(), &item("edit/a"), 4, repo.head()).unwrap();
     assert_eq!(identity(&next), spent[1], "the oldest goes first");
@@ -361,7 +361,7 @@ fn attempts_that_end_while_others_begin_cost_none() {
         }
     });
     host.leave(&run()).unwrap();
-    assert!(!host.root.join(run().encoded()).exists());
+    assert!(!host.settings.root.join(run().encoded()).exists());
 }
 
 /// Gives `a.txt` the blocks of another file, as programs that put blocks in order do on ext4: no
@@ -384,8 +384,8 @@ fn a_worktree_whose_worker_can_meet_others_is_made_anew() {
     fs::create_dir(repo.path.join("linked")).unwrap();
     let (host, _dir) = host(&repo);
     let mut linking = repo.host();
-    linking.root = host.root.with_file_name("linking");
-    linking.link = vec!["linked".to_owned()];
+    linking.settings.root = host.settings.root.with_file_name("linking");
+    linking.settings.link = vec!["linked".to_owned()];
     for host in [host.reusing(false), linking] {
         let workspace = Workspace::create(&host, &run(), &item("edit/a"), 1, repo.head()).unwrap();
         let spent = identity(&workspace);

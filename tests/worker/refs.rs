@@ -287,7 +287,7 @@ fn inputs_and_outputs_are_hidden_from_git_and_from_nothing_else() {
         repo.git(&["config", "core.excludesFile", home.join("ignored by me").to_str().unwrap()]);
         repo.write(".git/info/exclude", "*.private");
         let mut host = repo.host();
-        host.copy = vec![".env".into()];
+        host.settings.copy = vec![".env".into()];
         repo.write(".env", "x");
         let workspace = made(&repo, &host, 1);
         let tree = workspace.tree();

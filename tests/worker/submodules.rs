@@ -34,7 +34,7 @@ impl Modules {
 
     fn host(&self) -> Host {
         let mut host = self.repo.host();
-        (host.submodules, host.capture_submodules) = (true, true);
+        (host.settings.submodules, host.settings.capture_submodules) = (true, true);
         host
     }
 
@@ -161,7 +161,7 @@ fn what_is_changed_in_a_submodule_is_saved_as_it_would_be_handed_over() {
         let modules = Modules::new(format);
         let mut host = modules.host();
         for captured in [true, false] {
-            host.capture_submodules = captured;
+            host.settings.capture_submodules = captured;
             let workspace = modules.repo.workspace(&host);
             let script = "echo x >>a.txt; mkdir -p outputs/submodules/libs/sub.patch; echo x >outputs/submodules/libs/sub.patch/y
                  echo PRECIOUS >>libs/sub/a.txt; echo PRECIOUS >libs/sub/new";
@@ -192,7 +192,7 @@ fn what_cannot_be_saved_of_a_submodule_is_told() {
         ),
     ] {
         let mut host = modules.host();
-        host.max_salvage = most;
+        host.settings.max_salvage = most;
         let workspace = modules.repo.workspace(&host);
         modules.repo.script(&workspace, &format!("echo x >>a.txt; {script}"));
         let saved = salvage(&workspace, &host).unwrap().unwrap();
@@ -340,7 +340,7 @@ fn nothing_is_looked_at_where_a_link_above_leads() {
     fs::write(beside.join("sub/private-name"), "").unwrap();
     fs::write(beside.join("sub/inner/private-name"), "").unwrap();
     let (bare, mut checked_out, whole) = (modules.repo.host(), modules.repo.host(), modules.host());
-    checked_out.submodules = true;
+    checked_out.settings.submodules = true;
     for host in [&bare, &checked_out, &whole] {
         for script in ["ln -s \"$OUT\" libs", "echo x >libs", "mkdir libs; ln -s \"$OUT/sub\" libs/sub"] {
             let script = format!("OUT='{}'; rm -r libs; {script}", beside.display());
@@ -353,7 +353,7 @@ fn nothing_is_looked_at_where_a_link_above_leads() {
         // An empty folder that is gone has lost nothing.
         let workspace = modules.repo.workspace(host);
         modules.repo.script(&workspace, "rm -r libs");
-        assert_eq!(capture(&workspace, host).is_ok(), !host.submodules);
+        assert_eq!(capture(&workspace, host).is_ok(), !host.settings.submodules);
         workspace.remove().unwrap();
     }
 }
@@ -367,7 +367,7 @@ fn limits_and_secrets_are_those_of_every_product() {
         other => panic!("{other:?}"),
     }
     let mut host = modules.host();
-    host.max_product = 1000;
+    host.settings.max_product = 1000;
     let large = modules.captured(&host, "head -c 2000 /dev/zero >libs/sub/large").0.unwrap_err().to_string();
     insta::assert_snapshot!(large, @r#"in the submodule "libs/sub": "large" is larger than 1000 bytes, the most that is taken"#);
     let large = modules.captured(&host, "seq 400 >libs/sub/large").0.unwrap_err().to_string();

@@ -111,7 +111,7 @@ fn a_base_that_tracks_our_folders_is_refused() {
     let mut host = repo.host();
     let made = Workspace::create(&host, &run(), &item("i"), 1, repo.head());
     assert!(matches!(made, Err(Error::Reserved(_, folder)) if folder == "inputs"));
-    host.inputs = "handoff in/*".into();
+    host.settings.inputs = "handoff in/*".into();
     let workspace = Workspace::create(&host, &run(), &item("i"), 2, repo.head()).unwrap();
     repo.script(&workspace, "echo x >'handoff in/*/x'; test -z \"$(git status --porcelain)\"");
 }

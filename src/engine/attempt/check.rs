@@ -84,7 +84,7 @@ impl Commands<'_> {
         let argv: Vec<String> = line.argv().iter().map(|word| credential::without(word).into_owned()).collect();
         let withheld = self.job.check.withholds_output();
         self.transcript.flush()?;
-        self.transcript.split(self.host.max_product, withheld)?;
+        self.transcript.split(self.host.settings.max_product, withheld)?;
         let started = Instant::now();
         let (ended, restored) = match self.guard {
             None => (self.run_until(deadline, workspace, line).await, 0),

@@ -169,7 +169,7 @@ impl HeldOutFiles {
         let failed = |why: String| Error::HeldOut { folder: folder.to_owned(), why };
         let real = std::fs::canonicalize(folder).map_err(|error| failed(error.to_string()))?;
         let store = &host.store;
-        let own = [store.work_dir(), Some(store.common_dir()), Some(store.git_dir()), Some(host.root.clone())];
+        let own = [store.work_dir(), Some(store.common_dir()), Some(store.git_dir()), Some(host.settings.root.clone())];
         let own = own.into_iter().flatten().filter_map(|path| std::fs::canonicalize(path).ok());
         if let Some(own) = own.into_iter().find(|own| real.starts_with(own)) {
             return Err(refused(format!("it is inside {}", own.display())));

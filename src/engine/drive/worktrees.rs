@@ -33,7 +33,7 @@ impl Driver<'_> {
                 Ok(used) => used?,
                 Err(error) => return Some(in_words(&error)),
             };
-            let (root, cap) = (host.root.display(), host.cap);
+            let (root, cap) = (host.settings.root.display(), host.cap);
             Some(format!("the worktrees in {root} take {used} bytes, more than the {cap} of handoff.workspace.cap"))
         });
     }

@@ -60,7 +60,7 @@ impl Ready {
         let spec = AttemptSpec {
             schema: SCHEMA.to_owned(),
             repository: place_of(store),
-            worktrees: machine.host.settings(),
+            worktrees: machine.host.settings.clone(),
             claim: Digest::of(&recorded.canonical()),
             manifest: Manifest { run: run.run.clone(), item: item.id.clone(), ..recorded.clone() },
             task: attempt::task(&item.inputs, &recorded.input_refs),

@@ -30,7 +30,7 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
     findings.extend(key_mode(patient, fix));
     findings.extend(owners::examine(store));
     findings.extend(prune(store)?);
-    findings.extend(space(&[&store.common_dir(), &patient.host.root]));
+    findings.extend(space(&[&store.common_dir(), &patient.host.settings.root]));
     findings.extend(replacements(store)?);
     findings.extend(compatible_format(store)?);
     findings.extend(missing(store)?);
@@ -177,7 +177,7 @@ fn missing(store: &Store) -> Result<Option<Finding>, Error> {
 }
 
 fn worktrees_in_tree(patient: &Patient) -> Result<Option<Finding>, Error> {
-    let (root, Some(work_dir)) = (&patient.host.root, patient.store.work_dir()) else { return Ok(None) };
+    let (root, Some(work_dir)) = (&patient.host.settings.root, patient.store.work_dir()) else { return Ok(None) };
     if !root.starts_with(&work_dir) || root.starts_with(patient.store.common_dir()) {
         return Ok(None);
     }

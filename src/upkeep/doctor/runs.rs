@@ -143,7 +143,7 @@ fn is_held(patient: &Patient, run: &RunId) -> Result<bool, Error> {
 
 /// Finds worktrees of unknown runs, whose work cannot be saved under any name.
 fn leftovers_of_nothing(patient: &Patient) -> Vec<Finding> {
-    let entries = std::fs::read_dir(&patient.host.root).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(&patient.host.settings.root).into_iter().flatten().flatten();
     let mut orphans: Vec<PathBuf> = entries
         .map(|entry| entry.path())
         .filter(|path| {

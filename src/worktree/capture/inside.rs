@@ -257,18 +257,19 @@ fn read(
     let folder = workspace.folder().folder(FOLDER).map_err(|_| spoilt())?;
     let mut printed = io::BufReader::new(folder.file("blobs").map_err(|_| spoilt())?);
     let objects = gix::odb::loose::Store::at(scratch.objects(), part.tree.0.kind());
-    let most_saved = (failing == Failing::LeavesOut).then_some(part.host.max_salvage);
+    let most_saved = (failing == Failing::LeavesOut).then_some(part.host.settings.max_salvage);
     let mut left = [inside.limits.disk, most_saved].into_iter().flatten().fold(MOST, u64::min);
     let mut converted = Converted::new();
     for path in paths {
-        let blob = next(&mut printed, path.as_bstr(), part.host.max_product.min(left)).map_err(|_| spoilt())?;
+        let blob =
+            next(&mut printed, path.as_bstr(), part.host.settings.max_product.min(left)).map_err(|_| spoilt())?;
         let blob = match blob {
             Printed::Blob(bytes) => Some(bytes),
             Printed::Large(size) => {
                 return Err(Error::refused(format!(
                     "filters made {size} bytes of {}, and no more than {} are taken",
                     shown(path),
-                    part.host.max_product.min(left)
+                    part.host.settings.max_product.min(left)
                 )));
             }
             Printed::Missing if failing == Failing::Refuses => return Err(spoilt()),

@@ -92,7 +92,7 @@ fn hold(part: &Part<'_>, file: File, path: &BStr, name: Name, left: &mut u64) ->
     let large = Large { name, to };
     let all = || part.host.taking.large.lock().unwrap_or_else(PoisonError::into_inner);
     let is_held = all().contains(&large);
-    let most = if is_held { part.host.max_product } else { part.host.max_product.min(*left) };
+    let most = if is_held { part.host.settings.max_product } else { part.host.settings.max_product.min(*left) };
     let copied = copy(file, &dir, hash, most, &mut |bytes| {
         if part.host.stop.is_requested() {
             return Err(Error::git(program::Error::Stopped));

@@ -27,19 +27,19 @@ pub(super) fn capture(
     batch: &mut Batch,
 ) -> Result<BTreeMap<FilePath, Product>, Error> {
     let Some(root) = root(workspace, host)? else { return Ok(BTreeMap::new()) };
-    let names = list(&root, &host.outputs)?;
+    let names = list(&root, &host.settings.outputs)?;
     if let Some((one, other)) = clashes(names.iter().map(FilePath::as_str)).first() {
-        let folder = &host.outputs;
+        let folder = &host.settings.outputs;
         return Err(Error::refused(format!("`{folder}/{one}` and `{folder}/{other}` cannot stand side by side")));
     }
     let open = |name: &FilePath| {
-        let file = root.file(name.as_str()).map_err(|e| refusal(&host.outputs, name.as_str(), e))?;
+        let file = root.file(name.as_str()).map_err(|e| refusal(&host.settings.outputs, name.as_str(), e))?;
         let bytes = file.metadata().map_err(Error::at(workspace.outputs()))?.len();
-        if bytes > host.max_product { Err(too_large(host, name, bytes)) } else { Ok(file) }
+        if bytes > host.settings.max_product { Err(too_large(host, name, bytes)) } else { Ok(file) }
     };
     for name in &names {
         let mut file = open(name)?;
-        let shown = format!("{}/{name}", host.outputs);
+        let shown = format!("{}/{name}", host.settings.outputs);
         host.gate.check_reader(&shown, &mut file).map_err(Error::at(Path::new(&shown)))??;
     }
     let mut outputs = BTreeMap::new();
@@ -52,11 +52,11 @@ pub(super) fn capture(
 
 /// Opens `outputs/`, or returns `None` if it does not exist. No part of its path may be a link.
 fn root(workspace: &Workspace, host: &Host) -> Result<Option<Folder>, Error> {
-    match workspace.folder().folder("tree").and_then(|tree| tree.folder(&host.outputs)) {
+    match workspace.folder().folder("tree").and_then(|tree| tree.folder(&host.settings.outputs)) {
         Ok(folder) => Ok(Some(folder)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) if is_no_folder(&e) => Err(Error::refused(format!("`{}` is no folder any more", host.outputs))),
-        Err(e) => Err(refusal(&host.outputs, "", e)),
+        Err(e) if is_no_folder(&e) => Err(Error::refused(format!("`{}` is no folder any more", host.settings.outputs))),
+        Err(e) => Err(refusal(&host.settings.outputs, "", e)),
     }
 }
 
@@ -114,6 +114,6 @@ fn refusal(folder: &str, name: &str, error: io::Error) -> Error {
 }
 
 fn too_large(host: &Host, name: &FilePath, bytes: u64) -> Error {
-    let (folder, limit) = (&host.outputs, host.max_product);
+    let (folder, limit) = (&host.settings.outputs, host.settings.max_product);
     Error::refused(format!("the output `{folder}/{name}` has {bytes} bytes, more than the {limit} that are taken"))
 }

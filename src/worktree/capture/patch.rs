@@ -83,7 +83,7 @@ fn check(host: &Host, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
         return Err(Error::refused(format!("the folder {} cannot be read", shown(path))));
     }
     if let Some(path) = walked.large.iter().find(kept) {
-        let limit = host.max_product;
+        let limit = host.settings.max_product;
         return Err(Error::refused(format!("{} is larger than {limit} bytes, the most that is taken", shown(path))));
     }
     Ok(())
@@ -100,7 +100,7 @@ impl Difference<'_> {
     /// Writes the patch into a file at `path`.
     fn write(&self, host: &Host, file: File, path: &Path) -> Result<File, Error> {
         let mut out = io::BufWriter::new(file);
-        let (mut bytes, limit) = (0, host.max_product);
+        let (mut bytes, limit) = (0, host.settings.max_product);
         let (mut scan, mut secret) = (PatchScan::new(&host.gate), Ok(()));
         let streamed = self.call(&["--binary", "--full-index"]).stream(&mut |chunk| {
             bytes += chunk.len() as u64;

@@ -38,7 +38,7 @@ pub(super) fn capture(
     base: &Base,
 ) -> Result<(BTreeMap<FilePath, File>, Vec<BString>), Error> {
     let checked_out = |path: &BString| base.submodules().iter().find(|submodule| submodule.path == *path);
-    if !host.capture_submodules {
+    if !host.settings.capture_submodules {
         let all = base.gitlinks.iter().map(|path| (path.clone(), checked_out(path)));
         check(workspace, host, base, all)?;
         return Ok((BTreeMap::new(), Vec::new()));

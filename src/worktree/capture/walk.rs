@@ -60,7 +60,7 @@ pub(crate) fn walk(workspace: &Workspace, host: &Host, base: &Base) -> Result<Wa
             .map(|(state, _)| Arc::new(state))
             .map_err(|e| Error::Io(workspace.dir.join("index"), io::Error::other(e)))?
     };
-    let ours = [b".git", host.inputs.as_bytes(), host.outputs.as_bytes()];
+    let ours = [b".git", host.settings.inputs.as_bytes(), host.settings.outputs.as_bytes()];
     let walker = Walker {
         written: Some((written.unix_seconds(), i64::from(written.nanoseconds()))),
         exclude: &host.exclude,
@@ -123,7 +123,7 @@ impl<'a> Walker<'a> {
             index,
             written: None,
             recorded: None,
-            limit: host.max_product,
+            limit: host.settings.max_product,
             tree,
             exclude: &[],
             ours: BTreeSet::new(),

@@ -109,9 +109,9 @@ fn lacking(store: &Store, index: &gix::index::State) -> Option<Error> {
 impl Base {
     /// Reads a commit. Refuses one that tracks our folders in worktrees.
     pub(crate) fn read(host: &Host, commit: Oid) -> Result<Self, Error> {
-        let mut files = Checkout::read(&host.store, commit, host.lfs)?;
+        let mut files = Checkout::read(&host.store, commit, host.settings.lfs)?;
         let index = &mut files.index;
-        for reserved in [&host.inputs, &host.outputs] {
+        for reserved in [&host.settings.inputs, &host.settings.outputs] {
             let tracked =
                 |path: &[u8]| path.strip_prefix(reserved.as_bytes()).is_some_and(|r| matches!(r, [] | [b'/', ..]));
             if index.entries().iter().any(|entry| tracked(entry.path(index))) {

@@ -36,14 +36,14 @@ impl Extras {
     /// Finds them in the work tree and skips missing paths.
     pub(super) fn read(host: &Host) -> Result<Self, Error> {
         let Some(from) = host.store.work_dir() else {
-            let given = [("copy", &host.copy), ("link", &host.link)];
+            let given = [("copy", &host.settings.copy), ("link", &host.settings.link)];
             return match given.into_iter().find(|(_, patterns)| !patterns.is_empty()) {
                 Some((name, _)) => Err(Error::NoWorkTree(name)),
                 None => Ok(Self::default()),
             };
         };
-        let copies = find(host, &from, &host.copy)?;
-        let links = find(host, &from, &host.link)?;
+        let copies = find(host, &from, &host.settings.copy)?;
+        let links = find(host, &from, &host.settings.link)?;
         let included = included(host, &from)?;
         Ok(Self { from, copies, links, included })
     }
@@ -110,7 +110,7 @@ fn find(host: &Host, from: &Path, patterns: &[String]) -> Result<BTreeSet<BStrin
         .map(|text| text.as_str().into())
         .collect();
     let patterns: Vec<&String> = patterns.iter().filter(is_pattern).collect();
-    let root = fs::canonicalize(&host.root).unwrap_or_else(|_| host.root.clone());
+    let root = fs::canonicalize(&host.settings.root).unwrap_or_else(|_| host.settings.root.clone());
     let mut folders = if patterns.is_empty() { Vec::new() } else { vec![from.to_owned()] };
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).map_err(Error::at(&folder))? {

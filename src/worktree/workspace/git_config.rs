@@ -32,7 +32,7 @@ impl Config {
 
     /// Writes the committer's identity, if known.
     pub(super) fn identity(&mut self, host: &Host) {
-        if let Some((name, email)) = &host.user {
+        if let Some((name, email)) = &host.settings.user {
             self.section("user", None);
             self.value("name", name.as_bytes());
             self.value("email", email.as_bytes());

@@ -86,7 +86,7 @@ impl GitDir {
             config.value("sparseCheckout", b"true");
             config.value("sparseCheckoutCone", if sparse.cone { b"true" } else { b"false" });
         }
-        if host.give_refs {
+        if host.settings.give_refs {
             remotes::copy(&host.store, &mut config);
         }
         let users = users_file(host, &host.store, "excludesFile", "ignore")?;
@@ -299,7 +299,7 @@ fn alternates(store: &Store) -> Result<Vec<u8>, Error> {
 
 /// Returns our two folders and the additional files, which are never part of a change.
 fn ours<'a>(host: &'a Host, extras: &'a Extras) -> impl Iterator<Item = &'a [u8]> {
-    let folders = [host.inputs.as_bytes(), host.outputs.as_bytes()].into_iter();
+    let folders = [host.settings.inputs.as_bytes(), host.settings.outputs.as_bytes()].into_iter();
     folders.chain(extras.unknown().map(|path| path.as_bytes()))
 }
 
@@ -368,7 +368,9 @@ fn filters(host: &Host, store: &Store, wanted: impl Fn(Source) -> bool) -> Vec<F
     let sections = snapshot.plumbing().sections_by_name("filter").into_iter().flatten();
     let mut found: BTreeMap<BString, BTreeMap<&'static str, BString>> = BTreeMap::new();
     for section in sections.filter(|section| wanted(section.meta().source)) {
-        let Some(name) = section.header().subsection_name().filter(|name| host.lfs || *name != "lfs") else { continue };
+        let Some(name) = section.header().subsection_name().filter(|name| host.settings.lfs || *name != "lfs") else {
+            continue;
+        };
         let known = ["clean", "smudge", "process", "required"];
         let settings = known.into_iter().filter_map(|name| Some((name, section.value(name)?.as_bstr().to_owned())));
         found.entry(name.to_owned()).or_default().extend(settings);

@@ -42,10 +42,10 @@ impl Workspace {
             survivors::end(&left.dir);
             Private::of(host, &left.dir).remove()?;
         }
-        match Folder::open(&host.root) {
+        match Folder::open(&host.settings.root) {
             Ok(root) => root.remove(&run.encoded()).map_err(Error::at(&run_dir(host, run))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(Error::io(&host.root, error)),
+            Err(error) => Err(Error::io(&host.settings.root, error)),
         }
     }
 

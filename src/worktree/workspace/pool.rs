@@ -236,7 +236,7 @@ impl Workspace {
         if !is_known || self.private.remove().is_err() {
             return Err(Box::new(self));
         }
-        host.pool.put(&host.root, Box::new(self))
+        host.pool.put(&host.settings.root, Box::new(self))
     }
 }
 
@@ -254,11 +254,11 @@ impl Host {
     /// Call this occasionally: it reads every folder.
     pub fn bound(&self) -> Result<Option<u64>, Error> {
         loop {
-            let used = disk::size(&self.root, 0);
+            let used = disk::size(&self.settings.root, 0);
             if used <= self.cap {
                 return Ok(None);
             }
-            if !self.pool.drop_oldest().map_err(|e| Error::Io(self.root.join(POOL), e))? {
+            if !self.pool.drop_oldest().map_err(|e| Error::Io(self.settings.root.join(POOL), e))? {
                 return Ok(Some(used));
             }
         }
@@ -268,12 +268,12 @@ impl Host {
     pub fn leave(&self, run: &RunId) -> Result<(), Error> {
         self.clear_pool()?;
         // Fails while attempts of the run exist.
-        let _ = std::fs::remove_dir(self.root.join(run.encoded()));
+        let _ = std::fs::remove_dir(self.settings.root.join(run.encoded()));
         Ok(())
     }
 
     /// Deletes the worktrees kept for reuse.
     pub fn clear_pool(&self) -> Result<(), Error> {
-        self.pool.clear().map_err(|e| Error::Io(self.root.join(POOL), e))
+        self.pool.clear().map_err(|e| Error::Io(self.settings.root.join(POOL), e))
     }
 }

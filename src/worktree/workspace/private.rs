@@ -31,7 +31,7 @@ impl Private {
     /// Returns the private folder for the attempt folder `attempt`; the same in every process.
     pub(super) fn of(host: &Host, attempt: &Path) -> Self {
         let name = Digest::of(attempt.as_os_str().as_encoded_bytes()).hex()[..12].to_owned();
-        Self { root: host.private.clone(), name }
+        Self { root: host.settings.private.clone(), name }
     }
 
     pub(super) fn dir(&self) -> PathBuf {

@@ -24,7 +24,7 @@ pub(super) fn apply(host: &Host, index: &mut gix::index::State) -> Result<Option
     let repo = host.store.local();
     let config = repo.config_snapshot();
     let file = host.store.git_dir().join("info/sparse-checkout");
-    if !host.sparse || config.boolean("core.sparseCheckout") != Some(true) || !file.is_file() {
+    if !host.settings.sparse || config.boolean("core.sparseCheckout") != Some(true) || !file.is_file() {
         return Ok(None);
     }
     let cone = config.boolean("core.sparseCheckoutCone").unwrap_or(true);

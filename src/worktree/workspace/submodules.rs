@@ -31,7 +31,7 @@ pub(crate) struct Submodule {
 impl Submodule {
     /// Finds the submodules of a commit. Fails if the commit of one is not here.
     pub(super) fn find(host: &Host, commit: Oid, links: &[(BString, Oid)]) -> Result<Vec<Self>, Error> {
-        if !host.submodules || links.is_empty() {
+        if !host.settings.submodules || links.is_empty() {
             return Ok(Vec::new());
         }
         let names = names(host, commit)?;
@@ -40,7 +40,7 @@ impl Submodule {
             let name = names.iter().find(|(_, known)| known == path).map(|(name, _)| name.as_str());
             let mut found = git_dirs(host, name, path).into_iter().filter_map(|dir| Store::open(&dir).ok());
             let store = found.find(|store| store.contains(*at)).ok_or_else(missing)?;
-            let checkout = Checkout::read(&store, *at, host.lfs).map_err(|_| missing())?;
+            let checkout = Checkout::read(&store, *at, host.settings.lfs).map_err(|_| missing())?;
             let capture = Arc::new(GitDir::for_submodule(host, &store, *at)?);
             let worker = GitDir::for_worker_in_submodule(host, &store, *at)?;
             Ok(Self { path: path.clone(), store, capture, worker, checkout })
