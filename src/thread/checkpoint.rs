@@ -92,7 +92,7 @@ impl Repository {
         let unborn = Trail::default();
         let trail = open.as_ref().map_or(&unborn, |open| &open.sound().trail);
         let draft = besides.auto_packet.map(|gate| {
-            let draft = self.write_attached_packet(gate, thread, trail, (content, besides.run), warn);
+            let draft = self.write_attached_packet(gate, thread, trail, content, besides.run, warn);
             draft.map_err(|error| Error::Packet(Box::new(error)))
         });
         let draft = draft.transpose()?;

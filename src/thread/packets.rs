@@ -128,10 +128,10 @@ impl Repository {
         gate: &Gate<'_>,
         thread: &ThreadId,
         trail: &Trail,
-        new: (&Content, Option<&str>),
+        content: &Content,
+        run: Option<&str>,
         warn: &mut dyn FnMut(&str),
     ) -> Result<Draft, Error> {
-        let (content, run) = new;
         let run = self.tied_run(gate, run, trail, warn)?;
         let around = self.surroundings(content.base, run.as_deref())?;
         let state = State::New(content);
