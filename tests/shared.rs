@@ -93,6 +93,12 @@ impl Hub {
         found.unwrap()
     }
 
+    /// Waits until the remote has the beats of so many drivers.
+    pub(crate) fn wait_for_beats(&self, count: usize) {
+        let listed = || self.ground.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers/r"]).success();
+        wait_for("beats", || listed().lines().count() == count);
+    }
+
     /// Holds what must be true in the end: sealed, intact, sound, and each item done once.
     #[track_caller]
     pub(crate) fn ends_well(&self, items: usize) {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{Hub, both_succeed, items, plan, succeeds, works};
-use crate::common::ground::{Driver, item, wait_for};
+use crate::common::ground::{Driver, item};
 
 /// A script whose first attempt never ends by itself.
 const STUCK: &str = "test $HANDOFF_ATTEMPT = 2 || sleep 60; echo x >outputs/x";
@@ -57,9 +57,13 @@ impl Hub {
         (driver, fired["driver"].as_str().unwrap().to_owned())
     }
 
-    fn wait_for_beats(&self, count: usize) {
-        let listed = || self.in_hub(&["for-each-ref", "refs/handoff/drivers/r"]);
-        wait_for("beats", || listed().lines().count() == count);
+    /// Starts a driver that holds `i0`, and another in a clone. Also returns the id of the first.
+    fn pair(&self) -> (Driver, String, Driver) {
+        self.clone("b", &[]);
+        let (first, id) = self.holder("repo");
+        let second = self.drive("b");
+        self.wait_for_beats(2);
+        (first, id, second)
     }
 
     fn is_taken_over(&self) -> bool {
@@ -117,10 +121,7 @@ fn only_a_beat_of_this_run_and_driver_by_its_key_is_shown_as_alive() {
 #[test]
 fn a_driver_whose_ref_has_no_beat_is_taken_over() {
     let hub = Hub::new(&plan(&[item("i0", STUCK)]));
-    hub.clone("b", &[]);
-    let (first, id) = hub.holder("repo");
-    let second = hub.drive("b");
-    hub.wait_for_beats(2);
+    let (first, id, second) = hub.pair();
     assert!(first.kill());
     hub.put(&id, &hub.object("blob", "hi"));
     succeeds(second);
@@ -131,10 +132,7 @@ fn a_driver_whose_ref_has_no_beat_is_taken_over() {
 #[test]
 fn a_living_driver_beats_over_what_is_no_beat() {
     let hub = Hub::new(&plan(&[item("i0", &works("6")), item("i1", &works("0.1"))]));
-    hub.clone("b", &[]);
-    let (first, id) = hub.holder("repo");
-    let second = hub.drive("b");
-    hub.wait_for_beats(2);
+    let (first, id, second) = hub.pair();
     hub.put(&id, &hub.object("blob", "hi"));
     sleep(Duration::from_secs(1));
     let bad = hub.bad_commit();
@@ -148,10 +146,7 @@ fn a_living_driver_beats_over_what_is_no_beat() {
 #[test]
 fn a_beat_that_git_refuses_stops_no_driver() {
     let hub = Hub::new(&plan(&[item("i0", STUCK)]));
-    hub.clone("b", &[]);
-    let (first, _) = hub.holder("repo");
-    let second = hub.drive("b");
-    hub.wait_for_beats(2);
+    let (first, _, second) = hub.pair();
     let (bad, made_up) = (hub.bad_commit(), "0".repeat(32));
     hub.put(&made_up, &bad);
     assert!(first.kill());
@@ -165,10 +160,7 @@ fn a_beat_that_git_refuses_stops_no_driver() {
 #[test]
 fn old_beats_that_are_put_back_keep_no_driver_alive() {
     let hub = Hub::new(&plan(&[item("i0", STUCK)]));
-    hub.clone("b", &[]);
-    let (first, id) = hub.holder("repo");
-    let second = hub.drive("b");
-    hub.wait_for_beats(2);
+    let (first, id, second) = hub.pair();
     sleep(Duration::from_secs(1));
     assert!(first.kill());
     let last = hub.in_hub(&["rev-parse", &Hub::beat_ref(&id)]);

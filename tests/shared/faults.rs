@@ -251,9 +251,7 @@ fn a_lock_is_free_only_when_the_cancelled_worker_has_ended() {
     hub.wait_for("item.fired", "i0");
     wait_for("the worker", || !hub.lines("ran").is_empty());
     let second = hub.drive("b");
-    wait_for("two beats", || {
-        hub.ground.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers"]).success().lines().count() == 2
-    });
+    hub.wait_for_beats(2);
     let (code, _, said) = hub.command("repo", &["cancel", "r/i0", "--reason", "no longer wanted"]);
     assert_eq!(code, Some(0), "{said}");
     for driver in [first, second] {

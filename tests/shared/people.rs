@@ -50,9 +50,7 @@ fn drivers_are_listed_and_one_is_declared_lost() {
     let first = hub.drive("repo");
     let id = hub.wait_for("item.fired", "i0")["driver"].as_str().unwrap().to_owned();
     let second = hub.drive("b");
-    wait_for("two beats", || {
-        hub.ground.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers"]).success().lines().count() == 2
-    });
+    hub.wait_for_beats(2);
     let (code, listed, said) = hub.command("b", &["status", "r", "--drivers", "--json"]);
     assert_eq!(code, Some(0), "{said}");
     let listed: Value = serde_json::from_str(&listed).unwrap();
@@ -90,9 +88,7 @@ fn what_a_dismissed_key_holds_is_taken_over_at_once() {
     let other = hub.drive("b");
     hub.wait_for("item.fired", "i0");
     let own = hub.drive("repo");
-    wait_for("two beats", || {
-        hub.ground.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers"]).success().lines().count() == 2
-    });
+    hub.wait_for_beats(2);
     let (code, _, said) = hub.command("repo", &["dismiss", "r", key.to_str().unwrap()]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(hub.wait_for("item.requeued", "i0")["because"], "dismissed");
