@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use crate::clock::{Clock, Steady, since_boot};
+use crate::clock::{Clock, Steady};
 use crate::engine::event::Progress;
 use crate::git::cancellation::Cancellation;
 use crate::git::passing;
@@ -265,9 +265,7 @@ impl<'a> Driver<'a> {
             return self.gather(pause, finished, interrupt).await.map(|()| None);
         }
         if self.has_to_push() && self.run.via().is_some_and(Via::awaits_turn) {
-            let began = since_boot();
-            self.run.read_at_turn()?;
-            self.note_known(began);
+            self.read_at_turn()?;
             return Ok(None);
         }
         self.apply_rules()?;

@@ -165,6 +165,8 @@ impl Via {
 
     /// Records that an attempt was taken from another driver.
     pub(super) fn note_cut(&mut self, at: ItemIndex) {
+        let lost_after = self.lost_after;
+        self.cut.retain(|(_, since)| since.elapsed() < lost_after);
         self.cut.push((at, Instant::now()));
     }
 

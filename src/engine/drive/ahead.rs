@@ -12,7 +12,6 @@ use crate::model::entry::{Again, Event, ItemEnded};
 use crate::model::item_index::ItemIndex;
 use crate::run::NewEntry;
 use crate::run::steer::requeued;
-use crate::worktree::workspace::Workspace;
 
 use super::shared::Ahead;
 use super::{Claimed, Driver, Error};
@@ -119,9 +118,7 @@ impl Driver<'_> {
             let Claim::Granted(slots) = self.slots.claim(locks, None)? else { continue };
             let ahead = self.shared.as_mut().and_then(|shared| shared.ahead.remove(&at));
             let Some(Ahead { spec, manifest }) = ahead else { continue };
-            let attempt = &spec.manifest;
-            let place = Workspace::place(&self.machine.host, &attempt.run, &attempt.item, attempt.attempt);
-            slots.record_holder(&place)?;
+            self.record_holder(&slots, &spec.manifest)?;
             claimed.insert(at, Claimed { spec, slots, manifest });
         }
         // Another driver may hold some of them by now.

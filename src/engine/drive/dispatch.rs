@@ -9,6 +9,7 @@ use crate::engine::slots::{Claim, HeldSlots, Ticket};
 use crate::engine::{command, products};
 use crate::model::entry::Event;
 use crate::model::item_index::ItemIndex;
+use crate::model::manifest::Manifest;
 use crate::model::time::Moment;
 use crate::run::NewEntry;
 use crate::run::via::Via;
@@ -51,12 +52,7 @@ impl Driver<'_> {
                             let has_locks = !self.run.state.graph.item(at).resource_locks.is_empty();
                             spec.lease = has_locks.then(|| shared.lease());
                         }
-                        slots.record_holder(&Workspace::place(
-                            &self.machine.host,
-                            &manifest.run,
-                            &manifest.item,
-                            manifest.attempt,
-                        ))?;
+                        self.record_holder(&slots, &manifest)?;
                         let fits = |products: &_| {
                             products::fit(&self.machine.host, &self.machine.schemas, &spec.promised, products)
                         };
@@ -86,6 +82,12 @@ impl Driver<'_> {
             self.start_claimed(jobs)?;
             self.keep_ahead(ahead);
         }
+    }
+
+    /// Records which attempt holds slots.
+    pub(super) fn record_holder(&self, slots: &HeldSlots, attempt: &Manifest) -> Result<(), Error> {
+        let place = Workspace::place(&self.machine.host, &attempt.run, &attempt.item, attempt.attempt);
+        Ok(slots.record_holder(&place)?)
     }
 
     /// Returns how many items of the run may run here at once.

@@ -35,6 +35,14 @@ impl Driver<'_> {
         Ok(())
     }
 
+    /// Reads what others appended, at this driver's turn.
+    pub(super) fn read_at_turn(&mut self) -> Result<(), Error> {
+        let began = since_boot();
+        self.run.read_at_turn()?;
+        self.note_known(began);
+        Ok(())
+    }
+
     /// Records that the chain was known from some moment on.
     pub(super) fn note_known(&mut self, began: Duration) {
         if let Some(shared) = &mut self.shared {

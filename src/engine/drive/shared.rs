@@ -363,9 +363,15 @@ impl Driver<'_> {
         self.shared.as_ref().map_or(super::POLL, |shared| shared.poll(drivers))
     }
 
-    /// Rebuilds the schedule although no entry was read, because staged entries were dropped.
-    pub(super) fn force_catch_up(&mut self) -> Result<(), Error> {
+    /// Makes the next turn rebuild the schedule although no entry was read, because staged entries
+    /// were dropped.
+    pub(super) fn look_again(&mut self) {
         self.generation = self.run.generation().wrapping_sub(1);
+    }
+
+    /// Rebuilds the schedule although no entry was read.
+    pub(super) fn force_catch_up(&mut self) -> Result<(), Error> {
+        self.look_again();
         self.catch_up()
     }
 

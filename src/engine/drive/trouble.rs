@@ -39,7 +39,7 @@ impl Driver<'_> {
         let Some(shared) = self.shared.as_mut().filter(|_| is_of_remote(&error)) else { return Err(error) };
         if is_raced(&error) && shared.is_real_race(self.run.generation()) {
             // Claims are decided again, and go with the results in one push.
-            self.generation = self.run.generation().wrapping_sub(1);
+            self.look_again();
             return Ok(());
         }
         let is_new = shared.trouble.is_none();
@@ -71,17 +71,14 @@ impl Driver<'_> {
         }
         let longest = if is_refused && tries > 3 { AFTER_REFUSAL } else { LONGEST_PAUSE };
         let pause = (Duration::from_millis(250) * (1 << tries.min(7))).min(longest);
-        self.generation = self.run.generation().wrapping_sub(1);
+        self.look_again();
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             _ = interrupt.changed() => {}
         }
-        self.rebuild();
         Ok(())
     }
-}
 
-impl Driver<'_> {
     /// Records failures instead of results that the remote refuses. Keeps the results and returns
     /// false if the remote refuses the failures, too.
     fn fail_results(&mut self, why: &str) -> Result<bool, Error> {
