@@ -75,6 +75,8 @@ class Trial:
             if text not in asked:
                 raise Wrong(f"the model was not given {what}: there is no {text!r} in the requests")
         self.saved("at stop")
+        # What did not change since the last checkpoint is not saved again.
+        self.run(["sh", "-c", "echo '// changed before compaction' >> src/greet.js"])
         self.run(COMPACT[self.name], fails=self.name == "codex")
         self.saved("before compaction")
         if "CLEAN" not in self.run(["git", "handoff", "check", "session-main"]):
