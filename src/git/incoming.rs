@@ -35,8 +35,10 @@ impl Incoming {
     }
 
     /// Makes a git command write its objects here.
+    ///
+    /// The refs of the alternate are those of the repository, so git need not ask for them again.
     pub(super) fn around(&self, call: Git) -> Git {
-        call.env("GIT_OBJECT_DIRECTORY", self.folder.path())
+        call.env("GIT_OBJECT_DIRECTORY", self.folder.path()).config("core.alternateRefsCommand=true")
     }
 
     /// Moves the packs into the object database and keeps them until a ref reaches them.

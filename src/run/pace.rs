@@ -28,6 +28,8 @@ pub struct Pace {
     last_push: Option<Instant>,
     /// The mean time of a push.
     mean: Duration,
+    /// The mean time of a read, which comes before a push in each turn.
+    mean_read: Duration,
     /// When another driver's entries were last read.
     foreign: Option<Instant>,
     /// When this driver's turn comes.
@@ -41,7 +43,16 @@ pub struct Pace {
 impl Pace {
     /// Starts without any push.
     pub fn new(interval: Duration) -> Self {
-        Self { interval, last_push: None, mean: FIRST_GUESS, foreign: None, turn: None, turns: 0, is_turn: false }
+        Self {
+            interval,
+            last_push: None,
+            mean: FIRST_GUESS,
+            mean_read: Duration::ZERO,
+            foreign: None,
+            turn: None,
+            turns: 0,
+            is_turn: false,
+        }
     }
 
     /// Returns the mean time of a push.
@@ -52,9 +63,13 @@ impl Pace {
     /// Returns how long to wait before the next push, with so many drivers.
     pub fn gap(&self, now: Instant, drivers: usize) -> Duration {
         let Some(last) = self.last_push else { return Duration::ZERO };
+        (last + self.shortest_gap(drivers)).saturating_duration_since(now)
+    }
+
+    /// Returns the time between the pushes of one of so many drivers.
+    fn shortest_gap(&self, drivers: usize) -> Duration {
         let drivers = u32::try_from(drivers).unwrap_or(u32::MAX);
-        let gap = self.interval.max(Duration::from_secs(1).saturating_mul(drivers) / DRIVERS_PER_SECOND);
-        (last + gap).saturating_duration_since(now)
+        self.interval.max(Duration::from_secs(1).saturating_mul(drivers) / DRIVERS_PER_SECOND)
     }
 
     /// Returns how long to wait before the next push: for the gap, or after a lost push for the
@@ -88,20 +103,28 @@ impl Pace {
         self.mean = (self.mean * 3 + took.min(SLOWEST)) / 4;
     }
 
+    /// Records a read that took some time.
+    pub fn read(&mut self, took: Duration) {
+        self.mean_read = (self.mean_read * 3 + took.min(SLOWEST)) / 4;
+    }
+
     /// Records that entries of another driver were read.
     pub fn saw_others(&mut self, now: Instant) {
         self.foreign = Some(now);
     }
 
-    /// Returns true if others pushed so recently that turns are worth their waits.
+    /// Returns true if others pushed so recently that turns are worth their waits. A driver that
+    /// pushes at every gap may have read nothing since its last push.
     pub fn is_contended(&self, now: Instant, drivers: usize) -> bool {
-        let recent = self.mean.saturating_mul(2 * u32::try_from(drivers).unwrap_or(u32::MAX));
+        let round = self.mean.saturating_mul(u32::try_from(drivers).unwrap_or(u32::MAX));
+        let recent = round.max(self.shortest_gap(drivers)) * 2;
         self.foreign.is_some_and(|seen| now.saturating_duration_since(seen) < recent)
     }
 
     /// Returns how long `own` waits for its turn after an entry of the driver `last`.
     ///
-    /// Drivers push in the order of their ids, each after the one before had the time of a push.
+    /// Drivers push in the order of their ids, each after the one before had the time for a read
+    /// and a push.
     pub fn turn<'a>(&self, drivers: impl Iterator<Item = &'a DriverId>, own: &DriverId, last: &DriverId) -> Duration {
         let (mut place, mut last_place, mut count) = (0, 0, 0_u32);
         for driver in drivers {
@@ -110,7 +133,7 @@ impl Pace {
             count += 1;
         }
         let count = count.max(1);
-        self.mean * ((place + 2 * count - last_place - 1) % count)
+        (self.mean + self.mean_read) * ((place + 2 * count - last_place - 1) % count)
     }
 }
 
@@ -129,6 +152,9 @@ mod tests {
         let wait = |own: usize, last: usize| pace.turn(all.iter(), &all[own], &all[last]).as_millis();
         assert_eq!([wait(0, 3), wait(1, 3), wait(2, 3), wait(3, 3)], [0, 100, 200, 300]);
         assert_eq!([wait(2, 1), wait(3, 1), wait(0, 1), wait(1, 1)], [0, 100, 200, 300]);
+        let mut pace = pace;
+        pace.read(Duration::from_millis(40));
+        assert_eq!(pace.turn(all.iter(), &all[2], &all[0]), Duration::from_millis(110), "a turn begins with a read");
     }
 
     #[test]
@@ -152,6 +178,8 @@ mod tests {
         assert!(!pace.awaits_turn(start, 8) && pace.due(start, 8).is_zero());
         pace.pushed(start, Duration::from_millis(100), true);
         assert!(pace.awaits_turn(start, 8), "the next push needs a turn of its own");
+        let gap = start + Duration::from_millis(1100);
+        assert!(pace.awaits_turn(gap, 8) && !pace.awaits_turn(gap, 2), "it pushes once a second, so it read nothing");
         (0..=MOST_TURNS).for_each(|_| pace.await_turn(start, Duration::from_millis(300)));
         assert!(!pace.awaits_turn(start, 8) && pace.due(start, 8).is_zero(), "it waited for enough turns");
     }

@@ -105,6 +105,7 @@ impl Via {
 
     /// Fetches the chain and the beats from the remote, and moves our copies of the beats.
     pub(super) fn read(&mut self, store: &Store) -> Result<RunRead, ReadError> {
+        let began = Instant::now();
         let read = match self.reader.read(&self.tip, store, &self.run) {
             // A fetch fails if a ref that it names is not there.
             Err(ReadError::Remote(_)) if self.lacks_run() => {
@@ -112,7 +113,9 @@ impl Via {
             }
             read => read?,
         };
-        self.last_read = Some(Instant::now());
+        let now = Instant::now();
+        self.pace.read(now.duration_since(began));
+        self.last_read = Some(now);
         self.values = read.values;
         Ok(RunRead { changed: read.head, is_gone: false, kept: read.kept })
     }

@@ -88,9 +88,9 @@ impl Driver<'_> {
         Some(via.due().max(gathering)).filter(|pause| !pause.is_zero())
     }
 
-    /// Returns true if there are entries to push, or may be claims.
+    /// Returns true if there are entries to push, or may be claims for a free slot.
     pub(super) fn has_to_push(&self) -> bool {
-        self.run.has_staged() || self.schedule.eligible() > 0
+        self.run.has_staged() || (self.schedule.eligible() > 0 && self.running.len() < self.slots_of_run())
     }
 
     /// Gathers the ends of attempts while the next push has to wait.
