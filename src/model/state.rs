@@ -13,6 +13,7 @@ mod promises;
 mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use super::digest::Digest;
 use super::document::Documents;
@@ -38,8 +39,8 @@ use lines::Lines;
 pub struct RunState {
     /// Entry 0.
     pub submitted: RunSubmitted,
-    /// The items and their edges.
-    pub graph: Graph,
+    /// The items and their edges. Copies of a state share them until items are added.
+    pub graph: Arc<Graph>,
     /// The items' states, by position.
     pub items: ItemVec<ItemState>,
     /// The reason of closing, if closed.
@@ -100,7 +101,7 @@ impl RunState {
             pipelines: submitted.pipelines.clone(),
             submitted,
             items: graph.items().map(|_| ItemState::new()),
-            graph,
+            graph: Arc::new(graph),
             closed: None,
             cancelled: None,
             sealed: false,

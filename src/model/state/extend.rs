@@ -1,6 +1,7 @@
 //! Items added after submit, by people or rules.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{ItemState, RunState};
 use crate::model::extension::{Cause, RunConcluded, RunExtended, digest};
@@ -34,7 +35,7 @@ impl RunState {
         }
         for rule in &rules {
             match &rule.then {
-                Then::Order(edges) => self.graph.order_also(edges),
+                Then::Order(edges) => Arc::make_mut(&mut self.graph).order_also(edges),
                 Then::Gate(gate) => drop(self.gates.insert(gate.item.clone(), gate.clone())),
                 Then::One(_) | Then::Several(_) | Then::Outcome(_) => {}
             }
@@ -92,7 +93,7 @@ impl RunState {
         self.expect_pipelines(e, &items)?;
         let Fitting { successors, names } = self.would_take(&e.cause, &items)?;
         let ids: Vec<ItemId> = items.iter().map(|item| item.id.clone()).collect();
-        self.graph.extend(items)?;
+        Arc::make_mut(&mut self.graph).extend(items)?;
         self.pipelines.extend(e.pipelines.clone());
         names.iter().for_each(|name| self.documents.take(name));
         self.batches.push(ItemIndex::new(self.items.len()));

@@ -296,7 +296,9 @@ impl OpenRun {
     /// for its next turn, and staged entries that a lost push would drop are dropped.
     pub fn read_at_turn(&mut self) -> Result<(), Error> {
         let staged = std::mem::take(&mut self.staged).entries;
-        self.unstage();
+        if !staged.is_empty() {
+            self.unstage();
+        }
         let read = self.read_remote();
         let is_new = read.as_ref().is_ok_and(|commits| !commits.is_empty());
         self.apply(&staged, if is_new { Applying::Kept } else { Applying::Legal })?;
