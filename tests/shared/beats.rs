@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -185,12 +185,10 @@ fn made_up_beats_slow_no_driver() {
     let tree = hub.object("tree", "");
     let commit = hub.in_hub(&["commit-tree", "-m", "made up", &tree]);
     let create = |at: u32| format!("create {} {commit}", Hub::beat_ref(&format!("{at:032x}")));
-    hub.ground.env.write("refs", &((0..200).map(create).collect::<Vec<_>>().join("\n") + "\n"));
+    // If they counted, drivers would wait for minutes between two pushes.
+    hub.ground.env.write("refs", &((0..4000).map(create).collect::<Vec<_>>().join("\n") + "\n"));
     hub.ground.env.shell("hub.git", "git update-ref --stdin <../refs").success();
-    let start = Instant::now();
     succeeds(hub.drive("repo"));
-    let took = start.elapsed();
-    assert!(took < Duration::from_secs(40), "it took {took:?}");
     hub.ends_well(2);
 }
 
