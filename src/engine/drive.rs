@@ -184,7 +184,7 @@ impl<'a> Driver<'a> {
             self.recover()?;
         }
         self.repository = Some(repository);
-        self.shared = Some(Colleagues::start(self.run, identity, tip, times)?);
+        self.shared = Some(Colleagues::start(self.run, identity, tip, times, predecessor.as_ref())?);
         self.rebuild();
         let take_over = || loop {
             match self.take_over_predecessor(predecessor.as_ref()).and_then(|()| self.sweep()) {

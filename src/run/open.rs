@@ -1,5 +1,6 @@
 //! An open run: its state, and the only way to record entries on it.
 
+mod cut;
 mod error;
 mod refused;
 mod remote;

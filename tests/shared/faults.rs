@@ -235,6 +235,35 @@ fn a_run_that_is_driven_without_a_remote_is_not_taken_from_its_driver() {
     assert!(hub.of_kind("item.requeued").is_empty());
 }
 
+/// A driver that starts after the cancellation does not know how long ago it was, and waits. The
+/// holder's machine is cut off, so that only the supervisor ends the worker.
+#[test]
+fn a_driver_that_starts_after_a_cancellation_waits_for_the_lock() {
+    let locked = |id: &str, script: &str| {
+        let mut item = item(id, script);
+        item["resourceLocks"] = json!(["gpu"]);
+        item
+    };
+    let hub = Hub::new(&plan(&[
+        locked("i0", "while :; do echo x >>\"$HOME/../ran\"; sleep 0.05; done"),
+        locked("i1", "echo y >>\"$HOME/../ran\"; echo x >outputs/x"),
+    ]));
+    hub.ground.env.git(["config", "--global", "handoff.lostAfter", "5s"]).success();
+    hub.clone("b", &[]);
+    let first = hub.drive("repo");
+    hub.wait_for("item.fired", "i0");
+    wait_for("the worker", || !hub.lines("ran").is_empty());
+    first.signal(Signal::STOP);
+    let (code, _, said) = hub.command("repo", &["cancel", "r/i0", "--reason", "no longer wanted"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(hub.drive("b").wait().0.code(), Some(4));
+    let ran = hub.lines("ran");
+    let begins = ran.iter().position(|line| line == "y").unwrap();
+    assert_eq!(ran.len(), begins + 1, "the worker of i0 wrote after i1 began");
+    first.signal(Signal::CONT);
+    assert_eq!(first.wait().0.code(), Some(4));
+}
+
 /// The worker of a cancelled attempt has ended before another machine starts an item with its lock.
 #[test]
 fn a_lock_is_free_only_when_the_cancelled_worker_has_ended() {

@@ -102,6 +102,7 @@ impl Colleagues {
         identity: Identity,
         tip: Tip,
         new: RunShared,
+        predecessor: Option<&DriverId>,
     ) -> Result<Self, Error> {
         let times = run.state.shared.unwrap_or(new);
         let store = run.store();
@@ -128,6 +129,7 @@ impl Colleagues {
         }
         let times = run.state.shared.unwrap_or(times);
         run.set_lost_after(Duration::from_millis(times.lost_after));
+        run.recall_cut(predecessor)?;
         let (silences, unsure) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self {
             identity,

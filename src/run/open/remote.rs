@@ -10,7 +10,7 @@ use crate::git::tip::{Move, Swap};
 use crate::ledger::chain::{self, Appended, Draft, Link};
 use crate::ledger::merkle::Frontier;
 use crate::model::digest::Oid;
-use crate::model::driver::{Because, DriverId};
+use crate::model::driver::DriverId;
 use crate::model::entry::Event;
 use crate::model::state::RunState;
 use crate::run::beats::{Judge, ReadError};
@@ -25,9 +25,9 @@ use super::{Applying, Error, OpenRun, Staged, frontier};
 
 /// A run that is recorded through a remote.
 pub(super) struct Shared {
-    via: Via,
+    pub(super) via: Via,
     /// The state at the head, without staged entries.
-    confirmed: RunState,
+    pub(super) confirmed: RunState,
 }
 
 impl OpenRun {
@@ -173,21 +173,6 @@ impl OpenRun {
         stopped_rules::find_stopped(&self.writer.store, &mut self.state);
         self.generation += 1;
         Ok(())
-    }
-
-    /// Records that an event ends an attempt of another driver, whose worker may still run.
-    fn note_cut(&mut self, event: &Event) {
-        let Some(shared) = &mut self.shared else { return };
-        let item = match event {
-            Event::ItemCancelled(e) => &e.item,
-            Event::ItemRequeued(e) if e.because == Some(Because::Dismissed) => &e.item,
-            _ => return,
-        };
-        let Some(at) = shared.confirmed.graph.position(item) else { return };
-        let holder = shared.confirmed.items[at].holder.as_ref();
-        if holder.is_some_and(|holder| Some(&holder.driver) != shared.via.driver()) {
-            shared.via.note_cut(at);
-        }
     }
 
     /// Applies an entry that another writer appended, if `verify` has nothing against it. `so_far`

@@ -1,0 +1,72 @@
+//! Attempts that were ended on another machine, whose workers may still run there.
+
+use std::collections::BTreeMap;
+
+use crate::ledger::chain;
+use crate::model::driver::{Because, DriverId};
+use crate::model::entry::Event;
+use crate::model::graph::Graph;
+use crate::model::item_index::ItemIndex;
+use crate::model::name::ItemId;
+
+use super::{Error, OpenRun};
+
+impl OpenRun {
+    /// Records that an event ends an attempt of another driver, whose worker may still run.
+    pub(super) fn note_cut(&mut self, event: &Event) {
+        let Some(shared) = &mut self.shared else { return };
+        let Some(at) = ended_by_others(event).and_then(|item| shared.confirmed.graph.position(item)) else { return };
+        let holder = shared.confirmed.items[at].holder.as_ref();
+        if holder.is_some_and(|holder| Some(&holder.driver) != shared.via.driver()) {
+            shared.via.note_cut(at);
+        }
+    }
+
+    /// Records the same for the entries from before this driver started.
+    ///
+    /// Their age is unknown, so they count from now on. Workers of `predecessor`, the last driver
+    /// of this repository, have ended.
+    pub fn recall_cut(&mut self, predecessor: Option<&DriverId>) -> Result<(), Error> {
+        let Some(shared) = &mut self.shared else { return Ok(()) };
+        let graph = &shared.confirmed.graph;
+        if graph.items().iter().all(|item| item.resource_locks.is_empty()) {
+            return Ok(());
+        }
+        let Some((_, links)) = chain::read(&self.writer.store, &self.head.name)? else { return Ok(()) };
+        let events = links.iter().map(|link| &link.entry.event);
+        cut(events, graph, predecessor).into_iter().for_each(|at| shared.via.note_cut(at));
+        Ok(())
+    }
+}
+
+/// Returns the items whose attempts were ended by others than their drivers, and whose locks no
+/// driver has taken since.
+fn cut<'a>(events: impl Iterator<Item = &'a Event>, graph: &Graph, predecessor: Option<&DriverId>) -> Vec<ItemIndex> {
+    let locks = |at| &graph.item(at).resource_locks;
+    let (mut held, mut cut) = (BTreeMap::new(), Vec::new());
+    for event in events {
+        let Some(at) = event.item().and_then(|(item, _)| graph.position(item)) else { continue };
+        match event {
+            Event::ItemFired(e) => {
+                // Its driver waited for the lock.
+                cut.retain(|cut| !locks(*cut).iter().any(|lock| locks(at).contains(lock)));
+                held.insert(at, e.driver.as_ref());
+            }
+            _ if ended_by_others(event).is_some() => {
+                let holder = held.remove(&at).flatten();
+                cut.extend(holder.filter(|holder| Some(*holder) != predecessor).map(|_| at));
+            }
+            _ => drop(held.remove(&at)),
+        }
+    }
+    cut
+}
+
+/// Returns the item whose running attempt an event ends before its driver knows.
+fn ended_by_others(event: &Event) -> Option<&ItemId> {
+    match event {
+        Event::ItemCancelled(e) => Some(&e.item),
+        Event::ItemRequeued(e) if e.because == Some(Because::Dismissed) => Some(&e.item),
+        _ => None,
+    }
+}
