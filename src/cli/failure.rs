@@ -222,6 +222,7 @@ impl From<run::Error> for Failure {
             ref remote @ (run::Error::Raced
             | run::Error::Unanswered { .. }
             | run::Error::Unreachable { .. }
+            | run::Error::Locked { .. }
             | run::Error::PushRefused { .. }
             | run::Error::Poisoned(_)
             | run::Error::Forked(_)) => sharing::of_remote(remote),

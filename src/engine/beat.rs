@@ -198,7 +198,7 @@ impl Heart {
                     return;
                 }
                 Ok(Swap::Lost) => "another process moved the ref of its beats".to_owned(),
-                Ok(Swap::Refused(why) | Swap::Unknown(why)) | Err(why) => why,
+                Ok(Swap::Locked(why) | Swap::Refused(why) | Swap::Unknown(why)) | Err(why) => why,
             };
             self.is_unsure = true;
             self.shared.status().failure = Some(why);

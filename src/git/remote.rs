@@ -315,6 +315,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns true if the remote answered, and its objects were refused here.
+    pub fn refuses_objects(&self) -> bool {
+        matches!(self, Self::Unsound(..) | Self::TooLarge(..))
+    }
+
     pub(super) fn of(remote: &str, error: program::Error, reach: &Reach) -> Self {
         let remote = without_password(remote);
         match error {

@@ -63,6 +63,9 @@ pub enum Swap {
     Won,
     /// Another process moved a ref first.
     Lost,
+    /// A lock file at the remote is in the way, with git's words. Another process moves the ref, or
+    /// was killed while it did.
+    Locked(String),
     /// The remote refused the new value, with its words.
     Refused(String),
     /// The outcome is unknown: only reading the remote can tell.
@@ -207,14 +210,19 @@ impl Tip {
             Err(error) => printable::lines(&error.to_string()),
             Ok(()) => String::new(),
         };
+        // Without the call, which stands before git's first line.
+        let words = match &result {
+            Err(program::Error::Failed { said, .. }) => printable::lines(said),
+            _ => String::new(),
+        };
         let answers = porcelain::pushed_lines(&String::from_utf8_lossy(&out));
         let decides = moves.first().expect("a push moves a ref");
         let Some((flag, summary)) = answers.get(&decides.name) else { return Ok(Some(Swap::Unknown(said))) };
         Ok(Some(match flag {
             ' ' | '*' | '+' | '-' => Swap::Won,
             '=' => Swap::Unknown("the remote says that it is up to date".to_owned()),
-            _ if is_lost(summary) => Swap::Lost,
-            _ => Swap::Refused(refusal(summary, &said)),
+            _ if is_lost(summary) => locked(&words).map_or(Swap::Lost, Swap::Locked),
+            _ => Swap::Refused(refusal(summary, &words)),
         }))
     }
 }
@@ -223,6 +231,13 @@ impl Tip {
 fn is_lost(summary: &str) -> bool {
     let summary = summary.to_ascii_lowercase();
     LOST.iter().any(|words| summary.contains(words))
+}
+
+/// Returns git's line about the lock file that is in the way at the remote, if any.
+fn locked(said: &str) -> Option<String> {
+    let mut lines = said.lines().filter_map(|line| line.strip_prefix("remote: ")).map(str::trim);
+    let line = lines.find(|line| porcelain::lock_named(line).is_some())?;
+    Some(line.strip_prefix("error: ").unwrap_or(line).trim_end_matches('.').to_owned())
 }
 
 /// Returns the summary of a refused ref with the remote's own lines.

@@ -43,7 +43,7 @@ impl Reader {
     pub(super) fn read(&mut self, tip: &Tip, store: &Store, run: &RunId) -> Result<Reading, ReadError> {
         if self.refused.is_empty() {
             match read_together(tip, store, run) {
-                Err(ReadError::Remote(remote::Error::Unsound(..))) => {}
+                Err(ReadError::Remote(why)) if why.refuses_objects() => {}
                 read => return read,
             }
         }
@@ -81,8 +81,8 @@ impl Reader {
         }
         match (tip.fetch(wanted), wanted) {
             (Ok(more), _) => kept.join(more),
-            (Err(remote::Error::Unsound(..)), [one]) => drop(self.refused.insert(*one)),
-            (Err(remote::Error::Unsound(..)), _) => {
+            (Err(why), [one]) if why.refuses_objects() => drop(self.refused.insert(*one)),
+            (Err(why), _) if why.refuses_objects() => {
                 let (first, second) = wanted.split_at(wanted.len() / 2);
                 self.fetch(tip, first, kept)?;
                 self.fetch(tip, second, kept)?;
@@ -187,6 +187,9 @@ pub(super) struct Mark {
 pub(super) enum ReadError {
     #[error(transparent)]
     Remote(#[from] remote::Error),
+    /// The objects of the run's head at the remote were refused here.
+    #[error("{why}")]
+    Head { head: Oid, why: remote::Error },
     #[error(transparent)]
     Ref(#[from] refs::Error),
 }

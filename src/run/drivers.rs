@@ -321,7 +321,7 @@ pub enum Error {
 impl From<ReadError> for Error {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::Remote(error) => Self::Sharing(error.into()),
+            ReadError::Remote(error) | ReadError::Head { why: error, .. } => Self::Sharing(error.into()),
             ReadError::Ref(error) => Self::Ref(error),
         }
     }

@@ -2,6 +2,7 @@
 
 mod cut;
 mod error;
+mod push;
 mod refused;
 mod remote;
 mod seal;

@@ -276,7 +276,7 @@ fn publish(tip: &Tip, run: &RunId, remote: &str, moves: &[Move]) -> Result<(), E
     let why = match tip.swap(moves)? {
         Swap::Won => return Ok(()),
         Swap::Lost => "another process moved it meanwhile".to_owned(),
-        Swap::Refused(why) | Swap::Unknown(why) => why,
+        Swap::Locked(why) | Swap::Refused(why) | Swap::Unknown(why) => why,
     };
     Err(Error::NotTaken { run: run.clone(), remote: remote.to_owned(), why })
 }

@@ -107,10 +107,7 @@ impl Via {
     pub(super) fn read(&mut self, store: &Store) -> Result<RunRead, ReadError> {
         let began = Instant::now();
         let read = match self.reader.read(&self.tip, store, &self.run) {
-            // A fetch fails if a ref that it names is not there.
-            Err(ReadError::Remote(_)) if self.lacks_run() => {
-                return Ok(RunRead { changed: None, is_gone: true, kept: KeepGuard::default() });
-            }
+            Err(ReadError::Remote(why)) => return self.judge_failure(why),
             read => read?,
         };
         let now = Instant::now();
@@ -120,9 +117,17 @@ impl Via {
         Ok(RunRead { changed: read.head, is_gone: false, kept: read.kept })
     }
 
-    /// Returns true if the remote says that it does not have the run.
-    fn lacks_run(&self) -> bool {
-        self.tip.list(&[&format::run_ref(&self.run)]).is_ok_and(|listed| listed.is_empty())
+    /// Decides what a failed fetch means for the run: the remote does not have it, its head was
+    /// refused, or the remote could not be used.
+    fn judge_failure(&self, why: remote::Error) -> Result<RunRead, ReadError> {
+        let name = format::run_ref(&self.run);
+        let Ok(listed) = self.tip.list(&[&name]) else { return Err(why.into()) };
+        match listed.get(&name) {
+            // A fetch fails if a ref that it names is not there.
+            None => Ok(RunRead { changed: None, is_gone: true, kept: KeepGuard::default() }),
+            Some(head) if why.refuses_objects() => Err(ReadError::Head { head: *head, why }),
+            Some(_) => Err(why.into()),
+        }
     }
 
     /// Judges the values that the last read found on the refs of drivers. Only a beat that counts
@@ -216,7 +221,7 @@ impl Via {
         moves.extend_from_slice(more);
         let started = Instant::now();
         let answer = self.tip.swap(&moves)?;
-        self.pace.pushed(Instant::now(), started.elapsed(), answer == Swap::Lost);
+        self.pace.pushed(Instant::now(), started.elapsed(), matches!(answer, Swap::Lost | Swap::Locked(_)));
         Ok(answer)
     }
 

@@ -254,6 +254,11 @@ impl Driver {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
+    /// Returns what it has said so far.
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(&self.said).unwrap()
+    }
+
     pub(crate) fn is_over(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
@@ -270,7 +275,7 @@ impl Driver {
     #[track_caller]
     pub(crate) fn wait(mut self) -> (ExitStatus, String) {
         wait_for("the end of a driver", || self.is_over());
-        let said = fs::read_to_string(&self.said).unwrap() + &fs::read_to_string(&self.printed).unwrap();
+        let said = self.said() + &fs::read_to_string(&self.printed).unwrap();
         (self.child.wait().unwrap(), said)
     }
 }

@@ -65,8 +65,8 @@ pub(super) fn of_remote(error: &run::Error) -> Failure {
     match error {
         run::Error::Raced => Failure { exit: 5, ..Failure::of("lost-race", error) },
         run::Error::PushRefused { .. } => Failure::of("push-refused", error),
-        run::Error::Poisoned(bad) => Failure { exit: 3, ..Failure::of("not-continuable", error) }
-            .hint(hints::set_back(&bad.remote, &bad.run, bad.tip, bad.good)),
+        run::Error::Locked { .. } => Failure { exit: 5, ..Failure::of("lost-race", error) }.hint_if(error.hint()),
+        run::Error::Poisoned(_) => Failure { exit: 3, ..Failure::of("not-continuable", error) }.hint_if(error.hint()),
         run::Error::Forked(bad) => Failure { exit: 3, ..Failure::of("diverged", error) }.hint(hints::verify(&bad.run)),
         _ => Failure::of("remote", error),
     }

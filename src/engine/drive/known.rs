@@ -31,7 +31,7 @@ impl Driver<'_> {
     pub(super) fn refresh(&mut self) -> Result<(), Error> {
         let began = since_boot();
         self.run.refresh()?;
-        self.note_known(began);
+        self.note_read(began);
         Ok(())
     }
 
@@ -39,8 +39,16 @@ impl Driver<'_> {
     pub(super) fn read_at_turn(&mut self) -> Result<(), Error> {
         let began = since_boot();
         self.run.read_at_turn()?;
-        self.note_known(began);
+        self.note_read(began);
         Ok(())
+    }
+
+    /// Records that the remote was read, so that its head can be followed.
+    fn note_read(&mut self, began: Duration) {
+        self.note_known(began);
+        if let Some(shared) = &mut self.shared {
+            shared.trouble.take_if(|trouble| trouble.is_poisoned);
+        }
     }
 
     /// Records that the chain was known from some moment on.

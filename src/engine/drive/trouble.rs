@@ -9,6 +9,7 @@ use crate::git::passing;
 use crate::model::causes::in_words;
 use crate::run::{self, OpenRun, coordinate};
 
+use super::shared::Colleagues;
 use super::{Driver, Error};
 
 /// The longest pause before the remote is tried again.
@@ -30,6 +31,18 @@ pub(super) struct Trouble {
     tries_at_end: u32,
     /// The number of accepted beats when it began.
     beats: u64,
+    /// True if the remote's head cannot be followed.
+    pub(super) is_poisoned: bool,
+}
+
+impl Colleagues {
+    /// Returns the trouble with the remote. It begins now if it was not known.
+    fn trouble_with(&mut self, is_poisoned: bool) -> &mut Trouble {
+        let beats = self.beats.accepted();
+        // Another kind of trouble may have begun long before.
+        self.trouble.take_if(|known| is_poisoned && !known.is_poisoned);
+        self.trouble.get_or_insert(Trouble { since: Instant::now(), tries: 0, tries_at_end: 0, beats, is_poisoned })
+    }
 }
 
 impl Driver<'_> {
@@ -42,16 +55,14 @@ impl Driver<'_> {
             self.look_again();
             return Ok(());
         }
-        let is_new = shared.trouble.is_none();
-        let beats = shared.beats.accepted();
-        let trouble = shared.trouble.get_or_insert(Trouble { since: Instant::now(), tries: 0, tries_at_end: 0, beats });
-        trouble.tries += 1;
-        if is_new {
-            let note = format!("{}; attempts go on, and their results are kept", in_words(&error));
-            (self.tell)(Progress::Note(note));
-        }
         let is_poisoned = matches!(run_error(&error), Some(run::Error::Poisoned(_)));
-        let is_over = trouble.since.elapsed() > Duration::from_millis(shared.times.lost_after);
+        let (beats, lost_after) = (shared.beats.accepted(), Duration::from_millis(shared.times.lost_after));
+        let trouble = shared.trouble_with(is_poisoned);
+        trouble.tries += 1;
+        if trouble.tries == 1 {
+            (self.tell)(Progress::Note(in_trouble(&error)));
+        }
+        let is_over = trouble.since.elapsed() > lost_after;
         if *interrupt.borrow() {
             trouble.tries_at_end += 1;
             if trouble.tries_at_end > LAST_TRIES {
@@ -91,6 +102,15 @@ impl Driver<'_> {
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Returns what an operator has to know about a remote that cannot be used.
+fn in_trouble(error: &Error) -> String {
+    let note = format!("{}; attempts go on, and their results are kept", in_words(error));
+    match run_error(error).and_then(run::Error::hint) {
+        Some(hint) => format!("{note}; {hint}"),
+        None => note,
     }
 }
 

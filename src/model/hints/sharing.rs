@@ -14,6 +14,8 @@ hints! {
     lost_after() => "git config handoff.lostAfter 60s";
     set_back(remote, run, bad, good) =>
         "one who may push sets it back: git push --force-with-lease=refs/handoff/runs/{run}:{bad} {remote} {good}:refs/handoff/runs/{run}";
+    remove_lock_there(remote) =>
+        "if no git runs in the repository of {remote}, remove the file there; or there, once it is an hour old: git handoff doctor --fix";
     no_push_option() =>
         "git -c push.pushOption= handoff push   # for this once; or for good: git config --unset-all push.pushOption";
 }

@@ -4,6 +4,7 @@ use crate::git::retry::Lost;
 use crate::git::{refs, remote, store};
 use crate::ledger::{chain, log};
 use crate::model::digest::Oid;
+use crate::model::hints::{self, Hint};
 use crate::model::name::{ItemId, RunId};
 use crate::model::role::Refused;
 use crate::model::state::Illegal;
@@ -37,6 +38,8 @@ pub enum Error {
     Raced,
     #[error("{remote} did not say whether it took the entries: {why}")]
     Unanswered { remote: String, why: String },
+    #[error("{remote} cannot move the run's ref: {why}")]
+    Locked { remote: String, why: String },
     #[error("{remote} refuses the entries: {why}")]
     PushRefused { remote: String, why: String },
     #[error("{} has the run {:?} at commit {}, which cannot follow {}: {}", .0.remote, .0.run, .0.commit, .0.good, .0.why)]
@@ -87,6 +90,15 @@ impl Error {
         matches!(self, Self::Raced)
     }
 
+    /// Returns the way out of trouble with the remote of a shared run, if a person has to take it.
+    pub fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Poisoned(bad) => Some(hints::set_back(&bad.remote, &bad.run, bad.tip, bad.good)),
+            Self::Locked { remote, .. } => Some(hints::remove_lock_there(remote)),
+            _ => None,
+        }
+    }
+
     /// Returns true if the remote of a shared run did not take the entries now, and may later.
     pub fn is_of_remote(&self) -> bool {
         matches!(
@@ -94,6 +106,7 @@ impl Error {
             Self::Raced
                 | Self::Unanswered { .. }
                 | Self::Unreachable { .. }
+                | Self::Locked { .. }
                 | Self::PushRefused { .. }
                 | Self::Poisoned(_)
         )

@@ -1,13 +1,11 @@
 //! Follows what other writers append, and records entries of a shared run through its remote.
 
-use std::thread;
 use std::time::Duration;
 
 use crate::git::history;
-use crate::git::refs;
 use crate::git::store::KeepGuard;
-use crate::git::tip::{Move, Swap};
-use crate::ledger::chain::{self, Appended, Draft, Link};
+use crate::git::{refs, remote};
+use crate::ledger::chain::{self, Link};
 use crate::ledger::merkle::Frontier;
 use crate::model::digest::Oid;
 use crate::model::driver::DriverId;
@@ -15,19 +13,20 @@ use crate::model::entry::Event;
 use crate::model::state::RunState;
 use crate::run::beats::{Judge, ReadError};
 use crate::run::new_entry::NewEntry;
-use crate::run::pace::MOST_TURNS;
 use crate::run::via::{RunRead, Via};
 use crate::run::{stopped_rules, view};
 use crate::verify::{Further, check_applied, check_next, dispatchers, read_further};
 
 use super::error::BadTip;
-use super::{Applying, Error, OpenRun, Staged, frontier};
+use super::{Error, OpenRun, Staged, frontier};
 
 /// A run that is recorded through a remote.
 pub(super) struct Shared {
     pub(super) via: Via,
     /// The state at the head, without staged entries.
     pub(super) confirmed: RunState,
+    /// How often in a row a lock file at the remote was in the way, and nothing new was read.
+    pub(super) locked: u32,
 }
 
 impl OpenRun {
@@ -38,7 +37,7 @@ impl OpenRun {
             let found = found.map_err(|why| Error::Stranger(self.run.clone(), why))?;
             found.into_iter().for_each(|(item, key)| self.state.keys.set_dispatcher(item, key));
         }
-        self.shared = Some(Box::new(Shared { via, confirmed: self.state.clone() }));
+        self.shared = Some(Box::new(Shared { via, confirmed: self.state.clone(), locked: 0 }));
         Ok(())
     }
 
@@ -55,7 +54,7 @@ impl OpenRun {
     /// Judges which beats of the last read count, by what the chain says.
     pub fn judge_beats(&mut self) {
         let Some(shared) = &mut self.shared else { return };
-        let Shared { via, confirmed } = &mut **shared;
+        let Shared { via, confirmed, .. } = &mut **shared;
         let (store, run, first) = (&self.writer.store, &self.run, self.first);
         via.judge_beats(&Judge { store, run, first, state: confirmed });
     }
@@ -88,9 +87,17 @@ impl OpenRun {
         let Some(shared) = &mut self.shared else { return Ok(Vec::new()) };
         let store = self.writer.store.clone();
         let remote = shared.via.tip().remote().to_owned();
-        let RunRead { changed, is_gone, kept } = shared.via.read(&store).map_err(|error| match error {
-            ReadError::Remote(error) => Error::Unreachable { remote: remote.clone(), why: Box::new(error) },
-            ReadError::Ref(error) => Error::Ref(error),
+        let read = shared.via.read(&store);
+        let RunRead { changed, is_gone, kept } = read.map_err(|error| match (error, self.head.commit) {
+            (ReadError::Head { head: tip, why }, Some(good)) if tip != good => {
+                let limit = if matches!(why, remote::Error::TooLarge(..)) { " (handoff.maxFetchSize)" } else { "" };
+                let why = format!("{why}{limit}");
+                Error::Poisoned(Box::new(BadTip { run: self.run.clone(), remote, commit: tip, tip, good, why }))
+            }
+            (ReadError::Remote(why) | ReadError::Head { why, .. }, _) => {
+                Error::Unreachable { remote, why: Box::new(why) }
+            }
+            (ReadError::Ref(error), _) => Error::Ref(error),
         })?;
         let local = refs::read(&store, &self.head.name)?;
         let (Some(known), Some(tip)) = (self.head.commit, changed.or(local)) else {
@@ -135,7 +142,7 @@ impl OpenRun {
     /// Moves our ref to a head that the remote has and this process checked.
     ///
     /// Another process of this repository may have moved it there, or further.
-    fn move_ref(&self, old: Option<Oid>, new: Oid, kept: &KeepGuard) -> Result<(), Error> {
+    pub(super) fn move_ref(&self, old: Option<Oid>, new: Oid, kept: &KeepGuard) -> Result<(), Error> {
         let (store, name) = (&self.writer.store, &self.head.name);
         if let Some(old) = old.filter(|old| *old != new) {
             match refs::advance(store, name, old, new) {
@@ -209,93 +216,8 @@ impl OpenRun {
         }
     }
 
-    /// Records drafts through the remote, with further refs in the same push if `more` names any.
-    ///
-    /// Returns `None` if another writer appended first. After that, or an error, the state is that
-    /// of the head, and nothing is staged.
-    pub(super) fn push_drafts(&mut self, drafts: Vec<Draft>, more: &[Move]) -> Result<Option<Vec<Link>>, Error> {
-        match self.writer.append(&self.head, drafts).and_then(Appended::place) {
-            Ok((kept, links)) => self.push_links(&kept, links, more),
-            Err(error) => {
-                self.unstage();
-                Err(error.into())
-            }
-        }
-    }
-
-    /// Pushes entries that are written, as [`OpenRun::push_drafts`] does.
-    pub(super) fn push_links(
-        &mut self,
-        kept: &KeepGuard,
-        links: Vec<Link>,
-        more: &[Move],
-    ) -> Result<Option<Vec<Link>>, Error> {
-        let Some(shared) = &mut self.shared else { return Ok(None) };
-        shared.via.wait_for_gap();
-        let old = self.head.commit;
-        let Some(new) = links.last().map(|link| link.commit) else { return Ok(Some(links)) };
-        let remote = shared.via.tip().remote().to_owned();
-        let answer = shared.via.swap(old, new, more);
-        if let Ok(Swap::Won) = answer {
-            self.accept(&links);
-            self.move_ref(old, new, kept)?;
-            return Ok(Some(links));
-        }
-        self.unstage();
-        if let Ok(Swap::Refused(why)) = answer {
-            return Err(Error::PushRefused { remote, why });
-        }
-        let landed = self.read_remote()?.contains(&new);
-        if landed {
-            return Ok(Some(links));
-        }
-        match answer {
-            Ok(Swap::Lost) => self.wait_for_turn()?,
-            // It may still land. A command of a person tries again.
-            Ok(Swap::Unknown(why)) if self.driver().is_some() => return Err(Error::Unanswered { remote, why }),
-            Err(error) if self.driver().is_some() => {
-                return Err(Error::Unreachable { remote, why: Box::new(error) });
-            }
-            _ => {}
-        }
-        Ok(None)
-    }
-
-    /// Waits for this writer's turn, and reads again after each wait until nothing new was read. A
-    /// driver does other things meanwhile, and asks [`Via::due`].
-    fn wait_for_turn(&mut self) -> Result<(), Error> {
-        if let Some(shared) = self.shared.as_mut().filter(|shared| shared.via.driver().is_some()) {
-            shared.via.await_turn();
-            return Ok(());
-        }
-        for _ in 0..MOST_TURNS {
-            thread::sleep(self.via().map(Via::wait).unwrap_or_default());
-            if self.read_remote()?.is_empty() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads the remote when this driver's turn came. If others pushed meanwhile, the driver waits
-    /// for its next turn, and staged entries that a lost push would drop are dropped.
-    pub fn read_at_turn(&mut self) -> Result<(), Error> {
-        let staged = std::mem::take(&mut self.staged).entries;
-        if !staged.is_empty() {
-            self.unstage();
-        }
-        let read = self.read_remote();
-        let is_new = read.as_ref().is_ok_and(|commits| !commits.is_empty());
-        self.apply(&staged, if is_new { Applying::Kept } else { Applying::Legal })?;
-        read?;
-        if let Some(shared) = &mut self.shared {
-            if is_new { shared.via.await_turn() } else { shared.via.begin_turn() }
-        }
-        Ok(())
-    }
-
     /// Applies entries of ours that the remote accepted to the confirmed state.
-    fn accept(&mut self, links: &[Link]) {
+    pub(super) fn accept(&mut self, links: &[Link]) {
         let key = self.writer.signer.fingerprint();
         for link in links {
             self.head.follow(link);
