@@ -7,6 +7,7 @@ mod beats;
 mod faults;
 mod forged;
 mod people;
+mod schedules;
 mod stuck;
 
 use std::collections::{BTreeMap, BTreeSet};
