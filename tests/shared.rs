@@ -6,6 +6,7 @@
 mod beats;
 mod faults;
 mod forged;
+mod later;
 mod people;
 mod schedules;
 mod stuck;

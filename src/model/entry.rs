@@ -234,6 +234,14 @@ fn take<T: serde::de::DeserializeOwned>(map: &mut Map<String, Value>, key: &'sta
     serde_json::from_value(value).map_err(|_| Error::Header(key))
 }
 
+/// Said of what this version does not know.
+const LATER: &str = "; a later version may have written it";
+
+/// Returns what to add about fields that this version does not know.
+fn later(source: &serde_json::Error) -> &'static str {
+    if source.to_string().starts_with("unknown field") { LATER } else { "" }
+}
+
 /// The reason why bytes are not an entry.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -254,9 +262,9 @@ pub enum Error {
     Version(u64),
     #[error("the entry's field `{0}` is missing or malformed")]
     Header(&'static str),
-    #[error("the entry has the unknown kind {0:?}")]
+    #[error("the entry has the unknown kind {0:?}{LATER}")]
     Kind(String),
-    #[error("the fields of the {kind} entry are wrong: {source}")]
+    #[error("the fields of the {kind} entry are wrong: {source}{}", later(.source))]
     Fields { kind: String, source: serde_json::Error },
     #[error("the entry is not in canonical form")]
     NotCanonical,

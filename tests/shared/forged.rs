@@ -22,7 +22,7 @@ use crate::common::report::find_line;
 impl Hub {
     /// Gives the clone `b` a key of its own with the role `work`. Returns the file of the public
     /// key.
-    fn admit_b(&self) -> String {
+    pub(super) fn admit_b(&self) -> String {
         let env = &self.ground.env;
         self.clone("b", &[]);
         env.shell("b", "ssh-keygen -q -t ed25519 -N '' -C '' -f key").success();
