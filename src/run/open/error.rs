@@ -33,7 +33,11 @@ pub enum Error {
     #[error("the run {0:?} cannot be continued: {1}")]
     Stranger(RunId, String),
     #[error("cannot reach {remote}, through which the run is shared")]
-    Unreachable { remote: String, why: Box<remote::Error> },
+    Unreachable {
+        remote: String,
+        #[source]
+        why: Box<remote::Error>,
+    },
     #[error("another driver of the run was first; what was done is kept")]
     Raced,
     #[error("{remote} did not say whether it took the entries: {why}")]
