@@ -7,6 +7,7 @@ mod beats;
 mod faults;
 mod forged;
 mod people;
+mod transcripts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

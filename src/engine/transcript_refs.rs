@@ -62,3 +62,25 @@ impl Lost for Error {
         matches!(self, Self::Ref(error) if error.is_lost())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::scratch_repo::ScratchRepo;
+    use crate::git::tree;
+
+    #[test]
+    fn writers_at_the_same_time_lose_nothing() {
+        let scratch = ScratchRepo::new("sha1").expect("there is space");
+        let store = scratch.store();
+        let name = format!("{}r", format::TRANSCRIPT_REFS);
+        let write = |writer: u32| {
+            for at in 0..20 {
+                add(store, &name, &[(format!("{writer}/{at}"), Edit::Bytes(b"x".to_vec()))]).expect("it is written");
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|writer| _ = scope.spawn(move || write(writer))));
+        let tree = refs::read(store, &name).expect("it is readable").expect("it is there");
+        assert_eq!(tree::files_below(store, tree).expect("it is readable").len(), 80);
+    }
+}
