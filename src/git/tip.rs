@@ -244,7 +244,14 @@ impl Tip {
             ' ' | '*' | '+' | '-' => Swap::Won,
             '=' => Swap::Unknown("the remote says that it is up to date".to_owned()),
             _ if is_lost(summary) => Swap::Lost,
-            _ => Swap::Refused(refusal(summary, &said)),
+            _ => {
+                // The first line must be the remote's too, so without the name of the call.
+                let lines = match &result {
+                    Err(program::Error::Failed { said, .. }) => printable::lines(said),
+                    _ => said,
+                };
+                Swap::Refused(refusal(summary, &lines))
+            }
         }))
     }
 }
