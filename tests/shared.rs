@@ -10,6 +10,7 @@ mod later;
 mod people;
 mod schedules;
 mod stuck;
+mod transcripts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

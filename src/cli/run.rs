@@ -47,6 +47,9 @@ pub(crate) struct Arguments {
     /// Drive together with other drivers, each in a clone of its own, through this remote
     #[arg(long, value_name = "REMOTE")]
     via: Option<String>,
+    /// Push transcripts to that remote as well: they are large, and may contain private data
+    #[arg(long, requires = "via")]
+    transcripts: bool,
     /// Give the run this id instead of the plan's; the plan itself is not changed
     #[arg(long, value_name = "RUN")]
     id: Option<String>,
@@ -86,6 +89,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         reuse: arguments.reuse,
         jobs: arguments.jobs.map(usize::from),
         via: arguments.via.clone(),
+        transcripts: arguments.transcripts,
         ..DriveOptions::default()
     };
     if arguments.via.is_some() && arguments.runs.is_empty() {

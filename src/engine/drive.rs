@@ -13,6 +13,7 @@ mod record;
 mod rules;
 pub(super) mod shared;
 mod take_over;
+mod transcripts;
 mod trouble;
 mod worktrees;
 
@@ -44,7 +45,6 @@ use super::decide::Schedule;
 use super::finished::Finished;
 use super::machine::Machine;
 use super::outcome::Batch;
-use super::run_lock::RunLock;
 use super::slots::{HeldSlots, RETRY_INTERVAL, Slots};
 use super::{attempt, command, recover};
 use dispatch::Queued;
@@ -52,6 +52,7 @@ pub use error::Error;
 use rules::RuleInput;
 pub(crate) use shared::Joining;
 use shared::{Claimed, Colleagues};
+pub(crate) use transcripts::drive;
 
 /// How often to poll the ref for entries from other writers, such as a cancellation.
 const POLL: Duration = Duration::from_millis(250);
@@ -102,19 +103,14 @@ struct Driver<'a> {
     repository: Option<&'a Repository>,
 }
 
-/// Drives a run until it settles or is interrupted.
-///
-/// A run that a crash interrupted is continued: its attempts are salvaged, recorded and dispatched
-/// again. After an error the run is as its last entry says, no process is left running, and driving
-/// it again continues it.
-pub(crate) async fn drive(
+/// Drives a run whose lock is held, until it settles or is interrupted.
+async fn drive_locked(
     run: &mut OpenRun,
     mut machine: Machine,
     joining: Option<Joining<'_>>,
     mut interrupt: watch::Receiver<bool>,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Settled, Error> {
-    let lock = RunLock::take(&run.store().common_dir(), run.id())?;
     trouble::refresh_patiently(run)?;
     let interrupted = interrupt.clone();
     let stop = Cancellation::when(move || *interrupted.borrow());
@@ -172,14 +168,15 @@ pub(crate) async fn drive(
     }
     driver.tidy().await;
     driver.part()?;
-    drop(lock);
     result
 }
 
 impl<'a> Driver<'a> {
     /// Ends what a dead driver left, and begins to drive a shared run with the others.
     fn begin(&mut self, joining: Option<Joining<'a>>) -> Result<(), Error> {
-        let Some(Joining { identity, tip, times, repository, predecessor }) = joining else { return self.recover() };
+        let Some(Joining { identity, tip, times, repository, predecessor, .. }) = joining else {
+            return self.recover();
+        };
         if self.run.state.shared.is_none() {
             self.recover()?;
         }

@@ -32,4 +32,5 @@ mod shell_line;
 mod silence;
 mod slots;
 mod status;
+mod transcript_push;
 mod transcript_refs;

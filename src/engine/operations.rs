@@ -37,6 +37,7 @@ use super::drive::Joining;
 use super::event::Progress;
 use super::identity::Identity;
 use super::machine::{Machine, NoCache};
+use super::transcript_push::{self, Upload};
 use super::{command, drive};
 
 /// The prefix of actors that are agents.
@@ -67,6 +68,8 @@ pub struct DriveOptions {
     pub manner: Manner,
     /// The remote through which the run is driven together with other drivers.
     pub via: Option<String>,
+    /// Push transcripts to that remote as well.
+    pub transcripts: bool,
 }
 
 /// A run that is ready to be driven, for the caller to inspect first.
@@ -131,7 +134,13 @@ impl Repository {
             return Err(Error::Run(run::Error::Role { run, key, why: Refused::Role(&[Role::Work]) }));
         }
         self.expect_unrevoked(&open)?;
-        let joining = tip.map(|tip| self.joining(&mut open, tip)).transpose()?;
+        let mut joining = tip.map(|tip| self.joining(&mut open, tip)).transpose()?;
+        if let Some(joining) = joining.as_mut().filter(|_| wanted.transcripts) {
+            let heartbeat = Duration::from_millis(open.state.shared.unwrap_or(joining.times).heartbeat);
+            let interval = transcript_push::LONGEST.min(heartbeat * 2);
+            let (tip, store, run) = (joining.tip.clone(), self.store.clone(), run.clone());
+            joining.transcripts = Some(Upload { tip, store, run, gate: self.gate(), interval });
+        }
         // A fetch may have brought statements before the run could accept them.
         self.accept_statements_on(&mut open)?;
         let mut machine = Machine::new(self, wanted.close)?;
@@ -162,7 +171,7 @@ impl Repository {
             let sharing = Sharing { driver: Some(LastDriver { id: identity.id.clone(), home }), ..sharing };
             sharing.keep(&self.store, open.id()).map_err(sharing::Error::Record)?;
         }
-        Ok(Joining { identity, tip, times, repository: self, predecessor })
+        Ok(Joining { identity, tip, times, repository: self, predecessor, transcripts: None })
     }
 
     /// Refuses a run to which a key can append that is revoked here.

@@ -4,6 +4,7 @@
 
 use super::finished::Finished;
 use crate::git::refs;
+use crate::git::retry::{self, Lost};
 use crate::git::store::{self, Edit, Store};
 use crate::model::format;
 use crate::run::OpenRun;
@@ -30,16 +31,21 @@ pub(super) fn add_all(run: &OpenRun, finished: &[Finished]) -> Result<(), Error>
     add(run.store(), &format::salvage_ref(run.id()), &salvage)
 }
 
-/// Edits the tree of one of these refs. The caller holds the lock of the run.
+/// Edits the tree of one of these refs, and tries again if another process moved it meanwhile.
 pub(super) fn add(store: &Store, name: &str, edits: &[(String, Edit)]) -> Result<(), Error> {
     if edits.is_empty() {
         return Ok(());
     }
-    let before = refs::read(store, name)?;
-    let mut batch = store.batch();
-    let tree = batch.edit_tree(before, edits)?;
-    let _kept = batch.keep()?;
-    Ok(refs::set(store, name, tree)?)
+    retry::run(|| {
+        let before = refs::read(store, name)?;
+        let mut batch = store.batch();
+        let tree = batch.edit_tree(before, edits)?;
+        let _kept = batch.keep()?;
+        match before {
+            Some(before) => Ok(refs::advance(store, name, before, tree)?),
+            None => Ok(refs::begin(store, name, tree)?),
+        }
+    })
 }
 
 /// Failures to keep transcripts and salvaged work.
@@ -49,4 +55,32 @@ pub enum Error {
     Store(#[from] store::Error),
     #[error(transparent)]
     Ref(#[from] refs::Error),
+}
+
+impl Lost for Error {
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::Ref(error) if error.is_lost())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::scratch_repo::ScratchRepo;
+    use crate::git::tree;
+
+    #[test]
+    fn writers_at_the_same_time_lose_nothing() {
+        let scratch = ScratchRepo::new("sha1").expect("there is space");
+        let store = scratch.store();
+        let name = format!("{}r", format::TRANSCRIPT_REFS);
+        let write = |writer: u32| {
+            for at in 0..20 {
+                add(store, &name, &[(format!("{writer}/{at}"), Edit::Bytes(b"x".to_vec()))]).expect("it is written");
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|writer| _ = scope.spawn(move || write(writer))));
+        let tree = refs::read(store, &name).expect("it is readable").expect("it is there");
+        assert_eq!(tree::files_below(store, tree).expect("it is readable").len(), 80);
+    }
 }

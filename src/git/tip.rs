@@ -5,6 +5,7 @@
 //! there.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::history;
@@ -12,6 +13,7 @@ use super::incoming::Incoming;
 use super::porcelain;
 use super::program::{self, Git};
 use super::pushing::PUSH;
+use super::quarantine::Quarantine;
 use super::remote::{Error, FETCH, Reach, receiving, transport};
 use super::store::{KeepGuard, Store};
 use crate::model::digest::Oid;
@@ -43,6 +45,8 @@ pub struct Tip {
     from: String,
     /// The URL to push to.
     to: String,
+    /// The folder of the objects to push, instead of the repository's.
+    objects: Option<PathBuf>,
 }
 
 /// A ref to move.
@@ -98,7 +102,7 @@ impl Copy {
 impl Tip {
     /// Uses a remote, named for fetches as `from` and for pushes as `to`.
     pub fn new(store: &Store, reach: Reach, from: String, to: String) -> Self {
-        Self { store: store.clone(), reach, from, to }
+        Self { store: store.clone(), reach, from, to, objects: None }
     }
 
     /// Limits each call of git to some time.
@@ -136,6 +140,28 @@ impl Tip {
         let call = call.args(["--stdin", "--", &self.from]).input(lines);
         call.run().map_err(|error| Error::of(&self.from, error, &self.reach))?;
         quarantine.release().map_err(Error::Quarantine)
+    }
+
+    /// Fetches a tree into a quarantine, without its files if the remote can leave them out.
+    ///
+    /// The quarantine must not be stored in the repository: it may refer to missing files.
+    pub fn fetch_tree(&self, quarantine: &Quarantine, wanted: Oid) -> Result<(), Error> {
+        let mut call = receiving(&self.store, &self.reach).config("fetch.negotiationAlgorithm=noop");
+        // A filter on the command line would be recorded and make the repository a partial clone. A
+        // key with an equals sign cannot be set for one call.
+        if !self.from.contains('=') {
+            call = call.config(format!("remote.{}.promisor=true", self.from));
+            call = call.config(format!("remote.{}.partialCloneFilter=blob:none", self.from));
+        }
+        let call = call.env("GIT_OBJECT_DIRECTORY", quarantine.store().objects_dir()).arg("fetch").args(FETCH);
+        let call = call.args(["--", &self.from, &wanted.to_string()]);
+        call.run().map(drop).map_err(|error| Error::of(&self.from, error, &self.reach))
+    }
+
+    /// Moves one ref to an object of a quarantine.
+    pub fn swap_from(&self, quarantine: &Quarantine, one: &Move) -> Result<Swap, Error> {
+        let tip = Self { objects: Some(quarantine.store().objects_dir()), ..self.clone() };
+        tip.swap(std::slice::from_ref(one))
     }
 
     /// Fetches blobs by id.
@@ -190,7 +216,11 @@ impl Tip {
     /// Pushes refs in one call, or returns `None` if it had to be atomic and the remote has no
     /// atomic pushes.
     fn push(&self, moves: &[Move], atomic: bool) -> Result<Option<Swap>, Error> {
-        let mut call = transport(&self.store, &self.reach).args(PUSH);
+        let mut call = transport(&self.store, &self.reach);
+        if let Some(objects) = &self.objects {
+            call = call.env("GIT_OBJECT_DIRECTORY", objects);
+        }
+        call = call.args(PUSH);
         if atomic {
             call = call.arg("--atomic");
         }

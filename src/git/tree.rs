@@ -19,6 +19,23 @@ pub fn files(store: &Store, tree: Oid) -> Result<Vec<(String, Oid)>, Error> {
     Ok(named.collect())
 }
 
+/// Returns the regular files of a tree and of all its folders, by path.
+pub fn files_below(store: &Store, tree: Oid) -> Result<Vec<(String, Oid)>, Error> {
+    let repo = store.local();
+    let (mut files, mut folders) = (Vec::new(), vec![(String::new(), tree)]);
+    while let Some((folder, oid)) = folders.pop() {
+        for entry in store.tree(&repo, oid)?.entries {
+            let Ok(name) = std::str::from_utf8(&entry.filename) else { continue };
+            if entry.mode.is_tree() {
+                folders.push((format!("{folder}{name}/"), Oid(entry.oid)));
+            } else if entry.mode.is_blob() {
+                files.push((format!("{folder}{name}"), Oid(entry.oid)));
+            }
+        }
+    }
+    Ok(files)
+}
+
 impl Store {
     pub(super) fn tree(&self, repo: &gix::Repository, oid: Oid) -> Result<gix::objs::Tree, Error> {
         let object = bounded_read::read(repo, oid, most)?.ok_or(Error::Missing(oid))?;

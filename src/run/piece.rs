@@ -7,7 +7,7 @@ use crate::git::{private_files, refs};
 use crate::ledger::chain::Link;
 use crate::model::ansi;
 use crate::model::confinement::{NONE, says_nested};
-use crate::model::digest::Digest;
+use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, Transcript};
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
@@ -16,6 +16,7 @@ use crate::model::name::{ItemId, RunId};
 use crate::model::place::Place;
 use crate::model::plan::ProductKey;
 
+use super::sharing::Sharing;
 use super::target::{self, Target};
 use super::{Blob, VerifiedRun, View};
 
@@ -129,17 +130,40 @@ fn beside(
     if transcript.size == 0 {
         return Ok(None);
     }
-    // Its ref is from the same remote as the run.
-    let remote = Place::fetched(&run.head.name).map(|(remote, _)| remote);
-    let folder = remote.map_or_else(|| format::REFS.to_owned(), format::fetched_refs);
-    let tree = refs::read(store, &Place::of_transcripts(&run.run).below(&folder))?;
-    let oid = match tree {
-        Some(tree) => store.blob_at(tree, path)?,
-        None => None,
+    let oid = find_beside(store, &run.run, &run.head.name, path, transcript.sha256)?;
+    let not_here = || {
+        let remote = Place::fetched(&run.head.name).map(|(remote, _)| remote.to_owned());
+        let remote = remote.or_else(|| Sharing::read(store, &run.run).map(|sharing| sharing.remote));
+        Error::NoTranscript { item: item.clone(), remote }
     };
-    let not_here = || Error::NoTranscript { item: item.clone(), remote: remote.map(str::to_owned) };
     // The transcripts ref is not part of a chain, so the digest of the entry decides.
     Ok(Some(run.product(oid.ok_or_else(not_here)?).that_is(transcript.sha256)))
+}
+
+/// Returns the blob at a path of the transcripts of a run, which was read from a ref of this name.
+///
+/// Other drivers of a run of ours keep their transcripts in clones of their own. So fetched ones
+/// count as well, if they are what was recorded: another run of the same id may have been fetched.
+fn find_beside(store: &Store, run: &RunId, name: &str, path: &str, recorded: Digest) -> Result<Option<Oid>, Error> {
+    let place = Place::of_transcripts(run);
+    let at = |tree: Option<Oid>| tree.map_or(Ok(None), |tree| store.blob_at(tree, path));
+    if let Some((remote, _)) = Place::fetched(name) {
+        return Ok(at(refs::read(store, &place.below(&format::fetched_refs(remote)))?)?);
+    }
+    let own = at(refs::read(store, &place.below(format::REFS))?)?;
+    if own.is_some() {
+        return Ok(own);
+    }
+    for (_, tree) in refs::fetched_at(store, &place)? {
+        let is_recorded = |blob: &Oid| {
+            let read = store.contains(*blob).then(|| store.copy_blob(*blob, &mut std::io::sink()));
+            read.is_some_and(|read| read.is_ok_and(|(digest, _)| digest == recorded))
+        };
+        if let Some(blob) = at(Some(tree))?.filter(is_recorded) {
+            return Ok(Some(blob));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the number of an attempt and its transcript as recorded, by default the latest.
@@ -169,11 +193,11 @@ pub struct Tail {
 pub fn tail(store: &Store, run: &View, at: ItemIndex) -> Result<Option<Tail>, Error> {
     let item = &run.state.graph.item(at).id;
     let Some((attempt, transcript)) = recorded(&run.links, item, None) else { return Ok(None) };
-    let Some(tree) = refs::read(store, &format::transcripts_ref(&run.run))?.filter(|_| transcript.size <= LARGEST)
-    else {
+    if transcript.size > LARGEST {
         return Ok(None);
-    };
-    let Some(oid) = store.blob_at(tree, &format::transcript_path(item, attempt))? else { return Ok(None) };
+    }
+    let path = format::transcript_path(item, attempt);
+    let Some(oid) = find_beside(store, &run.run, &run.head.name, &path, transcript.sha256)? else { return Ok(None) };
     let bytes = store.read_blob_of(oid, LARGEST)?;
     if Digest::of(&bytes) != transcript.sha256 {
         return Ok(None);

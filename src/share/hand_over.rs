@@ -8,7 +8,7 @@ use crate::model::digest::Oid;
 use super::own_logs::{self, Overtaken};
 use super::push::{Error, Moved, Request, held};
 use super::rival::Remotely;
-use super::{Kind, Place};
+use super::{Kind, Place, transcripts};
 
 /// Updates the remote's refs and reads them back. Returns the refs after it, or `None` if there was
 /// nothing to update.
@@ -33,8 +33,10 @@ pub(super) fn hand_over(
     let (answers, said) = remote::push(store, reach, &request.remote.given, &specs)?;
     let has = held(store, reach, url, &request.space);
     if answers.iter().any(|answer| !answer.taken) {
-        let overtaken = |has| key.and_then(|key| own_logs::overtaken(key, moves, &answers, &has));
-        let overtaken = has.ok().and_then(overtaken);
+        let overtaken = has.ok().and_then(|has| {
+            let logs = || key.and_then(|key| own_logs::overtaken(key, moves, &answers, &has));
+            transcripts::overtaken(moves, &has).or_else(logs)
+        });
         let error = Error::Declined { answers, said };
         return Err(match overtaken {
             Some(how) => Error::Overtaken(Box::new(error), how),
@@ -44,7 +46,9 @@ pub(super) fn hand_over(
     let has = has?;
     for moved in moving() {
         let found = has.get(&moved.place).copied();
-        if found == Some(moved.new) || own_logs::went_on(there, moved, found)? {
+        // Drivers may add transcripts at any time.
+        let grows = moved.place.kind == Kind::Transcripts && found.is_some();
+        if found == Some(moved.new) || grows || own_logs::went_on(there, moved, found)? {
             continue;
         }
         let error = Error::ReadBack { name: moved.to.clone(), pushed: moved.new, found };

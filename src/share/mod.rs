@@ -22,6 +22,7 @@ pub mod push;
 mod rival;
 mod screened;
 mod stamps;
+mod transcripts;
 mod travelling;
 mod wanted;
 

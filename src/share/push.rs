@@ -226,7 +226,7 @@ impl Delivery<'_> {
         let mut plan = Plan::new(self.request.space.folder());
         for wanted in &self.wanted {
             let old = there.has.get(&wanted.place).copied();
-            let new = wanted.united(store, old, batch)?;
+            let new = wanted.united(there, batch, kept)?;
             let Wanted { place, held, .. } = wanted.clone();
             if old.is_none() && (held || in_archives.get(&place) == Some(&new)) {
                 if !held {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::git::refs;
-use crate::git::store::{Batch, Store};
+use crate::git::store::{Batch, KeepGuard, Store};
 use crate::git::tree;
 use crate::model::digest::Oid;
 use crate::model::format::REFS;
@@ -11,7 +11,8 @@ use crate::model::name::RunId;
 
 use super::place::{goes_with_threads, is_asked, unknown};
 use super::push::{Asked, Error, Request};
-use super::{Kind, Place, stamps};
+use super::rival::Remotely;
+use super::{Kind, Place, stamps, transcripts};
 
 /// Returns everything of ours that can be pushed, including the runs in archives.
 pub(super) fn here(store: &Store) -> Result<BTreeMap<Place, Oid>, refs::Error> {
@@ -61,14 +62,19 @@ impl Wanted {
     }
 
     /// Returns the object to push. For time stamps, it includes those that the remote already has,
-    /// as far as they are here.
-    pub(super) fn united(&self, store: &Store, theirs: Option<Oid>, batch: &mut Batch) -> Result<Oid, Error> {
-        let theirs = theirs.filter(|theirs| self.place.kind.is_stamps() && *theirs != self.ours);
-        match theirs {
-            Some(theirs) if store.kind(theirs)? == Some(gix::objs::Kind::Tree) => {
-                Ok(stamps::together(store, theirs, tree::files(store, self.ours)?, batch)?)
-            }
-            _ => Ok(self.ours),
+    /// as far as they are here, and for transcripts, those of others, which are fetched.
+    pub(super) fn united(&self, there: &Remotely<'_>, batch: &mut Batch, kept: &mut KeepGuard) -> Result<Oid, Error> {
+        let (store, ours) = (there.store, self.ours);
+        let Some(theirs) = there.has.get(&self.place).copied().filter(|theirs| *theirs != ours) else {
+            return Ok(ours);
+        };
+        if self.place.kind == Kind::Transcripts {
+            let theirs = transcripts::bring(there, theirs, kept)?;
+            return Ok(theirs.map_or(Ok(ours), |theirs| transcripts::united(store, theirs, ours, batch))?);
         }
+        if self.place.kind.is_stamps() && store.kind(theirs)? == Some(gix::objs::Kind::Tree) {
+            return Ok(stamps::together(store, theirs, tree::files(store, ours)?, batch)?);
+        }
+        Ok(ours)
     }
 }

@@ -16,7 +16,7 @@ use crate::common::report::find_line;
 
 impl Hub {
     /// Gives the remote a hook, or takes it away.
-    fn hook(&self, name: &str, script: Option<&str>) {
+    pub(super) fn hook(&self, name: &str, script: Option<&str>) {
         let path = self.ground.path("hub.git/hooks").join(name);
         match script {
             Some(script) => {

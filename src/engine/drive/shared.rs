@@ -14,6 +14,7 @@ use crate::engine::identity::Identity;
 use crate::engine::outcome::Batch;
 use crate::engine::silence::Silence;
 use crate::engine::slots::HeldSlots;
+use crate::engine::transcript_push::Upload;
 use crate::git::passing;
 use crate::git::refs;
 use crate::git::tip::Tip;
@@ -53,6 +54,8 @@ pub(crate) struct Joining<'r> {
     pub(in crate::engine) repository: &'r Repository,
     /// The last driver of this repository.
     pub(in crate::engine) predecessor: Option<DriverId>,
+    /// The transcripts to push, if that was requested.
+    pub(in crate::engine) transcripts: Option<Upload>,
 }
 
 /// This driver among the drivers of a shared run.

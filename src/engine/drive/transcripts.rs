@@ -1,0 +1,43 @@
+//! Drives a run, and pushes its transcripts meanwhile if that was requested.
+
+use tokio::sync::watch;
+
+use crate::engine::event::Progress;
+use crate::engine::machine::Machine;
+use crate::engine::run_lock::RunLock;
+use crate::engine::transcript_push::TranscriptPush;
+use crate::run::OpenRun;
+
+use super::{Error, Joining, Settled, drive_locked};
+
+/// Drives a run until it settles or is interrupted.
+///
+/// A run that a crash interrupted is continued: its attempts are salvaged, recorded and dispatched
+/// again. After an error the run is as its last entry says, no process is left running, and driving
+/// it again continues it.
+pub(crate) async fn drive(
+    run: &mut OpenRun,
+    machine: Machine,
+    mut joining: Option<Joining<'_>>,
+    interrupt: watch::Receiver<bool>,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<Settled, Error> {
+    let _lock = RunLock::take(&run.store().common_dir(), run.id())?;
+    let transcripts = joining.as_mut().and_then(|joining| joining.transcripts.take()).map(TranscriptPush::start);
+    let warnings = || transcripts.iter().flat_map(TranscriptPush::warnings);
+    let mut tell_both = |progress: Progress<'_>| {
+        warnings().for_each(|warning| tell(Progress::Note(warning)));
+        tell(progress);
+    };
+    let result = Box::pin(drive_locked(run, machine, joining, interrupt, &mut tell_both)).await;
+    let Some(mut transcripts) = transcripts else { return result };
+    // Other runs of this process are driven meanwhile.
+    let last_push = tokio::task::spawn_blocking(move || {
+        transcripts.finish();
+        transcripts
+    });
+    if let Ok(transcripts) = last_push.await {
+        transcripts.warnings().for_each(|warning| tell(Progress::Note(warning)));
+    }
+    result
+}

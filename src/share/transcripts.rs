@@ -1,0 +1,43 @@
+//! Merges the transcripts of a run here with those of a remote, where each driver has put its own.
+
+use std::collections::BTreeMap;
+
+use crate::git::remote::{self, Depth};
+use crate::git::store::{self, Batch, Edit, KeepGuard, Store};
+use crate::git::tree;
+use crate::model::digest::Oid;
+
+use super::own_logs::Overtaken;
+use super::push::{Error, Moved};
+use super::rival::Remotely;
+use super::{Kind, Place};
+
+/// Returns the remote's tree of transcripts, fetched if necessary. Returns `None` for an object
+/// that cannot be fetched soundly or is no tree, which gives way.
+pub(super) fn bring(there: &Remotely<'_>, theirs: Oid, kept: &mut KeepGuard) -> Result<Option<Oid>, Error> {
+    if !there.store.contains(theirs) {
+        match remote::fetch(there.store, there.reach, there.url, &[theirs], Depth::History) {
+            Ok(brought) => kept.join(brought),
+            Err(remote::Error::Unsound(..)) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Some(theirs).filter(|_| matches!(there.store.kind(theirs), Ok(Some(gix::objs::Kind::Tree)))))
+}
+
+/// Returns the remote's tree with our files in it; a new tree is written to the batch.
+pub(super) fn united(store: &Store, theirs: Oid, ours: Oid, batch: &mut Batch) -> Result<Oid, store::Error> {
+    let files = tree::files_below(store, ours)?;
+    let edits: Vec<_> = files.into_iter().map(|(path, blob)| (path, Edit::Blob(blob))).collect();
+    batch.edit_tree(Some(theirs), &edits)
+}
+
+/// Returns [`Overtaken::Moved`] if a driver added transcripts since the remote was read.
+pub(super) fn overtaken(moves: &[Moved], has: &BTreeMap<Place, Oid>) -> Option<Overtaken> {
+    let is_moved = |moved: &Moved| {
+        let found = has.get(&moved.place).copied();
+        moved.status.moves() && found != moved.old && found != Some(moved.new)
+    };
+    let mut transcripts = moves.iter().filter(|moved| moved.place.kind == Kind::Transcripts);
+    transcripts.any(is_moved).then_some(Overtaken::Moved)
+}
