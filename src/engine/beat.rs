@@ -9,9 +9,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::clock::since_boot;
-use crate::git::remote;
 use crate::git::store::KeepGuard;
 use crate::git::tip::{Move, Swap, Tip};
+use crate::git::{passing, remote};
 use crate::ledger::beat;
 use crate::ledger::chain::Writer;
 use crate::model::beat::Beat;
@@ -145,6 +145,9 @@ impl Drop for Beats {
     }
 }
 
+/// Why a beat was not accepted although the remote answered.
+const MOVED: &str = "another process moved the ref of its beats";
+
 /// The state of the thread.
 struct Heart {
     pulse: Pulse,
@@ -197,7 +200,7 @@ impl Heart {
                     self.shared.changed.notify_all();
                     return;
                 }
-                Ok(Swap::Lost) => "another process moved the ref of its beats".to_owned(),
+                Ok(Swap::Lost) => MOVED.to_owned(),
                 Ok(Swap::Locked(why) | Swap::Refused(why) | Swap::Unknown(why)) | Err(why) => why,
             };
             self.is_unsure = true;
@@ -250,6 +253,12 @@ impl Heart {
             let _ = self.pulse.tip.swap(&[Move { name: self.name(), old: Some(last), new: None }]);
         }
     }
+}
+
+/// Returns true if the first beat may be accepted soon. Who moved its ref may be an earlier try of
+/// this driver, whose answer was lost.
+pub(super) fn is_passing(why: &str) -> bool {
+    why == MOVED || passing::is_passing(why)
 }
 
 /// Returns the ref of a driver's beats.

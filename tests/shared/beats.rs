@@ -178,6 +178,24 @@ fn old_beats_that_are_put_back_keep_no_driver_alive() {
     hub.ends_well(1);
 }
 
+/// A remote that drops answers makes a driver meet its own first beat, again and again.
+#[test]
+fn a_first_beat_is_tried_until_nothing_else_moves_its_ref() {
+    let hub = Hub::new(&plan(&items(1, "0")));
+    let tree = hub.object("tree", "");
+    let others = ["a", "b"].map(|text| hub.in_hub(&["commit-tree", "-m", text, &tree]));
+    let script = format!(
+        "set -e; unset GIT_QUARANTINE_PATH; while read -r old new name; do case $name in refs/handoff/drivers/*) \
+         echo x >>../races; n=$(wc -l <../races); [ \"$n\" -gt 3 ] || \
+         if [ $((n % 2)) = 1 ]; then git update-ref \"$name\" {}; else git update-ref \"$name\" {}; fi;; esac; done",
+        others[0], others[1]
+    );
+    hub.hook("pre-receive", Some(&script));
+    succeeds(hub.drive("repo"));
+    assert!(hub.lines("races").len() > 3, "the first three beats found another value");
+    hub.ends_well(1);
+}
+
 #[test]
 fn made_up_beats_slow_no_driver() {
     let hub = Hub::new(&plan(&items(2, "0")));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::clock::since_boot;
 use crate::engine::attempt::spec::AttemptSpec;
-use crate::engine::beat::{Beats, Pulse};
+use crate::engine::beat::{self, Beats, Pulse};
 use crate::engine::event::Progress;
 use crate::engine::identity::Identity;
 use crate::engine::outcome::Batch;
@@ -120,7 +120,7 @@ impl Colleagues {
             heartbeat: Duration::from_millis(times.heartbeat),
             alive: folder.join(format!("{}.alive", run.id().encoded())),
         };
-        let beats = passing::insist(|| Beats::start(pulse.clone()), |why| passing::is_passing(why));
+        let beats = passing::insist(|| Beats::start(pulse.clone()), |why| beat::is_passing(why));
         let beats = beats.map_err(Error::Beat)?;
         while run.state.shared.is_none() {
             let share = || run.record(&[NewEntry::Plain(Event::RunShared(new))]);
