@@ -14,7 +14,7 @@ use gix::objs::Kind;
 use crate::git::quarantine::{self, Quarantine};
 use crate::git::retry::Retry;
 use crate::git::secret_scan::{self, Range};
-use crate::git::store::{self, Durability, Edit, Store};
+use crate::git::store::{self, Durability, Store};
 use crate::git::tip::{Move, Swap, Tip};
 use crate::git::{passing, program, refs, remote, tree};
 use crate::model::causes::in_words;
@@ -171,15 +171,13 @@ impl Pusher {
 /// An object of another kind holds no transcripts, and gives way.
 fn unite(tip: &Tip, quarantine: &Quarantine, theirs: Option<Oid>, ours: Oid) -> Result<Oid, Error> {
     let store = quarantine.store().clone().with_durability(Durability::Relaxed);
-    let files = tree::files_below(&store, ours)?;
-    let edits: Vec<(String, Edit)> = files.into_iter().map(|(path, blob)| (path, Edit::Blob(blob))).collect();
     let write = || -> Result<Oid, Error> {
         let base = match theirs {
             Some(theirs) if store.kind(theirs)?.ok_or(store::Error::Missing(theirs))? == Kind::Tree => Some(theirs),
             _ => None,
         };
         let mut batch = store.batch();
-        let tree = batch.edit_tree(base, &edits)?;
+        let tree = tree::with_files_of(&store, base, ours, &mut batch)?;
         // The quarantine is ours alone, so nothing in it is pruned.
         drop(batch.keep()?);
         Ok(tree)

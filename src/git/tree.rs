@@ -3,7 +3,7 @@
 use gix::objs::{CommitRef, Kind, TreeRefIter};
 
 use super::bounded_read;
-use super::store::{Error, Store, most};
+use super::store::{Batch, Edit, Error, Store, most};
 use crate::model::digest::Oid;
 
 /// Returns the regular files in a tree with their names, and skips other entries.
@@ -34,6 +34,13 @@ pub fn files_below(store: &Store, tree: Oid) -> Result<Vec<(String, Oid)>, Error
         }
     }
     Ok(files)
+}
+
+/// Writes a tree with the regular files of another one in it, in the same folders.
+pub fn with_files_of(store: &Store, base: Option<Oid>, other: Oid, batch: &mut Batch) -> Result<Oid, Error> {
+    let files = files_below(store, other)?;
+    let edits: Vec<(String, Edit)> = files.into_iter().map(|(path, blob)| (path, Edit::Blob(blob))).collect();
+    batch.edit_tree(base, &edits)
 }
 
 impl Store {

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::git::remote::{self, Depth};
-use crate::git::store::{self, Batch, Edit, KeepGuard, Store};
-use crate::git::tree;
+use crate::git::store::KeepGuard;
 use crate::model::digest::Oid;
 
 use super::own_logs::Overtaken;
@@ -23,13 +22,6 @@ pub(super) fn bring(there: &Remotely<'_>, theirs: Oid, kept: &mut KeepGuard) -> 
         }
     }
     Ok(Some(theirs).filter(|_| matches!(there.store.kind(theirs), Ok(Some(gix::objs::Kind::Tree)))))
-}
-
-/// Returns the remote's tree with our files in it; a new tree is written to the batch.
-pub(super) fn united(store: &Store, theirs: Oid, ours: Oid, batch: &mut Batch) -> Result<Oid, store::Error> {
-    let files = tree::files_below(store, ours)?;
-    let edits: Vec<_> = files.into_iter().map(|(path, blob)| (path, Edit::Blob(blob))).collect();
-    batch.edit_tree(Some(theirs), &edits)
 }
 
 /// Returns [`Overtaken::Moved`] if a driver added transcripts since the remote was read.

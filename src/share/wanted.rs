@@ -69,8 +69,10 @@ impl Wanted {
             return Ok(ours);
         };
         if self.place.kind == Kind::Transcripts {
-            let theirs = transcripts::bring(there, theirs, kept)?;
-            return Ok(theirs.map_or(Ok(ours), |theirs| transcripts::united(store, theirs, ours, batch))?);
+            return match transcripts::bring(there, theirs, kept)? {
+                Some(theirs) => Ok(tree::with_files_of(store, Some(theirs), ours, batch)?),
+                None => Ok(ours),
+            };
         }
         if self.place.kind.is_stamps() && store.kind(theirs)? == Some(gix::objs::Kind::Tree) {
             return Ok(stamps::together(store, theirs, tree::files(store, ours)?, batch)?);
