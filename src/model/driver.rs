@@ -1,6 +1,7 @@
 //! Drivers of a shared run, and the loss of their attempts.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -23,6 +24,9 @@ pub const MAX_LOST_AFTER: u64 = 30 * 86_400_000;
 
 /// The least number of intervals after which a driver may count as lost.
 pub const MIN_BEATS_UNTIL_LOST: u64 = 4;
+
+/// The time for a command to end after a request, before it is killed.
+pub const GRACE: Duration = Duration::from_secs(2);
 
 /// The id of one process that drives a run: 32 hex digits, chosen at random by the process.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -23,6 +23,7 @@ use handle::{Handle, feed};
 use pipes::Pipes;
 
 use super::supervisor::{self, Report};
+use crate::model::driver::GRACE;
 use crate::model::entry::Exit;
 use crate::model::limits::{Exceeded, Limits};
 use crate::process::attendant;
@@ -30,9 +31,6 @@ use crate::process::lease::Lease;
 use crate::process::survivors::{self, Main};
 use crate::process::transcript::{self, TranscriptWriter};
 use crate::sandbox::{self, Confinement, ExecSetup, Instructions, Own, Scratch, Word};
-
-/// The time for a command to end after a request, before it is killed.
-const GRACE: Duration = Duration::from_secs(2);
 
 /// A complete description of one command. It inherits only the user.
 #[derive(Clone, Debug)]

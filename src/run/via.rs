@@ -8,7 +8,7 @@ use crate::git::remote;
 use crate::git::store::{KeepGuard, Store};
 use crate::git::tip::{Move, Swap, Tip};
 use crate::model::digest::Oid;
-use crate::model::driver::DriverId;
+use crate::model::driver::{DriverId, GRACE};
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::RunId;
@@ -173,15 +173,24 @@ impl Via {
 
     /// Records that an attempt was taken from another driver.
     pub(super) fn note_cut(&mut self, at: ItemIndex) {
-        let lost_after = self.lost_after;
-        self.cut.retain(|(_, since)| since.elapsed() < lost_after);
+        let may_run = self.may_run();
+        self.cut.retain(|(_, since)| since.elapsed() < may_run);
         self.cut.push((at, Instant::now()));
     }
 
-    /// Returns the items whose workers may still run on other machines: those that were ended less
-    /// than `lostAfter` ago. By then their drivers have read it, or their workers were ended.
+    /// Returns the items whose workers may still run on other machines, because they were taken
+    /// from their drivers a short time ago.
     pub fn cut(&self) -> impl Iterator<Item = ItemIndex> {
-        self.cut.iter().filter(|(_, since)| since.elapsed() < self.lost_after).map(|(at, _)| *at)
+        self.cut.iter().filter(|(_, since)| since.elapsed() < self.may_run()).map(|(at, _)| *at)
+    }
+
+    /// Returns how long a worker may run after its attempt was taken from its driver.
+    ///
+    /// After `lostAfter`, the driver has read it, or the supervisor has ended the worker. A driver
+    /// that read it at the last moment asks the worker to end, and then kills it, which may take as
+    /// long again on a busy machine.
+    fn may_run(&self) -> Duration {
+        self.lost_after + 2 * GRACE
     }
 
     /// Waits until the next push is due.

@@ -8,7 +8,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::process::ChildStdin;
 
-use super::{GRACE, Main, Stdin};
+use super::{Main, Stdin};
+use crate::model::driver::GRACE;
 use crate::process::supervisor::{self, Report};
 #[cfg(target_os = "linux")]
 use crate::process::survivors;
