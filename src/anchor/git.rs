@@ -19,9 +19,9 @@ use crate::model::log_name::LogName;
 use crate::repository::Repository;
 use crate::share::push::{self, Asked, Request};
 use crate::share::{Kind, Place, Space};
-use crate::verify::{Answer, Guarantee, Logs, Question, ThreadQuestion, ThreadWord};
+use crate::verify::{Answer, Guarantee, Logs, Question, ThreadAnswer, ThreadQuestion};
 
-use super::kind::{AnchorKind, Evidence, Holdings, Published, Sealing, Unsure, Word};
+use super::kind::{AnchorAnswer, AnchorKind, Evidence, Holdings, Published, Sealing, Unsure};
 use super::settings::{SettingError, Settings};
 use super::{Error, Means};
 
@@ -41,7 +41,7 @@ struct Seen {
 }
 
 impl AnchorKind for GitPlace {
-    fn word() -> &'static str {
+    fn name() -> &'static str {
         "git"
     }
 
@@ -72,19 +72,24 @@ impl AnchorKind for GitPlace {
         Some(Guarantee::External)
     }
 
-    fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<Word, Error> {
+    fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<AnchorAnswer, Error> {
         let keys = question.keys();
         Ok(Answer::Logs(self.logs(means, within, question.object_format, &|key| keys.contains(key))?).into())
     }
 
-    fn ask_thread(&self, means: &Means, within: Duration, question: &ThreadQuestion<'_>) -> Result<ThreadWord, Error> {
-        let mut word = ThreadWord::default();
+    fn ask_thread(
+        &self,
+        means: &Means,
+        within: Duration,
+        question: &ThreadQuestion<'_>,
+    ) -> Result<ThreadAnswer, Error> {
+        let mut answer = ThreadAnswer::default();
         for logs in self.logs(means, within, question.store.object_format(), &|key| key == question.owner)? {
-            let ThreadWord { statements, complaints, .. } = logs.statements(question.thread, question.owner);
-            word.statements.extend(statements);
-            word.complaints.extend(complaints);
+            let ThreadAnswer { statements, complaints, .. } = logs.statements(question.thread, question.owner);
+            answer.statements.extend(statements);
+            answer.complaints.extend(complaints);
         }
-        Ok(word)
+        Ok(answer)
     }
 
     /// Returns the runs and threads in the logs of a key, and complaints about invalid logs.

@@ -9,7 +9,7 @@ use crate::model::entry::Subject;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::time::Moment;
 use crate::repository::Repository;
-use crate::verify::{Answer, Guarantee, Question, Seal, ThreadQuestion, ThreadWord};
+use crate::verify::{Answer, Guarantee, Question, Seal, ThreadAnswer, ThreadQuestion};
 
 use super::git::GitPlace;
 #[cfg(feature = "anchors")]
@@ -35,7 +35,7 @@ const OVER_HTTP: [&str; 2] = ["s3", "rfc3161"];
 /// answers.
 pub(super) trait AnchorKind {
     /// Returns the name in the configuration.
-    fn word() -> &'static str
+    fn name() -> &'static str
     where
         Self: Sized;
 
@@ -59,13 +59,14 @@ pub(super) trait AnchorKind {
     fn claims(&self) -> Option<Guarantee>;
 
     /// Asks it about a run.
-    fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<Word, Error>;
+    fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<AnchorAnswer, Error>;
 
     /// Returns the runs and threads that it has for a key.
     fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error>;
 
     /// Asks it about a thread.
-    fn ask_thread(&self, means: &Means, within: Duration, question: &ThreadQuestion<'_>) -> Result<ThreadWord, Error>;
+    fn ask_thread(&self, means: &Means, within: Duration, question: &ThreadQuestion<'_>)
+    -> Result<ThreadAnswer, Error>;
 
     /// Checks its properties as far as possible without writing.
     fn probe(&self, means: &Means, within: Duration) -> Result<(), Error>;
@@ -95,34 +96,34 @@ type Settle = fn(&Repository, &mut BTreeMap<String, String>) -> Result<(), Error
 
 /// A registered kind.
 pub(super) struct Known {
-    word: fn() -> &'static str,
+    name: fn() -> &'static str,
     pub(super) read: Read,
     pub(super) settle: Settle,
 }
 
 impl Known {
     const fn new<K: AnchorKind + 'static>() -> Self {
-        Self { word: K::word, read: |settings| Ok(Box::new(K::read(settings)?)), settle: K::settle }
+        Self { name: K::name, read: |settings| Ok(Box::new(K::read(settings)?)), settle: K::settle }
     }
 
     /// Returns the kind with this name.
-    pub(super) fn find(word: &str) -> Option<&'static Self> {
-        KINDS.iter().find(|known| known.word() == word)
+    pub(super) fn find(name: &str) -> Option<&'static Self> {
+        KINDS.iter().find(|known| known.name() == name)
     }
 
     /// Returns true if a build with all features has the kind, and this one lacks it.
-    pub(super) fn is_left_out(word: &str) -> bool {
-        OVER_HTTP.contains(&word) && Self::find(word).is_none()
+    pub(super) fn is_left_out(name: &str) -> bool {
+        OVER_HTTP.contains(&name) && Self::find(name).is_none()
     }
 
     /// Returns the name.
-    pub(super) fn word(&self) -> &'static str {
-        (self.word)()
+    pub(super) fn name(&self) -> &'static str {
+        (self.name)()
     }
 }
 
 /// An anchor's answer about a run, with its strength.
-pub(super) struct Word {
+pub(super) struct AnchorAnswer {
     pub(super) answer: Answer,
     /// The maximum guarantee of what was found.
     pub(super) at_most: Guarantee,
@@ -132,7 +133,7 @@ pub(super) struct Word {
     pub(super) notes: Vec<String>,
 }
 
-impl From<Answer> for Word {
+impl From<Answer> for AnchorAnswer {
     fn from(answer: Answer) -> Self {
         Self { answer, at_most: Guarantee::ExternalImmutable, since: None, notes: Vec::new() }
     }

@@ -40,7 +40,7 @@ use crate::repository::Repository;
 use crate::share::push;
 use crate::verify::{self, Answer, Guarantee, Question, ThreadQuestion, ThreadWitness, Witness};
 
-use kind::{AnchorKind, Word};
+use kind::{AnchorAnswer, AnchorKind};
 pub use kind::{Evidence, Holdings, Published, Sealing, ThreadTip, Unsure};
 pub use settings::{SettingError, read};
 #[cfg(feature = "anchors")]
@@ -154,7 +154,7 @@ impl Anchor {
             return witness;
         }
         match self.place.ask(means, self.within, question) {
-            Ok(Word { answer, at_most, since, notes }) => {
+            Ok(AnchorAnswer { answer, at_most, since, notes }) => {
                 Witness { guarantee: witness.guarantee.min(at_most), answer, since, notes, ..witness }
             }
             Err(error) => Witness { answer: Answer::None(self.give_up(&error)), ..witness },
@@ -172,12 +172,12 @@ impl Anchor {
 
     /// Asks it about a thread.
     pub fn ask_thread(&self, means: &Means, question: &ThreadQuestion<'_>) -> ThreadWitness {
-        let word = match self.gave_up.get() {
+        let answer = match self.gave_up.get() {
             Some(why) => Err(why.clone()),
             None => self.place.ask_thread(means, self.within, question).map_err(|error| self.give_up(&error)),
         };
         let guarantee = self.place.claims().map(|_| self.guarantee());
-        ThreadWitness { anchor: self.name.clone(), kind: self.kind(), guarantee, word }
+        ThreadWitness { anchor: self.name.clone(), kind: self.kind(), guarantee, answer }
     }
 
     /// Returns the reason for a missing answer; an unreachable anchor is not asked again.

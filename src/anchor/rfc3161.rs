@@ -24,10 +24,10 @@ use crate::model::format;
 use crate::model::place::Place;
 use crate::model::time::Moment;
 use crate::repository::Repository;
-use crate::verify::{Against, Answer, Guarantee, Question, ThreadQuestion, ThreadStatement, ThreadWord};
+use crate::verify::{Against, Answer, Guarantee, Question, ThreadAnswer, ThreadQuestion, ThreadStatement};
 
 use super::http::{Client, Method};
-use super::kind::{AnchorKind, Evidence, Holdings, Published, ThreadTip, Unsure, Word};
+use super::kind::{AnchorAnswer, AnchorKind, Evidence, Holdings, Published, ThreadTip, Unsure};
 use super::settings::{SettingError, Settings};
 use super::{Error, Means, in_a_line};
 
@@ -46,7 +46,7 @@ pub(super) struct Authority {
 }
 
 impl AnchorKind for Authority {
-    fn word() -> &'static str {
+    fn name() -> &'static str {
         "rfc3161"
     }
 
@@ -79,7 +79,7 @@ impl AnchorKind for Authority {
         None
     }
 
-    fn ask(&self, _: &Means, _: Duration, question: &Question<'_>) -> Result<Word, Error> {
+    fn ask(&self, _: &Means, _: Duration, question: &Question<'_>) -> Result<AnchorAnswer, Error> {
         Ok(Answer::Time(self.time(question).map_err(|error| in_a_line(&error))).into())
     }
 
@@ -90,7 +90,7 @@ impl AnchorKind for Authority {
 
     /// Reads the tokens beside a thread. Each is over the leaf hash of an entry; its name has the
     /// number of entries at that time.
-    fn ask_thread(&self, _: &Means, _: Duration, question: &ThreadQuestion<'_>) -> Result<ThreadWord, Error> {
+    fn ask_thread(&self, _: &Means, _: Duration, question: &ThreadQuestion<'_>) -> Result<ThreadAnswer, Error> {
         let (roots, store) = (self.roots()?, question.store);
         let stamps = Stamps::list(store, &Place::of_thread(question.thread))?;
         let (mut statements, mut first_error) = (Vec::new(), None);
@@ -111,7 +111,7 @@ impl AnchorKind for Authority {
             }
         }
         let nothing = in_a_line(&explain_nothing(stamps, first_error));
-        Ok(ThreadWord { statements, complaints: Vec::new(), nothing: Some(nothing) })
+        Ok(ThreadAnswer { statements, complaints: Vec::new(), nothing: Some(nothing) })
     }
 
     /// Requests and verifies a test token.

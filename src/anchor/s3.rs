@@ -15,10 +15,10 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Subject;
 use crate::model::format;
 use crate::model::name::{RunId, encode_segment};
-use crate::verify::{Answer, Guarantee, Held, Question, Seal, ThreadQuestion, ThreadWord};
+use crate::verify::{Answer, Guarantee, Held, Question, Seal, ThreadAnswer, ThreadQuestion};
 
 use super::credentials::{self, Named};
-use super::kind::{AnchorKind, Evidence, Holdings, Published, Unsure, Word};
+use super::kind::{AnchorAnswer, AnchorKind, Evidence, Holdings, Published, Unsure};
 use super::settings::{SettingError, Settings};
 use super::{Error, Means};
 
@@ -69,7 +69,7 @@ struct Found {
 }
 
 impl AnchorKind for S3Place {
-    fn word() -> &'static str {
+    fn name() -> &'static str {
         "s3"
     }
 
@@ -110,9 +110,9 @@ impl AnchorKind for S3Place {
         Some(Guarantee::ExternalImmutable)
     }
 
-    fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<Word, Error> {
+    fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<AnchorAnswer, Error> {
         let bucket = self.open(means, within)?;
-        let (mut held, mut word) = (Vec::new(), Word::from(Answer::None(String::new())));
+        let (mut held, mut answer) = (Vec::new(), AnchorAnswer::from(Answer::None(String::new())));
         let keys = question.keys();
         if keys.len() > MOST_KEYS {
             return Err(Error::TooManyKeys(MOST_KEYS));
@@ -126,15 +126,15 @@ impl AnchorKind for S3Place {
                 continue;
             }
             if let Some(why) = stored.is_loose(means.clock.now()) {
-                word.at_most = Guarantee::External;
-                word.notes.push(why);
+                answer.at_most = Guarantee::External;
+                answer.notes.push(why);
             }
             if stored.later > 0 {
-                word.notes.push(format!("{} put over it later, which do not count", plural(stored.later)));
+                answer.notes.push(format!("{} put over it later, which do not count", plural(stored.later)));
             }
-            word.since = word.since.max(Some(stored.at));
+            answer.since = answer.since.max(Some(stored.at));
         }
-        Ok(Word { answer: Answer::Seals(held), ..word })
+        Ok(AnchorAnswer { answer: Answer::Seals(held), ..answer })
     }
 
     /// Returns the runs and threads with an object of a key, whatever its content.
@@ -150,7 +150,12 @@ impl AnchorKind for S3Place {
         Ok(Holdings { runs, threads, ..Holdings::default() })
     }
 
-    fn ask_thread(&self, means: &Means, within: Duration, question: &ThreadQuestion<'_>) -> Result<ThreadWord, Error> {
+    fn ask_thread(
+        &self,
+        means: &Means,
+        within: Duration,
+        question: &ThreadQuestion<'_>,
+    ) -> Result<ThreadAnswer, Error> {
         self.thread_word(&self.open(means, within)?, means.clock.now(), question)
     }
 

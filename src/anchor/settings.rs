@@ -51,7 +51,7 @@ pub fn read(name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, S
             name: name.to_owned(),
             stated: settings.stated,
             within,
-            kind: kind.word(),
+            kind: kind.name(),
             place,
             gave_up: OnceCell::new(),
         }),

@@ -11,7 +11,7 @@ use crate::model::name::{RunId, ThreadId};
 use crate::model::place::Place;
 
 use super::log::Log;
-use super::{Against, Error, Guarantee, ThreadStatement, ThreadWord};
+use super::{Against, Error, Guarantee, ThreadAnswer, ThreadStatement};
 
 /// The logs of this repository and the fetched logs, each as far as it is sound.
 #[derive(Default)]
@@ -110,12 +110,12 @@ impl Logs {
     }
 
     /// Returns the statements of a key's logs about a thread, and the errors in these logs.
-    pub fn statements(&self, thread: &ThreadId, key: &str) -> ThreadWord {
-        let mut word = ThreadWord::default();
+    pub fn statements(&self, thread: &ThreadId, key: &str) -> ThreadAnswer {
+        let mut answer = ThreadAnswer::default();
         for log in self.logs.iter().filter(|log| log.fingerprint == key) {
-            word.complaints.extend(log.complaint());
+            answer.complaints.extend(log.complaint());
             let statements = log.thread_history.get(thread).into_iter().flatten();
-            word.statements.extend(statements.map(|statement| ThreadStatement {
+            answer.statements.extend(statements.map(|statement| ThreadStatement {
                 entries: statement.entries,
                 last: statement.last,
                 since: None,
@@ -124,7 +124,7 @@ impl Logs {
                 against: Against::All,
             }));
         }
-        word
+        answer
     }
 
     /// Returns the runs and threads that logs in one folder of refs name, each with such a log.

@@ -74,9 +74,9 @@ pub use same_id::{OtherRun, SameId};
 pub use signature::HOW_TO_KNOW;
 pub use signers::{Signers, SignersError};
 pub use thread::{
-    Against, Ancestor, AskThread, Asking, Examined, Standpoint, ThreadQuestion, ThreadReport, ThreadSnapshot,
-    ThreadStatement, ThreadWitness, ThreadWord, ThreadsAtHand, Unproven, Unsound, knows_key, leaves as thread_leaves,
-    no_place, thread, thread_at, tied_run, verified_thread, verified_thread_on,
+    Against, Ancestor, AskThread, Asking, Examined, Standpoint, ThreadAnswer, ThreadQuestion, ThreadReport,
+    ThreadSnapshot, ThreadStatement, ThreadWitness, ThreadsAtHand, Unproven, Unsound, knows_key,
+    leaves as thread_leaves, no_place, thread, thread_at, tied_run, verified_thread, verified_thread_on,
 };
 pub use upstream::{CopyState, Upstream};
 pub use verified::Verified;

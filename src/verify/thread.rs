@@ -28,7 +28,7 @@ pub use appendable::{verified_thread, verified_thread_on};
 use chain::ThreadChain;
 use lineage::Lineage;
 pub use outside::{
-    Against, AskThread, Asking, ThreadQuestion, ThreadStatement, ThreadWitness, ThreadWord, ThreadsAtHand, leaves,
+    Against, AskThread, Asking, ThreadAnswer, ThreadQuestion, ThreadStatement, ThreadWitness, ThreadsAtHand, leaves,
     no_place,
 };
 pub use tied_runs::tied_run;

@@ -19,7 +19,7 @@ use crate::model::time::Moment;
 use crate::run::VerifiedRun;
 
 use super::Error;
-use super::judge::{Finding, How, Judge, Maker, Verdict};
+use super::attribution::{Attribution, Finding, How, Origin, Verdict};
 use super::known::{Known, Standing};
 use super::lines::Line;
 
@@ -156,25 +156,25 @@ impl Whence {
         asked: &str,
         found: &[Rc<Finding>],
         lines: Option<(&str, &[Line])>,
-        judge: &mut Judge<'_>,
+        attribution: &mut Attribution<'_>,
     ) -> Result<Self, Error> {
         let mut commits = Vec::new();
         for finding in found {
-            commits.push(CommitShown::of(finding, judge)?);
+            commits.push(CommitShown::of(finding, attribution)?);
         }
         let mut shown = None;
         if let Some((path, lines)) = lines {
             for line in lines {
                 let Some(finding) = &line.finding else { continue };
                 if !commits.iter().any(|commit: &CommitShown| commit.commit == finding.commit.oid) {
-                    commits.push(CommitShown::of(finding, judge)?);
+                    commits.push(CommitShown::of(finding, attribution)?);
                 }
                 // Includes items whose patches came with another's.
                 let at = commits.iter().position(|commit| commit.commit == finding.commit.oid).unwrap_or_default();
-                for maker in &line.makers {
-                    let named = Named::of(maker);
+                for origin in &line.origins {
+                    let named = Named::of(origin);
                     if !commits[at].items.iter().any(|item| item.named() == named) {
-                        let item = ItemShown::of(maker, judge)?;
+                        let item = ItemShown::of(origin, attribution)?;
                         commits[at].items.push(item);
                     }
                 }
@@ -190,8 +190,9 @@ impl Whence {
 }
 
 impl CommitsVerified {
-    pub(super) fn of(range: &str, found: &[Rc<Finding>], judge: &mut Judge<'_>) -> Result<Self, Error> {
-        let commits = found.iter().map(|finding| CommitShown::of(finding, judge)).collect::<Result<Vec<_>, _>>()?;
+    pub(super) fn of(range: &str, found: &[Rc<Finding>], attribution: &mut Attribution<'_>) -> Result<Self, Error> {
+        let commits =
+            found.iter().map(|finding| CommitShown::of(finding, attribution)).collect::<Result<Vec<_>, _>>()?;
         let passed = commits.iter().all(|commit| commit.verdict.passes());
         let red = commits.iter().any(|commit| commit.verdict == Verdict::Product && commit.is_red());
         Ok(Self { schema: "git-handoff.verify-commits/1", range: range.to_owned(), passed, red, commits })
@@ -199,8 +200,9 @@ impl CommitsVerified {
 }
 
 impl CommitShown {
-    fn of(finding: &Finding, judge: &mut Judge<'_>) -> Result<Self, Error> {
-        let items = finding.makers.iter().map(|maker| ItemShown::of(maker, judge)).collect::<Result<_, _>>()?;
+    fn of(finding: &Finding, attribution: &mut Attribution<'_>) -> Result<Self, Error> {
+        let items =
+            finding.origins.iter().map(|origin| ItemShown::of(origin, attribution)).collect::<Result<_, _>>()?;
         Ok(Self {
             commit: finding.commit.oid,
             subject: finding.commit.subject.clone(),
@@ -228,22 +230,22 @@ impl Named {
             .map_or_else(|| self.run.to_string(), |(remote, _)| format!("{remote}/{}", self.run))
     }
 
-    fn of(maker: &Maker) -> Self {
-        let at = &maker.patch.told.at;
-        Self { run: at.run.clone(), reference: at.reference.clone(), item: maker.patch.item.clone() }
+    fn of(origin: &Origin) -> Self {
+        let at = &origin.patch.record.at;
+        Self { run: at.run.clone(), reference: at.reference.clone(), item: origin.patch.item.clone() }
     }
 }
 
 impl ItemShown {
-    fn of(maker: &Maker, judge: &mut Judge<'_>) -> Result<Self, Error> {
-        let Named { run, reference, item } = Named::of(maker);
-        let known = judge.runs.known(&maker.patch.told.at);
+    fn of(origin: &Origin, attribution: &mut Attribution<'_>) -> Result<Self, Error> {
+        let Named { run, reference, item } = Named::of(origin);
+        let known = attribution.runs.known(&origin.patch.record.at);
         let made = match &known.run {
-            Some(run) => Made::of(run, &item, judge)?,
+            Some(run) => Made::of(run, &item, attribution)?,
             None => None,
         };
         let Known { standing, .. } = &*known;
-        Ok(Self { run, reference, item, product: maker.patch.product.sha256, standing: standing.clone(), made })
+        Ok(Self { run, reference, item, product: origin.patch.product.sha256, standing: standing.clone(), made })
     }
 
     /// Returns true if the item is red: done, but its check failed.
@@ -258,14 +260,14 @@ impl ItemShown {
 }
 
 impl Made {
-    fn of(run: &VerifiedRun, id: &ItemId, judge: &Judge<'_>) -> Result<Option<Self>, Error> {
+    fn of(run: &VerifiedRun, id: &ItemId, attribution: &Attribution<'_>) -> Result<Option<Self>, Error> {
         let mut ends = run.links.iter().rev().filter_map(|link| Some((&link.entry, link.entry.event.end_of(id)?)));
         let ended = ends.find(|(_, e)| e.status == Outcome::Done);
         let (Some((entry, ended)), Some(at)) = (ended, run.state.graph.position(id)) else { return Ok(None) };
         let item = run.state.graph.item(at);
-        let blob = run.file(judge.store, &run.state.layout().manifest(id))?;
+        let blob = run.file(attribution.store, &run.state.layout().manifest(id))?;
         // In a partial clone it may be missing.
-        let bytes = blob.and_then(|blob| blob.read(judge.store).ok());
+        let bytes = blob.and_then(|blob| blob.read(attribution.store).ok());
         let manifest = bytes.and_then(|bytes| Manifest::parse(&bytes).ok());
         Ok(Some(Self {
             attempt: ended.attempt,

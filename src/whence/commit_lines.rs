@@ -8,8 +8,8 @@ use crate::model::digest::Oid;
 use crate::repository::Repository;
 
 use super::answer::LinesShown;
+use super::attribution::{Attribution, Comparison};
 use super::commit::Commit;
-use super::judge::{Case, Judge};
 use super::{Error, asked};
 
 /// The lines that a commit added to its files.
@@ -27,11 +27,11 @@ impl Repository {
     /// Traces the lines that a commit added, compared with its first parent.
     pub fn commit_lines(&self, revision: &str, with: &Verification<'_>) -> Result<CommitLines, Error> {
         let commit = asked::commit(&self.store, revision)?.ok_or_else(|| Error::NoCommit(revision.to_owned()))?;
-        with.open(|gate| Judge::new(&self.store, gate)?.added(commit))?
+        with.open(|gate| Attribution::new(&self.store, gate)?.added(commit))?
     }
 }
 
-impl Judge<'_> {
+impl Attribution<'_> {
     /// Attributes the lines that a commit added.
     fn added(&mut self, oid: Oid) -> Result<CommitLines, Error> {
         let commit = Commit::read(self.store, oid)?;
@@ -39,8 +39,8 @@ impl Judge<'_> {
             return Err(Error::NoParent(oid));
         }
         let before = self.before(&commit)?;
-        let mut case = Case { commit, before, change: None };
-        let change = self.change(&mut case)?.ok_or(Error::Large(oid))?;
+        let mut compared = Comparison { commit, before, change: None };
+        let change = self.change(&mut compared)?.ok_or(Error::Large(oid))?;
         let mut added = CommitLines { commit: oid, lines: Vec::new(), unnamed: Vec::new() };
         for (path, _) in change.diff.files.iter().filter(|(_, file)| !file.places.is_empty()) {
             let Ok(name) = path.to_str() else {

@@ -33,7 +33,7 @@ const AT_ONCE: usize = 32 << 20;
 
 /// A run at one ref.
 #[derive(Clone, Debug)]
-pub(super) struct Lying {
+pub(super) struct RunPlace {
     /// The run.
     pub(super) run: RunId,
     /// The ref.
@@ -43,9 +43,9 @@ pub(super) struct Lying {
 }
 
 /// The record of a run, not yet verified.
-pub(super) struct Told {
+pub(super) struct RunRecord {
     /// The place of the run.
-    pub(super) at: Lying,
+    pub(super) at: RunPlace,
     /// The hash of its first entry, equal in every copy.
     pub(super) first: Option<Digest>,
     /// The patches of its done items.
@@ -58,7 +58,7 @@ pub(super) struct Told {
 #[derive(Clone)]
 pub(super) struct Patch {
     /// The run.
-    pub(super) told: Rc<Told>,
+    pub(super) record: Rc<RunRecord>,
     /// The item.
     pub(super) item: ItemId,
     /// The product.
@@ -67,8 +67,8 @@ pub(super) struct Patch {
 
 /// All runs; each is read on first use.
 pub(super) struct Index {
-    refs: Vec<Lying>,
-    told: BTreeMap<usize, Rc<Told>>,
+    refs: Vec<RunPlace>,
+    records: BTreeMap<usize, Rc<RunRecord>>,
     contents: Option<Rc<Contents>>,
 }
 
@@ -87,39 +87,39 @@ impl Index {
         let own = refs::list_with_archived(store, format::RUN_REFS)?;
         let own = own.into_iter().filter_map(|(reference, tip)| {
             let run = RunId::decode(reference.strip_prefix(format::RUN_REFS)?)?;
-            Some((Lying { run, reference, remote: None }, tip))
+            Some((RunPlace { run, reference, remote: None }, tip))
         });
         let fetched = refs::list_with_archived(store, format::FETCHED_REFS)?;
         let fetched = fetched.into_iter().filter_map(|(reference, tip)| {
             let (remote, place) = Place::fetched(&reference)?;
             let run = RunId::parse(&place.name).ok().filter(|_| place.kind == Kind::Run)?;
             let remote = Some(remote.to_owned());
-            Some((Lying { run, reference, remote }, tip))
+            Some((RunPlace { run, reference, remote }, tip))
         });
         // Skips identical copies.
         let mut seen = BTreeSet::new();
-        let all = own.chain(fetched).filter(|(lying, tip)| seen.insert((lying.run.clone(), *tip)));
-        Ok(Self { refs: all.map(|(lying, _)| lying).collect(), told: BTreeMap::new(), contents: None })
+        let all = own.chain(fetched).filter(|(place, tip)| seen.insert((place.run.clone(), *tip)));
+        Ok(Self { refs: all.map(|(place, _)| place).collect(), records: BTreeMap::new(), contents: None })
     }
 
     /// Returns the runs with a name, ours first.
-    pub(super) fn named(&mut self, store: &Store, run: &str) -> Vec<Rc<Told>> {
+    pub(super) fn named(&mut self, store: &Store, run: &str) -> Vec<Rc<RunRecord>> {
         let places = 0..self.refs.len();
         let named: Vec<usize> = places.filter(|at| self.refs[*at].run.as_str() == run).collect();
-        named.into_iter().map(|at| self.told(store, at)).collect()
+        named.into_iter().map(|at| self.record(store, at)).collect()
     }
 
     /// Returns messages about unreadable runs that were needed.
     pub(super) fn complaints(&self) -> impl Iterator<Item = String> {
-        self.told.values().filter_map(|told| {
-            let why = told.unreadable.as_ref()?;
-            Some(format!("{} cannot be read, so nothing was looked for in it: {why}", told.at.reference))
+        self.records.values().filter_map(|record| {
+            let why = record.unreadable.as_ref()?;
+            Some(format!("{} cannot be read, so nothing was looked for in it: {why}", record.at.reference))
         })
     }
 
-    fn told(&mut self, store: &Store, at: usize) -> Rc<Told> {
-        let lying = &self.refs[at];
-        Rc::clone(self.told.entry(at).or_insert_with(|| Rc::new(tell(store, lying.clone()))))
+    fn record(&mut self, store: &Store, at: usize) -> Rc<RunRecord> {
+        let place = &self.refs[at];
+        Rc::clone(self.records.entry(at).or_insert_with(|| Rc::new(read_record(store, place.clone()))))
     }
 
     /// Returns all patches, by content.
@@ -129,9 +129,9 @@ impl Index {
         }
         let mut users: BTreeMap<Oid, Vec<Patch>> = BTreeMap::new();
         for at in 0..self.refs.len() {
-            let told = self.told(store, at);
-            for (item, product) in &told.patches {
-                let patch = Patch { told: Rc::clone(&told), item: item.clone(), product: *product };
+            let record = self.record(store, at);
+            for (item, product) in &record.patches {
+                let patch = Patch { record: Rc::clone(&record), item: item.clone(), product: *product };
                 users.entry(product.oid).or_default().push(patch);
             }
         }
@@ -168,12 +168,12 @@ fn read(store: &Store, aside: &BorrowedRepo, users: &BTreeMap<Oid, Vec<Patch>>) 
     Ok(contents)
 }
 
-fn tell(store: &Store, at: Lying) -> Told {
+fn read_record(store: &Store, at: RunPlace) -> RunRecord {
     let links = match chain::read(store, &at.reference) {
         Ok(Some((_, links))) => links,
         Ok(None) => Vec::new(),
         Err(error) => {
-            return Told { at, first: None, patches: BTreeMap::new(), unreadable: Some(error.to_string()) };
+            return RunRecord { at, first: None, patches: BTreeMap::new(), unreadable: Some(error.to_string()) };
         }
     };
     let mut patches = BTreeMap::new();
@@ -184,5 +184,5 @@ fn tell(store: &Store, at: Lying) -> Told {
             patches.insert(e.item.clone(), *product);
         }
     }
-    Told { at, first: links.first().map(|link| link.hash), patches, unreadable: None }
+    RunRecord { at, first: links.first().map(|link| link.hash), patches, unreadable: None }
 }

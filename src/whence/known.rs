@@ -14,7 +14,7 @@ use crate::run::{VerifiedRun, target};
 use crate::verify::Gate;
 
 use super::Error;
-use super::index::{Lying, Patch};
+use super::index::{Patch, RunPlace};
 
 /// The trust in a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +30,7 @@ pub enum Standing {
 /// A run after verification.
 pub(super) struct Known {
     /// The place of the run.
-    pub(super) at: Lying,
+    pub(super) at: RunPlace,
     /// The trust in it.
     pub(super) standing: Standing,
     /// The run, unless it was rejected.
@@ -52,37 +52,37 @@ impl<'g> Runs<'g> {
     }
 
     /// Verifies a run.
-    pub(super) fn known(&mut self, lying: &Lying) -> Rc<Known> {
+    pub(super) fn known(&mut self, place: &RunPlace) -> Rc<Known> {
         let gate = self.gate;
-        let ask = || Rc::new(judged(gate, lying).unwrap_or_else(|why| Known::barred(lying, why)));
-        Rc::clone(self.known.entry(lying.reference.clone()).or_insert_with(ask))
+        let ask = || Rc::new(judged(gate, place).unwrap_or_else(|why| Known::barred(place, why)));
+        Rc::clone(self.known.entry(place.reference.clone()).or_insert_with(ask))
     }
 
     /// Applies patches to a tree, run by run in the given order.
     pub(super) fn onto(&mut self, aside: &BorrowedRepo, patches: &[Patch], tree: Oid) -> Result<Fit, Error> {
-        let mut groups: Vec<(&Lying, BTreeSet<ItemIndex>)> = Vec::new();
+        let mut groups: Vec<(&RunPlace, BTreeSet<ItemIndex>)> = Vec::new();
         for patch in patches {
-            let lying = &patch.told.at;
-            let Some(run) = &self.known(lying).run else { return Ok(Fit::Not) };
+            let place = &patch.record.at;
+            let Some(run) = &self.known(place).run else { return Ok(Fit::Not) };
             let at = target::item(run, patch.item.as_str())?;
-            match groups.iter_mut().find(|(one, _)| one.reference == lying.reference) {
+            match groups.iter_mut().find(|(one, _)| one.reference == place.reference) {
                 Some((_, items)) => drop(items.insert(at)),
-                None => groups.push((lying, BTreeSet::from([at]))),
+                None => groups.push((place, BTreeSet::from([at]))),
             }
         }
         let (mut placed, mut now) = (Vec::new(), tree);
-        for (lying, items) in groups {
-            let composer = match self.composer(aside, lying)? {
+        for (place, items) in groups {
+            let composer = match self.composer(aside, place)? {
                 Ok(composer) => composer,
                 Err(why) => return Ok(Fit::Unable(why)),
             };
             let steps = match composer.onto(&items, now) {
                 Ok(Some(steps)) => steps,
                 Ok(None) => return Ok(Fit::Not),
-                Err(error) => return self.failed(lying, error),
+                Err(error) => return self.failed(place, error),
             };
             now = steps.last().map_or(now, |step| step.tree);
-            let known = self.known(lying);
+            let known = self.known(place);
             placed.extend(steps.into_iter().map(|step| Placed { known: Rc::clone(&known), step }));
         }
         Ok(Fit::Placed(placed))
@@ -92,25 +92,25 @@ impl<'g> Runs<'g> {
     pub(super) fn composer(
         &mut self,
         aside: &BorrowedRepo,
-        lying: &Lying,
+        place: &RunPlace,
     ) -> Result<Result<&mut Composer, String>, Error> {
-        if !self.composers.contains_key(&lying.reference) {
-            let composer = match self.known(lying).run.clone() {
+        if !self.composers.contains_key(&place.reference) {
+            let composer = match self.known(place).run.clone() {
                 None => Err("the run does not verify".to_owned()),
                 Some(run) => match Composer::new(aside.store(), run) {
                     Ok(composer) => Ok(composer),
-                    Err(error) => Err(self.failed(lying, error)?.why()),
+                    Err(error) => Err(self.failed(place, error)?.why()),
                 },
             };
-            self.composers.insert(lying.reference.clone(), composer);
+            self.composers.insert(place.reference.clone(), composer);
         }
-        let composer = self.composers.get_mut(&lying.reference).expect("it was put there, if it was not there");
+        let composer = self.composers.get_mut(&place.reference).expect("it was put there, if it was not there");
         Ok(composer.as_mut().map_err(|why| why.clone()))
     }
 
     /// Missing bytes prove nothing against a commit. A run whose bytes differ from its record is
     /// rejected.
-    fn failed(&mut self, lying: &Lying, error: apply::Error) -> Result<Fit, Error> {
+    fn failed(&mut self, place: &RunPlace, error: apply::Error) -> Result<Fit, Error> {
         let partial = history::is_partial(self.gate.store);
         match error {
             apply::Error::NoBase(_) | apply::Error::Store(store::Error::Missing(_)) => Ok(Fit::Unable(chain(&error))),
@@ -119,7 +119,7 @@ impl<'g> Runs<'g> {
             }
             apply::Error::NoPatch(_) | apply::Error::Patch(..) => Ok(Fit::Not),
             apply::Error::Altered(..) => {
-                self.bar(lying, chain(&error));
+                self.bar(place, chain(&error));
                 Ok(Fit::Not)
             }
             other => Err(other.into()),
@@ -127,8 +127,8 @@ impl<'g> Runs<'g> {
     }
 
     /// Revokes the trust in a run.
-    fn bar(&mut self, lying: &Lying, why: String) {
-        self.known.insert(lying.reference.clone(), Rc::new(Known::barred(lying, why)));
+    fn bar(&mut self, place: &RunPlace, why: String) {
+        self.known.insert(place.reference.clone(), Rc::new(Known::barred(place, why)));
     }
 
     /// Returns the notes about the runs that were used.
@@ -139,13 +139,13 @@ impl<'g> Runs<'g> {
 
     /// Returns the recorded bytes of a patch, or `None` if they are missing.
     pub(super) fn bytes(&mut self, patch: &Patch) -> Option<Vec<u8>> {
-        let lying = &patch.told.at;
-        let run = self.known(lying).run.clone()?;
+        let place = &patch.record.at;
+        let run = self.known(place).run.clone()?;
         match run.product(patch.product.oid).that_is(patch.product.sha256).read(self.gate.store) {
             Ok(bytes) => Some(bytes),
             Err(verified_stream::Error::Store(_)) => None,
             Err(altered) => {
-                self.bar(lying, chain(&altered));
+                self.bar(place, chain(&altered));
                 None
             }
         }
@@ -195,20 +195,20 @@ pub(super) struct Placed {
     pub(super) step: Step,
 }
 
-fn judged(gate: &Gate<'_>, lying: &Lying) -> Result<Known, String> {
-    let admitted = gate.admit(&lying.run, &lying.reference).map_err(|barred| chain(&barred))?;
+fn judged(gate: &Gate<'_>, place: &RunPlace) -> Result<Known, String> {
+    let admitted = gate.admit(&place.run, &place.reference).map_err(|barred| chain(&barred))?;
     let standing = match admitted.strangers.as_slice() {
         [] => Standing::Proven,
         keys => Standing::Stranger(keys.join(", ")),
     };
     let run = VerifiedRun::read(gate.store, &admitted).map_err(|error| chain(&error))?;
     let cautions = admitted.cautions.clone();
-    Ok(Known { at: lying.clone(), standing, run: Some(Rc::new(run)), cautions })
+    Ok(Known { at: place.clone(), standing, run: Some(Rc::new(run)), cautions })
 }
 
 impl Known {
-    fn barred(lying: &Lying, why: String) -> Self {
-        Self { at: lying.clone(), standing: Standing::Barred(why), run: None, cautions: Vec::new() }
+    fn barred(place: &RunPlace, why: String) -> Self {
+        Self { at: place.clone(), standing: Standing::Barred(why), run: None, cautions: Vec::new() }
     }
 }
 

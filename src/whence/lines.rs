@@ -11,9 +11,9 @@ use crate::git::program;
 use crate::model::digest::Oid;
 
 use super::Error;
+use super::attribution::{Attribution, Finding, Origin};
 use super::diff::Diff;
 use super::index::Patch;
-use super::judge::{Finding, Judge, Maker};
 use super::known::{Placed, Standing};
 use super::words;
 
@@ -24,7 +24,7 @@ pub(super) struct Line {
     /// The commit that introduced them and its origin; `None` if they are not committed.
     pub(super) finding: Option<Rc<Finding>>,
     /// The items of the commit that made them.
-    pub(super) makers: Vec<Maker>,
+    pub(super) origins: Vec<Origin>,
     /// Whether the commit also contains a person's changes.
     pub(super) mixed: bool,
     /// The later commit that `blame.ignoreRevsFile` skips.
@@ -39,7 +39,7 @@ struct Squash {
     /// The lines of the file after all items.
     now: Vec<Vec<u8>>,
     /// The items, in order of application.
-    makers: Vec<Maker>,
+    origins: Vec<Origin>,
     /// The lines that each item's own patch adds.
     added: Vec<BTreeSet<Vec<u8>>>,
     /// The lines of the file without one item; `None` if the others do not fit then.
@@ -57,9 +57,9 @@ impl Line {
 
     fn origin(&self) -> String {
         let Some(finding) = &self.finding else { return "not committed yet".to_owned() };
-        let names: Vec<String> = self.makers.iter().map(Maker::name).collect();
+        let names: Vec<String> = self.origins.iter().map(Origin::name).collect();
         let patches = words::patches(&names);
-        let stranger = self.makers.iter().find_map(|maker| match &maker.standing {
+        let stranger = self.origins.iter().find_map(|origin| match &origin.standing {
             Standing::Stranger(key) => Some(key),
             Standing::Proven | Standing::Barred(_) => None,
         });
@@ -71,7 +71,7 @@ impl Line {
             (true, 1) => format!("{patches} makes them; other lines of this commit are a person's"),
             (true, _) => format!("{patches} make them; other lines of this commit are a person's"),
             (false, 0) => finding.detail.clone(),
-            (false, 1) if finding.makers.len() == 1 && finding.makers[0].patch.is(&self.makers[0].patch) => {
+            (false, 1) if finding.origins.len() == 1 && finding.origins[0].patch.is(&self.origins[0].patch) => {
                 finding.detail.clone()
             }
             (false, 1) => format!("{patches} makes them, and {}", finding.detail),
@@ -80,7 +80,7 @@ impl Line {
     }
 }
 
-impl Judge<'_> {
+impl Attribution<'_> {
     /// Attributes all or some lines of a file.
     pub(super) fn lines(
         &mut self,
@@ -95,22 +95,22 @@ impl Judge<'_> {
                 brought.entry((commit, blamed.path.clone())).or_default().push(blamed);
             } else {
                 let (lines, passed) = (blamed.lines, blamed.passed);
-                found.push(Line { lines, finding: None, makers: Vec::new(), mixed: false, passed });
+                found.push(Line { lines, finding: None, origins: Vec::new(), mixed: false, passed });
             }
         }
         for ((commit, path), blamed) in brought {
-            let finding = self.judge(commit)?;
+            let finding = self.attribute(commit)?;
             let mixed = finding.how.is_none();
             let steps = if mixed { self.parts(&finding)? } else { self.expanded(&finding)? };
             if steps.len() > 1 || (mixed && !steps.is_empty()) {
                 found.extend(self.within(&finding, steps, &path, &blamed)?);
                 continue;
             }
-            let makers = if finding.how.is_some() { finding.makers.clone() } else { Vec::new() };
+            let origins = if finding.how.is_some() { finding.origins.clone() } else { Vec::new() };
             found.extend(blamed.into_iter().map(|blamed| Line {
                 lines: blamed.lines,
                 finding: Some(Rc::clone(&finding)),
-                makers: makers.clone(),
+                origins: origins.clone(),
                 mixed: false,
                 passed: blamed.passed,
             }));
@@ -141,7 +141,7 @@ impl Judge<'_> {
     fn within(
         &mut self,
         finding: &Rc<Finding>,
-        steps: Vec<(Maker, Oid)>,
+        steps: Vec<(Origin, Oid)>,
         path: &BString,
         blamed: &[Blamed],
     ) -> Result<Vec<Line>, Error> {
@@ -165,21 +165,21 @@ impl Judge<'_> {
             for number in part.lines {
                 let Some(place) = asked.iter().position(|lines| lines.contains(&number)) else { continue };
                 let here = number - blamed[place].there + blamed[place].lines.start();
-                let makers = match at {
+                let origins = match at {
                     Some(at) => self.made(&mut squash, at, number)?,
                     None => Vec::new(),
                 };
                 let passed = blamed[place].passed;
                 let same = |last: &&mut Line| {
                     let alike = last.passed == passed
-                        && last.makers.iter().zip(&makers).all(|(one, other)| one.patch.is(&other.patch));
-                    alike && last.makers.len() == makers.len() && *last.lines.end() + 1 == here
+                        && last.origins.iter().zip(&origins).all(|(one, other)| one.patch.is(&other.patch));
+                    alike && last.origins.len() == origins.len() && *last.lines.end() + 1 == here
                 };
                 if let Some(last) = parts.last_mut().filter(same) {
                     last.lines = *last.lines.start()..=here;
                 } else {
                     let finding = Some(Rc::clone(finding));
-                    parts.push(Line { lines: here..=here, finding, makers, mixed, passed });
+                    parts.push(Line { lines: here..=here, finding, origins, mixed, passed });
                 }
             }
         }
@@ -187,36 +187,36 @@ impl Judge<'_> {
     }
 
     /// Prepares the attribution of one file of a commit.
-    fn squash(&mut self, finding: &Finding, steps: Vec<(Maker, Oid)>, path: &BString) -> Result<Squash, Error> {
+    fn squash(&mut self, finding: &Finding, steps: Vec<(Origin, Oid)>, path: &BString) -> Result<Squash, Error> {
         let before = self.before(&finding.commit)?;
         let mut added = Vec::new();
-        for (maker, _) in &steps {
-            let bytes = self.runs.bytes(&maker.patch);
+        for (origin, _) in &steps {
+            let bytes = self.runs.bytes(&origin.patch);
             let file = bytes.and_then(|bytes| Diff::read(&bytes).files.remove(path));
             added.push(file.map(|file| file.added).unwrap_or_default());
         }
         let now = self.text(finding.commit.tree, path)?.unwrap_or_default();
-        let makers = steps.into_iter().map(|(maker, _)| maker).collect();
-        Ok(Squash { path: path.clone(), before, now, makers, added, without: BTreeMap::new() })
+        let origins = steps.into_iter().map(|(origin, _)| origin).collect();
+        Ok(Squash { path: path.clone(), before, now, origins, added, without: BTreeMap::new() })
     }
 
     /// Returns the item that introduced a line, and those that would have introduced it as well.
-    fn made(&mut self, squash: &mut Squash, at: usize, number: u64) -> Result<Vec<Maker>, Error> {
-        let named = squash.makers[at].clone();
+    fn made(&mut self, squash: &mut Squash, at: usize, number: u64) -> Result<Vec<Origin>, Error> {
+        let named = squash.origins[at].clone();
         let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
         let Some(wanted) = place.and_then(|place| squash.now.get(place)).cloned() else { return Ok(vec![named]) };
-        let mut makers = vec![named.clone()];
-        for (other, added) in squash.makers.iter().zip(&squash.added) {
+        let mut origins = vec![named.clone()];
+        for (other, added) in squash.origins.iter().zip(&squash.added) {
             let is_another = !other.patch.is(&named.patch) && added.contains(&wanted);
             if is_another && !self.builds_on(other, &named)? && !self.builds_on(&named, other)? {
-                makers.push(other.clone());
+                origins.push(other.clone());
             }
         }
-        if makers.len() == 1 {
-            return Ok(makers);
+        if origins.len() == 1 {
+            return Ok(origins);
         }
         if !squash.without.contains_key(&at) {
-            let patches = squash.makers.iter().map(|maker| maker.patch.clone());
+            let patches = squash.origins.iter().map(|origin| origin.patch.clone());
             let others: Vec<Patch> = patches.filter(|patch| !patch.is(&named.patch)).collect();
             let tree = self.runs.onto(&self.aside, &others, squash.before)?.tree();
             let text = tree.map(|tree| self.text(tree, &squash.path)).transpose()?;
@@ -226,7 +226,7 @@ impl Judge<'_> {
         // If the line occurs less often without the named item, it is that item's.
         match squash.without.get(&at).and_then(Option::as_ref) {
             Some(others) if count(others) < count(&squash.now) => Ok(vec![named]),
-            _ => Ok(makers),
+            _ => Ok(origins),
         }
     }
 
@@ -238,13 +238,13 @@ impl Judge<'_> {
     }
 
     /// Returns true if an item consumed another's patch, directly or indirectly.
-    fn builds_on(&mut self, item: &Maker, other: &Maker) -> Result<bool, Error> {
-        let at = &item.patch.told.at;
-        if at.reference != other.patch.told.at.reference {
+    fn builds_on(&mut self, item: &Origin, other: &Origin) -> Result<bool, Error> {
+        let at = &item.patch.record.at;
+        if at.reference != other.patch.record.at.reference {
             return Ok(false);
         }
         let Ok(composer) = self.runs.composer(&self.aside, at)? else { return Ok(false) };
-        let position = |maker: &Maker| composer.run().state.graph.position(&maker.patch.item);
+        let position = |origin: &Origin| composer.run().state.graph.position(&origin.patch.item);
         Ok(match (position(item), position(other)) {
             (Some(item), Some(other)) => composer.run().state.built_upon(item).contains(&other),
             _ => false,
@@ -252,8 +252,8 @@ impl Judge<'_> {
     }
 
     /// Returns the trees after each item of a commit, including items whose patches were consumed.
-    fn expanded(&mut self, finding: &Finding) -> Result<Vec<(Maker, Oid)>, Error> {
-        let patches: Vec<Patch> = finding.steps.iter().map(|(maker, _)| maker.patch.clone()).collect();
+    fn expanded(&mut self, finding: &Finding) -> Result<Vec<(Origin, Oid)>, Error> {
+        let patches: Vec<Patch> = finding.steps.iter().map(|(origin, _)| origin.patch.clone()).collect();
         let all = self.with_given(&patches)?;
         if all.len() == patches.len() {
             return Ok(finding.steps.clone());
@@ -270,14 +270,14 @@ impl Judge<'_> {
     pub(super) fn with_given(&mut self, patches: &[Patch]) -> Result<Vec<Patch>, Error> {
         let mut more = Vec::new();
         for patch in patches {
-            let Ok(composer) = self.runs.composer(&self.aside, &patch.told.at)? else { continue };
+            let Ok(composer) = self.runs.composer(&self.aside, &patch.record.at)? else { continue };
             let state = &composer.run().state;
             let graph = &state.graph;
             let given = graph.position(&patch.item).map(|at| state.built_upon(at)).unwrap_or_default();
             let items = given.into_iter().map(|at| &graph.item(at).id);
             more.extend(items.filter_map(|id| {
-                let product = patch.told.patches.get(id)?;
-                Some(Patch { told: Rc::clone(&patch.told), item: id.clone(), product: *product })
+                let product = patch.record.patches.get(id)?;
+                Some(Patch { record: Rc::clone(&patch.record), item: id.clone(), product: *product })
             }));
         }
         more.retain(|patch| !patches.iter().any(|known| known.is(patch)));
@@ -285,13 +285,14 @@ impl Judge<'_> {
     }
 
     /// Returns the trees after each patch with an effect.
-    pub(super) fn stepped(&mut self, patches: &[Patch], placed: Vec<Placed>) -> Vec<(Maker, Oid)> {
+    pub(super) fn stepped(&mut self, patches: &[Patch], placed: Vec<Placed>) -> Vec<(Origin, Oid)> {
         let mut steps = Vec::new();
         for placed in placed.into_iter().filter(|placed| placed.step.changed) {
-            let is =
-                |patch: &&Patch| patch.told.at.reference == placed.known.at.reference && patch.item == placed.step.item;
+            let is = |patch: &&Patch| {
+                patch.record.at.reference == placed.known.at.reference && patch.item == placed.step.item
+            };
             if let Some(patch) = patches.iter().find(is).cloned() {
-                steps.push((self.maker(patch), placed.step.tree));
+                steps.push((self.origin(patch), placed.step.tree));
             }
         }
         steps

@@ -7,19 +7,19 @@
 pub mod answer;
 
 mod asked;
+mod attribution;
 mod commit;
 mod commit_lines;
 pub(crate) mod diff;
 mod index;
-mod judge;
 mod known;
 mod lines;
 mod part;
 mod search;
 mod words;
 
+pub use attribution::{How, Verdict};
 pub use commit_lines::CommitLines;
-pub use judge::{How, Verdict};
 pub use known::Standing;
 
 use crate::anchor::verification::{self, Verification};
@@ -31,7 +31,7 @@ use crate::run::{self, target};
 
 use answer::{CommitsVerified, Whence};
 use asked::Asked;
-use judge::Judge;
+use attribution::Attribution;
 
 impl Repository {
     /// Traces a commit, the lines of a file, or a range of commits.
@@ -40,19 +40,19 @@ impl Repository {
     pub fn whence(&self, text: &str, with: &Verification<'_>, warn: &mut dyn FnMut(&str)) -> Result<Whence, Error> {
         let asked = asked::asked(self, text)?;
         with.open(|gate| {
-            let mut judge = Judge::new(&self.store, gate)?;
+            let mut attribution = Attribution::new(&self.store, gate)?;
             let answer = match asked {
-                Asked::Commit(commit) => Whence::of(text, &[judge.judge(commit)?], None, &mut judge),
+                Asked::Commit(commit) => Whence::of(text, &[attribution.attribute(commit)?], None, &mut attribution),
                 Asked::Range(commits) => {
-                    let found = judge.all(&commits)?;
-                    Whence::of(text, &found, None, &mut judge)
+                    let found = attribution.attribute_all(&commits)?;
+                    Whence::of(text, &found, None, &mut attribution)
                 }
                 Asked::Lines { commit, path, lines } => {
-                    let found = judge.lines(commit, &path, lines.as_ref())?;
-                    Whence::of(text, &[], Some((&path.to_string(), &found)), &mut judge)
+                    let found = attribution.lines(commit, &path, lines.as_ref())?;
+                    Whence::of(text, &[], Some((&path.to_string(), &found)), &mut attribution)
                 }
             };
-            judge.cautions().for_each(|caution| warn(&caution));
+            attribution.cautions().for_each(|caution| warn(&caution));
             answer
         })?
     }
@@ -69,10 +69,10 @@ impl Repository {
     ) -> Result<CommitsVerified, Error> {
         let commits = asked::range(&self.store, range)?;
         with.open(|gate| {
-            let mut judge = Judge::new(&self.store, gate)?;
-            let found = judge.all(&commits)?;
-            let answer = CommitsVerified::of(range, &found, &mut judge);
-            judge.cautions().for_each(|caution| warn(&caution));
+            let mut attribution = Attribution::new(&self.store, gate)?;
+            let found = attribution.attribute_all(&commits)?;
+            let answer = CommitsVerified::of(range, &found, &mut attribution);
+            attribution.cautions().for_each(|caution| warn(&caution));
             answer
         })?
     }

@@ -8,10 +8,10 @@ use gix::bstr::BString;
 use crate::model::digest::Oid;
 
 use super::Error;
+use super::attribution::{Attribution, Comparison, Finding, Origin, Verdict};
 use super::commit::Commit;
 use super::diff::{Diff, FileDiff};
 use super::index::Patch;
-use super::judge::{Case, Finding, Judge, Maker, Verdict};
 use super::known::Standing;
 use super::search::{TOGETHER, sets};
 
@@ -21,28 +21,28 @@ const FEWEST: usize = 2;
 /// The minimum number of letters and digits of a significant line; `}` is everywhere.
 const TELLING: usize = 3;
 
-impl Judge<'_> {
+impl Attribution<'_> {
     /// Returns the trees after each item that a commit contains in part; empty if it contains none,
     /// or nothing else.
     ///
     /// Tries the items that its message names, else those of which it contains three quarters.
-    pub(super) fn parts(&mut self, finding: &Finding) -> Result<Vec<(Maker, Oid)>, Error> {
+    pub(super) fn parts(&mut self, finding: &Finding) -> Result<Vec<(Origin, Oid)>, Error> {
         let commit = &finding.commit;
         let may_be = matches!(finding.verdict, Verdict::Changed | Verdict::Person);
         if finding.how.is_some() || !may_be || commit.parents.len() > 1 {
             return Ok(Vec::new());
         }
         let before = self.before(commit)?;
-        if !finding.makers.is_empty() {
-            return self.steps(&finding.makers, before);
+        if !finding.origins.is_empty() {
+            return self.steps(&finding.origins, before);
         }
         if !commit.claims.is_empty() || commit.tree == before {
             return Ok(Vec::new());
         }
-        let mut case = Case { commit: commit.clone(), before, change: None };
+        let mut compared = Comparison { commit: commit.clone(), before, change: None };
         // More fitting items explain more lines.
-        for makers in sets(self.traced(&mut case)?).into_iter().rev() {
-            let steps = self.steps(&makers, before)?;
+        for origins in sets(self.traced(&mut compared)?).into_iter().rev() {
+            let steps = self.steps(&origins, before)?;
             if !steps.is_empty() {
                 return Ok(steps);
             }
@@ -60,8 +60,8 @@ impl Judge<'_> {
 
     /// Returns the trees after each of some items and the items they consumed, or empty if they do
     /// not fit.
-    fn steps(&mut self, makers: &[Maker], before: Oid) -> Result<Vec<(Maker, Oid)>, Error> {
-        let patches: Vec<Patch> = makers.iter().map(|maker| maker.patch.clone()).collect();
+    fn steps(&mut self, origins: &[Origin], before: Oid) -> Result<Vec<(Origin, Oid)>, Error> {
+        let patches: Vec<Patch> = origins.iter().map(|origin| origin.patch.clone()).collect();
         let all = self.with_given(&patches)?;
         for patches in [all, patches] {
             let placed = self.runs.onto(&self.aside, &patches, before)?.placed();
@@ -73,8 +73,8 @@ impl Judge<'_> {
     }
 
     /// Returns the items of whose patches a commit contains at least three quarters.
-    fn traced(&mut self, case: &mut Case) -> Result<Vec<Maker>, Error> {
-        let Some(change) = self.change(case)? else { return Ok(Vec::new()) };
+    fn traced(&mut self, compared: &mut Comparison) -> Result<Vec<Origin>, Error> {
+        let Some(change) = self.change(compared)? else { return Ok(Vec::new()) };
         let contents = self.index.contents(self.store, &self.aside)?;
         let mut traced: Vec<(usize, Patch)> = Vec::new();
         for (patch, diff) in &contents.known {
@@ -84,8 +84,8 @@ impl Judge<'_> {
             }
         }
         traced.sort_by_key(|(found, _)| std::cmp::Reverse(*found));
-        let makers = self.makers(traced.into_iter().take(TOGETHER).map(|(_, patch)| patch));
-        Ok(makers.into_iter().filter(|maker| !matches!(maker.standing, Standing::Barred(_))).collect())
+        let origins = self.origins(traced.into_iter().take(TOGETHER).map(|(_, patch)| patch));
+        Ok(origins.into_iter().filter(|origin| !matches!(origin.standing, Standing::Barred(_))).collect())
     }
 }
 

@@ -13,9 +13,9 @@ use crate::git::store;
 use crate::model::digest::Oid;
 
 use super::Error;
+use super::attribution::{Attribution, Change, Comparison, Finding, Origin, Verdict};
 use super::diff::{Diff, FileDiff};
 use super::index::Patch;
-use super::judge::{Case, Change, Finding, Judge, Maker, Verdict};
 use super::known::Standing;
 
 /// The maximum number of patches to check for one patch id.
@@ -30,31 +30,31 @@ const RUNS: usize = 8;
 /// The maximum number of patches to try together.
 pub(super) const TOGETHER: usize = 64;
 
-impl Judge<'_> {
+impl Attribution<'_> {
     /// Finds the items that made a commit's changes; empty if none did or the commit is too large.
-    pub(super) fn search(&mut self, case: &mut Case) -> Result<Option<Finding>, Error> {
-        let Some(change) = self.change(case)? else { return Ok(None) };
-        match self.by_id(case, &change)? {
+    pub(super) fn search(&mut self, compared: &mut Comparison) -> Result<Option<Finding>, Error> {
+        let Some(change) = self.change(compared)? else { return Ok(None) };
+        match self.by_id(compared, &change)? {
             Some(found) => Ok(Some(found)),
-            None => self.by_lines(case, &change),
+            None => self.by_lines(compared, &change),
         }
     }
 
-    fn by_id(&mut self, case: &mut Case, change: &Change) -> Result<Option<Finding>, Error> {
+    fn by_id(&mut self, compared: &mut Comparison, change: &Change) -> Result<Option<Finding>, Error> {
         let contents = self.index.contents(self.store, &self.aside)?;
         let alike = change.id.as_ref().and_then(|id| contents.by_id.get(id));
-        let (mut exact, mut nearly): (Vec<Finding>, Option<Maker>) = (Vec::new(), None);
-        for maker in self.makers(alike.into_iter().flatten().take(ALIKE).cloned()) {
-            let fit = self.runs.onto(&self.aside, std::slice::from_ref(&maker.patch), case.before)?;
-            let maker = self.maker(maker.patch);
-            if fit.tree() == Some(case.commit.tree) {
-                exact.push(Finding::made(case, &[maker], fit.placed()));
+        let (mut exact, mut nearly): (Vec<Finding>, Option<Origin>) = (Vec::new(), None);
+        for origin in self.origins(alike.into_iter().flatten().take(ALIKE).cloned()) {
+            let fit = self.runs.onto(&self.aside, std::slice::from_ref(&origin.patch), compared.before)?;
+            let origin = self.origin(origin.patch);
+            if fit.tree() == Some(compared.commit.tree) {
+                exact.push(Finding::made(compared, &[origin], fit.placed()));
                 continue;
             }
-            match self.is_like(case, &maker.patch)? {
-                Some(true) => exact.push(Finding::like(case, vec![maker])),
+            match self.is_like(compared, &origin.patch)? {
+                Some(true) => exact.push(Finding::like(compared, vec![origin])),
                 // A run by an unknown key cannot contradict a person's commit.
-                Some(false) if maker.standing == Standing::Proven => nearly = nearly.or(Some(maker)),
+                Some(false) if origin.standing == Standing::Proven => nearly = nearly.or(Some(origin)),
                 _ => {}
             }
         }
@@ -62,32 +62,32 @@ impl Judge<'_> {
         exact.sort_by_key(|found| found.verdict != Verdict::Product);
         let mut exact = exact.into_iter();
         if let Some(first) = exact.next() {
-            let others = exact.filter(|other| other.verdict == first.verdict).flat_map(|other| other.makers).collect();
+            let others = exact.filter(|other| other.verdict == first.verdict).flat_map(|other| other.origins).collect();
             return Ok(Some(Finding { others, ..first }));
         }
-        Ok(nearly.map(|maker| {
-            let detail = format!("but for white space it is what {} handed over", maker.name());
-            let found = Finding::plain(case.commit.clone(), Verdict::Changed, &detail);
-            Finding { makers: vec![maker], ..found }
+        Ok(nearly.map(|origin| {
+            let detail = format!("but for white space it is what {} handed over", origin.name());
+            let found = Finding::plain(compared.commit.clone(), Verdict::Changed, &detail);
+            Finding { origins: vec![origin], ..found }
         }))
     }
 
-    /// Returns the makers of patches, best proven first, with one copy of each run.
-    pub(super) fn makers(&mut self, patches: impl Iterator<Item = Patch>) -> Vec<Maker> {
-        let mut makers: Vec<Maker> = patches.map(|patch| self.maker(patch)).collect();
-        makers.sort_by(|a, b| a.standing.cmp(&b.standing));
-        let mut once: Vec<Maker> = Vec::new();
-        for maker in makers {
-            if !once.iter().any(|other| other.patch.is(&maker.patch)) {
-                once.push(maker);
+    /// Returns the origins of patches, best proven first, with one copy of each run.
+    pub(super) fn origins(&mut self, patches: impl Iterator<Item = Patch>) -> Vec<Origin> {
+        let mut origins: Vec<Origin> = patches.map(|patch| self.origin(patch)).collect();
+        origins.sort_by(|a, b| a.standing.cmp(&b.standing));
+        let mut once: Vec<Origin> = Vec::new();
+        for origin in origins {
+            if !once.iter().any(|other| other.patch.is(&origin.patch)) {
+                once.push(origin);
             }
         }
         once
     }
 
-    fn by_lines(&mut self, case: &Case, change: &Change) -> Result<Option<Finding>, Error> {
+    fn by_lines(&mut self, compared: &Comparison, change: &Change) -> Result<Option<Finding>, Error> {
         let contents = self.index.contents(self.store, &self.aside)?;
-        let mut after = After { tree: case.commit.tree, files: BTreeMap::new() };
+        let mut after = After { tree: compared.commit.tree, files: BTreeMap::new() };
         let mut fitting: Vec<(Patch, Rc<Diff>)> = Vec::new();
         for (patch, diff) in &contents.known {
             if touches(diff, &change.diff) && self.is_in(&mut after, diff)? {
@@ -97,12 +97,13 @@ impl Judge<'_> {
         let lines = |diff: &Diff| diff.files.values().map(|file| file.added.len() + file.removed.len()).sum::<usize>();
         fitting.sort_by_key(|(_, diff)| std::cmp::Reverse(lines(diff)));
         let patches = fitting.into_iter().take(TOGETHER).map(|(patch, _)| patch);
-        let makers = self.makers(patches).into_iter().filter(|maker| !matches!(maker.standing, Standing::Barred(_)));
-        for together in sets(makers.collect()) {
-            let patches: Vec<Patch> = together.iter().map(|maker| maker.patch.clone()).collect();
-            let fit = self.runs.onto(&self.aside, &patches, case.before)?;
-            if fit.tree() == Some(case.commit.tree) {
-                return Ok(Some(Finding::made(case, &together, fit.placed())));
+        let origins =
+            self.origins(patches).into_iter().filter(|origin| !matches!(origin.standing, Standing::Barred(_)));
+        for together in sets(origins.collect()) {
+            let patches: Vec<Patch> = together.iter().map(|origin| origin.patch.clone()).collect();
+            let fit = self.runs.onto(&self.aside, &patches, compared.before)?;
+            if fit.tree() == Some(compared.commit.tree) {
+                return Ok(Some(Finding::made(compared, &together, fit.placed())));
             }
         }
         Ok(None)
@@ -137,19 +138,19 @@ fn touches(patch: &Diff, change: &Diff) -> bool {
 }
 
 /// Returns the combinations of patches to try: each alone, those of each run, then all.
-pub(super) fn sets(makers: Vec<Maker>) -> Vec<Vec<Maker>> {
-    let mut sets: Vec<Vec<Maker>> = makers.iter().take(ALONE).map(|maker| vec![maker.clone()]).collect();
-    let mut runs: Vec<Vec<Maker>> = Vec::new();
-    for maker in &makers {
-        let of = |run: &&mut Vec<Maker>| run[0].patch.told.at.reference == maker.patch.told.at.reference;
+pub(super) fn sets(origins: Vec<Origin>) -> Vec<Vec<Origin>> {
+    let mut sets: Vec<Vec<Origin>> = origins.iter().take(ALONE).map(|origin| vec![origin.clone()]).collect();
+    let mut runs: Vec<Vec<Origin>> = Vec::new();
+    for origin in &origins {
+        let of = |run: &&mut Vec<Origin>| run[0].patch.record.at.reference == origin.patch.record.at.reference;
         match runs.iter_mut().find(of) {
-            Some(run) => run.push(maker.clone()),
-            None => runs.push(vec![maker.clone()]),
+            Some(run) => run.push(origin.clone()),
+            None => runs.push(vec![origin.clone()]),
         }
     }
     let several = runs.len() > 1;
     sets.extend(runs.into_iter().filter(|run| run.len() > 1).take(RUNS));
-    sets.extend(Some(makers).filter(|_| several));
+    sets.extend(Some(origins).filter(|_| several));
     sets
 }
 

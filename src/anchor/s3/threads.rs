@@ -7,7 +7,7 @@ use crate::model::digest::Digest;
 use crate::model::entry::Subject;
 use crate::model::name::ThreadId;
 use crate::model::time::Moment;
-use crate::verify::{Against, Guarantee, ThreadQuestion, ThreadStatement, ThreadWord};
+use crate::verify::{Against, Guarantee, ThreadAnswer, ThreadQuestion, ThreadStatement};
 
 use super::wire::{Bucket, Stored};
 use super::{S3Place, parse_object, plural};
@@ -35,7 +35,7 @@ impl S3Place {
         bucket: &Bucket,
         now: Moment,
         question: &ThreadQuestion<'_>,
-    ) -> Result<ThreadWord, Error> {
+    ) -> Result<ThreadAnswer, Error> {
         let found = self.find_thread(bucket, question.owner, question.thread, &|_| true)?;
         let statements = found.into_iter().map(|(object, stored)| {
             let loose = stored.is_loose(now);
@@ -51,7 +51,7 @@ impl S3Place {
                 against: Against::All,
             }
         });
-        Ok(ThreadWord { statements: statements.collect(), ..ThreadWord::default() })
+        Ok(ThreadAnswer { statements: statements.collect(), ..ThreadAnswer::default() })
     }
 
     /// Puts an object for the present length of a thread, unless the bucket has one, or a longer

@@ -29,12 +29,12 @@ pub struct ThreadWitness {
     /// Its guarantee, or `None` for an authority that states only the time.
     pub guarantee: Option<Guarantee>,
     /// The statements, or the reason why there is no answer.
-    pub word: Result<ThreadWord, String>,
+    pub answer: Result<ThreadAnswer, String>,
 }
 
 /// The statements of an anchor about a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ThreadWord {
+pub struct ThreadAnswer {
     /// The statements.
     pub statements: Vec<ThreadStatement>,
     /// Errors in the logs of the thread's key that the anchor holds.
@@ -154,21 +154,21 @@ pub(super) fn held(walked: &ThreadChain, ask: AskThread<'_>, subject: Subject<'_
 
 impl Judged<'_> {
     fn add(&mut self, witness: ThreadWitness) {
-        let ThreadWitness { anchor, kind, guarantee, word } = witness;
-        let word = match word {
-            Ok(word) => word,
+        let ThreadWitness { anchor, kind, guarantee, answer } = witness;
+        let answer = match answer {
+            Ok(answer) => answer,
             // A time changes no claim, so a missing one does not leave the row open.
             Err(why) if guarantee.is_none() => return self.notes.push(format!("{anchor}: {why}")),
             Err(why) => return self.unasked.push(format!("{anchor}: {why}")),
         };
-        word.complaints.iter().for_each(|why| self.findings.add(format!("{anchor}: {why}")));
+        answer.complaints.iter().for_each(|why| self.findings.add(format!("{anchor}: {why}")));
         let verb = if guarantee.is_none() { "stamped" } else { "holds" };
-        let fits = word.statements.into_iter().filter_map(|statement| self.fitting(&anchor, verb, statement));
+        let fits = answer.statements.into_iter().filter_map(|statement| self.fitting(&anchor, verb, statement));
         // The earliest of those that state the most.
         let best = fits.collect::<Vec<_>>().into_iter().rev();
         let best = best.max_by_key(|statement| (statement.entries, std::cmp::Reverse(statement.since)));
         let Some(best) = best else {
-            let nothing = word.nothing.map(|why| format!("{anchor}: {why}"));
+            let nothing = answer.nothing.map(|why| format!("{anchor}: {why}"));
             return self.notes.push(nothing.unwrap_or_else(|| format!("{anchor} holds nothing of it")));
         };
         let all = self.walked.links.len() as u64;

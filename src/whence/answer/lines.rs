@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{ItemShown, Named};
 use crate::model::digest::Oid;
-use crate::whence::judge::Verdict;
+use crate::whence::attribution::Verdict;
 use crate::whence::known::Standing;
 use crate::whence::lines::Line;
 
@@ -47,11 +47,11 @@ pub enum LinesBy {
 
 impl LinesShown {
     pub(in crate::whence) fn of(path: &str, line: &Line) -> Self {
-        let is_known = line.makers.iter().all(|maker| maker.standing == Standing::Proven);
-        let proven = is_known && !line.makers.is_empty();
+        let is_known = line.origins.iter().all(|origin| origin.standing == Standing::Proven);
+        let proven = is_known && !line.origins.is_empty();
         let verdict = line.finding.as_ref().map(|finding| finding.verdict);
         let by = match verdict {
-            _ if !line.makers.is_empty() => Some(LinesBy::Item),
+            _ if !line.origins.is_empty() => Some(LinesBy::Item),
             Some(Verdict::Person) => Some(LinesBy::Person),
             _ if line.mixed => Some(LinesBy::Person),
             _ => None,
@@ -61,7 +61,7 @@ impl LinesShown {
             from: *line.lines.start(),
             to: *line.lines.end(),
             commit: line.finding.as_ref().map(|finding| finding.commit.oid),
-            items: line.makers.iter().map(Named::of).collect(),
+            items: line.origins.iter().map(Named::of).collect(),
             proven,
             by,
             detail: line.detail(),

@@ -60,22 +60,22 @@ pub(super) struct Finding {
     /// The reason, in one line.
     pub(super) detail: String,
     /// The items whose patches it consists of, in order.
-    pub(super) makers: Vec<Maker>,
+    pub(super) origins: Vec<Origin>,
     /// Other items that each made the same change.
-    pub(super) others: Vec<Maker>,
+    pub(super) others: Vec<Origin>,
     /// The trees after each item with an effect, if the patches were applied to its parent.
-    pub(super) steps: Vec<(Maker, Oid)>,
+    pub(super) steps: Vec<(Origin, Oid)>,
 }
 
 /// The item that made a patch, and the trust in its run.
 #[derive(Clone)]
-pub(super) struct Maker {
+pub(super) struct Origin {
     pub(super) patch: Patch,
     pub(super) standing: Standing,
 }
 
 /// The evidence to compare commits with.
-pub(super) struct Judge<'a> {
+pub(super) struct Attribution<'a> {
     pub(super) store: &'a Store,
     pub(super) aside: BorrowedRepo,
     pub(super) index: Index,
@@ -84,7 +84,7 @@ pub(super) struct Judge<'a> {
 }
 
 /// A commit and its parent's tree.
-pub(super) struct Case {
+pub(super) struct Comparison {
     pub(super) commit: Commit,
     pub(super) before: Oid,
     pub(super) change: Option<Rc<Change>>,
@@ -96,7 +96,7 @@ pub(super) struct Change {
     pub(super) diff: Diff,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> Attribution<'a> {
     pub(super) fn new(store: &'a Store, gate: &'a Gate<'a>) -> Result<Self, Error> {
         let (aside, index) = (BorrowedRepo::new(store)?, Index::new(store)?);
         Ok(Self { store, aside, index, runs: Runs::new(gate), found: BTreeMap::new() })
@@ -108,12 +108,12 @@ impl<'a> Judge<'a> {
     }
 
     /// Attributes several commits.
-    pub(super) fn all(&mut self, commits: &[Oid]) -> Result<Vec<Rc<Finding>>, Error> {
-        commits.iter().map(|commit| self.judge(*commit)).collect()
+    pub(super) fn attribute_all(&mut self, commits: &[Oid]) -> Result<Vec<Rc<Finding>>, Error> {
+        commits.iter().map(|commit| self.attribute(*commit)).collect()
     }
 
     /// Attributes a commit.
-    pub(super) fn judge(&mut self, oid: Oid) -> Result<Rc<Finding>, Error> {
+    pub(super) fn attribute(&mut self, oid: Oid) -> Result<Rc<Finding>, Error> {
         if let Some(found) = self.found.get(&oid) {
             return Ok(Rc::clone(found));
         }
@@ -136,96 +136,96 @@ impl<'a> Judge<'a> {
             Some(parent) if self.store.contains(*parent) => Commit::read(self.store, *parent)?.tree,
             Some(_) => return Ok(Finding::plain(commit, Verdict::Unclear, "its parent is not in this repository")),
         };
-        let mut case = Case { commit, before, change: None };
-        if !case.commit.claims.is_empty() {
-            return self.claimed(&mut case);
+        let mut compared = Comparison { commit, before, change: None };
+        if !compared.commit.claims.is_empty() {
+            return self.claimed(&mut compared);
         }
-        if case.commit.tree == before {
-            return Ok(Finding::plain(case.commit, Verdict::Person, "it changes nothing"));
+        if compared.commit.tree == before {
+            return Ok(Finding::plain(compared.commit, Verdict::Person, "it changes nothing"));
         }
-        Ok(match self.search(&mut case)? {
+        Ok(match self.search(&mut compared)? {
             Some(found) => found,
-            None if case.commit.parents.len() > 1 => {
-                Finding::plain(case.commit, Verdict::Person, "a merge that is no item's of any run here")
+            None if compared.commit.parents.len() > 1 => {
+                Finding::plain(compared.commit, Verdict::Person, "a merge that is no item's of any run here")
             }
-            None if case.change.is_none() => {
-                Finding::plain(case.commit, Verdict::Unclear, "it changes too much to be looked through")
+            None if compared.change.is_none() => {
+                Finding::plain(compared.commit, Verdict::Unclear, "it changes too much to be looked through")
             }
-            None if !case.commit.resolved.is_empty() => {
-                let items = case.commit.resolved.join(" and ");
+            None if !compared.commit.resolved.is_empty() => {
+                let items = compared.commit.resolved.join(" and ");
                 let detail = format!("no item handed this over; its author says to have resolved conflicts of {items}");
-                Finding::plain(case.commit, Verdict::Person, &detail)
+                Finding::plain(compared.commit, Verdict::Person, &detail)
             }
-            None => Finding::plain(case.commit, Verdict::Person, "no item of any run here handed this over"),
+            None => Finding::plain(compared.commit, Verdict::Person, "no item of any run here handed this over"),
         })
     }
 
     /// Checks a commit against the items that its message names.
-    fn claimed(&mut self, case: &mut Case) -> Result<Finding, Error> {
-        let mut makers: Vec<Maker> = Vec::new();
-        for claim in case.commit.claims.clone() {
+    fn claimed(&mut self, compared: &mut Comparison) -> Result<Finding, Error> {
+        let mut origins: Vec<Origin> = Vec::new();
+        for claim in compared.commit.claims.clone() {
             match self.resolve(&claim) {
-                Ok(maker) => makers.push(maker),
+                Ok(origin) => origins.push(origin),
                 Err((Verdict::Changed, why)) => {
                     let why = format!("it says that it is {}, but {why}", named(&claim));
-                    return self.otherwise(case, &why);
+                    return self.otherwise(compared, &why);
                 }
-                Err((verdict, why)) => return Ok(Finding::plain(case.commit.clone(), verdict, &why)),
+                Err((verdict, why)) => return Ok(Finding::plain(compared.commit.clone(), verdict, &why)),
             }
         }
-        if case.commit.tree == case.before {
+        if compared.commit.tree == compared.before {
             let why = "it says that it is what an item handed over, and changes nothing";
-            return Ok(Finding::plain(case.commit.clone(), Verdict::Changed, why));
+            return Ok(Finding::plain(compared.commit.clone(), Verdict::Changed, why));
         }
-        let patches: Vec<Patch> = makers.iter().map(|maker| maker.patch.clone()).collect();
-        let fit = self.runs.onto(&self.aside, &patches, case.before)?;
-        for maker in &mut makers {
-            maker.standing = self.runs.known(&maker.patch.told.at).standing.clone();
+        let patches: Vec<Patch> = origins.iter().map(|origin| origin.patch.clone()).collect();
+        let fit = self.runs.onto(&self.aside, &patches, compared.before)?;
+        for origin in &mut origins {
+            origin.standing = self.runs.known(&origin.patch.record.at).standing.clone();
         }
-        if let Some(Standing::Barred(why)) = makers.iter().map(|maker| &maker.standing).max() {
+        if let Some(Standing::Barred(why)) = origins.iter().map(|origin| &origin.standing).max() {
             let detail = why.clone();
-            let found = Finding::plain(case.commit.clone(), Verdict::Unproven, &detail);
-            return Ok(Finding { makers, ..found });
+            let found = Finding::plain(compared.commit.clone(), Verdict::Unproven, &detail);
+            return Ok(Finding { origins, ..found });
         }
-        if fit.tree() == Some(case.commit.tree) {
-            return Ok(Finding::made(case, &makers, fit.placed()));
+        if fit.tree() == Some(compared.commit.tree) {
+            return Ok(Finding::made(compared, &origins, fit.placed()));
         }
-        if let [maker] = makers.as_slice()
-            && self.is_like(case, &maker.patch)? == Some(true)
+        if let [origin] = origins.as_slice()
+            && self.is_like(compared, &origin.patch)? == Some(true)
         {
-            return Ok(Finding::like(case, makers));
+            return Ok(Finding::like(compared, origins));
         }
-        let found = self.search(case)?.filter(|found| found.how.is_some());
+        let found = self.search(compared)?.filter(|found| found.how.is_some());
         if let Some(found) = found
-            && makers.iter().all(|claimed| found.is_made_by(claimed))
+            && origins.iter().all(|claimed| found.is_made_by(claimed))
         {
             return Ok(found);
         }
-        let names: Vec<String> = makers.iter().map(Maker::name).collect();
+        let names: Vec<String> = origins.iter().map(Origin::name).collect();
         let mut detail = format!("it says that it is what {} handed over, and ", names.join(" and "));
         let verdict = if matches!(fit, Fit::Unable(_)) { Verdict::Unclear } else { Verdict::Changed };
         match (&fit, fit.tree()) {
             (Fit::Unable(why), _) => detail.push_str(why),
             (_, None) => detail.push_str("that does not fit its parent"),
-            (_, Some(tree)) => detail.push_str(&self.differing(tree, case.commit.tree)?),
+            (_, Some(tree)) => detail.push_str(&self.differing(tree, compared.commit.tree)?),
         }
-        let found = Finding::plain(case.commit.clone(), verdict, &detail);
-        Ok(Finding { makers, ..found })
+        let found = Finding::plain(compared.commit.clone(), verdict, &detail);
+        Ok(Finding { origins, ..found })
     }
 
     /// Reports that a commit's claim is false, with its actual origin if any.
-    fn otherwise(&mut self, case: &mut Case, why: &str) -> Result<Finding, Error> {
-        let found = if case.commit.tree == case.before { None } else { self.search(case)? };
+    fn otherwise(&mut self, compared: &mut Comparison, why: &str) -> Result<Finding, Error> {
+        let found = if compared.commit.tree == compared.before { None } else { self.search(compared)? };
         let is = found.filter(|found| found.how.is_some()).map(|found| {
-            let names: Vec<String> = found.makers.iter().map(Maker::name).collect();
+            let names: Vec<String> = found.origins.iter().map(Origin::name).collect();
             format!("; what it holds was handed over by {}", names.join(" and "))
         });
         let detail = format!("{why}{}", is.unwrap_or_default());
-        Ok(Finding::plain(case.commit.clone(), Verdict::Changed, &detail))
+        Ok(Finding::plain(compared.commit.clone(), Verdict::Changed, &detail))
     }
 
     /// Finds the patch that a message names, in the copy of the run with the most trust.
-    fn resolve(&mut self, claim: &Claim) -> Result<Maker, (Verdict, String)> {
+    fn resolve(&mut self, claim: &Claim) -> Result<Origin, (Verdict, String)> {
         let runs = self.index.named(self.store, &claim.run);
         if runs.is_empty() {
             let refused = shown::refusals(self.store, &claim.run).into_iter();
@@ -236,21 +236,21 @@ impl<'a> Judge<'a> {
         let Some(item) = &claim.item else {
             return Err((Verdict::Changed, "it names no item of it".to_owned()));
         };
-        let mut found: Vec<Maker> = Vec::new();
-        for told in &runs {
-            let patch = told.patches.iter().find(|(id, _)| id.as_str() == item);
+        let mut found: Vec<Origin> = Vec::new();
+        for record in &runs {
+            let patch = record.patches.iter().find(|(id, _)| id.as_str() == item);
             let patch =
                 patch.filter(|(_, is)| claim.product.as_ref().is_none_or(|said| *said == is.sha256.to_string()));
             if let Some((id, product)) = patch {
-                let patch = Patch { told: Rc::clone(told), item: id.clone(), product: *product };
-                found.push(self.maker(patch));
+                let patch = Patch { record: Rc::clone(record), item: id.clone(), product: *product };
+                found.push(self.origin(patch));
             }
         }
         found.sort_by(|a, b| a.standing.cmp(&b.standing));
         if let Some(best) = found.into_iter().next() {
             return Ok(best);
         }
-        match runs.iter().find_map(|told| told.unreadable.clone()) {
+        match runs.iter().find_map(|record| record.unreadable.clone()) {
             Some(why) => {
                 Err((Verdict::Unproven, format!("it names the run {:?}, which cannot be read: {why}", claim.run)))
             }
@@ -258,27 +258,27 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Returns the maker of a patch, with the trust in its run.
-    pub(super) fn maker(&mut self, patch: Patch) -> Maker {
-        let standing = self.runs.known(&patch.told.at).standing.clone();
-        Maker { patch, standing }
+    /// Returns the origin of a patch, with the trust in its run.
+    pub(super) fn origin(&mut self, patch: Patch) -> Origin {
+        let standing = self.runs.known(&patch.record.at).standing.clone();
+        Origin { patch, standing }
     }
 
     /// Returns a commit's changes, or `None` if they are too large.
-    pub(super) fn change(&mut self, case: &mut Case) -> Result<Option<Rc<Change>>, Error> {
-        if case.change.is_none() {
-            let (oid, tree) = (case.commit.oid, case.commit.tree);
-            if let Some(patch) = self.aside.patch(case.before, tree, LARGEST)? {
+    pub(super) fn change(&mut self, compared: &mut Comparison) -> Result<Option<Rc<Change>>, Error> {
+        if compared.change.is_none() {
+            let (oid, tree) = (compared.commit.oid, compared.commit.tree);
+            if let Some(patch) = self.aside.patch(compared.before, tree, LARGEST)? {
                 let id = self.aside.patch_ids([(oid, patch.as_slice())])?.into_iter().next().map(|(_, id)| id);
-                case.change = Some(Rc::new(Change { id, diff: Diff::read(&patch) }));
+                compared.change = Some(Rc::new(Change { id, diff: Diff::read(&patch) }));
             }
         }
-        Ok(case.change.clone())
+        Ok(compared.change.clone())
     }
 
     /// Compares patch ids: `Some(true)` if the lines are equal too, `None` if the ids differ.
-    pub(super) fn is_like(&mut self, case: &mut Case, patch: &Patch) -> Result<Option<bool>, Error> {
-        let Some(change) = self.change(case)? else { return Ok(None) };
+    pub(super) fn is_like(&mut self, compared: &mut Comparison, patch: &Patch) -> Result<Option<bool>, Error> {
+        let Some(change) = self.change(compared)? else { return Ok(None) };
         let bytes = match self.runs.bytes(patch) {
             Some(bytes) => bytes,
             // A rejected run may be compared, but is not trusted.
@@ -287,7 +287,7 @@ impl<'a> Judge<'a> {
                 Err(_) => return Ok(None),
             },
         };
-        let id = self.aside.patch_ids([(case.commit.oid, bytes.as_slice())])?.into_iter().next().map(|(_, id)| id);
+        let id = self.aside.patch_ids([(compared.commit.oid, bytes.as_slice())])?.into_iter().next().map(|(_, id)| id);
         Ok((id.is_some() && id == change.id).then(|| Diff::read(&bytes).verbatim == change.diff.verbatim))
     }
 
@@ -302,34 +302,35 @@ impl<'a> Judge<'a> {
 
 impl Finding {
     pub(super) fn plain(commit: Commit, verdict: Verdict, detail: &str) -> Self {
-        let (makers, others, steps) = (Vec::new(), Vec::new(), Vec::new());
-        Self { commit, verdict, how: None, detail: detail.to_owned(), makers, others, steps }
+        let (origins, others, steps) = (Vec::new(), Vec::new(), Vec::new());
+        Self { commit, verdict, how: None, detail: detail.to_owned(), origins, others, steps }
     }
 
     /// Reports that some patches make the commit's tree, without those that have no effect.
-    pub(super) fn made(case: &Case, makers: &[Maker], placed: Vec<Placed>) -> Self {
+    pub(super) fn made(compared: &Comparison, origins: &[Origin], placed: Vec<Placed>) -> Self {
         let mut steps = Vec::new();
         for Placed { known, step } in placed.into_iter().filter(|placed| placed.step.changed) {
-            let is =
-                |maker: &&Maker| maker.patch.told.at.reference == known.at.reference && maker.patch.item == step.item;
-            steps.extend(makers.iter().find(is).map(|maker| (maker.clone(), step.tree)));
+            let is = |origin: &&Origin| {
+                origin.patch.record.at.reference == known.at.reference && origin.patch.item == step.item
+            };
+            steps.extend(origins.iter().find(is).map(|origin| (origin.clone(), step.tree)));
         }
-        let made: Vec<Maker> = steps.iter().map(|(maker, _)| maker.clone()).collect();
-        let names: Vec<String> = made.iter().map(Maker::name).collect();
+        let made: Vec<Origin> = steps.iter().map(|(origin, _)| origin.clone()).collect();
+        let names: Vec<String> = made.iter().map(Origin::name).collect();
         let detail = words::make_exactly(&names);
-        let found = Self::by(case, made, How::Tree, detail);
+        let found = Self::by(compared, made, How::Tree, detail);
         Self { steps, ..found }
     }
 
     /// Reports that a commit has the lines of a patch.
-    pub(super) fn like(case: &Case, makers: Vec<Maker>) -> Self {
-        let names: Vec<String> = makers.iter().map(Maker::name).collect();
+    pub(super) fn like(compared: &Comparison, origins: Vec<Origin>) -> Self {
+        let names: Vec<String> = origins.iter().map(Origin::name).collect();
         let detail = format!("it has the patch id of {}, and its very lines", words::patches(&names));
-        Self::by(case, makers, How::PatchId, detail)
+        Self::by(compared, origins, How::PatchId, detail)
     }
 
-    fn by(case: &Case, makers: Vec<Maker>, how: How, detail: String) -> Self {
-        let (verdict, detail) = match makers.iter().map(|maker| &maker.standing).max() {
+    fn by(compared: &Comparison, origins: Vec<Origin>, how: How, detail: String) -> Self {
+        let (verdict, detail) = match origins.iter().map(|origin| &origin.standing).max() {
             None | Some(Standing::Proven) => (Verdict::Product, detail),
             Some(Standing::Stranger(key)) => (
                 Verdict::Unproven,
@@ -337,18 +338,18 @@ impl Finding {
             ),
             Some(Standing::Barred(why)) => (Verdict::Unproven, format!("{detail}, but {why}")),
         };
-        Self { makers, how: Some(how), ..Self::plain(case.commit.clone(), verdict, &detail) }
+        Self { origins, how: Some(how), ..Self::plain(compared.commit.clone(), verdict, &detail) }
     }
 
-    fn is_made_by(&self, claimed: &Maker) -> bool {
-        self.makers.iter().chain(&self.others).any(|maker| maker.patch.is(&claimed.patch))
+    fn is_made_by(&self, claimed: &Origin) -> bool {
+        self.origins.iter().chain(&self.others).any(|origin| origin.patch.is(&claimed.patch))
     }
 }
 
-impl Maker {
+impl Origin {
     /// Formats the item for messages.
     pub(super) fn name(&self) -> String {
-        let at = &self.patch.told.at;
+        let at = &self.patch.record.at;
         let remote = at.remote.as_ref().map(|remote| format!("{remote}/")).unwrap_or_default();
         format!("{remote}{}/{}", at.run, self.patch.item)
     }
@@ -357,7 +358,7 @@ impl Maker {
 impl Patch {
     /// Returns true if both are the same item, possibly in two copies of the run.
     pub(super) fn is(&self, other: &Self) -> bool {
-        let run = |patch: &Self| (patch.told.first, patch.told.at.run.clone());
+        let run = |patch: &Self| (patch.record.first, patch.record.at.run.clone());
         run(self) == run(other) && self.item == other.item && self.product.sha256 == other.product.sha256
     }
 }
