@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use common::Recording;
 use git_handoff::git::store::Durability;
-use git_handoff::graph::{BOXES, Keys, Outline, OutlineItem, Picture};
 use git_handoff::model::item_index::{ItemIndex, ItemVec};
 use git_handoff::model::name::ItemId;
+use git_handoff::report::graph::{BOXES, Keys, Outline, OutlineItem, Picture};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_git-handoff");
 

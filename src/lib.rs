@@ -18,9 +18,10 @@
 //! A run can grow. [`run::coordinate`] evaluates its rules against its documents, and adds the
 //! items that they create, each exactly once.
 //!
-//! [`report`] writes a run as a page that carries its evidence and checks itself.
+//! [`report`] writes a run as a page that carries its evidence and checks itself, and
+//! [`report::export`] writes it in the formats of other programs.
 //!
-//! [`graph`] lays out the items of a run or a plan as a picture of boxes and edges.
+//! [`report::graph`] lays out the items of a run or a plan as a picture of boxes and edges.
 //!
 //! [`ledger`] appends entries to the chain: objects first, then one compare-and-swap of one ref.
 //! [`ledger::merkle`] computes the root that seals the run, and [`ledger::log`] records in the
@@ -42,12 +43,13 @@
 //! A [`thread`] is a chain of saved states. One agent offers a checkpoint, and another adopts it
 //! only if bytes, chain and signatures are the offered ones.
 //!
-//! A [`packet`] describes the state of the work, and is checked before anyone resumes from it.
+//! A [packet](thread::packet) describes the state of the work, and is checked before anyone resumes
+//! from it.
 //!
 //! [`share`] pushes and fetches runs, and writes bundles.
 //!
-//! An [`anchor`] is a place outside the repository that stores the roots of runs for [`verify`] to
-//! compare with.
+//! An [anchor](share::anchor) is a place outside the repository that stores the roots of runs for
+//! [`verify`] to compare with.
 //!
 //! The library emits [events](engine::event) and returns errors. It prints nothing, and reads
 //! neither the environment nor a terminal. `docs/reference/format.md` specifies the data on disk.
@@ -73,8 +75,6 @@ pub mod git;
 
 #[cfg(feature = "core")]
 pub mod clock;
-#[cfg(feature = "core")]
-pub mod config;
 
 pub mod ledger;
 
@@ -85,9 +85,6 @@ pub mod verify;
 
 #[cfg(feature = "core")]
 pub mod run;
-
-#[cfg(feature = "core")]
-pub mod graph;
 
 #[cfg(feature = "core")]
 pub mod sandbox;
@@ -102,19 +99,10 @@ pub mod worktree;
 pub mod engine;
 
 #[cfg(feature = "core")]
-pub mod packet;
-
-#[cfg(feature = "core")]
 pub mod thread;
 
 #[cfg(feature = "core")]
 pub mod share;
-
-#[cfg(feature = "core")]
-pub mod anchor;
-
-#[cfg(feature = "core")]
-pub mod interop;
 
 #[cfg(feature = "core")]
 pub mod report;

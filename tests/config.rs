@@ -9,8 +9,8 @@ mod reading;
 mod refusing;
 mod tracked;
 
-use git_handoff::config::{Config, Error, SETTINGS};
 use git_handoff::git::store::Store;
+use git_handoff::repository::config::{Config, Error, SETTINGS};
 
 use crate::common::place::Place;
 

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use git_handoff::git::store::Store;
-use git_handoff::graph::tree::{Needs, rows};
-use git_handoff::graph::{BOXES, Keys, LABEL, Outline, OutlineItem, Picture, mermaid, text};
 use git_handoff::model::item_index::{ItemIndex, ItemVec};
 use git_handoff::model::name::ItemId;
+use git_handoff::report::graph::tree::{Needs, rows};
+use git_handoff::report::graph::{BOXES, Keys, LABEL, Outline, OutlineItem, Picture, mermaid, text};
 use git_handoff::run::Target;
 use serde_json::json;
 
@@ -122,7 +122,7 @@ fn hold_rows(picture: &Picture) {
 /// Returns the rows as text.
 fn drawn(outline: &Outline, most: usize) -> String {
     let picture = Picture::new(outline, most);
-    let line = |row: &git_handoff::graph::tree::Row| {
+    let line = |row: &git_handoff::report::graph::tree::Row| {
         let needs = match &row.needs {
             Needs::Shown => String::new(),
             Needs::Branches(count) => format!(" < {count} above"),

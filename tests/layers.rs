@@ -17,7 +17,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // Edges, each the only place of one kind of effect.
     ("clock", &["model"]),
     ("git", &["model"]),
-    ("config", &["git", "model"]),
+    ("repository::config", &["git", "model"]),
     // The verifier shares the model, the codec, the tree and the check of a signature with the
     // writer, and nothing else.
     ("ledger::merkle", &["model"]),
@@ -26,38 +26,37 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // The one chain. A run that bytes are taken from is one that the verifier let pass.
     ("ledger", &["clock", "git", "ledger::merkle", "ledger::sign", "model"]),
     // The front door: everything that is done with runs, threads and documents starts from it.
-    ("repository", &["clock", "config", "git", "ledger", "model", "plan", "verify"]),
+    ("repository", &["clock", "git", "ledger", "model", "plan", "repository::config", "verify"]),
     ("run", &["git", "ledger", "model", "plan", "repository", "verify"]),
-    // Pictures of runs and plans: pure.
-    ("graph", &["model", "plan", "run"]),
     // The parts of an attempt know nothing of chains.
     ("sandbox", &["model"]),
     ("process", &["model", "sandbox"]),
     ("worktree", &["git", "model", "process", "sandbox"]),
     // The driver is the one stage that knows the others.
-    (
-        "engine",
-        &["clock", "config", "git", "ledger", "model", "plan", "process", "repository", "run", "sandbox", "worktree"],
-    ),
+    ("engine", &["clock", "git", "ledger", "model", "plan", "process", "repository", "run", "sandbox", "worktree"]),
     // Pure but for the facts, which are looked up in the repository and its runs.
-    ("packet", &["git", "model", "run", "verify"]),
+    ("thread::packet", &["git", "model", "run", "verify"]),
     // A thread is read by the verifier before anything is appended to it or taken from it.
-    ("thread", &["git", "ledger", "model", "packet", "repository", "run", "verify"]),
+    ("thread", &["git", "ledger", "model", "repository", "run", "thread::packet", "verify"]),
     // Operations on runs other than driving.
     ("share", &["git", "ledger", "model", "plan", "repository", "run", "thread", "verify"]),
     // Anchors are reached from one place; what they answer is judged by the verifier.
-    ("anchor", &["clock", "git", "ledger", "model", "repository", "run", "share", "thread", "verify"]),
-    // Pages are filled from verified runs.
-    ("report", &["anchor", "git", "graph", "ledger", "model", "repository", "run", "share", "thread", "verify"]),
+    ("share::anchor", &["clock", "git", "ledger", "model", "repository", "run", "share", "thread", "verify"]),
     ("apply", &["git", "model", "run"]),
     // Compares applied commits with the record.
-    ("whence", &["anchor", "apply", "git", "ledger", "model", "repository", "run", "verify"]),
-    ("interop", &["anchor", "git", "ledger", "model", "repository", "run", "verify", "whence"]),
+    ("whence", &["apply", "git", "ledger", "model", "repository", "run", "share::anchor", "verify"]),
+    // Pictures of runs and plans: pure.
+    ("report::graph", &["model", "plan", "run"]),
+    // Pages and other people's formats are filled from verified runs.
+    ("report::export", &["git", "ledger", "model", "repository", "run", "share::anchor", "verify", "whence"]),
+    (
+        "report",
+        &["git", "ledger", "model", "report::graph", "repository", "run", "share", "share::anchor", "thread", "verify"],
+    ),
     (
         "upkeep",
         &[
             "clock",
-            "config",
             "engine",
             "git",
             "ledger",
@@ -102,7 +101,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
         ],
     ),
     ("moving a ref", &["edit_reference"], &["git/refs.rs"]),
-    ("speaking HTTP", &["ureq", "TcpStream"], &["anchor/http.rs"]),
+    ("speaking HTTP", &["ureq", "TcpStream"], &["share/anchor/http.rs"]),
     (
         "printing",
         &["io::stdout()", "io::stderr()", "print!(", "println!(", "eprint!(", "eprintln!("],

@@ -15,7 +15,7 @@ mod token;
 mod untrusted;
 
 use git_handoff::model::time::Moment;
-use git_handoff::packet::{self, Report, Row, Terms};
+use git_handoff::thread::packet::{self, Report, Row, Terms};
 use serde_json::{Value, json};
 
 /// The packet that the check was first described with.

@@ -201,7 +201,7 @@ fn print(run: &RunId, applied: &Applied, output: &mut Output) {
 /// Lists submodule changes that were not applied, with the commands that apply them.
 fn print_submodules(view: &View, applied: &Applied, output: &mut Output) {
     for left in &applied.submodules {
-        let submodule = git_handoff::packet::quoted(&left.submodule);
+        let submodule = git_handoff::thread::packet::quoted(&left.submodule);
         output.note(&format!("{}: its change to the submodule {submodule} is not applied", left.item));
         let product = format_args!("{}/{}:{}", view.run, left.item, left.product);
         output.hint(&hints::apply_submodule(product, &left.submodule));

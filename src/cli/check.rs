@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use git_handoff::model::packet::{Age, MAX_BYTES, Packet, Unusable};
-use git_handoff::packet::{self, Classification, Terms};
 use git_handoff::repository::Environment;
+use git_handoff::thread::packet::{self, Classification, Terms};
 use git_handoff::thread::packets;
 use git_handoff::verify::Gate;
 

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use git_handoff::clock::Clock;
-use git_handoff::config::Paging;
 use git_handoff::model::entry::Product;
+use git_handoff::repository::config::Paging;
 use git_handoff::repository::{Environment, Repository, read_up_to};
 
 use super::failure::Failure;

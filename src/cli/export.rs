@@ -1,7 +1,7 @@
 //! `git handoff export`
 
 use clap::ValueEnum;
-use git_handoff::interop::operations::{self as interop, ExportRequest, Exported};
+use git_handoff::report::export::operations::{self as export, ExportRequest, Exported};
 use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output, gate};
@@ -43,7 +43,7 @@ enum Format {
     Cyclonedx,
 }
 
-impl From<Format> for interop::Format {
+impl From<Format> for export::Format {
     fn from(format: Format) -> Self {
         match format {
             Format::InToto => Self::InToto,

@@ -33,10 +33,11 @@ use git_handoff::model::causes;
 use git_handoff::model::credential;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::printable::cut;
-use git_handoff::packet::Report;
+use git_handoff::report::export;
 use git_handoff::run::{Unreadable, coordinate, extend, steer, submission, submit};
+use git_handoff::thread::packet::Report;
 use git_handoff::upkeep::{clean, doctor, operations};
-use git_handoff::{interop, run, verify};
+use git_handoff::{run, verify};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -300,11 +301,11 @@ impl From<program::Error> for Failure {
     }
 }
 
-impl From<interop::Error> for Failure {
-    fn from(error: interop::Error) -> Self {
+impl From<export::Error> for Failure {
+    fn from(error: export::Error) -> Self {
         match error {
-            interop::Error::Store(inner) => inner.into(),
-            interop::Error::Sign(inner) => inner.into(),
+            export::Error::Store(inner) => inner.into(),
+            export::Error::Sign(inner) => inner.into(),
             other => Self::of("export", &other),
         }
     }

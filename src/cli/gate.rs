@@ -1,8 +1,8 @@
 //! Verification before a command uses the content of a run.
 
-use git_handoff::anchor::gate;
 use git_handoff::repository::{Environment, Repository};
 use git_handoff::run::{Target, VerifiedRun};
+use git_handoff::share::anchor::gate;
 use git_handoff::verify::Gate;
 
 use super::{Failure, Output};

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use git_handoff::graph::text::plain;
-use git_handoff::graph::tree::{self, Needs, Row};
-use git_handoff::graph::{self, BOXES, Drawing, Node, Outline, Picture, count_statuses, dot, mermaid, svg, worst};
 use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::RunId;
 use git_handoff::model::printable::{Color, Painted};
+use git_handoff::report::graph::text::plain;
+use git_handoff::report::graph::tree::{self, Needs, Row};
+use git_handoff::report::graph::{
+    self, BOXES, Drawing, Node, Outline, Picture, count_statuses, dot, mermaid, svg, worst,
+};
 use git_handoff::repository::Repository;
 use git_handoff::run::submission::Wanted;
 use git_handoff::run::{Target, View};

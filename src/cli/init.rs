@@ -2,11 +2,11 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
-use git_handoff::config::PRESETS;
 use git_handoff::model::hints;
 use git_handoff::model::protected::pathspec_fault;
 use git_handoff::model::quote::quoted;
 use git_handoff::repository::Repository;
+use git_handoff::repository::config::PRESETS;
 use git_handoff::upkeep::setup::{Answers, Offer, Setup, Share};
 
 use super::{Ending, Failure, Output, table};

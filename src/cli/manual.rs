@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
-use git_handoff::config::SETTINGS;
+use git_handoff::repository::config::SETTINGS;
 
 use super::Arguments;
 use super::examples::{self, Example};

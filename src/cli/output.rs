@@ -4,12 +4,12 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
-use git_handoff::config::{Colors, When};
 use git_handoff::git::temporary;
 use git_handoff::model::credential;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::printable::{self, Color, Painted};
 use git_handoff::process::live::Echo;
+use git_handoff::repository::config::{Colors, When};
 use serde::Serialize;
 use serde_json::Value;
 

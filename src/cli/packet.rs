@@ -7,8 +7,8 @@ use git_handoff::model::hints;
 use git_handoff::model::packet::{Draft, FIELDS, MAX_BYTES, Written, marker};
 use git_handoff::model::printable::written_out;
 use git_handoff::model::time::Moment;
-use git_handoff::packet::{self, Classification, Report, Terms};
 use git_handoff::repository::{Environment, Repository};
+use git_handoff::thread::packet::{self, Classification, Report, Terms};
 use git_handoff::thread::packets::{self, Whose};
 use git_handoff::verify::Gate;
 

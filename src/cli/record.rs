@@ -1,6 +1,5 @@
 //! `git handoff record`
 
-use git_handoff::anchor::verification::VerifyRequest;
 use git_handoff::engine::operations::{DriveOptions, Driven, Manner};
 use git_handoff::engine::record::{Begun, Here, ITEM, Recording};
 use git_handoff::model::credential;
@@ -10,6 +9,7 @@ use git_handoff::model::name::RunId;
 use git_handoff::repository::Repository;
 use git_handoff::run::View;
 use git_handoff::run::list::ItemStatus;
+use git_handoff::share::anchor::verification::VerifyRequest;
 use git_handoff::verify::Report;
 use serde::Serialize;
 use serde_json::Value;

@@ -9,8 +9,6 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use git_handoff::anchor::held::Missed;
-use git_handoff::anchor::verification::{Base, RunsToVerify, Verification, VerifyRequest};
 use git_handoff::git::history;
 use git_handoff::model::confinement::{BWRAP, LANDLOCK, SECCOMP};
 use git_handoff::model::digest::{Digest, HashingReader};
@@ -21,6 +19,8 @@ use git_handoff::model::proof::Proof;
 use git_handoff::model::{format, hints, printable};
 use git_handoff::repository::{Repository, Trust};
 use git_handoff::run::Target;
+use git_handoff::share::anchor::held::Missed;
+use git_handoff::share::anchor::verification::{Base, RunsToVerify, Verification, VerifyRequest};
 use git_handoff::upkeep::delete;
 use git_handoff::verify::{Beside, Claim, Failure as Lack, Logs, Options, Report, State};
 

@@ -1,12 +1,12 @@
 //! `git handoff whence`
 
-use git_handoff::anchor::verification::VerifyRequest;
 use git_handoff::model::entry::{Verified, VerifiedBy};
 use git_handoff::model::hints;
 use git_handoff::model::printable::{Color, Painted};
 use git_handoff::model::quote::quoted;
 use git_handoff::model::reused::Reused;
 use git_handoff::repository::Repository;
+use git_handoff::share::anchor::verification::VerifyRequest;
 use git_handoff::whence::answer::{CommitShown, ItemShown, LinesBy, LinesShown, Made, Named, Whence};
 use git_handoff::whence::{Standing, Verdict};
 

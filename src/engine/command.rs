@@ -6,12 +6,12 @@ use std::ffi::{OsStr, OsString};
 
 use serde_json::Value;
 
-use crate::config::{Config, Executor, OnVerifyFail};
 use crate::model::catalog::default_subagent;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::FilePath;
 use crate::model::plan::{CHECK, COMMAND, COMMIT, DIRECTORY, DISPATCH, ENV, HERE, Item, NO_STDIN, STDIN};
 use crate::model::state::RunState;
+use crate::repository::config::{Config, Executor, OnVerifyFail};
 use crate::sandbox::TOOLS;
 
 /// The default time limit of an attempt, in seconds.

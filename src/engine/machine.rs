@@ -6,7 +6,6 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::{self, Config, Executor};
 use crate::git::store::Store;
 use crate::model::catalog::Shape;
 use crate::model::confinement::{Asked, Home};
@@ -17,6 +16,7 @@ use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
 use crate::process::attendant::Attendant;
 use crate::process::live::Lives;
+use crate::repository::config::{self, Config, Executor};
 use crate::repository::{Environment, Repository};
 use crate::run::reuse::Reusable;
 use crate::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, folders, named_in};

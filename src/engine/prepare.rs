@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::config::OnVerifyFail;
 use crate::model::catalog::Shape;
 use crate::model::causes::in_words;
 use crate::model::digest::Digest;
@@ -17,6 +16,7 @@ use crate::model::protected::{OnProtectedChange, VerifyIn};
 use crate::model::registered::Registered;
 use crate::model::schema::Schema;
 use crate::model::{bounds, format};
+use crate::repository::config::OnVerifyFail;
 use crate::run::OpenRun;
 use crate::sandbox::Confinement;
 

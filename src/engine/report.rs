@@ -13,10 +13,10 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use serde_json::Value;
 
-use crate::config::UsageForm;
 use crate::model::entry::Claims;
 use crate::model::json::MAX_SAFE_INTEGER;
 use crate::model::usage::{Dollars, Usage};
+use crate::repository::config::UsageForm;
 
 /// The longest line or JSON value that is read, in bytes.
 const LONGEST: usize = 1 << 20;

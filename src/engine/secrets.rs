@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use super::attempt::{AttemptResult, Job, Verdict};
 use super::shell_line;
-use crate::config::{SecretEnv, SecretSource};
 use crate::model::entry::Claims;
 use crate::process::redact::Redactor;
+use crate::repository::config::{SecretEnv, SecretSource};
 use crate::repository::{Environment, Repository};
 
 /// The time limit of a secret's command, which may ask a person or a remote server.

@@ -2,7 +2,7 @@
 
 use git_handoff::model::credential;
 use git_handoff::model::hints::Hint;
-use git_handoff::packet::Report;
+use git_handoff::thread::packet::Report;
 use serde_json::{Value, json};
 
 use crate::cli::Failure;

@@ -1,7 +1,7 @@
 //! The tool that checks packets.
 
-use git_handoff::anchor::gate;
-use git_handoff::packet::{self, Terms};
+use git_handoff::share::anchor::gate;
+use git_handoff::thread::packet::{self, Terms};
 use git_handoff::thread::packets;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use git_handoff::anchor::gate::Terms;
 use git_handoff::repository::Repository;
+use git_handoff::share::anchor::gate::Terms;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 

@@ -1,12 +1,12 @@
 //! Tools about runs.
 
-use git_handoff::anchor::verification::VerifyRequest;
 use git_handoff::model::credential;
 use git_handoff::model::hints as commands;
 use git_handoff::plan::validate::{Problems, ValidPlan};
 use git_handoff::repository::Repository;
 use git_handoff::run::list::Besides;
 use git_handoff::run::submission::{Verdict, Wanted};
+use git_handoff::share::anchor::verification::VerifyRequest;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,10 +1,10 @@
 //! Tools that save and resume states.
 
-use git_handoff::anchor::gate;
 use git_handoff::git::store::Store;
 use git_handoff::model::name::ThreadId;
 use git_handoff::model::thread::{Checkpoint, CheckpointId};
 use git_handoff::run::difference::Difference;
+use git_handoff::share::anchor::gate;
 use git_handoff::thread::answers::MadeCheckpoint;
 use git_handoff::thread::checkpoint::Besides;
 use git_handoff::thread::operations::{GoingOn, Source};

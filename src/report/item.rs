@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::facts::RunPage;
 use super::{content, words};
-use crate::graph::Standing;
 use crate::model::item_index::ItemIndex;
+use crate::report::graph::Standing;
 use crate::report::words::Facts;
 
 /// Returns everything that the page shows of an item.

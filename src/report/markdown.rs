@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::facts::RunPage;
 use super::thread::ShownThread;
 use super::{Error, Request, ShownRun, item, words};
-use crate::graph::{Outline, mermaid};
 use crate::model::item_index::ItemIndex;
 use crate::model::printable;
 use crate::model::quote::quoted;
+use crate::report::graph::{Outline, mermaid};
 use crate::repository::Repository;
 use crate::verify::{Row, SignerSeen, State};
 

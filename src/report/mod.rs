@@ -8,7 +8,9 @@
 mod claims;
 mod content;
 mod evidence;
+pub mod export;
 mod facts;
+pub mod graph;
 mod item;
 mod markdown;
 mod picture;
@@ -32,7 +34,6 @@ use facts::RunPage;
 use picture::Picture;
 use thread::ShownThread;
 
-use crate::anchor::verification::{self, VerifyRequest};
 use crate::git::program;
 use crate::git::store::{self, Store};
 use crate::ledger::chain;
@@ -42,6 +43,7 @@ use crate::model::name::RunId;
 use crate::model::time::Moment;
 use crate::repository::{Repository, Trust};
 use crate::run::{Target, View, target, view};
+use crate::share::anchor::verification::{self, VerifyRequest};
 use crate::share::bundling;
 use crate::thread::target::ThreadTarget;
 use crate::thread::verification::Which;

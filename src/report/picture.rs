@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::facts::RunPage;
 use super::item;
-use crate::graph::{self, Outline};
 use crate::model::item_index::ItemIndex;
+use crate::report::graph::{self, Outline};
 use crate::run::View;
 
 /// The longest label, in characters.

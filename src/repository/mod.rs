@@ -3,6 +3,7 @@
 //! Operations on runs, threads and documents start from a [`Repository`]. The caller passes the
 //! environment in as a value, so that an embedding program controls all of it.
 
+pub mod config;
 pub mod key;
 pub mod pipelines;
 pub mod shown;
@@ -22,7 +23,6 @@ use serde_json::Value;
 use ssh_key::PublicKey;
 
 use crate::clock::Clock;
-use crate::config::{self, Config, Registration, SecretSource};
 use crate::git::remote::{PROTOCOLS, Reach};
 use crate::git::save;
 use crate::git::scratch_repo::{self, ScratchRepo};
@@ -37,6 +37,7 @@ use crate::model::json;
 use crate::model::registered::Registered;
 use crate::plan::MAX_PLAN_BYTES;
 use crate::plan::schemas::Schemas;
+use crate::repository::config::{Config, Registration, SecretSource};
 
 /// The variable that names the actor by default.
 const ACTOR: &str = "HANDOFF_ACTOR";

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::config::is_in_work_tree;
 use crate::ledger::sign;
 use crate::model::json;
 use crate::model::log_name::is_fingerprint;
+use crate::repository::config::is_in_work_tree;
 use crate::verify::{Now, Options, Revoked, Signers, revoked};
 
 use super::{Repository, read_up_to};

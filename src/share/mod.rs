@@ -4,6 +4,7 @@
 //! diverging head is refused and both heads are named. Data from elsewhere is untrusted until it is
 //! verified.
 
+pub mod anchor;
 pub mod answers;
 mod archived;
 mod bring;

@@ -15,7 +15,7 @@ use crate::model::descriptor::{self, Received};
 use crate::model::entry::{AdoptedFrom, Content, Event, ThreadAdopted};
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
-use crate::packet::{Classification, Terms};
+use crate::thread::packet::{Classification, Terms};
 use crate::verify::{self, Ancestor, Options, SignerSeen, Unsound};
 
 use super::checkout::{self, Plan};

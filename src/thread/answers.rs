@@ -8,7 +8,7 @@ use crate::model::entry::{Product, Worktree};
 use crate::model::name::ThreadId;
 use crate::model::thread::{Checkpoint, CheckpointId};
 use crate::model::time::Moment;
-use crate::packet::Classification;
+use crate::thread::packet::Classification;
 use crate::verify::{Ancestor, ThreadSnapshot};
 
 use super::Made;

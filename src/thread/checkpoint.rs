@@ -6,9 +6,9 @@ use crate::model::entry::{Content, Event, Product, RunTie, ThreadCheckpointed, W
 use crate::model::name::ThreadId;
 use crate::model::packet::{Draft, MAX_BYTES};
 use crate::model::thread::{Checkpoint, MAX_SUMMARY, Trail};
-use crate::packet::{self, Classification, Terms};
 use crate::repository::Repository;
 use crate::run::{self, Target};
+use crate::thread::packet::{self, Classification, Terms};
 use crate::verify::{self, Gate, Logs, Options};
 
 use super::answers::MadeCheckpoint;

@@ -1,7 +1,7 @@
 //! The check of an attached packet before its checkpoint is offered, adopted or resumed.
 //!
-//! It is the check of [`crate::packet`] with two differences: a resume token counts as used if any
-//! local thread was resumed with it, and facts about a missing run are unknown. A checkpoint
+//! It is the check of [`crate::thread::packet`] with two differences: a resume token counts as used
+//! if any local thread was resumed with it, and facts about a missing run are unknown. A checkpoint
 //! without a packet passes.
 
 use std::io::{self, Write};
@@ -10,8 +10,8 @@ use crate::git::store::{self, Store};
 use crate::ledger::chain::Writer;
 use crate::model::packet::{MAX_BYTES, Packet, Unclean, Unusable};
 use crate::model::thread::{Checkpoint, CheckpointId, Trail};
-use crate::packet::facts::{self, Absent};
-use crate::packet::{self, Classification, Report, Terms};
+use crate::thread::packet::facts::{self, Absent};
+use crate::thread::packet::{self, Classification, Report, Terms};
 use crate::verify::{self, AtHand, Gate, Logs, Options};
 
 use super::used::{self, Used};

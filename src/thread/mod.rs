@@ -16,6 +16,7 @@ pub mod nonce;
 pub mod offer;
 pub mod operations;
 pub mod overview;
+pub mod packet;
 pub mod packets;
 pub mod steps;
 pub mod submodules;

@@ -14,7 +14,7 @@ use crate::model::format;
 use crate::model::packet::Unclean;
 use crate::model::thread::CheckpointId;
 use crate::model::time::Moment;
-use crate::packet;
+use crate::thread::packet;
 
 use super::vouch::VerifiedThread;
 use super::{Error, gate, steps};

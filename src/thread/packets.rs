@@ -7,12 +7,12 @@ use crate::model::format;
 use crate::model::name::ThreadId;
 use crate::model::packet::{Draft, MAX_BYTES, Packet, Unusable};
 use crate::model::thread::{Content, Trail};
-use crate::packet::auto::thread::{Source, State};
-use crate::packet::facts::{self, Absent};
-use crate::packet::{self, Report, Terms, auto};
 use crate::repository::Repository;
 use crate::run::target::{self, Target};
 use crate::run::{self, VerifiedRun, View, documents, revisions};
+use crate::thread::packet::auto::thread::{Source, State};
+use crate::thread::packet::facts::{self, Absent};
+use crate::thread::packet::{self, Report, Terms, auto};
 use crate::verify::{Barred, Gate};
 
 use super::target::{self as thread_target, ThreadTarget};

@@ -9,7 +9,7 @@ use crate::model::entry::{Content, Event, Origin, Product, ThreadForked, ThreadR
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
 use crate::model::thread::{Checkpoint, CheckpointId};
-use crate::packet::Terms;
+use crate::thread::packet::Terms;
 use crate::verify::ThreadSnapshot;
 
 use super::checkout::Plan;

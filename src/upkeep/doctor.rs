@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::config::{self, Unregistered};
 use crate::engine::run_lock;
 use crate::git::store::Store;
 use crate::git::{program, refs, store};
@@ -26,6 +25,7 @@ use crate::model::hints::Hint;
 use crate::model::pipeline::Spec;
 use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
+use crate::repository::config::{self, Unregistered};
 use crate::run;
 use crate::verify::{self, Options};
 use crate::worktree::host::Host;

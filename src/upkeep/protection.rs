@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::config::{Config, Executor};
 use crate::git::store::Store;
 use crate::model::hints::{self, Hint};
 use crate::model::plan::COMMAND;
 use crate::model::protectable::PROTECTABLE;
 use crate::repository::Environment;
+use crate::repository::config::{Config, Executor};
 
 /// Files to protect, because a check is configured and nothing is protected.
 #[derive(Clone, Debug, PartialEq, Eq)]

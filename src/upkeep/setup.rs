@@ -11,13 +11,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::config::{Config, Executor, PRESETS, Preset};
 use crate::git::remote::{self, Remotes};
 use crate::git::{program, store::Store};
 use crate::model::format::{REFS, fetched_refs};
 use crate::model::plan::COMMAND;
 use crate::model::problem::nearest;
 use crate::model::protected::pathspec_fault;
+use crate::repository::config::{Config, Executor, PRESETS, Preset};
 use crate::repository::{Environment, Repository};
 
 use super::protection::{committed, known_files};

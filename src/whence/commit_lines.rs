@@ -2,10 +2,10 @@
 
 use gix::bstr::ByteSlice as _;
 
-use crate::anchor::verification::Verification;
 use crate::git::quoted_path;
 use crate::model::digest::Oid;
 use crate::repository::Repository;
+use crate::share::anchor::verification::Verification;
 
 use super::answer::LinesShown;
 use super::attribution::{Attribution, Comparison};

@@ -22,12 +22,12 @@ pub use attribution::{How, Verdict};
 pub use commit_lines::CommitLines;
 pub use known::Standing;
 
-use crate::anchor::verification::{self, Verification};
 use crate::apply;
 use crate::git::{program, refs, scratch_repo, store};
 use crate::model::digest::Oid;
 use crate::repository::Repository;
 use crate::run::{self, target};
+use crate::share::anchor::verification::{self, Verification};
 
 use answer::{CommitsVerified, Whence};
 use asked::Asked;

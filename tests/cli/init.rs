@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use git_handoff::config::PRESETS;
+use git_handoff::repository::config::PRESETS;
 use serde_json::{Value, json};
 
 use crate::common::{Environment, Output, assert_output, program_path};

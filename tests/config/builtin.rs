@@ -1,7 +1,7 @@
 //! Settings of the built-in executors, and of executors and subagents that nothing registers.
 
-use git_handoff::config::Error;
 use git_handoff::model::confinement::{Asked, Home, Network};
+use git_handoff::repository::config::Error;
 
 use super::read;
 use crate::common::ground::Ground;

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use git_handoff::anchor;
-use git_handoff::config::SETTINGS;
+use git_handoff::repository::config::SETTINGS;
+use git_handoff::share::anchor;
 
 use super::{named, names};
 use crate::common::part;

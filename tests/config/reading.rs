@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use git_handoff::anchor;
-use git_handoff::config::{Config, Executor, OnVerifyFail, Outside, Queue, SETTINGS};
 use git_handoff::engine::command;
 use git_handoff::git::store::Durability;
 use git_handoff::model::confinement::{Asked, Home, Network};
 use git_handoff::model::protected::{OnProtectedChange, VerifyIn};
+use git_handoff::repository::config::{Config, Executor, OnVerifyFail, Outside, Queue, SETTINGS};
+use git_handoff::share::anchor;
 
 use super::{named, names, read};
 use crate::common::place::Place;

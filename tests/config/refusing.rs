@@ -1,6 +1,6 @@
 //! Misspelt settings and invalid values.
 
-use git_handoff::config::Error;
+use git_handoff::repository::config::Error;
 use serde_json::Value;
 
 use super::read;

@@ -1,8 +1,8 @@
 //! Settings in an included tracked file: stricter ones count, weaker ones do not, in any order of
 //! files.
 
-use git_handoff::config::Config;
 use git_handoff::model::confinement::{Asked, Network};
+use git_handoff::repository::config::Config;
 
 use super::read;
 use crate::common::place::Place;

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use git_handoff::config::{PRESETS, Preset, UsageForm};
+use git_handoff::repository::config::{PRESETS, Preset, UsageForm};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

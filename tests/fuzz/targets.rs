@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use git_handoff::git::codec;
-use git_handoff::interop::verify_bundle_json;
 use git_handoff::ledger::{prove, sign};
 use git_handoff::model::descriptor::Received;
 use git_handoff::model::digest::Digest;
@@ -13,8 +12,9 @@ use git_handoff::model::manifest::Manifest;
 use git_handoff::model::proof::Proof;
 use git_handoff::model::time::Moment;
 use git_handoff::model::{format, json};
-use git_handoff::packet::{self, Terms, check, no_facts};
 use git_handoff::plan;
+use git_handoff::report::export::verify_bundle_json;
+use git_handoff::thread::packet::{self, Terms, check, no_facts};
 use git_handoff::verify::{AtHand, Beside, Logs, Options, Signers, revoked, verify_proof};
 use jiff::tz::TimeZone;
 

@@ -1,7 +1,7 @@
 //! Exports. `tests/interop/check_export.py` checks them with other libraries.
 
 use base64ct::{Base64, Encoding as _};
-use git_handoff::interop::in_toto::{PAYLOAD_TYPE, pre_authentication_encoding};
+use git_handoff::report::export::in_toto::{PAYLOAD_TYPE, pre_authentication_encoding};
 use serde_json::{Value, json};
 use signature::Verifier as _;
 use ssh_key::{PublicKey, Signature};

@@ -8,15 +8,15 @@ use regex::Regex;
 
 /// Each file with whether the order of its entries means something, and whether they are patterns.
 const FILES: [(&str, bool, bool); 9] = [
-    (include_str!("../../src/packet/data/words.txt"), false, false),
-    (include_str!("../../src/packet/data/phrases.txt"), false, false),
-    (include_str!("../../src/packet/data/untrusted-orders.txt"), false, false),
-    (include_str!("../../src/packet/data/untrusted-words.txt"), false, false),
-    (include_str!("../../src/packet/data/look-alikes.txt"), false, false),
-    (include_str!("../../src/packet/data/names.txt"), true, true),
-    (include_str!("../../src/packet/data/notes.txt"), true, false),
-    (include_str!("../../src/packet/data/credentials.txt"), true, true),
-    (include_str!("../../src/packet/data/untrusted-patterns.txt"), true, true),
+    (include_str!("../../src/thread/packet/data/words.txt"), false, false),
+    (include_str!("../../src/thread/packet/data/phrases.txt"), false, false),
+    (include_str!("../../src/thread/packet/data/untrusted-orders.txt"), false, false),
+    (include_str!("../../src/thread/packet/data/untrusted-words.txt"), false, false),
+    (include_str!("../../src/thread/packet/data/look-alikes.txt"), false, false),
+    (include_str!("../../src/thread/packet/data/names.txt"), true, true),
+    (include_str!("../../src/thread/packet/data/notes.txt"), true, false),
+    (include_str!("../../src/thread/packet/data/credentials.txt"), true, true),
+    (include_str!("../../src/thread/packet/data/untrusted-patterns.txt"), true, true),
 ];
 
 /// Returns the sections of a file, each with its entries.

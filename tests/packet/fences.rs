@@ -1,7 +1,7 @@
 //! Quotations in fenced code blocks: neither faults nor merits of the packet, and no way around the
 //! check.
 
-use git_handoff::packet::{Classification, Report, State};
+use git_handoff::thread::packet::{Classification, Report, State};
 use serde_json::{Value, json};
 
 use super::{broken, check, row, sample, with};

@@ -1,6 +1,6 @@
 //! Packets as people post them: Markdown notes, YAML, and JSON with other names.
 
-use git_handoff::packet::{self, Classification, Report, State};
+use git_handoff::thread::packet::{self, Classification, Report, State};
 use serde_json::json;
 
 use super::{check_bytes, row, sample, terms};
@@ -84,7 +84,7 @@ fn a_note_with_headings_is_a_packet() {
          \"What was done\"; assumptions from \"Decisions made\"; next_action from \"Next steps\") (unknown fields: \"author\", \"Context\")",
     );
     // Unchecked rows are open.
-    let read = git_handoff::packet::read(NOTE.as_bytes()).expect("it is a packet");
+    let read = git_handoff::thread::packet::read(NOTE.as_bytes()).expect("it is a packet");
     assert_eq!(read.completed, ["audit existing schema", "draft migration script"]);
     assert_eq!(read.unresolved, ["confirm rollback strategy with DBA"]);
     assert_eq!(read.next_action.as_deref(), Some("Review migration script with DBA before Saturday"));
@@ -153,7 +153,7 @@ fn the_dialects_of_the_field_are_read() {
         "next_action": "Review migration script with DBA before Saturday",
         "context_notes": "halfway",
     });
-    let read = git_handoff::packet::read(paused.to_string().as_bytes()).expect("it is a packet");
+    let read = git_handoff::thread::packet::read(paused.to_string().as_bytes()).expect("it is a packet");
     assert_eq!(read.objective.as_deref(), Some("Migrate the user database"));
     assert_eq!(read.completed, ["audit existing schema"]);
     assert_eq!(
@@ -181,15 +181,18 @@ fn the_dialects_of_the_field_are_read() {
         "task": "Migrate the user database", "nextSteps": ["Review migration script with DBA", "rehearse the rollback"],
         "summary": "halfway", "open_todos": [{ "task": "tell ops", "owner": null, "status": "open" }],
     });
-    let read = git_handoff::packet::read(steps.to_string().as_bytes()).expect("it is a packet");
+    let read = git_handoff::thread::packet::read(steps.to_string().as_bytes()).expect("it is a packet");
     assert_eq!(read.next_action.as_deref(), Some("Review migration script with DBA"));
     assert_eq!(read.unresolved, ["tell ops"]);
     let ledger = "goal: Migrate the user database\nnow: Review migration script with DBA\ndone_this_session:\n- task: audit schema\n  \
                   files: [db/1.sql]\nquestions: [is Saturday fine?]\n";
-    assert_eq!(git_handoff::packet::read(ledger.as_bytes()).expect("it is a packet").completed, ["audit schema"]);
+    assert_eq!(
+        git_handoff::thread::packet::read(ledger.as_bytes()).expect("it is a packet").completed,
+        ["audit schema"]
+    );
     let tags = "---\ntask: 3\nlast_updated: 2024-06-10T14:32:00Z\n---\n<completed_work>\n- audit schema\n</completed_work>\n\n\
                 <work_completed>\n- audit schema\n</work_completed>\n<next_action>\nReview db/012.sql with the DBA\n</next_action>\n";
-    let read = git_handoff::packet::read(tags.as_bytes()).expect("it is a packet");
+    let read = git_handoff::thread::packet::read(tags.as_bytes()).expect("it is a packet");
     assert_eq!(read.completed, ["audit schema"]);
     assert_eq!(read.next_action.as_deref(), Some("Review db/012.sql with the DBA"));
     assert_eq!(read.updated_at.as_deref(), Some("2024-06-10T14:32:00Z"));

@@ -1,6 +1,6 @@
 //! Quotations from a packet contain no control characters and no credentials.
 
-use git_handoff::packet::quoted;
+use git_handoff::thread::packet::quoted;
 
 #[test]
 fn nothing_quoted_steers_a_terminal() {

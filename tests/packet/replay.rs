@@ -180,10 +180,10 @@ fn c2_completed_still_unresolved() {
 #[test]
 fn o1_another_objective() {
     let judge = |task: &str| {
-        let terms = git_handoff::packet::Terms { objective: Some(task.into()), ..terms() };
+        let terms = git_handoff::thread::packet::Terms { objective: Some(task.into()), ..terms() };
         let report = check_bytes(sample().to_string().as_bytes(), &terms);
         let found = report.findings().any(|finding| finding.rule == "O1");
-        assert_eq!(found, row(&report, "replay").state == git_handoff::packet::State::Failed);
+        assert_eq!(found, row(&report, "replay").state == git_handoff::thread::packet::State::Failed);
         found
     };
     for other in [

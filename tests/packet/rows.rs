@@ -1,7 +1,7 @@
 //! Schema, freshness, and what is true of every report.
 
 use git_handoff::model::packet::{Age, FIELDS};
-use git_handoff::packet::{Classification, State, Terms};
+use git_handoff::thread::packet::{Classification, State, Terms};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

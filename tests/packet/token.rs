@@ -1,6 +1,6 @@
 //! The resume token.
 
-use git_handoff::packet::State;
+use git_handoff::thread::packet::State;
 use serde_json::{Value, json};
 
 use super::{check, row, with};

@@ -1,6 +1,6 @@
 //! The rules of untrusted content.
 
-use git_handoff::packet::{Classification, State};
+use git_handoff::thread::packet::{Classification, State};
 use serde_json::{Value, json};
 
 use super::{check, row, tells_apart, with};

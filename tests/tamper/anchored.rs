@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use git_handoff::anchor::{self, Anchor, Environment, Evidence, Means, Sealing, ask_all};
 use git_handoff::clock::Clock;
 use git_handoff::git::remote::Reach;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::entry::Event;
 use git_handoff::model::format;
 use git_handoff::model::time::Moment;
+use git_handoff::share::anchor::{self, Anchor, Environment, Evidence, Means, Sealing, ask_all};
 use git_handoff::verify::{AtHand, Logs, Options, Question, Report, Seal, Signers, verify_with};
 
 use super::run::{End, Scene, failing};

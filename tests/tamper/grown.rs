@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use git_handoff::anchor::{self, Environment, Means, ask_all};
 use git_handoff::clock::Clock;
 use git_handoff::git::refs;
 use git_handoff::git::remote::Reach;
@@ -14,6 +13,7 @@ use git_handoff::model::entry::Event;
 use git_handoff::model::format;
 use git_handoff::model::log_name::LogName;
 use git_handoff::model::time::Moment;
+use git_handoff::share::anchor::{self, Environment, Means, ask_all};
 use git_handoff::verify::{AtHand, Logs, Options, Question, Report, Signers, verify_with};
 use gix::objs::Kind;
 

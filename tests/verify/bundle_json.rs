@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use git_handoff::interop::verify_bundle_json;
 use git_handoff::model::digest::Digest;
+use git_handoff::report::export::verify_bundle_json;
 use git_handoff::verify::{Failure, Options, Report, Signers, State};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};

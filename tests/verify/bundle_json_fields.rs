@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use git_handoff::interop::verify_bundle_json;
+use git_handoff::report::export::verify_bundle_json;
 use git_handoff::verify::{Failure, Options, Report, State};
 use serde_json::{Map, Value, json};
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use git_handoff::anchor::operations::NewAnchor;
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
+use git_handoff::share::anchor::operations::NewAnchor;
 
 use super::super::{Ending, Failure, Output};
 

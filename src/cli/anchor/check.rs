@@ -1,8 +1,8 @@
 //! `git handoff anchor check`
 
-use git_handoff::anchor::TIME;
-use git_handoff::anchor::answers::AnchorCheck;
 use git_handoff::repository::Repository;
+use git_handoff::share::anchor::TIME;
+use git_handoff::share::anchor::answers::AnchorCheck;
 use git_handoff::verify::{Anchored, Standing, Timed};
 
 use super::super::{Ending, Failure, Output, table};

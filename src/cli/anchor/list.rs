@@ -1,7 +1,7 @@
 //! `git handoff anchor list`
 
-use git_handoff::anchor::answers::AnchorShown;
 use git_handoff::repository::Repository;
+use git_handoff::share::anchor::answers::AnchorShown;
 
 use super::super::{Ending, Failure, Output, table};
 

@@ -1,7 +1,7 @@
 //! `git handoff anchor push`
 
-use git_handoff::anchor::answers::PublishedShown;
 use git_handoff::repository::Repository;
+use git_handoff::share::anchor::answers::PublishedShown;
 
 use super::super::{Ending, Failure, Output, table};
 

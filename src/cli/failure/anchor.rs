@@ -3,9 +3,9 @@
 #[cfg(feature = "anchors")]
 mod web;
 
-use git_handoff::anchor::{Error, SettingError};
 use git_handoff::model::entry::Subject;
 use git_handoff::model::hints;
+use git_handoff::share::anchor::{Error, SettingError};
 use git_handoff::share::push;
 
 use super::{Failure, left_out};

@@ -1,8 +1,8 @@
 //! Failures of verification and of operations on anchors.
 
-use git_handoff::anchor::{operations, threads as anchored, verification};
 use git_handoff::model::hints;
 use git_handoff::repository::trust;
+use git_handoff::share::anchor::{operations, threads as anchored, verification};
 use git_handoff::thread::verification as threads;
 
 use super::Failure;

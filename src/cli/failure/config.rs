@@ -1,6 +1,6 @@
 //! Failures of the configuration.
 
-use git_handoff::config::Error;
+use git_handoff::repository::config::Error;
 
 use super::Failure;
 

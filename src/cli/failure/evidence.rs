@@ -1,7 +1,7 @@
 //! Failures of proofs, exports and bundles.
 
-use git_handoff::interop::operations as interop;
 use git_handoff::model::hints;
+use git_handoff::report::export::operations as export;
 use git_handoff::run::proving;
 use git_handoff::share::bundling;
 
@@ -19,16 +19,16 @@ impl From<proving::Error> for Failure {
     }
 }
 
-impl From<interop::Error> for Failure {
-    fn from(error: interop::Error) -> Self {
+impl From<export::Error> for Failure {
+    fn from(error: export::Error) -> Self {
         match error {
-            interop::Error::WholeRun | interop::Error::NoLines => Self::usage(error.to_string()),
-            interop::Error::NotOfRun { commit, .. } => Self::of("not-of-run", &error).hint(hints::whence(commit)),
-            interop::Error::Whence(inner) => inner.into(),
-            interop::Error::Target(inner) => inner.into(),
-            interop::Error::Gate(inner) => inner.into(),
-            interop::Error::Export(inner) => inner.into(),
-            interop::Error::Repository(inner) => inner.into(),
+            export::Error::WholeRun | export::Error::NoLines => Self::usage(error.to_string()),
+            export::Error::NotOfRun { commit, .. } => Self::of("not-of-run", &error).hint(hints::whence(commit)),
+            export::Error::Whence(inner) => inner.into(),
+            export::Error::Target(inner) => inner.into(),
+            export::Error::Gate(inner) => inner.into(),
+            export::Error::Export(inner) => inner.into(),
+            export::Error::Repository(inner) => inner.into(),
         }
     }
 }

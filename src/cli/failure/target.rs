@@ -1,11 +1,11 @@
 //! Failures of finding and verifying a target.
 
-use git_handoff::anchor::{gate, held};
 use git_handoff::model::hints;
 use git_handoff::model::place::Kind;
 use git_handoff::model::printable::cut;
 use git_handoff::repository::trust;
 use git_handoff::run::target;
+use git_handoff::share::anchor::{gate, held};
 use git_handoff::thread::{operations, target as thread_target, vouch};
 use git_handoff::verify::Barred;
 

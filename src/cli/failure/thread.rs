@@ -2,7 +2,7 @@
 
 use git_handoff::git::quarantine;
 use git_handoff::model::hints;
-use git_handoff::packet::{Classification, State};
+use git_handoff::thread::packet::{Classification, State};
 use git_handoff::thread::{gate, vouch};
 use git_handoff::{thread, verify};
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use git_handoff::anchor::threads::AnchoredThreads;
 use git_handoff::model::hints;
 use git_handoff::repository::Trust;
+use git_handoff::share::anchor::threads::AnchoredThreads;
 use git_handoff::thread::verification::{Error, Which};
 use git_handoff::verify::{self, State, ThreadReport};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use git_handoff::anchor::verification::Verification;
+use git_handoff::share::anchor::verification::Verification;
 use git_handoff::verify::{Bundle, ChainReport};
 
 use super::super::{Ending, Failure, Output, share, thread};

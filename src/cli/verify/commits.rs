@@ -1,6 +1,6 @@
 //! `git handoff verify --commits`
 
-use git_handoff::anchor::verification::Verification;
+use git_handoff::share::anchor::verification::Verification;
 
 use super::super::{Ending, Failure, Output, whence};
 use super::Repository;

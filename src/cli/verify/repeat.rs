@@ -2,8 +2,6 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
-use git_handoff::anchor::gate;
-use git_handoff::anchor::verification::RunsToVerify;
 use git_handoff::apply::reproduce::{Reproduced, reproduce};
 use git_handoff::engine::recheck::{Recheck, Rechecked, Verdict};
 use git_handoff::model::digest::Oid;
@@ -11,6 +9,8 @@ use git_handoff::model::hints;
 use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::quote::quoted;
 use git_handoff::run::{Target, VerifiedRun, submit, target};
+use git_handoff::share::anchor::gate;
+use git_handoff::share::anchor::verification::RunsToVerify;
 use git_handoff::verify::{Failure as Lack, Report};
 use serde_json::{Value, json};
 

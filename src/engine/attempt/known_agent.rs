@@ -5,13 +5,13 @@ use std::io::{Cursor, Read as _};
 use super::result_file::shorten;
 use super::step::{Commands, Line, judge};
 use super::{Finished, Job, Verdict, blocking};
-use crate::config::{PRESETS, Preset};
 use crate::engine::command::Resolved;
 use crate::engine::programs;
 use crate::engine::report::{Report, joined};
 use crate::model::entry::Claims;
 use crate::model::said::last_lines;
 use crate::process::agent::{self, Ended};
+use crate::repository::config::{PRESETS, Preset};
 use crate::worktree::workspace::Workspace;
 
 /// Returns the name of the preset of the agent that a command starts: the one that the user names,

@@ -13,7 +13,6 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::Origin;
-use crate::config::{OnVerifyFail, SecretEnv};
 use crate::engine::command::Resolved;
 use crate::model::confinement::Network;
 use crate::model::digest::{Digest, Oid};
@@ -26,6 +25,7 @@ use crate::model::plan::{Declared, ProductKey};
 use crate::model::protected::{OnProtectedChange, VerifyIn};
 use crate::model::schema::Schema;
 use crate::process::lease::Lease;
+use crate::repository::config::{OnVerifyFail, SecretEnv};
 use crate::sandbox::More;
 use crate::worktree::settings::WorktreeSettings;
 use crate::worktree::workspace::Refs;

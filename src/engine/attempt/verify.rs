@@ -2,10 +2,10 @@
 
 use super::step::{Commands, judge};
 use super::{Finished, Job, Verdict};
-use crate::config::OnVerifyFail;
 use crate::model::entry::{Exit, Verified, VerifiedBy};
 use crate::model::outcomes::VERIFY_FAILED;
 use crate::model::said::last_lines;
+use crate::repository::config::OnVerifyFail;
 use crate::worktree::workspace::Workspace;
 
 /// Runs the verify command, if there is one. Returns an error if that ends the attempt.

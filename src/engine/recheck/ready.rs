@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::{Config, Executor, OnVerifyFail};
 use crate::engine::attempt::spec::{AttemptSpec, Blob, Check, Command, ConsumedPatch, Protected, SCHEMA};
 use crate::engine::attempt::{self, Job, Origin, Promised};
 use crate::engine::command;
@@ -19,6 +18,7 @@ use crate::model::manifest::Manifest;
 use crate::model::name::FilePath;
 use crate::model::plan::ProductKey;
 use crate::model::protected::OnProtectedChange;
+use crate::repository::config::{Config, Executor, OnVerifyFail};
 use crate::run::VerifiedRun;
 use crate::worktree::product::Recorded;
 

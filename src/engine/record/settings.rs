@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use super::{Error, Recording, real};
-use crate::config::{Config, Executor, OnVerifyFail, PRESETS, Preset, SecretEnv, SecretSource};
 use crate::model::confinement::Asked;
 use crate::model::plan::COMMAND;
 use crate::model::problem::nearest;
 use crate::repository::Repository;
+use crate::repository::config::{Config, Executor, OnVerifyFail, PRESETS, Preset, SecretEnv, SecretSource};
 
 /// Returns the configuration with the settings of the command in the place of those of the executor
 /// `command`: these, those of the subagent or executor with the preset's name, and what the preset

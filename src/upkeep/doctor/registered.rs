@@ -1,10 +1,10 @@
 //! Unusable registrations: a schema, shape or pipeline fails only when it is needed.
 
 use super::{Finding, Patient};
-use crate::config::Unregistered;
 use crate::model::hints;
 use crate::model::registered::RegisteredBy;
 use crate::plan::schemas::{self, Unfit};
+use crate::repository::config::Unregistered;
 
 pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
     let Patient { schemas, shapes, pipelines, .. } = patient;

@@ -1,10 +1,10 @@
 //! Invalid settings. Nothing else can be checked before they are corrected.
 
 use super::{Diagnosis, Error, Finding};
-use crate::config::{self, Config};
 use crate::git::store::Store;
 use crate::model::causes::in_words;
 use crate::repository::Environment;
+use crate::repository::config::{self, Config};
 
 impl Environment {
     /// Returns all invalid settings of the repository that contains the directory; empty if it

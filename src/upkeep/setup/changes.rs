@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::config::SETTINGS;
 use crate::git::{program, store::Store};
 use crate::repository::Repository;
+use crate::repository::config::SETTINGS;
 
 /// A line of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

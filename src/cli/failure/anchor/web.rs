@@ -1,7 +1,7 @@
 //! Failures of anchors that are reached over HTTP.
 
-use git_handoff::anchor::{Error, HttpError, S3_SKEWED, S3Error, StampsError, TokenError};
 use git_handoff::model::hints::{self, Hint};
+use git_handoff::share::anchor::{Error, HttpError, S3_SKEWED, S3Error, StampsError, TokenError};
 
 use super::Failure;
 

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::{AttemptSpec, Command, SCHEMA};
-use crate::config::{SecretEnv, SecretSource};
 use crate::engine::attempt::{Handles, OWN_VARIABLES};
 use crate::model::confinement::NONE;
 use crate::model::credential;
@@ -16,6 +15,7 @@ use crate::model::format;
 use crate::model::json;
 use crate::model::manifest::Manifest;
 use crate::model::plan::CLAIMED;
+use crate::repository::config::{SecretEnv, SecretSource};
 use crate::sandbox::{self, Confinement};
 use crate::worktree::held_out;
 

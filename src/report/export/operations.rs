@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::anchor::gate::{self, Terms};
-use crate::anchor::verification::{Verification, VerifyRequest};
 use crate::model::digest::{Digest, Oid};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::RunId;
 use crate::model::problems::Problems;
 use crate::repository::{self, Repository};
 use crate::run::{Target, VerifiedRun, target};
+use crate::share::anchor::gate::{self, Terms};
+use crate::share::anchor::verification::{Verification, VerifyRequest};
 use crate::verify::Report;
 use crate::whence::{self, CommitLines};
 

@@ -7,11 +7,11 @@ use base64ct::{Base64, Encoding as _};
 use rusty_s3::{Credentials, Method, UrlStyle};
 
 use super::xml::{self, Listed, Lock};
-use crate::anchor::http::{self, Client, Reply, StatusCode};
 use crate::clock::Clock;
 use crate::model::digest::Digest;
 use crate::model::printable::line;
 use crate::model::time::Moment;
+use crate::share::anchor::http::{self, Client, Reply, StatusCode};
 
 /// S3's error code for a clock difference.
 pub const SKEWED: &str = "RequestTimeTooSkewed";

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::plain::Plain;
-use crate::packet::data::{UNTRUSTED_ORDERS, UNTRUSTED_WORDS};
+use crate::thread::packet::data::{UNTRUSTED_ORDERS, UNTRUSTED_WORDS};
 
 /// The number of words before a passage to consider.
 const BEFORE: usize = 5;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::model::packet::Packet;
-use crate::packet::Finding;
-use crate::packet::quote::quoted;
-use crate::packet::vocabulary::{DONE, MAKING, PARTIAL, START, is_none};
-use crate::packet::words::{Word, clauses};
+use crate::thread::packet::Finding;
+use crate::thread::packet::quote::quoted;
+use crate::thread::packet::vocabulary::{DONE, MAKING, PARTIAL, START, is_none};
+use crate::thread::packet::words::{Word, clauses};
 
 /// The maximum number of findings.
 const ENOUGH: usize = 8;

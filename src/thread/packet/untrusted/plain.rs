@@ -9,7 +9,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::model::printable::is_invisible;
-use crate::packet::data::LOOK_ALIKES;
+use crate::thread::packet::data::LOOK_ALIKES;
 
 /// A normalised text.
 pub(super) struct Plain {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::model::packet::FIELDS;
-use crate::packet::data::NOTES;
+use crate::thread::packet::data::NOTES;
 
 /// The field for a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

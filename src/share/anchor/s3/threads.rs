@@ -11,8 +11,8 @@ use crate::verify::{Against, Guarantee, ThreadAnswer, ThreadQuestion, ThreadStat
 
 use super::wire::{Bucket, Stored};
 use super::{S3Place, parse_object, plural};
-use crate::anchor::kind::{Published, ThreadTip, Unsure};
-use crate::anchor::{Error, Means};
+use crate::share::anchor::kind::{Published, ThreadTip, Unsure};
+use crate::share::anchor::{Error, Means};
 
 /// The schema of an object.
 const SCHEMA: &str = "git-handoff.anchored-thread/1";

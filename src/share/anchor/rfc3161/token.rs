@@ -392,8 +392,8 @@ mod tests {
     use super::*;
 
     /// Made by OpenSSL 3.0 for this root, by an authority whose certificates have expired.
-    const TOKEN: &[u8] = include_bytes!("../../../tests/fixtures/timestamp.tst");
-    const CA: &[u8] = include_bytes!("../../../tests/fixtures/timestamp-ca.pem");
+    const TOKEN: &[u8] = include_bytes!("../../../../tests/fixtures/timestamp.tst");
+    const CA: &[u8] = include_bytes!("../../../../tests/fixtures/timestamp-ca.pem");
     const ROOT: &str = "sha256:7af1bd921527be925e9b5a75533b3b952313930de686d873ec8709cb50ad3bd5";
 
     #[test]

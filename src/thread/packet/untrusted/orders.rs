@@ -11,7 +11,7 @@ use regex::{Match, Regex};
 
 use super::plain::Plain;
 use super::spare::is_spared;
-use crate::packet::data::UNTRUSTED_ORDERS;
+use crate::thread::packet::data::UNTRUSTED_ORDERS;
 
 /// The kinds of orders with their rules.
 const KINDS: [(&str, &str); 9] = [

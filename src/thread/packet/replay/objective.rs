@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::packet::Finding;
-use crate::packet::quote::quoted;
-use crate::packet::words::{Word, clauses};
+use crate::thread::packet::Finding;
+use crate::thread::packet::quote::quoted;
+use crate::thread::packet::words::{Word, clauses};
 
 /// The minimum similarity of two objectives, in percent.
 const LIKE: usize = 50;

@@ -1,10 +1,10 @@
 //! B1 to B3: do blockers and risks make sense?
 
 use crate::model::packet::Packet;
-use crate::packet::Finding;
-use crate::packet::quote::quoted;
-use crate::packet::vocabulary::{BLOCKING, is_none, is_placeholder};
-use crate::packet::words::clauses;
+use crate::thread::packet::Finding;
+use crate::thread::packet::quote::quoted;
+use crate::thread::packet::vocabulary::{BLOCKING, is_none, is_placeholder};
+use crate::thread::packet::words::clauses;
 
 /// Compares open work and risks with each other and with the next action.
 pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Finding> {

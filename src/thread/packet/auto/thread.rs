@@ -7,8 +7,8 @@ use crate::model::packet::{Draft, marker};
 use crate::model::quote::quoted as shell;
 use crate::model::thread::{Checkpoint, Content, Trail};
 use crate::model::time::Moment;
-use crate::packet::untrusted::is_suspect;
 use crate::run::{VerifiedRun, View};
+use crate::thread::packet::untrusted::is_suspect;
 
 /// The maximum number of named checkpoints, latest first; the others are counted.
 const NAMED: usize = 20;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::names::{self, Meaning};
 use crate::model::packet::{FACT_FIELDS, FIELDS, Form, Renamed, holds_something, says_consumption};
-use crate::packet::data::NOTES;
+use crate::thread::packet::data::NOTES;
 
 /// The fields that are lists.
 const LISTS: [&str; 4] = ["completed", "unresolved", "assumptions", "risks"];

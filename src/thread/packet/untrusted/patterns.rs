@@ -8,7 +8,7 @@ use regex::Regex;
 use super::orders::orders;
 use super::plain::Plain;
 use super::spare::is_spared;
-use crate::packet::data::UNTRUSTED_PATTERNS;
+use crate::thread::packet::data::UNTRUSTED_PATTERNS;
 
 /// The rules, in order of findings.
 const RULES: [&str; 7] = ["U1", "U2", "U3", "U4", "U5", "U7", "U8"];

@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use crate::packet::Finding;
-use crate::packet::data::PHRASES;
-use crate::packet::quote::quoted;
-use crate::packet::vocabulary::{DETERMINER, GENERIC, MAKING, START, VAGUE, VERB, is_none, is_placeholder, stem};
-use crate::packet::words::{Kind, Word, clauses};
+use crate::thread::packet::Finding;
+use crate::thread::packet::data::PHRASES;
+use crate::thread::packet::quote::quoted;
+use crate::thread::packet::vocabulary::{
+    DETERMINER, GENERIC, MAKING, START, VAGUE, VERB, is_none, is_placeholder, stem,
+};
+use crate::thread::packet::words::{Kind, Word, clauses};
 
 /// The number of significant words that make up for a vague verb.
 const ENOUGH: usize = 3;
