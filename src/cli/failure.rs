@@ -133,7 +133,7 @@ impl Failure {
             check: self.report.as_ref().map(|report| report.to_json()),
             details: self.details.as_deref(),
         };
-        credential::without_any(serde_json::to_value(shown).expect("every answer can be written as JSON"))
+        credential::redact_json(serde_json::to_value(shown).expect("every answer can be written as JSON"))
     }
 
     pub(crate) fn of(code: &'static str, error: &(dyn Error + 'static)) -> Self {

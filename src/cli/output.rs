@@ -215,12 +215,12 @@ impl Output {
             self.write(&printable::lines(&format!("{}\n", report.to_text())));
         }
         // Users easily pass a token in place of a name.
-        self.say(Some(("error:", Color::Red)), &credential::without(&failure.message));
+        self.say(Some(("error:", Color::Red)), &credential::redact(&failure.message));
         for cause in &failure.causes {
-            self.note(&format!("caused by: {}", credential::without(cause)));
+            self.note(&format!("caused by: {}", credential::redact(cause)));
         }
         if let Some(hint) = &failure.hint {
-            self.say(Some(("hint:", Color::Cyan)), &credential::without(hint.as_str()));
+            self.say(Some(("hint:", Color::Cyan)), &credential::redact(hint.as_str()));
         }
         ExitCode::from(failure.exit)
     }
@@ -231,7 +231,7 @@ impl Output {
             Some(message) => ("error: ", message),
             None => ("", said),
         };
-        let message = &*credential::without(message);
+        let message = &*credential::redact(message);
         let failure = Failure::usage(message.to_owned());
         if self.json {
             return self.fail(&failure);

@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Ok(begun) => begun,
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
-    begun.submission.warnings.iter().for_each(|warning| output.warn(&credential::without(warning)));
+    begun.submission.warnings.iter().for_each(|warning| output.warn(&credential::redact(warning)));
     let driven = drive(&begun, output)?;
     finish(&driven, begun.manner, repository, output)
 }

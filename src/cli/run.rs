@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         }
         match submit::submit(Path::new(named), arguments.id.as_deref(), &Wanted::default(), repository)? {
             Ok(submitted) => {
-                submitted.warnings.iter().for_each(|warning| output.warn(&credential::without(warning)));
+                submitted.warnings.iter().for_each(|warning| output.warn(&credential::redact(warning)));
                 runs.push(submitted.run);
             }
             Err(problems) => return Ok(validate::report(output, Err(&problems))),

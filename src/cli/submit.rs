@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Ok(submission) => submission,
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
-    submission.warnings.iter().for_each(|warning| output.warn(&credential::without(warning)));
+    submission.warnings.iter().for_each(|warning| output.warn(&credential::redact(warning)));
     if arguments.run {
         return run::drive(&[submission.run], &DriveOptions::default(), repository, output);
     }

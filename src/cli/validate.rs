@@ -41,7 +41,7 @@ pub(crate) fn read_plan(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
 pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Problems>) -> Ending {
     let none = Problems::default();
     let told = |verdict: Verdict<'_>| {
-        credential::without_any(serde_json::to_value(verdict).expect("every answer can be written as JSON"))
+        credential::redact_json(serde_json::to_value(verdict).expect("every answer can be written as JSON"))
     };
     match result {
         Ok(plan) if output.json => output.value(&told(Verdict::valid(plan, &none))),
@@ -55,9 +55,9 @@ pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Problems>)
 /// Prints the problems of a file with suggestions, without credentials from the file.
 pub(crate) fn print_problems(problems: &Problems, output: &mut Output) {
     for problem in problems {
-        output.line(&*credential::without(&problem.to_string()));
+        output.line(&*credential::redact(&problem.to_string()));
         if let Some(hint) = &problem.hint {
-            output.line(&format!("    {}", credential::without(hint.as_str())));
+            output.line(&format!("    {}", credential::redact(hint.as_str())));
         }
     }
     if let Some(more) = problems.and_more() {
@@ -79,7 +79,7 @@ fn print_valid(plan: &ValidPlan, output: &mut Output) {
     let rules = plan.compiled_in_words();
     if !rules.is_empty() {
         output.line(&format!("the pattern {} adds these rules:", plan.pattern()));
-        rules.iter().for_each(|rule| output.line(&format!("    {}", credential::without(rule))));
+        rules.iter().for_each(|rule| output.line(&format!("    {}", credential::redact(rule))));
     }
-    plan.warnings().iter().for_each(|warning| output.warn(&credential::without(warning)));
+    plan.warnings().iter().for_each(|warning| output.warn(&credential::redact(warning)));
 }

@@ -173,7 +173,7 @@ impl Programs {
         out.take(MAX_OUTPUT).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
         let text = String::from_utf8_lossy(&bytes);
         let first = text.lines().next().unwrap_or_default().trim();
-        let version: String = printable::line(&credential::without(first)).chars().take(MAX_VERSION).collect();
+        let version: String = printable::line(&credential::redact(first)).chars().take(MAX_VERSION).collect();
         if version.is_empty() { Err("its first line is empty".to_owned()) } else { Ok(version) }
     }
 

@@ -19,7 +19,7 @@ struct Change {
     old: Option<Vec<u8>>,
     new: Option<Vec<u8>>,
     /// The input that removes the entry.
-    gone: Vec<u8>,
+    removal: Vec<u8>,
 }
 
 /// Files that already match the target tree and were added to the index; empty if that was not
@@ -51,16 +51,16 @@ impl PartialCheckout {
         // The index would drop staged files below such a file or in place of its folder.
         let is_staged = |path: &Path| staged.iter().any(|other| other.starts_with(path) || path.starts_with(other));
         changes.retain(|change| !is_staged(&change.path));
-        let there = |path: &Path| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| !meta.is_dir());
-        let asked = changes.iter().filter(|change| among.contains(&change.path) && there(&change.path));
-        let told: Vec<u8> = asked.clone().filter_map(|change| change.new.as_deref()).flatten().copied().collect();
-        let differing = differing(git, &told)?;
-        let same = |change: &&Change| change.new.is_some() && !differing.contains(&change.path);
-        let same: Vec<&Change> = asked.filter(same).collect();
-        let told = same.iter().filter_map(|change| change.new.as_deref()).collect::<Vec<_>>().concat();
+        let is_file = |path: &Path| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| !meta.is_dir());
+        let asked = changes.iter().filter(|change| among.contains(&change.path) && is_file(&change.path));
+        let entries: Vec<u8> = asked.clone().filter_map(|change| change.new.as_deref()).flatten().copied().collect();
+        let differing = differing(git, &entries)?;
+        let is_same = |change: &&Change| change.new.is_some() && !differing.contains(&change.path);
+        let same: Vec<&Change> = asked.filter(is_same).collect();
+        let entries = same.iter().filter_map(|change| change.new.as_deref()).collect::<Vec<_>>().concat();
         let files: BTreeSet<PathBuf> = same.into_iter().map(|change| change.path.clone()).collect();
-        let tree = if files.is_empty() { None } else { Some(with(git, from, &told)?) };
-        tell(git, &told)?;
+        let tree = if files.is_empty() { None } else { Some(replace_entries(git, from, &entries)?) };
+        write_entries(git, &entries)?;
         git().args(["update-index", "--refresh"]).succeeds()?;
         Ok(Self { files, changes, tree })
     }
@@ -81,14 +81,14 @@ impl PartialCheckout {
     }
 
     /// Restores the original entries of the index.
-    pub(super) fn leave(&self, git: &dyn Fn() -> Git) -> Result<(), program::Error> {
+    pub(super) fn restore(&self, git: &dyn Fn() -> Git) -> Result<(), program::Error> {
         if self.files.is_empty() {
             return Ok(());
         }
         // A file may replace a folder of the index: remove entries first.
-        let nothing = self.changes.iter().flat_map(|change| change.gone.iter());
+        let removals = self.changes.iter().flat_map(|change| change.removal.iter());
         let old = self.changes.iter().filter_map(|change| change.old.as_deref()).flatten();
-        tell(git, &nothing.chain(old).copied().collect::<Vec<_>>())?;
+        write_entries(git, &removals.chain(old).copied().collect::<Vec<_>>())?;
         git().args(["update-index", "--refresh"]).succeeds().map(drop)
     }
 }
@@ -108,16 +108,16 @@ fn changes(git: &dyn Fn() -> Git, from: Oid, to: Oid) -> Result<Vec<Change>, pro
         }
         let entry = |mode: &str, object: &str| (mode != NOTHING).then(|| entry(mode, object, pair[1]));
         let (old, new) = (entry(old_mode, old_object), entry(mode, object));
-        let gone = self::entry(NOTHING, &"0".repeat(object.len()), pair[1]);
-        Some(Change { path: paths(pair[1]).next()?, old, new, gone })
+        let removal = self::entry(NOTHING, &"0".repeat(object.len()), pair[1]);
+        Some(Change { path: paths(pair[1]).next()?, old, new, removal })
     });
     Ok(changes.collect())
 }
 
 /// Returns the entries whose file in the work tree differs or is missing.
-fn differing(git: &dyn Fn() -> Git, told: &[u8]) -> Result<BTreeSet<PathBuf>, Error> {
-    aside(git, |git| {
-        tell(git, told)?;
+fn differing(git: &dyn Fn() -> Git, entries: &[u8]) -> Result<BTreeSet<PathBuf>, Error> {
+    with_temporary_index(git, |git| {
+        write_entries(git, entries)?;
         git().args(["update-index", "--refresh"]).succeeds()?;
         let listed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
         Ok(paths(&listed).collect())
@@ -125,24 +125,27 @@ fn differing(git: &dyn Fn() -> Git, told: &[u8]) -> Result<BTreeSet<PathBuf>, Er
 }
 
 /// Returns the tree with the given entries replaced.
-fn with(git: &dyn Fn() -> Git, tree: Oid, told: &[u8]) -> Result<Oid, Error> {
-    aside(git, |git| {
+fn replace_entries(git: &dyn Fn() -> Git, tree: Oid, entries: &[u8]) -> Result<Oid, Error> {
+    with_temporary_index(git, |git| {
         git().args(["read-tree", &tree.to_string()]).run()?;
-        tell(git, told)?;
+        write_entries(git, entries)?;
         let tree = git().arg("write-tree").line()?;
         tree.parse().map_err(|_| Error::Tree(tree))
     })
 }
 
 /// Runs a function with an empty temporary index.
-fn aside<T>(git: &dyn Fn() -> Git, does: impl Fn(&dyn Fn() -> Git) -> Result<T, Error>) -> Result<T, Error> {
+fn with_temporary_index<T>(
+    git: &dyn Fn() -> Git,
+    does: impl Fn(&dyn Fn() -> Git) -> Result<T, Error>,
+) -> Result<T, Error> {
     let folder = Temporary::new().map_err(Error::Index)?;
     // A split index would write a file beside the user's index.
     does(&|| git().env("GIT_INDEX_FILE", folder.path().join("index")).config("core.splitIndex=false"))
 }
 
 /// Writes entries into the index.
-fn tell(git: &dyn Fn() -> Git, entries: &[u8]) -> Result<(), program::Error> {
+fn write_entries(git: &dyn Fn() -> Git, entries: &[u8]) -> Result<(), program::Error> {
     if entries.is_empty() {
         return Ok(());
     }

@@ -86,13 +86,13 @@ pub fn changed_since(store: &Store, commit: Oid, of: &BTreeSet<String>) -> Resul
 pub fn switch(store: &Store, from: Oid, to: Oid, halfway: Halfway) -> Result<BTreeSet<PathBuf>, Error> {
     let root = store.work_dir().ok_or(Error::Bare)?;
     let git = || store.git().work_tree(&root);
-    let half = make_way(&git, &root, from, to, halfway)?;
+    let partial = make_way(&git, &root, from, to, halfway)?;
     // After a crash from here on, a second call finishes the rest.
-    let from = half.tree().unwrap_or(from);
+    let from = partial.tree().unwrap_or(from);
     match git().args(["read-tree", "-m", "-u"]).args([from.to_string(), to.to_string()]).run() {
-        Ok(_) => Ok(half.into_files()),
+        Ok(_) => Ok(partial.into_files()),
         Err(error) => {
-            half.leave(&git)?;
+            partial.restore(&git)?;
             Err(refusal(&git, &root, from, to, error))
         }
     }
@@ -150,17 +150,17 @@ fn make_way(
     let mut taken = untracked_in_the_way(git, root, from, to)?;
     // A file that was only touched is unchanged; read-tree finds changed ones itself.
     git().args(["update-index", "--refresh"]).succeeds()?;
-    let mut half = PartialCheckout::default();
+    let mut partial = PartialCheckout::default();
     if halfway == Halfway::TakenUp {
         let changed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
         let among = taken.iter().cloned().chain(paths(&changed)).collect();
-        half = PartialCheckout::take_up(git, root, from, to, &among)?;
+        partial = PartialCheckout::take_up(git, root, from, to, &among)?;
     }
-    taken.retain(|path| !half.has(path));
+    taken.retain(|path| !partial.has(path));
     if taken.is_empty() {
-        return Ok(half);
+        return Ok(partial);
     }
-    half.leave(git)?;
+    partial.restore(git)?;
     Err(Error::Untracked(taken.into_iter().collect()))
 }
 

@@ -26,7 +26,7 @@ pub(super) fn of(failure: &Failure) -> Option<String> {
 pub(super) fn for_agents(hint: &Hint) -> String {
     let about: Vec<&str> = hint.about().iter().map(String::as_str).collect();
     let text = by_tool(hint.name(), &about).unwrap_or_else(|| by_operator(hint));
-    credential::without(&text).into_owned()
+    credential::redact(&text).into_owned()
 }
 
 /// Returns the corresponding tool call, or `None`.
@@ -142,7 +142,7 @@ pub(super) fn report_json(report: &Report) -> Value {
             *step = in_text(text).into();
         }
     }
-    credential::without_any(value)
+    credential::redact_json(value)
 }
 
 /// Replaces the commands between backquotes that a tool of this server stands in for.

@@ -106,9 +106,9 @@ fn validate_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
     match repository.validate(&parameters.plan.bytes(), None, &wanted) {
         Ok(plan) => {
             expect_allowed(&repository, &plan)?;
-            Ok(credential::without_any(answer(&Verdict::valid(&plan, &none))?))
+            Ok(credential::redact_json(answer(&Verdict::valid(&plan, &none))?))
         }
-        Err(problems) => Ok(credential::without_any(refused(&problems)?)),
+        Err(problems) => Ok(credential::redact_json(refused(&problems)?)),
     }
 }
 

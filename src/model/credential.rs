@@ -28,8 +28,8 @@ pub fn find_eagerly(text: &[u8]) -> Vec<(Range<usize>, &'static str)> {
 }
 
 /// Redacts the credentials in a text.
-pub fn without(text: &str) -> Cow<'_, str> {
-    let found = apart(find(text.as_bytes()));
+pub fn redact(text: &str) -> Cow<'_, str> {
+    let found = merge_overlaps(find(text.as_bytes()));
     if found.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -49,17 +49,17 @@ pub fn without(text: &str) -> Cow<'_, str> {
 }
 
 /// Redacts the credentials in the texts of an answer.
-pub fn without_any(value: Value) -> Value {
+pub fn redact_json(value: Value) -> Value {
     match value {
-        Value::String(text) => Value::String(without(&text).into_owned()),
-        Value::Array(values) => values.into_iter().map(without_any).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, without_any(value))).collect(),
+        Value::String(text) => Value::String(redact(&text).into_owned()),
+        Value::Array(values) => values.into_iter().map(redact_json).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, redact_json(value))).collect(),
         other => other,
     }
 }
 
-/// Sorts matches and removes overlaps.
-pub fn apart(mut found: Vec<(Range<usize>, &'static str)>) -> Vec<(Range<usize>, &'static str)> {
+/// Sorts matches and joins overlapping ones.
+pub fn merge_overlaps(mut found: Vec<(Range<usize>, &'static str)>) -> Vec<(Range<usize>, &'static str)> {
     found.sort_by_key(|(at, _)| (at.start, std::cmp::Reverse(at.end)));
     let mut apart: Vec<(Range<usize>, &'static str)> = Vec::new();
     for (at, name) in found {

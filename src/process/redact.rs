@@ -83,7 +83,7 @@ impl Redactor {
             self.secrets.find(&self.pending).map(|at| (at, "secret")).collect();
         // Private keys have many lines and are dropped below.
         found.extend(credential::find_eagerly(&self.pending).into_iter().filter(|(_, name)| *name != "private-key"));
-        credential::apart(found)
+        credential::merge_overlaps(found)
     }
 
     /// Copies text without private keys, which have many lines.

@@ -8,7 +8,7 @@
 mod proc;
 
 #[cfg(target_os = "linux")]
-pub(super) use proc::{all_below, kill_all_below, threads};
+pub(super) use proc::{descendants, kill_all_below, threads};
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

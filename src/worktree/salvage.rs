@@ -13,7 +13,7 @@ use crate::git::secret_scan::{self, Range};
 use crate::git::store::KeepGuard;
 use crate::model::causes::in_words;
 use crate::model::credential::gate::Secret;
-use crate::model::credential::without;
+use crate::model::credential::redact;
 use crate::model::digest::Oid;
 use crate::model::name::{FilePath, ItemId, is_dot_git};
 use crate::sandbox::folder::Room;
@@ -206,7 +206,7 @@ fn take_out(host: &Host, scratch: &Scratch, base: Oid, tree: &mut Oid) -> Result
         let [old_mode, _, old, new, status] = about[..] else { continue };
         let named = host.gate.scan(&String::from_utf8_lossy(path)).err().filter(|_| status != b"D");
         let held = blobs.get(new).map(|secret| {
-            let file = without(&String::from_utf8_lossy(path)).into_owned();
+            let file = redact(&String::from_utf8_lossy(path)).into_owned();
             Secret { file, ..(*secret).clone() }
         });
         let Some(secret) = named.or(held) else { continue };

@@ -4,7 +4,7 @@ use git_handoff::model::credential::allow::Allowed;
 use git_handoff::model::credential::gate::Gate;
 use git_handoff::model::credential::patch::PatchScan;
 use git_handoff::model::credential::values::Values;
-use git_handoff::model::credential::{apart, find_eagerly};
+use git_handoff::model::credential::{find_eagerly, merge_overlaps};
 
 /// Letters and digits of no meaning, so many.
 fn body(length: usize) -> String {
@@ -135,7 +135,7 @@ fn transcripts_lose_what_a_word_betrays() {
         ("key wJalrXUtnFEMI/K7MDENG/bPxRfiCYzq8W5tLk01 end", "key [redacted:aws-secret-access-key] end"),
     ] {
         let mut clean = text.to_owned();
-        for (at, name) in apart(find_eagerly(text.as_bytes())).into_iter().rev() {
+        for (at, name) in merge_overlaps(find_eagerly(text.as_bytes())).into_iter().rev() {
             clean.replace_range(at, &format!("[redacted:{name}]"));
         }
         assert_eq!(clean, left);

@@ -81,7 +81,7 @@ impl Commands<'_> {
         line: Line<'_>,
         kept: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
-        let argv: Vec<String> = line.argv().iter().map(|word| credential::without(word).into_owned()).collect();
+        let argv: Vec<String> = line.argv().iter().map(|word| credential::redact(word).into_owned()).collect();
         let withheld = self.job.check.withholds_output();
         self.transcript.flush()?;
         self.transcript.split(self.host.settings.max_product, withheld)?;

@@ -56,7 +56,7 @@ pub(super) fn read(workspace: &Workspace, finished: &mut Finished) -> Result<(),
 
 /// Returns a text without credentials, cut to its maximum length.
 pub(super) fn shorten(text: &str) -> String {
-    let text = credential::without(text.trim());
+    let text = credential::redact(text.trim());
     match text.char_indices().nth(MAX_TEXT) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.into_owned(),

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use super::allow::Allowed;
 use super::rule::Level;
 use super::values::Values;
-use super::{search, without};
+use super::{redact, search};
 
 /// The size of a searched piece.
 const PIECE: usize = 256 << 10;
@@ -87,7 +87,7 @@ impl Gate {
 
     /// Starts checking a file, including its name.
     pub fn scan<'g>(&'g self, file: &str) -> Result<Scan<'g>, Secret> {
-        let shown = without(file).into_owned();
+        let shown = redact(file).into_owned();
         if let Some((_, shape)) = self.first(file, file.as_bytes(), false) {
             let shown = if shape == GIVEN { "a file whose name has the secret".to_owned() } else { shown };
             return Err(Secret { file: shown, line: None, shape });

@@ -165,7 +165,7 @@ fn made_of(report: Report, said: &str) -> Report {
 
 /// Terminates the processes inside, except those that confine it: they end with the command.
 fn ask_inside(outer: Pid) {
-    for pid in survivors::all_below(outer) {
+    for pid in survivors::descendants(outer) {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
         let inside = numbers.and_then(|numbers| numbers.split_whitespace().nth(1)?.parse::<i32>().ok());

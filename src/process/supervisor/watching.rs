@@ -163,7 +163,7 @@ impl Watch {
 }
 
 fn all_below_us() -> BTreeSet<i32> {
-    survivors::all_below(rustix::process::getpid())
+    survivors::descendants(rustix::process::getpid())
 }
 
 /// Returns a process's memory in bytes; with `shared`, shared memory counts in part for each

@@ -55,20 +55,15 @@ pub(super) fn are_left(attempt_dir: &Path) -> bool {
 /// Kills all descendants of a process once. Searching only direct children would be slow against a
 /// long chain in which each process adopts the next one's children.
 pub(crate) fn kill_all_below(top: Pid) {
-    let top = top.as_raw_nonzero().get();
-    let below = below(top);
+    let below = descendants(top);
     for pid in below.iter().filter_map(|pid| Pid::from_raw(*pid)) {
-        kill_if(pid, |parent| parent == top || below.contains(&parent));
+        kill_if(pid, |parent| parent == top.as_raw_nonzero().get() || below.contains(&parent));
     }
 }
 
 /// Returns all descendants of a process.
-pub(crate) fn all_below(top: Pid) -> BTreeSet<i32> {
-    below(top.as_raw_nonzero().get())
-}
-
-/// Returns the children of a process.
-fn below(top: i32) -> BTreeSet<i32> {
+pub(crate) fn descendants(top: Pid) -> BTreeSet<i32> {
+    let top = top.as_raw_nonzero().get();
     let mut found = BTreeSet::new();
     let mut next = vec![top];
     if children_of(&top.to_string()).is_some() {
@@ -118,11 +113,11 @@ fn read(pid: i32, mark: &[u8], attempt_dir: &Path) -> Option<Process> {
     // The name in parentheses can contain anything, so count fields after its end.
     let after = stat.iter().rposition(|byte| *byte == b')')? + 2;
     let mut fields = stat.get(after..)?.split(|byte| *byte == b' ').map(String::from_utf8_lossy);
-    let is_first_over = is_over(&fields.next()?);
+    let has_first_ended = has_ended(&fields.next()?);
     let parent = fields.next()?.parse().ok()?;
     // An ended first thread shows no environment; the other threads do.
-    let of = if is_first_over {
-        threads(pid).find(|thread| state(pid, *thread).is_some_and(|state| !is_over(&state)))
+    let of = if has_first_ended {
+        threads(pid).find(|thread| state(pid, *thread).is_some_and(|state| !has_ended(&state)))
     } else {
         Some(pid)
     };
@@ -143,7 +138,7 @@ fn environment(pid: i32, thread: i32) -> Option<Vec<u8>> {
 
 /// Returns true if a thread in this state no longer runs. For a process the kernel shows the first
 /// thread, which others can outlive.
-fn is_over(state: &str) -> bool {
+fn has_ended(state: &str) -> bool {
     matches!(state, "Z" | "X")
 }
 
@@ -212,7 +207,7 @@ mod tests {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let last: i32 = line.trim().parse().unwrap();
-        let below = below(i32::try_from(child.id()).unwrap());
+        let below = descendants(Pid::from_child(&child));
         assert!(below.contains(&last) && below.len() == 2, "{below:?}, {last}");
         drop(child.stdin.take());
         child.wait().unwrap();

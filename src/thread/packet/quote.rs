@@ -10,7 +10,7 @@ const LONGEST: usize = 120;
 pub fn quoted(text: &str) -> String {
     // Truncated generously first, because searching a long text for credentials is expensive.
     let near: String = text.chars().take(4 * LONGEST).collect();
-    let clean = credential::without(&near);
+    let clean = credential::redact(&near);
     let mut shown: String = clean.chars().take(LONGEST).collect();
     if clean.chars().count() > LONGEST || near.len() < text.len() {
         shown.push('…');

@@ -145,7 +145,7 @@ fn redacted(mut manifest: Manifest, is_argv_configured: bool) -> Manifest {
     let before = manifest.digest_of_lines();
     let argv = manifest.argv.iter_mut().filter(|_| is_argv_configured);
     let around = manifest.setup.iter_mut().chain(&mut manifest.verify).flatten();
-    argv.chain(around).for_each(|word| *word = credential::without(word).into_owned());
+    argv.chain(around).for_each(|word| *word = credential::redact(word).into_owned());
     manifest.command_digest = (manifest.digest_of_lines() != before).then_some(before);
     manifest
 }
