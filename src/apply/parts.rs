@@ -175,7 +175,7 @@ pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Appl
                 tree = merged;
             }
             Err(paths) => {
-                let with = others(scratch, parts, *at, &paths)?;
+                let with = items_changing(scratch, parts, *at, &paths)?;
                 applied.conflicts.push(Conflict { item: part.item.clone(), paths, with });
                 lost.insert(*at);
             }
@@ -248,7 +248,7 @@ fn merge_one(
 }
 
 /// Returns the items before one that change any of some paths.
-fn others(scratch: &Scratch, parts: &Parts, at: ItemIndex, paths: &[String]) -> Result<Vec<ItemId>, Error> {
+fn items_changing(scratch: &Scratch, parts: &Parts, at: ItemIndex, paths: &[String]) -> Result<Vec<ItemId>, Error> {
     let mut others = Vec::new();
     for (_, other) in parts.iter().take_while(|(other, _)| *other != at).filter(|(_, other)| other.chosen) {
         let touched = scratch.changed(scratch.base(), other.result)?;

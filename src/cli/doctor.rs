@@ -15,15 +15,15 @@ pub(crate) struct Arguments {
 
 /// Prints invalid settings, with which no repository can be opened.
 pub(crate) fn settings(environment: &Environment, output: &mut Output) -> Result<Option<Ending>, Failure> {
-    Ok(environment.diagnose_settings()?.map(|diagnosis| tell(&diagnosis, output)))
+    Ok(environment.diagnose_settings()?.map(|diagnosis| print_diagnosis(&diagnosis, output)))
 }
 
 /// Prints the findings.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    Ok(tell(&repository.diagnose(arguments.fix)?, output))
+    Ok(print_diagnosis(&repository.diagnose(arguments.fix)?, output))
 }
 
-fn tell(diagnosis: &Diagnosis, output: &mut Output) -> Ending {
+fn print_diagnosis(diagnosis: &Diagnosis, output: &mut Output) -> Ending {
     if output.json {
         output.value(diagnosis);
     } else {

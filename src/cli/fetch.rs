@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if output.json {
         output.value(&FetchAnswer::of(&request.remote.name, &fetched, &followed, &taken_in));
     } else {
-        taken_in.iter().for_each(|taken| tell(taken, output));
+        taken_in.iter().for_each(|taken| print_statement(taken, output));
         let rows: Vec<_> = fetched.taken.iter().filter(|taken| taken.status != Status::UpToDate).map(row).collect();
         table::lines(&rows).iter().for_each(|line| output.line(line));
         for run in &followed {
@@ -141,7 +141,7 @@ fn next(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request) -> 
 }
 
 /// Formats another person's statement about our run, and whether it is now an entry.
-fn tell(taken: &StatementOutcome, output: &mut Output) {
+fn print_statement(taken: &StatementOutcome, output: &mut Output) {
     let what = match (&taken.item, taken.decision, &taken.document) {
         (Some(item), Some(decision), _) => format!("{}/{item} {} by {}", taken.run, decision.word(), taken.by),
         (_, _, Some(document)) => format!("{}: {document} by {}", taken.run, taken.by),

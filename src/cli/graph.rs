@@ -187,7 +187,7 @@ impl Line {
             Needs::Branches(count) => format!("needs all {count} above"),
             Needs::Boxes(boxes) => {
                 let named: Vec<&str> = boxes.iter().map(|at| names[*at].as_str()).collect();
-                fit("needs ", &named, width)
+                list_names("needs ", &named, width)
             }
         }
     }
@@ -219,12 +219,12 @@ impl Standing {
     /// Returns the words, with the names of red and failed items as far as they fit.
     fn words(&self, width: usize) -> String {
         let bad: Vec<&str> = self.bad.iter().map(String::as_str).collect();
-        if bad.is_empty() { self.words.clone() } else { fit(&format!("{}: ", self.words), &bad, width) }
+        if bad.is_empty() { self.words.clone() } else { list_names(&format!("{}: ", self.words), &bad, width) }
     }
 }
 
 /// Lists as many names as fit, and how many more there are.
-fn fit(start: &str, names: &[&str], width: usize) -> String {
+fn list_names(start: &str, names: &[&str], width: usize) -> String {
     let whole = format!("{start}{}", names.join(", "));
     if console::measure_text_width(&whole) <= width {
         return whole;

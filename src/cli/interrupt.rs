@@ -48,7 +48,7 @@ fn listen(then: impl FnOnce(i32) + Send + 'static) {
                 let signals = signals();
                 // The receiver may be gone; signals are handled all the same.
                 let _ = ready.send(());
-                then(heard(signals).await);
+                then(wait_for_signal(signals).await);
             });
         }
     };
@@ -76,7 +76,7 @@ fn ignored() -> u64 {
 }
 
 #[cfg(unix)]
-async fn heard(mut signals: Vec<(i32, tokio::signal::unix::Signal)>) -> i32 {
+async fn wait_for_signal(mut signals: Vec<(i32, tokio::signal::unix::Signal)>) -> i32 {
     std::future::poll_fn(|context| {
         let heard = |(number, signal): &mut (i32, tokio::signal::unix::Signal)| {
             signal.poll_recv(context).is_ready().then_some(*number)
@@ -90,7 +90,7 @@ async fn heard(mut signals: Vec<(i32, tokio::signal::unix::Signal)>) -> i32 {
 fn signals() {}
 
 #[cfg(not(unix))]
-async fn heard((): ()) -> i32 {
+async fn wait_for_signal((): ()) -> i32 {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }

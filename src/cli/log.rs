@@ -84,7 +84,7 @@ fn print(view: &View, from: usize, output: &mut Output) {
         let takeover = takeovers.iter().find(|takeover| takeover.entry == entry.seq);
         let about = takeover.map_or_else(
             || about(entry, state),
-            |it| format!("{} {it}{}", entry.event.kind(), said(&entry.event)).into(),
+            |it| format!("{} {it}{}", entry.event.kind(), reason_of(&entry.event)).into(),
         );
         vec![seq.into(), link.hash.short().into(), at.into(), entry.actor.as_str().into(), about]
     };
@@ -109,7 +109,7 @@ fn about(entry: &Entry, state: &RunState) -> Cell {
         Some((before, word)) => Cell::from(before).and(format!("{word}{red}"), shade::of_event(event)),
         None => Cell::from(format!("{subject}{red}")),
     };
-    cell.and(format!("{}{}{}{}", said(event), taken(event), blocks(event), shared(event)), None)
+    cell.and(format!("{}{}{}{}", reason_of(event), source_of_reused(event), blocks(event), shared(event)), None)
 }
 
 /// Returns true if an entry completes an item without products although it could have some.
@@ -119,7 +119,7 @@ fn is_empty(event: &Event, state: &RunState) -> bool {
 
 /// Returns the reason for a result or retry; for a done item, the first line of the worker's
 /// summary.
-fn said(event: &Event) -> String {
+fn reason_of(event: &Event) -> String {
     let said = match event {
         Event::ItemReconciled(e) => {
             let claimed = e.summary.as_deref().filter(|_| e.status == Outcome::Done);
@@ -147,7 +147,7 @@ fn shared(event: &Event) -> String {
 }
 
 /// Returns the source of the products of a reused item; empty for others.
-fn taken(event: &Event) -> String {
+fn source_of_reused(event: &Event) -> String {
     match event {
         Event::ItemReconciled(e) => {
             e.reused.as_ref().map(|reused| format!(", reused from {reused}")).unwrap_or_default()

@@ -28,13 +28,13 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
     section("not all done and green", &rows(&overview.not_green), output);
     let threads = overview.threads.iter().map(list::row).map(|row| row.into_iter().map(Cell::from).collect());
     section("threads", &threads.collect::<Vec<_>>(), output);
-    output.line(&rest(&overview));
+    output.line(&format_unlisted(&overview));
     output.hint(&underway.map_or_else(|| next(&overview, repository), |_| hints::resolve()));
     Ok(Ending::Done)
 }
 
 /// Formats the number of runs that are not listed.
-fn rest(overview: &Overview) -> String {
+fn format_unlisted(overview: &Overview) -> String {
     let listed = overview.open.len() + overview.not_green.len() + overview.waiting.len();
     let mut said = Vec::new();
     if overview.green > 0 || listed > 0 {

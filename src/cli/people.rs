@@ -156,7 +156,7 @@ pub(crate) fn waiting(arguments: &Waiting, repository: &Repository, output: &mut
             (None, false) => format!("{AWAITED} of others"),
         };
         output.line(&format!("{}  {state}", waits.target));
-        table::print_plain(&waits.look.iter().map(look).collect::<Vec<_>>(), output);
+        table::print_plain(&waits.look.iter().map(format_inspection).collect::<Vec<_>>(), output);
     }
     if let Some(waits) = waiting.items.iter().find(|waits| waits.mine && waits.decided.is_none()) {
         output.hint(&hints::approve_or_reject(&waits.target, &waits.target));
@@ -165,7 +165,7 @@ pub(crate) fn waiting(arguments: &Waiting, repository: &Repository, output: &mut
 }
 
 /// Formats something to inspect: its kind, size and command.
-fn look(look: &Look) -> Vec<String> {
+fn format_inspection(look: &Look) -> Vec<String> {
     let about = match (look.passed, look.changes, look.size) {
         (Some(true), ..) => "passed".to_owned(),
         (Some(false), ..) => "did not pass".to_owned(),

@@ -214,7 +214,7 @@ impl Terminal {
         let said = move |_: &ProgressState, to: &mut dyn fmt::Write| {
             let live = lives.as_ref().and_then(|lives| lives.of(&of));
             // Ignores drawing errors.
-            let _ = to.write_str(&live.map(|live| said(&live, of.as_str().len())).unwrap_or_default());
+            let _ = to.write_str(&live.map(|live| format_last_line(&live, of.as_str().len())).unwrap_or_default());
         };
         bar.set_style(style("  {msg}  {elapsed}  {said}").with_key("said", said));
         let again = if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
@@ -225,7 +225,7 @@ impl Terminal {
 }
 
 /// Formats the last line of an attempt and its silence, cut to the terminal's width.
-fn said(live: &Live, taken: usize) -> String {
+fn format_last_line(live: &Live, taken: usize) -> String {
     let (silent, last) = (live.silent(), printable::line(&live.last()));
     let quiet = if silent < QUIET { String::new() } else { format!("silent for {}  ", minutes(silent)) };
     let width = usize::from(console::Term::stderr().size().1).saturating_sub(taken + BESIDE);

@@ -124,21 +124,21 @@ fn row(step: &Step<'_>, state: &RunState) -> Vec<Cell> {
         Cell::default().and(kind, shade::of_event(&step.link.entry.event)),
         ended(step.exit).into(),
         step.duration_ms.map(table::duration).unwrap_or_default().into(),
-        said(step).into(),
+        reason_of(step).into(),
     ]
 }
 
 /// Returns the reason of an entry, or what it says about the driver.
-fn said(step: &Step<'_>) -> String {
+fn reason_of(step: &Step<'_>) -> String {
     match &step.link.entry.event {
         Event::ItemFired(e) => Holder::of(e).map(|holder| holder.to_string()).unwrap_or_default(),
-        Event::ItemRequeued(e) if e.because.is_some() => taken(e),
+        Event::ItemRequeued(e) if e.because.is_some() => format_takeover(e),
         _ => step.reason.clone().unwrap_or_default(),
     }
 }
 
 /// Formats a take-over beside the attempt that it ended.
-fn taken(e: &ItemEnded) -> String {
+fn format_takeover(e: &ItemEnded) -> String {
     let from = e.driver.as_ref().map(|driver| format!("taken from {}", driver.short()));
     let by = e.taker.as_ref().map(|taker| format!("by {}", taker.short()));
     let words = [from, by].into_iter().flatten().collect::<Vec<_>>().join(" ");

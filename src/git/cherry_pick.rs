@@ -65,7 +65,7 @@ impl CherryPick {
     /// conflicting ones.
     pub fn changed_by_hand(&self, store: &Store, head: Oid) -> Result<BTreeSet<PathBuf>, Error> {
         let root = store.work_dir().ok_or(Error::Bare)?;
-        let (tree, open) = self.left(store)?;
+        let (tree, open) = self.read_index(store)?;
         let start = self.start(head).to_string();
         let differing = ["diff-tree", "-r", "-z", "--no-renames", "--name-only", &start, &tree.to_string()];
         let own: BTreeSet<PathBuf> = paths(&store.git().args(differing).run()?).collect();
@@ -92,7 +92,7 @@ impl CherryPick {
     pub fn give_up(&self, store: &Store, reason: &str) -> Result<(), Error> {
         let root = store.work_dir().ok_or(Error::Bare)?;
         let git = || store.git().work_tree(&root);
-        let (tree, open) = self.left(store)?;
+        let (tree, open) = self.read_index(store)?;
         let tree = tree.to_string();
         let staged = git().args(["diff-index", "--cached", "-z", "--no-renames", "--name-only", &tree]).run()?;
         let staged: Vec<PathBuf> = paths(&staged).filter(|path| !open.contains(path)).collect();
@@ -121,7 +121,7 @@ impl CherryPick {
     }
 
     /// Returns the tree that git left in the index, and the paths that it could not merge.
-    fn left(&self, store: &Store) -> Result<(Oid, BTreeSet<PathBuf>), Error> {
+    fn read_index(&self, store: &Store) -> Result<(Oid, BTreeSet<PathBuf>), Error> {
         if !self.is_shown {
             return Ok((oid(&store.git().args(["rev-parse", "HEAD^{tree}"]).line()?)?, BTreeSet::new()));
         }

@@ -37,7 +37,7 @@ pub(super) fn check(tool: &Tool, arguments: &mut JsonObject) -> Result<(), Failu
     for (name, value) in arguments {
         let kind = parameters[name]["type"].as_str().unwrap_or_default();
         if kind == "integer"
-            && let Some(whole) = whole(value)
+            && let Some(whole) = to_integer(value)
         {
             *value = whole.into();
         }
@@ -65,7 +65,7 @@ pub(super) fn check(tool: &Tool, arguments: &mut JsonObject) -> Result<(), Failu
 }
 
 /// Returns the integer that a number with a decimal point is.
-fn whole(value: &Value) -> Option<u64> {
+fn to_integer(value: &Value) -> Option<u64> {
     let number = value.as_f64().filter(|number| value.is_f64() && number.fract() == 0.0)?;
     format!("{number:.0}").parse().ok()
 }

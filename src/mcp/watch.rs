@@ -123,7 +123,7 @@ impl Watches {
 
     /// Finds the run that a client names, and returns it as it is now.
     async fn begin(self: &Arc<Self>, run: String) -> Result<(Arc<Target>, Arc<View>), Failure> {
-        self.look(move |watches, views| {
+        self.look_alone(move |watches, views| {
             let store = watches.store()?;
             let target = Target::find(store, &run)?;
             let tip = refs::read(store, &target.reference)?;
@@ -144,14 +144,14 @@ impl Watches {
                 let has_moved = tip.is_none() || tip != known;
                 has_moved.then(|| watches.view(&target, tip, views)).transpose()
             };
-            if let Some(view) = self.look(look).await? {
+            if let Some(view) = self.look_alone(look).await? {
                 return Ok(view);
             }
         }
     }
 
     /// Calls a function on another thread while no other watch looks.
-    async fn look<T: Send + 'static>(
+    async fn look_alone<T: Send + 'static>(
         self: &Arc<Self>,
         look: impl FnOnce(&Self, &mut HashMap<String, Arc<View>>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {

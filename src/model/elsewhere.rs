@@ -47,13 +47,13 @@ pub enum Elsewhere {
 impl Elsewhere {
     /// Parses an item of `[<remote>/]<run>`.
     pub fn item(place: &str, item: &str) -> Result<Self, NameError> {
-        let (remote, run) = apart(place)?;
+        let (remote, run) = split_remote(place)?;
         Ok(Self::Item { remote, run: RunId::parse(run)?, item: ItemId::parse(item)? })
     }
 
     /// Parses a checkpoint of `[<remote>/]<thread>`, or returns `None` if its name is invalid.
     pub fn checkpoint(place: &str, at: &str) -> Result<Option<Self>, NameError> {
-        let (remote, thread) = apart(place)?;
+        let (remote, thread) = split_remote(place)?;
         let thread = ThreadId::parse(thread)?;
         let at = match at {
             LATEST => None,
@@ -102,7 +102,7 @@ impl Elsewhere {
 }
 
 /// Splits off the remote; the name after it has no slash.
-fn apart(place: &str) -> Result<(Option<FilePath>, &str), NameError> {
+fn split_remote(place: &str) -> Result<(Option<FilePath>, &str), NameError> {
     match place.rsplit_once('/') {
         Some((remote, name)) => Ok((Some(FilePath::parse(remote)?), name)),
         None => Ok((None, place)),

@@ -36,7 +36,14 @@ pub struct Problem {
 impl Problem {
     /// Creates a problem at a path, without a suggestion.
     pub fn new(code: Code, at: &JsonPath, message: impl Into<String>) -> Self {
-        Self { code, path: said(&at.to_string()), item: None, line: None, message: said(&message.into()), hint: None }
+        Self {
+            code,
+            path: shorten(&at.to_string()),
+            item: None,
+            line: None,
+            message: shorten(&message.into()),
+            hint: None,
+        }
     }
 
     /// Adds a suggestion.
@@ -63,7 +70,7 @@ impl fmt::Display for Problem {
 }
 
 /// Makes a text printable and truncates it.
-fn said(text: &str) -> String {
+fn shorten(text: &str) -> String {
     written_out(&beginning(text, MAX_SAID))
 }
 

@@ -289,7 +289,7 @@ fn spawn(invocation: &Invocation) -> Result<((Child, Handle), Pid), Error> {
     if held {
         // Only this variable identifies survivors; the supervisor gets the others by message.
         command.current_dir("/").envs(invocation.env.get_key_value(survivors::VARIABLE)).arg0(attendant::NAME);
-        apart(&mut command);
+        lead_session(&mut command);
     } else {
         command.current_dir(&invocation.cwd).envs(&invocation.env);
         alone(&mut command);
@@ -325,7 +325,7 @@ pub(super) fn alone(command: &mut process::Command) {
 
 /// Makes a command the leader of its own session from the start: it has no terminal, and no process
 /// below can join our group.
-fn apart(command: &mut process::Command) {
+fn lead_session(command: &mut process::Command) {
     before(command, || rustix::process::setsid().map(drop));
 }
 

@@ -171,7 +171,7 @@ impl Caches {
 
     /// Returns the folders of the private home, with the cache that each is a copy of for a
     /// worktree.
-    fn apart(&self, tree: &Path) -> impl Iterator<Item = (&Path, Option<&Path>)> {
+    fn private_folders(&self, tree: &Path) -> impl Iterator<Item = (&Path, Option<&Path>)> {
         let has_some = self.all.iter().any(|cache| cache.given == Given::Copied { if_needed: true });
         let needed = if has_some { needed(tree) } else { BTreeSet::new() };
         let apart = self.all.iter().filter(|cache| cache.given != Given::Over);
@@ -214,7 +214,7 @@ impl Confinement {
     /// Returns the cache folders of a private home, with the cache that each is a copy of for a
     /// worktree, or `None` if it starts empty.
     pub fn own_caches(&self, tree: &Path) -> Vec<(&Path, Option<&Path>)> {
-        if self.has_own_home() { self.reach.caches.apart(tree).collect() } else { Vec::new() }
+        if self.has_own_home() { self.reach.caches.private_folders(tree).collect() } else { Vec::new() }
     }
 
     /// Returns the settings files copied into a private home, with their contents.

@@ -307,7 +307,7 @@ impl Confinement {
         for path in self.hidden(&map).readable(own.tree) {
             given.extend(map.set(&path, Access::Read).map(|real| (real.into(), Access::Read)));
         }
-        let refused = self.link(own.linked, &mut map, &mut given).or_else(|| gone(&map));
+        let refused = self.link(own.linked, &mut map, &mut given).or_else(|| describe_changed_path(&map));
         AttemptPolicy { map, given, refused }
     }
 
@@ -357,7 +357,7 @@ impl Confinement {
 }
 
 /// Returns a message if a writable path disappeared or became a link.
-fn gone(map: &AccessMap) -> Option<String> {
+fn describe_changed_path(map: &AccessMap) -> Option<String> {
     let written = map.places().filter(|(_, access)| *access == Access::Write).map(|(place, _)| place);
     let mut gone = written.filter_map(|place| MountIdentity::at(place).err().map(|error| (place, error)));
     gone.next().map(|(place, error)| format!("{} was replaced after the run started: {error}", place.display()))

@@ -170,14 +170,14 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     let reason = |taken: &Taken| Some((taken.place.clone(), taken.status.refusal()?));
     listing.seen.refused = refused.into_iter().filter_map(reason).collect();
     let have = have.into_iter().chain(taken.into_iter().map(|taken| (taken.reference.clone(), taken.new))).collect();
-    let (seen, named) = look(store, request, &listing, &have)?;
+    let (seen, named) = compare_refs(store, request, &listing, &have)?;
     seen.keep(store)?;
     fetched.vanished = seen.vanished(store, &named)?;
     Ok(fetched)
 }
 
 /// Compares the remote's refs with what it showed before, what was fetched and what its logs name.
-fn look(
+fn compare_refs(
     store: &Store,
     request: &Request,
     listing: &Listing,
@@ -200,7 +200,7 @@ fn missed(
     listing: &Listing,
     have: &HashMap<String, Oid>,
 ) -> Result<Error, Error> {
-    let (seen, named) = look(store, request, listing, have)?;
+    let (seen, named) = compare_refs(store, request, listing, have)?;
     let mut vanished = seen.vanished(store, &named)?.into_iter();
     let is_meant = |place: &Place| !place.kind.is_of_key() && place.name == name && request.takes(place);
     Ok(match vanished.find(|vanished| is_meant(&vanished.place)) {

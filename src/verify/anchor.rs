@@ -96,7 +96,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     let objects = Objects::new(case.store);
     let record_fault = |log: &Log| log.record_fault(&objects, case.run, case.lazy);
     let counted = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.reason(log)?)));
-    let local = facts.logs(counted, &record_fault).with_others(facts.others(at_hand)).local();
+    let local = facts.logs(counted, &record_fault).with_others(facts.other_runs(at_hand)).local();
     let (outside, times) = facts.ask(at_hand.ask, case.store.object_format(), Some(case.store));
     let anchor = Anchor { times, ..sum_up(&facts, case.options.alone, local, outside) };
     if links.is_empty() && anchor.verdict.state != State::Failed {
@@ -108,7 +108,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
 /// Asks the same anchors about the seal that a proof shows. A proof comes without logs.
 pub(super) fn of_proof(facts: &Known<'_>, at_hand: &AtHand<'_>, object_format: &str) -> Anchor {
     let counted = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.reason_by_key(log)?)));
-    let mut answer = facts.logs(counted, &|_| None).with_others(facts.others(at_hand));
+    let mut answer = facts.logs(counted, &|_| None).with_others(facts.other_runs(at_hand));
     // A log that was fetched before the seal says nothing against a later proof.
     answer.knows &= answer.holds || !answer.findings.is_empty();
     let (outside, times) = facts.ask(at_hand.ask, object_format, None);
@@ -205,7 +205,7 @@ impl Known<'_> {
     }
 
     /// Returns the other runs to which logs at hand give this id, by any key.
-    fn others(&self, at_hand: &AtHand<'_>) -> Vec<OtherRun> {
+    fn other_runs(&self, at_hand: &AtHand<'_>) -> Vec<OtherRun> {
         at_hand.logs.logs.iter().filter_map(|log| self.other_run(log, false)).collect()
     }
 

@@ -92,7 +92,7 @@ fn one(
     }
     let Some(proof) = &evidence.proof else {
         let (dispatch, made, shown) = of_continued(continued, reused).map_err(differs)?;
-        return hold(end, &evidence.manifest, &reused.run, dispatch, made).map(|()| shown).map_err(differs);
+        return compare_products(end, &evidence.manifest, &reused.run, dispatch, made).map(|()| shown).map_err(differs);
     };
     let ItemProof { dispatch, end: made, keys, first } =
         proof::read_item_proof(proof, &Options::default()).map_err(Invalid::Differs)?;
@@ -102,7 +102,7 @@ fn one(
     if proof.product.is_some() {
         return Err(differs("the proof is of one product, and not of the item"));
     }
-    hold(end, &evidence.manifest, &proof.run, &dispatch, &made).map_err(differs)?;
+    compare_products(end, &evidence.manifest, &proof.run, &dispatch, &made).map_err(differs)?;
     Ok(Source { keys, from: Origin::Run { run: proof.run.clone(), first, root: proof.root, open: None } })
 }
 
@@ -125,7 +125,7 @@ fn of_continued<'c>(
 }
 
 /// Compares the reused products with the attempt that made them.
-fn hold(
+fn compare_products(
     end: &ItemReconciled,
     manifest: &Manifest,
     run: &RunId,

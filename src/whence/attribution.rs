@@ -118,7 +118,7 @@ impl<'a> Attribution<'a> {
             return Ok(Rc::clone(found));
         }
         let commit = Commit::read(self.store, oid)?;
-        let found = match self.look(commit.clone()) {
+        let found = match self.find_origin(commit.clone()) {
             // In a partial clone, any failure of git is due to missing objects.
             Err(Error::Git(_)) if history::is_partial(self.store) => {
                 Finding::plain(commit, Verdict::Unclear, "what it changes is not in this partial clone")
@@ -130,7 +130,7 @@ impl<'a> Attribution<'a> {
         Ok(found)
     }
 
-    fn look(&mut self, commit: Commit) -> Result<Finding, Error> {
+    fn find_origin(&mut self, commit: Commit) -> Result<Finding, Error> {
         let before = match commit.parents.first() {
             None => self.store.empty_tree(),
             Some(parent) if self.store.contains(*parent) => Commit::read(self.store, *parent)?.tree,
@@ -168,7 +168,7 @@ impl<'a> Attribution<'a> {
                 Ok(origin) => origins.push(origin),
                 Err((Verdict::Changed, why)) => {
                     let why = format!("it says that it is {}, but {why}", named(&claim));
-                    return self.otherwise(compared, &why);
+                    return self.report_false_claim(compared, &why);
                 }
                 Err((verdict, why)) => return Ok(Finding::plain(compared.commit.clone(), verdict, &why)),
             }
@@ -214,7 +214,7 @@ impl<'a> Attribution<'a> {
     }
 
     /// Reports that a commit's claim is false, with its actual origin if any.
-    fn otherwise(&mut self, compared: &mut Comparison, why: &str) -> Result<Finding, Error> {
+    fn report_false_claim(&mut self, compared: &mut Comparison, why: &str) -> Result<Finding, Error> {
         let found = if compared.commit.tree == compared.before { None } else { self.search(compared)? };
         let is = found.filter(|found| found.how.is_some()).map(|found| {
             let names: Vec<String> = found.origins.iter().map(Origin::name).collect();

@@ -87,7 +87,7 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     let outputs = relative(workspace, workspace.outputs());
     let mut skip = left_out(&walked, &scratch)?;
     without.extend(repositories::left_out(&walked, &scratch)?.iter().map(repositories::in_words));
-    let (beyond, taken) = beyond(&walked, &scratch, &skip, limit)?;
+    let (beyond, taken) = select_largest(&walked, &scratch, &skip, limit)?;
     skip.extend(beyond);
     let room = limit.saturating_sub(taken);
     let except = |paths: Paths| skip.iter().fold(paths, |paths, path| paths.without(path));
@@ -262,7 +262,7 @@ fn left_out(walked: &Walked, scratch: &Scratch) -> Result<BTreeSet<BString>, Err
 
 /// Returns the largest files, without which the others fit into the limit, and the total size of
 /// those others. Ignored files are included only if everything fits.
-fn beyond(
+fn select_largest(
     walked: &Walked,
     scratch: &Scratch,
     skipped: &BTreeSet<BString>,

@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let view = super::vetted(repository, &arguments.run, arguments.terms, output)?;
     let to = revisions::find(&view, &name, arguments.to)?.revision.number;
     let from = arguments.from.unwrap_or(to - 1);
-    let (old, new) = (taken(&view, &name, from, repository)?, taken(&view, &name, to, repository)?);
+    let (old, new) = (read_revision(&view, &name, from, repository)?, read_revision(&view, &name, to, repository)?);
     // Ignores replacement refs. The path is literal.
     let git = repository.store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1");
     let git = git.arg("--literal-pathspecs").arg("diff-tree");
@@ -69,7 +69,7 @@ struct Taken {
 }
 
 /// Returns a revision with its recorded bytes; before the first, an empty one.
-fn taken(view: &VerifiedRun, name: &FilePath, number: u64, repository: &Repository) -> Result<Taken, Failure> {
+fn read_revision(view: &VerifiedRun, name: &FilePath, number: u64, repository: &Repository) -> Result<Taken, Failure> {
     if number == 0 {
         return Ok(Taken { tree: repository.store.empty_tree(), bytes: None });
     }

@@ -132,7 +132,7 @@ impl Scan<'_> {
         for piece in bytes.chunks(PIECE) {
             self.pending.extend_from_slice(piece);
             if self.pending.len() >= PIECE + self.overlap {
-                self.look(true)?;
+                self.check_buffer(true)?;
                 self.drop(self.pending.len() - self.overlap);
             }
         }
@@ -141,7 +141,7 @@ impl Scan<'_> {
 
     /// Starts a separate line with this number.
     pub fn at_line(&mut self, line: u64) -> Result<(), Secret> {
-        self.look(false)?;
+        self.check_buffer(false)?;
         self.pending.clear();
         self.line = line;
         Ok(())
@@ -149,10 +149,10 @@ impl Scan<'_> {
 
     /// Ends the file.
     pub fn finish(mut self) -> Result<(), Secret> {
-        self.look(false)
+        self.check_buffer(false)
     }
 
-    fn look(&mut self, open: bool) -> Result<(), Secret> {
+    fn check_buffer(&mut self, open: bool) -> Result<(), Secret> {
         let Some((at, shape)) = self.gate.first(&self.file, &self.pending, open) else { return Ok(()) };
         self.drop(at);
         Err(Secret { file: self.shown.clone(), line: Some(self.line), shape })

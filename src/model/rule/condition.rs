@@ -41,7 +41,7 @@ pub enum Op {
 
 /// Evaluates conditions on a document; `None` means it is too large.
 pub(crate) fn checks(bytes: Option<&[u8]>, conditions: &[&Condition]) -> Vec<Check> {
-    match look(bytes, conditions) {
+    match find_values(bytes, conditions) {
         Ok(found) => conditions.iter().zip(found).map(|(condition, found)| condition.check(found.as_ref())).collect(),
         Err(why) => {
             let unfit = |condition: &&Condition| {
@@ -53,7 +53,7 @@ pub(crate) fn checks(bytes: Option<&[u8]>, conditions: &[&Condition]) -> Vec<Che
 }
 
 /// Finds the values for conditions, or returns why the document cannot be parsed.
-fn look(bytes: Option<&[u8]>, conditions: &[&Condition]) -> Result<Vec<Option<Found>>, String> {
+fn find_values(bytes: Option<&[u8]>, conditions: &[&Condition]) -> Result<Vec<Option<Found>>, String> {
     let bytes = bytes.ok_or_else(|| format!("has more than {MAX_CONDITION_BYTES} bytes"))?;
     let pointers: Vec<&str> = conditions.iter().map(|condition| condition.pointer.as_str()).collect();
     json::look(bytes, &pointers).map_err(|why| format!("is not plain JSON: {why}"))

@@ -107,7 +107,7 @@ fn below(words: &[Word], outer: &Outer, setup: &ExecSetup, call: Call, overseer:
         let child = start(command, said)?;
         // In a thread, so that the driver is still heard. It ends when the reader closes. A process
         // that does not get its message does not start the command and reports that.
-        teller = std::thread::Builder::new().spawn(move || tell(telling, &inside, stdin)).ok();
+        teller = std::thread::Builder::new().spawn(move || send_settings(telling, &inside, stdin)).ok();
         Ok(child)
     };
     let report = serving::run(start, overseer, None, ask_inside)?;
@@ -123,7 +123,7 @@ fn below(words: &[Word], outer: &Outer, setup: &ExecSetup, call: Call, overseer:
 }
 
 /// Sends the process inside its settings and the command's input.
-fn tell(mut line: UnixStream, inside: &[u8], mut stdin: File) -> io::Result<()> {
+fn send_settings(mut line: UnixStream, inside: &[u8], mut stdin: File) -> io::Result<()> {
     line.write_all(&(inside.len() as u64).to_be_bytes())?;
     line.write_all(inside)?;
     let length = if stdin.metadata()?.is_file() { stdin.metadata()?.len() } else { super::NOTHING };

@@ -148,7 +148,7 @@ impl Kind for Number {
 impl<T: TryFrom<u64>> Read<T> for Number {
     fn read(&self, setting: &Setting) -> Result<T, Error> {
         let Self(least, most) = *self;
-        let number = whole(setting)?;
+        let number = read_whole_number(setting)?;
         if !(least..=most).contains(&number) {
             return Err(match most {
                 u64::MAX => Error::bad(setting, format!("is less than {least}")),
@@ -167,7 +167,7 @@ impl Kind for Size {
 
 impl Read<u64> for Size {
     fn read(&self, setting: &Setting) -> Result<u64, Error> {
-        whole(setting)
+        read_whole_number(setting)
     }
 }
 
@@ -179,7 +179,7 @@ impl Kind for Seconds {
 
 impl Read<u64> for Seconds {
     fn read(&self, setting: &Setting) -> Result<u64, Error> {
-        whole(setting)
+        read_whole_number(setting)
     }
 }
 
@@ -296,7 +296,7 @@ impl Read<(String, String)> for Variable {
 }
 
 /// Reads a whole number with git's suffixes `k`, `m`, `g`.
-fn whole(setting: &Setting) -> Result<u64, Error> {
+fn read_whole_number(setting: &Setting) -> Result<u64, Error> {
     let text = setting.value.trim().to_ascii_lowercase();
     let (digits, unit) = match text.as_bytes().last() {
         Some(b'k') => (&text[..text.len() - 1], 1 << 10),

@@ -95,7 +95,7 @@ impl<'r> Verification<'r> {
         let (deleted, cautions): (Vec<_>, Vec<_>) = vanished.partition(Vanished::is_missed);
         let deleted = deleted.iter().map(|vanished| Missed::Deleted(vanished.sentence()));
         let missed = held.missed.into_iter().chain(deleted).collect();
-        let cautions = told(&cautions);
+        let cautions = describe_vanished(&cautions);
         Ok(RunsToVerify { missed, cautions, ..RunsToVerify::of(self, logs, targets) })
     }
 
@@ -238,7 +238,7 @@ impl<'r> RunsToVerify<'r> {
 
 /// Formats what remotes lack without being missed: losses separately, and the number of runs they
 /// never showed.
-fn told(vanished: &[Vanished]) -> Vec<String> {
+fn describe_vanished(vanished: &[Vanished]) -> Vec<String> {
     let (lost, unpushed): (Vec<_>, Vec<_>) = vanished.iter().partition(|vanished| vanished.seen);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     unpushed.iter().for_each(|vanished| *counts.entry(&vanished.remote).or_default() += 1);

@@ -49,7 +49,7 @@ pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> R
             first = Some(error);
         }
     };
-    for (reference, tip) in here(store, descriptor)? {
+    for (reference, tip) in local_heads(store, descriptor)? {
         let (thread, reference) = (&descriptor.thread, reference.as_str());
         let at = Standpoint { objects: store, home: store, thread, reference, place: reference, tip };
         match examine(&at, &logs, request, accepted) {
@@ -76,7 +76,7 @@ fn place(store: &Store, from: &str, thread: &ThreadId) -> Result<String, Error> 
 }
 
 /// Returns the heads of the thread's local and fetched refs.
-fn here(store: &Store, descriptor: &Descriptor) -> Result<Vec<(String, Oid)>, Error> {
+fn local_heads(store: &Store, descriptor: &Descriptor) -> Result<Vec<(String, Oid)>, Error> {
     let own = refs::read(store, &descriptor.reference)?.map(|tip| (descriptor.reference.clone(), tip));
     let fetched = refs::fetched_at(store, &Place::of_thread(&descriptor.thread))?;
     Ok(own.into_iter().chain(fetched).collect())

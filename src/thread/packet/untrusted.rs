@@ -30,10 +30,10 @@ const ENOUGH: usize = 20;
 
 /// Checks the texts of a packet.
 pub(super) fn row(passages: &[Passage]) -> Row {
-    let (said, quotations) = said(passages);
+    let (said, quotations) = without_quotations(passages);
     let mut findings = Vec::new();
     for (passage, said) in passages.iter().zip(&said) {
-        look(passage, said, &mut findings);
+        check_text(passage, said, &mut findings);
         if findings.len() >= ENOUGH {
             break;
         }
@@ -56,7 +56,7 @@ pub(super) fn row(passages: &[Passage]) -> Row {
 /// Returns each text without its quotations, and the number of quotations.
 ///
 /// Keeps quotations if anything in the packet tells its reader to follow them.
-fn said(passages: &[Passage]) -> (Vec<Cow<'_, str>>, usize) {
+fn without_quotations(passages: &[Passage]) -> (Vec<Cow<'_, str>>, usize) {
     let (mut said, mut quotations) = (Vec::with_capacity(passages.len()), 0);
     for Passage { text, quotes, .. } in passages {
         let (own, count) = if *quotes { fence::unquoted(text) } else { (Cow::Borrowed(text.as_str()), 0) };
@@ -82,13 +82,13 @@ fn end_of_line(text: &str, from: usize) -> usize {
 /// Returns true if a text of ours would be taken for an instruction.
 pub(super) fn is_suspect(text: &str) -> bool {
     let mut findings = Vec::new();
-    look(&Passage::new("", text.to_owned()), text, &mut findings);
+    check_text(&Passage::new("", text.to_owned()), text, &mut findings);
     !findings.is_empty()
 }
 
 /// Checks a text; `said` is the text without quotations, at the same positions. Credentials and
 /// hidden characters count everywhere.
-fn look(passage: &Passage, said: &str, findings: &mut Vec<Finding>) {
+fn check_text(passage: &Passage, said: &str, findings: &mut Vec<Finding>) {
     let text = &passage.text;
     let mut add = |rule: &'static str, at: usize, what: String| {
         // Positions are in bytes: quotations are replaced by spaces, which may not be at character

@@ -68,7 +68,7 @@ pub(super) fn keep(part: &Part<'_>, filter: &Folder, path: &BStr, blob: &[u8], l
     let Some(place) = place.to_str() else { return Ok(Kept::Nothing) };
     // Filters do not write a content again that existed before the attempt.
     let Ok(file) = filter.file(place) else { return Ok(Kept::Nothing) };
-    match hold(part, file, path, name, left) {
+    match store_object(part, file, path, name, left) {
         Err(Error::Secret(secret)) => Ok(Kept::Secret(secret)),
         held => held.map(|()| Kept::Held),
     }
@@ -76,7 +76,7 @@ pub(super) fn keep(part: &Part<'_>, filter: &Folder, path: &BStr, blob: &[u8], l
 
 /// Copies an object into the held folder unless it is there. Scans it for each path, because a
 /// secret may be allowed in one path only.
-fn hold(part: &Part<'_>, file: File, path: &BStr, name: Name, left: &mut u64) -> Result<(), Error> {
+fn store_object(part: &Part<'_>, file: File, path: &BStr, name: Name, left: &mut u64) -> Result<(), Error> {
     let dir = part.workspace.dir.join(HELD);
     let mut scan = part.host.gate.scan(&String::from_utf8_lossy(path))?;
     fs::create_dir_all(&dir).map_err(Error::at(&dir))?;

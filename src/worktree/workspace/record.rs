@@ -70,7 +70,7 @@ impl Node {
     pub(crate) fn is_as_it_was(&self, path: &Path) -> bool {
         let Self::File(Some(was)) = self else { return false };
         let name = CString::new(path.as_os_str().as_encoded_bytes());
-        name.is_ok_and(|name| look(rustix::fs::CWD, &name).is_ok_and(|seen| seen == *was))
+        name.is_ok_and(|name| read_status(rustix::fs::CWD, &name).is_ok_and(|seen| seen == *was))
     }
 }
 
@@ -89,7 +89,7 @@ impl Recorded {
         let mut nodes = BTreeMap::new();
         for name in names(dir)? {
             let name = name?;
-            let seen = look(dir, &name)?;
+            let seen = read_status(dir, &name)?;
             let node = if seen.is_folder() {
                 Node::Folder(Self::read(open(dir, &name)?.as_fd())?)
             } else {
@@ -118,7 +118,7 @@ impl Recorded {
     pub(super) fn refresh(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         for (name, node) in &mut self.nodes {
             match node {
-                Node::File(seen @ None) => *seen = Some(look(dir, name)?),
+                Node::File(seen @ None) => *seen = Some(read_status(dir, name)?),
                 Node::Folder(folder) if folder.stale => folder.refresh(open(dir, name)?.as_fd())?,
                 Node::File(Some(_)) | Node::Folder(_) => {}
             }
@@ -151,13 +151,13 @@ pub(crate) fn open(dir: BorrowedFd<'_>, name: &CString) -> io::Result<std::os::f
 }
 
 /// Reads the status of an entry without following a link.
-pub(crate) fn look(dir: BorrowedFd<'_>, name: &CString) -> io::Result<FileStatus> {
-    system::look(dir, name)
+pub(crate) fn read_status(dir: BorrowedFd<'_>, name: &CString) -> io::Result<FileStatus> {
+    system::read_status(dir, name)
 }
 
 /// Reads the status of an open folder.
 pub(crate) fn look_at(dir: BorrowedFd<'_>) -> io::Result<FileStatus> {
-    system::look(dir, c"")
+    system::read_status(dir, c"")
 }
 
 pub(super) use system::{attributes, is_kept};
@@ -189,7 +189,7 @@ mod system {
         kind.is_some_and(|kind| KEPT.contains(&kind))
     }
 
-    pub(super) fn look(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<FileStatus> {
+    pub(super) fn read_status(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<FileStatus> {
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
         let stat = rustix::fs::statx(dir, name, flags, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)?;
         let device = u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor);
@@ -242,7 +242,7 @@ mod system {
         false
     }
 
-    pub(super) fn look(_: BorrowedFd<'_>, _: &CStr) -> io::Result<FileStatus> {
+    pub(super) fn read_status(_: BorrowedFd<'_>, _: &CStr) -> io::Result<FileStatus> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

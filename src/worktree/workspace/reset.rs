@@ -168,7 +168,7 @@ impl Pristine {
         let mut patience = CLOCK;
         let seen = loop {
             rustix::fs::utimensat(folder, INDEX, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-            let seen = record::look(folder, &INDEX.to_owned())?;
+            let seen = record::read_status(folder, &INDEX.to_owned())?;
             if seen.changed > newest {
                 break seen;
             }
@@ -225,7 +225,7 @@ impl Found<'_> {
             path.extend_from_slice(name.to_bytes());
             match node {
                 Node::File(was) => {
-                    let same = was.is_some_and(|was| record::look(dir, name).is_ok_and(|seen| seen == was));
+                    let same = was.is_some_and(|was| record::read_status(dir, name).is_ok_and(|seen| seen == was));
                     if !same {
                         removal::remove(dir, name)?;
                         self.broken.push(path.clone());
