@@ -21,11 +21,11 @@
 //!   random;
 //! - `tamper`: everything that can be done to what is recorded, with the tables of
 //!   `docs/reference/tamper.md`; `fuzz`: parsers and mutated bytes; `vectors`: forged and clean
-//!   runs for other
-//!   implementations, as `docs/vectors/` holds them.
+//!   runs for other implementations, as `docs/vectors/` holds them.
 //!
 //! Last, what is about no behaviour: `docs` runs what the documents show, `layers` holds the rules
 //! of the source, `snapshots` that none is left over.
+#![allow(clippy::too_many_lines, reason = "a test tells a story from its start to its end")]
 
 mod common;
 

@@ -217,36 +217,9 @@ pub struct Step<'a> {
 impl<'a> Step<'a> {
     /// Returns the step of an entry, or `None` if it is not about the item.
     pub fn from_link(link: &'a Link, id: &ItemId, state: &RunState) -> Option<Self> {
-        let Link { commit, hash, entry, .. } = link;
-        let (_, attempt) = entry.event.item().filter(|(item, _)| *item == id)?;
-        let plain = Self {
-            link,
-            seq: entry.seq,
-            at: entry.at,
-            actor: &entry.actor,
-            kind: entry.event.kind(),
-            attempt,
-            red: entry.event.is_red(),
-            grade: entry.event.grade(),
-            handed_over: has_no_products(link, state).then_some(false),
-            protected: &[],
-            reason: None,
-            exit: None,
-            duration_ms: None,
-            transcript: None,
-            driver: None,
-            host: None,
-            job: None,
-            taker: None,
-            because: None,
-            blocks: &[],
-            excluded: &[],
-            summary: None,
-            claims: None,
-            hash: *hash,
-            commit: *commit,
-        };
-        Some(match &entry.event {
+        let (_, attempt) = link.entry.event.item().filter(|(item, _)| *item == id)?;
+        let plain = Self::plain(link, attempt, state);
+        Some(match &link.entry.event {
             Event::ItemFired(e) => {
                 Self { driver: e.driver.as_ref(), host: e.host.as_deref(), job: e.job.as_deref(), ..plain }
             }
@@ -282,6 +255,38 @@ impl<'a> Step<'a> {
             Event::ItemSkipped(e) | Event::ItemCancelled(e) => Self { reason: Some(e.reason.clone()), ..plain },
             _ => plain,
         })
+    }
+
+    /// Returns the step with what entries of all kinds have.
+    fn plain(link: &'a Link, attempt: u32, state: &RunState) -> Self {
+        let Link { commit, hash, entry, .. } = link;
+        Self {
+            link,
+            seq: entry.seq,
+            at: entry.at,
+            actor: &entry.actor,
+            kind: entry.event.kind(),
+            attempt,
+            red: entry.event.is_red(),
+            grade: entry.event.grade(),
+            handed_over: has_no_products(link, state).then_some(false),
+            protected: &[],
+            reason: None,
+            exit: None,
+            duration_ms: None,
+            transcript: None,
+            driver: None,
+            host: None,
+            job: None,
+            taker: None,
+            because: None,
+            blocks: &[],
+            excluded: &[],
+            summary: None,
+            claims: None,
+            hash: *hash,
+            commit: *commit,
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::ledger::sign::Signer;
 use crate::model::digest::Digest;
 use crate::model::entry::Product;
 use crate::model::format;
+use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
 use crate::model::program::{Interpreter, Program};
@@ -47,6 +48,41 @@ pub fn export(store: &Store, run: &VerifiedRun, only: Option<&ItemId>, signer: &
 fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) -> Value {
     let item = view.state.graph.item(done.at);
     let manifest = &done.manifest;
+    json!({
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [{ "name": format!("{}/{}:{key}", view.run, item.id), "digest": sha256(&product.sha256) }],
+        "predicateType": "https://slsa.dev/provenance/v1",
+        "predicate": {
+            "buildDefinition": {
+                "buildType": BUILD_TYPE,
+                "externalParameters": {
+                    "run": view.run,
+                    "item": item.id,
+                    "plan": view.state.submitted.plan,
+                    "executor": item.executor,
+                    "inputs": item.inputs,
+                },
+                "internalParameters": { "manifest": manifest },
+                "resolvedDependencies": dependencies(manifest),
+            },
+            "runDetails": {
+                "builder": {
+                    "id": format!("urn:git-handoff:writer:{}", view.state.submitted.writers.join(",")),
+                    "version": { "git-handoff": manifest.tool },
+                },
+                "metadata": {
+                    "invocationId": format!("{}/{}#{}", view.run, item.id, manifest.attempt),
+                    "startedOn": done.fired.0.entry.at,
+                    "finishedOn": done.reconciled.0.entry.at,
+                },
+                "byproducts": byproducts(view, done),
+            },
+        },
+    })
+}
+
+/// Returns what an attempt started from: the base, its inputs and its program.
+fn dependencies(manifest: &Manifest) -> Vec<Value> {
     let mut dependencies = vec![json!({ "name": "base", "digest": { "gitCommit": manifest.base } })];
     for (input, reference) in &manifest.input_refs {
         dependencies.push(json!({ "name": format!("inputs/{input}"), "digest": sha256(&reference.digest) }));
@@ -60,6 +96,12 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
     if let Some(Interpreter { path, sha256: digest, size }) = &manifest.interpreter {
         dependencies.push(file("interpreter", path, digest, *size));
     }
+    dependencies
+}
+
+/// Returns what else an attempt left: its entries, with what the run states about the item, and its
+/// transcript.
+fn byproducts(view: &View, done: &Done<'_>) -> Vec<Value> {
     let mut byproducts = vec![
         json!({ "name": "entry item.fired", "digest": sha256(&done.fired.0.hash) }),
         json!({ "name": "entry item.reconciled", "digest": sha256(&done.reconciled.0.hash) }),
@@ -93,37 +135,7 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
     if let Some(transcript) = &done.reconciled.1.transcript {
         byproducts.push(json!({ "name": "transcript", "digest": sha256(&transcript.sha256) }));
     }
-    json!({
-        "_type": "https://in-toto.io/Statement/v1",
-        "subject": [{ "name": format!("{}/{}:{key}", view.run, item.id), "digest": sha256(&product.sha256) }],
-        "predicateType": "https://slsa.dev/provenance/v1",
-        "predicate": {
-            "buildDefinition": {
-                "buildType": BUILD_TYPE,
-                "externalParameters": {
-                    "run": view.run,
-                    "item": item.id,
-                    "plan": view.state.submitted.plan,
-                    "executor": item.executor,
-                    "inputs": item.inputs,
-                },
-                "internalParameters": { "manifest": manifest },
-                "resolvedDependencies": dependencies,
-            },
-            "runDetails": {
-                "builder": {
-                    "id": format!("urn:git-handoff:writer:{}", view.state.submitted.writers.join(",")),
-                    "version": { "git-handoff": manifest.tool },
-                },
-                "metadata": {
-                    "invocationId": format!("{}/{}#{}", view.run, item.id, manifest.attempt),
-                    "startedOn": done.fired.0.entry.at,
-                    "finishedOn": done.reconciled.0.entry.at,
-                },
-                "byproducts": byproducts,
-            },
-        },
-    })
+    byproducts
 }
 
 /// Signs a payload as in DSSE: over the pre-authentication encoding, with the bare key.
