@@ -81,7 +81,7 @@ impl Gate<'_> {
     /// For a run that becomes part of another one, where no warning would reach a reader.
     pub fn admit_unreserved(&self, run: &RunId, reference: &str) -> Result<Verified<GatedRun>, Barred> {
         let (admitted, report) = self.verify_run(run, reference, true)?;
-        let whole = report.row("content").is_some_and(|row| row.state == State::Ok);
+        let whole = report.rows.content.state == State::Ok;
         let known = admitted.strangers.is_empty() && admitted.cautions.is_empty();
         if report.intact && whole && known { Ok(admitted) } else { Err(Barred::NotIntact(Box::new(report))) }
     }

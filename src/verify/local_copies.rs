@@ -205,9 +205,9 @@ impl RunCopy {
             link.signer.as_ref().is_ok_and(|key| case.chain.sealers().contains(key))
         });
         let (report, imports) = super::verify_alone(case, at_hand);
-        let fails = |name: &str| report.row(name).is_some_and(|row| row.state == State::Failed);
-        let holds = by_sealer && !["chain", "root", "signature"].into_iter().any(fails);
-        let holds_so_far = !["chain", "signature"].into_iter().any(fails);
+        let rows = &report.rows;
+        let holds_so_far = [&rows.chain, &rows.signature].into_iter().all(|row| row.state != State::Failed);
+        let holds = by_sealer && holds_so_far && rows.root.state != State::Failed;
         let leaves = case.chain.links.iter().map(|link| link.hash).collect();
         let (standing, imports) = (standing(&report), origins(&imports));
         Self { root, holds, holds_so_far, leaves, standing, imports, sandbox: report.sandbox }
