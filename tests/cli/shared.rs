@@ -4,14 +4,14 @@
 
 use serde_json::{Value, json};
 
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
 use crate::common::{Environment, assert_output};
 
 const RUN: &str = "handoff-dag-1";
 
 /// A repository with the shared run of the vectors, as far as `entries` of its 25 go.
 fn with_run(entries: usize) -> Environment {
-    let Ground { env } = Ground::new();
+    let TestRepo { env } = TestRepo::new();
     let bundle = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/vectors/clean-shared.bundle");
     env.git(["fetch", "--quiet", bundle, "refs/handoff/*:refs/handoff/*"]).success();
     let all = env.git(["rev-list", "--first-parent", "--reverse", &reference()]).success();

@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use super::read;
 use crate::common::Environment;
-use crate::common::place::Place;
+use crate::common::clone::TestClone;
 
 #[test]
 fn what_is_misspelt_is_refused_with_what_was_meant() {
-    let place = Place::new();
-    let untouched = place.read(".git/config");
+    let clone = TestClone::new();
+    let untouched = clone.read(".git/config");
     for (key, meant) in [
         ("handoff.maxItmes", Some("handoff.maxItems")),
         ("handoff.max-items", Some("handoff.maxItems")),
@@ -36,28 +36,28 @@ fn what_is_misspelt_is_refused_with_what_was_meant() {
         ("handoff.queue.default.colour", None),
         ("handoff.command.queue.x", None),
     ] {
-        place.write(".git/config", &untouched);
-        place.git(&["config", key, "1"]);
-        let Err(Error::Unknown { key: found, origin, nearest }) = read(&place) else { panic!("{key} is taken") };
+        clone.write(".git/config", &untouched);
+        clone.git(&["config", key, "1"]);
+        let Err(Error::Unknown { key: found, origin, nearest }) = read(&clone) else { panic!("{key} is taken") };
         assert!(found.eq_ignore_ascii_case(key), "{found}");
-        assert_eq!(origin.unwrap().canonicalize().unwrap(), place.root().canonicalize().unwrap().join(".git/config"));
+        assert_eq!(origin.unwrap().canonicalize().unwrap(), clone.root().canonicalize().unwrap().join(".git/config"));
         assert_eq!(nearest.as_deref(), meant, "{key}");
     }
 }
 
 #[test]
 fn what_is_somebody_elses_is_none_of_our_business() {
-    let place = Place::new();
+    let clone = TestClone::new();
     for key in ["handoffs.maxItems", "hand.off", "alias.handoff", "remote.handoff.url", "my.handoff.maxItmes"] {
-        place.git(&["config", key, "1"]);
+        clone.git(&["config", key, "1"]);
     }
-    assert_eq!(read(&place).unwrap().warnings, [""; 0]);
+    assert_eq!(read(&clone).unwrap().warnings, [""; 0]);
 }
 
 #[test]
 fn values_that_make_no_sense_are_refused() {
-    let place = Place::new();
-    let untouched = place.read(".git/config");
+    let clone = TestClone::new();
+    let untouched = clone.read(".git/config");
     for (key, value, why) in [
         ("handoff.maxItems", "many", "is not a whole number"),
         ("handoff.maxItems", "-1", "is not a whole number"),
@@ -85,9 +85,9 @@ fn values_that_make_no_sense_are_refused() {
         ("handoff.workspace.outputs", "..", "is not the name of one folder"),
         ("handoff.workspace.outputs", "", "is not the name of one folder"),
     ] {
-        place.write(".git/config", &untouched);
-        place.git(&["config", key, value]);
-        let error = read(&place).unwrap_err();
+        clone.write(".git/config", &untouched);
+        clone.git(&["config", key, value]);
+        let error = read(&clone).unwrap_err();
         let Error::Value { key: found, value: shown, .. } = &error else { panic!("{key} = {value}: {error}") };
         assert!(found.eq_ignore_ascii_case(key) && shown == value && error.to_string().ends_with(why), "{error}");
     }
@@ -95,8 +95,8 @@ fn values_that_make_no_sense_are_refused() {
 
 #[test]
 fn what_an_item_needs_and_what_it_hands_over_lie_in_two_folders() {
-    let place = Place::new();
-    let untouched = place.read(".git/config");
+    let clone = TestClone::new();
+    let untouched = clone.read(".git/config");
     for (settings, refused) in [
         (&[("outputs", "inputs")][..], true),
         (&[("inputs", "outputs")], true),
@@ -105,11 +105,11 @@ fn what_an_item_needs_and_what_it_hands_over_lie_in_two_folders() {
         (&[("inputs", "outputs"), ("outputs", "inputs")], false),
         (&[("inputs", "outputs.d")], false),
     ] {
-        place.write(".git/config", &untouched);
+        clone.write(".git/config", &untouched);
         for (name, folder) in settings {
-            place.git(&["config", &format!("handoff.workspace.{name}"), folder]);
+            clone.git(&["config", &format!("handoff.workspace.{name}"), folder]);
         }
-        let found = read(&place);
+        let found = read(&clone);
         assert_eq!(matches!(found, Err(Error::OneFolder(..))), refused, "{settings:?}: {found:?}");
         assert_eq!(found.is_ok(), !refused, "{settings:?}: {found:?}");
     }
