@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::Value;
 
 use crate::common::repo::{TestRepo, item};
+use crate::common::report::find_line;
 use crate::common::{Output, assert_output, program_path};
 use crate::sandbox::scene::has_bubblewrap;
 
@@ -123,8 +124,10 @@ fn the_users_own_work_tree_is_taken_as_it_is_left() {
     assert_eq!(repo.item("here", "record").outputs, ["now".to_owned()].into());
     assert_eq!(fs::read_to_string(repo.path("repo/a.txt")).unwrap(), "one\ntwo\nfour\n");
     // Both views say that nothing confined it.
-    assert!(repo.env.handoff(["verify", "here"]).success().contains("sandbox none: 1 (not confined)  "));
-    assert!(repo.env.handoff(["show", "here/record"]).success().contains("  sandbox   none, not confined\n"));
+    let verified = repo.env.handoff(["verify", "here"]).success();
+    insta::assert_snapshot!(find_line(&verified, "plan sha256:"), @"plan sha256:5fad…  base e01ebe4  by human:ada  sandbox none: 1 (not confined)  clock pinned");
+    let shown = repo.env.handoff(["show", "here/record"]).success();
+    insta::assert_snapshot!(find_line(&shown, "  sandbox "), @"  sandbox   none, not confined");
     // Earlier changes belong to the base.
     record(&repo, &["--here", "--dirty", "--as", "dirty"], "echo five >>a.txt").success();
     let patch = repo.env.handoff(["cat", "dirty/record:patch"]).success();

@@ -11,6 +11,7 @@ mod trust;
 use serde_json::{Value, json};
 
 use crate::common::clone::TestClone;
+use crate::common::report::find_line;
 
 const FIRST: (&str, &str, Option<&str>) = ("first", "sed -i s/one/ONE/ main.txt", None);
 const LAST: (&str, &str, Option<&str>) = ("last", "sed -i s/five/FIVE/ main.txt; echo new > new.txt", None);
@@ -370,7 +371,10 @@ fn what_did_not_pass_its_check_is_shown_to_be_red() {
     clone.git(&["checkout", "--quiet", "-b", "feature"]);
     assert_eq!(clone.handoff(&["apply", "r", "--commit", "--allow-red"]).0, 0);
     let (code, listed, _) = clone.handoff(&["verify", "--commits", "main..feature"]);
-    assert!(code == 4 && listed.starts_with("! ") && listed.contains("product  r/red, red"), "{listed}");
+    assert_eq!(code, 4, "{listed}");
+    assert_eq!(code, 4, "{listed}");
+    let tip = clone.git(&["rev-parse", "HEAD"]);
+    assert_eq!(listed, format!("! {}  product  r/red, red\nmain..feature: 1 of 1 commits pass, 1 red\n", &tip[..12]));
     assert!(listed.ends_with("main..feature: 1 of 1 commits pass, 1 red\n"), "{listed}");
     let (code, answer) = clone.answer(&["verify", "--commits", "main..feature"]);
     assert_eq!((code, &answer["passed"], &answer["red"]), (4, &json!(true), &json!(true)), "{answer}");
@@ -381,5 +385,9 @@ fn what_did_not_pass_its_check_is_shown_to_be_red() {
     assert_eq!(clone.handoff(&["verify", "--commits", "main..feature"]).0, 3);
     clone.git(&["reset", "--quiet", "--hard", "HEAD@{1}"]);
     let (code, shown, _) = clone.handoff(&["whence", "feature"]);
-    assert!(code == 0 && shown.starts_with("! ") && shown.contains("red, attempt 1, done, red "), "{shown}");
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(code, 0, "{shown}");
+    let (item, time) = find_line(&shown, "  item ").split_at("  item     red, attempt 1, done, red ".len());
+    assert!(shown.starts_with("! ") && time.ends_with("Z, by human:Ada"), "{shown}");
+    assert_eq!(item, "  item     red, attempt 1, done, red ");
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::common::clone::TestClone;
+use crate::common::report::find_line;
 
 /// Why an item fails whose own output lies where the change to a submodule is captured.
 const FORGED: &str = "the item left the output `submodules/libs/sub.patch`, where the change to a submodule belongs";
@@ -106,16 +107,17 @@ fn an_item_takes_the_change_of_another_and_hands_it_over() {
 #[test]
 fn an_item_that_cannot_take_the_change_fails() {
     let clone = clone();
-    for (at, command) in [
-        "git -C libs/sub apply --index ../../inputs/change; git -C libs/sub apply --index ../../inputs/change",
-        "git -C libs/sub commit -qam nothing",
-        "git submodule foreach -q 'git apply \"$toplevel/inputs/none\"'",
+    for (at, (command, status)) in [
+        ("git -C libs/sub apply --index ../../inputs/change; git -C libs/sub apply --index ../../inputs/change", 1),
+        ("git -C libs/sub commit -qam nothing", 1),
+        ("git submodule foreach -q 'git apply \"$toplevel/inputs/none\"'", 128),
     ]
     .into_iter()
     .enumerate()
     {
         let (code, said) = taken_by(&clone, &format!("r{at}"), command);
-        assert!(code == 4 && said.contains("✗ take  failed"), "{command}: {said}");
+        assert_eq!(code, 4, "{command}: {said}");
+        assert_eq!(find_line(&said, "✗ take  failed  "), format!("✗ take  failed  1 attempt  exited with {status}"));
     }
     // Nothing is checked out: git finds an empty repository there, and not the one around it.
     clone.git(&["config", "handoff.workspace.submodules", "false"]);
@@ -155,7 +157,15 @@ fn an_output_in_its_place_and_a_refusal_fail_the_item() {
     assert_eq!(reason(&clone, "s", "echo two >> libs/sub/lib.txt"), CHANGED);
     clone.git(&["config", "handoff.submodules", "sometimes"]);
     let (code, _, stderr) = clone.handoff(&["runs"]);
-    assert!(code != 0 && stderr.contains("is neither `refuse` nor `capture`"), "{stderr}");
+    assert_ne!(code, 0, "{stderr}");
+    let file = clone.root().join(".git/config");
+    assert_eq!(
+        find_line(&stderr, "error: "),
+        format!(
+            "error: the setting `handoff.submodules` = \"sometimes\" in {} is neither `refuse` nor `capture`",
+            file.display()
+        )
+    );
 }
 
 #[test]

@@ -70,10 +70,14 @@ fn the_way_to_resolve_a_conflict_is_said_before_and_while_it_waits() {
     ");
     assert_eq!(clone.handoff(&APPLY).0, 1);
     let (_, stdout, stderr) = clone.handoff(&[]);
-    assert!(stdout.starts_with("being applied\n  r  conflicts to resolve\n"), "{stdout}");
+    insta::assert_snapshot!(stdout, @"
+    being applied
+      r  conflicts to resolve
+    1 run sealed, done and green by what they record
+    ");
     insta::assert_snapshot!(stderr, @"hint: edit the files, `git add` them and `git handoff apply --continue`   # or give up: git handoff apply --abort");
     assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0);
-    assert!(!clone.handoff(&[]).1.contains("being applied"));
+    insta::assert_snapshot!(clone.handoff(&[]).1, @"1 run sealed, done and green by what they record");
 }
 
 #[test]
@@ -120,7 +124,11 @@ fn a_conflict_is_left_as_git_leaves_one_and_is_gone_on_from() {
     clone.git(&["add", "main.txt"]);
     let (exit, stdout, stderr) = clone.handoff(&["apply", "--continue"]);
     assert_eq!(exit, 0, "{stdout}{stderr}");
-    assert!(stdout.contains("build: committed as") && stdout.contains("resolved by hand"), "{stdout}");
+    let built = clone.git(&["rev-parse", "HEAD~1"]);
+    assert_eq!(
+        find_line(&stdout, "build: "),
+        format!("build: committed as {}, with conflicts resolved by hand", built.trim())
+    );
     assert_eq!(subjects(&clone), "later build edit a-first Go on Start ");
     assert_eq!(clone.git(&["status", "--porcelain"]), " M other.txt\n?? mine.txt\n");
     assert_eq!(clone.read("new.txt"), "new\n");

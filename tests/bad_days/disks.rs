@@ -100,7 +100,14 @@ fn a_run_goes_on_when_there_is_space_again() {
     tells_of_the_disk(&output);
     repo.is_quiet();
     // Work that found no space anywhere is not thrown away.
-    assert!(output.stderr.contains("fills: the work of attempt 1 is not saved yet and stays in "), "{output}");
+    let stays = |worktree: &PathBuf| {
+        let worktree = worktree.strip_prefix(repo.path("")).unwrap().display();
+        format!(
+            "fills: the work of attempt 1 is not saved yet and stays in $TEST/{worktree} until the run is driven again"
+        )
+    };
+    let told = repo.worktrees().iter().any(|worktree| output.stderr.lines().any(|line| line == stays(worktree)));
+    assert!(told, "{output}");
     assert!(!repo.worktrees().is_empty());
     // While the disk is full, this is reported and nothing gets worse.
     let refs = repo.refs();
@@ -174,7 +181,9 @@ fn a_full_disk_under_the_worktrees_stops_the_run_and_spends_no_attempt() {
     for _ in 0..5 {
         let output = repo.env.handoff(["run", "r"]).exit(1);
         let said = "no-space: no space is left on the file system of $TEST/worktrees/";
-        assert!(output.stderr.contains(said) && output.stderr.contains("the worktree could not be made"), "{output}");
+        let parts: Vec<&str> = find_line(&output.stderr, "error: ").split(": ").collect();
+        assert_eq!([parts[1], parts[3]], ["no-space", "the worktree could not be made"], "{output}");
+        assert!(parts[2].starts_with("no space is left on the file system of $TEST/worktrees/"), "{output}");
         tells_of_the_disk(&output);
         let seen = repo.item("r", "a");
         assert!(seen.status == "ready" && seen.reason.starts_with(said), "{} {}", seen.status, seen.reason);

@@ -28,12 +28,14 @@ fn what_is_moved_underneath_a_driver_is_told_and_not_overwritten() {
     let head = repo.env.git(["rev-parse", "HEAD"]).success();
     repo.drive("other", &[item("a", "true")]).success();
     let other = repo.tip("other").unwrap();
-    for (run, to, words) in [
-        ("commit", head.trim(), "cannot read commit"),
-        ("blob", blob.trim(), "cannot read commit"),
-        ("stranger", other.as_str(), "holds something else"),
-        ("older", "refs/handoff/runs/older~2", "does not continue it"),
-        ("gone", "", "there is no run"),
+    let cannot_read = |oid: &str| format!("error: cannot read commit {} of the chain", oid.trim());
+    let moved = "error: the ref of the run \"older\" was moved to a commit that does not continue it";
+    for (run, to, error) in [
+        ("commit", head.trim(), cannot_read(&head)),
+        ("blob", blob.trim(), cannot_read(&blob)),
+        ("stranger", other.as_str(), "error: the ref of the run \"stranger\" holds something else".to_owned()),
+        ("older", "refs/handoff/runs/older~2", moved.to_owned()),
+        ("gone", "", "error: there is no run \"gone\" here".to_owned()),
     ] {
         let driver = started(&repo, run);
         let name = format!("refs/handoff/runs/{run}");
@@ -46,7 +48,7 @@ fn what_is_moved_underneath_a_driver_is_told_and_not_overwritten() {
         let moved = repo.tip(run);
         let (status, said) = driver.wait();
         assert_eq!(status.code(), Some(1), "{run}: {said}");
-        assert!(said.contains("error: ") && said.contains(words), "{run}: {said}");
+        assert_eq!(find_line(&said, "error: "), error, "{run}: {said}");
         assert_eq!(repo.tip(run), moved, "{run}: nothing is overwritten");
         repo.is_clean();
         if run != "older" {

@@ -57,9 +57,12 @@ fn status_says_who_drives_what_it_waits_for_and_who_holds_that() {
     repo.submit("other", &[next]);
     let waits = json!({ "kind": "lock", "name": "db", "holders": ["holder/long"] });
     assert_eq!(repo.status("other")["items"][0]["waitsFor"], waits);
-    for words in [&["status", "other"][..], &["status", "other", "--blocked"]] {
+    for (words, row) in [
+        (&["status", "other"][..], "· next  ready  0 attempts      waits for the lock db, held by holder/long"),
+        (&["status", "other", "--blocked"], "next  ready  waits for the lock db, held by holder/long"),
+    ] {
         let shown = repo.env.handoff(words).success();
-        assert!(shown.contains("waits for the lock db, held by holder/long"), "{shown}");
+        assert_eq!(shown.lines().next(), Some(row), "{shown}");
     }
     let shown = repo.env.handoff(["status", "holder"]).success();
     assert!(shown.contains(&format!("\ndriven by process {}\n", driver.id())), "{shown}");
@@ -121,10 +124,16 @@ fn waiting_shows_what_to_look_at_before_it_hints_at_a_decision() {
     );
     assert!(waiting.stderr.starts_with("hint: git handoff approve r/sign-off"), "{waiting}");
     // Every view has the same word, and the overview leads here.
-    for words in [&["status", "r"][..], &["status", "r", "--blocked"], &["runs"], &[]] {
+    let overview = "r  default  open  2026-06-04 02:00Z  human:ada  1 done, 1 awaits approval";
+    for (words, row, hint) in [
+        (&["status", "r"][..], "· sign-off  awaits approval  0 attempts", "hint: git handoff waiting\n"),
+        (&["status", "r", "--blocked"], "sign-off  awaits approval", "hint: git handoff waiting\n"),
+        (&["runs"], overview, ""),
+        (&[], &format!("  {overview}"), "hint: git handoff waiting\n"),
+    ] {
         let seen = repo.env.handoff(words);
-        assert!(seen.stdout.contains("awaits approval"), "{words:?}: {seen}");
-        assert!(words == ["runs"] || seen.stderr.contains("hint: git handoff waiting"), "{words:?}: {seen}");
+        assert!(seen.stdout.lines().any(|line| line == row), "{words:?}: {seen}");
+        assert_eq!(seen.stderr, hint, "{words:?}");
     }
 }
 
@@ -177,6 +186,6 @@ fn threads_have_a_section_in_the_overview() {
     // One that cannot be read hides nothing.
     env.git(["update-ref", "refs/handoff/threads/draft", "HEAD"]).success();
     let shown = env.handoff([""; 0]).exit(0);
-    assert!(find_line(&shown.stdout, "  research").contains("2 checkpoints"), "{shown}");
-    assert!(find_line(&shown.stdout, "  draft").contains("unreadable"), "{shown}");
+    insta::assert_snapshot!(find_line(&shown.stdout, "  research"), @"  research  2 checkpoints  1-1de754fa823e  four sources");
+    insta::assert_snapshot!(find_line(&shown.stdout, "  draft"), @"  draft     unreadable                     thread draft does not verify: commit 9d4c0e5: the commit is not an entry: the message is not a subject and an entry");
 }

@@ -87,10 +87,14 @@ fn run_notes_what_an_agent_leaves_behind() {
     let repo = repo(&[("aider", "echo x >.aider.b; echo x >.aider.a\n")]);
     repo.env.write("plan.json", &json!({ "id": "r", "items": [agent("a", "aider")] }).to_string());
     let run = repo.env.handoff(["run", "../plan.json"]);
-    let note = "a: left out of the patch, as files that aider leaves behind: .aider.a, .aider.b";
-    assert!(run.stderr.contains(note), "{run}");
-    // Nothing else changed, so there is no patch.
-    assert!(run.stdout.contains("nothing handed over"), "{run}");
+    insta::assert_snapshot!(run, @"
+    ✓ a  done, nothing handed over  1 attempt
+    r: 1 of 1 done, sealed
+    ------- stderr -------
+    ▶ a  attempt 1
+    a: left out of the patch, as files that aider leaves behind: .aider.a, .aider.b
+    ✓ a  done in 0ms, nothing handed over
+    ");
 }
 
 #[test]

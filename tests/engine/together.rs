@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::common::repo::{TestRepo, wait_for};
+use crate::common::report::find_line;
 
 /// Says in a file when it begins and when it ends.
 fn marked(id: &str, locks: &[&str], more: &str) -> Value {
@@ -51,7 +52,8 @@ fn one_command_drives_several_runs_at_once_and_fairly() {
     repo.submit("a", &several("a", 4, &[]));
     repo.submit("b", &several("b", 4, &[]));
     let said = repo.env.handoff(["run", "a", "b", "a"]).exit(0);
-    assert!(said.stderr.contains("a: ✓ a0") && said.stderr.contains("b: ✓ b0"), "{said}");
+    insta::assert_snapshot!(find_line(&said.stderr, "a: ✓ a0  "), @"a: ✓ a0  done in 0ms, nothing handed over");
+    insta::assert_snapshot!(find_line(&said.stderr, "b: ✓ b0  "), @"b: ✓ b0  done in 0ms, nothing handed over");
     assert_eq!(at_once(&repo), 1, "the queue holds for both");
     // Neither waits for the other to be done.
     let (a, b) = (span(&repo, "a"), span(&repo, "b"));
@@ -198,7 +200,8 @@ fn who_draws_a_ticket_can_be_told_to_stop() {
     wait_for("what needs no lock is done", || repo.item("r", "b").status == "done");
     waiting.signal(rustix::process::Signal::INT);
     let (status, said) = waiting.wait();
-    assert!(status.code() == Some(130) && said.contains("interrupted"), "{status:?} {said}");
+    assert_eq!(status.code(), Some(130), "{said}");
+    insta::assert_snapshot!(find_line(&said, "interrupted"), @"interrupted; nothing that was done is lost");
     // It does not affect free slots.
     repo.env.write("go", "");
     let (status, said) = holder.wait();

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::common::repo::{TestRepo, after, item, wait_for};
+use crate::common::report::find_line;
 use crate::common::{Environment, assert_output};
 
 /// A worker that names its model and its session.
@@ -164,7 +165,7 @@ fn lines_of_a_commit_are_those_that_the_run_is_proven_to_have_made() {
         ranges.iter().map(|range| range.split_once(' ').map_or(*range, |(_, range)| range)).collect();
     // Both items were of one session; the third one's worker named no model.
     assert_eq!(ranges, ["long.txt", "17", "7", "new.txt", "1-2"]);
-    assert!(log.stderr.contains("the lines of \"c\" stay untracked"), "{log}");
+    insta::assert_snapshot!(log.stderr, @r#"warning: the lines of "c" stay untracked: its worker reported no model or session"#);
     let head = repo.env.git(["rev-parse", "HEAD"]).success();
     assert!(log.stdout.contains(&format!("\"base_commit_sha\": \"{}\"", head.trim())));
     let records = json_lines(&export(&repo, &["r/b", "--format", "agent-trace", "--commit", "HEAD"]));
@@ -177,7 +178,10 @@ fn lines_of_a_commit_are_those_that_the_run_is_proven_to_have_made() {
     assert_eq!(records[0]["files"], json!([file("long.txt", 7, 7), file("new.txt", 1, 2)]));
     let base = repo.env.handoff(["export", "r", "--format", "git-ai", "--commit", "HEAD~1"]);
     assert_eq!(base.status, Some(1));
-    assert!(base.stderr.contains("is proven to be the run \"r\"'s\nhint: git handoff whence "), "{base}");
+    insta::assert_snapshot!(base.stderr, @r#"
+    error: no line of the commit 661f90c35159db8afd77c980fe9b37ddca57f699 is proven to be the run "r"'s
+    hint: git handoff whence 661f90c35159db8afd77c980fe9b37ddca57f699
+    "#);
 }
 
 #[test]
@@ -193,13 +197,25 @@ fn what_a_format_cannot_have_is_refused() {
     [exit status: 1]
     ");
     for format in ["otel", "junit", "cyclonedx"] {
-        assert!(refused(&["r/a", "--format", format]).contains("of a whole run: leave the item out"));
-        assert!(refused(&["r", "--format", format, "--commit", "HEAD"]).contains("has no lines of files"));
+        assert_eq!(
+            refused(&["r/a", "--format", format]),
+            "------- stderr -------\nerror: this format is of a whole run: leave the item out\n[exit status: 2]\n"
+        );
+        assert_eq!(
+            refused(&["r", "--format", format, "--commit", "HEAD"]),
+            "------- stderr -------\nerror: this format has no lines of files: leave --commit out\n[exit status: 2]\n"
+        );
     }
     for format in ["agent-trace", "git-ai", "otel", "junit", "cyclonedx"] {
-        assert!(refused(&["open", "--format", format]).contains("does not verify: NOT SEALED"), "{format}");
+        let said = refused(&["open", "--format", format]);
+        assert_eq!(find_line(&said, "error: "), "error: the run \"open\" does not verify: NOT SEALED", "{format}");
     }
-    assert!(refused(&["r", "--format", "git-ai", "--commit", "nowhere"]).contains("\"nowhere\" names no commit"));
+    insta::assert_snapshot!(refused(&["r", "--format", "git-ai", "--commit", "nowhere"]), @r#"
+    ------- stderr -------
+    error: "nowhere" names no commit
+    hint: git log --oneline --all
+    [exit status: 1]
+    "#);
 }
 
 #[test]
@@ -215,7 +231,8 @@ fn a_run_of_a_sha256_repository_and_a_cancelled_one_are_exported() {
     repo.env.handoff(["cancel", "stopped"]).success();
     assert_eq!(driver.wait().0.code(), Some(4));
     let report = export(&repo, &["stopped", "--format", "junit"]);
-    assert!(report.contains("skipped=\"1\"") && report.contains("<skipped message=\"cancelled"), "{report}");
+    assert!(report.contains("skipped=\"1\""), "{report}");
+    insta::assert_snapshot!(find_line(&report, "      <skipped "), @r#"      <skipped message="cancelled by the operator"/>"#);
     let trace = json_lines(&export(&repo, &["stopped", "--format", "otel"])).remove(0);
     let spans = &trace["resourceSpans"][0]["scopeSpans"][0]["spans"];
     assert_eq!((&spans[0]["status"]["code"], &spans[1]["status"]["code"]), (&json!(2), &json!(0)));
@@ -231,7 +248,8 @@ fn reused_products_are_said_to_be_reused() {
     let record = json_lines(&export(&repo, &["second", "--format", "agent-trace"])).remove(0);
     assert_eq!((&ours(&record)["reused"]["run"], &ours(&record)["reused"]["item"]), (&json!("first"), &json!("a")));
     assert_eq!(record["files"][0]["conversations"][0]["contributor"]["type"], "unknown", "nothing was run here");
-    assert!(export(&repo, &["second", "--format", "junit"]).contains("reused from first/a, sealed as "));
+    let report = export(&repo, &["second", "--format", "junit"]);
+    insta::assert_snapshot!(find_line(&report, "reused from "), @"reused from first/a, sealed as 92a947f6");
 }
 
 #[test]
@@ -304,7 +322,9 @@ fn work_that_a_gate_sent_back_is_superseded_and_not_failed() {
     repo.env.write("r.json", &plan.to_string());
     repo.env.handoff(["run", "../r.json"]).success();
     let report = export(&repo, &["r", "--format", "junit"]);
-    assert!(report.contains("failures=\"0\"") && report.contains("<skipped message=\"superseded by "), "{report}");
+    let skipped = report.lines().filter_map(|line| line.trim().strip_prefix("<skipped message="));
+    assert_eq!(skipped.collect::<Vec<_>>(), ["\"superseded by test~2\"/>", "\"superseded by next~2\"/>"]);
+    assert!(report.contains("failures=\"0\""), "{report}");
     let status = repo.status("r");
     let listed = status["items"].as_array().expect("a list").iter().map(|item| item["id"].as_str().expect("a text"));
     let cases: Vec<&str> =

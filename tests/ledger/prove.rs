@@ -105,7 +105,13 @@ fn a_sealed_run_is_proven_to_have_gone_on_from_each_of_its_entries() {
             (said.head.size, said.head.root, said.known),
             (since + 1, proof.since.as_ref().unwrap().root, false)
         );
-        assert!(report.row("root").unwrap().detail.contains("compare it with the root that you noted"));
+        let detail = &report.row("root").unwrap().detail;
+        let (_, extends) = detail.split_once(", ").unwrap();
+        let since_root = proof.since.as_ref().unwrap().root;
+        assert_eq!(
+            extends,
+            format!("extends {since_root} over {} entries: compare it with the root that you noted", since + 1)
+        );
         let known = check_with(&proof, Beside { since_root: Some(noted.root), ..Beside::default() }, &forge.options());
         assert_eq!(known.intact, since + 1 == noted.size, "{}", known.to_text(false));
         assert_eq!(known.since.unwrap().known, known.intact);

@@ -99,7 +99,6 @@ fn a_decision_without_its_statement_is_by_the_word_of_who_sealed() {
     assert_fails(&report, "signature", "but names");
     assert_eq!(report.decisions[0].voucher, Voucher::Writer(ada));
     let text = report.to_text(false);
-    assert!(!text.contains("approved by bob"), "{text}");
     insta::assert_snapshot!(find_row(&text, "decided"), @"─ decided    sign-off approved according to the key that wrote the entry, ada@example.com: SHA256:4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD+G4 did not sign it");
 }
 

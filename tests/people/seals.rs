@@ -6,7 +6,7 @@ use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Entry, Event, Role, RunAdmitted};
 use git_handoff::model::format;
 use git_handoff::model::proof::{Proof, Signed};
-use git_handoff::verify::{AtHand, Beside, Chain, Logs, Options, Report, State, check_incoming, verify_proof};
+use git_handoff::verify::{AtHand, Beside, Chain, Code, Logs, Options, Report, State, check_incoming, verify_proof};
 
 use crate::common::chain_builder::{BuiltChain, ChainBuilder};
 use crate::common::forge::{Forge, assert_fails, key};
@@ -193,7 +193,7 @@ fn a_revoked_owner_and_a_revoked_sealer_are_not_trusted() {
         options.revoked = [(revoked.fingerprint(), None)].into_iter().collect();
         for report in [forge.verify_with(&options), check(&proof, &options)] {
             assert_eq!(report.headline, "UNTRUSTED", "{}", report.to_text(false));
-            assert!(report.row("signature").unwrap().detail.contains("is revoked"));
+            assert_eq!(report.row("signature").unwrap().codes, [Code::KeyRevoked]);
         }
     }
 }
@@ -230,7 +230,7 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
         let eve = key(other.path(), 3);
         let first = first(&other);
         let told = sealed_by(&other, bob, |chain_builder, _| {
-            chain_builder.add(admission(&eve, Role::Seal, Some(first)), Vec::new())
+            chain_builder.add(admission(&eve, Role::Seal, Some(first)), Vec::new());
         });
         proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
     });

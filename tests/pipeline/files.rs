@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{add, agent, capture, gate, item, repo, spec};
+use crate::common::report::find_line;
 use crate::common::{Environment, assert_output};
 
 #[test]
@@ -120,5 +121,5 @@ fn a_plan_names_what_is_registered_and_nothing_else() {
     env.handoff(["validate", &repo.plan("r", &[item("a", "true", "team.one")])]).ends(0);
     refused("team.two", "is another in team.json");
     let list = env.handoff(["pipeline", "list"]).success();
-    assert!(list.lines().any(|line| line.starts_with("team.two") && line.contains("is another in")), "{list}");
+    insta::assert_snapshot!(find_line(&list, "team.two "), @r#"team.two   -                                                                        is another in team.json: "team.one"; handoff.pipeline.team.two.path in $TEST/repo/.git/config names that file"#);
 }

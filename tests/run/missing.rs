@@ -155,8 +155,11 @@ fn what_is_added_later_fails_by_itself_where_the_product_is_not_there() {
     let run = repo.env.handoff(["run", "r"]).exit(4);
     let reason = "the need \"it\" cannot be met: \"done\" is done without the product outputs/x";
     assert_eq!(seen(&repo, "later"), stands("failed", 0, reason));
-    let hint = "hint: git handoff close r   # done is done without that product; for another try: submit the plan with another id";
-    assert!(run.stderr.contains(hint) && !run.stderr.contains("retry") && !run.stderr.contains(":transcript"), "{run}");
+    insta::assert_snapshot!(run.stderr, @r#"
+    ✗ later  failed: the need "it" cannot be met: "done" is done without the product outputs/x
+    ─ last  skipped: it depends on "later", which did not get done
+    hint: git handoff close r   # done is done without that product; for another try: submit the plan with another id
+    "#);
     assert_eq!(seen(&repo, "last").0, "skipped");
     let retry = repo.env.handoff(["--json", "retry", "r/later"]).exit(1);
     let refused: Value = serde_json::from_str(&retry.stderr).expect("a refusal is JSON");

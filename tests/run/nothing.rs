@@ -77,8 +77,29 @@ fn what_has_nothing_to_hand_over_by_design_is_just_done() {
     repo.env.handoff(["run", "../plan.json"]).ends(4);
     repo.env.handoff(["approve", "r/people"]).success();
     let run = repo.env.handoff(["run", "r"]).exit(0);
-    assert!(run.stdout.ends_with("r: 4 of 4 done, sealed\n") && !run.stdout.contains("nothing"), "{run}");
-    assert!(!repo.env.handoff(["log", "r"]).success().contains("nothing"));
+    insta::assert_snapshot!(run, @"
+    ✓ work    done  1 attempt   patch
+    ✓ gate    done  1 attempt
+    ✓ checks  done  1 attempt
+    ✓ people  done  0 attempts
+    r: 4 of 4 done, sealed
+    ");
+    let log = repo.env.handoff(["log", "r"]).success();
+    let events: Vec<&str> = log.lines().filter_map(|line| line.split("  human:ada  ").nth(1)).collect();
+    assert_eq!(
+        events,
+        [
+            "run.submitted r",
+            "item.fired work #1: running",
+            "item.reconciled work #1: done",
+            "item.fired gate #1: running",
+            "item.reconciled gate #1: done",
+            "item.fired checks #1: running",
+            "item.reconciled checks #1: done",
+            "item.decided people #0: done",
+            "run.sealed r",
+        ]
+    );
 }
 
 #[test]

@@ -65,7 +65,11 @@ fn retry_says_which_files_of_the_command_are_older_than_those_here() {
     let base = repo.env.git(["rev-parse", "--short=7", "HEAD"]).success();
     repo.drive("r", &[item("a", "sh ./tools/check.sh 'a.txt'; exit 1")]).ends(4);
     let retry = repo.env.handoff(["retry", "r/a"]).exit(0);
-    assert!(!retry.stderr.contains("warning"), "nothing has changed: {retry}");
+    insta::assert_snapshot!(retry, @"
+    r/a will be tried again
+    ------- stderr -------
+    hint: git handoff run r
+    ");
     repo.env.handoff(["run", "r"]).ends(4);
     repo.env.write("repo/tools/check.sh", "exit 0\n");
     repo.env.git(["commit", "--quiet", "--all", "--message", "Fix the check"]).success();
@@ -85,9 +89,15 @@ fn reuse_says_why_an_item_is_not_reused() {
         repo.submit(id, items);
         repo.env.handoff(["run", "--reuse", id]).exit(0).stderr
     };
-    let none = "a: not reused: no sealed run here has an item that is done and green and had the same to do\n";
-    assert!(run("first", &[item("a", "echo x >outputs/x")]).contains(none));
-    assert!(!run("same", &[item("a", "echo x >outputs/x")]).contains("not reused"));
+    insta::assert_snapshot!(run("first", &[item("a", "echo x >outputs/x")]), @"
+    a: not reused: no sealed run here has an item that is done and green and had the same to do
+    ▶ a  attempt 1
+    ✓ a  done in 0ms, 1 product
+    ");
+    insta::assert_snapshot!(run("same", &[item("a", "echo x >outputs/x")]), @"
+    ▶ a  attempt 1
+    ✓ a  reused from first/a, sealed as caa7b8d6, 1 product
+    ");
     repo.config("handoff.executor.command.timeout", "77");
     let said = run("other", &[item("a", "echo y >outputs/x")]);
     insta::assert_snapshot!(said, @"

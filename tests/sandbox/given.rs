@@ -50,7 +50,12 @@ fn a_link_to_a_secret_itself_is_refused_with_words() {
         for scene in linked(&[link]) {
             let output = scene.drive("itself", &[item("a", &format!("cat {0} {0}/*; true", link.0))]);
             let said = format!("{output}{}", scene.handoff(&["cat", "itself/a:transcript"]));
-            assert!(said.contains("which is secret: only `readable` gives it, by its name"), "{said}");
+            let [linked, secret] = [&format!("repo/{}", link.0), link.1].map(|path| format!("$TEST/{path}"));
+            let reason = format!(
+                "cannot confine it: {linked}, which is linked into worktrees, leads to {secret}, which is secret: only `readable` \
+                 gives it, by its name"
+            );
+            assert_eq!(scene.repo.item("itself", "a").reason, reason);
             assert!(!said.contains("SECRET"), "{said}");
             assert_ne!(output.status, Some(0), "{output}");
         }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::scene::{Layers, Scene, has_bubblewrap};
 use crate::common::repo::item;
-use crate::common::report::{find_line, find_row, verdict};
+use crate::common::report::{find_entry, find_line, find_row, verdict};
 
 #[test]
 fn a_manifest_records_the_layers_and_verify_counts_them() {
@@ -53,7 +53,10 @@ fn without_bubblewrap_the_users_sockets_are_said_to_be_reachable() {
     assert_eq!(written, "open\n");
     assert_eq!((&manifest["sockets"], &manifest["network"]), (&json!("reachable"), &json!("none")));
     assert!(output.stderr.contains(warned), "{output}");
-    assert!(shown.contains("seccomp; the user's sockets were reachable"), "{shown}");
+    assert_eq!(
+        find_line(&shown, "  sandbox "),
+        format!("  sandbox   {}; the user's sockets were reachable", manifest["sandbox"].as_str().unwrap())
+    );
     for asked in ["require", "strict"] {
         scene.repo.config("handoff.sandbox", asked);
         let output = scene.drive(asked, &[item("a", "true")]).exit(1);
@@ -154,7 +157,13 @@ fn what_is_required_and_missing_is_refused_before_anything_runs() {
     for asked in ["require", "strict"] {
         scene.repo.config("handoff.sandbox", asked);
         let output = scene.drive(asked, &[item("a", "true")]).exit(1);
-        assert!(output.stderr.contains("bubblewrap is not installed"), "{output}");
+        assert_eq!(
+            find_line(&output.stderr, "error: "),
+            format!(
+                "error: `handoff.sandbox` is `{asked}`, but this machine cannot enforce it: bubblewrap is not installed (no `bwrap` \
+                 in PATH); the user's sockets are reachable, such as those of an SSH agent and of tmux"
+            )
+        );
         assert_eq!(scene.repo.item(asked, "a").attempts, 0);
     }
     // A network of its own takes a namespace; that there is none the kernel's filter can see to.
@@ -210,7 +219,8 @@ fn built_in_executors_are_confined_as_their_settings_say() {
     scene.repo.submit("again", &items);
     scene.handoff(&["run", "--reuse", "again"]).ends(0);
     let log = scene.handoff(&["log", "again"]).stdout;
-    assert!(log.contains("reused from shut/a") && !log.contains("reused from open/"), "{log}");
+    let reused = |id: &str| find_entry(&log, &format!("item.reconciled {id} ")).split(", ").nth(1).map(str::to_owned);
+    assert_eq!([reused("a"), reused("b")], ["a", "b"].map(|id| Some(format!("reused from shut/{id}"))), "{log}");
     scene.repo.config("handoff.executor.command.sandbox", "none");
     scene.repo.config("handoff.executor.command.network", "any");
     scene.repo.config("handoff.executor.command.readable", "/");
@@ -275,8 +285,14 @@ fn paths_are_given_below_a_private_home_too() {
         scene.repo.config("handoff.subagent.x.writable", "~/.missing");
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
         let output = scene.drive("missing", &[item]).exit(1);
-        assert!(output.stderr.contains(".missing should be writable but does not exist"), "{output}");
-        assert!(output.stderr.contains("hint: mkdir -p "), "{output}");
+        let missing = scene.repo.path("home/.missing");
+        assert_eq!(
+            output.stderr,
+            format!(
+                "error: {0} should be writable but does not exist; create it first\nhint: mkdir -p {0}   # or, for a file: touch\n",
+                missing.display()
+            )
+        );
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::scene::{Layers, Scene, skipped};
 use crate::common::repo::item;
+use crate::common::report::find_line;
 
 /// Tries to read a file for a while; says so where it can.
 fn watches(path: &str) -> String {
@@ -167,9 +168,15 @@ fn what_only_a_link_leads_to_is_not_asked_for_by_its_name() {
         scene.drive("one", &[item("first")]).ends(0);
         assert!(fs::read_link(scene.repo.path("home/.tool/x")).is_ok());
         let output = scene.drive("two", &[item("second")]);
-        assert!(
-            output.stderr.contains("leads through") && output.stderr.contains("home/.tool/x"),
-            "{layers:?}: {output}"
+        let link = scene.repo.path("home/.tool/x");
+        assert_eq!(
+            find_line(&output.stderr, "error: "),
+            format!(
+                "error: {0} is to be reached by workers and leads through {0}, a link in what workers may write, which one of them \
+                 may have put there",
+                link.display()
+            ),
+            "{layers:?}"
         );
         assert_ne!(scene.handoff(&["cat", "two/second:transcript"]).status, Some(0));
     }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Hub, both_succeed, items, plan, succeeds, works};
 use crate::common::repo::{Driver, item};
+use crate::common::report::find_line;
 
 /// A script whose first attempt never ends by itself.
 const STUCK: &str = "test $HANDOFF_ATTEMPT = 2 || sleep 60; echo x >outputs/x";
@@ -232,16 +233,20 @@ fn where_no_driver_runs_a_shared_run_is_said_to_be_driven_through_its_remote() {
     let (_driver, _) = hub.holder("b");
     hub.repo.env.handoff(["fetch", "origin"]).success();
     let (_, status, _) = hub.command("repo", &["status", "r"]);
-    assert!(status.contains("driven through a remote") && !status.contains("died"), "{status}");
+    insta::assert_snapshot!(find_line(&status, "driven "), @"driven through a remote, by no driver of this repository");
     let own = hub.drive("repo");
     hub.wait_for_beats(2);
     assert!(own.kill());
     let (_, status, said) = hub.command("repo", &["status", "r"]);
-    assert!(status.contains("driven through origin") && !status.contains("died"), "{status}");
-    assert!(said.contains("hint: git handoff status r --drivers"), "{said}");
+    insta::assert_snapshot!(find_line(&status, "driven "), @"driven through origin, by no driver of this repository");
+    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git handoff status r --drivers");
     let (_, status, _) = hub.command("repo", &["status", "r", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&status).unwrap()["driver"], Value::Null);
     let (_, found, said) = hub.command("repo", &["doctor"]);
-    assert!(found.contains("is driven through origin") && !found.contains("driver died"), "{found}{said}");
-    assert!(found.contains("git handoff status r --drivers"), "{found}{said}");
+    insta::assert_snapshot!(find_line(&found, "note: the run "), @r#"note: the run "r" is driven through origin: 1 item(s) were running"#);
+    assert!(found.lines().any(|line| line == "  git handoff status r --drivers"), "{found}{said}");
+    let (_, found, _) = hub.command("repo", &["doctor", "--json"]);
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let codes: Vec<&Value> = found["findings"].as_array().unwrap().iter().map(|it| &it["code"]).collect();
+    assert!(codes.contains(&&json!("driven-elsewhere")), "{found}");
 }

@@ -151,7 +151,7 @@ fn a_poisoned_remote_is_named_and_can_be_set_back() {
     hub.repo.env.git_in("hub.git", ["update-ref", "refs/handoff/runs/r", &bad]).success();
     let (status, said) = driver.wait();
     assert_eq!(status.code(), Some(3), "{said}");
-    assert!(said.contains(&bad) && said.contains("\"code\"") || said.contains(&bad), "{said}");
+    assert!(said.contains(&bad), "{said}");
     hub.repo.env.git_in("hub.git", ["update-ref", "refs/handoff/runs/r", &good]).success();
     succeeds(hub.drive("repo"));
     hub.ends_well(1);

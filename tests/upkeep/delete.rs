@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::common::clone::TestClone;
 use crate::common::repo::{TestRepo, item, wait_for};
+use crate::common::report::find_line;
 
 const EDIT: (&str, &str, Option<&str>) = ("edit", "echo said; sed -i s/two/TWO/ main.txt; echo o > outputs/o", None);
 
@@ -55,21 +56,28 @@ fn a_deleted_run_is_gone_with_all_that_is_here_of_it() {
     let (code, answer) = clone.answer(&["doctor"]);
     let finding = &answer["findings"][0];
     assert_eq!((code, &finding["code"], &finding["severity"]), (0, &json!("run-deleted"), &json!("note")), "{answer}");
-    assert!(finding["message"].as_str().unwrap().contains("was deleted at"), "{answer}");
     // `verify --all` reports it and passes, but only with a record by the key's holder.
     let (code, out, err) = clone.handoff(&["verify", "--all"]);
-    assert!(code == 0 && err.contains("the run \"a\" was deleted at"), "{code} {out}{err}");
+    assert_eq!(code, 0, "{out}{err}");
+    let note = err.trim_end();
+    assert!(note.starts_with("the run \"a\" was deleted at 2") && note.ends_with("Z by human:Ada"), "{err}");
+    assert_eq!(finding["message"], format!("{note}; a log still names it"));
     let record = clone.root().join(".git/handoff/deleted/a");
     let honest = std::fs::read_to_string(&record).unwrap();
     std::fs::write(&record, honest.replace("human:", "human:not-")).unwrap();
     let (code, _, err) = clone.handoff(&["verify", "--all"]);
-    assert!(code == 3 && err.contains("is gone, but") && err.contains("was deleted at"), "{code} {err}");
+    assert_eq!(code, 3, "{err}");
+    let log = clone.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]);
+    let gone = format!("error: the ref refs/handoff/runs/a is gone, but the log {} holds the run", log.trim());
+    assert_eq!(err, format!("{gone}\n{}\n", note.replace("human:Ada", "human:not-Ada")));
     assert_eq!(clone.answer(&["doctor"]).1["findings"][0]["code"], "run-gone");
     std::fs::write(&record, honest).unwrap();
     // It is gone for everybody else, and its id stays taken.
     for words in [["delete", "a"], ["status", "a"], ["delete", "nowhere"]] {
         let (code, _, err) = clone.handoff(&[&words[..], if words[0] == "delete" { &["--yes"] } else { &[] }].concat());
-        assert!(code == 1 && err.contains("there is no run"), "{words:?}: {code} {err}");
+        assert_eq!(code, 1, "{words:?}: {err}");
+        let hint = "hint: git handoff runs";
+        assert_eq!(err, format!("error: there is no run \"{}\" here\n{hint}\n", words[1]));
     }
     let (code, _, err) = clone.handoff(&["submit", &plan]);
     assert_eq!(code, 1, "{code} {err}");
@@ -143,7 +151,9 @@ fn a_run_that_is_driven_is_not_deleted() {
     let driver = repo.start(&["run", "r"]);
     wait_for("the worker runs", || repo.path("begun").exists());
     let refused = repo.env.handoff(["delete", "--yes", "r"]).exit(5);
-    assert!(refused.stderr.contains("is being driven by process"), "{refused}");
+    let (message, process) = find_line(&refused.stderr, "error: ").rsplit_once(' ').unwrap();
+    assert_eq!(message, "error: the run \"r\" is being driven by process");
+    assert_eq!(process, driver.id().to_string());
     repo.env.write("go", "");
     assert!(driver.wait().0.success());
     repo.env.handoff(["delete", "--yes", "r"]).success();

@@ -51,7 +51,7 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("rules-exchanged", "a `rules.json` that entry 0 does not name", |forge| {
         ruled(forge, PLAN, RULES, |run| {
-            put(forge, &mut run.drafts[0], "rules.json", &RULES.replace("broken", "failed"))
+            put(forge, &mut run.drafts[0], "rules.json", &RULES.replace("broken", "failed"));
         });
     }),
     Vector::new("rules-that-are-none", "a `rules.json` that is no array of rules", |forge| {

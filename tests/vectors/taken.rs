@@ -52,7 +52,7 @@ pub(super) const VECTORS: &[Vector] = &[
     ),
     Vector::new("import-bytes", "a product from elsewhere whose bytes are not those of its SHA-256", |forge| {
         forge.finish(imports::taking(forge, |forge, story| {
-            story.product.oid = forge.store.write_blob(b"else").unwrap()
+            story.product.oid = forge.store.write_blob(b"else").unwrap();
         }));
     }),
     Vector::new(

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::common::repo::{TestRepo, item, wait_for};
-use crate::common::report::error_code;
+use crate::common::report::{error_code, find_line, find_row};
 use crate::sandbox::scene::has_bubblewrap;
 
 /// Returns a repository in whose runs each check reads a file outside, which tests change.
@@ -312,7 +312,7 @@ fn a_stranger_gets_no_secrets_and_runs_no_redacted_command() {
     let mut command = repo.env.command(crate::common::program_path(), "repo");
     command.env("TOKEN", "hunter2hunter2").args(["verify", "--recheck", "r", "--yes"]);
     let said = repo.env.ended(command).exit(3).stdout;
-    assert!(said.contains("✗ recheck    a: different: the check passed; recorded: failed"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "recheck"), @"✗ recheck    a: different: the check passed; recorded: failed; output now: none; recorded output: none");
     let token = ["ghp_", "0123456789abcdefghijklmnopqrstuvwxyz"].concat();
     repo.env.git(["config", "--unset", "handoff.executor.command.secretEnv"]).success();
     repo.config("handoff.executor.command.verify", &format!("echo {token}"));
@@ -338,7 +338,7 @@ fn an_interrupted_one_leaves_nothing_and_a_killed_one_is_cleaned_up() {
     started.signal(Signal::INT);
     let (status, said) = started.wait();
     assert_eq!(status.code(), Some(130), "{said}");
-    assert!(said.contains("interrupted; no worktree is left behind"), "{said}");
+    insta::assert_snapshot!(find_line(&said, "interrupted"), @"interrupted; no worktree is left behind");
     repo.is_clean();
     let started = start();
     // A second one, and `clean`, leave it alone.

@@ -47,7 +47,10 @@ fn a_commit_is_compared_with_the_products() {
     );
     assert_eq!(differences(&reproduce(&repo, "r", "main", 3)), json!([change("M", "a.txt"), change("A", "dir/b.txt")]));
     let text = repo.env.handoff(["verify", "r", "--reproduce", "main"]).exit(3).stdout;
-    assert!(text.contains("differs in 2 files\n    M a.txt\n    A dir/b.txt\n"), "{text}");
+    assert!(
+        text.ends_with("✗ reproduce  different: e01ebe446bc002032f8fcc226ae6d5c11f2ec4a5 differs in 2 files\n    M a.txt\n    A dir/b.txt\n"),
+        "{text}"
+    );
     repo.env.git(["checkout", "--quiet", "main"]).success();
     repo.env.git(["branch", "-D", "all"]).success();
     assert_eq!(repo.refs(), refs, "something was recorded");

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{BUILD, FIRST, applied};
 use crate::common::clone::TestClone;
+use crate::common::report::find_line;
 
 /// Returns the exit code of `whence`, with the numbers and the items of the lines.
 fn lines(clone: &TestClone, asked: &str) -> (i32, Vec<String>) {
@@ -145,8 +146,14 @@ fn a_commit_that_the_user_passes_over_is_passed_over_and_named() {
     assert_eq!(lines(&clone, "m.py"), (0, vec!["1-1 made".into(), "2-2 made".into(), "3-4 made".into()]));
     for (folder, asked) in [(".", "m.py:2"), (".", "HEAD:m.py:2"), ("sub", "../m.py:2")] {
         let (code, told, stderr) = clone.handoff_in(&clone.root().join(folder), &["whence", asked]);
-        let passed = format!("; {} changed the lines since, and blame.ignoreRevsFile passes over it", &style[..12]);
-        assert!(code == 0 && told.contains(&passed), "{asked}: {told}{stderr}");
+        assert_eq!(code, 0, "{asked}: {told}{stderr}");
+        let style = &style[..12];
+        let made = "proven: the patch of r/made makes exactly this tree of its parent";
+        assert_eq!(
+            find_line(&told, "  proven: "),
+            format!("  {made}; {style} changed the lines since, and blame.ignoreRevsFile passes over it"),
+            "{asked}"
+        );
     }
     let answer = clone.answer(&["whence", "m.py"]).1;
     let passed: Vec<_> = answer["lines"].as_array().unwrap().iter().map(|line| line["passedOver"].as_str()).collect();
@@ -154,7 +161,8 @@ fn a_commit_that_the_user_passes_over_is_passed_over_and_named() {
     // A list that is not there is an error of git's as well.
     clone.git(&["config", "blame.ignoreRevsFile", "nowhere"]);
     let (code, _, stderr) = clone.handoff(&["whence", "m.py:2"]);
-    assert!(code == 1 && stderr.contains("hint: git config --show-origin --get-all blame.ignoreRevsFile"), "{stderr}");
+    assert_eq!(code, 1, "{stderr}");
+    insta::assert_snapshot!(find_line(&stderr, "hint: "), @"hint: git config --show-origin --get-all blame.ignoreRevsFile");
     clone.git(&["config", "blame.ignoreRevsFile", ""]);
     assert_eq!(lines(&clone, "m.py:2").0, 1);
 }

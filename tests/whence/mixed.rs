@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{applied, verified};
 use crate::common::clone::TestClone;
+use crate::common::report::find_line;
 
 /// The message by which a host squashes: the messages of all commits, one after the other.
 fn host_message(clone: &TestClone, range: &str) -> String {
@@ -43,13 +44,18 @@ fn untouched_lines_of_a_squash_with_a_fix_up_are_their_items() {
         assert_eq!(lines(&clone, "main.txt:3"), (1, vec!["3-3 ? person".into()]), "{message:?}");
         assert_eq!(lines(&clone, "new.txt"), (0, vec!["1-1 last item".into()]), "{message:?}");
         let (code, shown, _) = clone.handoff(&["whence", "main.txt:5"]);
-        let detail = "  proven: the patch of r/last makes them; other lines of this commit are a person's\n";
-        assert!(code == 0 && shown.starts_with("main.txt:5\n✓ ") && shown.contains(detail), "{shown}");
-        assert!(shown.contains("last, attempt 1, done") && !shown.contains("first, attempt 1"), "{shown}");
+        assert_eq!(code, 0, "{shown}");
+        assert!(shown.starts_with("main.txt:5\n✓ "), "{shown}");
+        assert_eq!(
+            find_line(&shown, "  proven: "),
+            "  proven: the patch of r/last makes them; other lines of this commit are a person's"
+        );
+        assert!(find_line(&shown, "  item ").starts_with("  item     last, attempt 1, done "), "{shown}");
         let (code, shown, _) = clone.handoff(&["whence", "main.txt:3"]);
-        let words = "they differ from what the items of this commit handed over";
-        let of_person = shown.contains(&format!(": {words}\n  author   Ada <ada@example.com>\n"));
-        assert!(code == 1 && of_person && !shown.contains("attempt"), "{shown}");
+        assert_eq!(code, 1, "{shown}");
+        let rest: Vec<&str> = shown.lines().skip(2).collect();
+        let words = "  a person's: they differ from what the items of this commit handed over";
+        assert_eq!(rest, [words, "  author   Ada <ada@example.com>"], "{shown}");
     }
 }
 
@@ -95,13 +101,17 @@ fn the_sentence_names_the_item_whose_patch_makes_the_tree() {
     clone.git(&["merge", "--quiet", "--squash", "feature"]);
     clone.git(&["commit", "--quiet", "-m", "All of it"]);
     let (code, shown, _) = clone.handoff(&["whence", "main"]);
-    let both = "proven: the patch of r/more makes exactly this tree of its parent\n";
-    assert!(code == 0 && shown.contains(both), "{shown}");
+    assert_eq!(code, 0, "{shown}");
+    let both = "the patch of r/more makes exactly this tree of its parent";
+    assert_eq!(find_line(&shown, "  proven: "), format!("  proven: {both}"));
     let (code, shown, _) = clone.handoff(&["whence", "main.txt:6"]);
-    let one = "proven: the patch of r/add makes them, and the patch of r/more makes exactly this tree of its parent\n";
-    assert!(code == 0 && shown.contains(one) && shown.contains("item     add, attempt 1"), "{shown}");
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(find_line(&shown, "  proven: "), format!("  proven: the patch of r/add makes them, and {both}"));
+    assert!(find_line(&shown, "  item ").starts_with("  item     add, attempt 1, done "), "{shown}");
     let (code, shown, _) = clone.handoff(&["whence", "main.txt:7"]);
-    assert!(code == 0 && shown.contains(both) && shown.contains("item     more, attempt 1"), "{shown}");
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(find_line(&shown, "  proven: "), format!("  proven: {both}"));
+    assert!(find_line(&shown, "  item ").starts_with("  item     more, attempt 1, done "), "{shown}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{FIRST, LAST, applied, of, verified, whence};
 use crate::common::clone::TestClone;
-use crate::common::report::find_line;
+use crate::common::report::{find_line, masked};
 
 /// Moves the run's ref to a commit that is none of its chain's.
 fn put_on_top(origin: &TestClone) {
@@ -39,7 +39,13 @@ fn a_run_that_does_not_verify_proves_nothing() {
     put_on_top(&origin);
     origin.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
     let (code, _, stderr) = origin.handoff(&["whence", "feature"]);
-    assert!(code == 1 && stderr.contains("cannot be read, so nothing was looked for in it"), "{stderr}");
+    assert_eq!(code, 1, "{stderr}");
+    let junk = origin.git(&["rev-parse", "refs/handoff/runs/r"]);
+    let why = format!("cannot read commit {} of the chain", junk.trim());
+    assert_eq!(
+        stderr,
+        format!("warning: refs/handoff/runs/r cannot be read, so nothing was looked for in it: {why}\n")
+    );
     // By what it holds, it is not proven either.
     let origin = applied();
     origin.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
@@ -89,7 +95,8 @@ fn what_was_fetched_is_proven_where_its_key_is_known() {
     let origin = applied();
     let clone = cloned(&origin);
     let (found, said) = code(&origin, &clone, &["whence", "HEAD"]);
-    assert!(found == 3 && said.contains("not proven") && said.contains("not known to you"), "{said}");
+    assert_eq!(found, 3, "{said}");
+    insta::assert_snapshot!(masked(find_line(&said, "  not proven: ")), @"  not proven: the patch of origin/r/last makes exactly this tree of its parent, but the run is signed with SHA256:…, not known to you; to make a key known, add the line that `git handoff key` prints for its owner to the file of handoff.signers");
     insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git handoff verify origin/r");
     assert_eq!(code(&origin, &clone, &["verify", "--commits", "HEAD~2..HEAD"]).0, 3);
     let signers = origin.home().join("signers");
@@ -109,7 +116,8 @@ fn what_was_fetched_is_proven_where_its_key_is_known() {
     .unwrap();
     let (found, said) = code(&origin, &clone, &given);
     assert_eq!(found, 3, "{said}");
-    assert!(said.contains("unproven"), "{said}");
+    let standings = said.lines().filter_map(|line| line.strip_prefix("✗ ")?.split("  ").nth(1));
+    assert_eq!(standings.collect::<Vec<_>>(), ["unproven", "unproven"], "{said}");
 }
 
 #[test]
@@ -178,7 +186,8 @@ fn a_repository_of_sha256_answers_as_well() {
     origin.git(&["-C", path, "merge", "--quiet", "--squash", "feature"]);
     origin.git(&["-C", path, "commit", "--quiet", "-m", "All"]);
     let (found, said) = code(&origin, &folder, &["whence", "main.txt:5"]);
-    assert!(found == 0 && said.contains("  item     last"), "{said}");
+    assert_eq!(found, 0, "{said}");
+    assert!(find_line(&said, "  item ").starts_with("  item     last, attempt 1, done "), "{said}");
     origin.git(&["-C", path, "checkout", "--quiet", "feature"]);
     origin.git(&["-C", path, "commit", "--quiet", "--amend", "-m", "Mine"]);
     assert_eq!(code(&origin, &folder, &["whence", "HEAD"]).0, 0);
@@ -243,5 +252,11 @@ fn without_the_commit_that_a_run_began_at_the_patch_id_is_left() {
     origin.git(&["commit", "--quiet", "--amend", "--no-edit", "-a"]);
     origin.git(&["push", "--quiet", "--force", path, "main"]);
     let (found, said) = code(&origin, &hub, &["verify", "--commits", "main~1..main"]);
-    assert!(found == 3 && said.contains("unclear") && said.contains("is not in this repository"), "{said}");
+    assert_eq!(found, 3, "{said}");
+    let line = find_line(&said, "✗ ");
+    let (tip, base) = (origin.git(&["rev-parse", "main"]), line.split(' ').rev().nth(5).unwrap());
+    let why = format!(
+        "it says that it is what r/last handed over, and the run's base commit {base} is not in this repository"
+    );
+    assert_eq!(line, format!("✗ {}  unclear  Ada <ada@example.com>: {why}", &tip[..12]));
 }

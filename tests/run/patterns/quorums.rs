@@ -59,7 +59,8 @@ fn what_is_rejected_is_fixed_and_looked_at_again() {
     // A forced apply prints a warning, and replaced items are shown as such.
     let output = repo.env.handoff(["apply", "r", "--branch", "taken", "--allow-red"]).exit(0);
     insta::assert_snapshot!(output.stderr, @"warning: the run says of itself: rejected");
-    assert!(repo.env.handoff(["show", "r/work::rev-0"]).success().contains("\nsuperseded by work~2::rev-0\n"));
+    let shown = repo.env.handoff(["show", "r/work::rev-0"]).success();
+    insta::assert_snapshot!(find_line(&shown, "superseded "), @"superseded by work~2::rev-0");
 }
 
 #[test]
