@@ -10,7 +10,7 @@ mod untracked;
 
 use serde_json::json;
 
-use crate::common::place::Place;
+use crate::common::clone::TestClone;
 use crate::common::report::find_line;
 
 const EDIT: (&str, &str, Option<&str>) = ("edit", "sed -i s/two/TWO/ main.txt", None);
@@ -21,65 +21,65 @@ const BUILD: (&str, &str, Option<&str>) =
 /// Runs the built binary until git begins to write a file of this name; both are killed then, as
 /// with the machine's power gone.
 #[expect(clippy::unwrap_used, reason = "what must not be fails the test")]
-fn cut_short(place: &Place, arguments: &[&str], file: &str) {
-    let attributes = place.root().join(".git/info/attributes");
+fn cut_short(clone: &TestClone, arguments: &[&str], file: &str) {
+    let attributes = clone.root().join(".git/info/attributes");
     std::fs::write(&attributes, "* filter=deadly\n").unwrap();
     let kill = "kill -9 $(cut -d ' ' -f 4 /proc/$PPID/stat) $PPID";
-    place.git(&["config", "filter.deadly.smudge", &format!("case %f in {file}) {kill};; esac; cat")]);
-    assert_eq!(place.start(arguments).wait().unwrap().code(), None, "{arguments:?} was not killed");
+    clone.git(&["config", "filter.deadly.smudge", &format!("case %f in {file}) {kill};; esac; cat")]);
+    assert_eq!(clone.start(arguments).wait().unwrap().code(), None, "{arguments:?} was not killed");
     std::fs::remove_file(attributes).unwrap();
     // As git itself tells people to.
-    let lock = place.root().join(".git/index.lock");
+    let lock = clone.root().join(".git/index.lock");
     std::fs::remove_file(lock).unwrap();
 }
 
 #[test]
 fn a_branch_gets_a_commit_for_each_item_and_the_work_tree_stays() {
-    let place = Place::new();
-    place.done("r", &[EDIT, BUILD]);
-    let (code, answer) = place.answer(&["apply", "r", "--branch", "result"]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT, BUILD]);
+    let (code, answer) = clone.answer(&["apply", "r", "--branch", "result"]);
     assert_eq!(code, 0, "{answer}");
     assert_eq!(answer["schema"], "git-handoff.apply/1");
     assert_eq!(answer["branch"], "result");
     assert_eq!(answer["commits"].as_array().unwrap().len(), 2);
-    assert_eq!(place.git(&["show", "result:main.txt"]), "one\n2\nthree\nfour\nfive\n");
-    assert_eq!(place.git(&["show", "result:new.txt"]), "new\n");
-    let trailers = place.git(&["log", "-1", "--format=%an %(trailers:only,unfold)", "result"]);
+    assert_eq!(clone.git(&["show", "result:main.txt"]), "one\n2\nthree\nfour\nfive\n");
+    assert_eq!(clone.git(&["show", "result:new.txt"]), "new\n");
+    let trailers = clone.git(&["log", "-1", "--format=%an %(trailers:only,unfold)", "result"]);
     let product = answer["items"][1]["product"].as_str().unwrap();
     assert_eq!(trailers.trim(), format!("Ada Handoff-Run: r\nHandoff-Item: build\nHandoff-Product: {product}"));
-    assert_eq!(place.git(&["status", "--porcelain"]), "");
+    assert_eq!(clone.git(&["status", "--porcelain"]), "");
     // Again, there is nothing left to do.
-    let tip = place.git(&["rev-parse", "result"]);
-    let (code, answer) = place.answer(&["apply", "r", "--branch", "result"]);
+    let tip = clone.git(&["rev-parse", "result"]);
+    let (code, answer) = clone.answer(&["apply", "r", "--branch", "result"]);
     assert_eq!((code, &answer["commits"]), (0, &json!([])), "{answer}");
-    assert_eq!(place.git(&["rev-parse", "result"]), tip);
+    assert_eq!(clone.git(&["rev-parse", "result"]), tip);
 }
 
 #[test]
 fn a_message_is_the_persons_and_the_trailers_stay_ours() {
-    let place = Place::new();
-    place.done("r", &[EDIT, BUILD]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT, BUILD]);
     let arguments = ["apply", "r/edit", "--commit", "-m", "Shout \n", "-m", "Because.\n\nAcked-by: Eve"];
-    let (code, answer) = place.answer(&arguments);
+    let (code, answer) = clone.answer(&arguments);
     assert_eq!(code, 0, "{answer}");
     let product = answer["items"][0]["product"].as_str().unwrap();
     let trailers = format!("Handoff-Run: r\nHandoff-Item: edit\nHandoff-Product: {product}\n");
     assert_eq!(
-        place.git(&["log", "-1", "--format=%B"]).trim_end(),
+        clone.git(&["log", "-1", "--format=%B"]).trim_end(),
         format!("Shout\n\nBecause.\n\nAcked-by: Eve\n{trailers}").trim_end()
     );
-    assert_eq!(place.git(&["log", "-1", "--format=%(trailers)"]).trim(), format!("Acked-by: Eve\n{trailers}").trim());
-    let (code, whence) = place.answer(&["whence", "HEAD"]);
+    assert_eq!(clone.git(&["log", "-1", "--format=%(trailers)"]).trim(), format!("Acked-by: Eve\n{trailers}").trim());
+    let (code, whence) = clone.answer(&["whence", "HEAD"]);
     assert_eq!((code, &whence["commits"][0]["verdict"]), (0, &json!("product")), "{whence}");
-    let (code, answer) = place.answer(&["apply", "r/build", "--commit", "-m", "Build"]);
+    let (code, answer) = clone.answer(&["apply", "r/build", "--commit", "-m", "Build"]);
     assert_eq!((code, answer["commits"].as_array().unwrap().len()), (0, 1), "{answer}");
-    assert_eq!(place.git(&["log", "-2", "--format=%s"]), "Build\nShout\n");
+    assert_eq!(clone.git(&["log", "-2", "--format=%s"]), "Build\nShout\n");
 }
 
 #[test]
 fn a_message_for_several_commits_or_with_trailers_of_ours_is_refused() {
-    let place = Place::new();
-    place.done("r", &[EDIT, BUILD]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT, BUILD]);
     for (arguments, wanted) in [
         (&["apply", "r", "--commit", "-m", "Both"][..], (1, "several-commits")),
         (&["apply", "r", "--branch", "result", "-m", "Both"], (1, "several-commits")),
@@ -87,166 +87,166 @@ fn a_message_for_several_commits_or_with_trailers_of_ours_is_refused() {
         (&["apply", "r/edit", "--commit", "-m", " \n"], (1, "bad-message")),
         (&["apply", "r/edit", "-m", "Nothing is committed"], (2, "usage")),
     ] {
-        let (code, _, stderr) = place.handoff(&[arguments, &["--json"]].concat());
+        let (code, _, stderr) = clone.handoff(&[arguments, &["--json"]].concat());
         let error: serde_json::Value = serde_json::from_str(&stderr).unwrap();
         assert_eq!((code, error["code"].as_str().unwrap()), wanted, "{stderr}");
     }
-    let (_, _, stderr) = place.handoff(&["apply", "r", "--commit", "-m", "Both"]);
+    let (_, _, stderr) = clone.handoff(&["apply", "r", "--commit", "-m", "Both"]);
     insta::assert_snapshot!(stderr, @"
     error: there would be 2 commits, but the message is for one; nothing was changed
     hint: git handoff apply r/ITEM --commit -m MESSAGE   # one item after the other
     ");
-    assert_eq!(place.git(&["log", "--format=%s", "--all", "--branches"]).lines().filter(|s| *s == "Both").count(), 0);
-    assert_eq!(place.git(&["branch", "--list", "result"]), "");
-    assert_eq!(place.git(&["status", "--porcelain"]), "");
+    assert_eq!(clone.git(&["log", "--format=%s", "--all", "--branches"]).lines().filter(|s| *s == "Both").count(), 0);
+    assert_eq!(clone.git(&["branch", "--list", "result"]), "");
+    assert_eq!(clone.git(&["status", "--porcelain"]), "");
 }
 
 #[test]
 fn the_index_takes_the_changes_and_keeps_what_else_is_there() {
-    let place = Place::new();
-    place.done("r", &[EDIT, BUILD]);
-    place.write("mine.txt", "mine\n");
-    place.write("other.txt", "staged\n");
-    place.git(&["add", "other.txt"]);
-    let (code, stdout, stderr) = place.handoff(&["apply", "r"]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT, BUILD]);
+    clone.write("mine.txt", "mine\n");
+    clone.write("other.txt", "staged\n");
+    clone.git(&["add", "other.txt"]);
+    let (code, stdout, stderr) = clone.handoff(&["apply", "r"]);
     assert_eq!(code, 0, "{stdout}{stderr}");
-    assert_eq!(place.git(&["status", "--porcelain"]), "M  main.txt\nA  new.txt\nA  other.txt\n?? mine.txt\n");
-    assert_eq!(place.read("main.txt"), "one\n2\nthree\nfour\nfive\n");
+    assert_eq!(clone.git(&["status", "--porcelain"]), "M  main.txt\nA  new.txt\nA  other.txt\n?? mine.txt\n");
+    assert_eq!(clone.read("main.txt"), "one\n2\nthree\nfour\nfive\n");
 }
 
 #[test]
 fn a_commit_on_head_holds_the_patches_and_nothing_else() {
-    let place = Place::new();
-    std::fs::create_dir(place.root().join("sub")).unwrap();
-    place.done("r", &[EDIT, BUILD]);
-    place.write("main.txt", "one\ntwo\nthree\nfour\nfive\nsix\n");
-    place.git(&["commit", "--quiet", "-am", "Go on"]);
-    place.write("other.txt", "staged\n");
-    place.git(&["add", "other.txt"]);
-    let (code, stdout, stderr) = place.handoff_in(&place.root().join("sub"), &["apply", "r", "--commit"]);
+    let clone = TestClone::new();
+    std::fs::create_dir(clone.root().join("sub")).unwrap();
+    clone.done("r", &[EDIT, BUILD]);
+    clone.write("main.txt", "one\ntwo\nthree\nfour\nfive\nsix\n");
+    clone.git(&["commit", "--quiet", "-am", "Go on"]);
+    clone.write("other.txt", "staged\n");
+    clone.git(&["add", "other.txt"]);
+    let (code, stdout, stderr) = clone.handoff_in(&clone.root().join("sub"), &["apply", "r", "--commit"]);
     assert_eq!(code, 0, "{stdout}{stderr}");
     assert_eq!(
-        place.git(&["log", "--format=%s", "-3"]),
+        clone.git(&["log", "--format=%s", "-3"]),
         "build: apply the patch of r\nedit: apply the patch of r\nGo on\n"
     );
-    assert_eq!(place.read("main.txt"), "one\n2\nthree\nfour\nfive\nsix\n");
-    assert_eq!(place.git(&["status", "--porcelain"]), "A  other.txt\n");
-    assert!(place.git(&["reflog", "-1", "HEAD"]).contains("handoff: apply r"));
+    assert_eq!(clone.read("main.txt"), "one\n2\nthree\nfour\nfive\nsix\n");
+    assert_eq!(clone.git(&["status", "--porcelain"]), "A  other.txt\n");
+    assert!(clone.git(&["reflog", "-1", "HEAD"]).contains("handoff: apply r"));
 }
 
 #[test]
 fn conflicts_are_told_for_each_item_and_nothing_changes() {
-    let place = Place::new();
+    let clone = TestClone::new();
     let other = ("other", "sed -i s/two/zwei/ main.txt", None);
-    place.done("r", &[EDIT, other, ("apart", "echo x > x.txt", None)]);
+    clone.done("r", &[EDIT, other, ("apart", "echo x > x.txt", None)]);
     for arguments in [&["apply", "r", "--branch", "result"][..], &["apply", "r"], &["apply", "r", "--commit"]] {
-        let (code, answer) = place.answer(arguments);
+        let (code, answer) = clone.answer(arguments);
         assert_eq!(code, 1);
         assert_eq!(answer["conflicts"], json!([{ "item": "other", "paths": ["main.txt"], "with": ["edit"] }]));
         assert_eq!((&answer["items"], &answer["applied"]), (&json!([]), &json!(false)));
     }
-    assert_eq!(place.git(&["branch", "--list", "result"]), "");
-    assert_eq!(place.git(&["status", "--porcelain"]), "");
+    assert_eq!(clone.git(&["branch", "--list", "result"]), "");
+    assert_eq!(clone.git(&["status", "--porcelain"]), "");
     // One item alone fits, until HEAD changes the same line.
-    let (code, _, stderr) = place.handoff(&["apply", "r/other", "--commit"]);
+    let (code, _, stderr) = clone.handoff(&["apply", "r/other", "--commit"]);
     assert_eq!(code, 0, "{stderr}");
-    let (code, answer) = place.answer(&["apply", "r/edit"]);
+    let (code, answer) = clone.answer(&["apply", "r/edit"]);
     assert_eq!((code, &answer["conflicts"][0]["item"]), (1, &json!("edit")));
 }
 
 #[test]
 fn an_item_that_ignored_the_patch_it_was_given_does_not_undo_it() {
-    let place = Place::new();
+    let clone = TestClone::new();
     let both = ("both", "sed -i 's/two/TWO/; s/five/FIVE/' main.txt", None);
     let careless = ("careless", "sed -i s/two/2/ main.txt", Some("both"));
-    place.done("r", &[both, careless]);
-    let (code, answer) = place.answer(&["apply", "r"]);
+    clone.done("r", &[both, careless]);
+    let (code, answer) = clone.answer(&["apply", "r"]);
     assert_eq!(code, 1);
     assert_eq!(answer["conflicts"][0]["item"], "careless");
 }
 
 #[test]
 fn files_of_every_kind_arrive_as_they_were() {
-    let place = Place::new();
-    place.write("gone.txt", "gone\n");
-    place.write("old.txt", "a\nb\nc\nd\ne\nf\n");
-    place.git(&["add", "."]);
-    place.git(&["commit", "--quiet", "-m", "More"]);
-    place.git(&["config", "apply.whitespace", "fix"]);
+    let clone = TestClone::new();
+    clone.write("gone.txt", "gone\n");
+    clone.write("old.txt", "a\nb\nc\nd\ne\nf\n");
+    clone.git(&["add", "."]);
+    clone.git(&["commit", "--quiet", "-m", "More"]);
+    clone.git(&["config", "apply.whitespace", "fix"]);
     let script = r"printf '\000\377bin' > bin; printf 'a \r\nb\t\n' > crlf.txt; rm gone.txt; mv old.txt moved.txt;
         ln -s main.txt link; printf '#!/bin/sh\n' > tool; chmod +x tool; printf '\344' > 'sp ace'";
-    place.done("r", &[("all", script, None)]);
-    let (code, stdout, stderr) = place.handoff(&["apply", "r"]);
+    clone.done("r", &[("all", script, None)]);
+    let (code, stdout, stderr) = clone.handoff(&["apply", "r"]);
     assert_eq!(code, 0, "{stdout}{stderr}");
-    let bytes = |path: &str| std::fs::read(place.root().join(path)).unwrap();
+    let bytes = |path: &str| std::fs::read(clone.root().join(path)).unwrap();
     assert_eq!(bytes("bin"), b"\0\xffbin");
     assert_eq!(bytes("crlf.txt"), b"a \r\nb\t\n");
     assert_eq!(bytes("sp ace"), b"\xe4");
     assert_eq!(bytes("moved.txt"), b"a\nb\nc\nd\ne\nf\n");
-    assert!(!place.root().join("gone.txt").exists() && !place.root().join("old.txt").exists());
-    assert!(place.root().join("link").is_symlink());
-    assert!(place.git(&["ls-files", "-s", "tool"]).starts_with("100755"));
+    assert!(!clone.root().join("gone.txt").exists() && !clone.root().join("old.txt").exists());
+    assert!(clone.root().join("link").is_symlink());
+    assert!(clone.git(&["ls-files", "-s", "tool"]).starts_with("100755"));
 }
 
 #[test]
 fn local_changes_and_ignored_files_are_never_written_over() {
-    let place = Place::new();
-    place.done("r", &[EDIT, BUILD]);
-    place.write("main.txt", "mine\n");
-    let (code, _, stderr) = place.handoff(&["apply", "r"]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT, BUILD]);
+    clone.write("main.txt", "mine\n");
+    let (code, _, stderr) = clone.handoff(&["apply", "r"]);
     assert_eq!(code, 1);
     assert!(stderr.contains("main.txt"), "{stderr}");
     insta::assert_snapshot!(find_line(&stderr, "error: "), @"error: local changes are in the way; nothing was changed");
-    assert_eq!(place.read("main.txt"), "mine\n");
-    place.git(&["checkout", "--quiet", "main.txt"]);
-    place.write(".git/info/exclude", "new.txt\n");
-    place.write("new.txt", "precious\n");
-    let (code, _, stderr) = place.handoff(&["apply", "r", "--commit"]);
+    assert_eq!(clone.read("main.txt"), "mine\n");
+    clone.git(&["checkout", "--quiet", "main.txt"]);
+    clone.write(".git/info/exclude", "new.txt\n");
+    clone.write("new.txt", "precious\n");
+    let (code, _, stderr) = clone.handoff(&["apply", "r", "--commit"]);
     assert_eq!(code, 1);
     insta::assert_snapshot!(stderr, @"
     error: local changes are in the way; nothing was changed
     caused by: not tracked by git, and in the way: new.txt
     hint: git stash --include-untracked   # or apply onto a branch: --branch NAME
     ");
-    assert_eq!(place.read("new.txt"), "precious\n");
-    assert_eq!(place.git(&["log", "--format=%s"]), "Start\n");
-    assert_eq!(place.git(&["status", "--porcelain"]), "");
+    assert_eq!(clone.read("new.txt"), "precious\n");
+    assert_eq!(clone.git(&["log", "--format=%s"]), "Start\n");
+    assert_eq!(clone.git(&["status", "--porcelain"]), "");
 }
 
 #[test]
 fn a_marked_file_names_the_command_that_removes_its_mark() {
     for (mark, unmark) in [("--skip-worktree", "--no-skip-worktree"), ("--assume-unchanged", "--no-assume-unchanged")] {
         for more in [&[][..], &["--commit"], &["--commit", "--3way"]] {
-            let place = Place::new();
-            place.done("r", &[EDIT]);
-            place.git(&["update-index", mark, "main.txt"]);
-            place.write("main.txt", "mine\n");
-            let marks = place.git(&["ls-files", "-v"]);
-            let (code, _, stderr) = place.handoff(&[&["apply", "r"], more].concat());
+            let clone = TestClone::new();
+            clone.done("r", &[EDIT]);
+            clone.git(&["update-index", mark, "main.txt"]);
+            clone.write("main.txt", "mine\n");
+            let marks = clone.git(&["ls-files", "-v"]);
+            let (code, _, stderr) = clone.handoff(&[&["apply", "r"], more].concat());
             let hint = format!("hint: git update-index {unmark} -- main.txt && git stash --include-untracked");
             assert!(code == 1 && stderr.contains(&hint), "{mark} {more:?}: {stderr}");
-            assert_eq!((place.read("main.txt").as_str(), place.git(&["ls-files", "-v"])), ("mine\n", marks));
-            assert_eq!(place.git(&["status", "--porcelain"]) + &place.git(&["stash", "list"]), "");
+            assert_eq!((clone.read("main.txt").as_str(), clone.git(&["ls-files", "-v"])), ("mine\n", marks));
+            assert_eq!(clone.git(&["status", "--porcelain"]) + &clone.git(&["stash", "list"]), "");
             // The hint is the way out.
-            place.git(&["update-index", unmark, "--", "main.txt"]);
-            place.git(&["stash", "--quiet", "--include-untracked"]);
-            let (code, _, stderr) = place.handoff(&[&["apply", "r"], more].concat());
+            clone.git(&["update-index", unmark, "--", "main.txt"]);
+            clone.git(&["stash", "--quiet", "--include-untracked"]);
+            let (code, _, stderr) = clone.handoff(&[&["apply", "r"], more].concat());
             assert_eq!(code, 0, "{mark} {more:?}: {stderr}");
-            assert_eq!(place.read("main.txt"), "one\nTWO\nthree\nfour\nfive\n");
-            assert_eq!(place.git(&["show", "stash@{0}:main.txt"]), "mine\n");
+            assert_eq!(clone.read("main.txt"), "one\nTWO\nthree\nfour\nfive\n");
+            assert_eq!(clone.git(&["show", "stash@{0}:main.txt"]), "mine\n");
         }
     }
 }
 
 #[test]
 fn a_marked_file_that_is_not_changed_is_not_named() {
-    let place = Place::new();
-    place.done("r", &[EDIT, BUILD]);
-    place.write("mark.txt", "x\n");
-    place.git(&["add", "mark.txt"]);
-    place.git(&["update-index", "--skip-worktree", "mark.txt"]);
-    place.write("main.txt", "mine\n");
-    let (code, _, stderr) = place.handoff(&["apply", "r"]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT, BUILD]);
+    clone.write("mark.txt", "x\n");
+    clone.git(&["add", "mark.txt"]);
+    clone.git(&["update-index", "--skip-worktree", "mark.txt"]);
+    clone.write("main.txt", "mine\n");
+    let (code, _, stderr) = clone.handoff(&["apply", "r"]);
     assert_eq!(code, 1, "{stderr}");
     insta::assert_snapshot!(find_line(&stderr, "hint: "), @"hint: git stash --include-untracked   # or apply onto a branch: --branch NAME");
     assert!(!stderr.contains("update-index"), "{stderr}");
@@ -254,9 +254,9 @@ fn a_marked_file_that_is_not_changed_is_not_named() {
 
 #[test]
 fn branches_in_use_bad_names_and_bare_repositories_are_told_of() {
-    let place = Place::new();
-    place.done("r", &[EDIT, ("nothing", "true", None)]);
-    place.git(&["worktree", "add", "--quiet", "../linked", "-b", "busy"]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT, ("nothing", "true", None)]);
+    clone.git(&["worktree", "add", "--quiet", "../linked", "-b", "busy"]);
     for (arguments, code_word) in [
         (&["apply", "r", "--branch", "main"][..], "checked-out"),
         (&["apply", "r", "--branch", "busy"], "checked-out"),
@@ -265,60 +265,60 @@ fn branches_in_use_bad_names_and_bare_repositories_are_told_of() {
         (&["apply", "r/nowhere"], "unknown-item"),
         (&["apply", "x"], "unknown-run"),
     ] {
-        let (code, _, stderr) = place.handoff(&[arguments, &["--json"]].concat());
+        let (code, _, stderr) = clone.handoff(&[arguments, &["--json"]].concat());
         let error: serde_json::Value = serde_json::from_str(&stderr).unwrap();
         assert_eq!((code, error["code"].as_str().unwrap()), (1, code_word), "{stderr}");
     }
-    place.git(&["config", "core.bare", "true"]);
-    let (code, _, stderr) = place.handoff(&["apply", "r"]);
+    clone.git(&["config", "core.bare", "true"]);
+    let (code, _, stderr) = clone.handoff(&["apply", "r"]);
     assert_eq!(code, 1, "{stderr}");
     insta::assert_snapshot!(stderr, @"
     error: cannot apply: a bare repository has no work tree
     hint: say which branch: --branch NAME
     ");
-    let (code, _, stderr) = place.handoff(&["apply", "r", "--branch", "result"]);
+    let (code, _, stderr) = clone.handoff(&["apply", "r", "--branch", "result"]);
     assert_eq!(code, 0, "{stderr}");
 }
 
 #[test]
 fn bytes_that_are_not_what_the_chain_says_are_refused() {
-    let place = Place::new();
-    place.done("r", &[EDIT]);
-    let patch = place.git(&["rev-parse", "refs/handoff/runs/r:items/edit/patch"]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT]);
+    let patch = clone.git(&["rev-parse", "refs/handoff/runs/r:items/edit/patch"]);
     let patch = patch.trim();
-    crate::common::loosen(&place.root());
-    let path = place.root().join(".git/objects").join(&patch[..2]).join(&patch[2..]);
-    let other = place.git(&["hash-object", "-w", "main.txt"]);
-    let other = place.root().join(".git/objects").join(&other[..2]).join(other.trim()[2..].trim());
+    crate::common::loosen(&clone.root());
+    let path = clone.root().join(".git/objects").join(&patch[..2]).join(&patch[2..]);
+    let other = clone.git(&["hash-object", "-w", "main.txt"]);
+    let other = clone.root().join(".git/objects").join(&other[..2]).join(other.trim()[2..].trim());
     std::fs::remove_file(&path).unwrap();
     std::fs::copy(other, &path).unwrap();
-    let (code, _, stderr) = place.handoff(&["apply", "r"]);
+    let (code, _, stderr) = clone.handoff(&["apply", "r"]);
     assert_eq!(code, 3, "{stderr}");
-    assert_eq!(place.read("main.txt"), "one\ntwo\nthree\nfour\nfive\n");
+    assert_eq!(clone.read("main.txt"), "one\ntwo\nthree\nfour\nfive\n");
 }
 
 #[test]
 fn a_linked_work_tree_takes_the_changes_and_the_main_one_does_not() {
-    let place = Place::new();
-    place.done("r", &[EDIT, BUILD]);
-    place.git(&["worktree", "add", "--quiet", "../linked", "-b", "side"]);
-    let linked = place.root().with_file_name("linked");
-    let (code, _, stderr) = place.handoff_in(&linked, &["apply", "r", "--commit"]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT, BUILD]);
+    clone.git(&["worktree", "add", "--quiet", "../linked", "-b", "side"]);
+    let linked = clone.root().with_file_name("linked");
+    let (code, _, stderr) = clone.handoff_in(&linked, &["apply", "r", "--commit"]);
     assert_eq!(code, 0, "{stderr}");
     assert_eq!(std::fs::read_to_string(linked.join("new.txt")).unwrap(), "new\n");
-    assert_eq!(place.git(&["log", "--format=%s", "-1", "side"]), "build: apply the patch of r\n");
-    assert_eq!(place.git(&["log", "--format=%s", "-1", "main"]), "Start\n");
-    assert!(!place.root().join("new.txt").exists());
+    assert_eq!(clone.git(&["log", "--format=%s", "-1", "side"]), "build: apply the patch of r\n");
+    assert_eq!(clone.git(&["log", "--format=%s", "-1", "main"]), "Start\n");
+    assert!(!clone.root().join("new.txt").exists());
 }
 
 #[test]
 fn a_head_that_holds_the_run_already_stays_as_it_is() {
-    let place = Place::new();
-    place.done("r", &[EDIT, BUILD]);
-    place.handoff(&["apply", "r", "--commit"]);
-    let before = place.git(&["rev-parse", "HEAD"]);
-    let (code, answer) = place.answer(&["apply", "r", "--commit"]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT, BUILD]);
+    clone.handoff(&["apply", "r", "--commit"]);
+    let before = clone.git(&["rev-parse", "HEAD"]);
+    let (code, answer) = clone.answer(&["apply", "r", "--commit"]);
     assert_eq!(code, 0, "{answer}");
     assert!(answer["items"].as_array().unwrap().iter().all(|item| item["changed"] == false), "{answer}");
-    assert_eq!(place.git(&["rev-parse", "HEAD"]), before);
+    assert_eq!(clone.git(&["rev-parse", "HEAD"]), before);
 }

@@ -12,11 +12,11 @@ mod tracked;
 use git_handoff::git::store::Store;
 use git_handoff::repository::config::{Config, Error, SETTINGS};
 
-use crate::common::place::Place;
+use crate::common::clone::TestClone;
 
 /// Returns what is configured.
-fn read(place: &Place) -> Result<Config, Error> {
-    Config::read(&Store::discover(&place.root()).unwrap())
+fn read(clone: &TestClone) -> Result<Config, Error> {
+    Config::read(&Store::discover(&clone.root()).unwrap())
 }
 
 /// Returns a setting's name with its placeholder filled in.

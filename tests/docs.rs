@@ -106,8 +106,14 @@ fn two_clones_hand_a_thread_over_and_back() {
     let _ = env.shell("", prepare).exit(0);
     let said = env.shell("", &format!("set -eu\n{}", block.expect("the page has the block"))).exit(0).stdout;
     assert!(said.contains("gathered\n") && said.contains("written\n"), "{said}");
-    assert!(said.contains("goes back to 2 threads") && said.matches("✓ INTACT").count() == 2, "{said}");
-    assert!(!said.contains("not known to you"), "{said}");
+    let begin = |text: &str| said.lines().filter(|line| line.starts_with(text)).collect::<Vec<_>>();
+    assert!(
+        begin("git handoff thread verify · ").iter().all(|line| line.ends_with("  ✓ INTACT  clock pinned")),
+        "{said}"
+    );
+    assert_eq!(begin("✓ lineage "), ["✓ lineage    goes back to 2 threads", "✓ lineage    goes back to 1 thread"]);
+    let signed = begin("✓ signature ").into_iter().filter_map(|line| line.split(" · ").nth(1));
+    assert_eq!(signed.collect::<Vec<_>>(), ["trusted as ada", "trusted as ben"]);
     for file in ["sources.txt", "article.txt"] {
         let read = |who: &str| fs::read(env.path().join(who).join(file)).expect("both have both files");
         assert_eq!(read("ada"), read("ben"));

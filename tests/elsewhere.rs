@@ -9,7 +9,7 @@ pub(crate) mod forged;
 use serde_json::{Value, json};
 
 use crate::common::assert_output;
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
 use crate::common::report::{find_line, find_row, verdict};
 
 const WRITE: &str = "mkdir outputs; echo spec >outputs/spec.md; echo three >>a.txt";
@@ -34,12 +34,12 @@ fn consumer(id: &str, needs: &Value) -> Value {
 }
 
 /// A repository with the sealed run `design`, and the thread `login` with one checkpoint.
-fn designed() -> Ground {
-    let ground = Ground::new();
-    ground.drive("design", &[item("write", WRITE)]).ends(0);
-    ground.env.write("state.json", r#"{"step":1}"#);
-    ground.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
-    ground
+fn designed() -> TestRepo {
+    let repo = TestRepo::new();
+    repo.drive("design", &[item("write", WRITE)]).ends(0);
+    repo.env.write("state.json", r#"{"step":1}"#);
+    repo.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
+    repo
 }
 
 /// The needs of the run `build`.
@@ -56,103 +56,103 @@ fn build() -> Vec<Value> {
 
 #[test]
 fn products_cross_runs_and_threads_with_what_shows_where_they_come_from() {
-    let ground = designed();
-    ground.drive("build", &build()).ends(0);
-    ground.drive("ship", &[consumer("pack", &json!({ "it": of_run("build", "make", &output("spec.md")) }))]).ends(0);
-    assert_eq!(ground.env.handoff(["cat", "ship/pack:outputs/it"]).success(), "spec\n");
-    assert_output!("elsewhere_verify", ground.env.handoff(["verify", "ship"]));
-    assert_output!("elsewhere_verify_json", ground.env.handoff(["verify", "--json", "ship"]));
-    assert_output!("elsewhere_lineage", ground.env.handoff(["lineage", "ship/pack"]));
-    assert_output!("elsewhere_lineage_json", ground.env.handoff(["lineage", "--json", "build/make"]));
-    assert_output!("elsewhere_show", ground.env.handoff(["show", "build/make"]));
-    ground.passes_fsck();
-    ground.is_sound();
+    let repo = designed();
+    repo.drive("build", &build()).ends(0);
+    repo.drive("ship", &[consumer("pack", &json!({ "it": of_run("build", "make", &output("spec.md")) }))]).ends(0);
+    assert_eq!(repo.env.handoff(["cat", "ship/pack:outputs/it"]).success(), "spec\n");
+    assert_output!("elsewhere_verify", repo.env.handoff(["verify", "ship"]));
+    assert_output!("elsewhere_verify_json", repo.env.handoff(["verify", "--json", "ship"]));
+    assert_output!("elsewhere_lineage", repo.env.handoff(["lineage", "ship/pack"]));
+    assert_output!("elsewhere_lineage_json", repo.env.handoff(["lineage", "--json", "build/make"]));
+    assert_output!("elsewhere_show", repo.env.handoff(["show", "build/make"]));
+    repo.passes_fsck();
+    repo.is_sound();
     // With nothing else at hand it holds all the same, and says how far it could be followed.
     for gone in ["runs/design", "runs/build", "threads/login"] {
-        ground.env.git(["update-ref", "-d", &format!("refs/handoff/{gone}")]).success();
+        repo.env.git(["update-ref", "-d", &format!("refs/handoff/{gone}")]).success();
     }
-    assert_output!("elsewhere_verify_alone", ground.env.handoff(["verify", "ship"]));
-    assert_output!("elsewhere_lineage_alone", ground.env.handoff(["lineage", "ship/pack"]));
+    assert_output!("elsewhere_verify_alone", repo.env.handoff(["verify", "ship"]));
+    assert_output!("elsewhere_lineage_alone", repo.env.handoff(["lineage", "ship/pack"]));
 }
 
 #[test]
 fn a_plan_that_was_submitted_is_the_same_when_what_it_takes_is_gone() {
-    let ground = designed();
-    let file = ground.plan("build", &build());
-    ground.env.handoff(["submit", &file]).success();
-    ground.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
-    ground.env.handoff(["submit", &file]).success();
-    ground.env.handoff(["run", &file]).success();
-    assert_eq!(ground.env.handoff(["cat", "build/make:outputs/spec.md"]).success(), "spec\n");
+    let repo = designed();
+    let file = repo.plan("build", &build());
+    repo.env.handoff(["submit", &file]).success();
+    repo.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
+    repo.env.handoff(["submit", &file]).success();
+    repo.env.handoff(["run", &file]).success();
+    assert_eq!(repo.env.handoff(["cat", "build/make:outputs/spec.md"]).success(), "spec\n");
 }
 
 #[test]
 fn a_later_checkpoint_changes_nothing() {
-    let ground = designed();
-    ground.submit("build", &build());
-    ground.env.write("state.json", r#"{"step":2}"#);
-    ground.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
-    ground.env.handoff(["run", "build"]).success();
-    assert_eq!(ground.env.handoff(["cat", "build/make:outputs/state"]).success(), r#"{"step":1}"#);
-    ground.ends_intact("build");
+    let repo = designed();
+    repo.submit("build", &build());
+    repo.env.write("state.json", r#"{"step":2}"#);
+    repo.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
+    repo.env.handoff(["run", "build"]).success();
+    assert_eq!(repo.env.handoff(["cat", "build/make:outputs/state"]).success(), r#"{"step":1}"#);
+    repo.ends_intact("build");
 }
 
 #[test]
 fn a_run_of_somebody_else_is_named_with_its_remote_and_its_key_is_judged() {
-    let ground = designed();
-    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
-    ground.env.git(["remote", "add", "origin", "../hub"]).success();
-    ground.env.git(["push", "--quiet", "--set-upstream", "origin", "main"]).success();
-    ground.env.handoff(["push", "--all"]).success();
-    ground.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
-    ground.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
-    ground.env.handoff_in("clone", ["fetch"]).success();
+    let repo = designed();
+    repo.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    repo.env.git(["remote", "add", "origin", "../hub"]).success();
+    repo.env.git(["push", "--quiet", "--set-upstream", "origin", "main"]).success();
+    repo.env.handoff(["push", "--all"]).success();
+    repo.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
+    repo.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
+    repo.env.handoff_in("clone", ["fetch"]).success();
     let needs = json!({ "spec.md": of_run("origin/design", "write", &output("spec.md")) });
-    let file = ground.plan("theirs", &[consumer("make", &needs)]);
-    let said = ground.env.handoff_in("clone", ["submit", &file]).exit(0);
+    let file = repo.plan("theirs", &[consumer("make", &needs)]);
+    let said = repo.env.handoff_in("clone", ["submit", &file]).exit(0);
     insta::assert_snapshot!(said.stderr, @"warning: the run origin/design is by a key that is not known here: SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg; to make a key known, add the line that `git handoff key` prints for its owner to the file of handoff.signers");
-    ground.env.handoff_in("clone", ["run", "theirs"]).success();
-    let said = ground.env.handoff_in("clone", ["verify", "theirs"]).exit(0).stdout;
+    repo.env.handoff_in("clone", ["run", "theirs"]).success();
+    let said = repo.env.handoff_in("clone", ["verify", "theirs"]).exit(0).stdout;
     assert!(find_row(&said, "signature").ends_with(" not known to you"), "{said}");
     insta::assert_snapshot!(find_line(&said, "✓ taken from run design ("), @"✓ taken from run design (root sha256:7a6557d1…): here, intact");
     // A verifier that knows the key reports it; one that has revoked it rejects the source and
     // everything made from it.
-    let line = ground.env.handoff(["key"]).success();
-    ground.env.write("home/signers", &line);
-    let signers = ground.path("home/signers").display().to_string();
-    ground.env.git_in("clone", ["config", "gpg.ssh.allowedSignersFile", &signers]).success();
-    let said = ground.env.handoff_in("clone", ["verify", "theirs"]).success();
+    let line = repo.env.handoff(["key"]).success();
+    repo.env.write("home/signers", &line);
+    let signers = repo.path("home/signers").display().to_string();
+    repo.env.git_in("clone", ["config", "gpg.ssh.allowedSignersFile", &signers]).success();
+    let said = repo.env.handoff_in("clone", ["verify", "theirs"]).success();
     assert!(find_row(&said, "signature").ends_with(" · trusted as ada@example.com"), "{said}");
     let key = line.split_whitespace().skip_while(|word| *word != "ssh-ed25519").collect::<Vec<_>>().join(" ");
     let fingerprint = git_handoff::ledger::sign::public_fingerprint(&key).unwrap();
-    ground.env.write("home/revoked", &format!("{fingerprint}\n"));
-    let said = ground.env.handoff_in("clone", ["verify", "theirs", "--revoked", "../home/revoked"]).exit(3).stdout;
+    repo.env.write("home/revoked", &format!("{fingerprint}\n"));
+    let said = repo.env.handoff_in("clone", ["verify", "theirs", "--revoked", "../home/revoked"]).exit(3).stdout;
     assert_eq!(verdict(&said), "✗ UNTRUSTED");
     insta::assert_snapshot!(find_row(&said, "signature"), @"✗ signature  entry 0: @run/origin/design/write:outputs/spec.md: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 1 more)");
-    let revoked = ground.path("home/revoked").display().to_string();
-    ground.env.git_in("clone", ["config", "handoff.revoked", &revoked]).success();
-    let file = ground.plan("again", &[consumer("make", &needs)]);
-    let said = ground.env.handoff_in("clone", ["submit", &file]).exit(1);
+    let revoked = repo.path("home/revoked").display().to_string();
+    repo.env.git_in("clone", ["config", "handoff.revoked", &revoked]).success();
+    let file = repo.plan("again", &[consumer("make", &needs)]);
+    let said = repo.env.handoff_in("clone", ["submit", &file]).exit(1);
     insta::assert_snapshot!(said.stdout, @r#"bad-source at items[0].needs["spec.md"].run (item "make", line 1): the run origin/design does not verify: signature: entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 3 more)"#);
 }
 
 #[test]
 fn what_is_not_to_be_taken_is_refused_with_its_place() {
-    let ground = designed();
+    let repo = designed();
     let red = json!({ "id": "red", "executor": "red" });
-    ground.config("handoff.executor.red.command", "mkdir outputs; echo out >outputs/x");
-    ground.config("handoff.executor.red.verify", "false");
-    ground.config("handoff.executor.red.onVerifyFail", "keep");
-    ground.drive("spoilt", &[red, item("bad", "exit 1")]).ends(4);
-    ground.env.handoff(["close", "spoilt"]).success();
-    ground.submit("open", &[item("write", WRITE)]);
+    repo.config("handoff.executor.red.command", "mkdir outputs; echo out >outputs/x");
+    repo.config("handoff.executor.red.verify", "false");
+    repo.config("handoff.executor.red.onVerifyFail", "keep");
+    repo.drive("spoilt", &[red, item("bad", "exit 1")]).ends(4);
+    repo.env.handoff(["close", "spoilt"]).success();
+    repo.submit("open", &[item("write", WRITE)]);
     let id = |said: String| serde_json::from_str::<Value>(&said).unwrap()["checkpoint_id"].clone();
-    ground.env.write("state.json", r#"{"step":2}"#);
-    let second = id(ground.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success());
-    ground.env.write("state.json", r#"{"step":3}"#);
-    ground.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
+    repo.env.write("state.json", r#"{"step":2}"#);
+    let second = id(repo.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success());
+    repo.env.write("state.json", r#"{"step":3}"#);
+    repo.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
     let back = format!("login:{}", second.as_str().unwrap());
-    let rolled = id(ground.env.handoff(["rollback", &back]).success());
+    let rolled = id(repo.env.handoff(["rollback", &back]).success());
     let spec = output("spec.md");
     let wrong = [
         ("no run", of_run("desing", "write", &spec)),
@@ -176,31 +176,31 @@ fn what_is_not_to_be_taken_is_refused_with_its_place() {
     ];
     let mut said = String::new();
     for (what, need) in wrong {
-        let file = ground.plan("build", &[consumer("make", &json!({ "it": need }))]);
-        let refused = ground.env.handoff(["submit", &file]).exit(1);
+        let file = repo.plan("build", &[consumer("make", &json!({ "it": need }))]);
+        let refused = repo.env.handoff(["submit", &file]).exit(1);
         let lines: Vec<&str> = refused.stdout.lines().filter(|line| line.contains(" at ")).collect();
         said += &[what, ": ", &lines.join("\n  "), "\n"].concat();
     }
     assert_output!("elsewhere_refused", said);
-    assert!(!ground.refs().contains("runs/build"));
+    assert!(!repo.refs().contains("runs/build"));
     // The latest is what it went back to.
-    ground.submit("build", &[consumer("make", &json!({ "state": of_thread("login", &output("state")) }))]);
-    ground.env.handoff(["run", "build"]).success();
-    assert_eq!(ground.env.handoff(["cat", "build/make:outputs/state"]).success(), r#"{"step":2}"#);
+    repo.submit("build", &[consumer("make", &json!({ "state": of_thread("login", &output("state")) }))]);
+    repo.env.handoff(["run", "build"]).success();
+    assert_eq!(repo.env.handoff(["cat", "build/make:outputs/state"]).success(), r#"{"step":2}"#);
 }
 
 #[test]
 fn types_are_held_against_each_other_across_runs() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let mut write = item("write", WRITE);
     write["produces"] = json!([{ "kind": "output", "path": "spec.md", "type": "spec" }]);
-    ground.drive("design", &[write]).ends(0);
-    ground.env.write("home/reader.json", r#"{"consumes":{"spec.md":"prose"}}"#);
-    ground.config("handoff.shape.reader.path", &ground.path("home/reader.json").display().to_string());
+    repo.drive("design", &[write]).ends(0);
+    repo.env.write("home/reader.json", r#"{"consumes":{"spec.md":"prose"}}"#);
+    repo.config("handoff.shape.reader.path", &repo.path("home/reader.json").display().to_string());
     let mut make = consumer("make", &json!({ "spec.md": of_run("design", "write", &output("spec.md")) }));
     make["subagentShape"] = json!("reader");
-    let file = ground.plan("build", &[make]);
-    let said = ground.env.handoff(["validate", &file]).exit(1);
+    let file = repo.plan("build", &[make]);
+    let said = repo.env.handoff(["validate", &file]).exit(1);
     let said = format!("{}{}", said.stdout, said.stderr);
     insta::assert_snapshot!(said, @r#"
     type-mismatch at items[0].needs["spec.md"] (item "make", line 1): write -> outputs/spec.md: it is spec, and prose is wanted
@@ -210,50 +210,50 @@ fn types_are_held_against_each_other_across_runs() {
 
 #[test]
 fn only_the_plan_itself_takes_from_elsewhere() {
-    let ground = designed();
+    let repo = designed();
     let need = json!({ "it": of_run("design", "write", &output("spec.md")) });
     let rule = json!({ "id": "more", "when": { "items": [{ "items": ["a"], "are": "done" }] },
                        "create": { "executor": "command", "inputs": { "command": "true" }, "needs": need } });
     let plan = json!({ "id": "grown", "openEnded": true, "items": [item("a", "true")], "rules": [rule] });
-    ground.env.write("plan.json", &plan.to_string());
-    let said = ground.env.handoff(["submit", "../plan.json"]).exit(1).stdout;
+    repo.env.write("plan.json", &plan.to_string());
+    let said = repo.env.handoff(["submit", "../plan.json"]).exit(1).stdout;
     insta::assert_snapshot!(said, @"unknown-field at rules[0].create.needs.it (line 1): what comes from outside the run is sealed at submit: only an item that stands in the plan has such a need");
     let plan = json!({ "id": "open", "openEnded": true, "items": [item("a", "true")] });
-    ground.env.write("plan.json", &plan.to_string());
-    ground.env.handoff(["submit", "../plan.json"]).success();
-    ground.env.write("more.json", &json!({ "id": "open", "items": [consumer("b", &need)] }).to_string());
-    let said = ground.env.handoff(["extend", "open", "../more.json"]).exit(1).stdout;
+    repo.env.write("plan.json", &plan.to_string());
+    repo.env.handoff(["submit", "../plan.json"]).success();
+    repo.env.write("more.json", &json!({ "id": "open", "items": [consumer("b", &need)] }).to_string());
+    let said = repo.env.handoff(["extend", "open", "../more.json"]).exit(1).stdout;
     insta::assert_snapshot!(said, @"unknown-field at items[0].needs.it: what comes from outside the run is sealed at submit: only an item that stands in the plan has such a need");
 }
 
 #[test]
 fn a_run_that_was_rewritten_here_is_told_apart_from_the_one_that_was_taken_from() {
-    let ground = designed();
-    ground.drive("build", &build()).ends(0);
+    let repo = designed();
+    repo.drive("build", &build()).ends(0);
     // The same beginning, another end: its only item is cancelled.
-    let tip = ground.tip("design").unwrap();
-    let first = ground.env.git(["rev-list", "--max-parents=0", &tip]).success();
-    ground.env.git(["update-ref", "refs/handoff/runs/design", first.trim()]).success();
-    let said = ground.env.handoff(["verify", "build"]).exit(0).stdout;
+    let tip = repo.tip("design").unwrap();
+    let first = repo.env.git(["rev-list", "--max-parents=0", &tip]).success();
+    repo.env.git(["update-ref", "refs/handoff/runs/design", first.trim()]).success();
+    let said = repo.env.handoff(["verify", "build"]).exit(0).stdout;
     insta::assert_snapshot!(find_line(&said, "─ taken from run design ("), @"─ taken from run design (root sha256:7a6557d1…): here, but not to its seal");
     insta::assert_snapshot!(find_line(&said, "─ taken from 2 sources"), @"─ taken from 2 sources in all, at most 1 step back; 1 here and not proven");
     // Another run of that name is another run.
-    ground.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
-    let said = ground.env.handoff(["verify", "build"]).exit(0).stdout;
+    repo.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
+    let said = repo.env.handoff(["verify", "build"]).exit(0).stdout;
     insta::assert_snapshot!(find_line(&said, "─ taken from run design ("), @"─ taken from run design (root sha256:7a6557d1…): not here; proven by its seal and a proof");
 }
 
 #[test]
 fn a_secret_does_not_cross() {
-    let ground = Ground::new();
-    ground.drive("design", &[item("write", "mkdir outputs; echo hunter2-and-more >outputs/spec.md")]).ends(0);
-    ground.config("handoff.executor.x.command", "true");
-    ground.config("handoff.executor.x.secretEnv", "TOKEN");
+    let repo = TestRepo::new();
+    repo.drive("design", &[item("write", "mkdir outputs; echo hunter2-and-more >outputs/spec.md")]).ends(0);
+    repo.config("handoff.executor.x.command", "true");
+    repo.config("handoff.executor.x.secretEnv", "TOKEN");
     let need = json!({ "it": of_run("design", "write", &output("spec.md")) });
-    let file = ground.plan("build", &[consumer("make", &need)]);
-    let mut command = ground.env.command(crate::common::program_path(), "repo");
+    let file = repo.plan("build", &[consumer("make", &need)]);
+    let mut command = repo.env.command(crate::common::program_path(), "repo");
     command.args(["submit", &file]).env("TOKEN", "hunter2-and-more");
-    let said = ground.env.ended(command).exit(1).stdout;
+    let said = repo.env.ended(command).exit(1).stdout;
     insta::assert_snapshot!(said, @r#"bad-source at items[0].needs.it (item "make", line 1): secret-found: @run/design/write:outputs/spec.md:1 secret-env"#);
-    assert!(!ground.refs().contains("runs/build"));
+    assert!(!repo.refs().contains("runs/build"));
 }

@@ -13,7 +13,7 @@ use git_handoff::report::graph::{BOXES, Keys, LABEL, Outline, OutlineItem, Pictu
 use git_handoff::run::Target;
 use serde_json::json;
 
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
 
 /// Outlines items, each with the positions of its dependencies.
 fn outline<I: AsRef<str>>(items: &[(I, Vec<usize>)]) -> Outline {
@@ -318,16 +318,16 @@ fn mermaid_gets_no_more_than_it_takes() {
 
 #[test]
 fn the_entries_of_a_run_say_which_rule_created_what() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let mut split = item("split", "echo 1 > outputs/part-1; echo 2 > outputs/part-2");
     split["inputs"]["mapReduce"] = json!({
         "map": { "executor": "command", "inputs": { "command": "cp inputs/input outputs/result" } },
         "reduce": { "executor": "command", "inputs": { "command": "cat inputs/part-* > outputs/all" } },
     });
     let plan = json!({ "id": "r", "pattern": "map-reduce", "items": [split, item("deploy~2", "true")] });
-    ground.env.write("plan.json", &plan.to_string());
-    ground.env.handoff(["submit", "../plan.json", "--run"]).success();
-    let store = Store::discover(&ground.env.repo()).unwrap();
+    repo.env.write("plan.json", &plan.to_string());
+    repo.env.handoff(["submit", "../plan.json", "--run"]).success();
+    let store = Store::discover(&repo.env.repo()).unwrap();
     let view = Target::find(&store, "r").unwrap().view(&store).unwrap();
     let outline = Outline::of_run(&view);
     let keys = |id: &str| &outline.items.iter().find(|item| item.id.as_str() == id).unwrap().keys;

@@ -15,7 +15,7 @@ mod votes;
 
 use serde_json::{Value, json};
 
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
 use crate::common::{Environment, Output};
 use git_handoff::ledger::sign::Signer;
 
@@ -33,13 +33,13 @@ fn items() -> Vec<Value> {
 }
 
 /// A repository in which such a run waits, to which another key has these roles.
-fn waiting(roles: &str) -> Ground {
-    let ground = Ground::new();
-    let bob = person(&ground.env, "bob");
-    let file = ground.plan("r", &items());
-    ground.env.handoff(["submit", &file, "--admit", &format!("{bob}={roles}")]).success();
-    ground.env.handoff(["run", "r"]).ends(4);
-    ground
+fn waiting(roles: &str) -> TestRepo {
+    let repo = TestRepo::new();
+    let bob = person(&repo.env, "bob");
+    let file = repo.plan("r", &items());
+    repo.env.handoff(["submit", &file, "--admit", &format!("{bob}={roles}")]).success();
+    repo.env.handoff(["run", "r"]).ends(4);
+    repo
 }
 
 /// Makes the key of a person, the same in every round, and returns its fingerprint.
@@ -65,8 +65,8 @@ fn as_person(env: &Environment, dir: &str, name: &str, args: &[&str]) -> Output 
 }
 
 /// The statuses of a run's items, in order.
-fn statuses(ground: &Ground, run: &str) -> String {
-    let status = ground.status(run);
+fn statuses(repo: &TestRepo, run: &str) -> String {
+    let status = repo.status(run);
     let words = status["items"].as_array().unwrap().iter().map(|item| item["status"].as_str().unwrap());
     words.collect::<Vec<_>>().join(" ")
 }

@@ -8,7 +8,8 @@ mod suggested;
 use serde_json::{Value, json};
 
 use crate::common::Environment;
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
+use crate::common::report::find_row;
 
 /// The check of the base: it needs a fix in `app.txt`, and runs every part below `tests/parts`.
 const CHECK: &str = "for part in tests/parts/*.sh; do . ./$part; done\nfor conf in $(find . -name conftest.sh); do . $conf; done\ngrep -q fixed app.txt\n";
@@ -109,30 +110,30 @@ const BENDS: &[Bend] = &[
 ];
 
 /// Protects the files of [`CHECK`] from every worker.
-fn ground(sandbox: &str) -> Ground {
-    ground_of_format("sha1", sandbox)
+fn repo(sandbox: &str) -> TestRepo {
+    repo_of_format("sha1", sandbox)
 }
 
-fn ground_of_format(format: &str, sandbox: &str) -> Ground {
-    let ground = Ground::with_options(Environment::empty(), &["--object-format", format]);
-    ground.config("handoff.sandbox", sandbox);
+fn repo_of_format(format: &str, sandbox: &str) -> TestRepo {
+    let repo = TestRepo::with_options(Environment::empty(), &["--object-format", format]);
+    repo.config("handoff.sandbox", sandbox);
     for pathspec in ["tests", "conftest.sh", "**/conftest.sh", "package.json", "Makefile", ".cargo", ".github"] {
-        ground.env.git(["config", "--add", "handoff.protect", pathspec]).success();
+        repo.env.git(["config", "--add", "handoff.protect", pathspec]).success();
     }
-    ground.config("handoff.executor.command.verify", "sh tests/check.sh");
-    ground.config("handoff.executor.command.onVerifyFail", "keep");
-    ground.env.write("repo/tests/check.sh", CHECK);
-    ground.env.write("repo/tests/parts/one.sh", ":\n");
-    ground.env.write("repo/package.json", "{}\n");
-    ground.env.write("repo/Makefile", "test:\n\tsh tests/check.sh\n");
-    ground.env.write("repo/app.txt", "broken\n");
-    ground.env.git(["add", "-A"]).success();
-    ground.env.git(["commit", "-qm", "Check"]).success();
-    ground
+    repo.config("handoff.executor.command.verify", "sh tests/check.sh");
+    repo.config("handoff.executor.command.onVerifyFail", "keep");
+    repo.env.write("repo/tests/check.sh", CHECK);
+    repo.env.write("repo/tests/parts/one.sh", ":\n");
+    repo.env.write("repo/package.json", "{}\n");
+    repo.env.write("repo/Makefile", "test:\n\tsh tests/check.sh\n");
+    repo.env.write("repo/app.txt", "broken\n");
+    repo.env.git(["add", "-A"]).success();
+    repo.env.git(["commit", "-qm", "Check"]).success();
+    repo
 }
 
-fn status(ground: &Ground, run: &str, id: &str) -> Value {
-    let items = ground.status(run)["items"].clone();
+fn status(repo: &TestRepo, run: &str, id: &str) -> Value {
+    let items = repo.status(run)["items"].clone();
     items.as_array().unwrap().iter().find(|item| item["id"] == id).unwrap().clone()
 }
 
@@ -143,14 +144,14 @@ fn changes(item: &Value) -> Vec<(String, String)> {
 
 /// Runs every bend, and compares what is seen with the table.
 fn no_bend_is_green(sandbox: &str) {
-    let ground = ground(sandbox);
+    let repo = repo(sandbox);
     let items: Vec<Value> =
         BENDS.iter().enumerate().map(|(at, (_, script, _))| item(&format!("b{at}"), script)).collect();
-    let ended = ground.drive("bends", &items);
+    let ended = repo.drive("bends", &items);
     assert_eq!(ended.status, Some(4), "{ended}");
     let mut wrong = Vec::new();
     for (at, (what, _, expected)) in BENDS.iter().enumerate() {
-        let item = status(&ground, "bends", &format!("b{at}"));
+        let item = status(&repo, "bends", &format!("b{at}"));
         let expected: Vec<_> =
             expected.iter().map(|(path, change)| ((*path).to_owned(), (*change).to_owned())).collect();
         let is_green = item["status"] == "done" && item["red"] != true;
@@ -161,10 +162,12 @@ fn no_bend_is_green(sandbox: &str) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    ground.env.handoff(["close", "bends"]).success();
-    let verified = ground.env.handoff(["verify", "bends"]).exit(4);
-    assert!(verified.stdout.lines().any(|line| line.starts_with("✓ plan ")), "{verified}");
-    assert!(verified.stdout.contains("protected files of"), "{verified}");
+    repo.env.handoff(["close", "bends"]).success();
+    let verified = repo.env.handoff(["verify", "bends"]).exit(4);
+    assert_eq!(
+        find_row(&verified.stdout, "plan"),
+        "✓ plan       40 of 40 items accounted for, every transition legal, protected files of 38 items recomputed"
+    );
 }
 
 #[test]
@@ -186,10 +189,10 @@ fn on(id: &str, other: &str, script: &str) -> Value {
 
 #[test]
 fn honest_work_stays_green() {
-    let ground = ground("auto");
+    let repo = repo("auto");
     // The test writer is a person's plan: its changes to tests are allowed.
-    ground.config("handoff.executor.tester.command", "echo 'grep -q tested app.txt || exit 1' >tests/parts/two.sh");
-    ground.config("handoff.executor.tester.onProtectedChange", "allow");
+    repo.config("handoff.executor.tester.command", "echo 'grep -q tested app.txt || exit 1' >tests/parts/two.sh");
+    repo.config("handoff.executor.tester.onProtectedChange", "allow");
     let items = [
         item("fix", "echo fixed >app.txt"),
         item("format", "echo fixed >app.txt; echo ok >README; echo out >outputs/log.txt"),
@@ -200,10 +203,10 @@ fn honest_work_stays_green() {
         on("drops", "tester", "git apply inputs/patch; echo 'exit 0' >tests/parts/two.sh; echo fixed tested >app.txt"),
         on("fixer", "implement", "git apply inputs/patch; echo more >>app.txt"),
     ];
-    let ended = ground.drive("honest", &items);
+    let ended = repo.drive("honest", &items);
     assert_eq!(ended.status, Some(4), "{ended}");
     let words = |id: &str| {
-        let item = status(&ground, "honest", id);
+        let item = status(&repo, "honest", id);
         (item["status"].clone(), item["red"] == true, changes(&item))
     };
     let none = Vec::<(String, String)>::new;
@@ -214,7 +217,7 @@ fn honest_work_stays_green() {
     assert_eq!(words("tester"), ("done".into(), false, part("added")));
     assert_eq!(words("forgets"), ("done".into(), true, none()));
     assert_eq!(words("drops"), ("done".into(), true, part("modified")));
-    let report = ground.env.handoff(["verify", "honest"]).exit(4).stdout;
+    let report = repo.env.handoff(["verify", "honest"]).exit(4).stdout;
     let protected: Vec<&str> = report.lines().filter(|line| line.contains(" protected  ")).collect();
     assert_eq!(
         protected,
@@ -223,20 +226,19 @@ fn honest_work_stays_green() {
             "✗ protected  drops: tests/parts/two.sh modified",
         ]
     );
-    assert!(report.contains("protected files of 8 items recomputed"), "{report}");
+    insta::assert_snapshot!(find_row(&report, "plan"), @"✓ plan       8 of 8 items accounted for, every transition legal, protected files of 8 items recomputed");
 }
 
 #[test]
 fn the_worktree_is_given_back_as_the_worker_left_it() {
-    let ground = ground("auto");
-    ground.config(
+    let repo = repo("auto");
+    repo.config(
         "handoff.executor.command.verify",
         "sh tests/check.sh; ls tests >>seen.txt; echo x >tests/left.txt; echo y >tests/check.sh",
     );
-    ground
-        .drive("r", &[item("a", "echo fixed >app.txt; echo 'exit 0' >tests/check.sh; echo mine >tests/new.txt")])
+    repo.drive("r", &[item("a", "echo fixed >app.txt; echo 'exit 0' >tests/check.sh; echo mine >tests/new.txt")])
         .ends(4);
-    let patch = ground.env.handoff(["cat", "r/a:patch"]).success();
+    let patch = repo.env.handoff(["cat", "r/a:patch"]).success();
     assert!(patch.contains("+exit 0") && patch.contains("+mine") && !patch.contains("left.txt"), "{patch}");
     // The check saw the reference state.
     assert!(patch.contains("+check.sh\n+parts") && !patch.contains("+new.txt"), "{patch}");
@@ -244,17 +246,17 @@ fn the_worktree_is_given_back_as_the_worker_left_it() {
 
 #[test]
 fn a_link_in_place_of_a_folder_leads_to_no_file_outside() {
-    let ground = Ground::new();
-    ground.config("handoff.protect", "tests/*.sh");
-    ground.env.write("repo/tests/check.sh", ":\n");
-    ground.env.git(["add", "-A"]).success();
-    ground.env.git(["commit", "-qm", "Check"]).success();
-    ground.env.write("outside/check.sh", "mine\n");
-    let outside = ground.path("outside").display().to_string();
-    ground.config("handoff.executor.command.verify", &format!("sh tests/check.sh && grep -q mine {outside}/check.sh"));
-    ground.drive("r", &[item("a", &format!("rm -r tests; ln -s {outside} tests; echo x >a.txt"))]).ends(4);
-    assert_eq!(ground.item("r", "a").reason, "protected-changed: tests/check.sh deleted");
-    assert_eq!(ground.lines("outside/check.sh"), ["mine"]);
+    let repo = TestRepo::new();
+    repo.config("handoff.protect", "tests/*.sh");
+    repo.env.write("repo/tests/check.sh", ":\n");
+    repo.env.git(["add", "-A"]).success();
+    repo.env.git(["commit", "-qm", "Check"]).success();
+    repo.env.write("outside/check.sh", "mine\n");
+    let outside = repo.path("outside").display().to_string();
+    repo.config("handoff.executor.command.verify", &format!("sh tests/check.sh && grep -q mine {outside}/check.sh"));
+    repo.drive("r", &[item("a", &format!("rm -r tests; ln -s {outside} tests; echo x >a.txt"))]).ends(4);
+    assert_eq!(repo.item("r", "a").reason, "protected-changed: tests/check.sh deleted");
+    assert_eq!(repo.lines("outside/check.sh"), ["mine"]);
 }
 
 #[test]
@@ -272,102 +274,99 @@ fn nothing_outside_is_read_written_or_removed() {
         ("loop", "echo '# more' >>tests/check.sh", "rm -r tests; ln -s tests tests"),
         ("two", "rm -r tests; ln -s x tests; ln -s OUT x", "rm x; mkdir x"),
     ] {
-        let ground = ground("none");
+        let repo = repo("none");
         for (file, text) in
             [("check.sh", "outside\n"), ("parts/one.sh", "outside\n"), ("one.sh", "outside\n"), ("new.sh", "outside\n")]
         {
-            ground.env.write(&format!("out/{file}"), text);
+            repo.env.write(&format!("out/{file}"), text);
         }
-        let out = ground.path("out");
+        let out = repo.path("out");
         let script = |text: &str| text.replace("OUT", out.to_str().unwrap());
-        ground.config("handoff.executor.command.verify", &format!("sh tests/check.sh; {}", script(check)));
-        ground.drive(run, &[item("a", &script(work))]).ends(if run == "left" { 0 } else { 4 });
+        repo.config("handoff.executor.command.verify", &format!("sh tests/check.sh; {}", script(check)));
+        repo.drive(run, &[item("a", &script(work))]).ends(if run == "left" { 0 } else { 4 });
         for file in ["check.sh", "parts/one.sh", "one.sh", "new.sh"] {
             assert_eq!(std::fs::read_to_string(out.join(file)).unwrap(), "outside\n", "{run}: {file}");
         }
         assert_eq!(std::fs::read_dir(&out).unwrap().count(), 4, "{run}");
-        let patch = ground.env.handoff(["cat", &format!("{run}/a:patch")]);
+        let patch = repo.env.handoff(["cat", &format!("{run}/a:patch")]);
         assert!(!patch.stdout.contains("outside"), "{run}: {patch}");
     }
 }
 
 #[test]
 fn the_settings_choose_the_effect_of_a_change() {
-    let ground = ground("auto");
+    let repo = repo("auto");
     let bend = "echo fixed >app.txt; echo more >>tests/parts/one.sh";
     for (effect, code, status_word, is_red) in
         [("red", 4, "done", true), ("fail", 4, "failed", false), ("allow", 0, "done", false)]
     {
-        ground.config("handoff.onProtectedChange", effect);
-        ground.drive(effect, &[item("a", bend)]).ends(code);
-        let item = status(&ground, effect, "a");
+        repo.config("handoff.onProtectedChange", effect);
+        repo.drive(effect, &[item("a", bend)]).ends(code);
+        let item = status(&repo, effect, "a");
         assert_eq!((item["status"].as_str().unwrap(), item["red"] == true), (status_word, is_red), "{item:#}");
         if status_word == "failed" {
-            ground.env.handoff(["close", effect]).success();
+            repo.env.handoff(["close", effect]).success();
         }
-        ground.env.handoff(["verify", effect]).ends(code);
+        repo.env.handoff(["verify", effect]).ends(code);
     }
-    assert_eq!(ground.item("fail", "a").reason, "protected-changed: tests/parts/one.sh modified");
+    assert_eq!(repo.item("fail", "a").reason, "protected-changed: tests/parts/one.sh modified");
 }
 
 #[test]
 fn an_approval_clears_a_change() {
-    let ground = ground("auto");
+    let repo = repo("auto");
     let mut moved = item("move", "echo fixed >app.txt; git mv tests/parts/one.sh tests/parts/first.sh");
     moved["protect"] = json!(["tests/check.sh"]);
     let ok = json!({ "id": "ok", "executor": "approval", "depends_on": ["move"] });
-    ground.drive("r", &[moved, ok]).ends(4);
+    repo.drive("r", &[moved, ok]).ends(4);
     assert_eq!(
-        ground.item("r", "move").reason,
+        repo.item("r", "move").reason,
         "protected-changed: tests/parts/first.sh added, tests/parts/one.sh deleted"
     );
-    ground.env.handoff(["apply", "r/move"]).ends(1);
-    ground.env.handoff(["approve", "r/ok"]).success();
-    ground.env.handoff(["run", "r"]).success();
-    let item = status(&ground, "r", "move");
+    repo.env.handoff(["apply", "r/move"]).ends(1);
+    repo.env.handoff(["approve", "r/ok"]).success();
+    repo.env.handoff(["run", "r"]).success();
+    let item = status(&repo, "r", "move");
     assert!(item["red"] != true && item["approvedBy"].as_str().unwrap().starts_with("SHA256:"), "{item:#}");
-    let report = ground.env.handoff(["verify", "r"]).success();
-    assert!(
-        report.contains("─ protected  move: tests/parts/first.sh added, tests/parts/one.sh deleted, approved by"),
-        "{report}"
-    );
-    ground.env.handoff(["apply", "r/move"]).success();
+    let report = repo.env.handoff(["verify", "r"]).success();
+    insta::assert_snapshot!(find_row(&report, "protected"), @"─ protected  move: tests/parts/first.sh added, tests/parts/one.sh deleted, approved by this repository's key");
+    repo.env.handoff(["apply", "r/move"]).success();
 }
 
 #[test]
 fn apply_leaves_protected_changes_out_on_request() {
-    let ground = ground("auto");
-    ground.drive("r", &[item("a", "echo fixed >app.txt; echo more >>tests/check.sh; echo new >tests/new.txt")]).ends(4);
-    let refused = ground.env.handoff(["apply", "r/a"]).exit(1);
+    let repo = repo("auto");
+    repo.drive("r", &[item("a", "echo fixed >app.txt; echo more >>tests/check.sh; echo new >tests/new.txt")]).ends(4);
+    let refused = repo.env.handoff(["apply", "r/a"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @r#"
     error: "a" is red because of changes to protected files; nothing was changed
     hint: git handoff apply r/a --without-protected   # or --allow-red to apply these changes too
     "#);
-    ground.env.handoff(["apply", "r/a", "--without-protected"]).success();
-    assert_eq!(ground.env.git(["status", "--porcelain"]).success(), "M  app.txt\n");
+    repo.env.handoff(["apply", "r/a", "--without-protected"]).success();
+    assert_eq!(repo.env.git(["status", "--porcelain"]).success(), "M  app.txt\n");
 }
 
 #[test]
 fn files_are_added_and_deleted_in_both_object_formats() {
     for format in ["sha1", "sha256"] {
-        let ground = ground_of_format(format, "none");
+        let repo = repo_of_format(format, "none");
         // The reference state of the second item lacks a file of the base and has a new one.
         let work = "rm tests/parts/one.sh; echo : >tests/parts/two.sh; echo fixed >app.txt";
-        ground.config("handoff.executor.tester.command", work);
-        ground.config("handoff.executor.tester.onProtectedChange", "allow");
+        repo.config("handoff.executor.tester.command", work);
+        repo.config("handoff.executor.tester.onProtectedChange", "allow");
         let tester = json!({ "id": "tester", "executor": "tester" });
         let code = on("code", "tester", "git apply inputs/patch; echo more >>app.txt");
-        ground.drive("r", &[tester, code]).ends(0);
-        ground.env.handoff(["verify", "r"]).success();
-        ground.drive("s", &[item("a", work)]).ends(4);
-        ground.env.handoff(["apply", "s/a", "--without-protected"]).success();
-        assert_eq!(ground.env.git(["status", "--porcelain"]).success(), "M  app.txt\n", "{format}");
+        repo.drive("r", &[tester, code]).ends(0);
+        repo.env.handoff(["verify", "r"]).success();
+        repo.drive("s", &[item("a", work)]).ends(4);
+        repo.env.handoff(["apply", "s/a", "--without-protected"]).success();
+        assert_eq!(repo.env.git(["status", "--porcelain"]).success(), "M  app.txt\n", "{format}");
     }
 }
 
 #[test]
 fn a_pathspec_that_cannot_protect_is_refused() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let mut wrong = item("a", "true");
     for (pathspec, why) in [
         ("", "expected a string that is not empty"),
@@ -379,10 +378,13 @@ fn a_pathspec_that_cannot_protect_is_refused() {
         (":(attr:x)", "the pathspec \":(attr:x)\" selects by attributes, which a worker can change"),
     ] {
         wrong["protect"] = json!([pathspec]);
-        let file = ground.plan("w", &[wrong.clone()]);
-        let refused = ground.env.handoff(["validate", &file]).exit(1);
+        let file = repo.plan("w", &[wrong.clone()]);
+        let refused = repo.env.handoff(["validate", &file]).exit(1);
         assert!(format!("{refused}").contains(why), "{pathspec}: {refused}");
     }
-    ground.config("handoff.protect", "../x");
-    assert!(ground.env.handoff(["runs"]).exit(1).stderr.contains("leads out of the repository"));
+    repo.config("handoff.protect", "../x");
+    insta::assert_snapshot!(repo.env.handoff(["runs"]).exit(1).stderr, @r#"
+    error: the setting `handoff.protect` = "../x" in $TEST/repo/.git/config leads out of the repository; name a path from its top
+    hint: git config --show-origin --get-all handoff.protect
+    "#);
 }

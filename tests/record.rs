@@ -8,14 +8,15 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
+use crate::common::report::find_line;
 use crate::common::{Output, assert_output, program_path};
 use crate::sandbox::scene::has_bubblewrap;
 
 /// Records a shell command with options, and returns the output.
-fn record(ground: &Ground, options: &[&str], script: &str) -> Output {
+fn record(repo: &TestRepo, options: &[&str], script: &str) -> Output {
     let all = ["record"].into_iter().chain(options.iter().copied()).chain(["--", "sh", "-c", script]);
-    ground.env.handoff(all.collect::<Vec<_>>())
+    repo.env.handoff(all.collect::<Vec<_>>())
 }
 
 fn json(output: &str) -> Value {
@@ -23,115 +24,117 @@ fn json(output: &str) -> Value {
 }
 
 /// Returns the code of a failure.
-fn code(ground: &Ground, args: &[&str], exit: i32) -> String {
-    let failed = ground.env.handoff([&["--json"], args].concat()).exit(exit);
+fn code(repo: &TestRepo, args: &[&str], exit: i32) -> String {
+    let failed = repo.env.handoff([&["--json"], args].concat()).exit(exit);
     json(&failed.stderr)["code"].as_str().unwrap().to_owned()
 }
 
 /// Writes a program, and returns its path.
-fn program(ground: &Ground, name: &str, script: &str) -> String {
+fn program(repo: &TestRepo, name: &str, script: &str) -> String {
     let path = format!("bin/{name}");
-    ground.env.write(&path, &format!("#!/bin/sh\n{script}"));
-    fs::set_permissions(ground.path(&path), fs::Permissions::from_mode(0o755)).unwrap();
-    ground.path(&path).to_str().unwrap().to_owned()
+    repo.env.write(&path, &format!("#!/bin/sh\n{script}"));
+    fs::set_permissions(repo.path(&path), fs::Permissions::from_mode(0o755)).unwrap();
+    repo.path(&path).to_str().unwrap().to_owned()
 }
 
 #[test]
 fn a_command_becomes_a_sealed_run_of_one_item() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let script = "echo working; echo three >>a.txt; mkdir -p outputs; echo report >outputs/report";
-    let shown = record(&ground, &["-m", "Add a line", "--check", "grep -q three a.txt"], script);
+    let shown = record(&repo, &["-m", "Add a line", "--check", "grep -q three a.txt"], script);
     assert_output!("record_text", shown);
     // The work tree is as before, and the run is an ordinary one.
-    assert_eq!(ground.env.git(["status", "--porcelain"]).success(), "");
+    assert_eq!(repo.env.git(["status", "--porcelain"]).success(), "");
     let run = "record-2026-06-04-1";
-    assert!(ground.is_sealed(run));
-    assert_eq!(ground.item(run, "record").outputs, ["report".to_owned()].into());
-    assert_eq!(json(&ground.env.handoff(["show", "--json", &format!("{run}/record")]).success())["status"], "done");
-    ground.env.handoff(["verify", run]).success();
-    ground.env.handoff(["apply", run, "--commit"]).success();
-    assert_eq!(fs::read_to_string(ground.path("repo/a.txt")).unwrap(), "one\ntwo\nthree\n");
-    assert_eq!(ground.env.handoff(["cat", &format!("{run}/record:transcript")]).success(), "working\n");
-    ground.env.git(["fsck", "--strict"]).success();
+    assert!(repo.is_sealed(run));
+    assert_eq!(repo.item(run, "record").outputs, ["report".to_owned()].into());
+    assert_eq!(json(&repo.env.handoff(["show", "--json", &format!("{run}/record")]).success())["status"], "done");
+    repo.env.handoff(["verify", run]).success();
+    repo.env.handoff(["apply", run, "--commit"]).success();
+    assert_eq!(fs::read_to_string(repo.path("repo/a.txt")).unwrap(), "one\ntwo\nthree\n");
+    assert_eq!(repo.env.handoff(["cat", &format!("{run}/record:transcript")]).success(), "working\n");
+    repo.env.git(["fsck", "--strict"]).success();
     // The next one has the next number.
-    let next = record(&ground, &["--json"], "true");
+    let next = record(&repo, &["--json"], "true");
     assert_eq!(json(&next.success())["run"], "record-2026-06-04-2");
 }
 
 #[test]
 fn the_exit_code_says_whether_command_and_check_passed() {
-    let ground = Ground::new();
-    let answer = json(&record(&ground, &["--json", "--as", "fails"], "echo lost >a.txt; exit 3").exit(4).stdout);
+    let repo = TestRepo::new();
+    let answer = json(&record(&repo, &["--json", "--as", "fails"], "echo lost >a.txt; exit 3").exit(4).stdout);
     assert_eq!((&answer["exit"]["code"], &answer["items"][0]["status"]), (&3.into(), &"failed".into()));
     assert_eq!(answer["verify"]["intact"], true);
     // A failed check does not cost the work.
-    let red = record(&ground, &["--json", "--as", "red", "--check", "exit 7"], "echo kept >a.txt");
+    let red = record(&repo, &["--json", "--as", "red", "--check", "exit 7"], "echo kept >a.txt");
     let answer = json(&red.exit(4).stdout);
     assert_eq!((&answer["check"]["code"], &answer["exit"]["code"]), (&7.into(), &0.into()));
     assert_eq!((&answer["items"][0]["red"], &answer["items"][0]["status"]), (&true.into(), &"done".into()));
-    assert!(ground.env.handoff(["cat", "red/record:patch"]).success().contains("+kept"));
-    ground.env.handoff(["apply", "red"]).ends(1);
-    ground.env.handoff(["apply", "red", "--allow-red"]).success();
+    assert!(repo.env.handoff(["cat", "red/record:patch"]).success().contains("+kept"));
+    repo.env.handoff(["apply", "red"]).ends(1);
+    repo.env.handoff(["apply", "red", "--allow-red"]).success();
 }
 
 #[test]
 fn what_cannot_be_recorded_is_refused_and_leaves_nothing() {
-    let ground = Ground::new();
-    record(&ground, &["--as", "mine"], "true").success();
-    assert_eq!(code(&ground, &["record", "--as", "mine", "--", "sh", "-c", "true"], 1), "run-exists");
-    assert_eq!(code(&ground, &["record", "--as", "mine", "--", "false"], 1), "run-exists");
-    assert_eq!(code(&ground, &["record", "--executor", "clade", "--", "true"], 1), "unknown-executor");
-    assert_eq!(code(&ground, &["record", "--adopt", "HEAD"], 1), "bad-range");
-    assert_eq!(code(&ground, &["record", "--adopt", "nowhere..HEAD"], 1), "bad-range");
-    assert_eq!(code(&ground, &["record", "--adopt", "HEAD..HEAD"], 1), "bad-range");
-    ground.env.write("repo/a.txt", "changed\n");
-    assert_eq!(code(&ground, &["record", "--here", "--", "true"], 1), "dirty");
-    assert_eq!(code(&ground, &["record"], 2), "usage");
-    assert_eq!(code(&ground, &["record", "--dirty", "--", "true"], 2), "usage");
-    assert_eq!(ground.env.handoff(["runs"]).success().lines().count(), 1);
+    let repo = TestRepo::new();
+    record(&repo, &["--as", "mine"], "true").success();
+    assert_eq!(code(&repo, &["record", "--as", "mine", "--", "sh", "-c", "true"], 1), "run-exists");
+    assert_eq!(code(&repo, &["record", "--as", "mine", "--", "false"], 1), "run-exists");
+    assert_eq!(code(&repo, &["record", "--executor", "clade", "--", "true"], 1), "unknown-executor");
+    assert_eq!(code(&repo, &["record", "--adopt", "HEAD"], 1), "bad-range");
+    assert_eq!(code(&repo, &["record", "--adopt", "nowhere..HEAD"], 1), "bad-range");
+    assert_eq!(code(&repo, &["record", "--adopt", "HEAD..HEAD"], 1), "bad-range");
+    repo.env.write("repo/a.txt", "changed\n");
+    assert_eq!(code(&repo, &["record", "--here", "--", "true"], 1), "dirty");
+    assert_eq!(code(&repo, &["record"], 2), "usage");
+    assert_eq!(code(&repo, &["record", "--dirty", "--", "true"], 2), "usage");
+    assert_eq!(repo.env.handoff(["runs"]).success().lines().count(), 1);
     // A program that is not there is a failed command.
-    record(&ground, &[], "true").success();
-    ground.env.handoff(["record", "--", "/no/such/program"]).ends(4);
+    record(&repo, &[], "true").success();
+    repo.env.handoff(["record", "--", "/no/such/program"]).ends(4);
 }
 
 #[test]
 fn a_command_starts_where_its_user_is_and_reads_nothing() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let script = "cat; pwd | grep -q '/tree/dir$' && echo more >>b.txt";
     let args = ["record", "--as", "below", "--check", "grep -q more b.txt", "--", "sh", "-c", script];
-    ground.env.handoff_in("repo/dir", args).success();
-    let patch = ground.env.handoff(["cat", "below/record:patch"]).success();
+    repo.env.handoff_in("repo/dir", args).success();
+    let patch = repo.env.handoff(["cat", "below/record:patch"]).success();
     assert!(patch.starts_with("diff --git a/dir/b.txt b/dir/b.txt\n"), "{patch}");
-    let manifest = json(&ground.env.handoff(["cat", "below/record:manifest"]).success());
+    let manifest = json(&repo.env.handoff(["cat", "below/record:manifest"]).success());
     assert_eq!(manifest["verify"][2], "cd dir || exit\ngrep -q more b.txt");
     // Anyone can repeat that check.
-    ground.env.handoff(["verify", "--recheck", "below", "--yes"]).success();
+    repo.env.handoff(["verify", "--recheck", "below", "--yes"]).success();
 }
 
 #[test]
 fn the_users_own_work_tree_is_taken_as_it_is_left() {
-    let ground = Ground::new();
-    ground.env.write("repo/outputs/old", "from before\n");
+    let repo = TestRepo::new();
+    repo.env.write("repo/outputs/old", "from before\n");
     let script = "rm dir/b.txt; mkdir -p new; echo x >new/x; ln -s x new/l; echo o >outputs/now; echo four >>a.txt; \
                   git add -A new; git -c user.name=T -c user.email=t@localhost commit -qm mine new";
     let answer =
-        json(&record(&ground, &["--json", "--here", "--as", "here", "--check", "test -L new/l"], script).success());
+        json(&record(&repo, &["--json", "--here", "--as", "here", "--check", "test -L new/l"], script).success());
     assert_eq!(answer["verify"]["sandbox"], serde_json::json!({"none": 1}));
-    let patch = ground.env.handoff(["cat", "here/record:patch"]).success();
+    let patch = repo.env.handoff(["cat", "here/record:patch"]).success();
     let changed: Vec<&str> = patch.lines().filter_map(|line| line.strip_prefix("diff --git a/")).collect();
     assert_eq!(changed, ["a.txt b/a.txt", "dir/b.txt b/dir/b.txt", "new/l b/new/l", "new/x b/new/x"]);
-    assert_eq!(ground.item("here", "record").outputs, ["now".to_owned()].into());
-    assert_eq!(fs::read_to_string(ground.path("repo/a.txt")).unwrap(), "one\ntwo\nfour\n");
+    assert_eq!(repo.item("here", "record").outputs, ["now".to_owned()].into());
+    assert_eq!(fs::read_to_string(repo.path("repo/a.txt")).unwrap(), "one\ntwo\nfour\n");
     // Both views say that nothing confined it.
-    assert!(ground.env.handoff(["verify", "here"]).success().contains("sandbox none: 1 (not confined)  "));
-    assert!(ground.env.handoff(["show", "here/record"]).success().contains("  sandbox   none, not confined\n"));
+    let verified = repo.env.handoff(["verify", "here"]).success();
+    insta::assert_snapshot!(find_line(&verified, "plan sha256:"), @"plan sha256:5fad…  base e01ebe4  by human:ada  sandbox none: 1 (not confined)  clock pinned");
+    let shown = repo.env.handoff(["show", "here/record"]).success();
+    insta::assert_snapshot!(find_line(&shown, "  sandbox "), @"  sandbox   none, not confined");
     // Earlier changes belong to the base.
-    record(&ground, &["--here", "--dirty", "--as", "dirty"], "echo five >>a.txt").success();
-    let patch = ground.env.handoff(["cat", "dirty/record:patch"]).success();
+    record(&repo, &["--here", "--dirty", "--as", "dirty"], "echo five >>a.txt").success();
+    let patch = repo.env.handoff(["cat", "dirty/record:patch"]).success();
     assert!(patch.contains("\n four\n+five\n"), "{patch}");
     assert_eq!(patch.matches("diff --git").count(), 1);
-    ground.env.handoff(["verify", "--recheck", "here", "--yes"]).success();
-    ground.env.git(["fsck", "--strict"]).success();
+    repo.env.handoff(["verify", "--recheck", "here", "--yes"]).success();
+    repo.env.git(["fsck", "--strict"]).success();
 }
 
 /// Ways to change a work tree so that git, or a link, hides the change; with the paths of the
@@ -165,12 +168,12 @@ const HIDDEN: &[(&str, &str, &[&str])] = &[
 #[test]
 fn no_change_of_the_users_work_tree_is_hidden() {
     for (name, script, expected) in HIDDEN {
-        let ground = Ground::new();
-        ground.env.write("outside/b.txt", "SECRET\n");
-        record(&ground, &["--here", "--as", "here"], script).success();
+        let repo = TestRepo::new();
+        repo.env.write("outside/b.txt", "SECRET\n");
+        record(&repo, &["--here", "--as", "here"], script).success();
         let patch = match expected {
             [] => String::new(),
-            _ => ground.env.handoff(["cat", "here/record:patch"]).success(),
+            _ => repo.env.handoff(["cat", "here/record:patch"]).success(),
         };
         let header = |line: &str| Some(line.strip_prefix("diff --git a/")?.split(" b/").next()?.to_owned());
         assert_eq!(patch.lines().filter_map(header).collect::<Vec<_>>(), *expected, "{name}\n{patch}");
@@ -180,77 +183,77 @@ fn no_change_of_the_users_work_tree_is_hidden() {
 
 #[test]
 fn what_git_hides_is_a_change_before_the_command() {
-    let ground = Ground::new();
-    ground.env.git(["update-index", "--skip-worktree", "a.txt"]).success();
-    ground.env.write("repo/a.txt", "changed\n");
-    assert_eq!(code(&ground, &["record", "--here", "--", "true"], 1), "dirty");
+    let repo = TestRepo::new();
+    repo.env.git(["update-index", "--skip-worktree", "a.txt"]).success();
+    repo.env.write("repo/a.txt", "changed\n");
+    assert_eq!(code(&repo, &["record", "--here", "--", "true"], 1), "dirty");
     // A sparse checkout leaves files out, and that is no change.
-    let ground = Ground::new();
-    ground.env.git(["sparse-checkout", "set", "--no-cone", "/a.txt"]).success();
-    record(&ground, &["--here", "--as", "here"], "echo three >>a.txt").success();
-    let patch = ground.env.handoff(["cat", "here/record:patch"]).success();
+    let repo = TestRepo::new();
+    repo.env.git(["sparse-checkout", "set", "--no-cone", "/a.txt"]).success();
+    record(&repo, &["--here", "--as", "here"], "echo three >>a.txt").success();
+    let patch = repo.env.handoff(["cat", "here/record:patch"]).success();
     assert!(patch.matches("diff --git").count() == 1 && patch.contains("+three"), "{patch}");
     // A secret is none the less one in the target of a link.
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let token = ["ghp_", "0123456789abcdefghijABCDEFGHIJ012345"].concat();
-    std::os::unix::fs::symlink(format!("https://x:{token}@h/"), ground.path("repo/link")).unwrap();
-    assert_eq!(code(&ground, &["record", "--here", "--dirty", "--", "true"], 1), "secret-found");
+    std::os::unix::fs::symlink(format!("https://x:{token}@h/"), repo.path("repo/link")).unwrap();
+    assert_eq!(code(&repo, &["record", "--here", "--dirty", "--", "true"], 1), "secret-found");
 }
 
 #[test]
 fn only_its_recorder_runs_a_command_in_the_users_work_tree() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let mut mine = item("a", "echo taken >a.txt");
     mine["inputs"]["here"] = true.into();
-    ground.drive("r", &[mine]).ends(4);
+    repo.drive("r", &[mine]).ends(4);
     let reason = "it works in the work tree of the one who records it: `git handoff record --here`";
-    assert_eq!(ground.item("r", "a").reason, reason);
-    assert_eq!(fs::read_to_string(ground.path("repo/a.txt")).unwrap(), "one\ntwo\n");
+    assert_eq!(repo.item("r", "a").reason, reason);
+    assert_eq!(fs::read_to_string(repo.path("repo/a.txt")).unwrap(), "one\ntwo\n");
 }
 
 #[test]
 fn commits_from_before_are_claimed_and_never_recorded() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     for (name, text) in [("a.txt", "one\ntwo\nthree\n"), ("c.txt", "c\n"), ("c.txt", "")] {
         if text.is_empty() {
-            ground.env.git(["rm", "-q", name]).success();
+            repo.env.git(["rm", "-q", name]).success();
         } else {
-            ground.env.write(&format!("repo/{name}"), text);
-            ground.env.git(["add", name]).success();
+            repo.env.write(&format!("repo/{name}"), text);
+            repo.env.git(["add", name]).success();
         }
-        ground.env.git(["commit", "-qm", &format!("Change {name}")]).success();
+        repo.env.git(["commit", "-qm", &format!("Change {name}")]).success();
     }
-    let shown = ground.env.handoff(["record", "--adopt", "HEAD~3..HEAD", "--as", "past", "-m", "The past"]);
+    let shown = repo.env.handoff(["record", "--adopt", "HEAD~3..HEAD", "--as", "past", "-m", "The past"]);
     assert_output!("record_adopt", shown);
-    let status = ground.status("past");
+    let status = repo.status("past");
     assert_eq!((&status["outcome"]["claimed"], &status["outcome"]["done"]), (&3.into(), &3.into()));
     assert!(status["items"].as_array().unwrap().iter().all(|item| item["grade"] == "claimed"));
     let ends: Vec<Value> =
-        ground.entries("past").into_iter().filter(|entry| entry["kind"] == "item.reconciled").collect();
+        repo.entries("past").into_iter().filter(|entry| entry["kind"] == "item.reconciled").collect();
     assert!(ends.len() == 3 && ends.iter().all(|end| end["grade"] == "claimed"));
-    let head = ground.env.git(["rev-parse", "HEAD"]).success();
+    let head = repo.env.git(["rev-parse", "HEAD"]).success();
     let last = format!("past/{}", &head[..12]);
-    let shown = json(&ground.env.handoff(["show", "--json", &last]).success());
+    let shown = json(&repo.env.handoff(["show", "--json", &last]).success());
     assert_eq!((&shown["grade"], &shown["inputs"]["subject"]), (&"claimed".into(), &"Change c.txt".into()));
-    assert_output!("record_adopt_snapshot", ground.env.handoff(["verify", "past", "--format", "snapshot"]));
+    assert_output!("record_adopt_snapshot", repo.env.handoff(["verify", "past", "--format", "snapshot"]));
     // The products in their order are the last commit.
-    ground.env.handoff(["verify", "past", "--reproduce", "HEAD"]).success();
-    ground.env.write("repo/proof.json", &ground.env.handoff(["prove", &format!("{last}:patch")]).success());
-    let proof = json(&ground.env.handoff(["verify", "--json", "--proof", "proof.json"]).success());
+    repo.env.handoff(["verify", "past", "--reproduce", "HEAD"]).success();
+    repo.env.write("repo/proof.json", &repo.env.handoff(["prove", &format!("{last}:patch")]).success());
+    let proof = json(&repo.env.handoff(["verify", "--json", "--proof", "proof.json"]).success());
     assert_eq!(proof["outcome"]["claimed"], 1);
 }
 
 #[test]
 fn no_plan_of_a_person_names_the_executor_of_claims() {
-    let ground = Ground::new();
-    let head = ground.env.git(["rev-parse", "HEAD"]).success();
+    let repo = TestRepo::new();
+    let head = repo.env.git(["rev-parse", "HEAD"]).success();
     let mut claimed = item("a", "true");
     (claimed["executor"], claimed["inputs"]["commit"]) = ("claimed".into(), head.trim().into());
-    let file = ground.plan("r", &[claimed]);
-    let answer = json(&ground.env.handoff(["validate", "--json", &file]).exit(1).stdout);
+    let file = repo.plan("r", &[claimed]);
+    let answer = json(&repo.env.handoff(["validate", "--json", &file]).exit(1).stdout);
     assert_eq!(answer["problems"][0]["code"], "unknown-executor");
-    ground.config("handoff.executor.claimed.command", "true");
-    ground.env.handoff(["validate", &file]).ends(1);
+    repo.config("handoff.executor.claimed.command", "true");
+    repo.env.handoff(["validate", &file]).ends(1);
 }
 
 #[test]
@@ -258,31 +261,31 @@ fn a_known_agent_gets_its_login_and_its_key() {
     if !has_bubblewrap("the login of a known agent") {
         return;
     }
-    let ground = Ground::new();
-    ground.config("handoff.sandbox", "auto");
-    ground.env.write("home/.claude/credentials", "login\n");
-    ground.env.write("home/.other/credentials", "other\n");
+    let repo = TestRepo::new();
+    repo.config("handoff.sandbox", "auto");
+    repo.env.write("home/.claude/credentials", "login\n");
+    repo.env.write("home/.other/credentials", "other\n");
     let script = "cat ~/.claude/credentials; cat ~/.other/credentials; echo \"key: $ANTHROPIC_API_KEY\"; echo done >>a.txt; \
                   mkdir -p .claude; echo {} >.claude/settings.local.json\n";
-    let (claude, wrapper) = (program(&ground, "claude", script), program(&ground, "wrapper", script));
-    ground.env.write("repo/tools/claude", &format!("#!/bin/sh\n{script}"));
-    ground.env.shell("repo", "chmod +x tools/claude; git add tools; git commit -qm Tool").success();
+    let (claude, wrapper) = (program(&repo, "claude", script), program(&repo, "wrapper", script));
+    repo.env.write("repo/tools/claude", &format!("#!/bin/sh\n{script}"));
+    repo.env.shell("repo", "chmod +x tools/claude; git add tools; git commit -qm Tool").success();
     let said = |run: &str, options: &[&str], program: &str| {
-        let mut command = ground.env.command(program_path(), "repo");
+        let mut command = repo.env.command(program_path(), "repo");
         command.args(["record", "--as", run]).args(options).args(["--", program]);
         command.env("ANTHROPIC_API_KEY", "key-of-the-agent-0123456789");
-        ground.env.ended(command).success();
-        ground.env.handoff(["cat", &format!("{run}/record:transcript")]).success()
+        repo.env.ended(command).success();
+        repo.env.handoff(["cat", &format!("{run}/record:transcript")]).success()
     };
     // A program of the repository gets nothing by its name.
     let own = said("own", &[], "./tools/claude");
     assert!(!own.contains("login\n") && own.contains("key: \n"), "{own}");
     // Neither by the settings of an agent of that name.
-    ground.config("handoff.subagent.claude.secretEnv", "ANTHROPIC_API_KEY");
-    ground.config("handoff.subagent.claude.readable", "~/.claude");
+    repo.config("handoff.subagent.claude.secretEnv", "ANTHROPIC_API_KEY");
+    repo.config("handoff.subagent.claude.readable", "~/.claude");
     let own = said("registered", &[], "./tools/claude");
     assert!(!own.contains("login\n") && own.contains("key: \n"), "{own}");
-    ground.env.git(["config", "--remove-section", "handoff.subagent.claude"]).success();
+    repo.env.git(["config", "--remove-section", "handoff.subagent.claude"]).success();
     let known = said("known", &[], &claude);
     assert!(known.contains("login\n") && known.contains("key: [redacted"), "{known}");
     assert!(!known.contains("other\n") && !known.contains("0123456789"), "{known}");
@@ -292,7 +295,7 @@ fn a_known_agent_gets_its_login_and_its_key() {
     assert!(said("named", &["--executor", "claude"], &wrapper).contains("login\n"));
     // Files that the agent leaves behind belong to no patch.
     let leaves = |run: &str| {
-        let patch = ground.env.handoff(["cat", &format!("{run}/record:patch")]).success();
+        let patch = repo.env.handoff(["cat", &format!("{run}/record:patch")]).success();
         patch.contains(".claude/settings.local.json")
     };
     assert_eq!(["known", "other", "named"].map(leaves), [false, true, false]);

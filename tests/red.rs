@@ -8,7 +8,7 @@ mod evidence;
 use serde_json::{Value, json};
 
 use crate::common::assert_output;
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
 use crate::common::report::{find_entry, find_line, find_row, verdict};
 
 /// A worker that changes a file and makes an output.
@@ -27,30 +27,30 @@ fn command(id: &str, line: &str) -> Value {
 
 /// A repository in which the executor `red` leaves red items, `fails` fails for its check, and
 /// `green` passes.
-fn ground() -> Ground {
-    let ground = Ground::new();
+fn repo() -> TestRepo {
+    let repo = TestRepo::new();
     for (name, check) in [("red", CHECK), ("fails", CHECK), ("green", "true")] {
-        ground.config(&format!("handoff.executor.{name}.command"), EDIT);
-        ground.config(&format!("handoff.executor.{name}.verify"), check);
+        repo.config(&format!("handoff.executor.{name}.command"), EDIT);
+        repo.config(&format!("handoff.executor.{name}.verify"), check);
     }
-    ground.config("handoff.executor.red.onVerifyFail", "keep");
+    repo.config("handoff.executor.red.onVerifyFail", "keep");
     // One after the other, so that the same run gives the same entries.
-    ground.config("handoff.queue.default.concurrency", "1");
-    ground.config("handoff.executor.fails.maxAttempts", "1");
-    ground
+    repo.config("handoff.queue.default.concurrency", "1");
+    repo.config("handoff.executor.fails.maxAttempts", "1");
+    repo
 }
 
 /// A run with a red item, one that needs its patch, and one that is green.
-fn red() -> Ground {
-    let ground = ground();
+fn red() -> TestRepo {
+    let repo = repo();
     let mut builds = command("builds", "git apply --index inputs/patch && echo more >>a.txt");
     builds["needs"] = json!({ "patch": { "from": "a", "select": { "kind": "patch" } } });
-    ground.drive("r", &[item("a", "red"), builds, command("free", "echo free >new.txt")]).ends(4);
-    ground
+    repo.drive("r", &[item("a", "red"), builds, command("free", "echo free >new.txt")]).ends(4);
+    repo
 }
 
-fn answer(ground: &Ground, args: &[&str], code: i32) -> Value {
-    let output = ground.env.handoff([&["--json"][..], args].concat()).exit(code);
+fn answer(repo: &TestRepo, args: &[&str], code: i32) -> Value {
+    let output = repo.env.handoff([&["--json"][..], args].concat()).exit(code);
     serde_json::from_str(output.stdout.lines().next().unwrap()).unwrap()
 }
 
@@ -60,116 +60,116 @@ fn outcome(report: &Value) -> Value {
 
 #[test]
 fn a_check_that_fails_fails_the_attempt_which_is_tried_again() {
-    let ground = ground();
+    let repo = repo();
     // Red the first time, green the second.
-    ground.config("handoff.executor.flaky.command", EDIT);
-    ground.config("handoff.executor.flaky.verify", "echo attempt $HANDOFF_ATTEMPT; test $HANDOFF_ATTEMPT = 2");
-    let output = ground.drive("r", &[item("a", "flaky")]).exit(0);
+    repo.config("handoff.executor.flaky.command", EDIT);
+    repo.config("handoff.executor.flaky.verify", "echo attempt $HANDOFF_ATTEMPT; test $HANDOFF_ATTEMPT = 2");
+    let output = repo.drive("r", &[item("a", "flaky")]).exit(0);
     assert_output!("red_flaky", output);
-    let entries = ground.entries("r");
+    let entries = repo.entries("r");
     let kinds: Vec<&str> = entries.iter().map(|entry| entry["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds[1..5], ["item.fired", "item.retried", "item.fired", "item.reconciled"]);
     assert_eq!(entries[2]["detail"], "verify-failed: exited with 1: attempt 1");
     assert_eq!(entries[4]["verify"], json!({ "passed": true, "by": "command" }));
-    assert_eq!(ground.item("r", "a").attempts, 2);
-    assert_output!("red_flaky_log", ground.env.handoff(["log", "r"]));
-    ground.env.handoff(["verify", "r"]).ends(0);
+    assert_eq!(repo.item("r", "a").attempts, 2);
+    assert_output!("red_flaky_log", repo.env.handoff(["log", "r"]));
+    repo.env.handoff(["verify", "r"]).ends(0);
 
     // A failure's message comes last even if both streams have data.
-    ground.config("handoff.executor.says.command", EDIT);
-    ground.config("handoff.executor.says.verify", "seq 9; echo why >&2; exit 1");
+    repo.config("handoff.executor.says.command", EDIT);
+    repo.config("handoff.executor.says.verify", "seq 9; echo why >&2; exit 1");
     let says: Vec<_> =
         (0..8).map(|at| json!({ "id": at.to_string(), "executor": "says", "inputs": {}, "maxAttempts": 1 })).collect();
-    ground.drive("s", &says).ends(4);
+    repo.drive("s", &says).ends(4);
     for at in 0..8 {
-        assert_eq!(ground.item("s", &at.to_string()).reason, "verify-failed: exited with 1: 6 | 7 | 8 | 9 | why");
+        assert_eq!(repo.item("s", &at.to_string()).reason, "verify-failed: exited with 1: 6 | 7 | 8 | 9 | why");
     }
 
-    ground.drive("f", &[item("a", "fails")]).ends(4);
-    let failed = ground.item("f", "a");
+    repo.drive("f", &[item("a", "fails")]).ends(4);
+    let failed = repo.item("f", "a");
     let reason = "verify-failed: exited with 1: running 3 tests | test greets ... FAILED";
     assert_eq!((failed.status.as_str(), failed.reason.as_str()), ("failed", reason));
-    let end = ground.entries("f").into_iter().find(|entry| entry["kind"] == "item.reconciled").unwrap();
+    let end = repo.entries("f").into_iter().find(|entry| entry["kind"] == "item.reconciled").unwrap();
     assert_eq!((&end["verify"], &end["products"]), (&json!({ "passed": false, "by": "command" }), &json!({})));
     assert_eq!((&end["exit"], end.get("red")), (&json!({ "code": 1 }), None));
-    ground.is_clean();
-    ground.ends_intact("f");
+    repo.is_clean();
+    repo.ends_intact("f");
 }
 
 #[test]
 fn every_screen_shows_a_red_item_as_red() {
-    let ground = ground();
+    let repo = repo();
     let mut after = command("b", "true");
     after["depends_on"] = json!(["a"]);
-    let output = ground.drive("r", &[item("a", "red"), after]).exit(4);
+    let output = repo.drive("r", &[item("a", "red"), after]).exit(4);
     assert_output!("red_run", output);
-    assert!(ground.is_sealed("r"), "it is done: nothing is left to do");
-    assert_output!("red_status", ground.env.handoff(["status", "r"]));
-    assert_output!("red_runs", ground.env.handoff(["runs"]));
-    assert_output!("red_log", ground.env.handoff(["log", "r"]));
-    assert_output!("red_show", ground.env.handoff(["show", "r/a"]));
-    assert_output!("red_verify", ground.env.handoff(["verify", "r"]));
-    let packet = ground.env.handoff(["packet", "auto", "--run", "r"]).success();
+    assert!(repo.is_sealed("r"), "it is done: nothing is left to do");
+    assert_output!("red_status", repo.env.handoff(["status", "r"]));
+    assert_output!("red_runs", repo.env.handoff(["runs"]));
+    assert_output!("red_log", repo.env.handoff(["log", "r"]));
+    assert_output!("red_show", repo.env.handoff(["show", "r/a"]));
+    assert_output!("red_verify", repo.env.handoff(["verify", "r"]));
+    let packet = repo.env.handoff(["packet", "auto", "--run", "r"]).success();
     let mut packet: Value = serde_json::from_str(&packet).unwrap();
     packet["items"] = json!(["a"]);
-    ground.env.write("red.json", &packet.to_string());
-    let row = ground.env.handoff(["check", "../red.json"]).stdout;
+    repo.env.write("red.json", &packet.to_string());
+    let row = repo.env.handoff(["check", "../red.json"]).stdout;
     insta::assert_snapshot!(find_line(&row, "✅ Facts: "), @r#"✅ Facts: 1 commit exists; HEAD is still at e01ebe4; run "r" exists; 1 item is done, 1 of them red"#);
-    assert_output!("red_packet", ground.env.handoff(["packet", "auto", "--run", "r"]));
-    ground.is_clean();
+    assert_output!("red_packet", repo.env.handoff(["packet", "auto", "--run", "r"]));
+    repo.is_clean();
 }
 
 #[test]
 fn every_answer_says_red_where_it_is_so_and_only_there() {
-    let ground = red();
+    let repo = red();
     let counted = json!({ "total": 3, "done": 2, "red": 1, "failed": 0, "skipped": 0, "cancelled": 0, "pending": 0, "running": 0 });
-    let status = answer(&ground, &["status", "r"], 0);
+    let status = answer(&repo, &["status", "r"], 0);
     assert_eq!(outcome(&status), counted);
     let red: Vec<Option<bool>> = status["items"].as_array().unwrap().iter().map(|it| it["red"].as_bool()).collect();
     assert_eq!(red, [Some(true), None, None], "{status}");
     assert!(status["items"].as_array().unwrap().iter().all(|item| item["status"] == "done"), "{status}");
-    assert_eq!(outcome(&answer(&ground, &["show", "r"], 0)), counted);
-    let shown = answer(&ground, &["show", "r/a"], 0);
+    assert_eq!(outcome(&answer(&repo, &["show", "r"], 0)), counted);
+    let shown = answer(&repo, &["show", "r/a"], 0);
     assert_eq!((&shown["red"], &shown["entries"][1]["red"]), (&json!(true), &json!(true)), "{shown}");
-    assert_eq!(answer(&ground, &["runs"], 0)["runs"][0]["counts"], json!({ "done": 2, "red": 1 }));
-    let run = answer(&ground, &["run", "r"], 4);
+    assert_eq!(answer(&repo, &["runs"], 0)["runs"][0]["counts"], json!({ "done": 2, "red": 1 }));
+    let run = answer(&repo, &["run", "r"], 4);
     assert_eq!((&run["counts"], outcome(&run)), (&json!({ "done": 2, "red": 1 }), counted.clone()));
-    let said: Vec<Value> = ground.entries("r").into_iter().filter(|entry| entry["red"] == true).collect();
+    let said: Vec<Value> = repo.entries("r").into_iter().filter(|entry| entry["red"] == true).collect();
     assert_eq!((said.len(), &said[0]["item"]), (1, &json!("a")));
-    let report = answer(&ground, &["verify", "r"], 4);
+    let report = answer(&repo, &["verify", "r"], 4);
     assert_eq!((&report["intact"], &report["failure"], outcome(&report)), (&json!(true), &Value::Null, counted));
-    assert_eq!(answer(&ground, &["verify", "--allow-partial", "r"], 0)["intact"], true);
+    assert_eq!(answer(&repo, &["verify", "--allow-partial", "r"], 0)["intact"], true);
 }
 
 #[test]
 fn what_is_red_is_applied_only_by_who_says_so() {
-    let ground = red();
-    let tip = || ground.env.git(["for-each-ref", "refs/heads"]).success();
+    let repo = red();
+    let tip = || repo.env.git(["for-each-ref", "refs/heads"]).success();
     let before = tip();
     for target in ["r", "r/a", "r/builds"] {
-        let refused = ground.env.handoff(["--json", "apply", target, "--branch", "result"]).exit(1);
+        let refused = repo.env.handoff(["--json", "apply", target, "--branch", "result"]).exit(1);
         let why: Value = serde_json::from_str(&refused.stderr).unwrap();
         assert_eq!((&why["code"], tip()), (&json!("red"), before.clone()), "{target}");
     }
-    assert_output!("red_apply_refused", ground.env.handoff(["apply", "r"]));
-    let applied = answer(&ground, &["apply", "r/free", "--branch", "free"], 0);
+    assert_output!("red_apply_refused", repo.env.handoff(["apply", "r"]));
+    let applied = answer(&repo, &["apply", "r/free", "--branch", "free"], 0);
     assert_eq!(applied["items"][0].get("red"), None, "what does not build on it is not concerned");
-    let applied = answer(&ground, &["apply", "r", "--branch", "result", "--allow-red"], 0);
+    let applied = answer(&repo, &["apply", "r", "--branch", "result", "--allow-red"], 0);
     assert_eq!(applied["items"][0]["red"], true, "{applied}");
-    assert!(ground.env.git(["show", "result:a.txt"]).success().contains("TWO\nmore"));
+    assert!(repo.env.git(["show", "result:a.txt"]).success().contains("TWO\nmore"));
 }
 
 #[test]
 fn nor_is_what_builds_on_it_over_others() {
-    let ground = ground();
+    let repo = repo();
     let builds = |id: &str, on: &str| {
         let mut builds = command(id, &format!("git apply --index inputs/patch && echo {id} >>a.txt"));
         builds["needs"] = json!({ "patch": { "from": on, "select": { "kind": "patch" } } });
         builds
     };
-    ground.drive("r", &[item("a", "red"), builds("b", "a"), builds("c", "b"), builds("d", "c")]).ends(4);
+    repo.drive("r", &[item("a", "red"), builds("b", "a"), builds("c", "b"), builds("d", "c")]).ends(4);
     for target in ["r/c", "r/d"] {
-        let refused = ground.env.handoff(["--json", "apply", target, "--branch", "result"]).exit(1);
+        let refused = repo.env.handoff(["--json", "apply", target, "--branch", "result"]).exit(1);
         let why: Value = serde_json::from_str(&refused.stderr).unwrap();
         assert_eq!(why["code"], "red", "{target}: {why}");
         assert_eq!(why["message"].as_str().unwrap(), r#""a" is red: the check failed; nothing was changed"#);
@@ -177,35 +177,35 @@ fn nor_is_what_builds_on_it_over_others() {
     // No more is it taken into another run, which says nothing of red items here.
     let mut other = command("e", "git apply --index inputs/patch");
     other["needs"] = json!({ "patch": { "run": "r", "from": "d", "select": { "kind": "patch" } } });
-    let plan = ground.plan("s", &[other]);
-    let refused = ground.env.handoff(["validate", &plan]).exit(1);
+    let plan = repo.plan("s", &[other]);
+    let refused = repo.env.handoff(["validate", &plan]).exit(1);
     insta::assert_snapshot!(refused.stdout, @r#"bad-source at items[0].needs.patch.from (item "e", line 1): d of run r builds on the patch of a, which is red: its check did not pass"#);
-    let applied = answer(&ground, &["apply", "r/d", "--branch", "result", "--allow-red"], 0);
+    let applied = answer(&repo, &["apply", "r/d", "--branch", "result", "--allow-red"], 0);
     assert_eq!(applied["items"][0]["item"], "d", "{applied}");
 }
 
 #[test]
 fn a_workers_own_word_makes_it_red_and_never_fails_it() {
-    let ground = ground();
+    let repo = repo();
     let denies = "printf '{\"verify\":{\"passed\":false}}' >\"$HANDOFF_RESULT\"";
     for (name, check) in [("denied", "true"), ("both", "false")] {
-        ground.config(&format!("handoff.executor.{name}.command"), denies);
-        ground.config(&format!("handoff.executor.{name}.verify"), check);
-        ground.config(&format!("handoff.executor.{name}.onVerifyFail"), "keep");
+        repo.config(&format!("handoff.executor.{name}.command"), denies);
+        repo.config(&format!("handoff.executor.{name}.verify"), check);
+        repo.config(&format!("handoff.executor.{name}.onVerifyFail"), "keep");
     }
-    ground.drive("r", &[command("own", denies), item("denied", "denied"), item("both", "both")]).ends(4);
-    let seen = ground.items("r");
+    repo.drive("r", &[command("own", denies), item("denied", "denied"), item("both", "both")]).ends(4);
+    let seen = repo.items("r");
     assert!(seen.values().all(|item| item.status == "done" && item.attempts == 1), "{seen:?}");
     let reasons = ["own", "denied", "both"].map(|id| seen[id].reason.clone());
     let own = "verify-failed: by the worker's own word";
     assert_eq!(reasons, [own, own, "verify-failed: exited with 1"]);
-    assert_eq!(outcome(&ground.status("r"))["red"], 3);
-    ground.ends_intact("r");
+    assert_eq!(outcome(&repo.status("r"))["red"], 3);
+    repo.ends_intact("r");
 }
 
 #[test]
 fn a_result_file_that_cannot_be_understood_fails_the_attempt() {
-    let ground = ground();
+    let repo = repo();
     let says = |word: &str| format!("printf '%s' '{word}' >\"$HANDOFF_RESULT\"");
     let words = [
         r#"{"verify":{"passed":"false"}}"#,
@@ -223,11 +223,11 @@ fn a_result_file_that_cannot_be_understood_fails_the_attempt() {
         .chain(["mkfifo $HANDOFF_RESULT".to_owned(), "head -c 2000000 /dev/zero >$HANDOFF_RESULT".to_owned()]);
     items.extend(unread.enumerate().map(|(at, script)| command(&format!("unread-{at}"), &script)));
     items.push(command("good", &says(r#"{"summary":"s","verify":null,"other":[]}"#)));
-    ground.config("handoff.executor.command.maxAttempts", "1");
-    ground.env.write("r.json", &json!({ "id": "r", "items": items }).to_string());
-    ground.env.handoff(["submit", "../r.json"]).success();
-    ground.env.handoff(["run", "r"]).ends(4);
-    for (id, item) in &ground.items("r") {
+    repo.config("handoff.executor.command.maxAttempts", "1");
+    repo.env.write("r.json", &json!({ "id": "r", "items": items }).to_string());
+    repo.env.handoff(["submit", "../r.json"]).success();
+    repo.env.handoff(["run", "r"]).ends(4);
+    for (id, item) in &repo.items("r") {
         if id == "good" {
             assert_eq!((item.status.as_str(), item.reason.as_str()), ("done", ""));
             continue;
@@ -235,19 +235,19 @@ fn a_result_file_that_cannot_be_understood_fails_the_attempt() {
         assert_eq!(item.status, "failed", "{id}");
         assert!(item.reason.starts_with("bad-result: the result file cannot be read: "), "{id}: {}", item.reason);
     }
-    ground.ends_intact("r");
+    repo.ends_intact("r");
 }
 
 #[test]
 fn what_a_worker_says_that_it_did_is_recorded_and_shown() {
-    let ground = ground();
+    let repo = repo();
     let token = format!("printf '{{\"summary\":\"it is ghp_%s\"}}' {} >\"$HANDOFF_RESULT\"", "a1B2".repeat(9));
     let says = |summary: &str| format!("printf '%s' '{}' >\"$HANDOFF_RESULT\"", json!({ "summary": summary }));
-    ground.config(
+    repo.config(
         "handoff.executor.tells.command",
         "printf '{\"summary\":\"with %s in it\"}' \"$TOLD\" >\"$HANDOFF_RESULT\"",
     );
-    ground.config("handoff.executor.tells.secretEnv", "TOLD=!echo a-secret-value");
+    repo.config("handoff.executor.tells.secretEnv", "TOLD=!echo a-secret-value");
     let long = "ä".repeat(5_000);
     let items = [
         command("two", &says("Fixed the parser.\n\n- and its tests\u{1b}[31m")),
@@ -256,35 +256,35 @@ fn what_a_worker_says_that_it_did_is_recorded_and_shown() {
         command("blank", &says("  \n")),
         item("tells", "tells"),
     ];
-    let said = ground.drive("r", &items).exit(0);
+    let said = repo.drive("r", &items).exit(0);
     insta::assert_snapshot!(find_row(&said.stderr, "two"), @"✓ two  done in 0ms, nothing handed over: Fixed the parser.");
-    let summary = |id: &str| answer(&ground, &["show", &format!("r/{id}")], 0)["entries"][1]["summary"].clone();
+    let summary = |id: &str| answer(&repo, &["show", &format!("r/{id}")], 0)["entries"][1]["summary"].clone();
     assert_eq!(summary("two"), "Fixed the parser.\n\n- and its tests\u{1b}[31m");
     insta::assert_snapshot!(summary("token").as_str().unwrap(), @"it is [redacted:github-token]");
     assert_eq!(summary("long").as_str().unwrap().chars().count(), 4_001);
     assert_eq!(summary("blank"), Value::Null);
-    let status = answer(&ground, &["status", "r"], 0);
+    let status = answer(&repo, &["status", "r"], 0);
     assert_eq!(status["items"][0]["summary"], "Fixed the parser.\n\n- and its tests\u{1b}[31m");
     assert_eq!(status["items"][3].get("summary"), None, "{status}");
-    let log = ground.env.handoff(["log", "r"]).success();
+    let log = repo.env.handoff(["log", "r"]).success();
     insta::assert_snapshot!(find_entry(&log, "item.reconciled two"), @"item.reconciled two #1: done, nothing handed over: Fixed the parser.");
     assert!(!summary("tells").as_str().unwrap().contains("a-secret-value"), "{}", summary("tells"));
-    let shown = ground.env.handoff(["show", "r/two"]).exit(0).stdout;
+    let shown = repo.env.handoff(["show", "r/two"]).exit(0).stdout;
     assert!(shown.contains("summary    Fixed the parser.\n           \n           - and its tests"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "{shown}");
-    ground.ends_intact("r");
+    repo.ends_intact("r");
 }
 
 #[test]
 fn what_a_check_said_is_kept_without_secrets_and_in_bounds() {
-    let ground = ground();
-    ground.config("handoff.executor.leaks.command", EDIT);
+    let repo = repo();
+    repo.config("handoff.executor.leaks.command", EDIT);
     let check = "head -c 100000 /dev/zero | tr '\\0' x; echo; echo token=$TOKEN; printf 'red \\033[31mfail\\n'; exit 2";
-    ground.config("handoff.executor.leaks.verify", check);
-    ground.config("handoff.executor.leaks.maxAttempts", "1");
-    ground.config("handoff.executor.leaks.secretEnv", "TOKEN=!echo hunter2hunter2");
-    ground.drive("r", &[item("a", "leaks")]).ends(4);
-    let reason = ground.item("r", "a").reason;
+    repo.config("handoff.executor.leaks.verify", check);
+    repo.config("handoff.executor.leaks.maxAttempts", "1");
+    repo.config("handoff.executor.leaks.secretEnv", "TOKEN=!echo hunter2hunter2");
+    repo.drive("r", &[item("a", "leaks")]).ends(4);
+    let reason = repo.item("r", "a").reason;
     assert!(reason.starts_with("verify-failed: exited with 2: …x"), "{reason}");
     assert!(!reason.contains('\x1b'), "{reason}");
     insta::assert_snapshot!(reason, @"verify-failed: exited with 2: …xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx | token=[redacted:secret] | red fail");
@@ -293,18 +293,18 @@ fn what_a_check_said_is_kept_without_secrets_and_in_bounds() {
 
 #[test]
 fn three_beats_four_and_partial_is_said_of_what_is_intact_only() {
-    let ground = ground();
-    ground.drive("done", &[command("a", "true")]).ends(0);
+    let repo = repo();
+    repo.drive("done", &[command("a", "true")]).ends(0);
     let failing = command("b", "exit 1");
     let mut waits = command("c", "true");
     waits["depends_on"] = json!(["b"]);
-    ground.drive("part", &[item("a", "red"), failing, waits, command("d", "true")]).ends(4);
-    let open = ground.env.handoff(["verify", "part"]).exit(3).stdout;
+    repo.drive("part", &[item("a", "red"), failing, waits, command("d", "true")]).ends(4);
+    let open = repo.env.handoff(["verify", "part"]).exit(3).stdout;
     assert_eq!(verdict(&open), "✗ NOT SEALED");
     insta::assert_snapshot!(find_row(&open, "outcome"), @"✗ outcome    1 of 4 done, 1 red, 1 failed, 1 skipped, 1 with nothing handed over");
-    ground.env.handoff(["verify", "done", "part"]).ends(3);
-    ground.env.handoff(["close", "part"]).success();
-    assert_output!("red_verify_partial", ground.env.handoff(["verify", "part"]));
+    repo.env.handoff(["verify", "done", "part"]).ends(3);
+    repo.env.handoff(["close", "part"]).success();
+    assert_output!("red_verify_partial", repo.env.handoff(["verify", "part"]));
     for (args, code) in [
         (&["verify", "done"][..], 0),
         (&["verify", "part"], 4),
@@ -316,35 +316,35 @@ fn three_beats_four_and_partial_is_said_of_what_is_intact_only() {
         (&["verify", "part", "--require-sandbox", "--allow-partial"], 3),
         (&["run", "part"], 4),
     ] {
-        if args.contains(&"--require-sandbox") && !ground.env.handoff(["show", "part/a"]).success().contains("none") {
+        if args.contains(&"--require-sandbox") && !repo.env.handoff(["show", "part/a"]).success().contains("none") {
             continue;
         }
-        ground.env.handoff(args).ends(code);
+        repo.env.handoff(args).ends(code);
     }
-    ground.env.git(["update-ref", "refs/handoff/runs/done", "refs/handoff/runs/done^"]).success();
+    repo.env.git(["update-ref", "refs/handoff/runs/done", "refs/handoff/runs/done^"]).success();
     for order in [["done", "part"], ["part", "done"]] {
-        ground.env.handoff([&["verify"][..], &order].concat()).ends(3);
+        repo.env.handoff([&["verify"][..], &order].concat()).ends(3);
     }
-    ground.env.handoff(["verify", "--all", "--allow-partial"]).ends(3);
+    repo.env.handoff(["verify", "--all", "--allow-partial"]).ends(3);
 }
 
 #[test]
 fn a_run_that_is_open_ended_and_red_ends_with_four_and_can_go_on() {
-    let ground = ground();
-    ground.env.write("r.json", &json!({ "id": "r", "openEnded": true, "items": [item("a", "red")] }).to_string());
-    ground.env.handoff(["submit", "../r.json"]).success();
-    let said = ground.env.handoff(["run", "r"]).exit(4);
+    let repo = repo();
+    repo.env.write("r.json", &json!({ "id": "r", "openEnded": true, "items": [item("a", "red")] }).to_string());
+    repo.env.handoff(["submit", "../r.json"]).success();
+    let said = repo.env.handoff(["run", "r"]).exit(4);
     insta::assert_snapshot!(said.stderr, @"
     ▶ a  attempt 1
     ! a  done in 0ms, 1 product, red: verify-failed: exited with 1: running 3 tests | test greets ... FAILED
     hint: git handoff extend r PLAN   # or seal it as it is: git handoff close r
     hint: git handoff cat r/a:transcript
     ");
-    let refused = ground.env.handoff(["retry", "r/a"]).exit(1).stderr;
+    let refused = repo.env.handoff(["retry", "r/a"]).exit(1).stderr;
     insta::assert_snapshot!(refused, @r#"
     error: "a" is done, although red: only items that failed, were skipped or were cancelled can be retried
     hint: git handoff show r/a   # for another try: submit the plan with another id; `onVerifyFail = fail` tries again by itself
     "#);
-    ground.ends_intact("r");
-    ground.env.handoff(["verify", "r"]).ends(4);
+    repo.ends_intact("r");
+    repo.env.handoff(["verify", "r"]).ends(4);
 }

@@ -11,7 +11,7 @@ use git_handoff::model::name::ItemId;
 use serde_json::{Value, json};
 
 use crate::common::assert_output;
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
 use crate::common::report::{find_entry, find_line, find_row, verdict};
 
 /// Returns the plan of a run of two items.
@@ -34,95 +34,95 @@ fn counted(id: &str) -> Value {
 }
 
 /// Executions since the last call.
-fn ran(ground: &Ground) -> String {
-    let file = ground.path("runs");
+fn ran(repo: &TestRepo) -> String {
+    let file = repo.path("runs");
     let said = std::fs::read_to_string(&file).unwrap_or_default();
     let _ = std::fs::remove_file(&file);
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A repository with the sealed run `first` of the items `build`, which `check` needs.
-fn sealed() -> (Ground, Vec<Value>) {
-    let ground = Ground::new();
+fn sealed() -> (TestRepo, Vec<Value>) {
+    let repo = TestRepo::new();
     let mut check = counted("check");
     check["needs"] = json!({ "report": { "from": "build", "select": { "kind": "output", "path": "report" } } });
     let items = vec![counted("build"), check];
-    ground.drive("first", &items).ends(0);
-    assert_eq!(ran(&ground), "build check");
-    (ground, items)
+    repo.drive("first", &items).ends(0);
+    assert_eq!(ran(&repo), "build check");
+    (repo, items)
 }
 
 #[test]
 fn what_a_trusted_run_did_is_not_done_again() {
-    let (ground, items) = sealed();
-    ground.submit("second", &items);
-    assert_output!("reuse_run", ground.env.handoff(["run", "second", "--reuse"]).exit(0));
-    assert_eq!(ran(&ground), "");
-    assert_output!("reuse_status", ground.env.handoff(["status", "--json", "second"]));
-    let log = ground.env.handoff(["log", "second"]).success();
+    let (repo, items) = sealed();
+    repo.submit("second", &items);
+    assert_output!("reuse_run", repo.env.handoff(["run", "second", "--reuse"]).exit(0));
+    assert_eq!(ran(&repo), "");
+    assert_output!("reuse_status", repo.env.handoff(["status", "--json", "second"]));
+    let log = repo.env.handoff(["log", "second"]).success();
     insta::assert_snapshot!(find_entry(&log, "item.reconciled build"), @"item.reconciled build #1: done, reused from first/build, sealed as ff05c75a");
-    assert_output!("reuse_show", ground.env.handoff(["show", "second/check"]));
-    assert_output!("reuse_verify", ground.env.handoff(["verify", "second"]));
-    ground.passes_fsck();
-    assert_output!("lineage_reused", ground.env.handoff(["lineage", "second/check:outputs/report"]));
+    assert_output!("reuse_show", repo.env.handoff(["show", "second/check"]));
+    assert_output!("reuse_verify", repo.env.handoff(["verify", "second"]));
+    repo.passes_fsck();
+    assert_output!("lineage_reused", repo.env.handoff(["lineage", "second/check:outputs/report"]));
     // It needs nothing of the other run.
-    ground.env.git(["update-ref", "-d", "refs/handoff/runs/first"]).success();
-    let said = ground.env.handoff(["verify", "second"]).success();
+    repo.env.git(["update-ref", "-d", "refs/handoff/runs/first"]).success();
+    let said = repo.env.handoff(["verify", "second"]).success();
     insta::assert_snapshot!(find_row(&said, "handoff"), @"✓ handoff    1 input ref accounted for, 2 items of other runs proven");
-    assert_output!("lineage_proven", ground.env.handoff(["lineage", "second/check"]));
+    assert_output!("lineage_proven", repo.env.handoff(["lineage", "second/check"]));
     // Products are those of any other item.
-    assert_eq!(ground.env.handoff(["cat", "second/build:outputs/report"]).success(), "out\n");
-    ground.env.handoff(["prove", "second/build:patch"]).success();
+    assert_eq!(repo.env.handoff(["cat", "second/build:outputs/report"]).success(), "out\n");
+    repo.env.handoff(["prove", "second/build:patch"]).success();
 }
 
 #[test]
 fn a_check_that_hands_nothing_over_is_not_made_again_either() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let check = json!({ "id": "check", "executor": "command", "inputs": { "command": "echo check >>$HOME/../runs" } });
-    ground.drive("first", std::slice::from_ref(&check)).ends(0);
-    ground.submit("second", &[check]);
-    ground.env.handoff(["run", "second", "--reuse"]).success();
-    assert_eq!(ran(&ground), "check");
-    let said = ground.env.handoff(["verify", "second"]).success();
+    repo.drive("first", std::slice::from_ref(&check)).ends(0);
+    repo.submit("second", &[check]);
+    repo.env.handoff(["run", "second", "--reuse"]).success();
+    assert_eq!(ran(&repo), "check");
+    let said = repo.env.handoff(["verify", "second"]).success();
     insta::assert_snapshot!(find_row(&said, "handoff"), @"✓ handoff    0 input refs, 1 item of other runs proven");
 }
 
 #[test]
 fn work_that_was_done_with_other_tags_is_done_again() {
-    let (ground, items) = sealed();
+    let (repo, items) = sealed();
     let recorded = |item: &str, field: &str| {
-        let shown: Value = serde_json::from_str(&ground.env.handoff(["show", "--json", item]).success()).unwrap();
+        let shown: Value = serde_json::from_str(&repo.env.handoff(["show", "--json", item]).success()).unwrap();
         shown["manifest"][field].clone()
     };
     let refs = |item: &str| recorded(item, "tags");
-    ground.env.git(["tag", "v1"]).success();
-    ground.submit("second", &items);
-    ground.env.handoff(["run", "second", "--reuse"]).success();
-    assert_eq!(ran(&ground), "build check");
+    repo.env.git(["tag", "v1"]).success();
+    repo.submit("second", &items);
+    repo.env.handoff(["run", "second", "--reuse"]).success();
+    assert_eq!(ran(&repo), "build check");
     assert!(refs("first/build").is_string() && refs("first/build") != refs("second/build"));
     // With the same tags it is the same work: branches are those of one clone, and what they were
     // is recorded of both.
-    ground.env.git(["tag", "-d", "v1"]).success();
-    ground.env.git(["branch", "other"]).success();
-    ground.env.git(["notes", "add", "-m", "note"]).success();
-    ground.submit("third", &items);
-    ground.env.handoff(["run", "third", "--reuse"]).success();
-    assert_eq!((ran(&ground), refs("third/build")), (String::new(), refs("first/build")));
+    repo.env.git(["tag", "-d", "v1"]).success();
+    repo.env.git(["branch", "other"]).success();
+    repo.env.git(["notes", "add", "-m", "note"]).success();
+    repo.submit("third", &items);
+    repo.env.handoff(["run", "third", "--reuse"]).success();
+    assert_eq!((ran(&repo), refs("third/build")), (String::new(), refs("first/build")));
     assert_ne!(recorded("third/build", "branches"), recorded("first/build", "branches"));
     // Where worktrees have no refs, none of them counts.
-    ground.config("handoff.workspace.refs", "false");
-    ground.drive("fourth", &items).ends(0);
-    assert_eq!((ran(&ground).as_str(), refs("fourth/build")), ("build check", Value::Null));
-    ground.env.git(["tag", "v2"]).success();
-    ground.submit("fifth", &items);
-    ground.env.handoff(["run", "fifth", "--reuse"]).success();
-    assert_eq!(ran(&ground), "");
-    ground.env.handoff(["verify", "--all"]).success();
+    repo.config("handoff.workspace.refs", "false");
+    repo.drive("fourth", &items).ends(0);
+    assert_eq!((ran(&repo).as_str(), refs("fourth/build")), ("build check", Value::Null));
+    repo.env.git(["tag", "v2"]).success();
+    repo.submit("fifth", &items);
+    repo.env.handoff(["run", "fifth", "--reuse"]).success();
+    assert_eq!(ran(&repo), "");
+    repo.env.handoff(["verify", "--all"]).success();
 }
 
 #[test]
 fn a_run_is_taken_as_it_was_verified_wherever_its_ref_points_by_then() {
-    let (ground, mut items) = sealed();
+    let (repo, mut items) = sealed();
     // Between two items that are taken another one has the seal without its signature.
     let forge = "cd $HOME/../repo; run=refs/handoff/runs/first; git cat-file commit $run | sed '/^gpgsig/,/-----END/d' >../forged; \
                  git update-ref $run $(git hash-object -t commit -w ../forged)";
@@ -130,28 +130,28 @@ fn a_run_is_taken_as_it_was_verified_wherever_its_ref_points_by_then() {
         json!({ "id": "between", "executor": "command", "inputs": { "command": forge }, "depends_on": ["build"] }),
     );
     items[1]["depends_on"] = json!(["between"]);
-    ground.submit("second", &items);
-    let before = ground.env.git(["rev-parse", "refs/handoff/runs/first"]).success();
-    ground.env.handoff(["run", "second", "--reuse"]).success();
-    assert_ne!(ground.env.git(["rev-parse", "refs/handoff/runs/first"]).success(), before);
-    ground.env.handoff(["verify", "first"]).ends(3);
-    assert_eq!(ran(&ground), "");
+    repo.submit("second", &items);
+    let before = repo.env.git(["rev-parse", "refs/handoff/runs/first"]).success();
+    repo.env.handoff(["run", "second", "--reuse"]).success();
+    assert_ne!(repo.env.git(["rev-parse", "refs/handoff/runs/first"]).success(), before);
+    repo.env.handoff(["verify", "first"]).ends(3);
+    assert_eq!(ran(&repo), "");
     // The copy that is here by now is not what was taken from, which is nothing against what was.
-    let said = ground.env.handoff(["verify", "second"]).exit(3).stdout;
+    let said = repo.env.handoff(["verify", "second"]).exit(3).stdout;
     assert_eq!(verdict(&said), "✗ MISMATCH");
     insta::assert_snapshot!(find_row(&said, "handoff"), @"✗ handoff    run first, a source of its imports, is here, but different: signature: entry 5: it is not signed");
-    ground.env.git(["update-ref", "refs/handoff/runs/first", before.trim()]).success();
-    let said = ground.env.handoff(["verify", "second"]).success();
+    repo.env.git(["update-ref", "refs/handoff/runs/first", before.trim()]).success();
+    let said = repo.env.handoff(["verify", "second"]).success();
     insta::assert_snapshot!(find_row(&said, "handoff"), @"✓ handoff    1 input ref accounted for, 2 items of other runs proven");
 }
 
 #[test]
 fn nobody_is_told_that_what_was_taken_was_made() {
-    let (ground, items) = sealed();
-    ground.submit("second", &items);
-    ground.env.handoff(["run", "second", "--reuse"]).success();
+    let (repo, items) = sealed();
+    repo.submit("second", &items);
+    repo.env.handoff(["run", "second", "--reuse"]).success();
     let reused = |run: &str| {
-        let lines = ground.env.handoff(["export", run, "--format", "in-toto"]).success();
+        let lines = repo.env.handoff(["export", run, "--format", "in-toto"]).success();
         let statement = |line: &str| {
             let envelope: Value = serde_json::from_str(line).unwrap();
             let payload = Base64::decode_vec(envelope["payload"].as_str().unwrap()).unwrap();
@@ -164,87 +164,87 @@ fn nobody_is_told_that_what_was_taken_was_made() {
     for reused in reused("second") {
         assert_eq!(reused["run"], "first");
     }
-    ground.env.git(["update-ref", "-d", "refs/handoff/runs/first"]).success();
-    ground.env.handoff(["apply", "second/build"]).success();
-    ground.env.git(["commit", "--quiet", "--message", "Applied"]).success();
-    let made = ground.env.handoff(["whence", "HEAD"]).success();
+    repo.env.git(["update-ref", "-d", "refs/handoff/runs/first"]).success();
+    repo.env.handoff(["apply", "second/build"]).success();
+    repo.env.git(["commit", "--quiet", "--message", "Applied"]).success();
+    let made = repo.env.handoff(["whence", "HEAD"]).success();
     insta::assert_snapshot!(find_line(&made, "  reused  "), @"  reused   from first/build, sealed as ff05c75a: nothing was run here");
-    let refused = ground.env.handoff(["export", "second", "--format", "bundle-json"]).exit(1).stderr;
+    let refused = repo.env.handoff(["export", "second", "--format", "bundle-json"]).exit(1).stderr;
     insta::assert_snapshot!(refused, @r#"error: the item "build" took its products from the run first, and this format knows no items but those that were run"#);
 }
 
 #[test]
 fn without_being_told_to_everything_is_run() {
-    let (ground, items) = sealed();
-    ground.drive("second", &items).ends(0);
-    assert_eq!(ran(&ground), "build check");
+    let (repo, items) = sealed();
+    repo.drive("second", &items).ends(0);
+    assert_eq!(ran(&repo), "build check");
 }
 
 #[test]
 fn another_task_is_run() {
-    let (ground, mut items) = sealed();
+    let (repo, mut items) = sealed();
     items[0]["inputs"]["more"] = json!("said");
-    ground.submit("second", &items);
-    ground.env.handoff(["run", "second", "--reuse"]).success();
+    repo.submit("second", &items);
+    repo.env.handoff(["run", "second", "--reuse"]).success();
     // `build` makes the same bytes, so `check` has the same task.
-    assert_eq!(ran(&ground), "build");
-    ground.env.write("repo/new.txt", "new");
-    ground.env.git(["add", "--all"]).success();
-    ground.env.git(["commit", "--quiet", "--message", "Another base"]).success();
-    ground.submit("third", &items);
-    ground.env.handoff(["run", "third", "--reuse"]).success();
-    assert_eq!(ran(&ground), "build check");
-    ground.env.handoff(["verify", "--all"]).success();
+    assert_eq!(ran(&repo), "build");
+    repo.env.write("repo/new.txt", "new");
+    repo.env.git(["add", "--all"]).success();
+    repo.env.git(["commit", "--quiet", "--message", "Another base"]).success();
+    repo.submit("third", &items);
+    repo.env.handoff(["run", "third", "--reuse"]).success();
+    assert_eq!(ran(&repo), "build check");
+    repo.env.handoff(["verify", "--all"]).success();
 }
 
 #[test]
 fn nothing_is_taken_from_a_run_that_is_open_or_red_or_spoilt() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let mut items = vec![counted("build"), json!({ "id": "wait", "executor": "approval" })];
-    ground.drive("open", &items).ends(4);
-    assert_eq!(ran(&ground), "build");
+    repo.drive("open", &items).ends(4);
+    assert_eq!(ran(&repo), "build");
     items.pop();
-    ground.submit("second", &items);
-    ground.env.handoff(["run", "second", "--reuse"]).success();
-    assert_eq!(ran(&ground), "build");
+    repo.submit("second", &items);
+    repo.env.handoff(["run", "second", "--reuse"]).success();
+    assert_eq!(ran(&repo), "build");
     // A product is gone.
-    let product = ground.env.git(["rev-parse", "refs/handoff/runs/second:items/build/outputs/report"]).success();
-    ground.env.git(["update-ref", "-d", "refs/handoff/runs/open"]).success();
-    crate::common::loosen(&ground.env.repo());
+    let product = repo.env.git(["rev-parse", "refs/handoff/runs/second:items/build/outputs/report"]).success();
+    repo.env.git(["update-ref", "-d", "refs/handoff/runs/open"]).success();
+    crate::common::loosen(&repo.env.repo());
     let (dir, file) = product.trim().split_at(2);
-    std::fs::remove_file(ground.env.repo().join(format!(".git/objects/{dir}/{file}"))).unwrap();
-    ground.submit("third", &items);
-    ground.env.handoff(["run", "third", "--reuse"]).success();
-    assert_eq!(ran(&ground), "build");
+    std::fs::remove_file(repo.env.repo().join(format!(".git/objects/{dir}/{file}"))).unwrap();
+    repo.submit("third", &items);
+    repo.env.handoff(["run", "third", "--reuse"]).success();
+    assert_eq!(ran(&repo), "build");
     // Red.
-    ground.config("handoff.executor.red.command", "mkdir outputs; echo out >outputs/report");
-    ground.config("handoff.executor.red.verify", &format!("echo red >>{}; false", ground.path("runs").display()));
-    ground.config("handoff.executor.red.onVerifyFail", "keep");
+    repo.config("handoff.executor.red.command", "mkdir outputs; echo out >outputs/report");
+    repo.config("handoff.executor.red.verify", &format!("echo red >>{}; false", repo.path("runs").display()));
+    repo.config("handoff.executor.red.onVerifyFail", "keep");
     let red = [json!({ "id": "build", "executor": "red" })];
-    ground.drive("red", &red).ends(4);
-    ground.submit("again", &red);
-    ground.env.handoff(["run", "again", "--reuse"]).ends(4);
-    assert_eq!(ran(&ground), "red red");
+    repo.drive("red", &red).ends(4);
+    repo.submit("again", &red);
+    repo.env.handoff(["run", "again", "--reuse"]).ends(4);
+    assert_eq!(ran(&repo), "red red");
 }
 
 /// A repository in which the schema `list@1` says nothing but lists, and the sealed run `first` of
 /// an item that makes no list.
-fn typed() -> (Ground, Value) {
-    let ground = Ground::new();
-    ground.env.write("repo/list.json", r#"{"type":"array"}"#);
-    ground.config("handoff.schema.list@1.path", "list.json");
+fn typed() -> (TestRepo, Value) {
+    let repo = TestRepo::new();
+    repo.env.write("repo/list.json", r#"{"type":"array"}"#);
+    repo.config("handoff.schema.list@1.path", "list.json");
     let make = json!({ "id": "make", "executor": "command", "inputs": {
         "command": "echo make >>$HOME/../runs; mkdir outputs; echo '{}' >outputs/report",
     } });
-    ground.drive("first", std::slice::from_ref(&make)).ends(0);
-    assert_eq!(ran(&ground), "make");
-    (ground, make)
+    repo.drive("first", std::slice::from_ref(&make)).ends(0);
+    assert_eq!(ran(&repo), "make");
+    (repo, make)
 }
 
 #[test]
 fn what_an_item_declares_is_asked_of_what_is_taken() {
-    let (ground, make) = typed();
-    ground.config("handoff.queue.default.maxAttempts", "1");
+    let (repo, make) = typed();
+    repo.config("handoff.queue.default.maxAttempts", "1");
     let list = json!({ "kind": "output", "path": "report", "schema": "list@1" });
     let document = json!({ "kind": "document", "name": "notes", "path": "report" });
     let typed = json!({ "kind": "document", "name": "notes", "path": "report", "schema": "list@1" });
@@ -259,62 +259,62 @@ fn what_an_item_declares_is_asked_of_what_is_taken() {
     for (run, declared, code) in cases {
         let mut item = make.clone();
         item["produces"] = json!([declared]);
-        ground.submit(run, &[item]);
-        ground.env.handoff(["run", run, "--reuse"]).ends(code);
-        assert_eq!(ran(&ground), "make", "{run}");
+        repo.submit(run, &[item]);
+        repo.env.handoff(["run", run, "--reuse"]).ends(code);
+        assert_eq!(ran(&repo), "make", "{run}");
     }
     // One with the document is taken from by those that declare it, and by no others.
     let mut item = make.clone();
     item["produces"] = json!([document]);
-    ground.submit("again", &[item]);
-    ground.env.handoff(["run", "again", "--reuse"]).success();
-    assert_eq!(ran(&ground), "");
-    ground.submit("plain", &[make]);
-    ground.env.handoff(["run", "plain", "--reuse"]).success();
-    assert_eq!(ran(&ground), "");
+    repo.submit("again", &[item]);
+    repo.env.handoff(["run", "again", "--reuse"]).success();
+    assert_eq!(ran(&repo), "");
+    repo.submit("plain", &[make]);
+    repo.env.handoff(["run", "plain", "--reuse"]).success();
+    assert_eq!(ran(&repo), "");
     for run in ["document", "again", "plain"] {
-        ground.env.handoff(["verify", run]).success();
+        repo.env.handoff(["verify", run]).success();
     }
 }
 
 #[test]
 fn a_fetched_run_is_taken_from_if_its_key_is_known() {
-    let (ground, items) = sealed();
-    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
-    ground.env.git(["remote", "add", "origin", "../hub"]).success();
-    ground.env.git(["push", "--quiet", "--set-upstream", "origin", "main"]).success();
-    ground.env.handoff(["push", "--all"]).success();
-    ground.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
-    ground.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
-    ground.env.handoff_in("clone", ["fetch"]).success();
-    let plan = |run: &str| ground.plan(run, &items);
-    ground.env.handoff_in("clone", ["submit", &plan("theirs")]).success();
-    ground.env.handoff_in("clone", ["run", "theirs", "--reuse"]).success();
-    assert_eq!(ran(&ground), "build check", "the key is unknown here");
-    let line = ground.env.handoff(["key"]).success();
-    ground.env.write("home/signers", &line);
-    let signers = ground.path("home/signers").display().to_string();
-    ground.env.git_in("clone", ["config", "gpg.ssh.allowedSignersFile", &signers]).success();
-    ground.env.git_in("clone", ["update-ref", "-d", "refs/handoff/runs/theirs"]).success();
-    ground.env.handoff_in("clone", ["submit", &plan("ours")]).success();
-    ground.env.handoff_in("clone", ["run", "ours", "--reuse"]).success();
-    assert_eq!(ran(&ground), "");
-    let said = ground.env.handoff_in("clone", ["verify", "ours"]).success();
+    let (repo, items) = sealed();
+    repo.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    repo.env.git(["remote", "add", "origin", "../hub"]).success();
+    repo.env.git(["push", "--quiet", "--set-upstream", "origin", "main"]).success();
+    repo.env.handoff(["push", "--all"]).success();
+    repo.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
+    repo.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
+    repo.env.handoff_in("clone", ["fetch"]).success();
+    let plan = |run: &str| repo.plan(run, &items);
+    repo.env.handoff_in("clone", ["submit", &plan("theirs")]).success();
+    repo.env.handoff_in("clone", ["run", "theirs", "--reuse"]).success();
+    assert_eq!(ran(&repo), "build check", "the key is unknown here");
+    let line = repo.env.handoff(["key"]).success();
+    repo.env.write("home/signers", &line);
+    let signers = repo.path("home/signers").display().to_string();
+    repo.env.git_in("clone", ["config", "gpg.ssh.allowedSignersFile", &signers]).success();
+    repo.env.git_in("clone", ["update-ref", "-d", "refs/handoff/runs/theirs"]).success();
+    repo.env.handoff_in("clone", ["submit", &plan("ours")]).success();
+    repo.env.handoff_in("clone", ["run", "ours", "--reuse"]).success();
+    assert_eq!(ran(&repo), "");
+    let said = repo.env.handoff_in("clone", ["verify", "ours"]).success();
     assert!(find_row(&said, "signature").ends_with(" · trusted as ada@example.com"), "{said}");
     insta::assert_snapshot!(find_row(&said, "handoff"), @"✓ handoff    1 input ref accounted for, 2 items of other runs proven");
     // With the other key revoked, everything that depends on it is distrusted.
     let key = line.split_whitespace().skip_while(|word| *word != "ssh-ed25519").collect::<Vec<_>>().join(" ");
     let fingerprint = git_handoff::ledger::sign::public_fingerprint(&key).unwrap();
-    ground.env.write("home/revoked", &format!("{fingerprint}\n"));
-    let said = ground.env.handoff_in("clone", ["verify", "ours", "--revoked", "../home/revoked"]).exit(3).stdout;
+    repo.env.write("home/revoked", &format!("{fingerprint}\n"));
+    let said = repo.env.handoff_in("clone", ["verify", "ours", "--revoked", "../home/revoked"]).exit(3).stdout;
     assert_eq!(verdict(&said), "✗ UNTRUSTED");
     insta::assert_snapshot!(find_row(&said, "signature"), @"✗ signature  entry 2: the products that item build reuses: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 3 more)");
 }
 
 #[test]
 fn the_way_back_names_everything_once() {
-    let ground = Ground::new();
-    ground.env.write("spec.md", "# Spec");
+    let repo = TestRepo::new();
+    repo.env.write("spec.md", "# Spec");
     let needs = |from: &str, select: Value| json!({ "from": from, "select": select });
     let out = |path: &str| json!({ "kind": "output", "path": path });
     let mut left = counted("left");
@@ -328,36 +328,36 @@ fn the_way_back_names_everything_once() {
     let sign = json!({ "id": "sign-off", "executor": "approval", "depends_on": ["base"] });
     let plan = json!({ "id": "r", "artifacts": { "spec.md": "spec.md" },
                        "items": [counted("base"), left, right, sign, top] });
-    ground.env.write("plan.json", &plan.to_string());
-    ground.env.handoff(["submit", "../plan.json"]).success();
-    ground.env.handoff(["doc", "put", "r", "notes", "a.txt"]).success();
-    ground.env.handoff(["run", "r"]).ends(4);
-    ground.env.handoff(["approve", "r/sign-off"]).success();
-    ground.env.handoff(["run", "r"]).success();
-    assert_output!("lineage_tree", ground.env.handoff(["lineage", "r/top:patch"]));
-    assert_output!("lineage_json", ground.env.handoff(["--json", "lineage", "r/left"]));
+    repo.env.write("plan.json", &plan.to_string());
+    repo.env.handoff(["submit", "../plan.json"]).success();
+    repo.env.handoff(["doc", "put", "r", "notes", "a.txt"]).success();
+    repo.env.handoff(["run", "r"]).ends(4);
+    repo.env.handoff(["approve", "r/sign-off"]).success();
+    repo.env.handoff(["run", "r"]).success();
+    assert_output!("lineage_tree", repo.env.handoff(["lineage", "r/top:patch"]));
+    assert_output!("lineage_json", repo.env.handoff(["--json", "lineage", "r/left"]));
     for (wrong, code) in [("r", 2), ("r/none", 1), ("r/top:outputs/none", 1), ("none/top", 1)] {
-        ground.env.handoff(["lineage", wrong]).ends(code);
+        repo.env.handoff(["lineage", wrong]).ends(code);
     }
 }
 
 #[test]
 fn the_way_back_finds_the_run_that_is_meant_among_others_of_its_name() {
-    let (ground, items) = sealed();
-    ground.submit("second", &items);
-    ground.env.handoff(["run", "second", "--reuse"]).success();
+    let (repo, items) = sealed();
+    repo.submit("second", &items);
+    repo.env.handoff(["run", "second", "--reuse"]).success();
     for hub in ["one", "two"] {
-        ground.env.git_in(".", ["init", "--quiet", "--bare", hub]).success();
-        ground.env.git(["remote", "add", hub, &format!("../{hub}")]).success();
-        ground.env.git(["push", "--quiet", hub, "HEAD:refs/heads/main"]).success();
-        ground.env.handoff(["push", hub, "--all"]).success();
+        repo.env.git_in(".", ["init", "--quiet", "--bare", hub]).success();
+        repo.env.git(["remote", "add", hub, &format!("../{hub}")]).success();
+        repo.env.git(["push", "--quiet", hub, "HEAD:refs/heads/main"]).success();
+        repo.env.handoff(["push", hub, "--all"]).success();
     }
-    ground.env.git_in(".", ["clone", "--quiet", "--branch", "main", "--origin", "one", "one", "clone"]).success();
-    ground.env.git_in("clone", ["remote", "add", "two", "../two"]).success();
-    ground.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
-    ground.env.handoff_in("clone", ["fetch", "one"]).success();
-    ground.env.handoff_in("clone", ["fetch", "two"]).success();
-    let way = |what: &str| ground.env.handoff_in("clone", ["lineage", what]).success();
+    repo.env.git_in(".", ["clone", "--quiet", "--branch", "main", "--origin", "one", "one", "clone"]).success();
+    repo.env.git_in("clone", ["remote", "add", "two", "../two"]).success();
+    repo.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
+    repo.env.handoff_in("clone", ["fetch", "one"]).success();
+    repo.env.handoff_in("clone", ["fetch", "two"]).success();
+    let way = |what: &str| repo.env.handoff_in("clone", ["lineage", what]).success();
     let said = way("one/second/check");
     insta::assert_snapshot!(said, @"
     second/check  by command
@@ -369,29 +369,29 @@ fn the_way_back_finds_the_run_that_is_meant_among_others_of_its_name() {
     // Whose copy has been spoilt is passed over while there is another.
     let forge = "!run=refs/handoff/remotes/one/runs/first; git cat-file commit $run | sed '/^gpgsig/,/-----END/d' >../forged; \
                  git update-ref $run $(git hash-object -t commit -w ../forged)";
-    ground.env.git_in("clone", ["-c", &format!("alias.forge={forge}"), "forge"]).success();
+    repo.env.git_in("clone", ["-c", &format!("alias.forge={forge}"), "forge"]).success();
     assert_eq!(way("one/second/check"), said);
     // A run of our own of that name is another run.
-    let plan = ground.plan("first", &[counted("check")]);
-    ground.env.handoff_in("clone", ["submit", &plan]).success();
-    ground.env.handoff_in("clone", ["run", "first"]).success();
+    let plan = repo.plan("first", &[counted("check")]);
+    repo.env.handoff_in("clone", ["submit", &plan]).success();
+    repo.env.handoff_in("clone", ["run", "first"]).success();
     assert_eq!(way("one/second/check"), said);
 }
 
 #[test]
 fn the_way_back_names_who_wrote_what_was_consumed() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let notes = json!({ "from": "@documents", "select": { "kind": "document", "name": "notes" } });
     let make =
         json!({ "id": "make", "executor": "command", "needs": { "notes": notes }, "inputs": { "command": "true" } });
-    ground.submit("r", &[make]);
+    repo.submit("r", &[make]);
     for (author, text) in [("human:ada", "x"), ("human:bob", "y"), ("human:cy", "x")] {
-        ground.env.write("text", text);
-        ground.env.handoff(["--actor", author, "doc", "put", "r", "notes", "../text"]).success();
+        repo.env.write("text", text);
+        repo.env.handoff(["--actor", author, "doc", "put", "r", "notes", "../text"]).success();
     }
-    ground.env.handoff(["run", "r"]).success();
-    ground.env.write("text", "z");
-    let said = ground.env.handoff(["lineage", "r/make"]).success();
+    repo.env.handoff(["run", "r"]).success();
+    repo.env.write("text", "z");
+    let said = repo.env.handoff(["lineage", "r/make"]).success();
     insta::assert_snapshot!(said, @"
     r/make  by command
       notes = document notes of r  2d711642  by human:cy

@@ -12,7 +12,7 @@ use git_handoff::model::credential::gate::Gate;
 use git_handoff::model::digest::Oid;
 use serde_json::json;
 
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
 use crate::common::report::find_line;
 
 /// A token as GitHub issues them, in two parts, so that a script that puts them together is none.
@@ -29,18 +29,18 @@ fn print() -> String {
 
 /// Fails if any object of the repository, reachable or not, has the bytes in it.
 #[track_caller]
-fn is_nowhere(ground: &Ground, bytes: &str) {
+fn is_nowhere(repo: &TestRepo, bytes: &str) {
     let script =
         "git cat-file --batch-all-objects --batch --unordered --buffer | grep -a -c -F -e \"$(cat ../needle)\"";
-    ground.env.write("needle", bytes);
-    let counted = ground.env.shell("repo", script);
+    repo.env.write("needle", bytes);
+    let counted = repo.env.shell("repo", script);
     assert_eq!(counted.stdout.trim(), "0", "{bytes} is in the object database");
 }
 
 /// Returns what was saved of the first attempt of the item `i`.
-fn saved_at(ground: &Ground, run: &str) -> String {
+fn saved_at(repo: &TestRepo, run: &str) -> String {
     let reference = format!("refs/handoff/salvage/{run}");
-    let listed = ground.env.git(["ls-tree", "-r", "-t", "--name-only", &reference]).success();
+    let listed = repo.env.git(["ls-tree", "-r", "-t", "--name-only", &reference]).success();
     let folder = listed.lines().find(|path| path.ends_with("i/1")).expect("its work is saved");
     format!("{reference}:{folder}")
 }
@@ -62,60 +62,58 @@ fn a_product_with_a_secret_fails_its_item_and_reaches_no_object() {
         ("many", format!("for i in $(seq 300); do echo $i > f$i; done; {} > g", print()), "g:1"),
         ("link", format!("ln -s \"$({})\" link", print()), "link:1"),
     ] {
-        let ground = Ground::new();
+        let repo = TestRepo::new();
         let mut with = item("i", &format!("echo clean > kept.txt; {script}"));
         with["maxAttempts"] = json!(3);
-        let ran = ground.drive(name, &[with]).exit(4);
-        let seen = ground.item(name, "i");
+        let ran = repo.drive(name, &[with]).exit(4);
+        let seen = repo.item(name, "i");
         assert_eq!((seen.status.as_str(), seen.attempts), ("failed", 1), "{name}: {ran}");
         assert_eq!(seen.reason, format!("secret-found: {place} github-pat"));
         assert!(!ran.to_string().contains(&token()), "{ran}");
-        is_nowhere(&ground, &token());
-        assert!(
-            ran.stderr.contains("left out of the saved work of attempt 1: secret-found: ") || name == "attributes",
-            "{ran}"
-        );
-        let saved = ground.env.git(["show", &format!("{}/kept.txt", saved_at(&ground, name))]);
+        is_nowhere(&repo, &token());
+        let left_out = format!("i: left out of the saved work of attempt 1: secret-found: {place} github-pat");
+        assert!(ran.stderr.lines().any(|line| line == left_out) || name == "attributes", "{ran}");
+        let saved = repo.env.git(["show", &format!("{}/kept.txt", saved_at(&repo, name))]);
         assert_eq!(saved.stdout, "clean\n", "what has none is saved: {saved}");
-        ground.passes_fsck();
+        repo.passes_fsck();
     }
 }
 
 #[test]
 fn the_name_of_a_product_is_looked_at_too() {
-    let ground = Ground::new();
-    ground.drive("r", &[item("i", &format!("touch outputs/\"$({})\"", print()))]).ends(4);
-    assert_eq!(ground.item("r", "i").reason, "secret-found: outputs/[redacted:github-token] github-pat");
-    is_nowhere(&ground, &token());
+    let repo = TestRepo::new();
+    repo.drive("r", &[item("i", &format!("touch outputs/\"$({})\"", print()))]).ends(4);
+    assert_eq!(repo.item("r", "i").reason, "secret-found: outputs/[redacted:github-token] github-pat");
+    is_nowhere(&repo, &token());
 }
 
 #[test]
 fn work_that_failed_otherwise_is_saved_without_its_secrets() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let script = format!(
         "echo clean > kept.txt; {} > token.txt; {} >> a.txt; {} > outputs/o; exit 3",
         print(),
         print(),
         print()
     );
-    let ran = ground.drive("r", &[item("i", &script)]).exit(4);
-    is_nowhere(&ground, &token());
-    let saved = ground.env.git(["ls-tree", "-r", "--name-only", &saved_at(&ground, "r")]).success();
+    let ran = repo.drive("r", &[item("i", &script)]).exit(4);
+    is_nowhere(&repo, &token());
+    let saved = repo.env.git(["ls-tree", "-r", "--name-only", &saved_at(&repo, "r")]).success();
     assert_eq!(saved.lines().collect::<Vec<_>>(), ["a.txt", "dir/b.txt", "kept.txt"]);
-    assert_eq!(ground.env.git(["show", &format!("{}/a.txt", saved_at(&ground, "r"))]).success(), "one\ntwo\n");
+    assert_eq!(repo.env.git(["show", &format!("{}/a.txt", saved_at(&repo, "r"))]).success(), "one\ntwo\n");
     insta::assert_snapshot!(find_line(&ran.stderr, "i: left out of the saved work of attempt 1: secret-found: token.txt"), @"i: left out of the saved work of attempt 1: secret-found: token.txt:1 github-pat");
 }
 
 #[test]
 fn what_is_taken_away_or_was_there_is_no_secret_found() {
-    let ground = Ground::new();
-    ground.env.write("repo/old.txt", &format!("one\n{}\nthree\n", token()));
-    ground.env.git(["add", "--all"]).success();
-    ground.env.git(["commit", "--quiet", "--message", "Leak"]).success();
-    ground.drive("away", &[item("i", "echo one > old.txt")]).ends(0);
-    ground.drive("beside", &[item("i", "sed -i s/three/four/ old.txt")]).ends(0);
-    ground.env.git(["init", "--quiet", "--bare", "../remote.git"]).success();
-    ground.env.handoff(["push", "../remote.git", "--all"]).success();
+    let repo = TestRepo::new();
+    repo.env.write("repo/old.txt", &format!("one\n{}\nthree\n", token()));
+    repo.env.git(["add", "--all"]).success();
+    repo.env.git(["commit", "--quiet", "--message", "Leak"]).success();
+    repo.drive("away", &[item("i", "echo one > old.txt")]).ends(0);
+    repo.drive("beside", &[item("i", "sed -i s/three/four/ old.txt")]).ends(0);
+    repo.env.git(["init", "--quiet", "--bare", "../remote.git"]).success();
+    repo.env.handoff(["push", "../remote.git", "--all"]).success();
 }
 
 #[test]
@@ -127,57 +125,57 @@ fn a_value_of_secret_env_is_refused_in_any_encoding() {
         ("hex", "printf '%s' \"$S\" | od -An -tx1 | tr -d ' \\n'"),
         ("url", "printf 'correct%%20horse%%2Fbattery'"),
     ] {
-        let ground = Ground::new();
-        ground.env.write("secret", &format!("{value}\n"));
-        ground.config("handoff.subagent.a.command", &format!("{script} > outputs/x; {script}; echo; {script} >&2"));
-        ground.config("handoff.subagent.a.secretEnv", "S=@../secret");
+        let repo = TestRepo::new();
+        repo.env.write("secret", &format!("{value}\n"));
+        repo.config("handoff.subagent.a.command", &format!("{script} > outputs/x; {script}; echo; {script} >&2"));
+        repo.config("handoff.subagent.a.secretEnv", "S=@../secret");
         let ran =
-            ground.drive("r", &[json!({ "id": "i", "executor": "dispatch", "inputs": { "subagent": "a" } })]).exit(4);
-        assert_eq!(ground.item("r", "i").reason, "secret-found: outputs/x:1 secret-env", "{name}: {ran}");
-        let transcript = ground.env.handoff(["show", "r/i", "--transcript"]);
+            repo.drive("r", &[json!({ "id": "i", "executor": "dispatch", "inputs": { "subagent": "a" } })]).exit(4);
+        assert_eq!(repo.item("r", "i").reason, "secret-found: outputs/x:1 secret-env", "{name}: {ran}");
+        let transcript = repo.env.handoff(["show", "r/i", "--transcript"]);
         assert!(!transcript.stdout.contains("battery"), "{transcript}");
         for bytes in [value, "correct%20horse%2Fbattery", "Y29ycmVjdCBob3JzZS9i", "636f727265637420"] {
-            is_nowhere(&ground, bytes);
+            is_nowhere(&repo, bytes);
         }
     }
 }
 
 #[test]
 fn a_value_in_a_name_is_not_told_in_the_reason() {
-    let ground = Ground::new();
-    ground.env.write("secret", "hunter2-Zq81xPlm\n");
-    ground.config("handoff.subagent.a.secretEnv", "S=@../secret");
-    ground.config("handoff.subagent.a.command", "ln -s /x \"outputs/$S\"");
-    ground.config("handoff.subagent.b.secretEnv", "S=@../secret");
-    ground.config("handoff.subagent.b.command", "mkfifo \"outputs/$(printf %s \"$S\" | base64)\"");
+    let repo = TestRepo::new();
+    repo.env.write("secret", "hunter2-Zq81xPlm\n");
+    repo.config("handoff.subagent.a.secretEnv", "S=@../secret");
+    repo.config("handoff.subagent.a.command", "ln -s /x \"outputs/$S\"");
+    repo.config("handoff.subagent.b.secretEnv", "S=@../secret");
+    repo.config("handoff.subagent.b.command", "mkfifo \"outputs/$(printf %s \"$S\" | base64)\"");
     let item = |id: &str| json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": id }, "maxAttempts": 1 });
-    let ran = ground.drive("r", &[item("a"), item("b")]).exit(4);
-    for id in ["a", "b"] {
-        let reason = ground.item("r", id).reason;
-        assert!(reason.starts_with("the output ") && reason.contains("[redacted:secret]"), "{reason}");
+    let ran = repo.drive("r", &[item("a"), item("b")]).exit(4);
+    for (id, what) in [("a", "a symbolic link"), ("b", "no plain file")] {
+        let reason = repo.item("r", id).reason;
+        assert_eq!(reason, format!("the output `outputs/[redacted:secret]` is {what}"));
     }
     for bytes in ["hunter2-Zq81xPlm", "aHVudGVyMi1acTgxeFBsbQ"] {
         assert!(!ran.to_string().contains(bytes), "{ran}");
-        is_nowhere(&ground, bytes);
+        is_nowhere(&repo, bytes);
     }
 }
 
 #[test]
 fn a_secret_comes_from_the_environment_a_command_or_a_file() {
-    let ground = Ground::new();
-    ground.env.write("repo/.secret", "from a file\n");
-    ground.config(
+    let repo = TestRepo::new();
+    repo.env.write("repo/.secret", "from a file\n");
+    repo.config(
         "handoff.subagent.a.command",
         "printf '%s|%s' \"$A\" \"$B\" | sha256sum > outputs/x; env | grep -c HOME",
     );
-    ground.config("handoff.subagent.a.secretEnv", "A=!printf x >> ../count; printf 'from $HOME\\n'");
-    ground.env.git(["config", "--add", "handoff.subagent.a.secretEnv", "B=@.secret"]).success();
+    repo.config("handoff.subagent.a.secretEnv", "A=!printf x >> ../count; printf 'from $HOME\\n'");
+    repo.env.git(["config", "--add", "handoff.subagent.a.secretEnv", "B=@.secret"]).success();
     let dispatch = |id: &str| json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": "a" } });
-    ground.drive("r", &[dispatch("i"), dispatch("j")]).ends(0);
-    let sum = ground.env.shell("repo", "printf '%s|%s' 'from $HOME' 'from a file' | sha256sum").success();
-    assert_eq!(ground.env.handoff(["cat", "r/i:outputs/x"]).success(), sum);
-    assert_eq!(fs::read_to_string(ground.path("count")).unwrap(), "x", "the command runs once for a driver");
-    let manifest = ground.env.handoff(["show", "--json", "r/i"]).success();
+    repo.drive("r", &[dispatch("i"), dispatch("j")]).ends(0);
+    let sum = repo.env.shell("repo", "printf '%s|%s' 'from $HOME' 'from a file' | sha256sum").success();
+    assert_eq!(repo.env.handoff(["cat", "r/i:outputs/x"]).success(), sum);
+    assert_eq!(fs::read_to_string(repo.path("count")).unwrap(), "x", "the command runs once for a driver");
+    let manifest = repo.env.handoff(["show", "--json", "r/i"]).success();
     assert!(manifest.contains("\"secretEnv\":[\"A\",\"B\"]") && !manifest.contains("from a"), "{manifest}");
 }
 
@@ -185,69 +183,75 @@ fn a_secret_comes_from_the_environment_a_command_or_a_file() {
 fn a_secret_that_cannot_be_had_fails_its_item_alone_and_says_nothing_of_it() {
     for (form, why) in [
         ("S=!echo hunter2; echo hunter2 >&2; exit 3", "its command failed (exit status: 3)"),
-        ("S=@nowhere", "cannot read "),
-        ("S=!true", "it is empty"),
+        ("S=@nowhere", "cannot read $TEST/repo/nowhere: No such file or directory (os error 2)"),
+        ("S=!true", "it is empty, or not valid in an environment variable"),
     ] {
-        let ground = Ground::new();
-        ground.config("handoff.subagent.a.command", "true");
-        ground.config("handoff.subagent.a.secretEnv", form);
+        let repo = TestRepo::new();
+        repo.config("handoff.subagent.a.command", "true");
+        repo.config("handoff.subagent.a.secretEnv", form);
         let dispatch = json!({ "id": "i", "executor": "dispatch", "inputs": { "subagent": "a" }, "maxAttempts": 1 });
-        let ran = ground.drive("r", &[dispatch, item("other", "true")]).exit(4);
-        let reason = ground.item("r", "i").reason;
-        assert!(reason.contains("secret S of `handoff.subagent.a.secretenv`") && reason.contains(why), "{reason}");
+        let ran = repo.drive("r", &[dispatch, item("other", "true")]).exit(4);
+        let reason = repo.item("r", "i").reason;
+        assert_eq!(reason, format!("cannot read the secret S of `handoff.subagent.a.secretenv`: {why}"));
         assert!(!ran.to_string().contains("hunter2"), "{ran}");
-        assert_eq!(ground.item("r", "other").status, "done");
-        is_nowhere(&ground, "hunter2");
+        assert_eq!(repo.item("r", "other").status, "done");
+        is_nowhere(&repo, "hunter2");
     }
 }
 
 #[test]
 fn a_secret_in_a_configuration_is_refused_and_not_repeated() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     for value in ["KEY=hunter2", "KEY=", "KEY=!", "KEY=@", "K Y=hunter2", "=hunter2", "hunter2=!x y", "KEY= hunter2"] {
-        ground.config("handoff.subagent.a.secretEnv", value);
-        let refused = ground.env.handoff(["runs"]);
+        repo.config("handoff.subagent.a.secretEnv", value);
+        let refused = repo.env.handoff(["runs"]);
         if value == "hunter2=!x y" {
             refused.ends(0);
             continue;
         }
         let refused = refused.exit(1).to_string();
-        assert!(refused.contains("handoff.subagent.a.secretenv") && !refused.contains("hunter2"), "{refused}");
+        assert!(!refused.contains("hunter2"), "{refused}");
+        let shown = if value.starts_with("KEY=") { "KEY=..." } else { "..." };
+        assert_eq!(
+            find_line(&refused, "error: "),
+            format!(
+                "error: the setting `handoff.subagent.a.secretenv` = \"{shown}\" in $TEST/repo/.git/config is none of `NAME`, \
+                 `NAME=!command` and `NAME=@file`; a secret itself does not belong into a configuration"
+            )
+        );
     }
 }
 
 #[test]
 fn plans_documents_and_checkpoints_with_a_secret_are_refused() {
-    let ground = Ground::new();
-    let handoff = |args: &[&str]| ground.env.handoff(args);
+    let repo = TestRepo::new();
+    let handoff = |args: &[&str]| repo.env.handoff(args);
     let refused = |args: &[&str], place: &str| {
-        let before = ground.refs();
+        let before = repo.refs();
         let said = handoff(args).exit(1).to_string();
         assert!(said.contains(&format!("secret-found: {place} github-pat")), "{args:?}: {said}");
         assert!(!said.contains(&token()), "{said}");
-        assert_eq!(ground.refs(), before, "{args:?}");
-        is_nowhere(&ground, &token());
+        assert_eq!(repo.refs(), before, "{args:?}");
+        is_nowhere(&repo, &token());
     };
-    ground.env.write("secret.txt", &format!("one\n{}\n", token()));
-    let plan = ground.plan("bad", &[item("i", &format!("echo {}", token()))]);
+    repo.env.write("secret.txt", &format!("one\n{}\n", token()));
+    let plan = repo.plan("bad", &[item("i", &format!("echo {}", token()))]);
     refused(&["submit", &plan], "plan:1");
-    ground.env.write(
+    repo.env.write(
         "art.json",
         &json!({"id": "art", "items": [item("i", "true")], "artifacts": {"x": "secret.txt"}}).to_string(),
     );
     refused(&["submit", "../art.json"], "../secret.txt:2");
-    ground.env.write("open.json", &json!({"id": "open", "openEnded": true, "items": [item("i", "true")]}).to_string());
+    repo.env.write("open.json", &json!({"id": "open", "openEnded": true, "items": [item("i", "true")]}).to_string());
     handoff(&["submit", "../open.json"]).ends(0);
-    ground
-        .env
-        .write("more.json", &json!({"id": "open", "items": [item("j", &format!("echo {}", token()))]}).to_string());
+    repo.env.write("more.json", &json!({"id": "open", "items": [item("j", &format!("echo {}", token()))]}).to_string());
     refused(&["extend", "open", "../more.json"], "plan:1");
     refused(&["doc", "put", "open", "note", "../secret.txt"], "../secret.txt:2");
-    ground.env.write("state.json", "{}");
+    repo.env.write("state.json", "{}");
     refused(&["checkpoint", "t", "--state", "../secret.txt"], "../secret.txt:2");
     refused(&["checkpoint", "t", "--state", "../state.json", "--packet", "../secret.txt"], "../secret.txt:2");
     refused(&["checkpoint", "t", "--state", "../state.json", "--summary", &token()], "summary:1");
-    ground.env.write("repo/sub/left.txt", &format!("one\n{}\n", token()));
+    repo.env.write("repo/sub/left.txt", &format!("one\n{}\n", token()));
     refused(&["checkpoint", "t", "--state", "../state.json", "--worktree"], "sub/left.txt:2");
     // Names, reasons and actors, too.
     refused(&["doc", "put", "open", &token(), "../state.json"], "document name:1");
@@ -256,22 +260,22 @@ fn plans_documents_and_checkpoints_with_a_secret_are_refused() {
     refused(&["abandon", "open", "-m", &token()], "reason:1");
     refused(&["--actor", &format!("agent:{}", token()), "cancel", "open"], "actor:1");
     // One that is let through is stored; a setting in a file of the work tree lets nothing through.
-    ground.env.write("repo/.handoff", "[handoff \"secrets\"]\n\tallow = github-pat\n");
-    ground.env.git(["config", "include.path", "../.handoff"]).success();
+    repo.env.write("repo/.handoff", "[handoff \"secrets\"]\n\tallow = github-pat\n");
+    repo.env.git(["config", "include.path", "../.handoff"]).success();
     refused(&["checkpoint", "t", "--state", "../state.json", "--worktree"], "sub/left.txt:2");
-    ground.config("handoff.secrets.allow", "github-pat:sub/*");
+    repo.config("handoff.secrets.allow", "github-pat:sub/*");
     handoff(&["checkpoint", "t", "--state", "../state.json", "--worktree"]).ends(0);
 }
 
 #[test]
 fn a_value_of_secret_env_that_we_hold_is_refused_as_well() {
-    let ground = Ground::new();
-    ground.config("handoff.subagent.x.secretEnv", "SESAME");
-    ground.env.write("open.json", &json!({"id": "open", "openEnded": true, "items": [item("i", "true")]}).to_string());
-    ground.env.handoff(["submit", "../open.json"]).ends(0);
-    ground.env.write("note.txt", "one\nb3BlbiBzZXNhbWUgbm93\n");
+    let repo = TestRepo::new();
+    repo.config("handoff.subagent.x.secretEnv", "SESAME");
+    repo.env.write("open.json", &json!({"id": "open", "openEnded": true, "items": [item("i", "true")]}).to_string());
+    repo.env.handoff(["submit", "../open.json"]).ends(0);
+    repo.env.write("note.txt", "one\nb3BlbiBzZXNhbWUgbm93\n");
     let put =
-        |value: &str| ground.env.shell("repo", &format!("SESAME='{value}' git-handoff doc put open note ../note.txt"));
+        |value: &str| repo.env.shell("repo", &format!("SESAME='{value}' git-handoff doc put open note ../note.txt"));
     let said = put("open sesame now").exit(1).to_string();
     insta::assert_snapshot!(said, @"
     ------- stderr -------
@@ -284,13 +288,13 @@ fn a_value_of_secret_env_that_we_hold_is_refused_as_well() {
 
 #[test]
 fn a_push_looks_again() {
-    let ground = Ground::new();
-    ground.env.git(["init", "--quiet", "--bare", "../remote.git"]).success();
-    ground.config("handoff.secrets.allow", "github-pat");
+    let repo = TestRepo::new();
+    repo.env.git(["init", "--quiet", "--bare", "../remote.git"]).success();
+    repo.config("handoff.secrets.allow", "github-pat");
     let script = format!("{} > outputs/x; {} > y", print(), print());
-    ground.drive("r", &[item("i", &script)]).ends(0);
-    ground.env.git(["config", "--unset", "handoff.secrets.allow"]).success();
-    let said = ground.env.handoff(["push", "../remote.git", "--all"]).exit(1).to_string();
+    repo.drive("r", &[item("i", &script)]).ends(0);
+    repo.env.git(["config", "--unset", "handoff.secrets.allow"]).success();
+    let said = repo.env.handoff(["push", "../remote.git", "--all"]).exit(1).to_string();
     assert!(!said.contains(&token()), "{said}");
     insta::assert_snapshot!(said, @"
     ------- stderr -------
@@ -298,17 +302,17 @@ fn a_push_looks_again() {
     hint: git config --add handoff.secrets.allow github-pat:items/i/outputs/x   # if it is none, or may be known
     [exit status: 1]
     ");
-    assert_eq!(ground.env.shell("remote.git", "git for-each-ref | wc -l").success().trim(), "0");
-    ground.config("handoff.secrets.allow", "github-pat");
-    ground.env.handoff(["push", "../remote.git", "--all"]).success();
+    assert_eq!(repo.env.shell("remote.git", "git for-each-ref | wc -l").success().trim(), "0");
+    repo.config("handoff.secrets.allow", "github-pat");
+    repo.env.handoff(["push", "../remote.git", "--all"]).success();
 }
 
 #[test]
 fn the_signature_of_a_commit_is_no_secret_and_hides_none() {
-    let ground = Ground::new();
-    let store = Store::discover(&ground.path("repo")).unwrap();
+    let repo = TestRepo::new();
+    let store = Store::discover(&repo.path("repo")).unwrap();
     let commit = |line: &str, message: &str| {
-        let tree = ground.env.git(["rev-parse", "HEAD^{tree}"]).success().trim().to_owned();
+        let tree = repo.env.git(["rev-parse", "HEAD^{tree}"]).success().trim().to_owned();
         let text = format!(
             "tree {tree}\nauthor a <a> 0 +0000\ncommitter a <a> 0 +0000\ngpgsig -----BEGIN SSH SIGNATURE-----\n \
              {line}\n -----END SSH SIGNATURE-----\n\n{message}\n"
@@ -329,7 +333,7 @@ fn the_signature_of_a_commit_is_no_secret_and_hides_none() {
 
 #[test]
 fn a_token_in_the_place_of_a_name_is_not_repeated() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let token = token();
     for args in [
         vec!["show", &token],
@@ -342,7 +346,7 @@ fn a_token_in_the_place_of_a_name_is_not_repeated() {
         vec!["push", &token],
         vec!["status", "--json", &token],
     ] {
-        let said = ground.env.handoff(&args);
+        let said = repo.env.handoff(&args);
         assert_ne!(said.status, Some(0), "{args:?}");
         assert!(!said.to_string().contains(PARTS.1), "{args:?}: {said}");
         assert!(said.to_string().contains("[redacted:github-token]"), "{args:?}: {said}");
@@ -351,50 +355,50 @@ fn a_token_in_the_place_of_a_name_is_not_repeated() {
 
 #[test]
 fn nobody_else_enters_an_attempts_folder_and_nothing_of_ignored_files_travels_but_their_names() {
-    let ground = Ground::new();
-    ground.drive("r", &[item("i", "stat -c %a .. > outputs/mode")]).ends(0);
-    assert_eq!(ground.env.handoff(["cat", "r/i:outputs/mode"]).success().trim(), "700");
-    ground.env.write("repo/.gitignore", ".env\n");
-    ground.env.write("repo/.env", "PIN=1234\n");
-    ground.env.write("state.json", "{}");
-    ground.env.handoff(["checkpoint", "t", "--state", "../state.json", "--worktree"]).success();
-    let log = ground.env.handoff(["thread", "show", "--json", "t"]).success();
-    let sum = ground.env.shell("repo", "sha256sum < .env").success();
-    is_nowhere(&ground, &sum[..64]);
+    let repo = TestRepo::new();
+    repo.drive("r", &[item("i", "stat -c %a .. > outputs/mode")]).ends(0);
+    assert_eq!(repo.env.handoff(["cat", "r/i:outputs/mode"]).success().trim(), "700");
+    repo.env.write("repo/.gitignore", ".env\n");
+    repo.env.write("repo/.env", "PIN=1234\n");
+    repo.env.write("state.json", "{}");
+    repo.env.handoff(["checkpoint", "t", "--state", "../state.json", "--worktree"]).success();
+    let log = repo.env.handoff(["thread", "show", "--json", "t"]).success();
+    let sum = repo.env.shell("repo", "sha256sum < .env").success();
+    is_nowhere(&repo, &sum[..64]);
     assert!(log.contains(".env"), "{log}");
-    assert_eq!(fs::metadata(ground.path("repo/.env")).unwrap().permissions().mode() & 0o777, 0o644);
+    assert_eq!(fs::metadata(repo.path("repo/.env")).unwrap().permissions().mode() & 0o777, 0o644);
 }
 
 #[test]
 fn a_secret_that_is_not_set_fails_the_attempt_and_is_named() {
-    let ground = Ground::new();
-    ground.config("handoff.executor.command.secretEnv", "GIVEN MISSING");
-    let plan = ground.plan("r", &[item("a", "echo ran >$HOME/../ran")]);
-    let run = |values: &str| ground.env.shell("repo", &format!("{values} git handoff run {plan}")).status;
+    let repo = TestRepo::new();
+    repo.config("handoff.executor.command.secretEnv", "GIVEN MISSING");
+    let plan = repo.plan("r", &[item("a", "echo ran >$HOME/../ran")]);
+    let run = |values: &str| repo.env.shell("repo", &format!("{values} git handoff run {plan}")).status;
     assert_eq!(run("GIVEN=given-value"), Some(4));
     let reason = "cannot read the secret MISSING of `handoff.executor.command.secretenv`: it is not set in the \
                   environment of `git handoff run`, or set to nothing";
-    assert_eq!(ground.item("r", "a").reason, reason);
-    ground.env.handoff(["retry", "r/a"]).success();
+    assert_eq!(repo.item("r", "a").reason, reason);
+    repo.env.handoff(["retry", "r/a"]).success();
     assert_eq!(run("GIVEN=given-value MISSING="), Some(4));
-    assert_eq!(ground.item("r", "a").reason, reason);
-    assert!(!ground.path("ran").exists(), "nothing ran without it");
-    ground.env.handoff(["retry", "r/a"]).success();
+    assert_eq!(repo.item("r", "a").reason, reason);
+    assert!(!repo.path("ran").exists(), "nothing ran without it");
+    repo.env.handoff(["retry", "r/a"]).success();
     assert_eq!(run("GIVEN=given-value MISSING=other-value"), Some(0));
 }
 
 #[test]
 fn a_token_in_a_configured_command_line_is_in_no_manifest_and_still_told_apart() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let token = token();
-    ground.config("handoff.executor.mine.command", &format!("test -n {token} && echo x >outputs/x"));
-    ground.config("handoff.executor.mine.setup", &format!("true {token}"));
-    ground.config("handoff.executor.command.verify", &format!("test -n {token}"));
+    repo.config("handoff.executor.mine.command", &format!("test -n {token} && echo x >outputs/x"));
+    repo.config("handoff.executor.mine.setup", &format!("true {token}"));
+    repo.config("handoff.executor.command.verify", &format!("test -n {token}"));
     let items = [json!({ "id": "i", "executor": "mine" }), item("j", "echo y >outputs/y")];
-    ground.drive("r", &items).ends(0);
-    is_nowhere(&ground, &token);
+    repo.drive("r", &items).ends(0);
+    is_nowhere(&repo, &token);
     let manifest = |what: &str| -> serde_json::Value {
-        serde_json::from_str(&ground.env.handoff(["cat", what]).success()).expect("a manifest is JSON")
+        serde_json::from_str(&repo.env.handoff(["cat", what]).success()).expect("a manifest is JSON")
     };
     let mine = manifest("r/i:manifest");
     assert_eq!(mine["argv"][2], "test -n [redacted:github-token] && echo x >outputs/x");
@@ -409,29 +413,29 @@ fn a_token_in_a_configured_command_line_is_in_no_manifest_and_still_told_apart()
         (&own["argv"][2], &own["verify"][2]),
         (&json!("echo y >outputs/y"), &json!("test -n [redacted:github-token]"))
     );
-    ground.ends_intact("r");
+    repo.ends_intact("r");
     // The same lines are the same task, and another token makes it another one.
-    ground.submit("same", &items);
-    let same = ground.env.handoff(["run", "--reuse", "same"]).exit(0);
+    repo.submit("same", &items);
+    let same = repo.env.handoff(["run", "--reuse", "same"]).exit(0);
     assert_eq!(same.stdout.matches("done, reused").count(), 2, "{same}");
     let other = token.replace("Q7w8", "Z7z8");
-    ground.config("handoff.executor.mine.command", &format!("test -n {other} && echo x >outputs/x"));
-    ground.submit("other", &items);
-    let run = ground.env.handoff(["run", "--reuse", "other"]).exit(0);
+    repo.config("handoff.executor.mine.command", &format!("test -n {other} && echo x >outputs/x"));
+    repo.submit("other", &items);
+    let run = repo.env.handoff(["run", "--reuse", "other"]).exit(0);
     insta::assert_snapshot!(run.stdout, @"
     ✓ i  done          1 attempt  outputs/x
     ✓ j  done, reused  1 attempt  from r/j; outputs/y
     other: 2 of 2 done, sealed
     ");
-    ground.config("handoff.executor.mine.command", "echo x >outputs/x");
-    ground.config("handoff.executor.mine.setup", "true");
-    ground.drive("plain", &items[..1]).ends(0);
+    repo.config("handoff.executor.mine.command", "echo x >outputs/x");
+    repo.config("handoff.executor.mine.setup", "true");
+    repo.drive("plain", &items[..1]).ends(0);
     assert_eq!(manifest("plain/i:manifest").get("commandDigest"), None);
 }
 
 #[test]
 fn a_token_in_a_plan_is_not_repeated_on_the_screen() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let token = token();
     let mut needy = item("i", "true");
     needy["depends_on"] = json!([token]);
@@ -439,13 +443,13 @@ fn a_token_in_a_plan_is_not_repeated_on_the_screen() {
     mistyped["timeout"] = json!(token);
     mistyped[token.as_str()] = json!(1);
     let items = [json!({ "id": "k", "executor": token }), needy, mistyped];
-    let plan = ground.plan("r", &items);
+    let plan = repo.plan("r", &items);
     for arguments in
         [vec!["validate", &plan], vec!["--json", "validate", &plan], vec!["submit", &plan], vec!["run", &plan]]
     {
-        let output = ground.env.handoff(&arguments).exit(1);
+        let output = repo.env.handoff(&arguments).exit(1);
         assert!(!format!("{output}").contains(&token), "{arguments:?}: {output}");
         assert!(output.stdout.matches("[redacted:github-token]").count() >= 3, "{arguments:?}: {output}");
     }
-    is_nowhere(&ground, &token);
+    is_nowhere(&repo, &token);
 }

@@ -17,35 +17,35 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::common::ground::{Driver, Ground, item, wait_for};
 use crate::common::program_path;
+use crate::common::repo::{Driver, TestRepo, item, wait_for};
 
 /// A repository `repo`, a remote `hub.git`, and further clones.
 pub(crate) struct Hub {
-    pub(crate) ground: Ground,
+    pub(crate) repo: TestRepo,
 }
 
 impl Hub {
     /// Submits a run in `repo` and makes the remote. Times are short.
     pub(crate) fn new(plan: &Value) -> Self {
-        let ground = Ground::new();
+        let repo = TestRepo::new();
         let times = [("handoff.heartbeat", "200ms"), ("handoff.lostAfter", "2s"), ("handoff.via.interval", "50ms")];
         for (key, value) in times {
-            ground.env.git(["config", "--global", key, value]).success();
+            repo.env.git(["config", "--global", key, value]).success();
         }
-        ground.env.git(["init", "--quiet", "--bare", "../hub.git"]).success();
-        ground.env.git(["remote", "add", "origin", "../hub.git"]).success();
-        ground.env.git(["push", "--quiet", "origin", "main"]).success();
-        ground.env.write("plan.json", &plan.to_string());
-        ground.env.handoff(["submit", "../plan.json"]).success();
-        Self { ground }
+        repo.env.git(["init", "--quiet", "--bare", "../hub.git"]).success();
+        repo.env.git(["remote", "add", "origin", "../hub.git"]).success();
+        repo.env.git(["push", "--quiet", "origin", "main"]).success();
+        repo.env.write("plan.json", &plan.to_string());
+        repo.env.handoff(["submit", "../plan.json"]).success();
+        Self { repo }
     }
 
     /// Clones the remote.
     pub(crate) fn clone(&self, name: &str, options: &[&str]) {
-        let url = format!("file://{}", self.ground.path("hub.git").display());
+        let url = format!("file://{}", self.repo.path("hub.git").display());
         let all = [&["clone", "--quiet"], options, &[url.as_str(), name]].concat();
-        self.ground.env.git_in("", all).success();
+        self.repo.env.git_in("", all).success();
     }
 
     /// Starts a driver of the run `r` in a clone.
@@ -55,8 +55,8 @@ impl Hub {
 
     /// Starts a driver with a changed environment.
     pub(crate) fn drive_with(&self, clone: &str, change: impl FnOnce(&mut std::process::Command)) -> Driver {
-        let dir = self.ground.path(clone);
-        self.ground.start_with(&["run", "r", "--via", "origin"], |command| {
+        let dir = self.repo.path(clone);
+        self.repo.start_with(&["run", "r", "--via", "origin"], |command| {
             command.current_dir(dir);
             // Real time passes between beats.
             command.env_remove("HANDOFF_CLOCK");
@@ -66,15 +66,15 @@ impl Hub {
 
     /// Runs a command in a clone without a pinned clock.
     pub(crate) fn command(&self, clone: &str, words: &[&str]) -> (Option<i32>, String, String) {
-        let mut command = self.ground.env.command(program_path(), clone);
+        let mut command = self.repo.env.command(program_path(), clone);
         command.env_remove("HANDOFF_CLOCK").args(words);
-        let ended = self.ground.env.ended(command);
+        let ended = self.repo.env.ended(command);
         (ended.status, ended.stdout, ended.stderr)
     }
 
     /// Returns the entries that the remote has.
     pub(crate) fn entries(&self) -> Vec<Value> {
-        let printed = self.ground.env.git_in("hub.git", ["log", "--reverse", "--format=%b", "refs/handoff/runs/r"]);
+        let printed = self.repo.env.git_in("hub.git", ["log", "--reverse", "--format=%b", "refs/handoff/runs/r"]);
         printed.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
@@ -99,7 +99,7 @@ impl Hub {
 
     /// Waits until the remote has the beats of so many drivers.
     pub(crate) fn wait_for_beats(&self, count: usize) {
-        let listed = || self.ground.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers/r"]).success();
+        let listed = || self.repo.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers/r"]).success();
         wait_for("beats", || listed().lines().count() == count);
     }
 
@@ -109,9 +109,9 @@ impl Hub {
         assert_eq!(self.of_kind("run.sealed").len(), 1);
         let done: Vec<String> = self.done().into_keys().collect();
         assert_eq!(done.len(), items, "{done:?}");
-        self.ground.env.git_in("hub.git", ["fsck", "--strict"]).success();
+        self.repo.env.git_in("hub.git", ["fsck", "--strict"]).success();
         self.clone("checked", &[]);
-        self.ground.env.handoff_in("checked", ["fetch", "origin"]).success();
+        self.repo.env.handoff_in("checked", ["fetch", "origin"]).success();
         let (code, out, err) = self.command("checked", &["verify", "r"]);
         assert_eq!(code, Some(0), "{out}{err}");
     }
@@ -128,7 +128,7 @@ impl Hub {
 
     /// Returns the lines that workers wrote.
     pub(crate) fn lines(&self, file: &str) -> Vec<String> {
-        let text = fs::read_to_string(self.ground.path(file)).unwrap_or_default();
+        let text = fs::read_to_string(self.repo.path(file)).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 }
@@ -175,17 +175,17 @@ fn two_drivers_share_the_items_of_a_run() {
     assert_eq!((fired.len(), drivers.len(), hub.lines("ran").len()), (8, 2, 8));
     assert!(drivers.iter().all(|driver| driver.len() == 32));
     assert!(fired.iter().all(|entry| entry["host"].is_string()));
-    let left = hub.ground.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers"]);
+    let left = hub.repo.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers"]);
     assert_eq!(left.success(), "", "ended drivers leave no beats");
-    assert_eq!(hub.ground.env.git_in("b", ["for-each-ref", "refs/handoff/drivers"]).success(), "");
+    assert_eq!(hub.repo.env.git_in("b", ["for-each-ref", "refs/handoff/drivers"]).success(), "");
 }
 
 #[test]
 fn identical_claims_of_one_key_and_one_clock_start_one_process() {
     let hub = Hub::new(&plan(&items(1, "0.2")));
     hub.clone("b", &[]);
-    hub.ground.env.git(["config", "handoff.via.interval", "0ms"]).success();
-    hub.ground.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r", "refs/handoff/bases/r"]).success();
+    hub.repo.env.git(["config", "handoff.via.interval", "0ms"]).success();
+    hub.repo.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r", "refs/handoff/bases/r"]).success();
     let clock = |command: &mut std::process::Command| {
         command.env("HANDOFF_CLOCK", "2026-06-01T12:00:00.000Z");
     };
@@ -249,8 +249,8 @@ fn clones_without_blobs_and_history_drive() {
             "needs": { "x": { "from": "i0", "select": { "kind": "output", "path": "x" } } } }),
     ];
     let hub = Hub::new(&plan(&items));
-    hub.ground.env.git_in("hub.git", ["config", "uploadpack.allowFilter", "true"]).success();
-    hub.ground.env.git_in("hub.git", ["config", "uploadpack.allowAnySHA1InWant", "true"]).success();
+    hub.repo.env.git_in("hub.git", ["config", "uploadpack.allowFilter", "true"]).success();
+    hub.repo.env.git_in("hub.git", ["config", "uploadpack.allowAnySHA1InWant", "true"]).success();
     hub.clone("b", &["--filter=blob:none", "--depth=1"]);
     let first = hub.drive("repo");
     hub.wait_for_kind("run.shared");

@@ -33,7 +33,7 @@ use git_handoff::ledger::sign;
 use git_handoff::model::digest::Oid;
 use serde_json::{Value, json};
 
-use crate::common::lab::{Lab, git, key};
+use crate::common::forge::{Forge, git, key};
 use crate::common::{Environment, Output};
 
 /// A story, and the repository that it leaves.
@@ -45,11 +45,11 @@ pub(crate) struct Vector {
     arguments: &'static [&'static str],
     /// Whether objects are missing from the bundle, so that git cannot make it.
     gaps: bool,
-    tell: fn(&Lab),
+    tell: fn(&Forge),
 }
 
 impl Vector {
-    const fn new(name: &'static str, what: &'static str, tell: fn(&Lab)) -> Self {
+    const fn new(name: &'static str, what: &'static str, tell: fn(&Forge)) -> Self {
         Self { name, what, object_format: "sha1", arguments: TRUSTED, gaps: false, tell }
     }
 
@@ -115,19 +115,19 @@ fn refs(lines: &str) -> BTreeMap<String, String> {
 
 /// Records the story, compares its refs with the bundle's, and returns its line of the index.
 fn check(vector: &Vector, env: &Environment) -> Value {
-    let lab = Lab::with_format(vector.object_format);
-    (vector.tell)(&lab);
-    let told = refs(&lab.git(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/handoff"]));
+    let forge = Forge::with_format(vector.object_format);
+    (vector.tell)(&forge);
+    let told = refs(&forge.git(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/handoff"]));
     let file = folder().join(vector.file());
-    let heads = || refs(&git(lab.path(), &["bundle", "list-heads", file.to_str().unwrap()]));
+    let heads = || refs(&git(forge.path(), &["bundle", "list-heads", file.to_str().unwrap()]));
     let stale = updating() && !(file.exists() && heads() == told);
     if stale && vector.gaps {
-        fs::write(&file, bundle_of_what_is_here(&lab, &told)).unwrap();
+        fs::write(&file, bundle_of_what_is_here(&forge, &told)).unwrap();
     } else if stale {
         let version = if vector.object_format == "sha1" { "--version=2" } else { "--version=3" };
         let mut create = vec!["-c", "pack.threads=1", "bundle", "create", "-q", version, file.to_str().unwrap()];
         create.extend(told.keys().map(String::as_str));
-        lab.git(&create);
+        forge.git(&create);
     }
     assert_eq!(heads(), told, "{} is not what its story makes", vector.file());
     let mut arguments = vec!["verify", "--json", "--bundle", file.to_str().unwrap()];
@@ -175,14 +175,14 @@ fn verdict(name: &str, said: &Output) -> Value {
 }
 
 /// Returns a bundle of all objects of the repository, which need not be all that the refs lead to.
-fn bundle_of_what_is_here(lab: &Lab, refs: &BTreeMap<String, String>) -> Vec<u8> {
-    let objects = lab.git(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname)"]);
-    let lost = fs::read_to_string(lab.path().join(LOST)).unwrap_or_default();
+fn bundle_of_what_is_here(forge: &Forge, refs: &BTreeMap<String, String>) -> Vec<u8> {
+    let objects = forge.git(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname)"]);
+    let lost = fs::read_to_string(forge.path().join(LOST)).unwrap_or_default();
     let kept = objects.lines().filter(|name| lost.lines().all(|lost| lost != *name));
-    let names = lab.path().join(".git/objects-to-pack");
+    let names = forge.path().join(".git/objects-to-pack");
     fs::write(&names, kept.fold(String::new(), |names, name| names + name + "\n")).unwrap();
     let mut pack = Command::new("git");
-    pack.args(["-c", "pack.threads=1", "pack-objects", "-q", "--stdout"]).current_dir(lab.path());
+    pack.args(["-c", "pack.threads=1", "pack-objects", "-q", "--stdout"]).current_dir(forge.path());
     let packed = pack.stdin(fs::File::open(&names).unwrap()).stderr(Stdio::inherit()).output().unwrap();
     assert!(packed.status.success());
     let mut head = "# v2 git bundle\n".to_owned();
@@ -194,23 +194,23 @@ fn bundle_of_what_is_here(lab: &Lab, refs: &BTreeMap<String, String>) -> Vec<u8>
 const LOST: &str = ".git/objects-lost";
 
 /// Leaves an object out of the bundle.
-fn lose(lab: &Lab, oid: Oid) {
-    fs::write(lab.path().join(LOST), format!("{oid}\n")).unwrap();
+fn lose(forge: &Forge, oid: Oid) {
+    fs::write(forge.path().join(LOST), format!("{oid}\n")).unwrap();
 }
 
 /// Writes the files that say whom and what a verifier trusts and wants.
 fn write_wishes(env: &Environment) {
-    let lab = Lab::new();
+    let forge = Forge::new();
     let line = |name: &str, signer: &sign::Signer| {
         let line = sign::allowed_signers_line(name, signer.public()).unwrap();
         format!("{}\n", line.trim_end())
     };
-    let ada = line("ada@example.com", &lab.signer);
-    let both = ada.clone() + &line("bob@example.com", &stranger(&lab));
+    let ada = line("ada@example.com", &forge.signer);
+    let both = ada.clone() + &line("bob@example.com", &stranger(&forge));
     let early = ada.replacen(' ', " valid-before=\"20250101Z\",", 1);
-    let revoked = format!("{}\n", lab.signer.fingerprint());
-    let plan = crate::common::lab::PLAN.replace("edit-b", "edit-c");
-    let same: serde_json::Value = serde_json::from_str(crate::common::lab::PLAN).unwrap();
+    let revoked = format!("{}\n", forge.signer.fingerprint());
+    let plan = crate::common::forge::PLAN.replace("edit-b", "edit-c");
+    let same: serde_json::Value = serde_json::from_str(crate::common::forge::PLAN).unwrap();
     let same = format!("{same:#}\n");
     let files = [
         (SIGNERS, ada),
@@ -299,6 +299,6 @@ fn row(vector: &Value) -> String {
 }
 
 /// A key that the verdicts do not know.
-fn stranger(lab: &Lab) -> sign::Signer {
-    key(lab.path(), 2)
+fn stranger(forge: &Forge) -> sign::Signer {
+    key(forge.path(), 2)
 }

@@ -1,6 +1,7 @@
 //! Invalid settings of anchors, each refused with nothing written.
 
 use super::{RUN, sealed};
+use crate::common::report::find_line;
 
 #[test]
 fn what_makes_no_sense_is_refused_before_it_is_written() {
@@ -33,16 +34,22 @@ fn what_makes_no_sense_is_refused_before_it_is_written() {
 fn what_is_misspelt_makes_no_anchor_weaker() {
     let env = sealed();
     for (key, value, why) in [
-        ("type", "magic", "is no kind of anchor"),
-        ("url", "", "has no setting `handoff.anchor.vault.url`"),
-        ("bucket", "b", "is no setting of such an anchor"),
-        ("garantee", "detect", "did you mean `handoff.anchor.vault.guarantee`?"),
+        ("type", "magic", "the setting `handoff.anchor.vault.type` is no kind of anchor"),
+        ("url", "", "the anchor \"vault\" has no setting `handoff.anchor.vault.url`"),
+        ("bucket", "b", "the setting `handoff.anchor.vault.bucket` is no setting of such an anchor"),
+        (
+            "garantee",
+            "detect",
+            "the setting `handoff.anchor.vault.garantee` in $TEST/repo/.git/config is not known; did you mean \
+             `handoff.anchor.vault.guarantee`?",
+        ),
     ] {
         env.git(["config", "handoff.anchor.vault.type", "git"]).success();
         env.git(["config", "handoff.anchor.vault.url", "../vault.git"]).success();
         env.git(["config", &format!("handoff.anchor.vault.{key}"), value]).success();
         let said = env.handoff(["verify", RUN]).exit(1);
-        assert!(said.stderr.contains(why) && said.stderr.contains("hint: git config --"), "{said}");
+        assert_eq!(find_line(&said.stderr, "error: "), format!("error: {why}"));
+        assert!(find_line(&said.stderr, "hint: ").starts_with("hint: git config --"), "{said}");
         env.git(["config", "--remove-section", "handoff.anchor.vault"]).success();
     }
 }

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use serde_json::json;
 
 use super::{BUILD, EDIT};
-use crate::common::place::Place;
+use crate::common::clone::TestClone;
 use crate::common::report::find_line;
 
 /// Compares two states of the repository.
@@ -21,9 +21,9 @@ fn differing(a: &Files, b: &Files) -> Vec<String> {
 type Files = BTreeMap<String, (SystemTime, Vec<u8>)>;
 
 /// Everything in the repository and its work tree, but for what verifying keeps for itself.
-fn everything(place: &Place) -> Files {
+fn everything(clone: &TestClone) -> Files {
     let mut files = Files::new();
-    walk(&place.root(), &mut files);
+    walk(&clone.root(), &mut files);
     files.retain(|path, _| !path.contains(".git/handoff/"));
     files
 }
@@ -45,14 +45,14 @@ fn walk(folder: &Path, files: &mut Files) {
 
 #[test]
 fn what_would_be_done_is_said_and_nothing_is() {
-    let place = Place::new();
-    place.done("r", &[EDIT, BUILD]);
-    place.write("main.txt", "one\ntwo\nthree\nfour\nfive\nsix\n");
-    place.git(&["commit", "--quiet", "-am", "Go on"]);
-    place.write("other.txt", "staged\n");
-    place.git(&["add", "other.txt"]);
-    let before = everything(&place);
-    let (code, stdout, stderr) = place.handoff(&["apply", "r", "--commit", "--dry-run"]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT, BUILD]);
+    clone.write("main.txt", "one\ntwo\nthree\nfour\nfive\nsix\n");
+    clone.git(&["commit", "--quiet", "-am", "Go on"]);
+    clone.write("other.txt", "staged\n");
+    clone.git(&["add", "other.txt"]);
+    let before = everything(&clone);
+    let (code, stdout, stderr) = clone.handoff(&["apply", "r", "--commit", "--dry-run"]);
     assert_eq!(code, 0, "{stderr}");
     assert_eq!(
         stdout,
@@ -60,35 +60,35 @@ fn what_would_be_done_is_said_and_nothing_is() {
          would commit onto main: edit: apply the patch of r\n  M main.txt\n\
          would commit onto main: build: apply the patch of r\n  M main.txt\n  A new.txt\n"
     );
-    let (code, answer) = place.answer(&["apply", "r", "-n", "--branch", "result"]);
+    let (code, answer) = clone.answer(&["apply", "r", "-n", "--branch", "result"]);
     assert_eq!((code, &answer["branch"], &answer["commits"]), (0, &json!("result"), &json!([])), "{answer}");
     assert_eq!(answer["applied"], false);
     assert_eq!(answer["planned"][1]["files"][1], json!({ "change": "A", "path": "new.txt" }));
     let said = answer["planned"][1]["message"].as_str().unwrap().to_owned();
-    let (code, stdout, _) = place.handoff(&["apply", "r/edit", "--dry-run"]);
+    let (code, stdout, _) = clone.handoff(&["apply", "r/edit", "--dry-run"]);
     assert_eq!((code, stdout.as_str()), (0, "edit: would be applied\nwould change, by edit:\n  M main.txt\n"));
-    assert_eq!(differing(&before, &everything(&place)), [""; 0]);
+    assert_eq!(differing(&before, &everything(&clone)), [""; 0]);
     // The real ones do what was said.
-    let (code, answer) = place.answer(&["apply", "r", "--branch", "result"]);
+    let (code, answer) = clone.answer(&["apply", "r", "--branch", "result"]);
     assert_eq!((code, &answer["applied"], &answer["planned"]), (0, &json!(true), &json!(null)), "{answer}");
-    assert_eq!(place.git(&["log", "-1", "--format=%B", "result"]).trim(), said.trim());
-    place.handoff(&["apply", "r", "--commit"]);
-    assert_eq!(place.git(&["diff", "--name-status", "HEAD~", "HEAD"]), "M\tmain.txt\nA\tnew.txt\n");
-    let (code, stdout, _) = place.handoff(&["apply", "r", "--commit", "-n"]);
+    assert_eq!(clone.git(&["log", "-1", "--format=%B", "result"]).trim(), said.trim());
+    clone.handoff(&["apply", "r", "--commit"]);
+    assert_eq!(clone.git(&["diff", "--name-status", "HEAD~", "HEAD"]), "M\tmain.txt\nA\tnew.txt\n");
+    let (code, stdout, _) = clone.handoff(&["apply", "r", "--commit", "-n"]);
     assert_eq!((code, stdout.as_str()), (0, "edit: is there already\nbuild: is there already\n"));
-    let (code, answer) = place.answer(&["apply", "r", "-n"]);
+    let (code, answer) = clone.answer(&["apply", "r", "-n"]);
     assert_eq!((code, &answer["applied"], &answer["planned"]), (0, &json!(false), &json!([])), "{answer}");
 }
 
 #[test]
 fn what_would_be_refused_is_refused_with_the_same_words() {
-    let place = Place::new();
+    let clone = TestClone::new();
     let other = ("other", "sed -i s/two/zwei/ main.txt", None);
-    place.done("r", &[EDIT, other, ("add", "echo new > new.txt", None)]);
-    place.git(&["branch", "taken"]);
-    place.write(".git/info/exclude", "new.txt\n");
-    place.write("new.txt", "precious\n");
-    place.write("main.txt", "mine\n");
+    clone.done("r", &[EDIT, other, ("add", "echo new > new.txt", None)]);
+    clone.git(&["branch", "taken"]);
+    clone.write(".git/info/exclude", "new.txt\n");
+    clone.write("new.txt", "precious\n");
+    clone.write("main.txt", "mine\n");
     for arguments in [
         &["apply", "r", "--commit"][..],
         &["apply", "r/edit"],
@@ -97,10 +97,10 @@ fn what_would_be_refused_is_refused_with_the_same_words() {
         &["apply", "r/edit", "--branch", "taken/away"],
         &["apply", "r/nowhere"],
     ] {
-        let before = everything(&place);
-        let dry = place.handoff(&[arguments, &["--dry-run", "--json"]].concat());
-        assert_eq!(differing(&before, &everything(&place)), [""; 0], "{arguments:?}");
-        let real = place.handoff(&[arguments, &["--json"]].concat());
+        let before = everything(&clone);
+        let dry = clone.handoff(&[arguments, &["--dry-run", "--json"]].concat());
+        assert_eq!(differing(&before, &everything(&clone)), [""; 0], "{arguments:?}");
+        let real = clone.handoff(&[arguments, &["--json"]].concat());
         assert_eq!((dry.0, real.0), (1, 1), "{arguments:?}: {dry:?} {real:?}");
         let code =
             |stderr: &str| serde_json::from_str::<serde_json::Value>(stderr).map(|error| error["code"].clone()).ok();
@@ -109,7 +109,7 @@ fn what_would_be_refused_is_refused_with_the_same_words() {
             |stdout: &str| serde_json::from_str::<serde_json::Value>(stdout).map(|v| v["conflicts"].clone()).ok();
         assert_eq!(conflicts(&dry.1), conflicts(&real.1), "{arguments:?}");
     }
-    let (_, stdout, stderr) = place.handoff(&["apply", "r", "-n"]);
+    let (_, stdout, stderr) = clone.handoff(&["apply", "r", "-n"]);
     insta::assert_snapshot!(stdout, @"conflict: other: main.txt: changed differently by edit");
     insta::assert_snapshot!(stderr, @"
     nothing would be changed
@@ -120,27 +120,27 @@ fn what_would_be_refused_is_refused_with_the_same_words() {
 
 #[test]
 fn who_is_nobody_to_git_is_told_beforehand() {
-    let place = Place::new();
-    place.done("r", &[EDIT]);
-    place.git(&["config", "user.useConfigOnly", "true"]);
-    std::fs::write(place.home().join(".gitconfig"), "[handoff]\n\tsandbox = none\n").unwrap();
-    let dry = place.handoff(&["apply", "r", "--commit", "-n"]);
-    let real = place.handoff(&["apply", "r", "--commit"]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT]);
+    clone.git(&["config", "user.useConfigOnly", "true"]);
+    std::fs::write(clone.home().join(".gitconfig"), "[handoff]\n\tsandbox = none\n").unwrap();
+    let dry = clone.handoff(&["apply", "r", "--commit", "-n"]);
+    let real = clone.handoff(&["apply", "r", "--commit"]);
     assert_eq!((dry.0, real.0), (1, 1), "{dry:?} {real:?}");
     insta::assert_snapshot!(find_line(&dry.2, "hint: "), @"hint: git config user.name 'Your Name' && git config user.email you@example.com");
 }
 
 #[test]
 fn a_file_that_was_written_in_the_moment_of_the_index_is_looked_into() {
-    let place = Place::new();
-    place.done("r", &[EDIT]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT]);
     // Same size and time as in the index: only the bytes differ.
-    place.git(&["update-index", "--refresh"]);
-    let index = place.root().join(".git/index");
-    place.write("main.txt", "one\nTOW\nthree\nfour\nfive\n");
+    clone.git(&["update-index", "--refresh"]);
+    let index = clone.root().join(".git/index");
+    clone.write("main.txt", "one\nTOW\nthree\nfour\nfive\n");
     let now = std::fs::metadata(&index).unwrap().modified().unwrap();
-    std::fs::File::options().write(true).open(place.root().join("main.txt")).unwrap().set_modified(now).unwrap();
-    let (code, _, stderr) = place.handoff(&["apply", "r", "-n"]);
+    std::fs::File::options().write(true).open(clone.root().join("main.txt")).unwrap().set_modified(now).unwrap();
+    let (code, _, stderr) = clone.handoff(&["apply", "r", "-n"]);
     assert_eq!(code, 1, "{stderr}");
     insta::assert_snapshot!(find_line(&stderr, "error: "), @"error: local changes are in the way; nothing was changed");
 }

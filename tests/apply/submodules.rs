@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::common::place::Place;
+use crate::common::clone::TestClone;
+use crate::common::report::find_line;
 
 /// Why an item fails whose own output lies where the change to a submodule is captured.
 const FORGED: &str = "the item left the output `submodules/libs/sub.patch`, where the change to a submodule belongs";
@@ -10,32 +11,32 @@ const FORGED: &str = "the item left the output `submodules/libs/sub.patch`, wher
 const CHANGED: &str = "\"libs/sub/lib.txt\" was changed, which is a submodule's: no patch can carry that; \
                        hand it over below outputs/, or change the submodule in its own repository";
 
-/// A place with a submodule at `libs/sub` that items may change.
-fn place() -> Place {
-    let place = Place::new();
-    place.git(&["init", "--quiet", "../library"]);
-    place.write("../library/lib.txt", "one\n");
-    place.git(&["-C", "../library", "add", "lib.txt"]);
-    place.git(&["-C", "../library", "commit", "--quiet", "--message", "Library"]);
+/// A repository with a submodule at `libs/sub` that items may change.
+fn clone() -> TestClone {
+    let clone = TestClone::new();
+    clone.git(&["init", "--quiet", "../library"]);
+    clone.write("../library/lib.txt", "one\n");
+    clone.git(&["-C", "../library", "add", "lib.txt"]);
+    clone.git(&["-C", "../library", "commit", "--quiet", "--message", "Library"]);
     let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../library", "libs/sub"];
-    place.git(&add);
-    place.git(&["commit", "--quiet", "--message", "A submodule"]);
-    place.git(&["config", "handoff.workspace.submodules", "true"]);
-    place.git(&["config", "handoff.submodules", "capture"]);
-    place
+    clone.git(&add);
+    clone.git(&["commit", "--quiet", "--message", "A submodule"]);
+    clone.git(&["config", "handoff.workspace.submodules", "true"]);
+    clone.git(&["config", "handoff.submodules", "capture"]);
+    clone
 }
 
 #[test]
 fn apply_says_which_submodules_it_leaves_and_what_applies_them() {
-    let place = place();
+    let clone = clone();
     let both = ("both", "echo two >> libs/sub/lib.txt; sed -i s/two/TWO/ main.txt", None);
     let inside = (
         "inside",
         "echo 2 >> libs/sub/lib.txt; mkdir -p outputs/submodules; echo x > outputs/submodules/other.patch",
         None,
     );
-    place.done("r", &[both, inside]);
-    let (code, stdout, stderr) = place.handoff(&["apply", "r/both"]);
+    clone.done("r", &[both, inside]);
+    let (code, stdout, stderr) = clone.handoff(&["apply", "r/both"]);
     assert_eq!((code, stdout.as_str()), (0, "both: applied\n"), "{stderr}");
     insta::assert_snapshot!(stderr, @r#"
     both: its change to the submodule "libs/sub" is not applied
@@ -43,15 +44,15 @@ fn apply_says_which_submodules_it_leaves_and_what_applies_them() {
     "#);
     let command = "git handoff cat r/both:outputs/submodules/libs/sub.patch | git -C libs/sub apply --index";
     assert!(stderr.contains(command), "{stderr}");
-    assert_eq!(place.git(&["-C", "libs/sub", "status", "--porcelain"]), "");
-    let (code, patch, _) = place.handoff(&["cat", "r/both:outputs/submodules/libs/sub.patch"]);
+    assert_eq!(clone.git(&["-C", "libs/sub", "status", "--porcelain"]), "");
+    let (code, patch, _) = clone.handoff(&["cat", "r/both:outputs/submodules/libs/sub.patch"]);
     assert_eq!(code, 0);
-    place.write("taken.patch", &patch);
-    place.git(&["-C", "libs/sub", "apply", "--index", "../../taken.patch"]);
-    assert_eq!(place.read("libs/sub/lib.txt"), "one\ntwo\n");
+    clone.write("taken.patch", &patch);
+    clone.git(&["-C", "libs/sub", "apply", "--index", "../../taken.patch"]);
+    assert_eq!(clone.read("libs/sub/lib.txt"), "one\ntwo\n");
     // An item that changed nothing else has nothing to apply, which is no failure; a file that is
     // only named like one is not told of.
-    let (code, _, stderr) = place.handoff(&["apply", "r/inside"]);
+    let (code, _, stderr) = clone.handoff(&["apply", "r/inside"]);
     assert_eq!(code, 0, "{stderr}");
     insta::assert_snapshot!(stderr, @r#"
     no item that is done has a patch; there is nothing to apply
@@ -59,16 +60,16 @@ fn apply_says_which_submodules_it_leaves_and_what_applies_them() {
     hint: git handoff cat r/inside:outputs/submodules/libs/sub.patch | git -C libs/sub apply --index
     "#);
     assert!(!stderr.contains("other.patch"), "{stderr}");
-    let (code, answer) = place.answer(&["apply", "r/inside"]);
+    let (code, answer) = clone.answer(&["apply", "r/inside"]);
     let left = json!([{ "item": "inside", "submodule": "libs/sub", "product": "outputs/submodules/libs/sub.patch" }]);
     assert_eq!((code, &answer["submodules"]), (0, &left), "{answer}");
-    let (code, shown) = place.answer(&["show", "r/both"]);
+    let (code, shown) = clone.answer(&["show", "r/both"]);
     assert!(code == 0 && shown.to_string().contains("submodules/libs/sub.patch"), "{shown}");
 }
 
 /// Runs a plan in which the second item takes the first one's change to the submodule, with this
 /// command.
-fn taken_by(place: &Place, run: &str, command: &str) -> (i32, String) {
+fn taken_by(clone: &TestClone, run: &str, command: &str) -> (i32, String) {
     let select = json!({ "kind": "output", "path": "submodules/libs/sub.patch" });
     let change = json!({ "command": "echo two >> libs/sub/lib.txt" });
     let plan = json!({ "id": run, "items": [
@@ -78,14 +79,14 @@ fn taken_by(place: &Place, run: &str, command: &str) -> (i32, String) {
             "needs": { "change": { "from": "edit", "select": select } },
         },
     ] });
-    place.write("../plan.json", &plan.to_string());
-    let (code, stdout, stderr) = place.handoff(&["run", "../plan.json"]);
+    clone.write("../plan.json", &plan.to_string());
+    let (code, stdout, stderr) = clone.handoff(&["run", "../plan.json"]);
     (code, format!("{stdout}{stderr}"))
 }
 
 #[test]
 fn an_item_takes_the_change_of_another_and_hands_it_over() {
-    let place = place();
+    let clone = clone();
     for (at, command) in [
         "git -C libs/sub apply --index ../../inputs/change",
         "cd libs/sub && git apply ../../inputs/change && git log -1 --format=%s | grep -qx Library",
@@ -95,9 +96,9 @@ fn an_item_takes_the_change_of_another_and_hands_it_over() {
     .enumerate()
     {
         let run = format!("r{at}");
-        let (code, said) = taken_by(&place, &run, command);
+        let (code, said) = taken_by(&clone, &run, command);
         assert_eq!(code, 0, "{command}: {said}");
-        let product = |item: &str| place.handoff(&["cat", &format!("{run}/{item}:outputs/submodules/libs/sub.patch")]);
+        let product = |item: &str| clone.handoff(&["cat", &format!("{run}/{item}:outputs/submodules/libs/sub.patch")]);
         assert_eq!(product("take"), product("edit"), "{command}");
         assert!(product("take").1.contains("+two"));
     }
@@ -105,66 +106,75 @@ fn an_item_takes_the_change_of_another_and_hands_it_over() {
 
 #[test]
 fn an_item_that_cannot_take_the_change_fails() {
-    let place = place();
-    for (at, command) in [
-        "git -C libs/sub apply --index ../../inputs/change; git -C libs/sub apply --index ../../inputs/change",
-        "git -C libs/sub commit -qam nothing",
-        "git submodule foreach -q 'git apply \"$toplevel/inputs/none\"'",
+    let clone = clone();
+    for (at, (command, status)) in [
+        ("git -C libs/sub apply --index ../../inputs/change; git -C libs/sub apply --index ../../inputs/change", 1),
+        ("git -C libs/sub commit -qam nothing", 1),
+        ("git submodule foreach -q 'git apply \"$toplevel/inputs/none\"'", 128),
     ]
     .into_iter()
     .enumerate()
     {
-        let (code, said) = taken_by(&place, &format!("r{at}"), command);
-        assert!(code == 4 && said.contains("✗ take  failed"), "{command}: {said}");
+        let (code, said) = taken_by(&clone, &format!("r{at}"), command);
+        assert_eq!(code, 4, "{command}: {said}");
+        assert_eq!(find_line(&said, "✗ take  failed  "), format!("✗ take  failed  1 attempt  exited with {status}"));
     }
     // Nothing is checked out: git finds an empty repository there, and not the one around it.
-    place.git(&["config", "handoff.workspace.submodules", "false"]);
+    clone.git(&["config", "handoff.workspace.submodules", "false"]);
     let patch = "diff --git a/lib.txt b/lib.txt\n--- a/lib.txt\n+++ b/lib.txt\n@@ -1 +1,2 @@\n one\n+two\n";
-    place.write("main.patch", patch);
-    place.git(&["add", "main.patch"]);
-    place.git(&["commit", "--quiet", "--message", "A patch"]);
+    clone.write("main.patch", patch);
+    clone.git(&["add", "main.patch"]);
+    clone.git(&["commit", "--quiet", "--message", "A patch"]);
     for (run, command) in
         [("s", "git -C libs/sub apply ../../main.patch"), ("t", "cd libs/sub && git apply --index ../../main.patch")]
     {
-        let (code, stdout, stderr) = place.handoff(&["run", &place.plan(run, &[("take", command, None)])]);
+        let (code, stdout, stderr) = clone.handoff(&["run", &clone.plan(run, &[("take", command, None)])]);
         assert!(code == 4 && stderr.contains("lib.txt: "), "{command}: {stdout}{stderr}");
     }
 }
 
 /// Runs one failing item, and returns the output.
-fn reason(place: &Place, run: &str, script: &str) -> String {
-    let (code, stdout, stderr) = place.handoff(&["run", &place.plan(run, &[("edit", script, None)])]);
+fn reason(clone: &TestClone, run: &str, script: &str) -> String {
+    let (code, stdout, stderr) = clone.handoff(&["run", &clone.plan(run, &[("edit", script, None)])]);
     assert_ne!(code, 0, "{stdout}{stderr}");
-    place.answer(&["show", &format!("{run}/edit")]).1["reason"].as_str().expect("the item failed").to_owned()
+    clone.answer(&["show", &format!("{run}/edit")]).1["reason"].as_str().expect("the item failed").to_owned()
 }
 
 #[test]
 fn an_output_in_its_place_and_a_refusal_fail_the_item() {
-    let place = place();
+    let clone = clone();
     let script =
         "echo two >> libs/sub/lib.txt; mkdir -p outputs/submodules/libs; echo x > outputs/submodules/libs/sub.patch";
-    assert_eq!(reason(&place, "r", script), FORGED);
+    assert_eq!(reason(&clone, "r", script), FORGED);
     // Nor does what a worker makes up stand for a change that there is not.
     let forged = script.split_once("; ").unwrap().1;
-    assert_eq!(reason(&place, "forged", forged), FORGED);
-    place.git(&["config", "handoff.submodules", "false"]);
-    assert_eq!(reason(&place, "forged-again", forged), FORGED);
-    place.git(&["config", "handoff.workspace.submodules", "false"]);
-    assert_eq!(reason(&place, "not-there", forged), FORGED);
-    place.git(&["config", "handoff.workspace.submodules", "true"]);
-    assert_eq!(reason(&place, "s", "echo two >> libs/sub/lib.txt"), CHANGED);
-    place.git(&["config", "handoff.submodules", "sometimes"]);
-    let (code, _, stderr) = place.handoff(&["runs"]);
-    assert!(code != 0 && stderr.contains("is neither `refuse` nor `capture`"), "{stderr}");
+    assert_eq!(reason(&clone, "forged", forged), FORGED);
+    clone.git(&["config", "handoff.submodules", "false"]);
+    assert_eq!(reason(&clone, "forged-again", forged), FORGED);
+    clone.git(&["config", "handoff.workspace.submodules", "false"]);
+    assert_eq!(reason(&clone, "not-there", forged), FORGED);
+    clone.git(&["config", "handoff.workspace.submodules", "true"]);
+    assert_eq!(reason(&clone, "s", "echo two >> libs/sub/lib.txt"), CHANGED);
+    clone.git(&["config", "handoff.submodules", "sometimes"]);
+    let (code, _, stderr) = clone.handoff(&["runs"]);
+    assert_ne!(code, 0, "{stderr}");
+    let file = clone.root().join(".git/config");
+    assert_eq!(
+        find_line(&stderr, "error: "),
+        format!(
+            "error: the setting `handoff.submodules` = \"sometimes\" in {} is neither `refuse` nor `capture`",
+            file.display()
+        )
+    );
 }
 
 #[test]
 fn a_file_that_grew_is_not_read_to_tell_that_it_did() {
-    let place = place();
-    place.git(&["config", "handoff.submodules", "refuse"]);
+    let clone = clone();
+    clone.git(&["config", "handoff.submodules", "refuse"]);
     // Too many bytes to write or store; some file systems do not support such a file.
-    place.git(&["config", "handoff.maxDisk", "1000000g"]);
+    clone.git(&["config", "handoff.maxDisk", "1000000g"]);
     let grown = "for size in 900T 15T 1T; do truncate -s $size libs/sub/lib.txt && break; done";
-    assert_eq!(reason(&place, "r", grown), CHANGED);
-    place.done("s", &[("again", "cp libs/sub/lib.txt x; rm libs/sub/lib.txt; mv x libs/sub/lib.txt", None)]);
+    assert_eq!(reason(&clone, "r", grown), CHANGED);
+    clone.done("s", &[("again", "cp libs/sub/lib.txt x; rm libs/sub/lib.txt; mv x libs/sub/lib.txt", None)]);
 }

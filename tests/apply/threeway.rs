@@ -10,29 +10,29 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{BUILD, EDIT};
-use crate::common::place::Place;
+use crate::common::clone::TestClone;
 use crate::common::report::find_line;
 
 const APPLY: [&str; 4] = ["apply", "r", "--commit", "--3way"];
 
 /// Beside `edit`, which conflicts with `HEAD`, and `build`, which builds on it: an item before and
 /// one after them.
-fn ready() -> Place {
-    let place = Place::new();
+fn ready() -> TestClone {
+    let clone = TestClone::new();
     let first = ("a-first", "echo first > first.txt", None);
-    place.done("r", &[first, EDIT, BUILD, ("later", "echo later > later.txt", None)]);
-    place.write("main.txt", "one\nzwei\nthree\nfour\nfive\nsix\n");
-    place.write("other.txt", "other\n");
-    place.git(&["add", "."]);
-    place.git(&["commit", "--quiet", "-am", "Go on"]);
+    clone.done("r", &[first, EDIT, BUILD, ("later", "echo later > later.txt", None)]);
+    clone.write("main.txt", "one\nzwei\nthree\nfour\nfive\nsix\n");
+    clone.write("other.txt", "other\n");
+    clone.git(&["add", "."]);
+    clone.git(&["commit", "--quiet", "-am", "Go on"]);
     // Unrelated to any item.
-    place.write("other.txt", "changed\n");
-    place.write("mine.txt", "mine\n");
-    place
+    clone.write("other.txt", "changed\n");
+    clone.write("mine.txt", "mine\n");
+    clone
 }
 
 /// The state of the index, the files and the branch.
-fn state(place: &Place) -> String {
+fn state(clone: &TestClone) -> String {
     let mut state = String::new();
     for arguments in [
         &["status", "--porcelain=v2", "--branch", "--untracked-files=all"][..],
@@ -40,73 +40,77 @@ fn state(place: &Place) -> String {
         &["diff", "HEAD"],
         &["for-each-ref"],
     ] {
-        state += &place.git(arguments);
+        state += &clone.git(arguments);
     }
-    place.git(&["fsck", "--strict"]);
-    assert!(!underway(place));
+    clone.git(&["fsck", "--strict"]);
+    assert!(!underway(clone));
     state
 }
 
-fn code(place: &Place, arguments: &[&str]) -> (i32, String) {
-    let (exit, _, stderr) = place.handoff(&[arguments, &["--json"]].concat());
+fn code(clone: &TestClone, arguments: &[&str]) -> (i32, String) {
+    let (exit, _, stderr) = clone.handoff(&[arguments, &["--json"]].concat());
     let last = stderr.lines().last().unwrap_or_default();
     let error: Value = serde_json::from_str(last).unwrap_or_else(|_| panic!("{arguments:?}: {stderr}"));
     (exit, error["code"].as_str().unwrap().to_owned())
 }
 
-fn subjects(place: &Place) -> String {
-    place.git(&["log", "--format=%s"]).replace(": apply the patch of r", "").replace('\n', " ")
+fn subjects(clone: &TestClone) -> String {
+    clone.git(&["log", "--format=%s"]).replace(": apply the patch of r", "").replace('\n', " ")
 }
 
 #[test]
 fn the_way_to_resolve_a_conflict_is_said_before_and_while_it_waits() {
-    let place = ready();
-    let (exit, _, stderr) = place.handoff(&["apply", "r"]);
+    let clone = ready();
+    let (exit, _, stderr) = clone.handoff(&["apply", "r"]);
     assert_eq!(exit, 1, "{stderr}");
     insta::assert_snapshot!(stderr, @"
     nothing was changed
     hint: git handoff cat r/edit:patch
     hint: git handoff apply r --commit --3way   # to resolve the conflicts in the work tree
     ");
-    assert_eq!(place.handoff(&APPLY).0, 1);
-    let (_, stdout, stderr) = place.handoff(&[]);
-    assert!(stdout.starts_with("being applied\n  r  conflicts to resolve\n"), "{stdout}");
+    assert_eq!(clone.handoff(&APPLY).0, 1);
+    let (_, stdout, stderr) = clone.handoff(&[]);
+    insta::assert_snapshot!(stdout, @"
+    being applied
+      r  conflicts to resolve
+    1 run sealed, done and green by what they record
+    ");
     insta::assert_snapshot!(stderr, @"hint: edit the files, `git add` them and `git handoff apply --continue`   # or give up: git handoff apply --abort");
-    assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
-    assert!(!place.handoff(&[]).1.contains("being applied"));
+    assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0);
+    insta::assert_snapshot!(clone.handoff(&[]).1, @"1 run sealed, done and green by what they record");
 }
 
 #[test]
 fn a_conflict_is_left_as_git_leaves_one_and_is_gone_on_from() {
-    let place = ready();
-    let (exit, stdout, stderr) = place.handoff(&APPLY);
+    let clone = ready();
+    let (exit, stdout, stderr) = clone.handoff(&APPLY);
     assert_eq!(exit, 1, "{stdout}{stderr}");
     insta::assert_snapshot!(find_line(&stdout, "conflict: "), @"conflict: edit: main.txt: changed differently by what is there");
     insta::assert_snapshot!(stderr, @"
     the conflicts are in the work tree
     hint: edit the files, `git add` them and `git handoff apply --continue`   # or give up: git handoff apply --abort
     ");
-    assert_eq!(subjects(&place), "a-first Go on Start ");
-    assert_eq!(place.git(&["status", "--porcelain"]), "UU main.txt\n M other.txt\n?? mine.txt\n");
-    let picked = place.git(&["rev-parse", "--short", "CHERRY_PICK_HEAD"]);
+    assert_eq!(subjects(&clone), "a-first Go on Start ");
+    assert_eq!(clone.git(&["status", "--porcelain"]), "UU main.txt\n M other.txt\n?? mine.txt\n");
+    let picked = clone.git(&["rev-parse", "--short", "CHERRY_PICK_HEAD"]);
     assert_eq!(
-        place.read("main.txt"),
+        clone.read("main.txt"),
         format!(
             "one\n<<<<<<< HEAD\nzwei\n=======\nTWO\n>>>>>>> {} (edit: apply the patch of r)\nthree\nfour\nfive\nsix\n",
             picked.trim()
         )
     );
-    assert_eq!(place.git(&["show", ":1:main.txt"]), "one\ntwo\nthree\nfour\nfive\n");
-    assert_eq!(place.git(&["show", ":3:main.txt"]), "one\nTWO\nthree\nfour\nfive\n");
+    assert_eq!(clone.git(&["show", ":1:main.txt"]), "one\ntwo\nthree\nfour\nfive\n");
+    assert_eq!(clone.git(&["show", ":3:main.txt"]), "one\nTWO\nthree\nfour\nfive\n");
     // Nothing else begins, and nothing is committed with what is unresolved.
     for other in [&APPLY[..], &["apply", "r", "--branch", "x"], &["apply", "r", "--dry-run"]] {
-        assert_eq!(code(&place, other), (1, "underway".to_owned()));
+        assert_eq!(code(&clone, other), (1, "underway".to_owned()));
     }
-    assert_eq!(code(&place, &["apply", "--continue"]), (1, "unmerged".to_owned()));
+    assert_eq!(code(&clone, &["apply", "--continue"]), (1, "unmerged".to_owned()));
 
-    place.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
-    place.git(&["add", "main.txt"]);
-    let (exit, answer) = place.answer(&["apply", "--continue"]);
+    clone.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
+    clone.git(&["add", "main.txt"]);
+    let (exit, answer) = clone.answer(&["apply", "--continue"]);
     // The next one rewrites that line as well.
     assert_eq!(
         (exit, &answer["stopped"], &answer["conflicts"][0]["item"]),
@@ -114,370 +118,375 @@ fn a_conflict_is_left_as_git_leaves_one_and_is_gone_on_from() {
         "{answer}"
     );
     assert_eq!((&answer["items"][0]["item"], &answer["items"][0]["resolved"]), (&json!("edit"), &json!(true)));
-    assert_eq!(subjects(&place), "edit a-first Go on Start ");
-    assert!(place.read("main.txt").contains("TWO and zwei\n=======\n2\n"), "{}", place.read("main.txt"));
-    place.write("main.txt", "one\n2 and zwei\nthree\nfour\nfive\nsix\n");
-    place.git(&["add", "main.txt"]);
-    let (exit, stdout, stderr) = place.handoff(&["apply", "--continue"]);
+    assert_eq!(subjects(&clone), "edit a-first Go on Start ");
+    assert!(clone.read("main.txt").contains("TWO and zwei\n=======\n2\n"), "{}", clone.read("main.txt"));
+    clone.write("main.txt", "one\n2 and zwei\nthree\nfour\nfive\nsix\n");
+    clone.git(&["add", "main.txt"]);
+    let (exit, stdout, stderr) = clone.handoff(&["apply", "--continue"]);
     assert_eq!(exit, 0, "{stdout}{stderr}");
-    assert!(stdout.contains("build: committed as") && stdout.contains("resolved by hand"), "{stdout}");
-    assert_eq!(subjects(&place), "later build edit a-first Go on Start ");
-    assert_eq!(place.git(&["status", "--porcelain"]), " M other.txt\n?? mine.txt\n");
-    assert_eq!(place.read("new.txt"), "new\n");
-    state(&place);
+    let built = clone.git(&["rev-parse", "HEAD~1"]);
+    assert_eq!(
+        find_line(&stdout, "build: "),
+        format!("build: committed as {}, with conflicts resolved by hand", built.trim())
+    );
+    assert_eq!(subjects(&clone), "later build edit a-first Go on Start ");
+    assert_eq!(clone.git(&["status", "--porcelain"]), " M other.txt\n?? mine.txt\n");
+    assert_eq!(clone.read("new.txt"), "new\n");
+    state(&clone);
 
     // Only what items handed over is said to be theirs.
     let product = answer["items"][0]["product"].as_str().unwrap();
-    let said = place.git(&["log", "-1", "--format=%(trailers:only)", "HEAD~2"]);
+    let said = clone.git(&["log", "-1", "--format=%(trailers:only)", "HEAD~2"]);
     assert_eq!(said.trim(), format!("Handoff-Resolved: r/edit {product}"));
-    let (_, whence) = place.answer(&["whence", "HEAD~4..HEAD"]);
+    let (_, whence) = clone.answer(&["whence", "HEAD~4..HEAD"]);
     let verdicts: Vec<&str> =
         whence["commits"].as_array().unwrap().iter().map(|commit| commit["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts, ["product", "person", "person", "product"], "{whence}");
     let detail = whence["commits"][1]["detail"].as_str().unwrap();
     insta::assert_snapshot!(detail, @"no item handed this over; its author says to have resolved conflicts of r/edit");
-    let (exit, stdout, _) = place.handoff(&["verify", "--commits", "HEAD~4..HEAD"]);
+    let (exit, stdout, _) = clone.handoff(&["verify", "--commits", "HEAD~4..HEAD"]);
     assert_eq!(exit, 0, "{stdout}");
-    assert_eq!(code(&place, &["apply", "--continue"]), (1, "nothing-underway".to_owned()));
+    assert_eq!(code(&clone, &["apply", "--continue"]), (1, "nothing-underway".to_owned()));
 }
 
 #[test]
 fn giving_up_goes_back_exactly_to_where_it_stood() {
-    let place = ready();
-    let before = state(&place);
-    assert_eq!(place.handoff(&APPLY).0, 1);
-    assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
-    assert_eq!(state(&place), before);
+    let clone = ready();
+    let before = state(&clone);
+    assert_eq!(clone.handoff(&APPLY).0, 1);
+    assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0);
+    assert_eq!(state(&clone), before);
     // After a resolution, with more of the person's work in the index than there was.
-    assert_eq!(place.handoff(&APPLY).0, 1);
-    place.write("main.txt", "resolved\n");
-    place.git(&["add", "."]);
-    place.git(&["rm", "--quiet", "--cached", "first.txt"]);
-    assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
-    assert_eq!(state(&place), before);
-    assert_eq!(code(&place, &["apply", "--abort"]), (1, "nothing-underway".to_owned()));
+    assert_eq!(clone.handoff(&APPLY).0, 1);
+    clone.write("main.txt", "resolved\n");
+    clone.git(&["add", "."]);
+    clone.git(&["rm", "--quiet", "--cached", "first.txt"]);
+    assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0);
+    assert_eq!(state(&clone), before);
+    assert_eq!(code(&clone, &["apply", "--abort"]), (1, "nothing-underway".to_owned()));
     // After the second conflict, with a commit that rests on the first.
-    assert_eq!(place.handoff(&APPLY).0, 1);
-    place.write("main.txt", "resolved\n");
-    place.git(&["add", "main.txt"]);
-    assert_eq!(place.handoff(&["apply", "--continue"]).0, 1);
-    let (exit, answer) = place.answer(&["apply", "--abort"]);
+    assert_eq!(clone.handoff(&APPLY).0, 1);
+    clone.write("main.txt", "resolved\n");
+    clone.git(&["add", "main.txt"]);
+    assert_eq!(clone.handoff(&["apply", "--continue"]).0, 1);
+    let (exit, answer) = clone.answer(&["apply", "--abort"]);
     assert_eq!((exit, &answer["aborted"], &answer["applied"]), (0, &json!(true), &json!(false)));
-    assert_eq!(state(&place), before);
-    assert!(place.git(&["reflog", "-1"]).contains("given up"));
+    assert_eq!(state(&clone), before);
+    assert!(clone.git(&["reflog", "-1"]).contains("given up"));
 }
 
 #[test]
 fn giving_up_throws_away_nothing_that_was_done_by_hand_since() {
-    let place = Place::new();
-    place.write("gone.txt", "gone\n");
-    place.git(&["add", "."]);
-    place.git(&["commit", "--quiet", "-m", "More"]);
+    let clone = TestClone::new();
+    clone.write("gone.txt", "gone\n");
+    clone.git(&["add", "."]);
+    clone.git(&["commit", "--quiet", "-m", "More"]);
     let first = ("a-first", "echo first > first.txt; git rm -q gone.txt; mkdir in; echo x > in/x", None);
     let edit = ("edit", "sed -i s/two/TWO/ main.txt; echo also > also.txt", None);
-    place.done("r", &[first, edit]);
-    place.write("main.txt", "one\nzwei\nthree\nfour\nfive\n");
-    place.git(&["commit", "--quiet", "-am", "Go on"]);
-    let before = state(&place);
-    assert_eq!(place.handoff(&APPLY).0, 1);
+    clone.done("r", &[first, edit]);
+    clone.write("main.txt", "one\nzwei\nthree\nfour\nfive\n");
+    clone.git(&["commit", "--quiet", "-am", "Go on"]);
+    let before = state(&clone);
+    assert_eq!(clone.handoff(&APPLY).0, 1);
     // A file of an item that is committed, one of the item that conflicts, one that was removed,
     // and one in place of a folder's.
     let by_hand: [(&str, &dyn Fn()); 5] = [
-        ("first.txt", &|| place.write("first.txt", "first\nprecious\n")),
-        ("also.txt", &|| place.write("also.txt", "precious\n")),
-        ("gone.txt", &|| place.write("gone.txt", "precious\n")),
+        ("first.txt", &|| clone.write("first.txt", "first\nprecious\n")),
+        ("also.txt", &|| clone.write("also.txt", "precious\n")),
+        ("gone.txt", &|| clone.write("gone.txt", "precious\n")),
         ("gone.txt/y", &|| {
-            std::fs::create_dir(place.root().join("gone.txt")).unwrap();
-            place.write("gone.txt/y", "precious\n");
+            std::fs::create_dir(clone.root().join("gone.txt")).unwrap();
+            clone.write("gone.txt/y", "precious\n");
         }),
         ("in/x", &|| {
-            place.write("in/x", "precious\n");
-            place.git(&["add", "in/x"]);
+            clone.write("in/x", "precious\n");
+            clone.git(&["add", "in/x"]);
         }),
     ];
-    let tree = |place: &Place| place.git(&["status", "--porcelain=v2", "--branch"]) + &place.git(&["ls-files", "-s"]);
+    let tree =
+        |clone: &TestClone| clone.git(&["status", "--porcelain=v2", "--branch"]) + &clone.git(&["ls-files", "-s"]);
     for (file, change) in by_hand {
-        let stopped = tree(&place);
+        let stopped = tree(&clone);
         change();
-        let changed = tree(&place);
-        let (exit, _, stderr) = place.handoff(&["apply", "--abort"]);
+        let changed = tree(&clone);
+        let (exit, _, stderr) = clone.handoff(&["apply", "--abort"]);
         assert!(exit == 1 && stderr.contains(&format!(": {file};")), "{file}: {stderr}");
-        assert!(place.read(file).contains("precious"), "{file}");
-        assert_eq!(tree(&place), changed, "{file}");
+        assert!(clone.read(file).contains("precious"), "{file}");
+        assert_eq!(tree(&clone), changed, "{file}");
         if file.starts_with("gone") {
-            let path = place.root().join("gone.txt");
+            let path = clone.root().join("gone.txt");
             std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path)).unwrap();
         } else if file == "also.txt" {
-            place.git(&["restore", file]);
+            clone.git(&["restore", file]);
         } else {
-            place.git(&["restore", "--staged", "--worktree", file]);
+            clone.git(&["restore", "--staged", "--worktree", file]);
         }
-        assert_eq!(tree(&place), stopped, "{file}");
+        assert_eq!(tree(&clone), stopped, "{file}");
     }
     // Conflicting files are reset, and files deleted by hand are restored.
-    place.write("main.txt", "half resolved\n");
-    std::fs::remove_file(place.root().join("first.txt")).unwrap();
-    assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
-    assert_eq!(state(&place), before);
+    clone.write("main.txt", "half resolved\n");
+    std::fs::remove_file(clone.root().join("first.txt")).unwrap();
+    assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0);
+    assert_eq!(state(&clone), before);
 }
 
 #[test]
 fn giving_up_that_failed_throws_nothing_away_when_it_is_tried_again() {
-    let place = ready();
-    let before = state(&place);
-    assert_eq!(place.handoff(&APPLY).0, 1);
-    let lock = place.root().join(".git/index.lock");
+    let clone = ready();
+    let before = state(&clone);
+    assert_eq!(clone.handoff(&APPLY).0, 1);
+    let lock = clone.root().join(".git/index.lock");
     std::fs::write(&lock, "").unwrap();
-    let (exit, _, stderr) = place.handoff(&["apply", "--abort"]);
+    let (exit, _, stderr) = clone.handoff(&["apply", "--abort"]);
     assert!(exit == 1 && stderr.contains("index.lock"), "{stderr}");
     std::fs::remove_file(lock).unwrap();
     // Nothing was restored: it continues as before.
-    place.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
-    place.git(&["add", "main.txt"]);
-    let (exit, stdout, stderr) = place.handoff(&["apply", "--continue"]);
+    clone.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
+    clone.git(&["add", "main.txt"]);
+    let (exit, stdout, stderr) = clone.handoff(&["apply", "--continue"]);
     assert_eq!(exit, 1, "{stdout}{stderr}");
     insta::assert_snapshot!(find_line(&stdout, "conflict: "), @"conflict: build: main.txt: changed differently by what is there");
     for _ in 0..2 {
-        place.write("first.txt", "precious\n");
-        assert_eq!(code(&place, &["apply", "--abort"]), (1, "local-changes".to_owned()));
-        assert_eq!(place.read("first.txt"), "precious\n");
+        clone.write("first.txt", "precious\n");
+        assert_eq!(code(&clone, &["apply", "--abort"]), (1, "local-changes".to_owned()));
+        assert_eq!(clone.read("first.txt"), "precious\n");
     }
-    place.git(&["restore", "first.txt"]);
-    assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
-    assert_eq!(state(&place), before);
+    clone.git(&["restore", "first.txt"]);
+    assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0);
+    assert_eq!(state(&clone), before);
 }
 
 #[test]
 fn conflicts_of_every_kind_are_undone() {
-    let place = Place::new();
+    let clone = TestClone::new();
     for (path, text) in [("gone.txt", "g\n"), ("kept.txt", "k\n"), ("bin", "\0a"), ("sp *?.txt", "s\n")] {
-        place.write(path, text);
+        clone.write(path, text);
     }
-    place.git(&["add", "."]);
-    place.git(&["commit", "--quiet", "-m", "More"]);
+    clone.git(&["add", "."]);
+    clone.git(&["commit", "--quiet", "-m", "More"]);
     let script = r"echo theirs > gone.txt; rm kept.txt; printf '\000b' > bin; echo theirs > 'sp *?.txt'; echo t > both.txt; mkdir folder; echo t > folder/x";
-    place.done("r", &[("all", script, None)]);
-    place.git(&["rm", "--quiet", "gone.txt"]);
+    clone.done("r", &[("all", script, None)]);
+    clone.git(&["rm", "--quiet", "gone.txt"]);
     for (path, text) in
         [("kept.txt", "ours\n"), ("bin", "\0c"), ("sp *?.txt", "o\n"), ("both.txt", "o\n"), ("folder", "file\n")]
     {
-        place.write(path, text);
+        clone.write(path, text);
     }
-    place.git(&["add", "."]);
-    place.git(&["commit", "--quiet", "-m", "Ours"]);
-    let before = state(&place);
-    assert_eq!(place.handoff(&APPLY).0, 1);
-    let unmerged = place.git(&["diff", "--name-only", "--diff-filter=U"]);
+    clone.git(&["add", "."]);
+    clone.git(&["commit", "--quiet", "-m", "Ours"]);
+    let before = state(&clone);
+    assert_eq!(clone.handoff(&APPLY).0, 1);
+    let unmerged = clone.git(&["diff", "--name-only", "--diff-filter=U"]);
     for path in ["gone.txt", "kept.txt", "bin", "both.txt", "sp *?.txt"] {
         assert!(unmerged.contains(path), "{unmerged}");
     }
-    let (exit, _, stderr) = place.handoff(&["apply", "--abort"]);
+    let (exit, _, stderr) = clone.handoff(&["apply", "--abort"]);
     assert_eq!(exit, 0, "{stderr}");
-    assert_eq!(state(&place), before);
+    assert_eq!(state(&clone), before);
     // Taking ours of everything leaves nothing to commit.
-    assert_eq!(place.handoff(&APPLY).0, 1);
-    place.git(&["read-tree", "--reset", "-u", "HEAD"]);
-    let (exit, answer) = place.answer(&["apply", "--continue"]);
+    assert_eq!(clone.handoff(&APPLY).0, 1);
+    clone.git(&["read-tree", "--reset", "-u", "HEAD"]);
+    let (exit, answer) = clone.answer(&["apply", "--continue"]);
     assert_eq!((exit, &answer["items"][0]["changed"], &answer["commits"]), (0, &json!(false), &json!([])), "{answer}");
-    assert_eq!(state(&place), before);
+    assert_eq!(state(&clone), before);
 }
 
 #[test]
 fn what_stands_in_the_way_is_told_before_anything_is_done() {
-    let place = ready();
-    place.git(&["add", "mine.txt"]);
-    let before = state(&place);
-    assert_eq!(code(&place, &APPLY), (1, "staged".to_owned()));
-    assert_eq!(state(&place), before);
-    place.git(&["reset", "--quiet"]);
+    let clone = ready();
+    clone.git(&["add", "mine.txt"]);
+    let before = state(&clone);
+    assert_eq!(code(&clone, &APPLY), (1, "staged".to_owned()));
+    assert_eq!(state(&clone), before);
+    clone.git(&["reset", "--quiet"]);
     // An item that conflicts, and one that fits: what changed before is undone.
     for path in ["main.txt", "first.txt"] {
-        place.write(path, "mine\n");
-        let before = state(&place);
-        assert_eq!(code(&place, &APPLY), (1, "local-changes".to_owned()), "{path}");
-        assert_eq!(state(&place), before, "{path}");
+        clone.write(path, "mine\n");
+        let before = state(&clone);
+        assert_eq!(code(&clone, &APPLY), (1, "local-changes".to_owned()), "{path}");
+        assert_eq!(state(&clone), before, "{path}");
     }
     // The same for an ignored file, which git would overwrite.
-    place.write(".git/info/exclude", "first.txt\n");
-    assert_eq!(code(&place, &APPLY), (1, "local-changes".to_owned()));
-    assert_eq!(place.read("first.txt"), "mine\n");
-    std::fs::remove_file(place.root().join("first.txt")).unwrap();
-    place.git(&["checkout", "--quiet", "main.txt"]);
-    assert_eq!(code(&place, &[&APPLY[..], &["-m", "All"]].concat()), (1, "several-commits".to_owned()));
+    clone.write(".git/info/exclude", "first.txt\n");
+    assert_eq!(code(&clone, &APPLY), (1, "local-changes".to_owned()));
+    assert_eq!(clone.read("first.txt"), "mine\n");
+    std::fs::remove_file(clone.root().join("first.txt")).unwrap();
+    clone.git(&["checkout", "--quiet", "main.txt"]);
+    assert_eq!(code(&clone, &[&APPLY[..], &["-m", "All"]].concat()), (1, "several-commits".to_owned()));
     for wrong in
         [&["apply", "r", "--3way"][..], &["apply", "r", "--commit", "--3way", "-n"], &["apply", "r", "--continue"]]
     {
-        assert_eq!(code(&place, wrong), (2, "usage".to_owned()));
+        assert_eq!(code(&clone, wrong), (2, "usage".to_owned()));
     }
     // A file without a conflict needs no resolution.
-    assert_eq!(place.handoff(&["apply", "r/later", "--commit", "--3way", "-m", "Later"]).0, 0);
-    assert!(subjects(&place).starts_with("Later Go on"));
+    assert_eq!(clone.handoff(&["apply", "r/later", "--commit", "--3way", "-m", "Later"]).0, 0);
+    assert!(subjects(&clone).starts_with("Later Go on"));
 }
 
 #[test]
 fn git_runs_the_hooks_of_a_cherry_pick_and_none_that_an_item_changes() {
-    let place = ready();
+    let clone = ready();
     for (name, script) in [
         ("pre-commit", "exit 1"),
         ("commit-msg", "exit 1"),
         ("prepare-commit-msg", "echo prepared >> .git/ran"),
         ("post-commit", "env | grep -c ^GIT_WORK_TREE= >> .git/ran"),
     ] {
-        let hook = place.root().join(".git/hooks").join(name);
+        let hook = clone.root().join(".git/hooks").join(name);
         std::fs::write(&hook, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&hook, Permissions::from_mode(0o755)).unwrap();
     }
-    assert_eq!(place.handoff(&APPLY).0, 1);
-    assert_eq!(subjects(&place), "a-first Go on Start ");
-    assert_eq!(std::fs::read_to_string(place.root().join(".git/ran")).unwrap(), "prepared\n0\n");
-    assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
-    std::fs::remove_file(place.root().join(".git/ran")).unwrap();
-    assert_eq!(place.handoff(&[&APPLY[..], &["--no-verify"]].concat()).0, 1);
-    assert!(!place.root().join(".git/ran").exists());
-    assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
+    assert_eq!(clone.handoff(&APPLY).0, 1);
+    assert_eq!(subjects(&clone), "a-first Go on Start ");
+    assert_eq!(std::fs::read_to_string(clone.root().join(".git/ran")).unwrap(), "prepared\n0\n");
+    assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0);
+    std::fs::remove_file(clone.root().join(".git/ran")).unwrap();
+    assert_eq!(clone.handoff(&[&APPLY[..], &["--no-verify"]].concat()).0, 1);
+    assert!(!clone.root().join(".git/ran").exists());
+    assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0);
     // A file of an item never runs as a hook.
-    let place = Place::new();
-    std::fs::create_dir(place.root().join("hooks")).unwrap();
-    place.write("hooks/keep", "");
-    place.git(&["add", "."]);
-    place.git(&["commit", "--quiet", "-m", "Hooks"]);
-    place.git(&["config", "core.hooksPath", "hooks"]);
+    let clone = TestClone::new();
+    std::fs::create_dir(clone.root().join("hooks")).unwrap();
+    clone.write("hooks/keep", "");
+    clone.git(&["add", "."]);
+    clone.git(&["commit", "--quiet", "-m", "Hooks"]);
+    clone.git(&["config", "core.hooksPath", "hooks"]);
     let script =
         "printf '#!/bin/sh\\ntouch ran\\n' > hooks/post-commit; chmod +x hooks/post-commit; sed -i s/two/TWO/ main.txt";
-    place.done("r", &[("evil", script, None)]);
-    place.write("hooks/pre-commit", "#!/bin/sh\n");
-    std::fs::set_permissions(place.root().join("hooks/pre-commit"), Permissions::from_mode(0o755)).unwrap();
-    place.write("main.txt", "one\nzwei\nthree\nfour\nfive\n");
-    place.git(&["commit", "--quiet", "-am", "Go on"]);
-    assert_eq!(code(&place, &APPLY), (1, "own-hooks".to_owned()));
-    assert!(!underway(&place) && !place.root().join("ran").exists());
-    assert_eq!(place.handoff(&[&APPLY[..], &["--no-verify"]].concat()).0, 1);
+    clone.done("r", &[("evil", script, None)]);
+    clone.write("hooks/pre-commit", "#!/bin/sh\n");
+    std::fs::set_permissions(clone.root().join("hooks/pre-commit"), Permissions::from_mode(0o755)).unwrap();
+    clone.write("main.txt", "one\nzwei\nthree\nfour\nfive\n");
+    clone.git(&["commit", "--quiet", "-am", "Go on"]);
+    assert_eq!(code(&clone, &APPLY), (1, "own-hooks".to_owned()));
+    assert!(!underway(&clone) && !clone.root().join("ran").exists());
+    assert_eq!(clone.handoff(&[&APPLY[..], &["--no-verify"]].concat()).0, 1);
 }
 
 #[test]
 fn a_message_and_hooks_are_for_what_is_resolved_as_well() {
-    let place = ready();
-    let hook = place.root().join(".git/hooks/pre-commit");
+    let clone = ready();
+    let hook = clone.root().join(".git/hooks/pre-commit");
     std::fs::write(&hook, "#!/bin/sh\n! git grep --cached -q zwei -- main.txt\n").unwrap();
     std::fs::set_permissions(&hook, Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(place.handoff(&["apply", "r/edit", "--commit", "--3way", "-m", "By hand"]).0, 1);
-    place.write("main.txt", "one\nzwei, TWO\nthree\nfour\nfive\nsix\n");
-    place.git(&["add", "main.txt"]);
+    assert_eq!(clone.handoff(&["apply", "r/edit", "--commit", "--3way", "-m", "By hand"]).0, 1);
+    clone.write("main.txt", "one\nzwei, TWO\nthree\nfour\nfive\nsix\n");
+    clone.git(&["add", "main.txt"]);
     // The hook refuses, and the resolution stays.
     for _ in 0..2 {
-        assert_eq!(code(&place, &["apply", "--continue"]), (1, "hook".to_owned()));
+        assert_eq!(code(&clone, &["apply", "--continue"]), (1, "hook".to_owned()));
     }
-    assert_eq!(place.git(&["status", "--porcelain"]), "M  main.txt\n M other.txt\n?? mine.txt\n");
-    assert_eq!(place.handoff(&["apply", "--continue", "--no-verify"]).0, 0);
-    assert_eq!(subjects(&place), "By hand Go on Start ");
-    assert!(place.git(&["log", "-1", "--format=%B"]).contains("\n\nHandoff-Resolved: r/edit sha256:"));
+    assert_eq!(clone.git(&["status", "--porcelain"]), "M  main.txt\n M other.txt\n?? mine.txt\n");
+    assert_eq!(clone.handoff(&["apply", "--continue", "--no-verify"]).0, 0);
+    assert_eq!(subjects(&clone), "By hand Go on Start ");
+    assert!(clone.git(&["log", "-1", "--format=%B"]).contains("\n\nHandoff-Resolved: r/edit sha256:"));
 }
 
 /// Runs `git cherry-pick`, which may stop for a conflict.
-fn may_stop(place: &Place, arguments: &str) {
-    place.git(&["-c", &format!("alias.pick=!git cherry-pick {arguments} || :"), "pick"]);
+fn may_stop(clone: &TestClone, arguments: &str) {
+    clone.git(&["-c", &format!("alias.pick=!git cherry-pick {arguments} || :"), "pick"]);
 }
 
 #[test]
 fn git_itself_goes_on_and_gives_up() {
-    let place = ready();
-    let before = state(&place);
-    assert_eq!(place.handoff(&APPLY).0, 1);
-    place.git(&["cherry-pick", "--abort"]);
-    assert_eq!(state(&place), before);
-    assert_eq!(code(&place, &["apply", "--abort"]), (1, "nothing-underway".to_owned()));
+    let clone = ready();
+    let before = state(&clone);
+    assert_eq!(clone.handoff(&APPLY).0, 1);
+    clone.git(&["cherry-pick", "--abort"]);
+    assert_eq!(state(&clone), before);
+    assert_eq!(code(&clone, &["apply", "--abort"]), (1, "nothing-underway".to_owned()));
     // The first conflict by git, the second by us, and then both by git.
     for by_git in [false, true] {
-        assert_eq!(place.handoff(&APPLY).0, 1);
+        assert_eq!(clone.handoff(&APPLY).0, 1);
         for (text, by_git) in [("TWO and zwei", true), ("2 and zwei", by_git)] {
-            place.write("main.txt", &format!("one\n{text}\nthree\nfour\nfive\nsix\n"));
-            place.git(&["add", "main.txt"]);
+            clone.write("main.txt", &format!("one\n{text}\nthree\nfour\nfive\nsix\n"));
+            clone.git(&["add", "main.txt"]);
             if by_git {
-                may_stop(&place, "--continue");
+                may_stop(&clone, "--continue");
             } else {
-                assert_eq!(place.handoff(&["apply", "--continue"]).0, 0);
+                assert_eq!(clone.handoff(&["apply", "--continue"]).0, 0);
             }
         }
-        assert_eq!(subjects(&place), "later build edit a-first Go on Start ");
-        let (_, whence) = place.answer(&["whence", "HEAD~4..HEAD"]);
+        assert_eq!(subjects(&clone), "later build edit a-first Go on Start ");
+        let (_, whence) = clone.answer(&["whence", "HEAD~4..HEAD"]);
         let commits = whence["commits"].as_array().unwrap();
         let verdicts: Vec<&str> = commits.iter().map(|commit| commit["verdict"].as_str().unwrap()).collect();
         assert_eq!(verdicts, ["product", "person", "person", "product"], "{whence}");
-        assert_eq!(place.handoff(&["verify", "--commits", "HEAD~4..HEAD"]).0, 0);
-        place.git(&["reset", "--quiet", "--keep", "HEAD~4"]);
+        assert_eq!(clone.handoff(&["verify", "--commits", "HEAD~4..HEAD"]).0, 0);
+        clone.git(&["reset", "--quiet", "--keep", "HEAD~4"]);
     }
-    assert_eq!(state(&place), before);
+    assert_eq!(state(&clone), before);
 }
 
 #[test]
 fn a_conflict_that_only_the_resolution_makes_is_told_and_claims_no_product() {
-    let place = ready();
-    assert_eq!(place.handoff(&["apply", "r", "--commit", "--3way"]).0, 1);
-    place.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
-    place.write("later.txt", "sooner\n");
-    place.git(&["add", "main.txt", "later.txt"]);
-    assert_eq!(place.handoff(&["apply", "--continue"]).0, 1);
-    place.write("main.txt", "one\n2 and zwei\nthree\nfour\nfive\nsix\n");
-    place.git(&["add", "main.txt"]);
-    let (exit, answer) = place.answer(&["apply", "--continue"]);
+    let clone = ready();
+    assert_eq!(clone.handoff(&["apply", "r", "--commit", "--3way"]).0, 1);
+    clone.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
+    clone.write("later.txt", "sooner\n");
+    clone.git(&["add", "main.txt", "later.txt"]);
+    assert_eq!(clone.handoff(&["apply", "--continue"]).0, 1);
+    clone.write("main.txt", "one\n2 and zwei\nthree\nfour\nfive\nsix\n");
+    clone.git(&["add", "main.txt"]);
+    let (exit, answer) = clone.answer(&["apply", "--continue"]);
     assert_eq!((exit, &answer["conflicts"][0]["item"]), (1, &json!("later")), "{answer}");
-    place.write("later.txt", "sooner and later\n");
-    place.git(&["add", "later.txt"]);
-    place.git(&["-c", "core.editor=true", "cherry-pick", "--continue"]);
-    let said = place.git(&["log", "-1", "--format=%(trailers:only)"]);
+    clone.write("later.txt", "sooner and later\n");
+    clone.git(&["add", "later.txt"]);
+    clone.git(&["-c", "core.editor=true", "cherry-pick", "--continue"]);
+    let said = clone.git(&["log", "-1", "--format=%(trailers:only)"]);
     assert!(said.starts_with("Handoff-Resolved: r/later sha256:") && !said.contains("Handoff-Item"), "{said}");
-    let (_, whence) = place.answer(&["whence", "HEAD"]);
+    let (_, whence) = clone.answer(&["whence", "HEAD"]);
     assert_eq!(whence["commits"][0]["verdict"], "person", "{whence}");
 }
 
 #[test]
 fn a_cherry_pick_of_the_users_own_is_left_alone() {
-    let place = ready();
-    place.git(&["stash", "--quiet"]);
-    place.git(&["checkout", "--quiet", "-b", "side", "HEAD~1"]);
-    place.write("main.txt", "one\ndeux\nthree\nfour\nfive\n");
-    place.git(&["commit", "--quiet", "-am", "Side"]);
-    place.git(&["checkout", "--quiet", "-"]);
-    may_stop(&place, "side");
+    let clone = ready();
+    clone.git(&["stash", "--quiet"]);
+    clone.git(&["checkout", "--quiet", "-b", "side", "HEAD~1"]);
+    clone.write("main.txt", "one\ndeux\nthree\nfour\nfive\n");
+    clone.git(&["commit", "--quiet", "-am", "Side"]);
+    clone.git(&["checkout", "--quiet", "-"]);
+    may_stop(&clone, "side");
     for arguments in [&["apply", "--abort"][..], &["apply", "--continue"]] {
-        assert_eq!(code(&place, arguments), (1, "nothing-underway".to_owned()));
+        assert_eq!(code(&clone, arguments), (1, "nothing-underway".to_owned()));
     }
-    place.git(&["checkout", "--quiet", "--ours", "main.txt"]);
-    place.git(&["add", "main.txt"]);
-    assert_eq!(code(&place, &APPLY), (1, "underway".to_owned()));
-    assert_eq!(place.git(&["rev-parse", "CHERRY_PICK_HEAD"]), place.git(&["rev-parse", "side"]));
-    assert_eq!(subjects(&place), "Go on Start ");
+    clone.git(&["checkout", "--quiet", "--ours", "main.txt"]);
+    clone.git(&["add", "main.txt"]);
+    assert_eq!(code(&clone, &APPLY), (1, "underway".to_owned()));
+    assert_eq!(clone.git(&["rev-parse", "CHERRY_PICK_HEAD"]), clone.git(&["rev-parse", "side"]));
+    assert_eq!(subjects(&clone), "Go on Start ");
 }
 
 #[test]
 fn a_head_that_was_moved_meanwhile_is_left_where_it_is() {
-    let place = ready();
-    assert_eq!(place.handoff(&APPLY).0, 1);
-    place.write("main.txt", "resolved\n");
-    place.git(&["commit", "--quiet", "-m", "By hand", "-a"]);
-    assert_eq!(code(&place, &["apply", "--continue"]), (1, "moved".to_owned()));
-    let (exit, _, stderr) = place.handoff(&["apply", "--abort"]);
+    let clone = ready();
+    assert_eq!(clone.handoff(&APPLY).0, 1);
+    clone.write("main.txt", "resolved\n");
+    clone.git(&["commit", "--quiet", "-m", "By hand", "-a"]);
+    assert_eq!(code(&clone, &["apply", "--continue"]), (1, "moved".to_owned()));
+    let (exit, _, stderr) = clone.handoff(&["apply", "--abort"]);
     assert_eq!(exit, 0, "{stderr}");
     insta::assert_snapshot!(stderr, @"warning: HEAD was moved since it stopped; it stays there, and index and files stay as they are");
-    assert_eq!(subjects(&place), "By hand a-first Go on Start ");
-    state(&place);
+    assert_eq!(subjects(&clone), "By hand a-first Go on Start ");
+    state(&clone);
 }
 
 #[test]
 fn a_linked_work_tree_has_its_own() {
-    let place = ready();
-    place.git(&["worktree", "add", "--quiet", "../linked", "-b", "side"]);
-    let linked = place.root().with_file_name("linked");
-    assert_eq!(place.handoff_in(&linked, &APPLY).0, 1);
-    assert_eq!(code(&place, &["apply", "--continue"]), (1, "nothing-underway".to_owned()));
-    assert_eq!(place.handoff_in(&linked, &["apply", "--abort"]).0, 0);
-    assert_eq!(place.git(&["log", "-1", "--format=%s", "side"]), "Go on\n");
+    let clone = ready();
+    clone.git(&["worktree", "add", "--quiet", "../linked", "-b", "side"]);
+    let linked = clone.root().with_file_name("linked");
+    assert_eq!(clone.handoff_in(&linked, &APPLY).0, 1);
+    assert_eq!(code(&clone, &["apply", "--continue"]), (1, "nothing-underway".to_owned()));
+    assert_eq!(clone.handoff_in(&linked, &["apply", "--abort"]).0, 0);
+    assert_eq!(clone.git(&["log", "-1", "--format=%s", "side"]), "Go on\n");
 }
 
 /// Runs the built binary so that it is killed at its nth call of git, before or after that; returns
 /// whether it came so far.
-fn killed(place: &Place, arguments: &[&str], nth: usize, before: bool) -> bool {
-    let bin = place.home().join("bin");
+fn killed(clone: &TestClone, arguments: &[&str], nth: usize, before: bool) -> bool {
+    let bin = clone.home().join("bin");
     std::fs::create_dir_all(&bin).unwrap();
     let real = Command::new("sh").args(["-c", "command -v git"]).output().unwrap().stdout;
     let real = String::from_utf8(real).unwrap();
@@ -489,71 +498,71 @@ fn killed(place: &Place, arguments: &[&str], nth: usize, before: bool) -> bool {
     );
     std::fs::write(bin.join("git"), script).unwrap();
     std::fs::set_permissions(bin.join("git"), Permissions::from_mode(0o755)).unwrap();
-    std::fs::write(place.home().join("calls"), "0").unwrap();
+    std::fs::write(clone.home().join("calls"), "0").unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new(env!("CARGO_BIN_EXE_git-handoff"));
-    command.args(arguments).current_dir(place.root()).env_clear();
-    let output = command.env("PATH", path).env("HOME", place.home()).env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
+    command.args(arguments).current_dir(clone.root()).env_clear();
+    let output = command.env("PATH", path).env("HOME", clone.home()).env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
     output.status.code().is_none()
 }
 
-fn underway(place: &Place) -> bool {
-    ["CHERRY_PICK_HEAD", "sequencer"].iter().any(|name| place.root().join(".git").join(name).exists())
+fn underway(clone: &TestClone) -> bool {
+    ["CHERRY_PICK_HEAD", "sequencer"].iter().any(|name| clone.root().join(".git").join(name).exists())
 }
 
 #[test]
 fn whenever_it_is_killed_it_can_be_given_up() {
-    let place = ready();
-    let before = state(&place);
+    let clone = ready();
+    let before = state(&clone);
     let mut rounds = 0;
     for nth in (1..).step_by(2) {
-        if !killed(&place, &APPLY, nth, nth % 4 == 1) {
+        if !killed(&clone, &APPLY, nth, nth % 4 == 1) {
             break;
         }
         rounds += 1;
-        if underway(&place) {
-            let (exit, _, stderr) = place.handoff(&["apply", "--abort"]);
+        if underway(&clone) {
+            let (exit, _, stderr) = clone.handoff(&["apply", "--abort"]);
             assert_eq!(exit, 0, "{nth}: {stderr}");
         }
-        assert_eq!(state(&place), before, "{nth}");
+        assert_eq!(state(&clone), before, "{nth}");
     }
     assert!(rounds > 20, "{rounds}");
     // It stopped for the conflict in the last round; giving up may be killed as well.
     for nth in 1.. {
-        if !killed(&place, &["apply", "--abort"], nth, nth % 2 == 0) {
+        if !killed(&clone, &["apply", "--abort"], nth, nth % 2 == 0) {
             break;
         }
-        if !underway(&place) {
+        if !underway(&clone) {
             break;
         }
     }
-    if underway(&place) {
-        assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
+    if underway(&clone) {
+        assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0);
     }
-    assert_eq!(state(&place), before);
+    assert_eq!(state(&clone), before);
 }
 
 #[test]
 fn whenever_it_is_killed_it_can_go_on() {
-    let place = ready();
-    let start = place.git(&["rev-parse", "HEAD"]);
-    let wanted = |place: &Place| {
-        assert_eq!(place.git(&["status", "--porcelain"]), "UU main.txt\n M other.txt\n?? mine.txt\n");
-        assert!(place.read("main.txt").contains("<<<<<<< HEAD\nzwei\n=======\nTWO\n"));
-        assert_eq!(subjects(place), "a-first Go on Start ");
+    let clone = ready();
+    let start = clone.git(&["rev-parse", "HEAD"]);
+    let wanted = |clone: &TestClone| {
+        assert_eq!(clone.git(&["status", "--porcelain"]), "UU main.txt\n M other.txt\n?? mine.txt\n");
+        assert!(clone.read("main.txt").contains("<<<<<<< HEAD\nzwei\n=======\nTWO\n"));
+        assert_eq!(subjects(clone), "a-first Go on Start ");
     };
     let mut rounds = 0;
     for nth in (2..).step_by(3) {
-        let killed = killed(&place, &APPLY, nth, nth % 2 == 1);
-        if underway(&place) {
+        let killed = killed(&clone, &APPLY, nth, nth % 2 == 1);
+        if underway(&clone) {
             // Where it had stopped in all but its answer, it says what is unresolved.
-            let (exit, _, stderr) = place.handoff(&["apply", "--continue"]);
+            let (exit, _, stderr) = clone.handoff(&["apply", "--continue"]);
             assert_eq!(exit, 1, "{nth}: {stderr}");
-            wanted(&place);
+            wanted(&clone);
             rounds += 1;
-            assert_eq!(place.handoff(&["apply", "--abort"]).0, 0, "{nth}");
+            assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0, "{nth}");
         }
-        assert_eq!(place.git(&["rev-parse", "HEAD"]), start);
+        assert_eq!(clone.git(&["rev-parse", "HEAD"]), start);
         if !killed {
             break;
         }
@@ -561,26 +570,26 @@ fn whenever_it_is_killed_it_can_go_on() {
     assert!(rounds > 1, "{rounds}");
     // And while it goes on with what was resolved.
     for nth in (1..).step_by(3) {
-        assert_eq!(place.handoff(&APPLY).0, 1);
-        place.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
-        place.git(&["add", "main.txt"]);
-        let was_killed = killed(&place, &["apply", "--continue"], nth, nth % 2 == 0);
+        assert_eq!(clone.handoff(&APPLY).0, 1);
+        clone.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
+        clone.git(&["add", "main.txt"]);
+        let was_killed = killed(&clone, &["apply", "--continue"], nth, nth % 2 == 0);
         if was_killed {
-            let (exit, _, stderr) = place.handoff(&["apply", "--continue"]);
+            let (exit, _, stderr) = clone.handoff(&["apply", "--continue"]);
             assert_eq!(exit, 1, "{nth}: {stderr}");
         }
-        assert_eq!(subjects(&place), "edit a-first Go on Start ", "{nth}");
-        assert_eq!(place.git(&["show", "HEAD:main.txt"]), "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
+        assert_eq!(subjects(&clone), "edit a-first Go on Start ", "{nth}");
+        assert_eq!(clone.git(&["show", "HEAD:main.txt"]), "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
         assert_eq!(
-            place.git(&["status", "--porcelain"]),
+            clone.git(&["status", "--porcelain"]),
             "UU main.txt\nA  new.txt\n M other.txt\n?? mine.txt\n",
             "{nth}"
         );
-        assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
-        assert_eq!(place.git(&["rev-parse", "HEAD"]), start);
+        assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0);
+        assert_eq!(clone.git(&["rev-parse", "HEAD"]), start);
         if !was_killed {
             break;
         }
     }
-    state(&place);
+    state(&clone);
 }

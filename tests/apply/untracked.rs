@@ -4,68 +4,68 @@
 
 use std::fs;
 
-use crate::common::place::Place;
+use crate::common::clone::TestClone;
 
 /// A folder and what is in it become a file, and there is a new file; both are no conflict with
 /// anything.
 const ITEM: (&str, &str, Option<&str>) = ("e", "git rm -rq d && echo theirs > d && echo theirs > n", None);
 
-fn ready() -> Place {
-    let place = Place::new();
-    fs::create_dir(place.root().join("d")).unwrap();
-    place.write("d/k", "k\n");
-    place.write(".gitignore", "*.ign\n");
-    place.git(&["add", "."]);
-    place.git(&["commit", "--quiet", "-m", "More"]);
-    place.done("r", &[ITEM]);
-    place
+fn ready() -> TestClone {
+    let clone = TestClone::new();
+    fs::create_dir(clone.root().join("d")).unwrap();
+    clone.write("d/k", "k\n");
+    clone.write(".gitignore", "*.ign\n");
+    clone.git(&["add", "."]);
+    clone.git(&["commit", "--quiet", "-m", "More"]);
+    clone.done("r", &[ITEM]);
+    clone
 }
 
 #[test]
 fn what_is_ignored_in_a_folder_that_becomes_a_file_is_not_thrown_away() {
-    let place = ready();
+    let clone = ready();
     let precious = |path: &str| {
-        fs::create_dir_all(place.root().join(path).parent().unwrap()).unwrap();
-        place.write(path, "precious\n");
+        fs::create_dir_all(clone.root().join(path).parent().unwrap()).unwrap();
+        clone.write(path, "precious\n");
     };
-    let status = || place.git(&["status", "--porcelain", "--ignored", "--untracked-files=all"]);
+    let status = || clone.git(&["status", "--porcelain", "--ignored", "--untracked-files=all"]);
     for path in ["d/y.ign", "d/deep/er/.env.ign", "d/plain", "d/repo/f", "n", "n/z.ign"] {
         precious(path);
         if path == "d/repo/f" {
-            place.git(&["init", "--quiet", "d/repo"]);
-            place.write(".git/info/exclude", "d/repo\n");
+            clone.git(&["init", "--quiet", "d/repo"]);
+            clone.write(".git/info/exclude", "d/repo\n");
         }
         let before = status();
         for more in [&[][..], &["--commit"], &["--commit", "--3way"], &["--dry-run"], &["--commit", "--dry-run"]] {
-            let (code, stdout, stderr) = place.handoff(&[&["apply", "r"][..], more].concat());
+            let (code, stdout, stderr) = clone.handoff(&[&["apply", "r"][..], more].concat());
             assert!(code == 1 && stderr.contains(path), "{path} {more:?}: {stdout}{stderr}");
-            assert_eq!(place.read(path), "precious\n", "{more:?}");
+            assert_eq!(clone.read(path), "precious\n", "{more:?}");
             assert_eq!(status(), before, "{path} {more:?}");
         }
-        let top = place.root().join(path.split('/').take(2).collect::<Vec<_>>().join("/"));
+        let top = clone.root().join(path.split('/').take(2).collect::<Vec<_>>().join("/"));
         fs::remove_file(&top).or_else(|_| fs::remove_dir_all(&top)).unwrap();
     }
     // Folders with nothing in them are nothing to git either.
-    fs::create_dir(place.root().join("d/empty")).unwrap();
-    let (code, stdout, stderr) = place.handoff(&["apply", "r", "--commit"]);
+    fs::create_dir(clone.root().join("d/empty")).unwrap();
+    let (code, stdout, stderr) = clone.handoff(&["apply", "r", "--commit"]);
     assert_eq!(code, 0, "{stdout}{stderr}");
-    assert_eq!((place.read("d"), place.read("n")), ("theirs\n".to_owned(), "theirs\n".to_owned()));
+    assert_eq!((clone.read("d"), clone.read("n")), ("theirs\n".to_owned(), "theirs\n".to_owned()));
 }
 
 #[test]
 fn what_is_ignored_stops_conflicts_from_being_written() {
-    let place = ready();
-    place.done("s", &[("main", "sed -i s/two/TWO/ main.txt; git rm -rq d; echo theirs > d", None)]);
-    place.write("main.txt", "one\nzwei\nthree\nfour\nfive\n");
-    place.git(&["commit", "--quiet", "-am", "Go on"]);
-    place.write("d/y.ign", "precious\n");
-    let (code, stdout, stderr) = place.handoff(&["apply", "s", "--commit", "--3way"]);
+    let clone = ready();
+    clone.done("s", &[("main", "sed -i s/two/TWO/ main.txt; git rm -rq d; echo theirs > d", None)]);
+    clone.write("main.txt", "one\nzwei\nthree\nfour\nfive\n");
+    clone.git(&["commit", "--quiet", "-am", "Go on"]);
+    clone.write("d/y.ign", "precious\n");
+    let (code, stdout, stderr) = clone.handoff(&["apply", "s", "--commit", "--3way"]);
     assert_eq!(code, 1, "{stdout}{stderr}");
     insta::assert_snapshot!(stderr, @"
     error: local changes are in the way; nothing was changed
     caused by: not tracked by git, and in the way: d/y.ign
     hint: git stash --include-untracked   # or apply onto a branch: --branch NAME
     ");
-    assert_eq!(place.read("d/y.ign"), "precious\n");
-    assert_eq!(place.git(&["status", "--porcelain"]), "");
+    assert_eq!(clone.read("d/y.ign"), "precious\n");
+    assert_eq!(clone.git(&["status", "--porcelain"]), "");
 }

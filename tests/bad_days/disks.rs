@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::common::ground::{Ground, after, item, wait_for};
+use crate::common::repo::{TestRepo, after, item, wait_for};
 use crate::common::report::find_line;
 use crate::common::{Environment, Output};
 
@@ -62,12 +62,12 @@ impl Drop for Mount {
     }
 }
 
-fn on_a_small_disk(size: &str) -> Option<(Mount, Ground)> {
+fn on_a_small_disk(size: &str) -> Option<(Mount, TestRepo)> {
     let env = Environment::empty();
     let mount = Mount::tmpfs(size, &env.repo())?;
-    let ground = Ground { env };
-    ground.make(&[]);
-    Some((mount, ground))
+    let repo = TestRepo { env };
+    repo.make(&[]);
+    Some((mount, repo))
 }
 
 fn tells_of_the_disk(output: &Output) {
@@ -86,49 +86,56 @@ fn twice(id: &str, script: &str) -> Value {
 
 #[test]
 fn a_run_goes_on_when_there_is_space_again() {
-    let Some((mount, ground)) = on_a_small_disk("4m") else { return };
+    let Some((mount, repo)) = on_a_small_disk("4m") else { return };
     let fill = format!(
         "test $HANDOFF_ATTEMPT != 1 || cat /dev/zero >'{}' 2>/dev/null; echo x >outputs/x",
         mount.filler().display()
     );
-    ground.submit(
+    repo.submit(
         "r",
         &[item("done", "echo once >>\"$HOME/../once\""), twice("fills", &fill), after("last", &["fills"], "true")],
     );
-    ground.config("handoff.queue.default.concurrency", "1");
-    let output = ground.env.handoff(["run", "r"]).exit(1);
+    repo.config("handoff.queue.default.concurrency", "1");
+    let output = repo.env.handoff(["run", "r"]).exit(1);
     tells_of_the_disk(&output);
-    ground.is_quiet();
+    repo.is_quiet();
     // Work that found no space anywhere is not thrown away.
-    assert!(output.stderr.contains("fills: the work of attempt 1 is not saved yet and stays in "), "{output}");
-    assert!(!ground.worktrees().is_empty());
+    let stays = |worktree: &PathBuf| {
+        let worktree = worktree.strip_prefix(repo.path("")).unwrap().display();
+        format!(
+            "fills: the work of attempt 1 is not saved yet and stays in $TEST/{worktree} until the run is driven again"
+        )
+    };
+    let told = repo.worktrees().iter().any(|worktree| output.stderr.lines().any(|line| line == stays(worktree)));
+    assert!(told, "{output}");
+    assert!(!repo.worktrees().is_empty());
     // While the disk is full, this is reported and nothing gets worse.
-    let refs = ground.refs();
-    tells_of_the_disk(&ground.env.handoff(["run", "r"]).exit(1));
-    let plan = ground.plan("s", &[item("a", "true")]);
-    tells_of_the_disk(&ground.env.handoff(["submit", &plan]).exit(1));
-    assert_eq!(ground.refs(), refs);
-    ground.is_quiet();
+    let refs = repo.refs();
+    tells_of_the_disk(&repo.env.handoff(["run", "r"]).exit(1));
+    let plan = repo.plan("s", &[item("a", "true")]);
+    tells_of_the_disk(&repo.env.handoff(["submit", &plan]).exit(1));
+    assert_eq!(repo.refs(), refs);
+    repo.is_quiet();
     mount.free();
-    ground.env.handoff(["run"]).success();
-    assert_eq!(ground.lines("once").len(), 1, "what is done is not done again");
-    ground.is_clean();
-    ground.is_intact("r");
-    ground.env.handoff(["submit", "--run", &plan]).success();
+    repo.env.handoff(["run"]).success();
+    assert_eq!(repo.lines("once").len(), 1, "what is done is not done again");
+    repo.is_clean();
+    repo.is_intact("r");
+    repo.env.handoff(["submit", "--run", &plan]).success();
 }
 
 #[test]
 fn it_does_not_matter_which_write_finds_no_space() {
-    let Some((mount, ground)) = on_a_small_disk("6m") else { return };
+    let Some((mount, repo)) = on_a_small_disk("6m") else { return };
     let mut told = 0;
     for pages in (0..24).step_by(2) {
         let run = format!("r{pages}");
         // A product that does not fit beside what is left.
         let script = "echo chatter; head -c 20000 /dev/urandom >outputs/x; echo x >>a.txt";
         mount.fill(pages * 4096);
-        let plan = ground.plan(&run, &[twice("a", script), after("b", &["a"], "true")]);
-        let output = ground.env.handoff(["submit", "--run", &plan]);
-        ground.is_quiet();
+        let plan = repo.plan(&run, &[twice("a", script), after("b", &["a"], "true")]);
+        let output = repo.env.handoff(["submit", "--run", &plan]);
+        repo.is_quiet();
         match output.status {
             Some(1) => tells_of_the_disk(&output),
             status => assert_eq!(status, Some(0), "{output}"),
@@ -136,18 +143,18 @@ fn it_does_not_matter_which_write_finds_no_space() {
         assert!(!output.stderr.contains("changed while it was read"), "{output}");
         told += usize::from(output.status != Some(0));
         mount.free();
-        ground.env.handoff(["submit", &plan]).success();
-        ground.env.handoff(["run", &run]).success();
-        ground.is_clean();
-        ground.is_intact(&run);
+        repo.env.handoff(["submit", &plan]).success();
+        repo.env.handoff(["run", &run]).success();
+        repo.is_clean();
+        repo.is_intact(&run);
     }
     assert!(told > 3, "the disk was hardly ever full");
 }
 
 #[test]
 fn a_pack_that_finds_no_space_leaves_nothing_that_is_kept() {
-    let Some((mount, ground)) = on_a_small_disk("4m") else { return };
-    let store = git_handoff::git::store::Store::discover(&ground.env.repo()).unwrap();
+    let Some((mount, repo)) = on_a_small_disk("4m") else { return };
+    let store = git_handoff::git::store::Store::discover(&repo.env.repo()).unwrap();
     let (mut refused, mut taken) = (0, 0);
     for pages in 0..8 {
         let mut batch = store.batch();
@@ -157,7 +164,7 @@ fn a_pack_that_finds_no_space_leaves_nothing_that_is_kept() {
         mount.free();
         *(if kept.is_ok() { &mut taken } else { &mut refused }) += 1;
         drop(kept);
-        let left = fs::read_dir(ground.env.repo().join(".git/objects/pack")).unwrap();
+        let left = fs::read_dir(repo.env.repo().join(".git/objects/pack")).unwrap();
         let left = left.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "keep"));
         assert_eq!(left.collect::<Vec<_>>(), Vec::<PathBuf>::new(), "with {pages} pages");
     }
@@ -166,45 +173,47 @@ fn a_pack_that_finds_no_space_leaves_nothing_that_is_kept() {
 
 #[test]
 fn a_full_disk_under_the_worktrees_stops_the_run_and_spends_no_attempt() {
-    let ground = Ground::new();
-    let Some(mount) = Mount::tmpfs("2m", &ground.path("worktrees")) else { return };
+    let repo = TestRepo::new();
+    let Some(mount) = Mount::tmpfs("2m", &repo.path("worktrees")) else { return };
     mount.fill(0);
-    ground.submit("r", &[item("a", "echo x >outputs/x"), item("b", "echo x >outputs/x")]);
+    repo.submit("r", &[item("a", "echo x >outputs/x"), item("b", "echo x >outputs/x")]);
     // However often it is tried meanwhile: the item has one attempt.
     for _ in 0..5 {
-        let output = ground.env.handoff(["run", "r"]).exit(1);
+        let output = repo.env.handoff(["run", "r"]).exit(1);
         let said = "no-space: no space is left on the file system of $TEST/worktrees/";
-        assert!(output.stderr.contains(said) && output.stderr.contains("the worktree could not be made"), "{output}");
+        let parts: Vec<&str> = find_line(&output.stderr, "error: ").split(": ").collect();
+        assert_eq!([parts[1], parts[3]], ["no-space", "the worktree could not be made"], "{output}");
+        assert!(parts[2].starts_with("no space is left on the file system of $TEST/worktrees/"), "{output}");
         tells_of_the_disk(&output);
-        let seen = ground.item("r", "a");
+        let seen = repo.item("r", "a");
         assert!(seen.status == "ready" && seen.reason.starts_with(said), "{} {}", seen.status, seen.reason);
     }
     mount.free();
-    ground.is_clean();
-    ground.env.handoff(["run", "r"]).success();
-    assert_eq!(ground.item("r", "a").status, "done");
-    ground.is_intact("r");
+    repo.is_clean();
+    repo.env.handoff(["run", "r"]).success();
+    assert_eq!(repo.item("r", "a").status, "done");
+    repo.is_intact("r");
     // An executor that fills the disk by what it writes, or by what it says; the other one is done
     // by then, since it needs some, too.
     for (run, script) in [("files", "cat /dev/zero >big"), ("words", "yes")] {
         let waits = format!("until test -e \"$HOME/../{run}.full\"; do sleep 0.02; done; {script}");
-        ground.submit(run, &[item("a", &waits), item("b", "true")]);
-        let driver = ground.start(&["run", run]);
-        wait_for("the other item", || ground.item(run, "b").status == "done");
-        ground.env.write(&format!("{run}.full"), "");
+        repo.submit(run, &[item("a", &waits), item("b", "true")]);
+        let driver = repo.start(&["run", run]);
+        wait_for("the other item", || repo.item(run, "b").status == "done");
+        repo.env.write(&format!("{run}.full"), "");
         let (status, said) = driver.wait();
         assert_eq!(status.code(), Some(4), "{said}");
-        let seen = ground.items(run);
+        let seen = repo.items(run);
         assert_eq!((seen["a"].status.as_str(), seen["b"].status.as_str()), ("failed", "done"), "{seen:?}");
-        ground.is_clean();
-        ground.ends_intact(run);
+        repo.is_clean();
+        repo.ends_intact(run);
     }
 }
 
 #[test]
 fn an_attempt_that_fills_the_disk_unseen_is_ended_before_it_is_full() {
-    let ground = Ground::new();
-    let Some(mount) = Mount::tmpfs("200m", &ground.path("worktrees")) else { return };
+    let repo = TestRepo::new();
+    let Some(mount) = Mount::tmpfs("200m", &repo.path("worktrees")) else { return };
     // A fiftieth of it is to stay free. A mapped file without a name is not counted for `maxDisk`.
     mount.fill(60 << 20);
     let hidden = "import mmap, os, time
@@ -218,54 +227,54 @@ for i in range(100):
     time.sleep(0.1)
 time.sleep(100)
 ";
-    ground.env.write("hidden.py", hidden);
-    let hides = format!("exec python3 {}", ground.path("hidden.py").display());
-    ground.drive("hides", &[item("a", &hides)]).ends(4);
-    assert_eq!(ground.item("hides", "a").reason, "left less than 4194304 bytes of the disk free");
-    ground.is_clean();
-    ground.ends_intact("hides");
+    repo.env.write("hidden.py", hidden);
+    let hides = format!("exec python3 {}", repo.path("hidden.py").display());
+    repo.drive("hides", &[item("a", &hides)]).ends(4);
+    assert_eq!(repo.item("hides", "a").reason, "left less than 4194304 bytes of the disk free");
+    repo.is_clean();
+    repo.ends_intact("hides");
     // An attempt that finds less is not to blame for it.
     mount.fill(3 << 20);
-    ground.drive("finds", &[item("a", "sleep 0.5; echo x >outputs/x")]).ends(0);
-    assert_eq!(ground.item("finds", "a").status, "done");
+    repo.drive("finds", &[item("a", "sleep 0.5; echo x >outputs/x")]).ends(0);
+    assert_eq!(repo.item("finds", "a").status, "done");
 }
 
 #[test]
 fn a_repository_that_cannot_be_written_to_is_told_and_left_alone() {
-    let ground = Ground::new();
-    ground.drive("sealed", &[item("a", "true")]).success();
-    ground.submit("open", &[item("a", "true")]);
-    let plan = ground.plan("new", &[item("a", "true")]);
-    let repo = ground.env.repo();
-    let Some(mount) = Mount::new(&["--bind", repo.to_str().unwrap()], &repo) else { return };
+    let repo = TestRepo::new();
+    repo.drive("sealed", &[item("a", "true")]).success();
+    repo.submit("open", &[item("a", "true")]);
+    let plan = repo.plan("new", &[item("a", "true")]);
+    let folder = repo.env.repo();
+    let Some(mount) = Mount::new(&["--bind", folder.to_str().unwrap()], &folder) else { return };
     mount.remount("ro");
     for arguments in [&["run", "open"][..], &["run"], &["submit", &plan], &["cancel", "open"], &["cancel", "open/a"]] {
-        let output = ground.env.handoff(arguments).exit(1);
+        let output = repo.env.handoff(arguments).exit(1);
         assert!(output.stderr.contains("Read-only file system"), "{arguments:?} {output}");
     }
-    ground.env.handoff(["status", "open"]).success();
-    ground.env.handoff(["log", "sealed"]).success();
-    ground.is_intact("sealed");
-    ground.is_clean();
+    repo.env.handoff(["status", "open"]).success();
+    repo.env.handoff(["log", "sealed"]).success();
+    repo.is_intact("sealed");
+    repo.is_clean();
     mount.remount("rw");
-    ground.env.handoff(["run"]).success();
-    ground.is_intact("open");
+    repo.env.handoff(["run"]).success();
+    repo.is_intact("open");
 }
 
 #[test]
 fn a_cache_that_cannot_be_written_to_is_told() {
-    let ground = Ground::new();
-    ground.env.write("file", "");
-    let below_a_file = ground.path("file/cache");
-    ground.config("handoff.workspace.root", below_a_file.to_str().unwrap());
-    let output = ground.drive("r", &[item("a", "true")]);
+    let repo = TestRepo::new();
+    repo.env.write("file", "");
+    let below_a_file = repo.path("file/cache");
+    repo.config("handoff.workspace.root", below_a_file.to_str().unwrap());
+    let output = repo.drive("r", &[item("a", "true")]);
     assert!(output.stdout.contains("Not a directory") || output.stderr.contains("Not a directory"), "{output}");
     assert!(matches!(output.status, Some(1 | 4)), "{output}");
-    ground.env.git(["config", "--unset", "handoff.workspace.root"]).success();
-    if ground.item("r", "a").status == "failed" {
-        ground.env.handoff(["retry", "r/a"]).success();
+    repo.env.git(["config", "--unset", "handoff.workspace.root"]).success();
+    if repo.item("r", "a").status == "failed" {
+        repo.env.handoff(["retry", "r/a"]).success();
     }
-    ground.env.handoff(["run", "r"]).success();
-    ground.is_clean();
-    ground.is_intact("r");
+    repo.env.handoff(["run", "r"]).success();
+    repo.is_clean();
+    repo.is_intact("r");
 }

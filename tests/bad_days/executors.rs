@@ -4,24 +4,24 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::common::ground::{Ground, after, item};
+use crate::common::repo::{TestRepo, after, item};
 
 /// Runs an item that misbehaves with one that waits for it and one beside it; returns status and
 /// reason of the first.
 #[track_caller]
-fn misbehave(ground: &Ground, run: &str, mut bad: Value) -> (String, String) {
+fn misbehave(repo: &TestRepo, run: &str, mut bad: Value) -> (String, String) {
     bad["id"] = json!("bad");
     let items = [bad, after("next", &["bad"], "true"), item("beside", "echo fine >outputs/fine")];
-    let output = ground.drive(run, &items);
-    let mut seen = ground.items(run);
+    let output = repo.drive(run, &items);
+    let mut seen = repo.items(run);
     assert_eq!(seen["beside"].status, "done", "the rest of the run goes on\n{output}");
     let bad = seen.remove("bad").unwrap();
     let (next, exit) = if bad.status == "done" { ("done", 0) } else { ("skipped", 4) };
     assert_eq!(seen["next"].status, next);
     let output = output.exit(exit);
     assert!(bad.status == "done" || output.stdout.contains(&bad.reason), "the reason is told\n{output}");
-    ground.is_clean();
-    ground.ends_intact(run);
+    repo.is_clean();
+    repo.ends_intact(run);
     (bad.status, bad.reason)
 }
 
@@ -33,7 +33,7 @@ fn timed(script: &str, seconds: u64) -> Value {
 
 #[test]
 fn one_that_does_not_exist_fails_or_dies_is_told_with_its_reason() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let mut absent = item("", "");
     absent["inputs"]["command"] = json!(["no-such-program"]);
     let mut folder = item("", "");
@@ -45,7 +45,7 @@ fn one_that_does_not_exist_fails_or_dies_is_told_with_its_reason() {
         ("killed", item("", "kill -9 $$"), "was ended by signal 9"),
         ("group", item("", "kill -TERM 0"), "was ended by signal 15"),
     ] {
-        let (status, said) = misbehave(&ground, run, bad);
+        let (status, said) = misbehave(&repo, run, bad);
         assert_eq!(status, "failed", "{run}");
         assert!(said.contains(reason), "{run}: {said}");
     }
@@ -53,20 +53,20 @@ fn one_that_does_not_exist_fails_or_dies_is_told_with_its_reason() {
 
 #[test]
 fn one_that_hangs_is_ended_also_if_it_does_not_want_to() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     for (run, bad) in [
         ("hangs", timed("sleep 99", 1)),
         ("deaf", timed("trap '' TERM; sleep 99 & while :; do sleep 1; done", 1)),
         ("stopped", timed("kill -STOP $$; sleep 99", 1)),
     ] {
-        let (status, reason) = misbehave(&ground, run, bad);
+        let (status, reason) = misbehave(&repo, run, bad);
         assert_eq!((status.as_str(), reason.as_str()), ("failed", "ran longer than 1 s"), "{run}");
     }
 }
 
 #[test]
 fn daemons_are_ended_before_anything_is_captured() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     for (run, script) in [
         ("child", "sleep 99 & echo x >outputs/x"),
         ("session", "setsid sleep 99 </dev/null >/dev/null 2>&1 & echo x >outputs/x"),
@@ -77,21 +77,21 @@ fn daemons_are_ended_before_anything_is_captured() {
         ("writer", "setsid sh -c 'while :; do echo x >>outputs/x; done' >/dev/null 2>&1 & sleep 0.1"),
         ("pipe", "(trap '' HUP TERM; sleep 99) & echo x >outputs/x"),
     ] {
-        let (status, reason) = misbehave(&ground, run, item("", script));
+        let (status, reason) = misbehave(&repo, run, item("", script));
         assert_eq!((status.as_str(), reason.as_str()), ("done", ""), "{run}");
-        assert_eq!(ground.item(run, "bad").outputs.len(), 1, "{run}");
+        assert_eq!(repo.item(run, "bad").outputs.len(), 1, "{run}");
     }
 }
 
 #[test]
 fn one_that_closes_or_floods_its_streams_does_not_hold_us_up() {
-    let ground = Ground::new();
-    ground.config("handoff.maxProductSize", "1m");
-    let (status, _) = misbehave(&ground, "mute", item("", "exec <&- >&- 2>&-; sleep 0.05"));
+    let repo = TestRepo::new();
+    repo.config("handoff.maxProductSize", "1m");
+    let (status, _) = misbehave(&repo, "mute", item("", "exec <&- >&- 2>&-; sleep 0.05"));
     assert_eq!(status, "done");
-    let (status, _) = misbehave(&ground, "flood", item("", "yes 'all work and no play' | head -c 1073741824"));
+    let (status, _) = misbehave(&repo, "flood", item("", "yes 'all work and no play' | head -c 1073741824"));
     assert_eq!(status, "done");
-    let transcript = ground.env.handoff(["cat", "flood/bad:transcript"]).exit(0).raw;
+    let transcript = repo.env.handoff(["cat", "flood/bad:transcript"]).exit(0).raw;
     assert!(transcript.len() <= 1 << 20, "{}", transcript.len());
     let text = String::from_utf8(transcript).unwrap();
     assert!(text.trim_end().ends_with("more bytes were dropped]"), "{}", &text[text.len() - 200..]);
@@ -99,7 +99,7 @@ fn one_that_closes_or_floods_its_streams_does_not_hold_us_up() {
 
 #[test]
 fn one_that_spoils_its_own_worktree_fails_by_name() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     for (run, script, reason) in [
         ("gone", "rm -rf \"$PWD\"", "its own worktree"),
         ("gone-and-failed", "rm -rf \"$PWD\"; exit 1", "exited with 1"),
@@ -115,7 +115,7 @@ fn one_that_spoils_its_own_worktree_fails_by_name() {
             "outputs/lib",
         ),
     ] {
-        let (status, said) = misbehave(&ground, run, item("", script));
+        let (status, said) = misbehave(&repo, run, item("", script));
         assert_eq!(status, "failed", "{run}");
         assert!(said.contains(reason), "{run}: {said}");
         assert!(!said.contains("root:"), "{run}: {said}");
@@ -124,23 +124,23 @@ fn one_that_spoils_its_own_worktree_fails_by_name() {
 
 #[test]
 fn one_hundred_thousand_outputs_are_refused() {
-    let ground = Ground::new();
-    let (status, reason) = misbehave(&ground, "many", item("", "cd outputs; seq 100000 | xargs touch"));
+    let repo = TestRepo::new();
+    let (status, reason) = misbehave(&repo, "many", item("", "cd outputs; seq 100000 | xargs touch"));
     assert_eq!(status, "failed");
     assert!(reason.contains("10000") || reason.contains("10,000"), "{reason}");
 }
 
 #[test]
 fn what_one_does_to_its_git_directory_is_nothing_to_the_repository() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let canary = "touch '$HOME/../canary'";
     let hostile = format!(
         "git config core.fsmonitor \"{canary}; false\"; git config filter.x.clean \"{canary}; cat\";
          git config core.hooksPath .h; git config alias.status \"!{canary}\"; mkdir -p .git/info .h;
          echo '* filter=x' | tee .gitattributes >.git/info/attributes; printf '#!/bin/sh\\n{canary}\\n' >.h/post-checkout; chmod +x .h/*;"
     );
-    let before = ground.env.git(["for-each-ref", "refs/heads", "refs/tags", "refs/stash"]).success();
-    let config = fs::read(ground.path("repo/.git/config")).unwrap();
+    let before = repo.env.git(["for-each-ref", "refs/heads", "refs/tags", "refs/stash"]).success();
+    let config = fs::read(repo.path("repo/.git/config")).unwrap();
     for (run, script) in [
         ("commits", "echo x >>a.txt; git add -A; git commit -qm x; git branch wild; git tag t; git stash list"),
         ("config", hostile.as_str()),
@@ -152,28 +152,28 @@ fn what_one_does_to_its_git_directory_is_nothing_to_the_repository() {
         ),
     ] {
         let script = format!("{script}\necho more >>a.txt");
-        let (status, reason) = misbehave(&ground, run, item("", &script));
+        let (status, reason) = misbehave(&repo, run, item("", &script));
         assert_eq!((status.as_str(), reason.as_str()), ("done", ""), "{run}");
-        let patch = ground.env.handoff(["cat", &format!("{run}/bad:patch")]).success();
+        let patch = repo.env.handoff(["cat", &format!("{run}/bad:patch")]).success();
         assert!(patch.contains("+more\n"), "{run}: {patch}");
     }
-    assert_eq!(ground.env.git(["for-each-ref", "refs/heads", "refs/tags", "refs/stash"]).success(), before);
-    assert_eq!(fs::read(ground.path("repo/.git/config")).unwrap(), config);
+    assert_eq!(repo.env.git(["for-each-ref", "refs/heads", "refs/tags", "refs/stash"]).success(), before);
+    assert_eq!(fs::read(repo.path("repo/.git/config")).unwrap(), config);
 }
 
 #[test]
 fn a_submodule_filled_with_a_hostile_repository_runs_nothing() {
-    let ground = Ground::new();
-    let head = ground.env.git(["rev-parse", "HEAD"]).success();
+    let repo = TestRepo::new();
+    let head = repo.env.git(["rev-parse", "HEAD"]).success();
     let link = format!("160000,{},sub", head.trim());
-    ground.env.write("repo/.gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ./sub\n");
-    ground.env.git(["update-index", "--add", "--cacheinfo", &link]).success();
-    ground.env.git(["add", ".gitmodules"]).success();
-    ground.env.git(["commit", "--quiet", "--message", "A submodule"]).success();
+    repo.env.write("repo/.gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ./sub\n");
+    repo.env.git(["update-index", "--add", "--cacheinfo", &link]).success();
+    repo.env.git(["add", ".gitmodules"]).success();
+    repo.env.git(["commit", "--quiet", "--message", "A submodule"]).success();
     let script = "git init -q sub; cd sub; canary=\"touch '$HOME/../canary'\"; git config core.fsmonitor \"$canary; false\"
         git config filter.x.clean \"$canary; cat\"; echo '* filter=x' >.gitattributes; echo x >x; cd ..; echo x >>a.txt";
-    let (status, reason) = misbehave(&ground, "sub", item("", script));
+    let (status, reason) = misbehave(&repo, "sub", item("", script));
     assert!(status == "done" || reason.contains("sub"), "{status}: {reason}");
     let failing = format!("{script}; exit 1");
-    assert_eq!(misbehave(&ground, "sub-failed", item("", &failing)).0, "failed");
+    assert_eq!(misbehave(&repo, "sub-failed", item("", &failing)).0, "failed");
 }

@@ -9,9 +9,9 @@ use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{Entry, Event, Product};
 use gix::objs::Kind;
 
-use crate::common::lab::{Lab, PLAN, relink};
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, PLAN, relink};
 use crate::common::report::find_row;
-use crate::common::teller::Teller;
 use crate::common::{Environment, Output, program_path};
 
 /// The address space of the program and of every git that it starts, in KiB: less than half of what
@@ -36,7 +36,7 @@ const RUN: &str = "handoff-dag-1";
 
 /// A repository of another person.
 struct Stranger {
-    lab: Lab,
+    forge: Forge,
     env: Environment,
 }
 
@@ -46,18 +46,18 @@ impl Stranger {
         std::fs::create_dir(env.repo()).unwrap();
         env.git(["init", "--quiet"]).success();
         env.git(["commit", "--quiet", "--allow-empty", "--message", "Start"]).success();
-        Self { lab: Lab::new(), env }
+        Self { forge: Forge::new(), env }
     }
 
     /// Puts a blob of zeros into a pack, of so many units, as a difference from the first of them.
     fn zeros(&self, units: u64) -> Oid {
         let base = vec![0; usize::try_from(UNIT).unwrap()];
-        let base_name = object_oid(self.lab.store.hash_kind(), gix::objs::Kind::Blob, &base).unwrap();
+        let base_name = object_oid(self.forge.store.hash_kind(), gix::objs::Kind::Blob, &base).unwrap();
         let mut delta = varint(UNIT);
         delta.extend(varint(units * UNIT));
         delta.extend(vec![0x80; usize::try_from(units).unwrap()]);
         self.pack(&[(3, None, &base), (7, Some(base_name), &delta)]);
-        let mut hasher = gix::hash::hasher(self.lab.store.hash_kind());
+        let mut hasher = gix::hash::hasher(self.forge.store.hash_kind());
         hasher.update(format!("blob {}\0", units * UNIT).as_bytes());
         (0..units).for_each(|_| hasher.update(&base));
         Oid(hasher.try_finalize().unwrap())
@@ -80,11 +80,11 @@ impl Stranger {
             pack.extend(base.iter().flat_map(|base| base.0.as_slice()));
             pack.extend(deflated(bytes));
         }
-        let mut hasher = gix::hash::hasher(self.lab.store.hash_kind());
+        let mut hasher = gix::hash::hasher(self.forge.store.hash_kind());
         hasher.update(&pack);
         pack.extend(hasher.try_finalize().unwrap().as_slice());
         let mut git = Command::new("git");
-        git.args(["index-pack", "--stdin"]).current_dir(self.lab.path()).stdin(Stdio::piped()).stdout(Stdio::null());
+        git.args(["index-pack", "--stdin"]).current_dir(self.forge.path()).stdin(Stdio::piped()).stdout(Stdio::null());
         let mut child = git.spawn().unwrap();
         child.stdin.take().unwrap().write_all(&pack).unwrap();
         assert!(child.wait().unwrap().success());
@@ -92,14 +92,14 @@ impl Stranger {
 
     /// Stores everything whole and compressed, instead of as differences.
     fn store_whole(&self) {
-        self.lab.git(&["-c", "core.bigFileThreshold=1m", "repack", "-adFq"]);
+        self.forge.git(&["-c", "core.bigFileThreshold=1m", "repack", "-adFq"]);
     }
 
     /// Puts the run into a bundle.
     fn bundle(&self) {
         let path = self.env.path().join("bundle").display().to_string();
         let run = format!("refs/handoff/runs/{RUN}");
-        self.lab.git(&["-c", "core.bigFileThreshold=1g", "bundle", "create", "--quiet", &path, &run]);
+        self.forge.git(&["-c", "core.bigFileThreshold=1g", "bundle", "create", "--quiet", &path, &run]);
         let size = std::fs::metadata(path).unwrap().len();
         assert!(size < 4 << 20, "a stranger needs {size} bytes");
     }
@@ -115,7 +115,7 @@ impl Stranger {
 
     /// Fetches the run with plain git, which checks nothing.
     fn plain_fetch(&self) {
-        let path = self.lab.path().display().to_string();
+        let path = self.forge.path().display().to_string();
         let run = format!("refs/handoff/runs/{RUN}:refs/handoff/runs/{RUN}");
         // As it comes, and not one object to a file.
         self.env.git(["-c", "fetch.unpackLimit=1", "fetch", "--quiet", &path, &run]).success();
@@ -127,7 +127,7 @@ impl Stranger {
         self.bundle();
         let said = self.bounded("verify --bundle ../bundle").exit(3);
         assert!(said.stdout.contains(&format!("✗ {row}")) && said.stdout.contains(why), "{said}");
-        self.env.git(["remote", "add", "origin", &self.lab.path().display().to_string()]).success();
+        self.env.git(["remote", "add", "origin", &self.forge.path().display().to_string()]).success();
         let said = self.bounded("fetch origin").exit(1);
         // Refused for lack of memory, before its kind is known.
         assert!([why, "more memory"].iter().any(|why| said.stderr.contains(why)), "{said}");
@@ -191,16 +191,16 @@ fn varint(mut number: u64) -> Vec<u8> {
 fn with(stranger: &Stranger, file: &str, oid: Oid) {
     // The delta base of the zeros is part of the run, so that the delta is sent.
     let base = vec![0; usize::try_from(UNIT).unwrap()];
-    let mut teller = Teller::submit(&stranger.lab, PLAN);
-    teller.fire("edit-a");
-    teller.done("edit-a", &[("patch", &base)]);
-    teller.fire("edit-b");
-    teller.done("edit-b", &[]);
-    teller.seal();
-    let edits = teller.drafts.iter_mut().flat_map(|draft| &mut draft.edits);
+    let mut chain_builder = ChainBuilder::submit(&stranger.forge, PLAN);
+    chain_builder.fire("edit-a");
+    chain_builder.done("edit-a", &[("patch", &base)]);
+    chain_builder.fire("edit-b");
+    chain_builder.done("edit-b", &[]);
+    chain_builder.seal();
+    let edits = chain_builder.drafts.iter_mut().flat_map(|draft| &mut draft.edits);
     let edit = edits.into_iter().find(|(path, _)| path.ends_with(file)).unwrap();
     edit.1 = Edit::Blob(oid);
-    stranger.lab.finish(teller);
+    stranger.forge.finish(chain_builder);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn what_takes_too_much_to_be_put_together_is_refused_as_it_comes_in() {
     let why = "more memory";
     let said = stranger.bounded("verify --bundle ../bundle").exit(1);
     assert!(said.stderr.contains(why), "{said}");
-    stranger.env.git(["remote", "add", "origin", &stranger.lab.path().display().to_string()]).success();
+    stranger.env.git(["remote", "add", "origin", &stranger.forge.path().display().to_string()]).success();
     let said = stranger.bounded("fetch origin").exit(1);
     assert!(said.stdout.contains(why) || said.stderr.contains(why), "{said}");
     stranger.plain_fetch();
@@ -254,24 +254,24 @@ fn a_product_of_any_size_is_hashed_piece_by_piece() {
     let mut hasher = git_handoff::model::digest::Hasher::default();
     (0..units).for_each(|_| hasher.update(&vec![0; usize::try_from(UNIT).unwrap()]));
     let sha256 = hasher.finish().0;
-    let mut teller = Teller::submit(&stranger.lab, PLAN);
-    teller.fire("edit-a");
+    let mut chain_builder = ChainBuilder::submit(&stranger.forge, PLAN);
+    chain_builder.fire("edit-a");
     // The delta base of the zeros is part of the run, so that the delta is sent.
     let base = vec![0; usize::try_from(UNIT).unwrap()];
-    teller.done("edit-a", &[("patch", &base), ("outputs/huge", b"")]);
-    let draft = teller.drafts.last_mut().unwrap();
+    chain_builder.done("edit-a", &[("patch", &base), ("outputs/huge", b"")]);
+    let draft = chain_builder.drafts.last_mut().unwrap();
     let Event::ItemReconciled(e) = &mut draft.event else { panic!() };
     let product = Product { sha256, oid, size: HUGE };
     *e.products.get_mut(&"outputs/huge".parse().unwrap()).unwrap() = product;
     draft.edits.iter_mut().find(|(path, _)| path.ends_with("outputs/huge")).unwrap().1 = Edit::Blob(oid);
-    let first = teller.state.items.first_mut().unwrap();
+    let first = chain_builder.state.items.first_mut().unwrap();
     first.products = e.products.clone();
-    let state = stranger.lab.store.write_blob(&first.canonical()).unwrap();
+    let state = stranger.forge.store.write_blob(&first.canonical()).unwrap();
     draft.edits.iter_mut().find(|(path, _)| path.ends_with("state.json")).unwrap().1 = Edit::Blob(state);
-    teller.fire("edit-b");
-    teller.done("edit-b", &[("outputs/report.md", b"fine\n")]);
-    teller.seal();
-    stranger.lab.finish(teller);
+    chain_builder.fire("edit-b");
+    chain_builder.done("edit-b", &[("outputs/report.md", b"fine\n")]);
+    chain_builder.seal();
+    stranger.forge.finish(chain_builder);
     stranger.plain_fetch();
     let said = stranger.bounded(&format!("verify {RUN}"));
     insta::assert_snapshot!(find_row(&said.stdout, "content"), @"✗ content    outputs/huge of edit-a: object 4efb1bd14037e511068c862b57c4d5ed9b0d2d9f has 226492416 bytes and is stored as a delta, which needs more memory than is available; `git -c core.bigFileThreshold=4m repack -adF` stores it whole");
@@ -287,23 +287,23 @@ fn a_product_of_any_size_is_hashed_piece_by_piece() {
 #[test]
 fn a_folder_with_a_million_files_is_refused() {
     let stranger = Stranger::new();
-    let name = stranger.lab.store.write_blob(b"x").unwrap();
+    let name = stranger.forge.store.write_blob(b"x").unwrap();
     let mut tree = Vec::new();
     for at in 0..1_100_000 {
         tree.extend(format!("100644 {at:07}\0").as_bytes());
         tree.extend(name.0.as_slice());
     }
-    let tree = stranger.lab.store.write(Kind::Tree, &tree).unwrap();
-    let mut teller = Teller::honest(&stranger.lab);
-    teller.drafts[2].edits.push(("items/edit-a/outputs/more".to_owned(), Edit::Tree(tree)));
-    stranger.lab.finish(teller);
+    let tree = stranger.forge.store.write(Kind::Tree, &tree).unwrap();
+    let mut chain_builder = ChainBuilder::honest(&stranger.forge);
+    chain_builder.drafts[2].edits.push(("items/edit-a/outputs/more".to_owned(), Edit::Tree(tree)));
+    stranger.forge.finish(chain_builder);
     stranger.is_refused("chain", "at most 33554432 are read");
 }
 
 #[test]
 fn a_commit_with_a_message_of_gigabytes_is_refused() {
     let stranger = Stranger::new();
-    let told = stranger.lab.honest();
+    let told = stranger.forge.honest();
     let last = told.links.last().unwrap();
     let head =
         format!("tree {}\nparent {}\nauthor a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000\n\n", last.tree, last.commit);
@@ -327,14 +327,14 @@ fn a_commit_with_a_message_of_gigabytes_is_refused() {
     (0..=units).for_each(|_| hasher.update(&base[head.len()..]));
     let commit = Oid(hasher.try_finalize().unwrap());
     stranger.pack(&[(1, None, &base), (7, Some(Oid(name)), &delta)]);
-    stranger.lab.point_at(commit);
+    stranger.forge.point_at(commit);
     stranger.is_refused("chain", "at most 33554432 are read");
 }
 
 #[test]
 fn entries_that_come_to_more_than_they_take_are_not_read_on() {
     let stranger = Stranger::new();
-    let told = stranger.lab.honest();
+    let told = stranger.forge.honest();
     // Each is one that may be; git stores each as a difference of a few bytes from the next.
     let actor = "x".repeat(12 << 20);
     let mut entries: Vec<(Entry, Oid)> = Vec::new();
@@ -342,8 +342,8 @@ fn entries_that_come_to_more_than_they_take_are_not_read_on() {
         let prev = entries.last().map(|(before, _)| before.hash());
         entries.push((Entry { actor: actor.clone(), prev, ..link.entry }, link.tree));
     }
-    stranger.lab.point_at(relink(&stranger.lab, &entries));
-    stranger.lab.git(&["-c", "pack.threads=1", "repack", "-adfq", "--depth=50", "--window=10"]);
+    stranger.forge.point_at(relink(&stranger.forge, &entries));
+    stranger.forge.git(&["-c", "pack.threads=1", "repack", "-adfq", "--depth=50", "--window=10"]);
     stranger.bundle();
     let said = stranger.bounded_to(STATED, "verify --bundle ../bundle").exit(3);
     insta::assert_snapshot!(find_row(&said.stdout, "chain"), @"✗ chain      the chain: the objects have 100667464 bytes so far, more than 64 MiB and 1024 times their stored size");

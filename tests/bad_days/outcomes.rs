@@ -2,64 +2,63 @@
 
 use serde_json::{Value, json};
 
-use crate::common::ground::{Ground, after, item};
+use crate::common::repo::{TestRepo, after, item};
 
-fn reconciled(ground: &Ground, run: &str, id: &str) -> Value {
-    let mut entries = ground.entries(run);
+fn reconciled(repo: &TestRepo, run: &str, id: &str) -> Value {
+    let mut entries = repo.entries(run);
     entries.retain(|entry| entry["kind"] == "item.reconciled" && entry["item"] == id);
     entries.pop().expect("the item was reconciled")
 }
 
 #[test]
 fn a_failed_item_is_tried_as_often_as_item_executor_or_queue_say_in_this_order() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let fails = "handoff.executor.fails";
-    ground.config(&format!("{fails}.command"), "exit 1");
-    ground.config("handoff.executor.stubborn.command", "exit 1");
-    ground.config("handoff.executor.stubborn.maxAttempts", "3");
-    ground.config("handoff.queue.often.maxAttempts", "4");
+    repo.config(&format!("{fails}.command"), "exit 1");
+    repo.config("handoff.executor.stubborn.command", "exit 1");
+    repo.config("handoff.executor.stubborn.maxAttempts", "3");
+    repo.config("handoff.queue.often.maxAttempts", "4");
     let items = [
         json!({ "id": "by-item", "executor": "stubborn", "maxAttempts": 1 }),
         json!({ "id": "by-executor", "executor": "stubborn" }),
         json!({ "id": "by-queue", "executor": "fails" }),
     ];
-    let plan = ground.plan("often", &items);
-    ground.env.handoff(["submit", "--queue", "often", &plan]).success();
-    ground.env.handoff(["run", "often"]).ends(4);
-    let plan = ground.plan("default", &items);
-    ground.env.handoff(["submit", "--run", &plan]).ends(4);
-    let attempts = |run: &str| ground.items(run).into_iter().map(|(id, seen)| (id, seen.attempts)).collect::<Vec<_>>();
+    let plan = repo.plan("often", &items);
+    repo.env.handoff(["submit", "--queue", "often", &plan]).success();
+    repo.env.handoff(["run", "often"]).ends(4);
+    let plan = repo.plan("default", &items);
+    repo.env.handoff(["submit", "--run", &plan]).ends(4);
+    let attempts = |run: &str| repo.items(run).into_iter().map(|(id, seen)| (id, seen.attempts)).collect::<Vec<_>>();
     let expected = |by_queue| vec![("by-executor".into(), 3), ("by-item".into(), 1), ("by-queue".into(), by_queue)];
     assert_eq!(attempts("often"), expected(4));
     assert_eq!(attempts("default"), expected(2));
     // Each failure but the last says when the next attempt may be; a pinned clock waits for none of
     // them.
-    let waits: Vec<Value> =
-        ground.entries("often").into_iter().filter(|entry| entry["kind"] == "item.retried").collect();
+    let waits: Vec<Value> = repo.entries("often").into_iter().filter(|entry| entry["kind"] == "item.retried").collect();
     assert_eq!(waits.len(), 2 + 3);
     assert!(waits.iter().all(|entry| entry["notBefore"].as_str() > entry["at"].as_str()), "{waits:?}");
-    ground.is_clean();
-    ground.ends_intact("often");
-    ground.ends_intact("default");
+    repo.is_clean();
+    repo.ends_intact("often");
+    repo.ends_intact("default");
 }
 
 #[test]
 fn a_later_attempt_may_do_what_the_first_could_not() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let mut flaky = item("flaky", "echo tried >>\"$HOME/../tried\"; test $HANDOFF_ATTEMPT = 3 && echo x >outputs/x");
     flaky["maxAttempts"] = json!(3);
     let need = json!({ "x": { "from": "flaky", "select": { "kind": "output", "path": "x" } } });
     let mut next = item("next", "grep -q x inputs/x");
     next["needs"] = need;
-    ground.drive("r", &[flaky, next]).success();
-    assert_eq!(ground.lines("tried").len(), 3);
-    ground.is_clean();
-    ground.is_intact("r");
+    repo.drive("r", &[flaky, next]).success();
+    assert_eq!(repo.lines("tried").len(), 3);
+    repo.is_clean();
+    repo.is_intact("r");
 }
 
 #[test]
 fn everything_that_waits_for_a_failure_is_skipped_at_once() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let items = [
         item("top", "exit 1"),
         after("left", &["top"], "true"),
@@ -69,32 +68,32 @@ fn everything_that_waits_for_a_failure_is_skipped_at_once() {
         item("free", "true"),
         after("after-free", &["free"], "true"),
     ];
-    ground.drive("r", &items).ends(4);
-    let entries = ground.entries("r");
+    repo.drive("r", &items).ends(4);
+    let entries = repo.entries("r");
     let failed = entries.iter().position(|e| e["kind"] == "item.reconciled" && e["item"] == "top").unwrap();
     let skipped: Vec<&str> = entries[failed + 1..failed + 5].iter().map(|e| e["item"].as_str().unwrap()).collect();
     assert_eq!(skipped, ["left", "right", "both", "bottom"]);
     assert!(entries[failed + 1..failed + 5].iter().all(|e| e["kind"] == "item.skipped"));
-    let seen = ground.items("r");
+    let seen = repo.items("r");
     assert_eq!((seen["free"].status.as_str(), seen["after-free"].status.as_str()), ("done", "done"));
     insta::assert_snapshot!(seen["bottom"].reason, @r#"it depends on "top", which did not get done"#);
-    ground.is_clean();
-    ground.ends_intact("r");
+    repo.is_clean();
+    repo.ends_intact("r");
 }
 
 #[test]
 fn a_check_that_is_kept_red_does_not_undo_what_is_done_and_says_by_whom() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     for (name, verify) in [("red", "exit 1"), ("green", "true")] {
-        ground.config(
+        repo.config(
             &format!("handoff.executor.{name}.command"),
             "printf '{\"verify\":{\"passed\":true}}' >\"$HANDOFF_RESULT\"",
         );
-        ground.config(&format!("handoff.executor.{name}.verify"), verify);
+        repo.config(&format!("handoff.executor.{name}.verify"), verify);
     }
-    ground.config("handoff.executor.red.onVerifyFail", "keep");
-    ground.config("handoff.executor.broken.command", "echo ran >\"$HOME/../ran\"");
-    ground.config("handoff.executor.broken.setup", "exit 7");
+    repo.config("handoff.executor.red.onVerifyFail", "keep");
+    repo.config("handoff.executor.broken.command", "echo ran >\"$HOME/../ran\"");
+    repo.config("handoff.executor.broken.setup", "exit 7");
     let claims = |claim: &str| format!("printf '%s' '{claim}' >\"$HANDOFF_RESULT\"");
     let once = |id: &str, script: &str| {
         let mut item = item(id, script);
@@ -111,14 +110,14 @@ fn a_check_that_is_kept_red_does_not_undo_what_is_done_and_says_by_whom() {
         once("link", "ln -s /etc/passwd \"$HANDOFF_RESULT\""),
         json!({ "id": "broken", "executor": "broken", "maxAttempts": 1 }),
     ];
-    ground.drive("r", &items).ends(4);
-    let verify = |id: &str| reconciled(&ground, "r", id)["verify"].clone();
+    repo.drive("r", &items).ends(4);
+    let verify = |id: &str| reconciled(&repo, "r", id)["verify"].clone();
     assert_eq!(verify("red"), json!({ "passed": false, "by": "command" }));
     assert_eq!(verify("green"), json!({ "passed": true, "by": "command" }));
     assert_eq!(verify("self-yes"), json!({ "passed": true, "by": "self" }));
     assert_eq!(verify("self-no"), json!({ "passed": false, "by": "self" }));
     assert_eq!(verify("silent"), Value::Null);
-    let mut seen = ground.items("r");
+    let mut seen = repo.items("r");
     for id in ["garbage", "link"] {
         assert_eq!(verify(id), Value::Null, "{id}");
         let refused = seen.remove(id).unwrap();
@@ -127,49 +126,49 @@ fn a_check_that_is_kept_red_does_not_undo_what_is_done_and_says_by_whom() {
     let broken = seen.remove("broken").unwrap();
     assert_eq!((broken.status.as_str(), broken.reason.as_str()), ("failed", "setup exited with 7"));
     assert!(seen.values().all(|item| item.status == "done"), "{seen:?}");
-    assert!(!ground.path("ran").exists(), "what setup refuses does not run");
-    ground.is_clean();
-    ground.ends_intact("r");
+    assert!(!repo.path("ran").exists(), "what setup refuses does not run");
+    repo.is_clean();
+    repo.ends_intact("r");
 }
 
 #[test]
 fn odd_names_are_only_odd() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let run = "nightly@2026-06-04T02:00:00Z";
     let ids = ["we ird/../id", "-rf", "naïve", ".git", "a.lock", "x:y", "100%", "~^?*[", "$(touch canary)", "'\";`"];
     let mut items: Vec<Value> = ids.iter().map(|id| item(id, "echo \"$HANDOFF_ITEM\" >outputs/id; exit 0")).collect();
     items.push(after("last", &ids, "false"));
-    ground.drive(run, &items).ends(4);
+    repo.drive(run, &items).ends(4);
     for id in ids {
-        assert_eq!(ground.item(run, id).status, "done", "{id}");
-        let printed = ground.env.handoff(["cat", "--", &format!("{run}/{id}:outputs/id")]).success();
+        assert_eq!(repo.item(run, id).status, "done", "{id}");
+        let printed = repo.env.handoff(["cat", "--", &format!("{run}/{id}:outputs/id")]).success();
         assert_eq!(printed.trim_end(), id);
     }
-    ground.env.handoff(["retry", &format!("{run}/last")]).success();
-    ground.env.handoff(["cancel", &format!("{run}/last")]).success();
-    ground.is_clean();
-    ground.ends_intact(run);
+    repo.env.handoff(["retry", &format!("{run}/last")]).success();
+    repo.env.handoff(["cancel", &format!("{run}/last")]).success();
+    repo.is_clean();
+    repo.ends_intact(run);
 }
 
 #[test]
 fn nobody_needs_a_name_or_an_address() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     for key in ["user.name", "user.email"] {
-        ground.env.git(["config", "--global", "--unset", key]).success();
+        repo.env.git(["config", "--global", "--unset", key]).success();
     }
     let commit = "echo x >>a.txt; git -c user.name=w -c user.email=w@example.com commit -qam x";
-    let mut command = ground.env.command(crate::common::program_path(), "repo");
-    let plan = ground.plan("r", &[item("a", commit)]);
+    let mut command = repo.env.command(crate::common::program_path(), "repo");
+    let plan = repo.plan("r", &[item("a", commit)]);
     let output = command.env_remove("HANDOFF_ACTOR").args(["submit", "--run", &plan]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    ground.is_clean();
-    ground.is_intact("r");
-    assert_eq!(ground.entries("r")[0]["actor"], "human:unknown");
+    repo.is_clean();
+    repo.is_intact("r");
+    assert_eq!(repo.entries("r")[0]["actor"], "human:unknown");
 }
 
 #[test]
 fn an_item_that_does_not_make_what_it_declares_fails_and_says_what() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let declares = |id: &str, script: &str, products: &Value| {
         let mut item = item(id, script);
         item["produces"] = products.clone();
@@ -182,33 +181,33 @@ fn an_item_that_does_not_make_what_it_declares_fails_and_says_what() {
         declares("both", "echo x >outputs/report.md; echo more >>a.txt", &json!([patch[0], report[0]])),
         after("next", &["no-output"], "true"),
     ];
-    ground.drive("r", &items).ends(4);
-    let items = ground.items("r");
+    repo.drive("r", &items).ends(4);
+    let items = repo.items("r");
     let seen = |id: &str| (items[id].status.as_str(), items[id].reason.as_str());
     assert_eq!(seen("no-patch"), ("failed", "the product patch is missing, which the item declares"));
     assert_eq!(seen("no-output"), ("failed", "the product outputs/report.md is missing, which the item declares"));
     assert_eq!((seen("both").0, seen("next").0), ("done", "skipped"));
-    assert_eq!(reconciled(&ground, "r", "no-output")["products"], json!({}));
-    ground.is_clean();
-    ground.ends_intact("r");
+    assert_eq!(reconciled(&repo, "r", "no-output")["products"], json!({}));
+    repo.is_clean();
+    repo.ends_intact("r");
 }
 
 #[test]
 fn an_item_may_make_what_it_declares_at_a_later_attempt() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let mut late = item("late", "test $HANDOFF_ATTEMPT = 1 || echo x >outputs/x");
     late["maxAttempts"] = json!(2);
     late["produces"] = json!([{ "kind": "output", "path": "x" }]);
-    ground.drive("r", &[late]).success();
-    assert_eq!(ground.item("r", "late").attempts, 2);
-    ground.is_intact("r");
+    repo.drive("r", &[late]).success();
+    assert_eq!(repo.item("r", "late").attempts, 2);
+    repo.is_intact("r");
     // An operator can retry any number of times, and each time the plan's limit starts again.
     let never = item("never", "exit 1");
-    ground.drive("s", &[never]).ends(4);
+    repo.drive("s", &[never]).ends(4);
     for attempts in 2..4 {
-        ground.env.handoff(["retry", "s/never"]).success();
-        ground.env.handoff(["run", "s"]).ends(4);
-        assert_eq!(ground.item("s", "never").attempts, attempts);
+        repo.env.handoff(["retry", "s/never"]).success();
+        repo.env.handoff(["run", "s"]).ends(4);
+        assert_eq!(repo.item("s", "never").attempts, attempts);
     }
-    ground.ends_intact("s");
+    repo.ends_intact("s");
 }

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
 
 #[test]
 fn git_gc_meanwhile_takes_nothing_away() {
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.concurrency", "4");
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.concurrency", "4");
     let items: Vec<_> = (0..60)
         .map(|at| {
             let mut item =
@@ -20,9 +20,9 @@ fn git_gc_meanwhile_takes_nothing_away() {
             item
         })
         .collect();
-    ground.submit("r", &items);
+    repo.submit("r", &items);
     let (over, rounds) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let mut gc = ground.env.command("git", "repo");
+    let mut gc = repo.env.command("git", "repo");
     gc.args(["gc", "--quiet"]);
     let output = std::thread::scope(|scope| {
         let collecting = scope.spawn(|| {
@@ -34,22 +34,22 @@ fn git_gc_meanwhile_takes_nothing_away() {
                 rounds.fetch_add(1, Ordering::SeqCst);
             }
         });
-        let output = ground.env.handoff(["run", "r"]);
+        let output = repo.env.handoff(["run", "r"]);
         over.store(true, Ordering::SeqCst);
         collecting.join().unwrap();
         output
     });
     assert_eq!(output.status, Some(0), "{output}");
-    ground.is_clean();
-    ground.is_intact("r");
+    repo.is_clean();
+    repo.is_intact("r");
 }
 
 #[test]
 fn hundreds_of_items_eight_at_a_time() {
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.concurrency", "8");
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.concurrency", "8");
     // More than a flat `items/` holds. What is tested here is neither the disk nor the shell.
-    ground.config("handoff.durability", "relaxed");
+    repo.config("handoff.durability", "relaxed");
     let items: Vec<_> = (0..300)
         .map(|at| {
             let mut item = item(&format!("i{at}"), "");
@@ -60,19 +60,19 @@ fn hundreds_of_items_eight_at_a_time() {
             item
         })
         .collect();
-    ground.drive("r", &items).success();
-    assert!(ground.items("r").values().all(|item| item.status == "done" && item.attempts == 1));
-    assert_eq!(ground.entries("r").len(), 2 * 300 + 2);
-    ground.is_clean();
-    ground.is_intact("r");
-    costs_little(&ground, 300);
+    repo.drive("r", &items).success();
+    assert!(repo.items("r").values().all(|item| item.status == "done" && item.attempts == 1));
+    assert_eq!(repo.entries("r").len(), 2 * 300 + 2);
+    repo.is_clean();
+    repo.is_intact("r");
+    costs_little(&repo, 300);
 }
 
 #[test]
 fn what_an_item_costs_does_not_grow_with_their_number() {
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.concurrency", "8");
-    ground.config("handoff.durability", "relaxed");
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.concurrency", "8");
+    repo.config("handoff.durability", "relaxed");
     let items: Vec<_> = (0..1_000)
         .map(|at| {
             let mut item = item(&format!("i{at}"), "");
@@ -80,25 +80,25 @@ fn what_an_item_costs_does_not_grow_with_their_number() {
             item
         })
         .collect();
-    ground.drive("r", &items).success();
-    costs_little(&ground, 1_000);
-    ground.is_intact("r");
+    repo.drive("r", &items).success();
+    costs_little(&repo, 1_000);
+    repo.is_intact("r");
 }
 
 /// Checks what no-op items take: as they were written, on a remote, and after `git gc`.
-fn costs_little(ground: &Ground, items: u64) {
+fn costs_little(repo: &TestRepo, items: u64) {
     let most = items * 2_500;
     let packed = |repository: &str| -> u64 {
-        let folder = std::fs::read_dir(ground.path(repository).join("objects/pack")).expect("there are packs");
+        let folder = std::fs::read_dir(repo.path(repository).join("objects/pack")).expect("there are packs");
         folder.map(|file| file.and_then(|file| file.metadata()).expect("a pack can be looked at").len()).sum()
     };
     let written = packed("repo/.git");
     assert!(written < most * 2, "{written} bytes as written");
-    ground.env.git(["init", "--quiet", "--bare", "../hub"]).success();
-    ground.env.handoff(["push", "../hub", "r"]).success();
+    repo.env.git(["init", "--quiet", "--bare", "../hub"]).success();
+    repo.env.handoff(["push", "../hub", "r"]).success();
     let pushed = packed("hub");
     assert!(pushed < most, "{pushed} bytes on the remote");
-    ground.env.git(["gc", "--quiet"]).success();
+    repo.env.git(["gc", "--quiet"]).success();
     let collected = packed("repo/.git");
     assert!(collected < most, "{collected} bytes after git gc");
 }

@@ -1,42 +1,42 @@
 //! Decisions of an operator during and after a run.
 
-use crate::common::ground::{Ground, after, item, wait_for};
+use crate::common::repo::{TestRepo, after, item, wait_for};
 
 /// An executor that says that it runs and then waits to be ended.
 const WAITS: &str = "echo $HANDOFF_ATTEMPT >>\"$HOME/../waits\"; sleep 99";
 
 #[test]
 fn cancelling_a_running_item_ends_it_and_the_run_goes_on() {
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.concurrency", "2");
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.concurrency", "2");
     let items = [
         item("slow", WAITS),
         after("next", &["slow"], "true"),
         after("last", &["next"], "true"),
         item("beside", "while ! test -e \"$HOME/../go\"; do sleep 0.01; done"),
     ];
-    ground.submit("r", &items);
-    let driver = ground.start(&["run", "r"]);
-    wait_for("the item", || ground.path("waits").exists());
-    ground.env.handoff(["cancel", "r/slow", "--reason", "too slow"]).success();
-    wait_for("its end", || !ground.processes().iter().any(|line| line.contains("99")));
-    ground.env.write("go", "");
+    repo.submit("r", &items);
+    let driver = repo.start(&["run", "r"]);
+    wait_for("the item", || repo.path("waits").exists());
+    repo.env.handoff(["cancel", "r/slow", "--reason", "too slow"]).success();
+    wait_for("its end", || !repo.processes().iter().any(|line| line.contains("99")));
+    repo.env.write("go", "");
     let (status, said) = driver.wait();
     assert_eq!(status.code(), Some(4), "{said}");
-    let seen = ground.items("r");
+    let seen = repo.items("r");
     let of = |id: &str| (seen[id].status.as_str(), seen[id].reason.as_str());
     assert_eq!(of("slow"), ("cancelled", "too slow"));
     assert_eq!((of("next").0, of("last").0, of("beside").0), ("skipped", "skipped", "done"));
-    ground.env.handoff(["cancel", "r/slow"]).ends(1);
-    ground.env.handoff(["cancel", "r/beside"]).ends(1);
-    ground.is_clean();
-    ground.ends_intact("r");
+    repo.env.handoff(["cancel", "r/slow"]).ends(1);
+    repo.env.handoff(["cancel", "r/beside"]).ends(1);
+    repo.is_clean();
+    repo.ends_intact("r");
 }
 
 #[test]
 fn an_item_that_was_cancelled_and_asked_for_again_runs_once_at_a_time() {
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.concurrency", "4");
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.concurrency", "4");
     // It takes its time to end, and holds a lock that only one may hold.
     let lone = "mkdir \"$HOME/../alone\" || { echo two >\"$HOME/../two\"; exit 1; }
         trap 'sleep 0.3; rmdir \"$HOME/../alone\"; exit 1' TERM
@@ -47,42 +47,41 @@ fn an_item_that_was_cancelled_and_asked_for_again_runs_once_at_a_time() {
     for item in &mut items {
         item["resourceLocks"] = serde_json::json!(["alone"]);
     }
-    ground.submit("r", &items);
-    let driver = ground.start(&["run", "r"]);
-    wait_for("the item", || ground.path("waits").exists());
-    ground.env.handoff(["cancel", "r/slow"]).success();
-    ground.env.handoff(["retry", "r/slow"]).success();
+    repo.submit("r", &items);
+    let driver = repo.start(&["run", "r"]);
+    wait_for("the item", || repo.path("waits").exists());
+    repo.env.handoff(["cancel", "r/slow"]).success();
+    repo.env.handoff(["retry", "r/slow"]).success();
     let (status, said) = driver.wait();
-    assert!(!ground.path("two").exists(), "two attempts held one lock\n{said}");
+    assert!(!repo.path("two").exists(), "two attempts held one lock\n{said}");
     assert_eq!(status.code(), Some(0), "{said}");
-    assert_eq!(ground.item("r", "slow").attempts, 2);
-    ground.is_clean();
-    ground.is_intact("r");
+    assert_eq!(repo.item("r", "slow").attempts, 2);
+    repo.is_clean();
+    repo.is_intact("r");
 }
 
 #[test]
 fn cancelling_a_run_that_is_driven_ends_and_seals_it() {
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.concurrency", "2");
-    ground
-        .submit("r", &[item("done", "true"), item("one", WAITS), item("two", WAITS), after("three", &["one"], "true")]);
-    let driver = ground.start(&["run", "r"]);
-    wait_for("both items", || ground.lines("waits").len() == 2);
-    let told = ground.env.handoff(["cancel", "r"]).success();
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.concurrency", "2");
+    repo.submit("r", &[item("done", "true"), item("one", WAITS), item("two", WAITS), after("three", &["one"], "true")]);
+    let driver = repo.start(&["run", "r"]);
+    wait_for("both items", || repo.lines("waits").len() == 2);
+    let told = repo.env.handoff(["cancel", "r"]).success();
     insta::assert_snapshot!(told, @"r: 5 entries, sealed");
     let (status, said) = driver.wait();
     assert_eq!(status.code(), Some(4), "{said}");
-    let seen = ground.items("r");
+    let seen = repo.items("r");
     let statuses: Vec<&str> = seen.values().map(|item| item.status.as_str()).collect();
     assert_eq!(statuses, ["done", "cancelled", "cancelled", "cancelled"]);
-    assert!(ground.is_sealed("r"));
-    ground.is_clean();
-    ground.is_intact("r");
+    assert!(repo.is_sealed("r"));
+    repo.is_clean();
+    repo.is_intact("r");
 }
 
 #[test]
 fn what_failed_can_be_asked_for_again_with_all_that_was_skipped() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let items = [
         item("a", "test -e \"$HOME/../fixed\""),
         after("b", &["a"], "true"),
@@ -90,60 +89,60 @@ fn what_failed_can_be_asked_for_again_with_all_that_was_skipped() {
         item("x", "test -e \"$HOME/../fixed-x\""),
         after("d", &["c", "x"], "true"),
     ];
-    ground.drive("r", &items).ends(4);
-    let refused = ground.env.handoff(["retry", "r/b"]).exit(1);
+    repo.drive("r", &items).ends(4);
+    let refused = repo.env.handoff(["retry", "r/b"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @r#"
     error: "b" depends on "a", which is failed
     hint: git handoff retry r/a
     "#);
-    ground.env.handoff(["retry", "r/a"]).success();
-    let again = ground.env.handoff(["retry", "r/a"]).exit(1);
+    repo.env.handoff(["retry", "r/a"]).success();
+    let again = repo.env.handoff(["retry", "r/a"]).exit(1);
     insta::assert_snapshot!(again.stderr, @r#"error: "a" is ready; only items that failed, were skipped or were cancelled can be retried"#);
-    assert_eq!(ground.item("r", "d").status, "skipped", "it waits for x as well");
-    ground.env.write("fixed", "");
-    ground.env.handoff(["run", "r"]).ends(4);
-    assert_eq!(ground.item("r", "c").status, "done");
-    ground.env.write("fixed-x", "");
-    ground.env.handoff(["retry", "r/x"]).success();
-    ground.env.handoff(["run"]).success();
-    assert_eq!(ground.item("r", "a").attempts, 2);
-    ground.is_clean();
-    assert!(ground.is_sealed("r"), "a run seals by itself when every item is done");
-    ground.is_intact("r");
+    assert_eq!(repo.item("r", "d").status, "skipped", "it waits for x as well");
+    repo.env.write("fixed", "");
+    repo.env.handoff(["run", "r"]).ends(4);
+    assert_eq!(repo.item("r", "c").status, "done");
+    repo.env.write("fixed-x", "");
+    repo.env.handoff(["retry", "r/x"]).success();
+    repo.env.handoff(["run"]).success();
+    assert_eq!(repo.item("r", "a").attempts, 2);
+    repo.is_clean();
+    assert!(repo.is_sealed("r"), "a run seals by itself when every item is done");
+    repo.is_intact("r");
 }
 
 #[test]
 fn nothing_is_steered_after_the_seal_or_before_the_end() {
-    let ground = Ground::new();
-    ground.drive("r", &[item("a", "false"), item("b", "true")]).ends(4);
-    ground.submit("open", &[item("a", "true")]);
-    let refused = ground.env.handoff(["close", "open"]).exit(1);
+    let repo = TestRepo::new();
+    repo.drive("r", &[item("a", "false"), item("b", "true")]).ends(4);
+    repo.submit("open", &[item("a", "true")]);
+    let refused = repo.env.handoff(["close", "open"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @r#"
     error: the run "open" has 1 item that did not end yet
     hint: git handoff run --close open
     "#);
-    ground.env.handoff(["close", "r"]).success();
-    let before = ground.refs();
+    repo.env.handoff(["close", "r"]).success();
+    let before = repo.refs();
     for arguments in [&["cancel", "r"][..], &["cancel", "r/a"], &["retry", "r/a"], &["retry", "r/b"], &["close", "r"]] {
-        let refused = ground.env.handoff(arguments).exit(1);
+        let refused = repo.env.handoff(arguments).exit(1);
         assert_eq!(refused.stderr, "error: the run \"r\" is sealed; nothing can follow\nhint: git handoff verify r\n");
     }
-    ground.env.handoff(["run", "r"]).ends(4);
-    assert_eq!(ground.refs(), before);
-    ground.is_intact("r");
+    repo.env.handoff(["run", "r"]).ends(4);
+    assert_eq!(repo.refs(), before);
+    repo.is_intact("r");
 }
 
 #[test]
 fn a_second_driver_is_told_who_has_the_run() {
-    let ground = Ground::new();
-    ground.submit("r", &[item("a", WAITS)]);
-    let first = ground.start(&["run", "r"]);
-    wait_for("the item", || ground.path("waits").exists());
-    let second = ground.env.handoff(["run", "r"]).exit(5);
+    let repo = TestRepo::new();
+    repo.submit("r", &[item("a", WAITS)]);
+    let first = repo.start(&["run", "r"]);
+    wait_for("the item", || repo.path("waits").exists());
+    let second = repo.env.handoff(["run", "r"]).exit(5);
     assert!(second.stderr.contains(&format!("process {}", first.id())), "{second}");
-    ground.env.handoff(["cancel", "r"]).success();
+    repo.env.handoff(["cancel", "r"]).success();
     let (status, said) = first.wait();
     assert_eq!(status.code(), Some(4), "{said}");
-    ground.is_clean();
-    ground.is_intact("r");
+    repo.is_clean();
+    repo.is_intact("r");
 }

@@ -91,7 +91,7 @@ fn measured(scene: &Scene, victim: &Victim) -> Duration {
 
 fn round(scene: &Scene, victim: &Victim, time: Duration, dice: &mut Dice, tally: &mut Tally) {
     scene.restore();
-    let _ = fs::remove_file(scene.ground.path("bundle"));
+    let _ = fs::remove_file(scene.repo.path("bundle"));
     let mut done = 0;
     // The second and third die while they mend what the first left.
     for _ in 0..=dice.roll(0..3) {
@@ -119,9 +119,9 @@ fn killed(scene: &Scene, victim: &Victim, time: Duration, dice: &mut Dice, tally
     // A terminal tells everybody, a kill by hand only the program.
     let everybody = dice.once_in(2);
     let delay = Duration::from_micros(dice.roll(0..u64::try_from(time.as_micros()).unwrap() * 11 / 10 + 1));
-    let said = scene.ground.path("killed.said");
+    let said = scene.repo.path("killed.said");
     let file = File::create(&said).unwrap();
-    let mut command = scene.ground.env.command(program_path(), victim.place(scene));
+    let mut command = scene.repo.env.command(program_path(), victim.place(scene));
     command.args(arguments(scene, victim)).stdout(file.try_clone().unwrap()).stderr(file).process_group(0);
     let mut child = command.spawn().unwrap();
     std::thread::sleep(delay);
@@ -150,7 +150,7 @@ fn killed(scene: &Scene, victim: &Victim, time: Duration, dice: &mut Dice, tally
     }
     // Child processes, mainly git, may run a little longer.
     if dice.once_in(2) {
-        scene.ground.no_process_is_left();
+        scene.repo.no_process_is_left();
     }
     Ended { code: status.code(), said: fs::read_to_string(said).unwrap() }
 }
@@ -168,7 +168,7 @@ fn succeeds(scene: &Scene, victim: &Victim, done: usize, tally: &mut Tally) -> O
             return output;
         }
         assert!(output.stderr.contains("hint: "), "{}\n{output}", victim.name);
-        scene.ground.no_process_is_left();
+        scene.repo.no_process_is_left();
         if output.stderr.contains("git handoff doctor --fix") {
             scene.mended();
             tally.locked += 1;
@@ -181,7 +181,7 @@ fn succeeds(scene: &Scene, victim: &Victim, done: usize, tally: &mut Tally) -> O
 }
 
 fn again(scene: &Scene, victim: &Victim) -> Output {
-    let mut command = scene.ground.env.command(program_path(), victim.place(scene));
+    let mut command = scene.repo.env.command(program_path(), victim.place(scene));
     let output = command.args(arguments(scene, victim)).output().unwrap();
     answers::hold(&command, &output);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -196,16 +196,16 @@ fn arguments<'a>(scene: &'a Scene, victim: &'a Victim) -> impl Iterator<Item = &
 /// Drives the run that was waiting to its end, whatever was killed: each item is done once, and ran
 /// once for each time it was dispatched.
 fn ends_whole(scene: &Scene) {
-    let ground = &scene.ground;
+    let repo = &scene.repo;
     let resumed = scene.handoff(&["run", "open"]);
     let cancelled = scene.entries("open", &[("kind", "item.cancelled")]);
     assert_eq!(resumed.status, Some(if cancelled > 0 { 4 } else { 0 }), "{resumed}");
-    ground.ends_intact("open");
+    repo.ends_intact("open");
     assert_eq!(scene.entries("open", &[("kind", "item.reconciled")]), 3 - cancelled, "each item is done once");
     assert_eq!(scene.entries("open", &[("kind", "run.sealed")]), 1);
-    let mut ran = ground.lines("effects");
+    let mut ran = repo.lines("effects");
     ran.sort();
-    let fired = ground.entries("open").into_iter().filter(|entry| entry["kind"] == "item.fired");
+    let fired = repo.entries("open").into_iter().filter(|entry| entry["kind"] == "item.fired");
     let fired: Vec<String> =
         fired.map(|entry| format!("{} {}", entry["item"].as_str().unwrap(), entry["attempt"])).collect();
     assert!(

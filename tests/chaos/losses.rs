@@ -53,10 +53,10 @@ impl Victim {
 
 /// Every command that changes something, or hands something out.
 pub(super) const VICTIMS: [Victim; 23] = [
-    Victim::new("run", &["run", "open"], |scene| usize::from(scene.ground.is_sealed("open"))),
+    Victim::new("run", &["run", "open"], |scene| usize::from(scene.repo.is_sealed("open"))),
     Victim::new("submit", &["submit", "../new.json"], |scene| exists(scene, "repo", "runs/new")),
     Victim::new("submit --run", &["submit", "--run", "../new.json"], |scene| {
-        usize::from(exists(scene, "repo", "runs/new") == 1 && scene.ground.is_sealed("new"))
+        usize::from(exists(scene, "repo", "runs/new") == 1 && scene.repo.is_sealed("new"))
     }),
     Victim::new("cancel", &["cancel", "open/lone"], |scene| {
         scene.entries("open", &[("kind", "item.cancelled"), ("item", "lone")])
@@ -64,7 +64,7 @@ pub(super) const VICTIMS: [Victim; 23] = [
     Victim::new("retry", &["retry", "half/fails"], |scene| {
         scene.entries("half", &[("kind", "item.requeued"), ("item", "fails")])
     }),
-    Victim::new("close", &["close", "half"], |scene| usize::from(scene.ground.is_sealed("half"))),
+    Victim::new("close", &["close", "half"], |scene| usize::from(scene.repo.is_sealed("half"))),
     Victim::new("extend", &["extend", "grows", "../more.json"], |scene| {
         scene.entries("grows", &[("kind", "run.extended")])
     }),
@@ -101,14 +101,14 @@ pub(super) const VICTIMS: [Victim; 23] = [
     })
     .elsewhere(),
     Victim::new("bundle", &["bundle", "done", "t", "--output", "../bundle"], |scene| {
-        let bundle = scene.ground.path("bundle");
+        let bundle = scene.repo.path("bundle");
         if !bundle.exists() {
             return 0;
         }
         scene.handoff(&["verify", "--bundle", "../bundle"]).success();
         1
     }),
-    Victim::new("clean", &["clean", "--force"], |scene| usize::from(scene.ground.worktrees().is_empty())),
+    Victim::new("clean", &["clean", "--force"], |scene| usize::from(scene.repo.worktrees().is_empty())),
     Victim::new("clean of transcripts", &["clean", "done", "--force", "--transcripts"], |scene| {
         1 - exists(scene, "repo", "transcripts/done")
     }),
@@ -130,7 +130,7 @@ fn exists(scene: &Scene, place: &str, name: &str) -> usize {
 
 fn length(scene: &Scene, place: &str, thread: &str) -> usize {
     let count = scene
-        .ground
+        .repo
         .env
         .git_in(place, ["rev-list", "--first-parent", "--count", &format!("refs/handoff/threads/{thread}")]);
     count.success().trim().parse().unwrap()

@@ -112,7 +112,7 @@ fn change(kind: Kind) {
         let mut dice = Dice::new(seed, number);
         let abroad = dice.once_in(4);
         if !abroad && dice.once_in(2) {
-            loosen(&scene.ground.env.repo());
+            loosen(&scene.repo.env.repo());
         }
         let told: Vec<String> = (0..=dice.roll(0..2)).map(|_| mutate(&scene, &mut dice, abroad)).collect();
         let told = format!("{kind:?}: {SEED}={seed} {MUTATIONS}={number}..{}: {}", number + 1, told.join(", "));
@@ -146,8 +146,8 @@ struct Evidence {
 
 impl Evidence {
     fn of(scene: &Scene, name: &'static str) -> Self {
-        let git = |args: &[&str]| scene.ground.env.git(args).success();
-        let store = Store::discover(&scene.ground.env.repo()).unwrap();
+        let git = |args: &[&str]| scene.repo.env.git(args).success();
+        let store = Store::discover(&scene.repo.env.repo()).unwrap();
         let ids = git(&["rev-list", "--objects", "--no-object-names", name]);
         let read = |id: &str| {
             let oid = id.parse::<Oid>().unwrap();
@@ -159,7 +159,7 @@ impl Evidence {
     /// Returns true if every reader sees the original content; bytes after a loose object do not
     /// count.
     fn is_untouched(&self, scene: &Scene) -> bool {
-        let Ok(store) = Store::discover(&scene.ground.env.repo()) else { return false };
+        let Ok(store) = Store::discover(&scene.repo.env.repo()) else { return false };
         let same = |(oid, bytes): &(Oid, Vec<u8>)| store.read(*oid).is_ok_and(|found| found.1 == *bytes);
         refs::read(&store, self.name).is_ok_and(|tip| tip == self.tip) && self.objects.iter().all(same)
     }
@@ -168,8 +168,8 @@ impl Evidence {
 /// Gives a command, which must end soon and not in a panic; returns its exit code and what it
 /// printed.
 fn bounded(scene: &Scene, place: &str, args: &[&str], told: &str) -> (i32, String) {
-    let paths = ["printed", "said"].map(|name| scene.ground.path(name));
-    let mut command = scene.ground.env.command(program_path(), place);
+    let paths = ["printed", "said"].map(|name| scene.repo.path(name));
+    let mut command = scene.repo.env.command(program_path(), place);
     command.args(args).stdout(File::create(&paths[0]).unwrap()).stderr(File::create(&paths[1]).unwrap());
     let mut child = command.spawn().unwrap();
     let began = Instant::now();
@@ -207,7 +207,7 @@ const STRAYS: [&str; 9] = [
 fn mutate(scene: &Scene, dice: &mut Dice, abroad: bool) -> String {
     if !abroad && dice.once_in(8) {
         let stray = *dice.pick(&STRAYS);
-        let path = scene.ground.path(stray);
+        let path = scene.repo.path(stray);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, garbage(dice)).unwrap();
         return format!("a stray: {stray}");
@@ -225,7 +225,7 @@ fn mutate(scene: &Scene, dice: &mut Dice, abroad: bool) -> String {
         ]
     };
     let files = loop {
-        let files = files(&scene.ground.path(dice.pick::<&str>(below)));
+        let files = files(&scene.repo.path(dice.pick::<&str>(below)));
         if !files.is_empty() {
             break files;
         }
@@ -285,7 +285,7 @@ fn mutate(scene: &Scene, dice: &mut Dice, abroad: bool) -> String {
             "a zero"
         }
     };
-    format!("{word}: {}", path.strip_prefix(scene.ground.env.path()).unwrap().display())
+    format!("{word}: {}", path.strip_prefix(scene.repo.env.path()).unwrap().display())
 }
 
 fn garbage(dice: &mut Dice) -> Vec<u8> {

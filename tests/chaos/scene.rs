@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{leftovers, let_an_hour_pass};
 use crate::common::Output;
-use crate::common::ground::{Ground, after, item};
+use crate::common::repo::{TestRepo, after, item};
 
 /// The kinds of repository.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,7 +28,7 @@ const PLACES: [&str; 4] = ["repo", "other", "hub", "linked"];
 
 /// The state that every round begins from.
 pub(super) struct Scene {
-    pub(super) ground: Ground,
+    pub(super) repo: TestRepo,
     pub(super) kind: Kind,
     /// The doctor's findings at the start.
     findings: Vec<String>,
@@ -38,52 +38,52 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) fn new(kind: Kind) -> Self {
-        let mut ground = Ground::new();
-        ground.env.keep();
+        let mut repo = TestRepo::new();
+        repo.env.keep();
         if kind == Kind::Sha256 {
-            fs::remove_dir_all(ground.env.repo()).unwrap();
-            fs::create_dir(ground.env.repo()).unwrap();
-            ground.env.git(["init", "--quiet", "--object-format=sha256"]).success();
-            ground.env.write("repo/a.txt", "one\ntwo\n");
-            ground.env.git(["add", "--all"]).success();
-            ground.env.git(["commit", "--quiet", "--message", "Start"]).success();
+            fs::remove_dir_all(repo.env.repo()).unwrap();
+            fs::create_dir(repo.env.repo()).unwrap();
+            repo.env.git(["init", "--quiet", "--object-format=sha256"]).success();
+            repo.env.write("repo/a.txt", "one\ntwo\n");
+            repo.env.git(["add", "--all"]).success();
+            repo.env.git(["commit", "--quiet", "--message", "Start"]).success();
         }
-        let mut scene = Self { ground, kind, findings: Vec::new(), first: String::new() };
+        let mut scene = Self { repo, kind, findings: Vec::new(), first: String::new() };
         scene.shared();
         scene.handoff(&["push", "--all"]).success();
-        scene.ground.env.git_in(".", ["clone", "--quiet", "hub", "other"]).success();
+        scene.repo.env.git_in(".", ["clone", "--quiet", "hub", "other"]).success();
         scene.handoff_in("other", &["fetch"]).success();
         scene.not_fetched();
         scene.handoff(&["push", "--all"]).success();
         scene.not_pushed();
         if kind == Kind::Packed {
             for place in ["repo", "other", "hub"] {
-                scene.ground.env.git_in(place, ["pack-refs", "--all"]).success();
+                scene.repo.env.git_in(place, ["pack-refs", "--all"]).success();
             }
         }
         if kind == Kind::Linked {
-            scene.ground.env.git(["worktree", "add", "--quiet", "../linked"]).success();
+            scene.repo.env.git(["worktree", "add", "--quiet", "../linked"]).success();
         }
         scene.findings = scene.findings();
         let log = scene.handoff(&["--json", "thread", "log", "t"]).success();
         let first: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
         scene.first = format!("t:{}", first["checkpoint_id"].as_str().unwrap());
-        fs::create_dir(scene.ground.path("saved")).unwrap();
+        fs::create_dir(scene.repo.path("saved")).unwrap();
         scene.copy("", "saved");
         scene
     }
 
     /// Data in both clones and on the remote.
     fn shared(&self) {
-        let ground = &self.ground;
+        let repo = &self.repo;
         let make = "echo more >>a.txt; echo report >outputs/report; echo said";
-        ground.submit("done", &[item("make", make), after("next", &["make"], "echo x >outputs/x")]);
-        ground.env.write("document", "4\n");
+        repo.submit("done", &[item("make", make), after("next", &["make"], "echo x >outputs/x")]);
+        repo.env.write("document", "4\n");
         self.handoff(&["doc", "put", "done", "notes", "../document"]).success();
         self.handoff(&["run", "done"]).success();
-        ground.env.git_in(".", [&["init", "--quiet", "--bare"], self.format(), &["hub"]].concat()).success();
-        ground.env.git(["remote", "add", "origin", "../hub"]).success();
-        ground.env.git(["push", "--quiet", "--set-upstream", "origin", "main"]).success();
+        repo.env.git_in(".", [&["init", "--quiet", "--bare"], self.format(), &["hub"]].concat()).success();
+        repo.env.git(["remote", "add", "origin", "../hub"]).success();
+        repo.env.git(["push", "--quiet", "--set-upstream", "origin", "main"]).success();
         self.checkpoint("one");
     }
 
@@ -94,51 +94,51 @@ impl Scene {
     /// Data on the remote only.
     fn not_fetched(&self) {
         self.checkpoint("two");
-        self.ground.drive("later", &[item("make", "echo x >outputs/x")]).success();
+        self.repo.drive("later", &[item("make", "echo x >outputs/x")]).success();
     }
 
     /// Local data: something for each command to do.
     fn not_pushed(&self) {
-        let ground = &self.ground;
+        let repo = &self.repo;
         self.checkpoint("three");
         self.offer();
         let noted = "echo $HANDOFF_ITEM $HANDOFF_ATTEMPT >>\"$HOME/../effects\"; echo $HANDOFF_ITEM >outputs/id; echo x >>a.txt";
-        ground.submit("open", &[item("top", noted), after("next", &["top"], noted), item("lone", noted)]);
-        ground.submit("half", &[item("fails", "exit 1"), after("skipped", &["fails"], "true"), item("fine", noted)]);
+        repo.submit("open", &[item("top", noted), after("next", &["top"], noted), item("lone", noted)]);
+        repo.submit("half", &[item("fails", "exit 1"), after("skipped", &["fails"], "true"), item("fine", noted)]);
         self.handoff(&["run", "half"]).ends(4);
         // A worktree that was kept.
-        ground.config("handoff.workspace.keep", "true");
-        ground.submit("kept", &[item("fails", "echo work >work; exit 1")]);
+        repo.config("handoff.workspace.keep", "true");
+        repo.submit("kept", &[item("fails", "echo work >work; exit 1")]);
         self.handoff(&["run", "--close", "kept"]).ends(4);
-        ground.env.git(["config", "--unset", "handoff.workspace.keep"]).success();
+        repo.env.git(["config", "--unset", "handoff.workspace.keep"]).success();
         let grows = json!({ "id": "grows", "openEnded": true, "items": [item("first", "true")] });
-        ground.env.write("grows.json", &grows.to_string());
+        repo.env.write("grows.json", &grows.to_string());
         self.handoff(&["submit", "../grows.json"]).success();
-        ground.env.write("more.json", &json!({ "id": "grows", "items": [item("second", "true")] }).to_string());
+        repo.env.write("more.json", &json!({ "id": "grows", "items": [item("second", "true")] }).to_string());
         let low = json!({ "if": [{ "document": "score", "pointer": "", "op": "<", "value": 9 }], "atMost": 9 });
         let create = json!({ "executor": "command", "inputs": { "command": "true" } });
         let rules = json!([{ "id": "again", "when": low, "create": create }]);
         let ruled = json!({ "id": "ruled", "rules": rules, "items": [item("first", "true")] });
-        ground.env.write("ruled.json", &ruled.to_string());
+        repo.env.write("ruled.json", &ruled.to_string());
         self.handoff(&["submit", "../ruled.json"]).success();
         self.handoff(&["doc", "put", "ruled", "score", "../document"]).success();
         let plan = json!({ "id": "new", "items": [item("first", "true")] });
-        ground.env.write("new.json", &plan.to_string());
-        ground.env.write("state", "the next state\n");
+        repo.env.write("new.json", &plan.to_string());
+        repo.env.write("state", "the next state\n");
         // The part of a submit that a crash prevented.
-        ground.env.git(["update-ref", "-d", "refs/handoff/bases/open"]).success();
-        fs::write(ground.path("effects"), "").unwrap();
+        repo.env.git(["update-ref", "-d", "refs/handoff/bases/open"]).success();
+        fs::write(repo.path("effects"), "").unwrap();
     }
 
     fn checkpoint(&self, state: &str) {
-        self.ground.env.write("state", state);
+        self.repo.env.write("state", state);
         self.handoff(&["checkpoint", "t", "--state", "../state", "--worktree"]).success();
     }
 
     /// Offers the thread's latest checkpoint, for the other clone.
     fn offer(&self) {
         let descriptor = self.handoff(&["offer", "t"]).success();
-        self.ground.env.write("descriptor.json", &descriptor);
+        self.repo.env.write("descriptor.json", &descriptor);
     }
 
     /// Puts everything back as it was.
@@ -147,7 +147,7 @@ impl Scene {
     }
 
     fn copy(&self, from: &str, to: &str) {
-        let (from, to) = (self.ground.path(from), self.ground.path(to));
+        let (from, to) = (self.repo.path(from), self.repo.path(to));
         for place in PLACES.iter().chain(&["worktrees", "effects"]) {
             let (from, to) = (from.join(place), to.join(place));
             if to.is_dir() {
@@ -171,7 +171,7 @@ impl Scene {
     }
 
     pub(super) fn handoff_in(&self, place: &str, args: &[&str]) -> Output {
-        self.ground.env.handoff_in(place, args)
+        self.repo.env.handoff_in(place, args)
     }
 
     /// Returns the answer of a command that prints JSON.
@@ -181,20 +181,20 @@ impl Scene {
     }
 
     pub(super) fn refs(&self, place: &str, below: &str) -> String {
-        self.ground.env.git_in(place, ["for-each-ref", "--format=%(objectname) %(refname)", below]).success()
+        self.repo.env.git_in(place, ["for-each-ref", "--format=%(objectname) %(refname)", below]).success()
     }
 
     /// Counts the entries of a run that have a field of some value.
     pub(super) fn entries(&self, run: &str, wanted: &[(&str, &str)]) -> usize {
         let is = |entry: &Value| wanted.iter().all(|(field, value)| entry[field] == *value);
-        self.ground.entries(run).iter().filter(|entry| is(entry)).count()
+        self.repo.entries(run).iter().filter(|entry| is(entry)).count()
     }
 
     /// Holds what is true at every moment of a repository and of the remote: git finds no fault,
     /// and nothing that stands there is anything but whole and signed.
     pub(super) fn is_sound(&self, place: &str) {
         for place in [place, "hub"] {
-            let said = self.ground.env.git_in(place, ["fsck", "--strict", "--no-dangling", "--no-progress"]);
+            let said = self.repo.env.git_in(place, ["fsck", "--strict", "--no-dangling", "--no-progress"]);
             assert_eq!((said.status, said.stdout.as_str(), said.stderr.as_str()), (Some(0), "", ""), "in {place}");
         }
         for verify in [&["verify", "--all", "--allow-partial"][..], &["thread", "verify", "--all"]] {
@@ -215,7 +215,7 @@ impl Scene {
     /// Lets an hour pass for what killed processes left, and has it mended.
     pub(super) fn mended(&self) {
         for place in ["repo/.git", "other/.git", "hub"] {
-            let_an_hour_pass(&self.ground.path(place));
+            let_an_hour_pass(&self.repo.path(place));
             let output = self.handoff_in(place.trim_end_matches("/.git"), &["doctor", "--fix"]);
             assert!(matches!(output.status, Some(0 | 3)), "{output}");
         }
@@ -225,10 +225,10 @@ impl Scene {
     pub(super) fn is_tidy(&self) {
         self.mended();
         for place in ["repo", "other"] {
-            assert_eq!(leftovers(&self.ground.path(place).join(".git")), Vec::<PathBuf>::new(), "in {place}");
+            assert_eq!(leftovers(&self.repo.path(place).join(".git")), Vec::<PathBuf>::new(), "in {place}");
         }
         self.handoff(&["clean", "--force"]).success();
-        assert_eq!(self.ground.worktrees(), Vec::<PathBuf>::new(), "worktrees were left");
+        assert_eq!(self.repo.worktrees(), Vec::<PathBuf>::new(), "worktrees were left");
         let before = &self.findings;
         let findings = self.findings();
         let new: Vec<_> = findings.iter().filter(|finding| !before.contains(finding)).collect();
@@ -239,9 +239,9 @@ impl Scene {
 impl Drop for Scene {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("what failed is left in {}", self.ground.env.path().display());
+            eprintln!("what failed is left in {}", self.repo.env.path().display());
         } else {
-            let _ = fs::remove_dir_all(self.ground.env.path());
+            let _ = fs::remove_dir_all(self.repo.env.path());
         }
     }
 }

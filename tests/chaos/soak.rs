@@ -24,7 +24,7 @@ use self::ledger::Ledger;
 use self::workers::Fate;
 use super::dice::Dice;
 use super::{SEED, SOAK, let_an_hour_pass, number};
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
 use crate::common::{Environment, program_path};
 
 /// For how many seconds where nothing is said.
@@ -38,7 +38,7 @@ const PLACES: [(&str, &str); 3] = [("repo", "repo/.git"), ("other", "other/.git"
 
 /// A soak that goes on.
 struct Soak {
-    ground: Ground,
+    repo: TestRepo,
     disk: Option<Disk>,
     other_clock: Option<&'static str>,
     ledger: Mutex<Ledger>,
@@ -94,16 +94,16 @@ impl Soak {
         if rustix::process::getuid().is_root() {
             eprintln!("ulimit -u stands, but the system does not hold root to it");
         }
-        let ground = Ground { env };
-        ground.make(&[]);
-        let soak = Self { ground, disk, other_clock, ledger: Mutex::default() };
+        let repo = TestRepo { env };
+        repo.make(&[]);
+        let soak = Self { repo, disk, other_clock, ledger: Mutex::default() };
         for folder in ["said", "plans", "states", "offers"] {
             fs::create_dir(soak.path(folder)).unwrap();
         }
         fs::write(soak.path("document"), "noted\n").unwrap();
         // Crashes are frequent here; the default limit is for unexpected ones.
-        soak.ground.config("handoff.maxCrashes", "100000");
-        soak.ground.config("handoff.queue.default.concurrency", "2");
+        soak.repo.config("handoff.maxCrashes", "100000");
+        soak.repo.config("handoff.queue.default.concurrency", "2");
         soak.succeeds("git", ".", &["init", "--quiet", "--bare", "hub"]);
         soak.succeeds("git", "repo", &["remote", "add", "origin", "../hub"]);
         soak.succeeds("git", "repo", &["push", "--quiet", "--set-upstream", "origin", "main"]);
@@ -114,7 +114,7 @@ impl Soak {
     }
 
     fn path(&self, below: &str) -> PathBuf {
-        self.ground.path(below)
+        self.repo.path(below)
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
@@ -199,7 +199,7 @@ impl Soak {
             assert!(matches!(ended.code, Some(0 | 4)), "{name}: {:?}\n{}{}", ended.code, ended.printed, ended.said);
             let (wrong, all) = self.wrong(name);
             if wrong.is_empty() {
-                if !self.ground.is_sealed(name) {
+                if !self.repo.is_sealed(name) {
                     self.handoff("repo", &["close", name]);
                 }
                 let mut ledger = self.ledger();
@@ -255,7 +255,7 @@ impl Soak {
                     .map(|entry| format!("{name} {} {}", entry["item"].as_str().unwrap(), entry["attempt"])),
             );
         }
-        let mut ran = self.ground.lines("effects");
+        let mut ran = self.repo.lines("effects");
         ran.sort();
         assert!(ran.windows(2).all(|two| two[0] != two[1]), "an attempt ran twice");
         assert!(ran.iter().all(|line| fired.contains(line)), "an attempt ran without an entry");
@@ -281,12 +281,12 @@ impl Soak {
         }
         self.handoff("repo", &["clean", "--force"]);
         // Work that could not be saved under a limit or on a full disk was kept for a person.
-        for left in self.ground.worktrees().iter().filter(|path| path.join("tree").exists()) {
+        for left in self.repo.worktrees().iter().filter(|path| path.join("tree").exists()) {
             assert!(left.to_string_lossy().ends_with("-unsaved"), "{} was left", left.display());
         }
         self.handoff("repo", &["clean", "--force", "--discard"]);
-        self.ground.no_process_is_left();
-        assert_eq!(self.ground.worktrees(), Vec::<PathBuf>::new());
+        self.repo.no_process_is_left();
+        assert_eq!(self.repo.worktrees(), Vec::<PathBuf>::new());
         self.look();
     }
 }
@@ -295,10 +295,10 @@ impl Drop for Soak {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let ledger = self.ledger();
-            eprintln!("{}\n{ledger}\nwhat failed is left in {}", ledger.last(), self.ground.env.path().display());
+            eprintln!("{}\n{ledger}\nwhat failed is left in {}", ledger.last(), self.repo.env.path().display());
         } else {
             drop(self.disk.take());
-            let _ = fs::remove_dir_all(self.ground.env.path());
+            let _ = fs::remove_dir_all(self.repo.env.path());
         }
     }
 }

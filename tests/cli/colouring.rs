@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::common::ground::{Ground, after, item};
+use crate::common::repo::{TestRepo, after, item};
 use crate::common::{Output, assert_output};
 
 /// The views of runs, in every one of which something stands somehow.
@@ -18,23 +18,23 @@ const VIEWS: [&[&str]; 8] = [
 ];
 
 /// A repository with runs of which items stand in every way that there is without a driver.
-fn ground() -> Ground {
-    let ground = Ground::new();
+fn repo() -> TestRepo {
+    let repo = TestRepo::new();
     // One after the other, so that the same run gives the same entries.
-    ground.config("handoff.queue.default.concurrency", "1");
-    ground.config("handoff.executor.red.command", "true");
-    ground.config("handoff.executor.red.verify", "echo FAILED; exit 1");
-    ground.config("handoff.executor.red.onVerifyFail", "keep");
+    repo.config("handoff.queue.default.concurrency", "1");
+    repo.config("handoff.executor.red.command", "true");
+    repo.config("handoff.executor.red.verify", "echo FAILED; exit 1");
+    repo.config("handoff.executor.red.onVerifyFail", "keep");
     let red = json!({ "id": "red", "executor": "red" });
     let asked = json!({ "id": "asked", "executor": "approval" });
     let later = json!({ "id": "later", "executor": "approval", "depends_on": ["asked"] });
     let no = item("no", "exit 1");
-    ground.drive("r", &[item("good", "true"), red, no, after("left", &["no"], "true"), asked, later]).ends(4);
-    ground.drive("green", &[item("a", "true")]).ends(0);
-    ground.drive("bad", &[item("a", "exit 1")]).ends(4);
-    ground.submit("gone", &[item("a", "true"), item("b", "true")]);
-    ground.env.handoff(["cancel", "gone/a"]).success();
-    ground
+    repo.drive("r", &[item("good", "true"), red, no, after("left", &["no"], "true"), asked, later]).ends(4);
+    repo.drive("green", &[item("a", "true")]).ends(0);
+    repo.drive("bad", &[item("a", "exit 1")]).ends(4);
+    repo.submit("gone", &[item("a", "true"), item("b", "true")]);
+    repo.env.handoff(["cancel", "gone/a"]).success();
+    repo
 }
 
 /// Returns what a command prints and says, in which escapes can be read.
@@ -51,15 +51,15 @@ fn without(text: &str) -> String {
 
 #[test]
 fn how_work_stands_has_its_colour_in_every_view() {
-    let ground = ground();
-    let plain: Vec<String> = VIEWS.iter().map(|view| ground.env.handoff(*view).to_string()).collect();
-    ground.config("color.ui", "always");
+    let repo = repo();
+    let plain: Vec<String> = VIEWS.iter().map(|view| repo.env.handoff(*view).to_string()).collect();
+    repo.config("color.ui", "always");
     for (view, plain) in VIEWS.iter().zip(&plain) {
-        let output = ground.env.handoff(*view);
+        let output = repo.env.handoff(*view);
         assert!(output.stdout.contains("\u{1b}[31m"), "{view:?}: {}", visible(&output));
         assert_eq!(without(&output.to_string()), *plain, "{view:?}: colours change nothing else");
     }
-    let seen = |args: &[&str]| visible(&ground.env.handoff(args));
+    let seen = |args: &[&str]| visible(&repo.env.handoff(args));
     assert_output!("colour_alone", seen(&[]));
     assert_output!("colour_runs", seen(&["runs"]));
     assert_output!("colour_status", seen(&["status", "r"]));
@@ -69,25 +69,25 @@ fn how_work_stands_has_its_colour_in_every_view() {
     assert_output!("colour_show_item", seen(&["show", "r/no"]));
     assert_output!(
         "colour_run",
-        visible(&ground.drive("s", &[item("a", "true"), item("b", "exit 1"), after("c", &["b"], "true")]))
+        visible(&repo.drive("s", &[item("a", "true"), item("b", "exit 1"), after("c", &["b"], "true")]))
     );
 }
 
 #[test]
 fn nothing_is_in_colour_that_a_program_reads_or_that_is_told_not_to_be() {
-    let ground = ground();
+    let repo = repo();
     let is_painted = |args: &[&str]| {
-        let output = ground.env.handoff(args);
+        let output = repo.env.handoff(args);
         output.raw.contains(&0x1b) || output.stderr.contains('\u{1b}')
     };
     assert!(!VIEWS.iter().any(|view| is_painted(view)), "nobody sees it");
-    ground.config("color.ui", "always");
+    repo.config("color.ui", "always");
     for view in VIEWS {
-        let output = ground.env.handoff([view, &["--json"]].concat());
+        let output = repo.env.handoff([view, &["--json"]].concat());
         assert!(!output.raw.contains(&0x1b), "{view:?}: {}", visible(&output));
         assert!(is_painted(view), "{view:?}");
     }
-    ground.config("color.handoff", "false");
+    repo.config("color.handoff", "false");
     for view in VIEWS {
         assert!(!is_painted(view), "{view:?}");
     }
@@ -96,17 +96,17 @@ fn nothing_is_in_colour_that_a_program_reads_or_that_is_told_not_to_be() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_terminal_gets_colours_unless_it_is_told_not_to() {
-    let ground = ground();
+    let repo = repo();
     let is_painted = |view: &[&str], variables: &str| {
         let line = format!("env -u NO_COLOR {variables} git-handoff {}", view.join(" "));
-        super::paging::on_terminal(&ground.env, &line, &[("PAGER", "cat")]).0.contains("\u{1b}[31m")
+        super::paging::on_terminal(&repo.env, &line, &[("PAGER", "cat")]).0.contains("\u{1b}[31m")
     };
     for view in VIEWS {
         assert!(is_painted(view, ""), "{view:?}");
         assert!(!is_painted(view, "NO_COLOR=1"), "{view:?}");
     }
-    ground.config("color.ui", "false");
+    repo.config("color.ui", "false");
     assert!(!is_painted(&["status", "r"], ""));
-    ground.config("color.handoff", "auto");
+    repo.config("color.handoff", "auto");
     assert!(is_painted(&["status", "r"], "") && !is_painted(&["status", "r"], "NO_COLOR=1"));
 }

@@ -2,31 +2,31 @@
 
 use std::process::Stdio;
 
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
 
-fn told(ground: &Ground, words: &[&str]) -> Vec<String> {
-    let said = ground.env.handoff([&["complete", "--"], words].concat()).success();
+fn told(repo: &TestRepo, words: &[&str]) -> Vec<String> {
+    let said = repo.env.handoff([&["complete", "--"], words].concat()).success();
     said.lines().map(str::to_owned).collect()
 }
 
 /// A repository with two runs of ours, one fetched, a thread and a remote.
-fn ground() -> Ground {
-    let ground = Ground::new();
-    ground.drive("alpha", &[item("one", "true"), item("two", "true")]).ends(0);
-    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
-    ground.env.git(["remote", "add", "origin", "../hub"]).success();
-    ground.env.git(["push", "--quiet", "origin", "main"]).success();
-    ground.env.handoff(["push", "origin", "--all"]).success();
-    ground.env.handoff(["fetch", "origin"]).success();
-    ground.submit("beta", &[item("one", "true")]);
-    ground.env.write("state", "x");
-    ground.env.handoff(["checkpoint", "login", "--state", "../state"]).success();
-    ground
+fn repo() -> TestRepo {
+    let repo = TestRepo::new();
+    repo.drive("alpha", &[item("one", "true"), item("two", "true")]).ends(0);
+    repo.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    repo.env.git(["remote", "add", "origin", "../hub"]).success();
+    repo.env.git(["push", "--quiet", "origin", "main"]).success();
+    repo.env.handoff(["push", "origin", "--all"]).success();
+    repo.env.handoff(["fetch", "origin"]).success();
+    repo.submit("beta", &[item("one", "true")]);
+    repo.env.write("state", "x");
+    repo.env.handoff(["checkpoint", "login", "--state", "../state"]).success();
+    repo
 }
 
 #[test]
 fn commands_flags_and_what_there_is_here_are_told() {
-    let ground = ground();
+    let repo = repo();
     for (words, wanted) in [
         (&["sta"][..], &["status"][..]),
         (&["thread", "l"], &["list", "log"]),
@@ -46,22 +46,22 @@ fn commands_flags_and_what_there_is_here_are_told() {
         (&["no-such-command", "x"], &[]),
         (&[], &[]),
     ] {
-        assert_eq!(told(&ground, words), wanted, "{words:?}");
+        assert_eq!(told(&repo, words), wanted, "{words:?}");
     }
-    assert!(!told(&ground, &[""]).iter().any(|word| word == "complete"));
+    assert!(!told(&repo, &[""]).iter().any(|word| word == "complete"));
     // Where there is no repository, commands are told all the same.
-    let said = ground.env.handoff_in("home", ["complete", "--", "sta"]).success();
+    let said = repo.env.handoff_in("home", ["complete", "--", "sta"]).success();
     assert_eq!(said, "status\n");
-    ground.env.handoff(["completions", "tcsh"]).ends(2);
+    repo.env.handoff(["completions", "tcsh"]).ends(2);
 }
 
 #[test]
 fn bash_asks_for_the_words_of_its_line() {
-    let ground = ground();
-    let script = ground.env.handoff_in("home", ["completions", "bash"]).success();
-    ground.env.write("completion.bash", &script);
+    let repo = repo();
+    let script = repo.env.handoff_in("home", ["completions", "bash"]).success();
+    repo.env.write("completion.bash", &script);
     let bash = |line: &str| {
-        let mut command = ground.env.command("bash", "repo");
+        let mut command = repo.env.command("bash", "repo");
         let line = format!("source ../completion.bash; {line}; printf '%s\\n' \"${{COMPREPLY[@]}}\"");
         let output = command.args(["--norc", "-ec", &line]).stdin(Stdio::null()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -82,12 +82,12 @@ fn bash_asks_for_the_words_of_its_line() {
 
 #[test]
 fn the_scripts_are_ones_that_their_shells_read() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     for (shell, check) in [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")] {
-        let script = ground.env.handoff(["completions", shell]).success();
+        let script = repo.env.handoff(["completions", shell]).success();
         assert!(script.contains("git-handoff complete --"), "{script}");
-        ground.env.write("script", &script);
-        let mut command = ground.env.command(shell, ".");
+        repo.env.write("script", &script);
+        let mut command = repo.env.command(shell, ".");
         match command.args([check, "script"]).stdin(Stdio::null()).output() {
             Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
             Err(error) => println!("{shell} is not here: {error}"),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::common::assert_output;
-use crate::common::ground::{Ground, after, item, wait_for};
+use crate::common::repo::{TestRepo, after, item, wait_for};
 use crate::common::report::{find_entry, find_line, find_row};
 
 /// No command at all.
@@ -11,19 +11,19 @@ const NOTHING: [&str; 0] = [];
 
 #[test]
 fn alone_it_says_where_things_stand_and_what_is_next() {
-    let ground = Ground::new();
-    assert_output!(ground.env.handoff(NOTHING), @r"
+    let repo = TestRepo::new();
+    assert_output!(repo.env.handoff(NOTHING), @r"
     there are no runs here yet
     ------- stderr -------
     hint: git handoff init
     ");
-    ground.drive("good", &[item("a", "true")]).ends(0);
-    ground.drive("bad", &[item("a", "exit 1"), after("b", &["a"], "true")]).ends(4);
-    ground.submit("open", &[item("a", "true")]);
-    ground.drive("gone", &[item("a", "exit 1")]).ends(4);
-    ground.env.handoff(["close", "gone"]).success();
-    ground.drive("asked", &[json!({ "id": "sign", "executor": "approval" })]).ends(4);
-    assert_output!(ground.env.handoff(NOTHING), @r"
+    repo.drive("good", &[item("a", "true")]).ends(0);
+    repo.drive("bad", &[item("a", "exit 1"), after("b", &["a"], "true")]).ends(4);
+    repo.submit("open", &[item("a", "true")]);
+    repo.drive("gone", &[item("a", "exit 1")]).ends(4);
+    repo.env.handoff(["close", "gone"]).success();
+    repo.drive("asked", &[json!({ "id": "sign", "executor": "approval" })]).ends(4);
+    assert_output!(repo.env.handoff(NOTHING), @r"
     awaits approval
       asked/sign
     open
@@ -36,15 +36,15 @@ fn alone_it_says_where_things_stand_and_what_is_next() {
     ------- stderr -------
     hint: git handoff waiting
     ");
-    let said: Value = serde_json::from_str(&ground.env.handoff(["--json"]).success()).unwrap();
+    let said: Value = serde_json::from_str(&repo.env.handoff(["--json"]).success()).unwrap();
     assert_eq!((said["green"].as_u64(), said["waiting"].as_array().map(Vec::len)), (Some(1), Some(1)), "{said}");
-    ground.env.handoff(["approve", "asked/sign"]).success();
-    insta::assert_snapshot!(ground.env.handoff(NOTHING).exit(0).stderr, @"hint: git handoff status --blocked bad");
-    assert_output!(ground.env.handoff(["status", "--blocked", "bad"]), @r#"
+    repo.env.handoff(["approve", "asked/sign"]).success();
+    insta::assert_snapshot!(repo.env.handoff(NOTHING).exit(0).stderr, @"hint: git handoff status --blocked bad");
+    assert_output!(repo.env.handoff(["status", "--blocked", "bad"]), @r#"
     a  failed   exited with 1
     b  skipped  it depends on "a", which did not get done
     "#);
-    insta::assert_snapshot!(ground.env.handoff_in("home", NOTHING).exit(1).stderr, @"
+    insta::assert_snapshot!(repo.env.handoff_in("home", NOTHING).exit(1).stderr, @"
     error: not in a git repository: $TEST/home
     hint: git init
     ");
@@ -52,23 +52,23 @@ fn alone_it_says_where_things_stand_and_what_is_next() {
 
 #[test]
 fn what_it_does_not_look_into_is_not_called_green() {
-    let ground = Ground::new();
-    ground.drive("bad", &[item("a", "exit 1"), after("b", &["a"], "true"), item("c", "true")]).ends(4);
-    let said = ground.env.handoff(["close", "bad", "--reason", "good enough"]).exit(0);
+    let repo = TestRepo::new();
+    repo.drive("bad", &[item("a", "exit 1"), after("b", &["a"], "true"), item("c", "true")]).ends(4);
+    let said = repo.env.handoff(["close", "bad", "--reason", "good enough"]).exit(0);
     assert_eq!(said.stdout, "bad: 2 entries, sealed\n");
-    let log = ground.env.handoff(["log", "bad"]).success();
+    let log = repo.env.handoff(["log", "bad"]).success();
     insta::assert_snapshot!(find_entry(&log, "item.reconciled a"), @"item.reconciled a #1: failed: exited with 1");
     insta::assert_snapshot!(find_entry(&log, "item.skipped b"), @r#"item.skipped b #0: skipped: it depends on "a", which did not get done"#);
     insta::assert_snapshot!(find_entry(&log, "run.closed bad"), @"run.closed bad: good enough");
-    let archived = ground.env.handoff(["archive", "bad"]).exit(0);
+    let archived = repo.env.handoff(["archive", "bad"]).exit(0);
     assert!(archived.stdout.ends_with("  1 of 3 done, 1 failed, 1 skipped\n"), "{archived}");
-    assert_output!(ground.env.handoff(NOTHING), @r"
+    assert_output!(repo.env.handoff(NOTHING), @r"
     1 run archived and not looked at
     ------- stderr -------
     hint: git handoff runs --archived
     ");
 
-    let other = Ground::new();
+    let other = TestRepo::new();
     other.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     other.env.git(["remote", "add", "origin", "../hub"]).success();
     other.drive("r", &[item("a", "true")]).ends(0);
@@ -92,133 +92,134 @@ fn what_it_does_not_look_into_is_not_called_green() {
 
 #[test]
 fn a_run_whose_ref_is_a_symbolic_one_is_passed_over_by_nobody() {
-    let ground = Ground::new();
-    ground.drive("r", &[item("a", "true")]).ends(0);
-    ground.env.git(["symbolic-ref", "refs/handoff/runs/s", "refs/heads/main"]).success();
-    let said = ground.env.handoff(["verify", "--all"]).exit(3).stdout;
+    let repo = TestRepo::new();
+    repo.drive("r", &[item("a", "true")]).ends(0);
+    repo.env.git(["symbolic-ref", "refs/handoff/runs/s", "refs/heads/main"]).success();
+    let said = repo.env.handoff(["verify", "--all"]).exit(3).stdout;
     insta::assert_snapshot!(find_line(&said, "git handoff verify · s "), @"git handoff verify · s                                          ✗ TAMPERED");
-    ground.env.git(["symbolic-ref", "refs/handoff/runs/r", "refs/heads/main"]).success();
-    let of_log = ground.env.handoff(["verify", "--all"]).exit(3);
-    assert!(!of_log.stderr.contains("is gone"), "{of_log}");
+    repo.env.git(["symbolic-ref", "refs/handoff/runs/r", "refs/heads/main"]).success();
+    let of_log = repo.env.handoff(["verify", "--all"]).exit(3);
+    assert_eq!(of_log.stderr, "");
     insta::assert_snapshot!(find_line(&of_log.stdout, "git handoff verify · r "), @"git handoff verify · r                                          ✗ TAMPERED");
-    let said = ground.env.handoff(["runs"]).success();
+    let said = repo.env.handoff(["runs"]).success();
     insta::assert_snapshot!(said, @"
     r  ?  unreadable  ?  ?  refs/handoff/runs/r is a symbolic ref, to refs/heads/main
     s  ?  unreadable  ?  ?  refs/handoff/runs/s is a symbolic ref, to refs/heads/main
     ");
-    ground.env.git(["symbolic-ref", "--delete", "refs/handoff/runs/s"]).success();
-    ground.env.git(["symbolic-ref", "refs/handoff/remotes/hub/runs/s", "refs/heads/main"]).success();
-    let said = ground.env.handoff(["verify", "--all"]).exit(3).stdout;
+    repo.env.git(["symbolic-ref", "--delete", "refs/handoff/runs/s"]).success();
+    repo.env.git(["symbolic-ref", "refs/handoff/remotes/hub/runs/s", "refs/heads/main"]).success();
+    let said = repo.env.handoff(["verify", "--all"]).exit(3).stdout;
     insta::assert_snapshot!(find_line(&said, "git handoff verify · hub/s "), @"git handoff verify · hub/s                                      ✗ TAMPERED");
 }
 
 #[test]
 fn a_run_that_nobody_wants_is_closed_and_sealed_and_says_why() {
-    let ground = Ground::new();
-    ground.submit("r", &[item("a", "true"), after("b", &["a"], "true")]);
-    assert_eq!(ground.env.handoff(["abandon", "r", "-m", "the idea was wrong"]).success(), "r: 4 entries, sealed\n");
-    assert!(ground.is_sealed("r"));
-    let said = ground.env.handoff(["log", "r"]).success();
+    let repo = TestRepo::new();
+    repo.submit("r", &[item("a", "true"), after("b", &["a"], "true")]);
+    assert_eq!(repo.env.handoff(["abandon", "r", "-m", "the idea was wrong"]).success(), "r: 4 entries, sealed\n");
+    assert!(repo.is_sealed("r"));
+    let said = repo.env.handoff(["log", "r"]).success();
     insta::assert_snapshot!(find_entry(&said, "run.cancelled r"), @"run.cancelled r: the idea was wrong");
     insta::assert_snapshot!(find_entry(&said, "item.cancelled a"), @"item.cancelled a #0: cancelled: the idea was wrong");
-    let entries = ground.entries("r");
+    let entries = repo.entries("r");
     assert!(entries.iter().any(|entry| entry.to_string().contains("the idea was wrong")));
-    ground.env.handoff(["verify", "--allow-partial", "r"]).success();
-    insta::assert_snapshot!(ground.env.handoff(["abandon", "r"]).exit(1).stderr, @r#"
+    repo.env.handoff(["verify", "--allow-partial", "r"]).success();
+    insta::assert_snapshot!(repo.env.handoff(["abandon", "r"]).exit(1).stderr, @r#"
     error: the run "r" is sealed; nothing can follow
     hint: git handoff verify r
     "#);
-    ground.env.handoff(["abandon", "none"]).ends(1);
-    ground.submit("s", &[item("a", "true")]);
-    ground.env.handoff(["abandon", "s/a"]).ends(2);
-    assert!(!ground.is_sealed("s"));
+    repo.env.handoff(["abandon", "none"]).ends(1);
+    repo.submit("s", &[item("a", "true")]);
+    repo.env.handoff(["abandon", "s/a"]).ends(2);
+    assert!(!repo.is_sealed("s"));
     // One that failed and settled, too.
-    ground.drive("t", &[item("a", "exit 1")]).ends(4);
-    ground.env.handoff(["abandon", "t"]).success();
-    assert!(ground.is_sealed("t"));
+    repo.drive("t", &[item("a", "exit 1")]).ends(4);
+    repo.env.handoff(["abandon", "t"]).success();
+    assert!(repo.is_sealed("t"));
 }
 
 #[test]
 fn a_run_is_followed_while_another_process_drives_it() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let wait = "while ! test -e $HOME/../go; do sleep 0.02; done; mkdir outputs; echo x >outputs/x";
-    ground.submit("r", &[item("a", wait), after("b", &["a"], "true")]);
-    let (watch, log) = (ground.start(&["watch", "r"]), ground.start(&["log", "-f", "r"]));
-    let driver = ground.start(&["run", "r"]);
-    wait_for("the item runs", || ground.item("r", "a").status == "running");
-    ground.env.write("go", "");
+    repo.submit("r", &[item("a", wait), after("b", &["a"], "true")]);
+    let (watch, log) = (repo.start(&["watch", "r"]), repo.start(&["log", "-f", "r"]));
+    let driver = repo.start(&["run", "r"]);
+    wait_for("the item runs", || repo.item("r", "a").status == "running");
+    repo.env.write("go", "");
     assert!(driver.wait().0.success());
     let (status, said) = watch.wait();
-    assert!(status.success() && said.contains("✓ b  done"), "{said}");
+    assert!(status.success(), "{said}");
+    insta::assert_snapshot!(find_line(&said, "✓ b  done, "), @"✓ b  done, nothing handed over  1 attempt");
     assert!(log.wait().0.success());
-    let followed = ground.env.handoff(["log", "-f", "r"]).success();
-    assert_eq!(followed, ground.env.handoff(["log", "r"]).success());
-    ground.drive("bad", &[item("a", "exit 1")]).ends(4);
-    ground.env.handoff(["watch", "bad"]).ends(4);
-    ground.env.handoff(["watch", "none"]).ends(1);
+    let followed = repo.env.handoff(["log", "-f", "r"]).success();
+    assert_eq!(followed, repo.env.handoff(["log", "r"]).success());
+    repo.drive("bad", &[item("a", "exit 1")]).ends(4);
+    repo.env.handoff(["watch", "bad"]).ends(4);
+    repo.env.handoff(["watch", "none"]).ends(1);
 }
 
 #[test]
 fn fetched_runs_are_listed_with_their_remote() {
-    let ground = Ground::new();
-    ground.drive("r", &[item("a", "true")]).ends(0);
-    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
-    ground.env.git(["remote", "add", "origin", "../hub"]).success();
-    ground.env.git(["push", "--quiet", "origin", "main"]).success();
-    ground.env.handoff(["push", "origin", "--all"]).success();
-    ground.env.handoff(["push", "origin", "r", "--all"]).ends(2);
-    ground.env.handoff(["fetch", "origin"]).success();
-    assert_eq!(ground.env.handoff(["runs"]).success().lines().count(), 1);
-    let said = ground.env.handoff(["runs", "-a"]).success();
+    let repo = TestRepo::new();
+    repo.drive("r", &[item("a", "true")]).ends(0);
+    repo.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    repo.env.git(["remote", "add", "origin", "../hub"]).success();
+    repo.env.git(["push", "--quiet", "origin", "main"]).success();
+    repo.env.handoff(["push", "origin", "--all"]).success();
+    repo.env.handoff(["push", "origin", "r", "--all"]).ends(2);
+    repo.env.handoff(["fetch", "origin"]).success();
+    assert_eq!(repo.env.handoff(["runs"]).success().lines().count(), 1);
+    let said = repo.env.handoff(["runs", "-a"]).success();
     assert!(said.lines().count() == 2, "{said}");
     insta::assert_snapshot!(said, @"
     r         default  sealed  2026-06-04 02:00Z  human:ada  1 done, 1 with nothing handed over
     origin/r  default  sealed  2026-06-04 02:00Z  human:ada  1 done, 1 with nothing handed over
     ");
-    let said: Value = serde_json::from_str(&ground.env.handoff(["--json", "runs", "--all"]).success()).unwrap();
+    let said: Value = serde_json::from_str(&repo.env.handoff(["--json", "runs", "--all"]).success()).unwrap();
     assert_eq!((&said["runs"][0]["remote"], &said["runs"][1]["remote"]), (&Value::Null, &"origin".into()), "{said}");
 }
 
 #[test]
 fn a_plan_to_start_from_is_valid_and_runs() {
-    let ground = Ground::new();
-    assert_output!(ground.env.handoff(["plan", "new"]), @r"
+    let repo = TestRepo::new();
+    assert_output!(repo.env.handoff(["plan", "new"]), @r"
     plan.json
     ------- stderr -------
     hint: git handoff run plan.json
     ");
-    ground.env.handoff(["validate", "plan.json"]).success();
-    ground.env.handoff(["run", "plan.json"]).success();
-    ground.ends_intact("first-plan");
-    assert_output!(ground.env.handoff(["plan", "new"]), @r"
+    repo.env.handoff(["validate", "plan.json"]).success();
+    repo.env.handoff(["run", "plan.json"]).success();
+    repo.ends_intact("first-plan");
+    assert_output!(repo.env.handoff(["plan", "new"]), @r"
     ------- stderr -------
     error: plan.json could not be written
     caused by: File exists (os error 17)
     hint: git handoff plan new other.json
     [exit status: 1]
     ");
-    let answer = ground.env.handoff(["plan", "new", "weekly.json", "--json"]).success();
+    let answer = repo.env.handoff(["plan", "new", "weekly.json", "--json"]).success();
     assert_eq!(answer, "{\"file\":\"weekly.json\",\"id\":\"weekly\",\"schema\":\"git-handoff.plan-new/1\"}\n");
-    let shown = ground.env.handoff(["plan", "new", "-", "--id", "other"]).success();
-    assert_eq!(shown, ground.env.handoff(["plan", "new", "-"]).success().replace("first-plan", "other"));
-    ground.env.handoff(["plan", "new", "x.json", "--id", "a/b"]).ends(2);
-    ground.env.handoff(["plan", "new", "no/such/folder.json"]).ends(1);
-    assert!(!ground.path("repo/x.json").exists());
+    let shown = repo.env.handoff(["plan", "new", "-", "--id", "other"]).success();
+    assert_eq!(shown, repo.env.handoff(["plan", "new", "-"]).success().replace("first-plan", "other"));
+    repo.env.handoff(["plan", "new", "x.json", "--id", "a/b"]).ends(2);
+    repo.env.handoff(["plan", "new", "no/such/folder.json"]).ends(1);
+    assert!(!repo.path("repo/x.json").exists());
 }
 
 #[test]
 fn a_snapshot_has_what_two_runs_of_one_plan_have_in_common() {
-    let ground = Ground::new();
-    ground.config("handoff.executor.flaky.command", "test \"$HANDOFF_ATTEMPT\" = 2");
+    let repo = TestRepo::new();
+    repo.config("handoff.executor.flaky.command", "test \"$HANDOFF_ATTEMPT\" = 2");
     let items = [item("a", "echo x >x"), item("c", "exit 3"), json!({ "id": "b", "executor": "flaky" })];
-    let plan = ground.plan("one", &items);
-    ground.env.handoff(["run", &plan]).ends(4);
-    ground.env.handoff(["run", &plan, "--id", "two"]).ends(4);
-    ground.env.handoff(["close", "one"]).success();
-    ground.env.handoff(["close", "two"]).success();
-    let snapshot = |run: &str| ground.env.handoff(["verify", "--format", "snapshot", run]).exit(4).stdout;
+    let plan = repo.plan("one", &items);
+    repo.env.handoff(["run", &plan]).ends(4);
+    repo.env.handoff(["run", &plan, "--id", "two"]).ends(4);
+    repo.env.handoff(["close", "one"]).success();
+    repo.env.handoff(["close", "two"]).success();
+    let snapshot = |run: &str| repo.env.handoff(["verify", "--format", "snapshot", run]).exit(4).stdout;
     assert_eq!(snapshot("one"), snapshot("two"));
-    assert_output!(ground.env.handoff(["verify", "--format=snapshot", "two"]), @r"
+    assert_output!(repo.env.handoff(["verify", "--format=snapshot", "two"]), @r"
     ─ INTACT · tamper-detecting PARTIAL
     ✓ chain
     ✓ root
@@ -234,18 +235,29 @@ fn a_snapshot_has_what_two_runs_of_one_plan_have_in_common() {
       b: done, nothing handed over
     [exit status: 4]
     ");
-    ground.env.handoff(["verify", "--format", "snapshot", "--json", "two"]).ends(2);
-    ground.env.handoff(["verify", "--format", "other", "two"]).ends(2);
-    ground.env.git(["update-ref", "refs/handoff/runs/two", "refs/handoff/runs/one"]).success();
-    let forged = ground.env.handoff(["verify", "--format=snapshot", "two"]).exit(3).stdout;
-    assert!(forged.starts_with("✗ TAMPERED\n") && !forged.contains("  a: "), "{forged}");
+    repo.env.handoff(["verify", "--format", "snapshot", "--json", "two"]).ends(2);
+    repo.env.handoff(["verify", "--format", "other", "two"]).ends(2);
+    repo.env.git(["update-ref", "refs/handoff/runs/two", "refs/handoff/runs/one"]).success();
+    let forged = repo.env.handoff(["verify", "--format=snapshot", "two"]).exit(3).stdout;
+    insta::assert_snapshot!(forged, @"
+    ✗ TAMPERED
+    ✗ chain
+    ✓ root
+    ✓ signature
+    ✗ anchor
+    ✓ handoff
+    ✗ plan
+    ✗ manifest
+    ✓ content
+    ✗ outcome: 2 of 3 done, 1 failed, 1 with nothing handed over
+    ");
 }
 
 #[test]
 fn colour_is_as_git_is_told() {
-    let ground = Ground::new();
-    ground.drive("r", &[item("a", "true")]).ends(0);
-    let is_painted = || ground.env.handoff(["verify", "r"]).exit(0).raw.contains(&0x1b);
+    let repo = TestRepo::new();
+    repo.drive("r", &[item("a", "true")]).ends(0);
+    let is_painted = || repo.env.handoff(["verify", "r"]).exit(0).raw.contains(&0x1b);
     assert!(!is_painted(), "nobody sees it");
     for (key, value, painted) in [
         ("color.ui", "always", true),
@@ -254,70 +266,67 @@ fn colour_is_as_git_is_told() {
         ("color.handoff", "always", true),
         ("color.handoff", "auto", false),
     ] {
-        ground.config(key, value);
+        repo.config(key, value);
         assert_eq!(is_painted(), painted, "{key} = {value}");
     }
-    ground.config("color.handoff", "always");
-    let answer = ground.env.handoff(["verify", "--json", "r"]).exit(0);
+    repo.config("color.handoff", "always");
+    let answer = repo.env.handoff(["verify", "--json", "r"]).exit(0);
     assert!(!answer.raw.contains(&0x1b));
-    let refused = ground.env.handoff(["verify", "other"]).exit(1);
+    let refused = repo.env.handoff(["verify", "other"]).exit(1);
     assert!(refused.stderr.contains("\u{1b}[31m"), "{}", refused.stderr);
 }
 
 #[test]
 fn a_relative_path_in_a_setting_starts_from_the_top_wherever_one_stands() {
-    let ground = Ground::new();
-    ground
-        .env
-        .shell("repo", "mkdir -p deep/er ../keys && ssh-keygen -q -t ed25519 -N '' -C '' -f ../keys/key")
-        .success();
-    ground.env.shell("repo", "printf 'ada %s' \"$(cat ../keys/key.pub)\" >../keys/signers").success();
+    let repo = TestRepo::new();
+    repo.env.shell("repo", "mkdir -p deep/er ../keys && ssh-keygen -q -t ed25519 -N '' -C '' -f ../keys/key").success();
+    repo.env.shell("repo", "printf 'ada %s' \"$(cat ../keys/key.pub)\" >../keys/signers").success();
     for (key, value) in [
         ("handoff.signingKey", "../keys/key"),
         ("handoff.signers", "../keys/signers"),
         ("handoff.workspace.root", "../elsewhere"),
     ] {
-        ground.config(key, value);
+        repo.config(key, value);
     }
-    let plan = ground.plan("r", &[item("a", "echo x >x; pwd")]);
-    ground.env.handoff_in("repo/deep/er", ["run", &format!("../../{plan}")]).success();
-    let verified = ground.env.handoff_in("repo/deep/er", ["verify", "--require-trusted", "r"]).success();
+    let plan = repo.plan("r", &[item("a", "echo x >x; pwd")]);
+    repo.env.handoff_in("repo/deep/er", ["run", &format!("../../{plan}")]).success();
+    let verified = repo.env.handoff_in("repo/deep/er", ["verify", "--require-trusted", "r"]).success();
     assert!(find_row(&verified, "signature").ends_with(" · trusted as ada"), "{verified}");
-    let at = ground.env.handoff_in("repo/deep", ["cat", "r/a:transcript"]).success();
+    let at = repo.env.handoff_in("repo/deep", ["cat", "r/a:transcript"]).success();
     assert!(at.starts_with("$TEST/elsewhere/"), "{at}");
-    assert!(!ground.path("repo/deep/er/keys").exists() && !ground.path("repo/deep/elsewhere").exists());
+    assert!(!repo.path("repo/deep/er/keys").exists() && !repo.path("repo/deep/elsewhere").exists());
     // Inside the work tree it would decide about trust, from wherever it is named.
-    ground.config("handoff.signers", "deep/../signers");
-    ground.env.handoff_in("repo/deep/er", ["verify", "r"]).ends(1);
+    repo.config("handoff.signers", "deep/../signers");
+    repo.env.handoff_in("repo/deep/er", ["verify", "r"]).ends(1);
 }
 
 #[test]
 fn what_agents_submitted_is_driven_by_name_or_where_a_person_says_so() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     for run in ["by-agent", "by-agent-too"] {
-        let plan = ground.plan(run, &[item("a", "true")]);
-        ground.env.handoff(["submit", &plan, "--actor", "agent:writer"]).success();
+        let plan = repo.plan(run, &[item("a", "true")]);
+        repo.env.handoff(["submit", &plan, "--actor", "agent:writer"]).success();
     }
-    ground.submit("by-person", &[item("a", "true")]);
-    let said = ground.env.handoff(["run"]).exit(0);
+    repo.submit("by-person", &[item("a", "true")]);
+    let said = repo.env.handoff(["run"]).exit(0);
     insta::assert_snapshot!(said.stderr, @"
     submitted by agents, and driven by name alone: by-agent, by-agent-too
     hint: git handoff run by-agent
     ▶ a  attempt 1
     ✓ a  done in 0ms, nothing handed over
     ");
-    assert_eq!(["by-person", "by-agent", "by-agent-too"].map(|run| ground.is_sealed(run)), [true, false, false]);
-    ground.env.handoff(["run", "by-agent"]).success();
+    assert_eq!(["by-person", "by-agent", "by-agent-too"].map(|run| repo.is_sealed(run)), [true, false, false]);
+    repo.env.handoff(["run", "by-agent"]).success();
     // A commit says nothing about it.
-    ground.env.write("repo/settings", "[handoff \"mcp\"]\n\tdrive = true\n");
-    ground.env.git(["config", "include.path", "../settings"]).success();
-    let said = ground.env.handoff(["run"]).exit(0);
+    repo.env.write("repo/settings", "[handoff \"mcp\"]\n\tdrive = true\n");
+    repo.env.git(["config", "include.path", "../settings"]).success();
+    let said = repo.env.handoff(["run"]).exit(0);
     insta::assert_snapshot!(said.stderr, @"
     warning: `handoff.mcp.drive` is ignored: a file inside the work tree sets it, and a commit can change that file
     submitted by agents, and driven by name alone: by-agent-too
     hint: git handoff run by-agent-too
     ");
-    ground.config("handoff.mcp.drive", "true");
-    ground.env.handoff(["run"]).success();
-    assert!(ground.is_sealed("by-agent") && ground.is_sealed("by-agent-too"));
+    repo.config("handoff.mcp.drive", "true");
+    repo.env.handoff(["run"]).success();
+    assert!(repo.is_sealed("by-agent") && repo.is_sealed("by-agent-too"));
 }

@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use crate::common::report::find_line;
 use crate::common::{Environment, assert_output, examples, finished, program_path};
 
 #[test]
@@ -185,7 +186,9 @@ fn the_examples_run_as_they_are() {
             .expect("the script can be started");
         let shown = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{shown}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(shown.contains(&format!("git handoff verify · {run}")), "{shown}");
-        assert!(shown.contains("✓ INTACT · tamper-detecting"), "{shown}");
+        assert_eq!(
+            find_line(&shown, "git handoff verify · "),
+            format!("{:<63} ✓ INTACT · tamper-detecting", format!("git handoff verify · {run}"))
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::common::assert_output;
-use crate::common::ground::{Ground, after, item, wait_for};
+use crate::common::repo::{TestRepo, after, item, wait_for};
 use crate::common::report::{error_code, find_line};
 
 /// The names of items that mean something to a terminal, to HTML, DOT or Mermaid.
@@ -35,9 +35,9 @@ fn fan(count: usize, command: impl Fn(usize) -> &'static str) -> Vec<Value> {
 }
 
 /// Returns the graph of a plan, after it was seen to be no wider than 80 columns.
-fn graph_of(ground: &Ground, run: &str, items: &[Value]) -> String {
-    let plan = ground.plan(run, items);
-    let shown = ground.env.handoff(["graph", &plan]).success();
+fn graph_of(repo: &TestRepo, run: &str, items: &[Value]) -> String {
+    let plan = repo.plan(run, items);
+    let shown = repo.env.handoff(["graph", &plan]).success();
     for line in shown.lines() {
         assert!(console::measure_text_width(line) <= 80, "{line}");
     }
@@ -46,32 +46,32 @@ fn graph_of(ground: &Ground, run: &str, items: &[Value]) -> String {
 
 #[test]
 fn a_plan_is_drawn_without_statuses() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let chain = [item("fetch", "true"), after("build", &["fetch"], "true"), after("test", &["build"], "true")];
-    assert_output!("graph_chain", graph_of(&ground, "chain", &chain));
-    assert_output!("graph_fan", graph_of(&ground, "fan", &fan(40, |_| "true")));
+    assert_output!("graph_chain", graph_of(&repo, "chain", &chain));
+    assert_output!("graph_fan", graph_of(&repo, "fan", &fan(40, |_| "true")));
     let diamond =
         [item("a", "true"), after("b", &["a"], "true"), after("c", &["a"], "true"), after("d", &["b", "c"], "true")];
-    assert_output!("graph_diamond", graph_of(&ground, "diamond", &diamond));
-    assert_output!("graph_collapsed", graph_of(&ground, "collapsed", &fan(400, |_| "true")));
+    assert_output!("graph_diamond", graph_of(&repo, "diamond", &diamond));
+    assert_output!("graph_collapsed", graph_of(&repo, "collapsed", &fan(400, |_| "true")));
 }
 
 #[test]
 fn names_change_neither_the_width_nor_the_form() {
-    let ground = Ground::new();
-    assert_output!("graph_hostile", graph_of(&ground, "hostile", &hostile()));
-    let plan = ground.plan("hostile", &hostile());
-    assert_output!("graph_hostile_dot", ground.env.handoff(["graph", &plan, "--dot"]).success());
-    assert_output!("graph_hostile_mermaid", ground.env.handoff(["graph", &plan, "--mermaid"]).success());
+    let repo = TestRepo::new();
+    assert_output!("graph_hostile", graph_of(&repo, "hostile", &hostile()));
+    let plan = repo.plan("hostile", &hostile());
+    assert_output!("graph_hostile_dot", repo.env.handoff(["graph", &plan, "--dot"]).success());
+    assert_output!("graph_hostile_mermaid", repo.env.handoff(["graph", &plan, "--mermaid"]).success());
 }
 
 #[test]
 fn a_run_is_drawn_with_statuses_and_colours() {
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.concurrency", "1");
-    ground.config("handoff.executor.red.command", "true");
-    ground.config("handoff.executor.red.verify", "echo FAILED; exit 1");
-    ground.config("handoff.executor.red.onVerifyFail", "keep");
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.concurrency", "1");
+    repo.config("handoff.executor.red.command", "true");
+    repo.config("handoff.executor.red.verify", "echo FAILED; exit 1");
+    repo.config("handoff.executor.red.onVerifyFail", "keep");
     let items = [
         item("plan", "touch outputs/x"),
         json!({ "id": "lint", "executor": "red", "depends_on": ["plan"] }),
@@ -84,18 +84,18 @@ fn a_run_is_drawn_with_statuses_and_colours() {
         item("alone", "touch outputs/x"),
         after("publish", &["sign-off", "alone"], "true"),
     ];
-    ground.drive("r", &items).ends(4);
-    let plain = ground.env.handoff(["graph", "r"]).success();
+    repo.drive("r", &items).ends(4);
+    let plain = repo.env.handoff(["graph", "r"]).success();
     assert_output!("graph_run", plain);
-    assert_output!("graph_run_mermaid", ground.env.handoff(["graph", "r", "--mermaid"]).success());
-    assert_output!("graph_run_dot", ground.env.handoff(["graph", "r", "--dot"]).success());
-    let answer: Value = serde_json::from_str(&ground.env.handoff(["graph", "r", "--json"]).success()).unwrap();
+    assert_output!("graph_run_mermaid", repo.env.handoff(["graph", "r", "--mermaid"]).success());
+    assert_output!("graph_run_dot", repo.env.handoff(["graph", "r", "--dot"]).success());
+    let answer: Value = serde_json::from_str(&repo.env.handoff(["graph", "r", "--json"]).success()).unwrap();
     assert_eq!((&answer["run"], &answer["plan"]), (&json!("r"), &Value::Null));
     assert_eq!(answer["boxes"][1]["statuses"], json!({ "red": 1 }));
     assert_eq!(answer["boxes"][7]["members"], json!(["package"]));
     assert_eq!(answer["edges"].as_array().unwrap().len(), 11);
-    ground.config("color.ui", "always");
-    let colored = ground.env.handoff(["graph", "r"]).success();
+    repo.config("color.ui", "always");
+    let colored = repo.env.handoff(["graph", "r"]).success();
     assert!(find_line(&colored, "│  ├─ \u{1b}[31m✗\u{1b}[0m unit").contains("\u{1b}[31mfailed\u{1b}[0m"), "{colored}");
     assert!(colored.contains("\u{1b}[32m✓\u{1b}[0m plan"), "{colored}");
     let bare =
@@ -105,26 +105,26 @@ fn a_run_is_drawn_with_statuses_and_colours() {
 
 #[test]
 fn a_running_item_is_seen() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let script = "touch $HOME/../begun; while ! test -e $HOME/../go; do sleep 0.05; done";
-    ground.submit("live", &[item("long", script), after("next", &["long"], "true")]);
-    let driver = ground.start(&["run", "live"]);
-    wait_for("the worker runs", || ground.path("begun").exists());
-    let shown = ground.env.handoff(["graph", "live"]).success();
-    ground.env.write("go", "");
+    repo.submit("live", &[item("long", script), after("next", &["long"], "true")]);
+    let driver = repo.start(&["run", "live"]);
+    wait_for("the worker runs", || repo.path("begun").exists());
+    let shown = repo.env.handoff(["graph", "live"]).success();
+    repo.env.write("go", "");
     assert!(driver.wait().0.success());
     assert_output!("graph_running", shown);
 }
 
 #[test]
 fn a_group_counts_its_items_by_status() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let items = fan(160, |_| "true");
-    ground.submit("many", &items);
-    ground.env.handoff(["cancel", "many/shard-003"]).success();
-    let shown = ground.env.handoff(["graph", "many"]).success();
+    repo.submit("many", &items);
+    repo.env.handoff(["cancel", "many/shard-003"]).success();
+    let shown = repo.env.handoff(["graph", "many"]).success();
     assert_output!("graph_group", shown);
-    let answer: Value = serde_json::from_str(&ground.env.handoff(["graph", "many", "--json"]).success()).unwrap();
+    let answer: Value = serde_json::from_str(&repo.env.handoff(["graph", "many", "--json"]).success()).unwrap();
     assert_eq!(answer["boxes"][1]["group"], "shard-#");
     assert_eq!(answer["boxes"][1]["members"].as_array().unwrap().len(), 160);
     assert_eq!(answer["boxes"][1]["statuses"], json!({ "pending": 159, "cancelled": 1 }));
@@ -132,37 +132,37 @@ fn a_group_counts_its_items_by_status() {
 
 #[test]
 fn what_cannot_be_drawn_is_refused_with_a_reason() {
-    let ground = Ground::new();
-    ground.submit("release", &[item("a", "true")]);
-    let output = ground.env.handoff(["graph", "relase", "--json"]).exit(1);
+    let repo = TestRepo::new();
+    repo.submit("release", &[item("a", "true")]);
+    let output = repo.env.handoff(["graph", "relase", "--json"]).exit(1);
     assert_eq!(error_code(&output.stderr), "unknown-run");
-    let output = ground.env.handoff(["graph", "relase"]).exit(1);
+    let output = repo.env.handoff(["graph", "relase"]).exit(1);
     assert_eq!(output.stderr, "error: there is no run \"relase\" here\nhint: did you mean \"release\"?\n");
-    let output = ground.env.handoff(["graph", "../none.json"]).exit(1);
+    let output = repo.env.handoff(["graph", "../none.json"]).exit(1);
     assert!(output.stderr.starts_with("error: ../none.json could not be read\n"), "{output}");
-    let empty = ground.plan("empty", &[]);
-    let output = ground.env.handoff(["graph", &empty]).exit(1);
+    let empty = repo.plan("empty", &[]);
+    let output = repo.env.handoff(["graph", &empty]).exit(1);
     assert_eq!(output.stdout, "no-items at items (line 1): a plan has at least one item\n");
-    let circle = ground.plan("circle", &[after("a", &["b"], "true"), after("b", &["a"], "true")]);
-    let output = ground.env.handoff(["graph", &circle, "--dot"]).exit(1);
+    let circle = repo.plan("circle", &[after("a", &["b"], "true"), after("b", &["a"], "true")]);
+    let output = repo.env.handoff(["graph", &circle, "--dot"]).exit(1);
     assert!(output.stdout.starts_with("cycle at "), "{output}");
-    let output = ground.env.handoff(["graph", "release", "--dot", "--mermaid"]).exit(2);
+    let output = repo.env.handoff(["graph", "release", "--dot", "--mermaid"]).exit(2);
     assert!(output.stderr.contains("cannot be used with"), "{output}");
     for form in ["--dot", "--mermaid", "--svg"] {
-        let output = ground.env.handoff(["graph", "release", form, "--json"]).exit(2);
+        let output = repo.env.handoff(["graph", "release", form, "--json"]).exit(2);
         assert_eq!(error_code(&output.stderr), "usage", "{form}");
     }
     // A run comes before a file of its name; a path names the file.
-    ground.env.write("repo/release", "no plan");
-    ground.env.handoff(["graph", "release"]).success();
-    assert!(ground.env.handoff(["graph", "./release"]).exit(1).stdout.starts_with("not-json: "));
+    repo.env.write("repo/release", "no plan");
+    repo.env.handoff(["graph", "release"]).success();
+    assert!(repo.env.handoff(["graph", "./release"]).exit(1).stdout.starts_with("not-json: "));
 }
 
 #[test]
 fn graphviz_reads_what_is_meant_for_it() {
-    let ground = Ground::new();
-    let plan = ground.plan("hostile", &hostile());
-    let written = ground.env.handoff(["graph", &plan, "--dot"]).success();
+    let repo = TestRepo::new();
+    let plan = repo.plan("hostile", &hostile());
+    let written = repo.env.handoff(["graph", &plan, "--dot"]).success();
     let started = Command::new("dot").arg("-Tplain").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     // Graphviz is not required.
     let Ok(mut dot) = started else { return };

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use git_handoff::repository::config::PRESETS;
 use serde_json::{Value, json};
 
+use crate::common::report::find_line;
 use crate::common::{Environment, Output, assert_output, program_path};
 
 /// Returns an environment with a repository that has files, a commit, and no settings of its own.
@@ -255,7 +256,7 @@ fn a_failed_write_names_what_is_in() {
     symlink(git, env.path().join("bin/git")).unwrap();
     env.write("repo/.git/config.lock", "");
     let locked = init(&env, &options, &[]);
-    assert!(locked.stderr.contains("`handoff.protect`; nothing was written\n"), "{locked}");
+    insta::assert_snapshot!(find_line(&locked.stderr, "caused by: cannot write"), @"caused by: cannot write the setting `handoff.protect`; nothing was written");
     fs::remove_file(env.repo().join(".git/config.lock")).unwrap();
     init(&env, &options, &[]).ends(0);
     assert_output!(settings(&env), @r"
@@ -334,7 +335,7 @@ fn a_no_the_end_of_input_and_ctrl_c_write_nothing() {
     ] {
         let (shown, code) = typed(&env, "", keys);
         assert_eq!(code, wanted, "{keys:?}: {shown}");
-        assert_eq!(wanted == 1, shown.contains("nothing was written"), "{keys:?}: {shown}");
+        assert_eq!(wanted == 1, shown.lines().last() == Some("nothing was written"), "{keys:?}: {shown}");
         assert_eq!(fs::read(env.repo().join(".git/config")).unwrap(), before, "{keys:?}");
     }
 }

@@ -4,14 +4,15 @@
 
 use serde_json::{Value, json};
 
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
+use crate::common::report::find_line;
 use crate::common::{Environment, assert_output};
 
 const RUN: &str = "handoff-dag-1";
 
 /// A repository with the shared run of the vectors, as far as `entries` of its 25 go.
 fn with_run(entries: usize) -> Environment {
-    let Ground { env } = Ground::new();
+    let TestRepo { env } = TestRepo::new();
     let bundle = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/vectors/clean-shared.bundle");
     env.git(["fetch", "--quiet", bundle, "refs/handoff/*:refs/handoff/*"]).success();
     let all = env.git(["rev-list", "--first-parent", "--reverse", &reference()]).success();
@@ -66,14 +67,20 @@ fn log_and_show_name_the_driver_of_each_attempt() {
     let attempt = &run["attempts"][0];
     assert_eq!((&attempt["driver"], &attempt["host"]), (&json!(one), &json!("node7")), "{run}");
     let trace = env.handoff(["log", RUN, "--format", "trace-event"]).success();
-    assert!(trace.contains("taken from its driver"), "{trace}");
+    let trace: Value = serde_json::from_str(&trace).unwrap();
+    let taken =
+        trace["traceEvents"].as_array().unwrap().iter().filter(|it| it["args"]["status"] == "taken from its driver");
+    assert_eq!(taken.count(), 3, "{trace}");
 }
 
 #[test]
 fn status_names_the_driver_of_a_running_item() {
     let env = with_run(4);
     let text = env.handoff(["status", RUN]).success();
-    assert!(text.lines().any(|line| line.contains("driver d1d1d1d1 on node7, job 4711")), "{text}");
+    assert_eq!(
+        find_line(&text, "▶ edit-a"),
+        "▶ edit-a  running  1 attempt   2026-06-04 02:00Z  6.0s  driver d1d1d1d1 on node7, job 4711"
+    );
     let status = answer(&env, &["status", RUN, "--json"]);
     let items = status["items"].as_array().unwrap();
     assert_eq!(items[0]["driver"], json!("d1".repeat(16)));

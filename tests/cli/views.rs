@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::paging::on_terminal;
-use crate::common::ground::{Ground, item, wait_for};
+use crate::common::repo::{TestRepo, item, wait_for};
 use crate::common::report::find_line;
 use crate::common::{assert_output, finished};
 
@@ -13,8 +13,8 @@ fn names(answer: &Value) -> Vec<&str> {
     answer["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap()).collect()
 }
 
-fn runs(ground: &Ground) -> Value {
-    serde_json::from_str(&ground.env.handoff(["runs", "--json"]).success()).unwrap()
+fn runs(repo: &TestRepo) -> Value {
+    serde_json::from_str(&repo.env.handoff(["runs", "--json"]).success()).unwrap()
 }
 
 /// An item that reports its start, and ends on request.
@@ -25,11 +25,11 @@ fn long(lock: &str) -> Value {
 
 #[test]
 fn runs_are_listed_by_time_with_date_author_and_state() {
-    let ground = Ground::new();
-    ground.drive("middle", &[item("a", "touch outputs/x")]).success();
-    ground.submit("zeta", &[item("a", "true"), json!({ "id": "b", "executor": "approval" })]);
-    ground.submit("alpha", &[item("a", "true")]);
-    let answer = runs(&ground);
+    let repo = TestRepo::new();
+    repo.drive("middle", &[item("a", "touch outputs/x")]).success();
+    repo.submit("zeta", &[item("a", "true"), json!({ "id": "b", "executor": "approval" })]);
+    repo.submit("alpha", &[item("a", "true")]);
+    let answer = runs(&repo);
     assert_eq!(names(&answer), ["alpha", "zeta", "middle"]);
     let told: Vec<_> = answer["runs"].as_array().unwrap().iter().map(|run| [&run["state"], &run["author"]]).collect();
     assert_eq!(json!(told), json!([["open", "human:ada"], ["open", "human:ada"], ["sealed", "human:ada"]]));
@@ -37,7 +37,7 @@ fn runs_are_listed_by_time_with_date_author_and_state() {
     let times: Vec<_> =
         answer["runs"].as_array().unwrap().iter().map(|run| run["submittedAt"].as_str().unwrap()).collect();
     assert!(times.is_sorted_by(|one, other| one > other), "{times:?}");
-    let shown = ground.env.handoff(["runs"]).success();
+    let shown = repo.env.handoff(["runs"]).success();
     let line = shown.lines().nth(1).unwrap();
     let minute = format!("{}Z", times[1][..16].replace('T', " "));
     assert!(line.starts_with("zeta ") && line.contains(&format!("  open    {minute}  human:ada  ")), "{shown}");
@@ -46,69 +46,71 @@ fn runs_are_listed_by_time_with_date_author_and_state() {
 
 #[test]
 fn status_says_who_drives_what_it_waits_for_and_who_holds_that() {
-    let ground = Ground::new();
-    ground.submit("holder", &[long("db")]);
-    let driver = ground.start(&["run", "holder"]);
-    wait_for("the worker runs", || ground.path("begun").exists());
-    let status = ground.status("holder");
+    let repo = TestRepo::new();
+    repo.submit("holder", &[long("db")]);
+    let driver = repo.start(&["run", "holder"]);
+    wait_for("the worker runs", || repo.path("begun").exists());
+    let status = repo.status("holder");
     assert_eq!(status["driver"], json!({ "alive": true, "process": format!("process {}", driver.id()) }));
     assert!(status["items"][0]["startedAt"].is_string() && status["items"][0]["endedAt"].is_null(), "{status}");
     let next = json!({ "id": "next", "executor": "command", "resourceLocks": ["db"], "inputs": { "command": "true" } });
-    ground.submit("other", &[next]);
+    repo.submit("other", &[next]);
     let waits = json!({ "kind": "lock", "name": "db", "holders": ["holder/long"] });
-    assert_eq!(ground.status("other")["items"][0]["waitsFor"], waits);
-    for words in [&["status", "other"][..], &["status", "other", "--blocked"]] {
-        let shown = ground.env.handoff(words).success();
-        assert!(shown.contains("waits for the lock db, held by holder/long"), "{shown}");
+    assert_eq!(repo.status("other")["items"][0]["waitsFor"], waits);
+    for (words, row) in [
+        (&["status", "other"][..], "· next  ready  0 attempts      waits for the lock db, held by holder/long"),
+        (&["status", "other", "--blocked"], "next  ready  waits for the lock db, held by holder/long"),
+    ] {
+        let shown = repo.env.handoff(words).success();
+        assert_eq!(shown.lines().next(), Some(row), "{shown}");
     }
-    let shown = ground.env.handoff(["status", "holder"]).success();
+    let shown = repo.env.handoff(["status", "holder"]).success();
     assert!(shown.contains(&format!("\ndriven by process {}\n", driver.id())), "{shown}");
-    ground.env.write("go", "");
+    repo.env.write("go", "");
     assert!(driver.wait().0.success());
-    let status = ground.status("holder");
+    let status = repo.status("holder");
     assert!(status["driver"].is_null() && status["items"][0]["durationMs"].is_u64(), "{status}");
-    assert_eq!(ground.status("other")["items"][0]["waitsFor"], Value::Null);
+    assert_eq!(repo.status("other")["items"][0]["waitsFor"], Value::Null);
 }
 
 #[test]
 fn an_item_waits_for_a_place_in_its_queue() {
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.concurrency", "1");
-    ground.submit("holder", &[long("db"), item("next", "true")]);
-    let driver = ground.start(&["run", "holder"]);
-    wait_for("the worker runs", || ground.path("begun").exists());
-    let shown = ground.env.handoff(["status", "holder"]).success();
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.concurrency", "1");
+    repo.submit("holder", &[long("db"), item("next", "true")]);
+    let driver = repo.start(&["run", "holder"]);
+    wait_for("the worker runs", || repo.path("begun").exists());
+    let shown = repo.env.handoff(["status", "holder"]).success();
     insta::assert_snapshot!(find_line(&shown, "· next  "), @"· next  ready    0 attempts                           waits for a place in the queue default, held by holder/long");
-    ground.env.write("go", "");
+    repo.env.write("go", "");
     assert!(driver.wait().0.success());
 }
 
 #[test]
 fn a_driver_that_died_is_said_to_be_dead() {
-    let ground = Ground::new();
-    ground.submit("r", &[long("db")]);
-    let driver = ground.start(&["run", "r"]);
-    wait_for("the worker runs", || ground.path("begun").exists());
+    let repo = TestRepo::new();
+    repo.submit("r", &[long("db")]);
+    let driver = repo.start(&["run", "r"]);
+    wait_for("the worker runs", || repo.path("begun").exists());
     assert!(driver.kill());
-    let status = ground.env.handoff(["status", "r"]);
+    let status = repo.env.handoff(["status", "r"]);
     insta::assert_snapshot!(find_line(&status.stdout, "its driver "), @"its driver died, so that nothing runs");
     insta::assert_snapshot!(status.stderr, @"hint: git handoff run r");
-    assert_eq!(ground.status("r")["driver"], json!({ "alive": false }));
-    ground.env.write("go", "");
-    ground.env.handoff(["run", "r"]).success();
-    assert!(ground.status("r")["driver"].is_null());
+    assert_eq!(repo.status("r")["driver"], json!({ "alive": false }));
+    repo.env.write("go", "");
+    repo.env.handoff(["run", "r"]).success();
+    assert!(repo.status("r")["driver"].is_null());
 }
 
 #[test]
 fn waiting_shows_what_to_look_at_before_it_hints_at_a_decision() {
-    let ground = Ground::new();
-    ground
-        .config("handoff.executor.checked.command", "echo three >>a.txt; echo four >>a.txt; echo said >outputs/report");
-    ground.config("handoff.executor.checked.verify", "grep -q four a.txt");
+    let repo = TestRepo::new();
+    repo.config("handoff.executor.checked.command", "echo three >>a.txt; echo four >>a.txt; echo said >outputs/report");
+    repo.config("handoff.executor.checked.verify", "grep -q four a.txt");
     let build = json!({ "id": "build", "executor": "checked", "inputs": {} });
-    ground.submit("r", &[build, json!({ "id": "sign-off", "executor": "approval", "depends_on": ["build"] })]);
-    ground.env.handoff(["run", "r"]).ends(4);
-    let waiting = ground.env.handoff(["waiting"]);
+    repo.submit("r", &[build, json!({ "id": "sign-off", "executor": "approval", "depends_on": ["build"] })]);
+    repo.env.handoff(["run", "r"]).ends(4);
+    let waiting = repo.env.handoff(["waiting"]);
     let lines: Vec<String> =
         waiting.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(
@@ -122,27 +124,33 @@ fn waiting_shows_what_to_look_at_before_it_hints_at_a_decision() {
     );
     assert!(waiting.stderr.starts_with("hint: git handoff approve r/sign-off"), "{waiting}");
     // Every view has the same word, and the overview leads here.
-    for words in [&["status", "r"][..], &["status", "r", "--blocked"], &["runs"], &[]] {
-        let seen = ground.env.handoff(words);
-        assert!(seen.stdout.contains("awaits approval"), "{words:?}: {seen}");
-        assert!(words == ["runs"] || seen.stderr.contains("hint: git handoff waiting"), "{words:?}: {seen}");
+    let overview = "r  default  open  2026-06-04 02:00Z  human:ada  1 done, 1 awaits approval";
+    for (words, row, hint) in [
+        (&["status", "r"][..], "· sign-off  awaits approval  0 attempts", "hint: git handoff waiting\n"),
+        (&["status", "r", "--blocked"], "sign-off  awaits approval", "hint: git handoff waiting\n"),
+        (&["runs"], overview, ""),
+        (&[], &format!("  {overview}"), "hint: git handoff waiting\n"),
+    ] {
+        let seen = repo.env.handoff(words);
+        assert!(seen.stdout.lines().any(|line| line == row), "{words:?}: {seen}");
+        assert_eq!(seen.stderr, hint, "{words:?}");
     }
 }
 
 #[test]
 fn on_a_terminal_no_word_is_cut() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let words = "these words are many and long enough to need more than one line of eighty columns";
     let fails = json!({ "id": "an-item-with-a-name", "executor": "command", "maxAttempts": 1,
         "inputs": { "command": format!("echo '{{\"verify\":{{\"passed\":false}},\"summary\":\"{words}\"}}' >$HANDOFF_RESULT; exit 3") } });
     let after = json!({ "id": "another", "executor": "command", "depends_on": ["an-item-with-a-name"], "inputs": { "command": "true" } });
-    ground.submit("r", &[fails, after]);
-    ground.env.handoff(["run", "r"]).ends(4);
+    repo.submit("r", &[fails, after]);
+    repo.env.handoff(["run", "r"]).ends(4);
     let pager = [("PAGER", "cat")];
     for line in ["status r", "runs", "status r --blocked"] {
-        let (shown, _) = on_terminal(&ground.env, &format!("stty rows 24 cols 60; git-handoff {line}"), &pager);
+        let (shown, _) = on_terminal(&repo.env, &format!("stty rows 24 cols 60; git-handoff {line}"), &pager);
         assert!(shown.lines().all(|line| line.chars().count() <= 60), "{line}:\n{shown}");
-        let piped = ground.env.shell("repo", &format!("git-handoff {line}")).stdout;
+        let piped = repo.env.shell("repo", &format!("git-handoff {line}")).stdout;
         let all = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         // The same words, each whole.
         let said = all(&shown);
@@ -178,6 +186,6 @@ fn threads_have_a_section_in_the_overview() {
     // One that cannot be read hides nothing.
     env.git(["update-ref", "refs/handoff/threads/draft", "HEAD"]).success();
     let shown = env.handoff([""; 0]).exit(0);
-    assert!(find_line(&shown.stdout, "  research").contains("2 checkpoints"), "{shown}");
-    assert!(find_line(&shown.stdout, "  draft").contains("unreadable"), "{shown}");
+    insta::assert_snapshot!(find_line(&shown.stdout, "  research"), @"  research  2 checkpoints  1-1de754fa823e  four sources");
+    insta::assert_snapshot!(find_line(&shown.stdout, "  draft"), @"  draft     unreadable                     thread draft does not verify: commit 9d4c0e5: the commit is not an entry: the message is not a subject and an entry");
 }

@@ -3,12 +3,12 @@
 //! everywhere, and a changed byte of the format shows.
 
 pub(crate) mod answers;
-pub(crate) mod ground;
-pub(crate) mod lab;
+pub(crate) mod chain_builder;
+pub(crate) mod clone;
+pub(crate) mod forge;
 pub(crate) mod part;
-pub(crate) mod place;
+pub(crate) mod repo;
 pub(crate) mod report;
-pub(crate) mod teller;
 
 use std::ffi::OsStr;
 use std::fmt;

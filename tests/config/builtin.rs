@@ -4,13 +4,13 @@ use git_handoff::model::confinement::{Asked, Home, Network};
 use git_handoff::repository::config::Error;
 
 use super::read;
-use crate::common::ground::Ground;
-use crate::common::place::Place;
+use crate::common::clone::TestClone;
+use crate::common::repo::TestRepo;
 
 #[test]
 fn a_built_in_executor_has_no_command_line_of_its_own() {
-    let place = Place::new();
-    let untouched = place.read(".git/config");
+    let clone = TestClone::new();
+    let untouched = clone.read(".git/config");
     for (key, why) in [
         (
             "handoff.executor.command.command",
@@ -29,25 +29,25 @@ fn a_built_in_executor_has_no_command_line_of_its_own() {
             "people decide about an item of the built-in executor `approval`, and nothing runs",
         ),
     ] {
-        place.write(".git/config", &untouched);
-        place.git(&["config", key, "1"]);
-        let Err(error @ Error::BuiltIn { .. }) = read(&place) else { panic!("{key} is taken") };
+        clone.write(".git/config", &untouched);
+        clone.git(&["config", key, "1"]);
+        let Err(error @ Error::BuiltIn { .. }) = read(&clone) else { panic!("{key} is taken") };
         let said = error.to_string();
         assert!(said.starts_with(&format!("the setting `{}` in ", key.to_ascii_lowercase())), "{said}");
         assert!(said.ends_with(&format!(" means nothing: {why}")), "{said}");
         assert!(error.hint().unwrap().as_str().ends_with(&format!("--unset-all {}", key.to_ascii_lowercase())));
     }
     // Subagents may have these names.
-    place.write(".git/config", &untouched);
-    place.git(&["config", "handoff.subagent.command.command", "true"]);
-    place.git(&["config", "handoff.subagent.approval.command", "true"]);
-    assert_eq!(read(&place).unwrap().subagents.len(), 2);
+    clone.write(".git/config", &untouched);
+    clone.git(&["config", "handoff.subagent.command.command", "true"]);
+    clone.git(&["config", "handoff.subagent.approval.command", "true"]);
+    assert_eq!(read(&clone).unwrap().subagents.len(), 2);
 }
 
 #[test]
 fn a_subagent_has_the_settings_of_dispatch_below_its_own() {
-    let place = Place::new();
-    let set = |key: &str, value: &str| place.git(&["config", "--add", &format!("handoff.{key}"), value]);
+    let clone = TestClone::new();
+    let set = |key: &str, value: &str| clone.git(&["config", "--add", &format!("handoff.{key}"), value]);
     for (key, value) in [
         ("setup", "prepare"),
         ("verify", "check"),
@@ -86,7 +86,7 @@ fn a_subagent_has_the_settings_of_dispatch_below_its_own() {
     ] {
         set(&format!("subagent.own.{key}"), value);
     }
-    let config = read(&place).unwrap();
+    let config = read(&clone).unwrap();
     let plain = config.subagent("plain").unwrap();
     let dispatch = &config.executors["dispatch"];
     assert_eq!(plain.command.as_deref(), Some("plain"));
@@ -116,12 +116,12 @@ fn a_subagent_has_the_settings_of_dispatch_below_its_own() {
 
 #[test]
 fn a_tracked_file_makes_built_in_executors_stricter_and_never_looser() {
-    let place = Place::new();
-    let tracked = |key: &str, value: &str| place.git(&["config", "--file", "team.config", key, value]);
-    place.git(&["config", "include.path", "../team.config"]);
-    place.git(&["config", "handoff.executor.command.sandbox", "require"]);
-    place.git(&["config", "handoff.executor.dispatch.network", "loopback"]);
-    place.git(&["config", "handoff.subagent.s.command", "true"]);
+    let clone = TestClone::new();
+    let tracked = |key: &str, value: &str| clone.git(&["config", "--file", "team.config", key, value]);
+    clone.git(&["config", "include.path", "../team.config"]);
+    clone.git(&["config", "handoff.executor.command.sandbox", "require"]);
+    clone.git(&["config", "handoff.executor.dispatch.network", "loopback"]);
+    clone.git(&["config", "handoff.subagent.s.command", "true"]);
     tracked("handoff.executor.command.sandbox", "auto");
     tracked("handoff.executor.command.network", "none");
     tracked("handoff.executor.command.home", "real");
@@ -129,7 +129,7 @@ fn a_tracked_file_makes_built_in_executors_stricter_and_never_looser() {
     tracked("handoff.executor.dispatch.readable", "/");
     tracked("handoff.executor.dispatch.secretEnv", "S=!steal");
     tracked("handoff.subagent.s.network", "any");
-    let config = read(&place).unwrap();
+    let config = read(&clone).unwrap();
     let command = config.settings_of("command").unwrap();
     assert_eq!((command.sandbox, command.network, command.home), (Some(Asked::Require), Some(Network::None), None));
     assert_eq!((command.limits.memory, command.tracked_limits.memory), (None, Some(1 << 10)));
@@ -146,28 +146,28 @@ fn a_tracked_file_makes_built_in_executors_stricter_and_never_looser() {
 
 #[test]
 fn settings_of_what_nothing_registers_are_named() {
-    let ground = Ground::new();
-    ground.config("handoff.executor.comand.network", "none");
-    ground.config("handoff.executor.mine.command", "true");
-    ground.config("handoff.executor.mine.timeout", "5");
-    ground.config("handoff.executor.Dispatch.sandbox", "strict");
-    ground.config("handoff.subagent.claude.command", "true");
-    ground.config("handoff.subagent.claud.network", "none");
-    ground.config("handoff.subagent.claud.maxMemory", "1g");
-    ground.config("handoff.subagent.elsewhere.timeout", "5");
+    let repo = TestRepo::new();
+    repo.config("handoff.executor.comand.network", "none");
+    repo.config("handoff.executor.mine.command", "true");
+    repo.config("handoff.executor.mine.timeout", "5");
+    repo.config("handoff.executor.Dispatch.sandbox", "strict");
+    repo.config("handoff.subagent.claude.command", "true");
+    repo.config("handoff.subagent.claud.network", "none");
+    repo.config("handoff.subagent.claud.maxMemory", "1g");
+    repo.config("handoff.subagent.elsewhere.timeout", "5");
     let told = [
         "`handoff.executor.Dispatch.sandbox` has no effect: no executor \"Dispatch\" is registered here; did you mean \"dispatch\"?",
         "`handoff.executor.comand.network` has no effect: no executor \"comand\" is registered here; did you mean \"command\"?",
         "`handoff.subagent.claud.maxmemory`, `handoff.subagent.claud.network` have no effect: no subagent \"claud\" is registered here; did you mean \"claude\"?",
         "`handoff.subagent.elsewhere.timeout` has no effect: no subagent \"elsewhere\" is registered here, which takes `handoff.subagent.elsewhere.command`",
     ];
-    let plan = ground.plan("r", &[crate::common::ground::item("a", "true")]);
+    let plan = repo.plan("r", &[crate::common::repo::item("a", "true")]);
     for arguments in [["validate", &plan], ["submit", &plan], ["run", "r"]] {
-        let output = ground.env.handoff(arguments).exit(0);
+        let output = repo.env.handoff(arguments).exit(0);
         let warned: Vec<&str> = output.stderr.lines().filter_map(|line| line.strip_prefix("warning: ")).collect();
         assert_eq!(warned, told, "{arguments:?}");
     }
-    let doctor = ground.env.handoff(["doctor", "--json"]).exit(3);
+    let doctor = repo.env.handoff(["doctor", "--json"]).exit(3);
     let found: serde_json::Value = serde_json::from_str(&doctor.stdout).unwrap();
     let of = |finding: &&serde_json::Value| finding["code"] == "setting-without-effect";
     let found = found["findings"].as_array().unwrap().iter().filter(of);
@@ -175,8 +175,8 @@ fn settings_of_what_nothing_registers_are_named() {
         found.map(|one| (one["severity"].as_str().unwrap(), one["message"].as_str().unwrap())).collect();
     assert_eq!(found, [("problem", told[0]), ("problem", told[1]), ("problem", told[2]), ("note", told[3])]);
     // An executor without a command is none that a plan may name.
-    let named = ground.plan("n", &[serde_json::json!({ "id": "a", "executor": "comand" })]);
-    let refused = ground.env.handoff(["validate", &named]).exit(1);
+    let named = repo.plan("n", &[serde_json::json!({ "id": "a", "executor": "comand" })]);
+    let refused = repo.env.handoff(["validate", &named]).exit(1);
     assert!(
         refused.stdout.contains(
             "unknown-executor at items[0].executor (item \"a\", line 1): no executor \"comand\" is registered here"

@@ -5,7 +5,7 @@ use git_handoff::model::confinement::{Asked, Network};
 use git_handoff::repository::config::Config;
 
 use super::read;
-use crate::common::place::Place;
+use crate::common::clone::TestClone;
 
 /// Settings outside, settings in the tracked file, the ignored ones of these, and the result for
 /// all and for the subagent `w`.
@@ -58,23 +58,23 @@ fn it_shuts_the_network_and_never_opens_it() {
 fn each<T: Copy + PartialEq + std::fmt::Debug>(cases: &[Case<T>], held: fn(&Config) -> (T, T)) {
     for case in cases {
         for is_included_first in [true, false] {
-            let place = Place::new();
-            let include = || place.git(&["config", "include.path", "../team.config"]);
-            place.git(&["config", "--file", "team.config", "handoff.maxItems", "7"]);
+            let clone = TestClone::new();
+            let include = || clone.git(&["config", "include.path", "../team.config"]);
+            clone.git(&["config", "--file", "team.config", "handoff.maxItems", "7"]);
             if is_included_first {
                 include();
             }
             let (outside, tracked, ignored, all, own) = case;
             for (key, value) in *outside {
-                place.git(&["config", key, value]);
+                clone.git(&["config", key, value]);
             }
             for (key, value) in *tracked {
-                place.git(&["config", "--file", "team.config", "--add", key, value]);
+                clone.git(&["config", "--file", "team.config", "--add", key, value]);
             }
             if !is_included_first {
                 include();
             }
-            let config = read(&place).unwrap();
+            let config = read(&clone).unwrap();
             assert_eq!(config.max_items, 7);
             assert_eq!(held(&config), (*all, *own), "{case:?}");
             let warned: Vec<_> = ignored

@@ -14,7 +14,7 @@ use git_handoff::run::{NewEntry, OpenRun};
 use serde_json::json;
 
 use super::windows::writer;
-use crate::common::ground::{Ground, item, pause};
+use crate::common::repo::{TestRepo, item, pause};
 
 /// Commands that delete unreachable objects and repack the others.
 const EAGER: [&[&str]; 4] = [
@@ -25,19 +25,19 @@ const EAGER: [&[&str]; 4] = [
 ];
 
 /// Returns the files in the folder of packs that end like this.
-fn packs(ground: &Ground, extension: &str) -> Vec<PathBuf> {
-    let folder = fs::read_dir(ground.env.repo().join(".git/objects/pack")).unwrap();
+fn packs(repo: &TestRepo, extension: &str) -> Vec<PathBuf> {
+    let folder = fs::read_dir(repo.env.repo().join(".git/objects/pack")).unwrap();
     let files = folder.map(|entry| entry.unwrap().path());
     files.filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
 }
 
-fn make_sha256(ground: &Ground) {
-    fs::remove_dir_all(ground.env.repo()).unwrap();
-    fs::create_dir(ground.env.repo()).unwrap();
-    ground.env.git(["init", "--quiet", "--object-format=sha256"]).success();
-    ground.env.write("repo/a.txt", "one\n");
-    ground.env.git(["add", "--all"]).success();
-    ground.env.git(["commit", "--quiet", "--message", "Start"]).success();
+fn make_sha256(repo: &TestRepo) {
+    fs::remove_dir_all(repo.env.repo()).unwrap();
+    fs::create_dir(repo.env.repo()).unwrap();
+    repo.env.git(["init", "--quiet", "--object-format=sha256"]).success();
+    repo.env.write("repo/a.txt", "one\n");
+    repo.env.git(["add", "--all"]).success();
+    repo.env.git(["commit", "--quiet", "--message", "Start"]).success();
 }
 
 /// Items with products and transcripts, of which some fail once, so that their work is salvaged.
@@ -56,14 +56,14 @@ fn workload() -> Vec<serde_json::Value> {
 fn a_run_beside_eager_housekeeping_ends_whole() {
     for (eager, sha256) in [(EAGER[0], false), (EAGER[1], false), (EAGER[1], true), (EAGER[2], true), (EAGER[3], false)]
     {
-        let ground = Ground::new();
+        let repo = TestRepo::new();
         if sha256 {
-            make_sha256(&ground);
+            make_sha256(&repo);
         }
-        ground.config("handoff.queue.default.concurrency", "4");
-        ground.submit("r", &workload());
+        repo.config("handoff.queue.default.concurrency", "4");
+        repo.submit("r", &workload());
         let over = AtomicBool::new(false);
-        let mut git = ground.env.command("git", "repo");
+        let mut git = repo.env.command("git", "repo");
         git.args(eager);
         let output = std::thread::scope(|scope| {
             // It may lose to what the run does meanwhile, and is simply tried again.
@@ -72,15 +72,15 @@ fn a_run_beside_eager_housekeeping_ends_whole() {
                     git.output().unwrap();
                 }
             });
-            let output = ground.env.handoff(["run", "r"]);
+            let output = repo.env.handoff(["run", "r"]);
             over.store(true, Ordering::SeqCst);
             eager.join().unwrap();
             output
         });
         assert_eq!(output.status, Some(0), "{eager:?}: {output}");
-        ground.is_clean();
-        ground.is_intact("r");
-        for (id, seen) in ground.items("r") {
+        repo.is_clean();
+        repo.is_intact("r");
+        for (id, seen) in repo.items("r") {
             let at: u64 = id[1..].parse().unwrap();
             assert_eq!(
                 (seen.status.as_str(), seen.attempts),
@@ -88,20 +88,20 @@ fn a_run_beside_eager_housekeeping_ends_whole() {
                 "{eager:?} {id}"
             );
         }
-        let salvaged = ground.env.git(["ls-tree", "-r", "--name-only", "refs/handoff/salvage/r"]).success();
+        let salvaged = repo.env.git(["ls-tree", "-r", "--name-only", "refs/handoff/salvage/r"]).success();
         assert!(salvaged.contains("a.txt"), "{salvaged}");
-        assert_eq!(packs(&ground, "keep"), Vec::<PathBuf>::new());
-        ground.env.git(["gc", "--quiet"]).success();
-        assert!(packs(&ground, "pack").len() <= 2);
-        assert_eq!(ground.env.handoff(["doctor"]).exit(0).stdout, "");
+        assert_eq!(packs(&repo, "keep"), Vec::<PathBuf>::new());
+        repo.env.git(["gc", "--quiet"]).success();
+        assert!(packs(&repo, "pack").len() <= 2);
+        assert_eq!(repo.env.handoff(["doctor"]).exit(0).stdout, "");
     }
 }
 
 /// Records a document while `meanwhile` happens between the write of its entry and the swap of the
 /// ref.
-fn between_write_and_swap(ground: &Ground, meanwhile: impl FnOnce(&Ground)) {
-    ground.submit("r", &[item("a", "true")]);
-    let writer = writer(ground);
+fn between_write_and_swap(repo: &TestRepo, meanwhile: impl FnOnce(&TestRepo)) {
+    repo.submit("r", &[item("a", "true")]);
+    let writer = writer(repo);
     let mut open = OpenRun::open(&writer, &RunId::parse("r").unwrap()).unwrap();
     let mut batch = writer.store.batch();
     let oid = batch.write_blob(b"text").unwrap();
@@ -118,39 +118,39 @@ fn between_write_and_swap(ground: &Ground, meanwhile: impl FnOnce(&Ground)) {
         said: None,
     };
     // The swap waits, because a young lock is in use.
-    let lock = ground.env.repo().join(".git/refs/handoff/runs/r.lock");
+    let lock = repo.env.repo().join(".git/refs/handoff/runs/r.lock");
     fs::write(&lock, "").unwrap();
     std::thread::scope(|scope| {
         let recording = scope.spawn(|| open.record(&[NewEntry::Plain(Event::DocumentWritten(written))]).map(drop));
         let until = Instant::now() + Duration::from_secs(20);
-        while packs(ground, "keep").len() < 2 || packs(ground, "idx").len() < packs(ground, "keep").len() {
+        while packs(repo, "keep").len() < 2 || packs(repo, "idx").len() < packs(repo, "keep").len() {
             assert!(Instant::now() < until, "nothing was written");
             pause();
         }
-        meanwhile(ground);
+        meanwhile(repo);
         // It may have been taken for a dead process's by now.
         let _ = fs::remove_file(&lock);
         recording.join().unwrap().unwrap();
     });
     drop(kept);
-    ground.is_sound();
-    assert_eq!(ground.env.handoff(["doc", "get", "r", "notes"]).success(), "text");
-    ground.env.git(["gc", "--quiet", "--prune=now"]).success();
-    ground.env.handoff(["run", "r"]).success();
-    ground.is_clean();
-    ground.is_intact("r");
+    repo.is_sound();
+    assert_eq!(repo.env.handoff(["doc", "get", "r", "notes"]).success(), "text");
+    repo.env.git(["gc", "--quiet", "--prune=now"]).success();
+    repo.env.handoff(["run", "r"]).success();
+    repo.is_clean();
+    repo.is_intact("r");
 }
 
 #[test]
 fn what_is_written_and_not_visible_yet_outlives_every_prune() {
     for sha256 in [false, true] {
-        let ground = Ground::new();
+        let repo = TestRepo::new();
         if sha256 {
-            make_sha256(&ground);
+            make_sha256(&repo);
         }
-        between_write_and_swap(&ground, |ground| {
+        between_write_and_swap(&repo, |repo| {
             for eager in EAGER {
-                ground.env.git(eager).success();
+                repo.env.git(eager).success();
             }
         });
     }
@@ -158,9 +158,9 @@ fn what_is_written_and_not_visible_yet_outlives_every_prune() {
 
 #[test]
 fn what_is_taken_away_by_force_before_the_swap_is_written_again() {
-    let ground = Ground::new();
-    between_write_and_swap(&ground, |ground| {
-        let keeps = packs(ground, "keep");
+    let repo = TestRepo::new();
+    between_write_and_swap(&repo, |repo| {
+        let keeps = packs(repo, "keep");
         let newest = keeps.iter().max_by_key(|path| fs::metadata(path).unwrap().modified().unwrap()).unwrap();
         for extension in ["idx", "pack"] {
             fs::remove_file(newest.with_extension(extension)).unwrap();
@@ -170,20 +170,20 @@ fn what_is_taken_away_by_force_before_the_swap_is_written_again() {
 
 #[test]
 fn an_object_that_is_there_already_is_kept_all_the_same() {
-    let ground = Ground::new();
-    let store = Store::discover(&ground.env.repo()).unwrap();
+    let repo = TestRepo::new();
+    let store = Store::discover(&repo.env.repo()).unwrap();
     let loose = store.write_blob(b"here before").unwrap();
     let mut batch = store.batch();
     let oid = batch.write_blob(b"here before").unwrap();
     assert_eq!(oid, loose);
     let kept = batch.keep().unwrap();
     for eager in EAGER {
-        ground.env.git(eager).success();
+        repo.env.git(eager).success();
     }
     assert_eq!(store.read_blob(oid).unwrap(), b"here before");
     drop(kept);
-    ground.env.git(["gc", "--quiet", "--prune=now"]).success();
-    assert!(!Store::discover(&ground.env.repo()).unwrap().contains(oid), "nobody wants it any more");
+    repo.env.git(["gc", "--quiet", "--prune=now"]).success();
+    assert!(!Store::discover(&repo.env.repo()).unwrap().contains(oid), "nobody wants it any more");
 }
 
 /// Adds one file to the tree that a ref holds.
@@ -197,8 +197,8 @@ fn add(store: &Store, tree: Option<Oid>, at: usize, mut batch: Batch) -> Oid {
 
 #[test]
 fn packs_are_merged_as_they_gather() {
-    let ground = Ground::new();
-    let store = Store::discover(&ground.env.repo()).unwrap();
+    let repo = TestRepo::new();
+    let store = Store::discover(&repo.env.repo()).unwrap();
     let mut tree = None;
     let mut most = 0;
     // Kept packs are not repacked.
@@ -207,36 +207,36 @@ fn packs_are_merged_as_they_gather() {
     let kept = apart.keep().unwrap();
     for at in 0..300 {
         tree = Some(add(&store, tree, at, store.batch()));
-        most = most.max(packs(&ground, "pack").len());
+        most = most.max(packs(&repo, "pack").len());
     }
     assert!(most <= 22, "{most} packs");
-    ground.passes_fsck();
-    assert_eq!(ground.env.git(["ls-tree", "refs/handoff/transcripts/r"]).success().lines().count(), 300);
-    assert_eq!(packs(&ground, "keep").len(), 1);
+    repo.passes_fsck();
+    assert_eq!(repo.env.git(["ls-tree", "refs/handoff/transcripts/r"]).success().lines().count(), 300);
+    assert_eq!(packs(&repo, "keep").len(), 1);
     assert_eq!(store.read_blob(lone).unwrap(), b"lone");
     drop(kept);
-    ground.env.git(["gc", "--quiet"]).success();
-    assert!(packs(&ground, "pack").len() <= 2);
+    repo.env.git(["gc", "--quiet"]).success();
+    assert!(packs(&repo, "pack").len() <= 2);
 }
 
 #[test]
 fn packs_that_a_multi_pack_index_names_are_left_to_git() {
-    let ground = Ground::new();
-    let store = Store::discover(&ground.env.repo()).unwrap();
+    let repo = TestRepo::new();
+    let store = Store::discover(&repo.env.repo()).unwrap();
     let tree = (0..15).fold(None, |tree, at| Some(add(&store, tree, at, store.batch())));
-    ground.env.git(["multi-pack-index", "write"]).success();
-    let named = packs(&ground, "pack");
+    repo.env.git(["multi-pack-index", "write"]).success();
+    let named = packs(&repo, "pack");
     (15..60).fold(tree, |tree, at| Some(add(&store, tree, at, store.batch())));
     assert!(named.iter().all(|pack| pack.exists()));
-    ground.env.git(["multi-pack-index", "verify"]).success();
-    ground.passes_fsck();
+    repo.env.git(["multi-pack-index", "verify"]).success();
+    repo.passes_fsck();
 }
 
 #[test]
 fn large_files_pass_through() {
-    let ground = Ground::new();
-    let store = Store::discover(&ground.env.repo()).unwrap();
-    let path = ground.path("large");
+    let repo = TestRepo::new();
+    let store = Store::discover(&repo.env.repo()).unwrap();
+    let path = repo.path("large");
     let bytes: Vec<u8> = (0..5_000_000_u32).flat_map(|at| (at.wrapping_mul(2_654_435_761)).to_be_bytes()).collect();
     fs::write(&path, &bytes).unwrap();
     let mut batch = store.batch();
@@ -250,7 +250,7 @@ fn large_files_pass_through() {
     let mut read = Vec::new();
     store.copy_blob(oid, &mut read).unwrap();
     assert!(read == bytes && store.read_blob(small).unwrap() == b"after it");
-    let pack = packs(&ground, "pack").pop().unwrap();
-    ground.env.git(["verify-pack", pack.to_str().unwrap()]).success();
+    let pack = packs(&repo, "pack").pop().unwrap();
+    repo.env.git(["verify-pack", pack.to_str().unwrap()]).success();
     drop(kept);
 }

@@ -18,12 +18,12 @@ use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::time::Moment;
 use git_handoff::run::{self, NewEntry, OpenRun};
 
-use crate::common::ground::{Ground, after, item};
+use crate::common::repo::{TestRepo, after, item};
 
-pub(super) fn writer(ground: &Ground) -> Writer {
+pub(super) fn writer(repo: &TestRepo) -> Writer {
     Writer {
-        store: Store::discover(&ground.env.repo()).unwrap(),
-        signer: Signer::from_file(Path::new(&ground.path("home/signing_key"))).unwrap(),
+        store: Store::discover(&repo.env.repo()).unwrap(),
+        signer: Signer::from_file(Path::new(&repo.path("home/signing_key"))).unwrap(),
         clock: Clock::Pinned(Moment::from_millis(1_780_538_400_000)),
         actor: "human:ada".to_owned(),
     }
@@ -33,15 +33,15 @@ fn named(id: &str) -> ItemId {
     ItemId::parse(id).unwrap()
 }
 
-fn log_ref(ground: &Ground) -> String {
-    format::log_ref(&writer(ground).signer.fingerprint())
+fn log_ref(repo: &TestRepo) -> String {
+    format::log_ref(&writer(repo).signer.fingerprint())
 }
 
 #[test]
 fn what_was_written_and_not_published_has_not_happened() {
-    let ground = Ground::new();
-    ground.submit("r", &[item("a", "true"), after("b", &["a"], "true")]);
-    let writer = writer(&ground);
+    let repo = TestRepo::new();
+    repo.submit("r", &[item("a", "true"), after("b", &["a"], "true")]);
+    let writer = writer(&repo);
     let run = RunId::parse("r").unwrap();
     let dropped = |id| ItemDropped { item: named(id), attempt: 0, reason: "because".into() };
     let ended = RunEnded { reason: "because".into() };
@@ -55,103 +55,103 @@ fn what_was_written_and_not_published_has_not_happened() {
         Event::RunCancelled(ended),
         Event::RunSealed(RunSealed { root: Digest::of(b""), entries: 1, counts: [].into(), stopped: [].into() }),
     ];
-    let before = ground.refs();
+    let before = repo.refs();
     for event in events {
         let head = chain::tip(&writer.store, &format::run_ref(&run)).unwrap();
         let kind = event.kind();
         drop(writer.append(&head, vec![Draft { about: run.clone().into(), event, edits: Vec::new() }]).unwrap());
-        assert_eq!(ground.refs(), before, "{kind}");
+        assert_eq!(repo.refs(), before, "{kind}");
         let view = run::view(&writer.store, &run, &format::run_ref(&run)).unwrap().unwrap();
         assert_eq!(view.links.len(), 1, "{kind}");
     }
-    ground.is_sound();
-    ground.env.handoff(["run", "r"]).success();
-    ground.is_clean();
-    ground.is_intact("r");
+    repo.is_sound();
+    repo.env.handoff(["run", "r"]).success();
+    repo.is_clean();
+    repo.is_intact("r");
 }
 
 #[test]
 fn a_run_without_its_base_ref_and_log_entry_is_mended_by_run_and_by_doctor() {
     for mend in [&["run", "r"][..], &["run"], &["doctor", "--fix"]] {
-        let ground = Ground::new();
-        ground.submit("r", &[item("a", "true")]);
-        let whole = ground.refs();
+        let repo = TestRepo::new();
+        repo.submit("r", &[item("a", "true")]);
+        let whole = repo.refs();
         // The process died right after the run's own ref was there.
-        ground.env.git(["update-ref", "-d", "refs/handoff/bases/r"]).success();
-        ground.env.git(["update-ref", "-d", &log_ref(&ground)]).success();
-        assert_ne!(ground.refs(), whole);
-        let output = ground.env.handoff(mend);
+        repo.env.git(["update-ref", "-d", "refs/handoff/bases/r"]).success();
+        repo.env.git(["update-ref", "-d", &log_ref(&repo)]).success();
+        assert_ne!(repo.refs(), whole);
+        let output = repo.env.handoff(mend);
         assert_eq!(output.status, Some(0), "{output}");
-        let refs = ground.refs();
-        assert!(refs.contains("refs/handoff/bases/r\n") && refs.contains(&log_ref(&ground)), "{refs}");
-        ground.env.handoff(["run", "r"]).success();
-        ground.is_clean();
-        ground.is_intact("r");
+        let refs = repo.refs();
+        assert!(refs.contains("refs/handoff/bases/r\n") && refs.contains(&log_ref(&repo)), "{refs}");
+        repo.env.handoff(["run", "r"]).success();
+        repo.is_clean();
+        repo.is_intact("r");
     }
 }
 
 #[test]
 fn a_seal_that_its_log_does_not_hold_yet_is_logged_by_run_and_by_doctor() {
     for mend in [&["run", "r"][..], &["run"], &["doctor", "--fix"]] {
-        let ground = Ground::new();
-        ground.submit("r", &[item("a", "true")]);
-        let log = log_ref(&ground);
-        let before = ground.env.git(["rev-parse", &log]).success();
-        ground.env.handoff(["run", "r"]).success();
-        ground.env.git(["update-ref", &log, before.trim()]).success();
-        ground.env.handoff(["verify", "r"]).ends(3);
-        let output = ground.env.handoff(mend);
+        let repo = TestRepo::new();
+        repo.submit("r", &[item("a", "true")]);
+        let log = log_ref(&repo);
+        let before = repo.env.git(["rev-parse", &log]).success();
+        repo.env.handoff(["run", "r"]).success();
+        repo.env.git(["update-ref", &log, before.trim()]).success();
+        repo.env.handoff(["verify", "r"]).ends(3);
+        let output = repo.env.handoff(mend);
         assert_eq!(output.status, Some(0), "{output}");
-        ground.is_intact("r");
-        let refs = ground.refs();
-        ground.env.handoff(["run"]).success();
-        assert_eq!(ground.refs(), refs, "mended once, and for good");
+        repo.is_intact("r");
+        let refs = repo.refs();
+        repo.env.handoff(["run"]).success();
+        assert_eq!(repo.refs(), refs, "mended once, and for good");
     }
 }
 
 #[test]
 fn worktrees_that_a_crash_after_the_seal_left_are_removed_by_the_next_command() {
-    let ground = Ground::new();
-    ground.drive("r", &[item("a", "echo x >>a.txt")]).ends(0);
-    let refs = ground.refs();
-    let host = std::fs::read_dir(ground.path("worktrees")).unwrap().next().unwrap().unwrap().path();
+    let repo = TestRepo::new();
+    repo.drive("r", &[item("a", "echo x >>a.txt")]).ends(0);
+    let refs = repo.refs();
+    let host = std::fs::read_dir(repo.path("worktrees")).unwrap().next().unwrap().unwrap().path();
     std::fs::create_dir_all(host.join("r/a.1/tree")).unwrap();
     std::fs::write(host.join("r/a.1/index"), "").unwrap();
-    assert_eq!(ground.worktrees().len(), 1);
-    ground.env.handoff(["run", "r"]).success();
-    ground.is_clean();
-    assert_eq!(ground.refs(), refs, "what is in the chain is not saved again");
+    assert_eq!(repo.worktrees().len(), 1);
+    repo.env.handoff(["run", "r"]).success();
+    repo.is_clean();
+    assert_eq!(repo.refs(), refs, "what is in the chain is not saved again");
 }
 
 #[test]
 fn a_run_that_was_ended_and_not_sealed_is_sealed_by_the_next_command() {
     for (mend, code) in [(&["run", "r"][..], 4), (&["run"], 4), (&["close", "r"], 0)] {
-        let ground = Ground::new();
-        ground.drive("r", &[item("a", "false"), after("b", &["a"], "true")]).ends(4);
-        let mut open = OpenRun::open(&writer(&ground), &RunId::parse("r").unwrap()).unwrap();
+        let repo = TestRepo::new();
+        repo.drive("r", &[item("a", "false"), after("b", &["a"], "true")]).ends(4);
+        let mut open = OpenRun::open(&writer(&repo), &RunId::parse("r").unwrap()).unwrap();
         open.record(&[NewEntry::Plain(run::closed("the process dies after this"))]).unwrap();
-        let refused = ground.env.handoff(["retry", "r/a"]).exit(1);
+        let refused = repo.env.handoff(["retry", "r/a"]).exit(1);
         assert_eq!(
             refused.stderr,
             "error: the event cannot follow the entries before it\ncaused by: item \"a\" was dispatched or retried after the run was closed or cancelled\n"
         );
-        ground.env.handoff(mend).ends(code);
-        assert!(ground.is_sealed("r"), "{mend:?}");
-        ground.is_clean();
-        ground.is_intact("r");
+        repo.env.handoff(mend).ends(code);
+        assert!(repo.is_sealed("r"), "{mend:?}");
+        repo.is_clean();
+        repo.is_intact("r");
     }
 }
 
 #[test]
 fn an_attempt_that_a_dead_driver_left_running_is_requeued_and_costs_the_item_nothing() {
-    let (ground, open) = stranded();
-    ground.env.handoff(["run", "r"]).success();
-    let seen = ground.items("r");
+    let (repo, open) = stranded();
+    repo.env.handoff(["run", "r"]).success();
+    let seen = repo.items("r");
     // The plan allows one attempt; the crash was not the item's.
     assert_eq!((seen["once"].status.as_str(), seen["once"].attempts), ("done", 2));
     assert_eq!((seen["again"].status.as_str(), seen["again"].attempts), ("done", 2));
     assert_eq!(seen["next"].status, "done");
-    let status = ground.env.handoff(["status", "r"]).success();
+    let status = repo.env.handoff(["status", "r"]).success();
     insta::assert_snapshot!(status, @"
     ✓ again  done, nothing handed over  2 attempts, 1 crash  2026-06-04 02:00Z  0ms
     ✓ once   done, nothing handed over  2 attempts, 1 crash  2026-06-04 02:00Z  0ms
@@ -161,38 +161,38 @@ fn an_attempt_that_a_dead_driver_left_running_is_requeued_and_costs_the_item_not
     ");
     let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.id().clone()).unwrap();
     assert!(matches!(record, Some(Record::Sealed { .. })));
-    ground.is_clean();
-    ground.is_intact("r");
+    repo.is_clean();
+    repo.is_intact("r");
 }
 
 #[test]
 fn an_item_that_takes_its_driver_with_it_too_often_fails_for_good() {
-    let (ground, open) = stranded();
-    ground.config("handoff.maxCrashes", "0");
-    ground.env.handoff(["run", "r"]).ends(4);
-    let seen = ground.items("r");
+    let (repo, open) = stranded();
+    repo.config("handoff.maxCrashes", "0");
+    repo.env.handoff(["run", "r"]).ends(4);
+    let seen = repo.items("r");
     assert_eq!((seen["once"].status.as_str(), seen["once"].attempts), ("failed", 1));
     insta::assert_snapshot!(seen["once"].reason, @"the driver died while the attempt ran, as 0 did before it");
     assert_eq!(seen["next"].status, "skipped");
     let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.id().clone()).unwrap();
     assert!(matches!(record, Some(Record::Submitted { .. })));
-    ground.is_clean();
-    ground.ends_intact("r");
+    repo.is_clean();
+    repo.ends_intact("r");
 }
 
 /// A run of which two items were recorded as dispatched when the process died, before it made a
 /// worktree.
-fn stranded() -> (Ground, OpenRun) {
-    let ground = Ground::new();
+fn stranded() -> (TestRepo, OpenRun) {
+    let repo = TestRepo::new();
     let mut again = item("again", "test $HANDOFF_ATTEMPT = 2");
     again["maxAttempts"] = serde_json::json!(2);
     let mut once = item("once", "true");
     once["maxAttempts"] = serde_json::json!(1);
-    ground.submit("r", &[again, once, after("next", &["once"], "true")]);
-    let mut open = OpenRun::open(&writer(&ground), &RunId::parse("r").unwrap()).unwrap();
+    repo.submit("r", &[again, once, after("next", &["once"], "true")]);
+    let mut open = OpenRun::open(&writer(&repo), &RunId::parse("r").unwrap()).unwrap();
     let head = open.head().clone();
-    let output = ground.env.handoff(["run", "r"]);
-    let fired: Vec<_> = ground.entries("r").into_iter().filter(|entry| entry["kind"] == "item.fired").collect();
+    let output = repo.env.handoff(["run", "r"]);
+    let fired: Vec<_> = repo.entries("r").into_iter().filter(|entry| entry["kind"] == "item.fired").collect();
     assert_eq!(fired.len(), 4, "{output}");
     let run_ref = format::run_ref(open.id());
     let entries = chain::read(open.store(), &run_ref).unwrap().unwrap().1;
@@ -203,5 +203,5 @@ fn stranded() -> (Ground, OpenRun) {
     let first = chain::read(open.store(), &log).unwrap().unwrap().1[0].commit;
     refs::set(open.store(), &log, first).unwrap();
     assert_eq!(head.entries, 1);
-    (ground, open)
+    (repo, open)
 }

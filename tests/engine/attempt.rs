@@ -10,34 +10,34 @@ use git_handoff::model::manifest::Manifest;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::common::ground::{Ground, item, wait_for};
+use crate::common::repo::{TestRepo, item, wait_for};
 use crate::common::{Output, program_path};
 
 fn small_program() -> PathBuf {
     Path::new(program_path()).with_file_name("git-handoff-attempt")
 }
 
-fn small(ground: &Ground, args: &[&str]) -> Output {
-    let mut command = ground.env.command(small_program(), "repo");
+fn small(repo: &TestRepo, args: &[&str]) -> Output {
+    let mut command = repo.env.command(small_program(), "repo");
     command.args(args);
-    ground.env.ended(command)
+    repo.env.ended(command)
 }
 
 /// Makes a run of one item, and writes the spec of its attempt.
-fn with_spec(script: &str) -> Ground {
-    let ground = Ground::new();
-    ground.config("handoff.executor.command.verify", "grep -q two a.txt");
-    ground.submit("r", &[item("a", script)]);
-    small(&ground, &["spec", "r", "a", "../spec.json"]).success();
-    ground
+fn with_spec(script: &str) -> TestRepo {
+    let repo = TestRepo::new();
+    repo.config("handoff.executor.command.verify", "grep -q two a.txt");
+    repo.submit("r", &[item("a", script)]);
+    small(&repo, &["spec", "r", "a", "../spec.json"]).success();
+    repo
 }
 
 #[test]
 fn a_file_gives_the_products_that_a_driver_gets() {
-    let ground = with_spec("echo three >>a.txt; echo x >outputs/x.txt; echo said");
-    let bytes = fs::read(ground.path("spec.json")).unwrap();
-    assert_eq!(fs::metadata(ground.path("spec.json")).unwrap().permissions().mode() & 0o777, 0o600);
-    let printed: Value = serde_json::from_slice(&small(&ground, &["run", "../spec.json"]).exit(0).raw).unwrap();
+    let repo = with_spec("echo three >>a.txt; echo x >outputs/x.txt; echo said");
+    let bytes = fs::read(repo.path("spec.json")).unwrap();
+    assert_eq!(fs::metadata(repo.path("spec.json")).unwrap().permissions().mode() & 0o777, 0o600);
+    let printed: Value = serde_json::from_slice(&small(&repo, &["run", "../spec.json"]).exit(0).raw).unwrap();
     assert_eq!(printed["schema"], "git-handoff.attempt-result/1");
     assert_eq!(printed["spec"], json!(Digest::of(&bytes)), "the spec was read and written as it is");
     let result = &printed["result"];
@@ -46,16 +46,16 @@ fn a_file_gives_the_products_that_a_driver_gets() {
     let keeps = result["keeps"].as_array().unwrap();
     assert!(!keeps.is_empty());
     for name in keeps {
-        let keep = ground.path("repo/.git/objects/pack").join(format!("{}.keep", name.as_str().unwrap()));
+        let keep = repo.path("repo/.git/objects/pack").join(format!("{}.keep", name.as_str().unwrap()));
         assert!(fs::read_to_string(keep).unwrap().contains("handed over"));
     }
     // The objects outlive a collection until a driver takes them over.
-    ground.env.git(["gc", "-q", "--prune=now"]).success();
+    repo.env.git(["gc", "-q", "--prune=now"]).success();
     for product in result["products"].as_object().unwrap().values() {
-        ground.env.git(["cat-file", "-e", product["oid"].as_str().unwrap()]).success();
+        repo.env.git(["cat-file", "-e", product["oid"].as_str().unwrap()]).success();
     }
-    ground.env.handoff(["run", "r"]).success();
-    let entries = ground.entries("r");
+    repo.env.handoff(["run", "r"]).success();
+    let entries = repo.entries("r");
     let end = entries.iter().find(|entry| entry["kind"] == "item.reconciled").unwrap();
     assert_eq!(result["products"].as_object().unwrap().len(), 2);
     assert_eq!(result["products"], end["products"]);
@@ -63,21 +63,21 @@ fn a_file_gives_the_products_that_a_driver_gets() {
     assert_eq!(result["verify"], end["verify"]);
     assert_eq!(result["check"]["run"], end["check"]);
     assert_eq!(result["transcript"]["transcript"], end["transcript"]);
-    assert!(ground.worktrees().is_empty(), "the driver removes the worktree that the other attempt left");
-    ground.is_intact("r");
+    assert!(repo.worktrees().is_empty(), "the driver removes the worktree that the other attempt left");
+    repo.is_intact("r");
 }
 
 #[test]
 fn a_spec_that_is_wrong_is_refused_before_anything_runs() {
-    let ground = with_spec("true");
-    let original: Value = serde_json::from_slice(&fs::read(ground.path("spec.json")).unwrap()).unwrap();
+    let repo = with_spec("true");
+    let original: Value = serde_json::from_slice(&fs::read(repo.path("spec.json")).unwrap()).unwrap();
     let fails = |code: i32, words: &str, change: &dyn Fn(&mut Value)| {
         let mut spec = original.clone();
         change(&mut spec);
-        fs::write(ground.path("spec.json"), spec.to_string()).unwrap();
-        let output = small(&ground, &["run", "../spec.json"]).exit(code);
+        fs::write(repo.path("spec.json"), spec.to_string()).unwrap();
+        let output = small(&repo, &["run", "../spec.json"]).exit(code);
         assert!(output.stderr.contains(words), "{words}: {output}");
-        assert!(ground.worktrees().is_empty());
+        assert!(repo.worktrees().is_empty());
     };
     fails(2, "but the claim recorded", &|spec| spec["manifest"]["argv"] = json!(["false"]));
     fails(2, "differs from its manifest here in: argv", &|spec| spec["command"]["argv"] = json!(["false"]));
@@ -93,24 +93,24 @@ fn a_spec_that_is_wrong_is_refused_before_anything_runs() {
         spec["claim"] = json!(Digest::of(&manifest.canonical()));
     });
     let fails = |words: &str| {
-        let output = small(&ground, &["run", "../spec.json"]).exit(2);
+        let output = small(&repo, &["run", "../spec.json"]).exit(2);
         assert!(output.stderr.contains(words), "{words}: {output}");
     };
-    fs::write(ground.path("spec.json"), "{").unwrap();
+    fs::write(repo.path("spec.json"), "{").unwrap();
     fails("the spec is not JSON");
-    fs::set_permissions(ground.path("spec.json"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::set_permissions(repo.path("spec.json"), fs::Permissions::from_mode(0o640)).unwrap();
     fails("its mode is 640");
-    fs::remove_file(ground.path("spec.json")).unwrap();
+    fs::remove_file(repo.path("spec.json")).unwrap();
     fails("cannot read the spec");
 }
 
 #[test]
 fn a_signal_ends_the_command_and_a_result_is_printed() {
-    let ground = Ground::new();
-    let started = ground.path("started");
-    ground.submit("r", &[item("a", &format!("echo work >new.txt; touch {}; exec sleep 300", started.display()))]);
-    small(&ground, &["spec", "r", "a", "../spec.json"]).success();
-    let mut command = ground.env.command(small_program(), "repo");
+    let repo = TestRepo::new();
+    let started = repo.path("started");
+    repo.submit("r", &[item("a", &format!("echo work >new.txt; touch {}; exec sleep 300", started.display()))]);
+    small(&repo, &["spec", "r", "a", "../spec.json"]).success();
+    let mut command = repo.env.command(small_program(), "repo");
     let child = command.args(["run", "../spec.json"]).stdout(Stdio::piped()).spawn().unwrap();
     wait_for("the command", || started.exists());
     kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), Signal::TERM).unwrap();
@@ -119,6 +119,6 @@ fn a_signal_ends_the_command_and_a_result_is_printed() {
     let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(printed["result"]["verdict"], "interrupted");
     let tree = printed["result"]["salvaged"].as_str().unwrap();
-    assert_eq!(ground.env.git(["show", &format!("{tree}:new.txt")]).success(), "work\n");
-    ground.no_process_is_left();
+    assert_eq!(repo.env.git(["show", &format!("{tree}:new.txt")]).success(), "work\n");
+    repo.no_process_is_left();
 }

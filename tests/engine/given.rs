@@ -3,25 +3,23 @@
 
 use serde_json::{Value, json};
 
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
 
 #[test]
 fn setup_worker_and_check_know_the_base() {
-    let ground = Ground::new();
-    let base = ground.env.git(["rev-parse", "HEAD"]).success().trim().to_owned();
+    let repo = TestRepo::new();
+    let base = repo.env.git(["rev-parse", "HEAD"]).success().trim().to_owned();
     let look =
         |name: &str| format!("test \"$HANDOFF_BASE\" = \"$(git rev-parse HEAD)\"; echo $HANDOFF_BASE >outputs/{name}");
     for (setting, name) in [("setup", "setup"), ("command", "worker"), ("verify", "check")] {
-        ground.config(&format!("handoff.executor.looks.{setting}"), &look(name));
+        repo.config(&format!("handoff.executor.looks.{setting}"), &look(name));
     }
     let plan = json!({ "id": "a", "executor": "looks", "inputs": {} });
     // A commit that the worker makes is not the base.
-    ground
-        .drive("run", &[plan, item("b", "git commit -q --allow-empty -m x; echo $HANDOFF_BASE >outputs/base")])
-        .ends(0);
-    ground.env.git(["commit", "-q", "--allow-empty", "-m", "Later"]).success();
+    repo.drive("run", &[plan, item("b", "git commit -q --allow-empty -m x; echo $HANDOFF_BASE >outputs/base")]).ends(0);
+    repo.env.git(["commit", "-q", "--allow-empty", "-m", "Later"]).success();
     for output in ["a:outputs/setup", "a:outputs/worker", "a:outputs/check", "b:outputs/base"] {
-        assert_eq!(ground.env.handoff(["cat", &format!("run/{output}")]).success().trim(), base, "{output}");
+        assert_eq!(repo.env.handoff(["cat", &format!("run/{output}")]).success().trim(), base, "{output}");
     }
 }
 
@@ -35,31 +33,31 @@ fn an_item_sees_the_refs_and_the_manifest_says_which() {
         env.git(["tag", "-a", "-m", "One", "v1.0"]).success();
         env.git(["branch", "dev"]).success();
         env.git(["commit", "--quiet", "--allow-empty", "--message", "Two"]).success();
-        let ground = Ground { env };
+        let repo = TestRepo { env };
         let script = "git describe --tags >outputs/version; git diff --stat dev...HEAD; git merge-base main dev
             test \"$(git rev-parse --abbrev-ref HEAD)\" = main; git tag mine; git branch -D dev";
-        ground.drive("run", &[item("a", script)]).ends(0);
-        let expected = ground.env.git(["describe", "--tags"]).success();
-        assert_eq!(ground.env.handoff(["cat", "run/a:outputs/version"]).success(), expected);
-        assert!(ground.env.git(["for-each-ref"]).success().contains("refs/heads/dev"));
-        let shown: Value = serde_json::from_str(&ground.env.handoff(["show", "--json", "run/a"]).success()).unwrap();
+        repo.drive("run", &[item("a", script)]).ends(0);
+        let expected = repo.env.git(["describe", "--tags"]).success();
+        assert_eq!(repo.env.handoff(["cat", "run/a:outputs/version"]).success(), expected);
+        assert!(repo.env.git(["for-each-ref"]).success().contains("refs/heads/dev"));
+        let shown: Value = serde_json::from_str(&repo.env.handoff(["show", "--json", "run/a"]).success()).unwrap();
         assert!(shown["manifest"]["tags"].as_str().unwrap().starts_with("sha256:"), "{shown}");
-        ground.env.handoff(["verify", "run"]).success();
+        repo.env.handoff(["verify", "run"]).success();
     }
 }
 
 #[test]
 fn a_repository_in_the_worktree_is_said_to_be_left_out() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let script =
         "git init -q vendor/lib; echo x >vendor/lib/x; git worktree add -q .claude/worktrees/x HEAD; echo y >y";
-    let said = ground.drive("run", &[item("a", script)]).exit(0).stderr;
+    let said = repo.drive("run", &[item("a", script)]).exit(0).stderr;
     let note = "a: left out of the patch, as git repositories of their own: \".claude/worktrees/x\", \"vendor/lib\"";
     assert!(said.contains(note), "{said}");
-    let patch = ground.env.handoff(["cat", "run/a:patch"]).success();
+    let patch = repo.env.handoff(["cat", "run/a:patch"]).success();
     assert!(patch.contains("b/y") && !patch.contains("vendor"), "{patch}");
     // Many are counted.
-    let said = ground.drive("many", &[item("a", "for i in $(seq 12); do git init -q r$i; done")]).exit(0).stderr;
+    let said = repo.drive("many", &[item("a", "for i in $(seq 12); do git init -q r$i; done")]).exit(0).stderr;
     insta::assert_snapshot!(said, @r#"
     ▶ a  attempt 1
     a: left out of the patch, as git repositories of their own: "r1", "r10", "r11", "r12", "r2", "r3", "r4", "r5", "r6", "r7" and 2 more

@@ -8,61 +8,61 @@ use base64ct::{Base64, Encoding as _};
 use git_handoff::model::digest::Digest;
 use serde_json::{Value, json};
 
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
 use crate::common::report::find_line;
 
 /// Writes a program below the environment.
-fn program(ground: &Ground, path: &str, text: &str) {
-    ground.env.write(path, text);
-    fs::set_permissions(ground.path(path), fs::Permissions::from_mode(0o755)).unwrap();
+fn program(repo: &TestRepo, path: &str, text: &str) {
+    repo.env.write(path, text);
+    fs::set_permissions(repo.path(path), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Makes a repository whose executor `agent` runs a line in which `agent` is a linked script, run
 /// by a linked shell.
-fn ground(line: &str) -> Ground {
-    let ground = Ground::new();
-    ground.config("handoff.recordProgram", "true");
-    program(&ground, "real/agent", "#!/usr/bin/env -S runner -e\necho ran >outputs/x\n");
-    fs::create_dir(ground.path("bin")).unwrap();
-    symlink("../real/agent", ground.path("bin/agent")).unwrap();
-    symlink("/bin/sh", ground.path("bin/runner")).unwrap();
-    set_agent(&ground, "agent", line);
-    ground
+fn repo(line: &str) -> TestRepo {
+    let repo = TestRepo::new();
+    repo.config("handoff.recordProgram", "true");
+    program(&repo, "real/agent", "#!/usr/bin/env -S runner -e\necho ran >outputs/x\n");
+    fs::create_dir(repo.path("bin")).unwrap();
+    symlink("../real/agent", repo.path("bin/agent")).unwrap();
+    symlink("/bin/sh", repo.path("bin/runner")).unwrap();
+    set_agent(&repo, "agent", line);
+    repo
 }
 
-fn set_agent(ground: &Ground, name: &str, line: &str) {
-    ground.config(&format!("handoff.executor.{name}.command"), line);
-    let path = format!("PATH={}:{}", ground.path("bin").display(), std::env::var("PATH").unwrap());
-    ground.config(&format!("handoff.executor.{name}.env"), &path);
+fn set_agent(repo: &TestRepo, name: &str, line: &str) {
+    repo.config(&format!("handoff.executor.{name}.command"), line);
+    let path = format!("PATH={}:{}", repo.path("bin").display(), std::env::var("PATH").unwrap());
+    repo.config(&format!("handoff.executor.{name}.env"), &path);
 }
 
 fn agent(id: &str) -> Value {
     json!({ "id": id, "executor": "agent", "inputs": {} })
 }
 
-fn shown(ground: &Ground, item: &str) -> Value {
-    serde_json::from_str(&ground.env.handoff(["show", "--json", item]).success()).unwrap()
+fn shown(repo: &TestRepo, item: &str) -> Value {
+    serde_json::from_str(&repo.env.handoff(["show", "--json", item]).success()).unwrap()
 }
 
 /// Returns what is recorded of a file, as outputs show its path.
-fn file(ground: &Ground, path: &Path) -> Value {
+fn file(repo: &TestRepo, path: &Path) -> Value {
     let bytes = fs::read(path).unwrap();
-    json!({ "path": real(ground, path), "sha256": Digest::of(&bytes), "size": bytes.len() })
+    json!({ "path": real(repo, path), "sha256": Digest::of(&bytes), "size": bytes.len() })
 }
 
-fn real(ground: &Ground, path: &Path) -> String {
-    let folder = ground.env.path().to_str().unwrap();
+fn real(repo: &TestRepo, path: &Path) -> String {
+    let folder = repo.env.path().to_str().unwrap();
     path.canonicalize().unwrap().to_str().unwrap().replace(folder, "$TEST")
 }
 
 /// Returns the path of the recorded program of an item.
-fn recorded(ground: &Ground, item: &str) -> Option<String> {
-    shown(ground, item)["manifest"]["program"]["path"].as_str().map(str::to_owned)
+fn recorded(repo: &TestRepo, item: &str) -> Option<String> {
+    shown(repo, item)["manifest"]["program"]["path"].as_str().map(str::to_owned)
 }
 
 /// Returns the in-toto statement of an item's only product.
-fn statement(ground: &Ground, item: &str) -> Value {
-    let printed = ground.env.handoff(["export", item, "--format", "in-toto"]).success();
+fn statement(repo: &TestRepo, item: &str) -> Value {
+    let printed = repo.env.handoff(["export", item, "--format", "in-toto"]).success();
     let envelope: Value = serde_json::from_str(printed.trim()).unwrap();
     serde_json::from_slice(&Base64::decode_vec(envelope["payload"].as_str().unwrap()).unwrap()).unwrap()
 }
@@ -70,45 +70,45 @@ fn statement(ground: &Ground, item: &str) -> Value {
 #[test]
 fn a_script_is_recorded_with_its_interpreter_and_version() {
     for sandbox in ["none", "auto"] {
-        let ground = ground("agent --flag");
-        ground.config("handoff.sandbox", sandbox);
+        let repo = repo("agent --flag");
+        repo.config("handoff.sandbox", sandbox);
         if sandbox == "auto" {
             // Another program of this name comes first, which a confined worker does not see.
-            program(&ground, "hidden/agent", "#!/bin/sh\nexit 9\n");
+            program(&repo, "hidden/agent", "#!/bin/sh\nexit 9\n");
             let path = std::env::var("PATH").unwrap();
-            let path = format!("PATH={}:{}:{path}", ground.path("hidden").display(), ground.path("bin").display());
-            ground.config("handoff.executor.agent.env", &path);
+            let path = format!("PATH={}:{}:{path}", repo.path("hidden").display(), repo.path("bin").display());
+            repo.config("handoff.executor.agent.env", &path);
             for folder in ["bin", "real"] {
-                let readable = ground.path(folder).display().to_string();
-                ground.env.git(["config", "--add", "handoff.executor.agent.readable", &readable]).success();
+                let readable = repo.path(folder).display().to_string();
+                repo.env.git(["config", "--add", "handoff.executor.agent.readable", &readable]).success();
             }
         }
         let version = "echo asked >>../asked; echo ' agent 1.2 '; echo more";
-        ground.config("handoff.executor.agent.versionCommand", version);
-        ground.drive("r", &[agent("a"), agent("b")]).ends(0);
-        let mut expected = file(&ground, &ground.path("real/agent"));
+        repo.config("handoff.executor.agent.versionCommand", version);
+        repo.drive("r", &[agent("a"), agent("b")]).ends(0);
+        let mut expected = file(&repo, &repo.path("real/agent"));
         expected["version"] = json!("agent 1.2");
         for item in ["r/a", "r/b"] {
-            let manifest = shown(&ground, item)["manifest"].clone();
+            let manifest = shown(&repo, item)["manifest"].clone();
             assert_eq!(manifest["program"], expected, "{sandbox}");
-            assert_eq!(manifest["interpreter"], file(&ground, Path::new("/bin/sh")), "{sandbox}");
+            assert_eq!(manifest["interpreter"], file(&repo, Path::new("/bin/sh")), "{sandbox}");
         }
-        assert_eq!(fs::read_to_string(ground.path("asked")).unwrap(), "asked\n", "once for both");
-        ground.env.handoff(["verify", "r"]).success();
-        let show = ground.env.handoff(["show", "r/a"]).success();
+        assert_eq!(fs::read_to_string(repo.path("asked")).unwrap(), "asked\n", "once for both");
+        repo.env.handoff(["verify", "r"]).success();
+        let show = repo.env.handoff(["show", "r/a"]).success();
         let digest = expected["sha256"].as_str().unwrap();
         let line = find_line(&show, "  program ");
         assert!(line.contains("$TEST/real/agent") && line.contains(digest), "{show}");
         assert!(find_line(&show, "  version ").ends_with("agent 1.2"), "{show}");
         assert!(show.contains("  interpreter "), "{show}");
-        let statement = statement(&ground, "r/a");
+        let statement = statement(&repo, "r/a");
         let dependencies = &statement["predicate"]["buildDefinition"]["resolvedDependencies"];
         assert_eq!(
             dependencies[1],
             json!({
                 "name": "program",
                 "digest": { "sha256": digest.strip_prefix("sha256:").unwrap() },
-                "annotations": { "path": ground.path("real/agent"), "size": expected["size"], "version": "agent 1.2" },
+                "annotations": { "path": repo.path("real/agent"), "size": expected["size"], "version": "agent 1.2" },
             })
         );
         assert_eq!(dependencies[2]["name"], "interpreter");
@@ -117,15 +117,15 @@ fn a_script_is_recorded_with_its_interpreter_and_version() {
 
 #[test]
 fn the_first_word_of_a_configured_line_is_the_program_or_the_shell() {
-    let ground = ground("true");
-    program(&ground, "repo/local", "#!/bin/sh\n");
-    ground.env.git(["add", "-A"]).success();
-    ground.env.git(["commit", "-qm", "Local"]).success();
-    program(&ground, "home/bin/mine", "#!/bin/sh\n");
-    fs::write(ground.path("bin/plain"), "no program").unwrap();
-    let at = |path: &str| Some(real(&ground, &ground.path(path)));
+    let repo = repo("true");
+    program(&repo, "repo/local", "#!/bin/sh\n");
+    repo.env.git(["add", "-A"]).success();
+    repo.env.git(["commit", "-qm", "Local"]).success();
+    program(&repo, "home/bin/mine", "#!/bin/sh\n");
+    fs::write(repo.path("bin/plain"), "no program").unwrap();
+    let at = |path: &str| Some(real(&repo, &repo.path(path)));
     let (agent, shell) = (at("real/agent"), at("bin/runner"));
-    let absolute = format!("{} x", ground.path("bin/agent").display());
+    let absolute = format!("{} x", repo.path("bin/agent").display());
     let lines = [
         ("agent", &agent),
         (" exec agent | cat", &agent),
@@ -140,47 +140,47 @@ fn the_first_word_of_a_configured_line_is_the_program_or_the_shell() {
     ];
     let mut items = Vec::new();
     for (at, (line, _)) in lines.iter().enumerate() {
-        set_agent(&ground, &format!("e{at}"), line);
+        set_agent(&repo, &format!("e{at}"), line);
         items.push(json!({ "id": format!("i{at}"), "executor": format!("e{at}"), "inputs": {} }));
     }
-    ground.drive("lines", &items).ends(0);
+    repo.drive("lines", &items).ends(0);
     for (at, (line, expected)) in lines.iter().enumerate() {
-        assert_eq!(recorded(&ground, &format!("lines/i{at}")), **expected, "{line}");
+        assert_eq!(recorded(&repo, &format!("lines/i{at}")), **expected, "{line}");
     }
     // A plan's line is the shell's, and a plan's words are looked up.
-    let path = json!({ "PATH": ground.path("bin") });
+    let path = json!({ "PATH": repo.path("bin") });
     let words = |id: &str, command: Value| json!({ "id": id, "executor": "command", "inputs": { "command": command, "env": path } });
     let items = [words("line", json!("agent")), words("words", json!(["agent"])), words("local", json!(["./local"]))];
-    ground.env.git(["config", "handoff.executor.command.maxAttempts", "1"]).success();
+    repo.env.git(["config", "handoff.executor.command.maxAttempts", "1"]).success();
     // Only `bin` is searched, in which there is no `sh`.
-    symlink("/bin/sh", ground.path("bin/sh")).unwrap();
-    ground.drive("plan", &items).ends(0);
-    assert_eq!(recorded(&ground, "plan/line"), shell);
-    assert_eq!(recorded(&ground, "plan/words"), agent);
-    assert_eq!(recorded(&ground, "plan/local"), None);
-    ground.env.handoff(["verify", "plan"]).success();
+    symlink("/bin/sh", repo.path("bin/sh")).unwrap();
+    repo.drive("plan", &items).ends(0);
+    assert_eq!(recorded(&repo, "plan/line"), shell);
+    assert_eq!(recorded(&repo, "plan/words"), agent);
+    assert_eq!(recorded(&repo, "plan/local"), None);
+    repo.env.handoff(["verify", "plan"]).success();
 }
 
 #[test]
 fn a_changed_program_is_hashed_again() {
-    let ground = ground("agent");
-    let real = ground.path("real/agent");
-    let before = file(&ground, &real);
+    let repo = repo("agent");
+    let real = repo.path("real/agent");
+    let before = file(&repo, &real);
     let change = format!("printf '#!/bin/sh\\nexit 0\\n' >{}", real.display());
     let mut change = item("change", &change);
     change["depends_on"] = json!(["before"]);
     let mut after = agent("after");
     after["depends_on"] = json!(["change"]);
-    ground.drive("r", &[agent("before"), change, after]).ends(0);
-    assert_eq!(shown(&ground, "r/before")["manifest"]["program"], before);
-    let now = file(&ground, &real);
+    repo.drive("r", &[agent("before"), change, after]).ends(0);
+    assert_eq!(shown(&repo, "r/before")["manifest"]["program"], before);
+    let now = file(&repo, &real);
     assert_ne!(now, before);
-    assert_eq!(shown(&ground, "r/after")["manifest"]["program"], now);
+    assert_eq!(shown(&repo, "r/after")["manifest"]["program"], now);
 }
 
 #[test]
 fn a_version_command_is_bounded_and_fails_with_a_note() {
-    let ground = ground("agent");
+    let repo = repo("agent");
     let long = "x".repeat(300);
     let token = format!("ghp_{}", "Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4");
     let cases: &[(&str, &str, Result<&str, &str>)] = &[
@@ -193,13 +193,13 @@ fn a_version_command_is_bounded_and_fails_with_a_note() {
     ];
     let mut items = Vec::new();
     for (name, line, _) in cases {
-        set_agent(&ground, name, "agent");
-        ground.config(&format!("handoff.executor.{name}.versionCommand"), line);
+        set_agent(&repo, name, "agent");
+        repo.config(&format!("handoff.executor.{name}.versionCommand"), line);
         items.extend(["1", "2"].map(|n| json!({ "id": format!("{name}{n}"), "executor": name, "inputs": {} })));
     }
-    let ended = ground.drive("r", &items).exit(0);
+    let ended = repo.drive("r", &items).exit(0);
     for (name, line, expected) in cases {
-        let program = shown(&ground, &format!("r/{name}2"))["manifest"]["program"].clone();
+        let program = shown(&repo, &format!("r/{name}2"))["manifest"]["program"].clone();
         assert!(program["sha256"].is_string(), "{name}");
         assert_eq!(program["version"].as_str(), expected.ok(), "{name}");
         if let Err(why) = expected {
@@ -207,54 +207,54 @@ fn a_version_command_is_bounded_and_fails_with_a_note() {
             assert_eq!(ended.stderr.matches(&note).count(), 1, "{name}: {ended}");
         }
     }
-    ground.env.handoff(["verify", "r"]).success();
+    repo.env.handoff(["verify", "r"]).success();
 }
 
 #[test]
 fn nothing_is_recorded_of_a_program_that_cannot_be_or_must_not_be() {
-    let ground = ground("agent");
+    let repo = repo("agent");
     // Sparse: only its size counts.
-    fs::File::create(ground.path("real/huge")).unwrap().set_len((1 << 30) + 1).unwrap();
-    fs::set_permissions(ground.path("real/huge"), fs::Permissions::from_mode(0o755)).unwrap();
-    set_agent(&ground, "huge", &format!("{} || :", ground.path("real/huge").display()));
-    ground.config("handoff.executor.huge.maxAttempts", "1");
-    let ended = ground.drive("huge", &[json!({ "id": "a", "executor": "huge", "inputs": {} })]);
-    assert_eq!(recorded(&ground, "huge/a"), None);
+    fs::File::create(repo.path("real/huge")).unwrap().set_len((1 << 30) + 1).unwrap();
+    fs::set_permissions(repo.path("real/huge"), fs::Permissions::from_mode(0o755)).unwrap();
+    set_agent(&repo, "huge", &format!("{} || :", repo.path("real/huge").display()));
+    repo.config("handoff.executor.huge.maxAttempts", "1");
+    let ended = repo.drive("huge", &[json!({ "id": "a", "executor": "huge", "inputs": {} })]);
+    assert_eq!(recorded(&repo, "huge/a"), None);
     let note = "the program $TEST/real/huge is not recorded: it has more than 1024 MiB";
     assert!(ended.stderr.contains(note), "{ended}");
-    ground.config("handoff.recordProgram", "false");
-    ground.config("handoff.executor.agent.versionCommand", "touch ../asked");
-    ground.drive("off", &[agent("a")]).ends(0);
-    let manifest = shown(&ground, "off/a")["manifest"].clone();
+    repo.config("handoff.recordProgram", "false");
+    repo.config("handoff.executor.agent.versionCommand", "touch ../asked");
+    repo.drive("off", &[agent("a")]).ends(0);
+    let manifest = shown(&repo, "off/a")["manifest"].clone();
     assert_eq!((&manifest["program"], &manifest["interpreter"]), (&Value::Null, &Value::Null));
-    assert!(!ground.path("asked").exists());
+    assert!(!repo.path("asked").exists());
 }
 
 #[test]
 fn products_of_another_program_are_not_reused() {
-    let ground = ground("agent");
-    ground.drive("first", &[agent("a")]).ends(0);
+    let repo = repo("agent");
+    repo.drive("first", &[agent("a")]).ends(0);
     let again = |run: &str| {
-        let file = ground.plan(run, &[agent("a")]);
-        ground.env.handoff(["run", "--reuse", &file]).success();
-        shown(&ground, &format!("{run}/a"))["reused"].as_str().map(str::to_owned)
+        let file = repo.plan(run, &[agent("a")]);
+        repo.env.handoff(["run", "--reuse", &file]).success();
+        shown(&repo, &format!("{run}/a"))["reused"].as_str().map(str::to_owned)
     };
     assert_eq!(again("same").as_deref(), Some("first/a"));
-    ground.env.handoff(["verify", "same"]).success();
-    ground.config("handoff.executor.agent.versionCommand", "echo 2");
+    repo.env.handoff(["verify", "same"]).success();
+    repo.config("handoff.executor.agent.versionCommand", "echo 2");
     assert_eq!(again("version"), None);
-    ground.env.git(["config", "--unset", "handoff.executor.agent.versionCommand"]).success();
-    program(&ground, "real/agent", "#!/usr/bin/env runner\necho other >outputs/x\n");
-    let file = ground.plan("other", &[agent("a")]);
-    let ended = ground.env.handoff(["run", "--reuse", &file]).exit(0);
+    repo.env.git(["config", "--unset", "handoff.executor.agent.versionCommand"]).success();
+    program(&repo, "real/agent", "#!/usr/bin/env runner\necho other >outputs/x\n");
+    let file = repo.plan("other", &[agent("a")]);
+    let ended = repo.env.handoff(["run", "--reuse", &file]).exit(0);
     let why = "a: not reused: first/a was given something else to do: program";
     assert!(ended.stderr.contains(why), "{ended}");
-    assert_eq!(ground.env.handoff(["cat", "other/a:outputs/x"]).success(), "other\n");
+    assert_eq!(repo.env.handoff(["cat", "other/a:outputs/x"]).success(), "other\n");
 }
 
 #[test]
 fn model_and_session_are_the_workers_word() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let write = |result: Value| format!("echo x >outputs/x; cat >\"$HANDOFF_RESULT\" <<'E'\n{result}\nE\n");
     let items = [
         item("both", &write(json!({ "model": " large-2 ", "session": "5f1c\nline" }))),
@@ -263,10 +263,9 @@ fn model_and_session_are_the_workers_word() {
         item("long", &write(json!({ "session": "s".repeat(5000) }))),
         item("secret", "printf '{\"model\": \"m ghp_%s\"}' Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4 >\"$HANDOFF_RESULT\""),
     ];
-    ground.drive("r", &items).ends(0);
+    repo.drive("r", &items).ends(0);
     let claims = |id: &str| {
-        let entry =
-            ground.entries("r").into_iter().find(|e| e["kind"] == "item.reconciled" && e["item"] == id).unwrap();
+        let entry = repo.entries("r").into_iter().find(|e| e["kind"] == "item.reconciled" && e["item"] == id).unwrap();
         entry["claims"].clone()
     };
     assert_eq!(claims("both"), json!({ "model": "large-2", "session": "5f1c\nline" }));
@@ -274,17 +273,17 @@ fn model_and_session_are_the_workers_word() {
     assert_eq!(claims("none"), Value::Null);
     assert_eq!(claims("long")["session"].as_str().unwrap().chars().count(), 4001);
     assert_eq!(claims("secret")["model"], "m [redacted:github-token]");
-    ground.env.handoff(["verify", "r"]).success();
-    let steps = shown(&ground, "r/both")["entries"].clone();
+    repo.env.handoff(["verify", "r"]).success();
+    let steps = shown(&repo, "r/both")["entries"].clone();
     assert_eq!(steps[1]["claims"], json!({ "model": "large-2", "session": "5f1c\nline" }));
-    let show = ground.env.handoff(["show", "r/both"]).success();
+    let show = repo.env.handoff(["show", "r/both"]).success();
     assert_eq!(find_line(&show, "model "), "model      large-2, as the worker says");
     assert_eq!(find_line(&show, "session "), "session    5f1c\u{fffd}line, as the worker says");
-    let predicate = statement(&ground, "r/one")["predicate"].clone();
+    let predicate = statement(&repo, "r/one")["predicate"].clone();
     assert_eq!(predicate["runDetails"]["byproducts"][1]["annotations"]["workerClaims"], json!({ "model": "m" }));
     // Another type is no claim.
-    ground.config("handoff.executor.command.maxAttempts", "1");
-    ground.drive("bad", &[item("a", &write(json!({ "model": 4 })))]).ends(4);
-    let why = ground.item("bad", "a").reason;
+    repo.config("handoff.executor.command.maxAttempts", "1");
+    repo.drive("bad", &[item("a", &write(json!({ "model": 4 })))]).ends(4);
+    let why = repo.item("bad", "a").reason;
     assert!(why.starts_with("bad-result: the result file cannot be read: invalid type: integer `4`"), "{why}");
 }

@@ -20,14 +20,14 @@ use jiff::tz::TimeZone;
 
 use super::feed;
 use crate::common::Environment;
-use crate::common::lab::{self, Lab};
-use crate::common::teller::Told;
+use crate::common::chain_builder::BuiltChain;
+use crate::common::forge::{self, Forge};
 use crate::tamper::run::{End, PLAN, RUN, story};
 use crate::verify::bundle_json::{BUNDLE, trusting};
 
 /// A run with every kind of entry.
-fn told(lab: &Lab) -> Told {
-    lab.finish(story(lab, End::Closed))
+fn told(forge: &Forge) -> BuiltChain {
+    forge.finish(story(forge, End::Closed))
 }
 
 /// A thread with a packet, and the descriptor by which it was offered.
@@ -49,8 +49,8 @@ const PACKET: &str = r#"{"objective": "Parse the dates of the 2026 export", "com
 #[test]
 fn entries() {
     let samples = || {
-        let lab = Lab::new();
-        told(&lab).links.iter().map(|link| link.entry.canonical()).collect()
+        let forge = Forge::new();
+        told(&forge).links.iter().map(|link| link.entry.canonical()).collect()
     };
     feed("fuzz::targets::entries", samples, |bytes| {
         let Ok(entry) = Entry::parse(bytes) else { return false };
@@ -64,9 +64,9 @@ fn entries() {
 #[test]
 fn commits() {
     let samples = || {
-        let (lab, (env, _)) = (Lab::with_format("sha256"), offered());
-        let of = |commit| lab.store.read(commit).unwrap().1;
-        let mut samples: Vec<Vec<u8>> = told(&lab).links.iter().map(|link| of(link.commit)).collect();
+        let (forge, (env, _)) = (Forge::with_format("sha256"), offered());
+        let of = |commit| forge.store.read(commit).unwrap().1;
+        let mut samples: Vec<Vec<u8>> = told(&forge).links.iter().map(|link| of(link.commit)).collect();
         samples.push(env.git(["cat-file", "commit", "refs/handoff/threads/run-42"]).exit(0).raw);
         samples
     };
@@ -86,15 +86,15 @@ fn commits() {
 #[test]
 fn manifests() {
     let samples = || {
-        let lab = Lab::new();
+        let forge = Forge::new();
         let of = |link: &git_handoff::ledger::chain::Link| {
-            let paths = lab.git(&["ls-tree", "-r", "--name-only", &link.commit.to_string()]);
+            let paths = forge.git(&["ls-tree", "-r", "--name-only", &link.commit.to_string()]);
             let found = paths.lines().filter(|path| path.ends_with("/manifest.json"));
             let read =
-                found.map(|path| lab::git(lab.path(), &["cat-file", "blob", &format!("{}:{path}", link.commit)]));
+                found.map(|path| forge::git(forge.path(), &["cat-file", "blob", &format!("{}:{path}", link.commit)]));
             read.map(String::into_bytes).collect::<Vec<_>>()
         };
-        of(told(&lab).links.last().unwrap())
+        of(told(&forge).links.last().unwrap())
     };
     feed("fuzz::targets::manifests", samples, |bytes| {
         let Ok(manifest) = Manifest::parse(bytes) else { return false };
@@ -106,14 +106,14 @@ fn manifests() {
 #[test]
 fn proofs() {
     let samples = || {
-        let lab = Lab::new();
-        told(&lab);
-        let proof = prove::item(&lab.store, RUN, &"make".parse().unwrap(), Some(&"patch".parse().unwrap())).unwrap();
+        let forge = Forge::new();
+        told(&forge);
+        let proof = prove::item(&forge.store, RUN, &"make".parse().unwrap(), Some(&"patch".parse().unwrap())).unwrap();
         vec![serde_json::to_vec(&proof).unwrap()]
     };
     let line = LazyLock::new(|| {
-        let lab = Lab::new();
-        sign::allowed_signers_line("ada@example.com", lab.signer.public()).unwrap()
+        let forge = Forge::new();
+        sign::allowed_signers_line("ada@example.com", forge.signer.public()).unwrap()
     });
     let logs = Logs::default();
     feed("fuzz::targets::proofs", samples, |bytes| {
@@ -185,8 +185,8 @@ fn packets() {
 #[test]
 fn allowed_signers() {
     let samples = || {
-        let lab = Lab::new();
-        let line = sign::allowed_signers_line("ada@example.com", lab.signer.public()).unwrap();
+        let forge = Forge::new();
+        let line = sign::allowed_signers_line("ada@example.com", forge.signer.public()).unwrap();
         let dated = line.replace("namespaces", "valid-after=\"20260101\",valid-before=\"202701010000Z\",namespaces");
         let dated = dated.replacen("ada@example.com", "\"bo,ada@example.com\"", 1);
         vec![format!("# team\n\n{line}\n{dated}\n").into_bytes()]
@@ -205,8 +205,8 @@ fn allowed_signers() {
 #[test]
 fn revoked_keys() {
     let samples = || {
-        let lab = Lab::new();
-        let (print, key) = (lab.signer.fingerprint(), lab.signer.public().to_openssh().unwrap());
+        let forge = Forge::new();
+        let (print, key) = (forge.signer.fingerprint(), forge.signer.public().to_openssh().unwrap());
         vec![format!("# gone\n{print}\nsince=2026-06-04T02:00:00Z {key}\n256 {print} ada (ED25519)\n").into_bytes()]
     };
     feed("fuzz::targets::revoked_keys", samples, |bytes| {

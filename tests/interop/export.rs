@@ -7,7 +7,7 @@ use signature::Verifier as _;
 use ssh_key::{PublicKey, Signature};
 
 use crate::common::Environment;
-use crate::common::ground::{Ground, after, item, wait_for};
+use crate::common::repo::{TestRepo, after, item, wait_for};
 
 fn sealed() -> Environment {
     let env = Environment::example("handoff-dag");
@@ -104,10 +104,10 @@ fn what_cannot_be_evidence_is_refused() {
 /// Exports a run and holds that the export verifies; returns the kinds of its entries about items,
 /// and how the items are shown.
 #[track_caller]
-fn exported(ground: &Ground, run: &str) -> (Vec<String>, Vec<String>) {
-    let text = ground.env.handoff(["export", run, "--format", "bundle-json"]).success();
-    ground.env.write("export.json", &text);
-    let read = ground.env.handoff(["verify", "--json", "--allow-partial", "--bundle-json", "../export.json"]);
+fn exported(repo: &TestRepo, run: &str) -> (Vec<String>, Vec<String>) {
+    let text = repo.env.handoff(["export", run, "--format", "bundle-json"]).success();
+    repo.env.write("export.json", &text);
+    let read = repo.env.handoff(["verify", "--json", "--allow-partial", "--bundle-json", "../export.json"]);
     let report: Value = serde_json::from_str(&read.stdout).expect("a report");
     assert_eq!((read.status, &report["intact"]), (Some(0), &json!(true)), "{run}: {read}");
     let bundle: Value = serde_json::from_str(&text).expect("JSON");
@@ -146,11 +146,11 @@ fn is_bound(bundle: &Value) {
 
 #[test]
 fn every_kind_of_run_that_ended_is_exported_and_verifies() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let mut flaky = item("a", "test $HANDOFF_ATTEMPT = 2");
     flaky["maxAttempts"] = json!(2);
-    ground.drive("retried", &[flaky]).ends(0);
-    assert_eq!(exported(&ground, "retried").0[1..5], ["item.fired", "item.retried", "item.fired", "item.reconciled"]);
+    repo.drive("retried", &[flaky]).ends(0);
+    assert_eq!(exported(&repo, "retried").0[1..5], ["item.fired", "item.retried", "item.fired", "item.reconciled"]);
 
     // Odd names, one product each that another item takes, and one that lacks a product which
     // another item needs.
@@ -159,8 +159,8 @@ fn every_kind_of_run_that_ended_is_exported_and_verifies() {
     let mut lacks = item("lacks", "true");
     lacks["needs"] = json!({"x": {"from": "./a:b", "select": {"kind": "output", "path": "never"}}});
     let makes = item("we ird/id", "mkdir outputs/ü; echo 1 >'outputs/ü/x y'; echo 2 >new.txt");
-    ground.drive("failed: 1 %", &[makes, takes, lacks, after("next", &["lacks"], "true")]).ends(4);
-    let refused = ground.env.handoff(["export", "failed: 1 %", "--format", "bundle-json"]).exit(1).to_string();
+    repo.drive("failed: 1 %", &[makes, takes, lacks, after("next", &["lacks"], "true")]).ends(4);
+    let refused = repo.env.handoff(["export", "failed: 1 %", "--format", "bundle-json"]).exit(1).to_string();
     // An open run is no evidence.
     insta::assert_snapshot!(refused, @r#"
     ------- stderr -------
@@ -168,37 +168,37 @@ fn every_kind_of_run_that_ended_is_exported_and_verifies() {
     hint: git handoff verify 'failed: 1 %'
     [exit status: 1]
     "#);
-    ground.env.handoff(["close", "failed: 1 %"]).success();
-    assert_eq!(exported(&ground, "failed: 1 %").1, ["done", "failed", "skipped", "skipped"]);
+    repo.env.handoff(["close", "failed: 1 %"]).success();
+    assert_eq!(exported(&repo, "failed: 1 %").1, ["done", "failed", "skipped", "skipped"]);
 
-    ground.drive("requeued", &[item("a", "test -e \"$HOME/../fixed\""), after("b", &["a"], "true")]).ends(4);
-    ground.env.write("fixed", "");
-    ground.env.handoff(["retry", "requeued/a"]).success();
-    ground.env.handoff(["run", "requeued"]).success();
-    let (kinds, statuses) = exported(&ground, "requeued");
+    repo.drive("requeued", &[item("a", "test -e \"$HOME/../fixed\""), after("b", &["a"], "true")]).ends(4);
+    repo.env.write("fixed", "");
+    repo.env.handoff(["retry", "requeued/a"]).success();
+    repo.env.handoff(["run", "requeued"]).success();
+    let (kinds, statuses) = exported(&repo, "requeued");
     assert_eq!((kinds[4].as_str(), statuses.join(" ")), ("item.retried", "done done".to_owned()));
 
-    ground.submit("waiting", &[item("a", "true"), after("b", &["a"], "true")]);
-    ground.env.handoff(["cancel", "waiting"]).success();
-    assert_eq!(exported(&ground, "waiting").1, ["cancelled", "cancelled"]);
+    repo.submit("waiting", &[item("a", "true"), after("b", &["a"], "true")]);
+    repo.env.handoff(["cancel", "waiting"]).success();
+    assert_eq!(exported(&repo, "waiting").1, ["cancelled", "cancelled"]);
 
-    ground.submit("one", &[item("a", "true"), item("b", "true"), after("c", &["b"], "true")]);
-    ground.env.handoff(["cancel", "one/b"]).success();
-    ground.env.handoff(["run", "one"]).ends(4);
-    ground.env.handoff(["close", "one"]).success();
-    assert_eq!(exported(&ground, "one").1, ["done", "cancelled", "skipped"]);
+    repo.submit("one", &[item("a", "true"), item("b", "true"), after("c", &["b"], "true")]);
+    repo.env.handoff(["cancel", "one/b"]).success();
+    repo.env.handoff(["run", "one"]).ends(4);
+    repo.env.handoff(["close", "one"]).success();
+    assert_eq!(exported(&repo, "one").1, ["done", "cancelled", "skipped"]);
 }
 
 #[test]
 fn a_run_whose_running_items_were_cancelled_is_exported_and_verifies() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let slow = "echo >\"$HOME/../began\"; sleep 99";
-    ground.submit("r", &[item("slow", slow), after("next", &["slow"], "true")]);
-    let driver = ground.start(&["run", "r"]);
-    wait_for("the item", || ground.path("began").exists());
-    ground.env.handoff(["cancel", "r"]).success();
+    repo.submit("r", &[item("slow", slow), after("next", &["slow"], "true")]);
+    let driver = repo.start(&["run", "r"]);
+    wait_for("the item", || repo.path("began").exists());
+    repo.env.handoff(["cancel", "r"]).success();
     assert_eq!(driver.wait().0.code(), Some(4));
-    let (kinds, statuses) = exported(&ground, "r");
+    let (kinds, statuses) = exported(&repo, "r");
     assert_eq!(statuses, ["cancelled", "cancelled"]);
     assert_eq!(
         kinds,
@@ -208,20 +208,20 @@ fn a_run_whose_running_items_were_cancelled_is_exported_and_verifies() {
 
 #[test]
 fn a_run_that_grew_is_exported_and_verifies() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let mut wrote = item("write", "echo '{\"score\": 7}' >outputs/score.json");
     wrote["produces"] = json!([{"kind": "document", "name": "score", "path": "score.json"}]);
     let grows = json!({"id": "grown", "openEnded": true, "items": [wrote], "rules": [{"id": "again",
         "when": {"if": [{"document": "score", "pointer": "/score", "op": "<", "value": 8}]},
         "create": {"executor": "command", "inputs": {"command": "true"}}}]});
-    ground.env.write("grown.json", &grows.to_string());
-    ground.env.handoff(["submit", "../grown.json"]).success();
-    ground.env.handoff(["run", "grown"]).success();
-    ground.env.write("more.json", &json!({"id": "grown", "items": [item("more", "true")]}).to_string());
-    ground.env.handoff(["extend", "grown", "../more.json"]).success();
-    ground.env.handoff(["run", "grown"]).success();
-    ground.env.handoff(["close", "grown"]).success();
-    let (kinds, statuses) = exported(&ground, "grown");
+    repo.env.write("grown.json", &grows.to_string());
+    repo.env.handoff(["submit", "../grown.json"]).success();
+    repo.env.handoff(["run", "grown"]).success();
+    repo.env.write("more.json", &json!({"id": "grown", "items": [item("more", "true")]}).to_string());
+    repo.env.handoff(["extend", "grown", "../more.json"]).success();
+    repo.env.handoff(["run", "grown"]).success();
+    repo.env.handoff(["close", "grown"]).success();
+    let (kinds, statuses) = exported(&repo, "grown");
     assert_eq!(kinds.iter().filter(|kind| *kind == "run.extended").count(), 2, "{kinds:?}");
     assert!(kinds.contains(&"run.closed".to_owned()));
     assert_eq!(statuses, ["done", "done", "done"]);

@@ -3,21 +3,22 @@
 
 use serde_json::{Value, json};
 
-use crate::common::ground::{Ground, after, item, wait_for};
+use crate::common::repo::{TestRepo, after, item, wait_for};
+use crate::common::report::find_line;
 use crate::common::{Environment, assert_output};
 
 /// A worker that names its model and its session.
 const REPORT: &str = r#"printf '{"model": "large-2", "session": "5f1c"}' >"$HANDOFF_RESULT""#;
 
 /// Returns a repository with a run that has an item of every kind.
-fn everything(ground: &Ground) {
-    ground.config("user.name", "Ann");
-    ground.env.write("repo/gone.txt", "x\n");
-    ground.env.write("repo/run.sh", "true\n");
-    ground.env.write("repo/data.bin", "\0\u{1}");
-    ground.env.write("repo/spec.md", "wanted\n");
-    ground.env.git(["add", "--all"]).success();
-    ground.env.git(["commit", "--quiet", "--message", "More"]).success();
+fn everything(repo: &TestRepo) {
+    repo.config("user.name", "Ann");
+    repo.env.write("repo/gone.txt", "x\n");
+    repo.env.write("repo/run.sh", "true\n");
+    repo.env.write("repo/data.bin", "\0\u{1}");
+    repo.env.write("repo/spec.md", "wanted\n");
+    repo.env.git(["add", "--all"]).success();
+    repo.env.git(["commit", "--quiet", "--message", "More"]).success();
     let changes = "sed -i 's/two/zwei/; 1i null' a.txt; mkdir 'dir é'; printf 'x\\ny' >'dir é/my file'; \
         printf 'q\\n' >'qu\"ote'; printf 'l\\n' >\"$(printf 'bad\\377')\"; printf '\\0\\2' >data.bin; \
         rm gone.txt; chmod +x run.sh; : >empty; mv dir/b.txt dir/c.txt; echo 1 >outputs/o";
@@ -39,19 +40,19 @@ fn everything(ground: &Ground) {
     let items =
         [item("make", &format!("{changes}; {REPORT}")), flaky, take, approval, red, bad, next, item("cut", "true")];
     let plan = json!({"id": "all", "artifacts": {"spec.md": "spec.md"}, "items": items});
-    ground.config("handoff.executor.command.onVerifyFail", "keep");
-    ground.env.write("repo/all.json", &plan.to_string());
-    ground.env.handoff(["submit", "all.json"]).success();
-    ground.env.write("note", "read this\n");
-    ground.env.handoff(["cancel", "all/cut"]).success();
-    ground.env.handoff(["doc", "put", "all", "note", "../note"]).success();
-    ground.env.handoff(["run", "all", "-j", "1"]).ends(4);
-    ground.env.handoff(["approve", "all/sign-off", "-m", "reads well"]).success();
-    ground.env.handoff(["close", "all"]).success();
+    repo.config("handoff.executor.command.onVerifyFail", "keep");
+    repo.env.write("repo/all.json", &plan.to_string());
+    repo.env.handoff(["submit", "all.json"]).success();
+    repo.env.write("note", "read this\n");
+    repo.env.handoff(["cancel", "all/cut"]).success();
+    repo.env.handoff(["doc", "put", "all", "note", "../note"]).success();
+    repo.env.handoff(["run", "all", "-j", "1"]).ends(4);
+    repo.env.handoff(["approve", "all/sign-off", "-m", "reads well"]).success();
+    repo.env.handoff(["close", "all"]).success();
 }
 
-fn export(ground: &Ground, args: &[&str]) -> String {
-    ground.env.handoff([&["export"], args].concat()).exit(0).stdout
+fn export(repo: &TestRepo, args: &[&str]) -> String {
+    repo.env.handoff([&["export"], args].concat()).exit(0).stdout
 }
 
 fn json_lines(text: &str) -> Vec<Value> {
@@ -96,22 +97,22 @@ fn plain(text: &str) -> String {
 
 #[test]
 fn a_run_with_items_of_every_kind_has_every_format() {
-    let ground = Ground::new();
-    everything(&ground);
-    let traces = json_lines(&export(&ground, &["all", "--format", "agent-trace"]));
+    let repo = TestRepo::new();
+    everything(&repo);
+    let traces = json_lines(&export(&repo, &["all", "--format", "agent-trace"]));
     let items: Vec<&str> = traces.iter().map(|record| ours(record)["item"].as_str().expect("a text")).collect();
     assert_eq!(items, ["make", "flaky", "we ird/<id>&\"", "red"]);
     assert_output!("export_agent_trace", shown(&traces[0]));
-    let log = export(&ground, &["all/make", "--format", "git-ai"]);
+    let log = export(&repo, &["all/make", "--format", "git-ai"]);
     let log = regex::Regex::new("::t_[0-9a-f]{14}").expect("it is valid").replace_all(&log, "::t_[trace]").into_owned();
     assert_output!("export_git_ai", plain(&log));
-    let trace = json_lines(&export(&ground, &["all", "--format", "otel"])).remove(0);
+    let trace = json_lines(&export(&repo, &["all", "--format", "otel"])).remove(0);
     assert_output!("export_otel", shown(&trace));
-    assert_output!("export_junit", plain(&export(&ground, &["all", "--format", "junit"])));
-    let bom = json_lines(&export(&ground, &["all", "--format", "cyclonedx"])).remove(0);
+    assert_output!("export_junit", plain(&export(&repo, &["all", "--format", "junit"])));
+    let bom = json_lines(&export(&repo, &["all", "--format", "cyclonedx"])).remove(0);
     assert_output!("export_cyclonedx", shown(&bom));
     for format in ["agent-trace", "otel", "junit", "cyclonedx"] {
-        let again = || export(&ground, &["all", "--format", format]);
+        let again = || export(&repo, &["all", "--format", format]);
         assert_eq!(again(), again(), "{format} is always the same");
     }
 }
@@ -123,16 +124,16 @@ fn ours(record: &Value) -> &Value {
 
 #[test]
 fn ids_follow_from_the_hashes_of_entries() {
-    let ground = Ground::new();
-    ground.drive("r", &[item("a", "echo a >a")]).ends(0);
-    let entries = ground.entries("r");
+    let repo = TestRepo::new();
+    repo.drive("r", &[item("a", "echo a >a")]).ends(0);
+    let entries = repo.entries("r");
     let hash = |at: usize| entries[at]["hash"].as_str().expect("a text")["sha256:".len()..].to_owned();
-    let trace = json_lines(&export(&ground, &["r", "--format", "otel"])).remove(0);
+    let trace = json_lines(&export(&repo, &["r", "--format", "otel"])).remove(0);
     let spans = trace["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().expect("a list");
     assert_eq!(spans[0]["traceId"], hash(0)[..32]);
     assert_eq!((&spans[0]["spanId"], &spans[1]["parentSpanId"]), (&json!(hash(0)[..16]), &json!(hash(0)[..16])));
     assert_eq!(spans[1]["spanId"], hash(1)[..16]);
-    let record = json_lines(&export(&ground, &["r", "--format", "agent-trace"])).remove(0);
+    let record = json_lines(&export(&repo, &["r", "--format", "agent-trace"])).remove(0);
     assert_eq!(ours(&record)["entry"], format!("sha256:{}", hash(2)));
     assert_eq!(ours(&record)["evidence"]["seal"], format!("sha256:{}", hash(3)));
     assert_eq!(record["vcs"], Value::Null, "no commit is meant");
@@ -140,34 +141,34 @@ fn ids_follow_from_the_hashes_of_entries() {
 
 #[test]
 fn lines_of_a_commit_are_those_that_the_run_is_proven_to_have_made() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let long: Vec<String> = (1..=20).map(|line| format!("line {line}\n")).collect();
-    ground.env.write("repo/long.txt", &long.concat());
-    ground.env.git(["add", "--all"]).success();
-    ground.env.git(["commit", "--quiet", "--message", "Long"]).success();
+    repo.env.write("repo/long.txt", &long.concat());
+    repo.env.git(["add", "--all"]).success();
+    repo.env.git(["commit", "--quiet", "--message", "Long"]).success();
     let by_model = |id: &str, script: &str| item(id, &format!("{script}; {REPORT}"));
     let items = [
         by_model("a", "sed -i '15s/$/ of item a/' long.txt"),
         by_model("b", "sed -i '5s/$/ of item b/' long.txt; printf 'new of b\\nmore of b\\n' >new.txt"),
         item("c", "printf 'plain text\\n' >plain.txt"),
     ];
-    ground.drive("r", &items).ends(0);
+    repo.drive("r", &items).ends(0);
     // A person commits the patches together, and adds lines above those of the items.
-    ground.env.handoff(["apply", "r"]).success();
-    let now = std::fs::read_to_string(ground.path("repo/long.txt")).expect("the file is there");
-    ground.env.write("repo/long.txt", &format!("by a person\nand more\n{now}"));
-    ground.env.git(["commit", "--quiet", "--all", "--message", "Together"]).success();
-    let log = ground.env.handoff(["export", "r", "--format", "git-ai", "--commit", "HEAD"]).exit(0);
+    repo.env.handoff(["apply", "r"]).success();
+    let now = std::fs::read_to_string(repo.path("repo/long.txt")).expect("the file is there");
+    repo.env.write("repo/long.txt", &format!("by a person\nand more\n{now}"));
+    repo.env.git(["commit", "--quiet", "--all", "--message", "Together"]).success();
+    let log = repo.env.handoff(["export", "r", "--format", "git-ai", "--commit", "HEAD"]).exit(0);
     let lines: Vec<&str> = log.stdout.lines().take_while(|line| *line != "---").collect();
     let ranges: Vec<&str> = lines.iter().map(|line| line.rsplit("::t_").next().expect("a part")).collect();
     let ranges: Vec<&str> =
         ranges.iter().map(|range| range.split_once(' ').map_or(*range, |(_, range)| range)).collect();
     // Both items were of one session; the third one's worker named no model.
     assert_eq!(ranges, ["long.txt", "17", "7", "new.txt", "1-2"]);
-    assert!(log.stderr.contains("the lines of \"c\" stay untracked"), "{log}");
-    let head = ground.env.git(["rev-parse", "HEAD"]).success();
+    insta::assert_snapshot!(log.stderr, @r#"warning: the lines of "c" stay untracked: its worker reported no model or session"#);
+    let head = repo.env.git(["rev-parse", "HEAD"]).success();
     assert!(log.stdout.contains(&format!("\"base_commit_sha\": \"{}\"", head.trim())));
-    let records = json_lines(&export(&ground, &["r/b", "--format", "agent-trace", "--commit", "HEAD"]));
+    let records = json_lines(&export(&repo, &["r/b", "--format", "agent-trace", "--commit", "HEAD"]));
     assert_eq!(records.len(), 1);
     assert_eq!(records[0]["vcs"], json!({"type": "git", "revision": head.trim()}));
     let file = |path: &str, start: u64, end: u64| {
@@ -175,75 +176,92 @@ fn lines_of_a_commit_are_those_that_the_run_is_proven_to_have_made() {
             "ranges": [{"start_line": start, "end_line": end}]}]})
     };
     assert_eq!(records[0]["files"], json!([file("long.txt", 7, 7), file("new.txt", 1, 2)]));
-    let base = ground.env.handoff(["export", "r", "--format", "git-ai", "--commit", "HEAD~1"]);
+    let base = repo.env.handoff(["export", "r", "--format", "git-ai", "--commit", "HEAD~1"]);
     assert_eq!(base.status, Some(1));
-    assert!(base.stderr.contains("is proven to be the run \"r\"'s\nhint: git handoff whence "), "{base}");
+    insta::assert_snapshot!(base.stderr, @r#"
+    error: no line of the commit 661f90c35159db8afd77c980fe9b37ddca57f699 is proven to be the run "r"'s
+    hint: git handoff whence 661f90c35159db8afd77c980fe9b37ddca57f699
+    "#);
 }
 
 #[test]
 fn what_a_format_cannot_have_is_refused() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let by_model = |id: &str| item(id, &format!("echo {id} >{id}.txt; {REPORT}"));
-    ground.drive("r", &[by_model("a"), by_model("b")]).ends(0);
-    ground.submit("open", &[item("a", "true")]);
-    let refused = |args: &[&str]| ground.env.handoff([&["export"], args].concat()).to_string();
+    repo.drive("r", &[by_model("a"), by_model("b")]).ends(0);
+    repo.submit("open", &[item("a", "true")]);
+    let refused = |args: &[&str]| repo.env.handoff([&["export"], args].concat()).to_string();
     assert_output!(refused(&["r", "--format", "git-ai"]), @"
     ------- stderr -------
     error: the models of 2 items made patches, and an authorship log has one state of the files: name an item (RUN/ITEM) or a commit (--commit REV)
     [exit status: 1]
     ");
     for format in ["otel", "junit", "cyclonedx"] {
-        assert!(refused(&["r/a", "--format", format]).contains("of a whole run: leave the item out"));
-        assert!(refused(&["r", "--format", format, "--commit", "HEAD"]).contains("has no lines of files"));
+        assert_eq!(
+            refused(&["r/a", "--format", format]),
+            "------- stderr -------\nerror: this format is of a whole run: leave the item out\n[exit status: 2]\n"
+        );
+        assert_eq!(
+            refused(&["r", "--format", format, "--commit", "HEAD"]),
+            "------- stderr -------\nerror: this format has no lines of files: leave --commit out\n[exit status: 2]\n"
+        );
     }
     for format in ["agent-trace", "git-ai", "otel", "junit", "cyclonedx"] {
-        assert!(refused(&["open", "--format", format]).contains("does not verify: NOT SEALED"), "{format}");
+        let said = refused(&["open", "--format", format]);
+        assert_eq!(find_line(&said, "error: "), "error: the run \"open\" does not verify: NOT SEALED", "{format}");
     }
-    assert!(refused(&["r", "--format", "git-ai", "--commit", "nowhere"]).contains("\"nowhere\" names no commit"));
+    insta::assert_snapshot!(refused(&["r", "--format", "git-ai", "--commit", "nowhere"]), @r#"
+    ------- stderr -------
+    error: "nowhere" names no commit
+    hint: git log --oneline --all
+    [exit status: 1]
+    "#);
 }
 
 #[test]
 fn a_run_of_a_sha256_repository_and_a_cancelled_one_are_exported() {
-    let ground = Ground::with_options(Environment::empty(), &["--object-format=sha256"]);
-    ground.drive("r", &[item("a", &format!("echo a >a; {REPORT}"))]).ends(0);
-    let log = export(&ground, &["r", "--format", "git-ai"]);
+    let repo = TestRepo::with_options(Environment::empty(), &["--object-format=sha256"]);
+    repo.drive("r", &[item("a", &format!("echo a >a; {REPORT}"))]).ends(0);
+    let log = export(&repo, &["r", "--format", "git-ai"]);
     let metadata: Value = serde_json::from_str(log.split_once("\n---\n").expect("a divider").1).expect("JSON");
     assert_eq!(metadata["base_commit_sha"].as_str().map(str::len), Some(64));
-    ground.submit("stopped", &[item("slow", "echo >\"$HOME/../began\"; sleep 99")]);
-    let driver = ground.start(&["run", "stopped"]);
-    wait_for("the item", || ground.path("began").exists());
-    ground.env.handoff(["cancel", "stopped"]).success();
+    repo.submit("stopped", &[item("slow", "echo >\"$HOME/../began\"; sleep 99")]);
+    let driver = repo.start(&["run", "stopped"]);
+    wait_for("the item", || repo.path("began").exists());
+    repo.env.handoff(["cancel", "stopped"]).success();
     assert_eq!(driver.wait().0.code(), Some(4));
-    let report = export(&ground, &["stopped", "--format", "junit"]);
-    assert!(report.contains("skipped=\"1\"") && report.contains("<skipped message=\"cancelled"), "{report}");
-    let trace = json_lines(&export(&ground, &["stopped", "--format", "otel"])).remove(0);
+    let report = export(&repo, &["stopped", "--format", "junit"]);
+    assert!(report.contains("skipped=\"1\""), "{report}");
+    insta::assert_snapshot!(find_line(&report, "      <skipped "), @r#"      <skipped message="cancelled by the operator"/>"#);
+    let trace = json_lines(&export(&repo, &["stopped", "--format", "otel"])).remove(0);
     let spans = &trace["resourceSpans"][0]["scopeSpans"][0]["spans"];
     assert_eq!((&spans[0]["status"]["code"], &spans[1]["status"]["code"]), (&json!(2), &json!(0)));
-    assert_eq!(export(&ground, &["stopped", "--format", "agent-trace"]), "");
+    assert_eq!(export(&repo, &["stopped", "--format", "agent-trace"]), "");
 }
 
 #[test]
 fn reused_products_are_said_to_be_reused() {
-    let ground = Ground::new();
-    ground.drive("first", &[item("a", &format!("echo a >a; {REPORT}"))]).ends(0);
-    ground.submit("second", &[item("a", &format!("echo a >a; {REPORT}"))]);
-    ground.env.handoff(["run", "second", "--reuse"]).success();
-    let record = json_lines(&export(&ground, &["second", "--format", "agent-trace"])).remove(0);
+    let repo = TestRepo::new();
+    repo.drive("first", &[item("a", &format!("echo a >a; {REPORT}"))]).ends(0);
+    repo.submit("second", &[item("a", &format!("echo a >a; {REPORT}"))]);
+    repo.env.handoff(["run", "second", "--reuse"]).success();
+    let record = json_lines(&export(&repo, &["second", "--format", "agent-trace"])).remove(0);
     assert_eq!((&ours(&record)["reused"]["run"], &ours(&record)["reused"]["item"]), (&json!("first"), &json!("a")));
     assert_eq!(record["files"][0]["conversations"][0]["contributor"]["type"], "unknown", "nothing was run here");
-    assert!(export(&ground, &["second", "--format", "junit"]).contains("reused from first/a, sealed as "));
+    let report = export(&repo, &["second", "--format", "junit"]);
+    insta::assert_snapshot!(find_line(&report, "reused from "), @"reused from first/a, sealed as 92a947f6");
 }
 
 #[test]
 fn the_remote_is_named_without_a_password() {
-    let ground = Ground::new();
-    ground.drive("r", &[item("a", "echo a >a")]).ends(0);
-    ground.env.git(["clone", "--quiet", "--no-local", ".", "../clone"]).success();
-    ground.env.handoff_in("clone", ["fetch", "origin"]).success();
+    let repo = TestRepo::new();
+    repo.drive("r", &[item("a", "echo a >a")]).ends(0);
+    repo.env.git(["clone", "--quiet", "--no-local", ".", "../clone"]).success();
+    repo.env.handoff_in("clone", ["fetch", "origin"]).success();
     let remote = |url: &str| {
-        ground.env.git_in("clone", ["remote", "set-url", "origin", url]).success();
+        repo.env.git_in("clone", ["remote", "set-url", "origin", url]).success();
         let args = ["export", "origin/r", "--format", "agent-trace", "--accept-untrusted"];
-        let record = json_lines(&ground.env.handoff_in("clone", args).exit(0).stdout).remove(0);
+        let record = json_lines(&repo.env.handoff_in("clone", args).exit(0).stdout).remove(0);
         ours(&record)["evidence"]["remote"].clone()
     };
     assert_eq!(remote("https://me:secret@git.example/a/b.git"), "https://git.example/a/b.git");
@@ -255,15 +273,15 @@ fn the_remote_is_named_without_a_password() {
 
 #[test]
 fn the_word_of_an_agent_is_marked_as_its_claim() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let answer = include_str!("../fixtures/agents/claude.json");
-    ground.env.write("bin/claude", &format!("#!/bin/sh\necho a >a.txt\ncat <<'END'\n{answer}END\n"));
-    let program = ground.path("bin/claude");
+    repo.env.write("bin/claude", &format!("#!/bin/sh\necho a >a.txt\ncat <<'END'\n{answer}END\n"));
+    let program = repo.path("bin/claude");
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
-    ground.config("handoff.subagent.claude.command", program.to_str().expect("a path of ours"));
+    repo.config("handoff.subagent.claude.command", program.to_str().expect("a path of ours"));
     let item = json!({"id": "a", "executor": "dispatch", "inputs": {"subagent": "claude"}});
-    ground.drive("r", &[item]).ends(0);
-    let trace = json_lines(&export(&ground, &["r", "--format", "otel"])).remove(0);
+    repo.drive("r", &[item]).ends(0);
+    let trace = json_lines(&export(&repo, &["r", "--format", "otel"])).remove(0);
     let span = &trace["resourceSpans"][0]["scopeSpans"][0]["spans"][1];
     let attributes = span["attributes"].as_array().expect("a list").iter();
     let attributes: Vec<(&str, &Value)> =
@@ -279,41 +297,43 @@ fn the_word_of_an_agent_is_marked_as_its_claim() {
     ["handoff.cost_usd",{"stringValue":"0.03115"}]
     ["handoff.claims",{"arrayValue":{"values":[{"stringValue":"gen_ai.response.model"},{"stringValue":"gen_ai.conversation.id"},{"stringValue":"gen_ai.usage.input_tokens"},{"stringValue":"gen_ai.usage.output_tokens"},{"stringValue":"handoff.cached_tokens"},{"stringValue":"handoff.cost_usd"}]}}]
     "#);
-    let log = export(&ground, &["r", "--format", "git-ai"]);
+    let log = export(&repo, &["r", "--format", "git-ai"]);
     let metadata: Value = serde_json::from_str(log.split_once("\n---\n").expect("a divider").1).expect("JSON");
     let session = metadata["sessions"].as_object().expect("an object").values().next().expect("a session");
     assert_eq!(
         (&session["agent_id"]["tool"], &session["agent_id"]["model"]),
         (&json!("claude"), &json!("claude-opus-4-8[1m]"))
     );
-    let bom = export(&ground, &["r", "--format", "cyclonedx"]);
+    let bom = export(&repo, &["r", "--format", "cyclonedx"]);
     assert!(bom.contains(r#"{"name":"git-handoff:claim:model","value":"claude-opus-4-8[1m]"}"#), "{bom}");
-    let record = json_lines(&export(&ground, &["r", "--format", "agent-trace"])).remove(0);
+    let record = json_lines(&export(&repo, &["r", "--format", "agent-trace"])).remove(0);
     assert_eq!(ours(&record)["claims"]["usage"]["outputTokens"], 350);
 }
 
 #[test]
 fn work_that_a_gate_sent_back_is_superseded_and_not_failed() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let mut gate = item("test", "git apply inputs/work && grep -q good a.txt");
     gate["needs"] = json!({"work": {"from": "edit", "select": {"kind": "patch"}}});
     gate["inputs"]["gate"] = json!({"subject": "edit", "onRed": "spawn-fix", "maxFixAttempts": 2,
         "fixTemplate": {"executor": "command", "inputs": {"command": format!("echo good >>a.txt; {REPORT}")}}});
     let items = [item("edit", "echo bad >>a.txt"), gate, after("next", &["test"], "true")];
     let plan = json!({"id": "r", "pattern": "pipeline", "items": items});
-    ground.env.write("r.json", &plan.to_string());
-    ground.env.handoff(["run", "../r.json"]).success();
-    let report = export(&ground, &["r", "--format", "junit"]);
-    assert!(report.contains("failures=\"0\"") && report.contains("<skipped message=\"superseded by "), "{report}");
-    let status = ground.status("r");
+    repo.env.write("r.json", &plan.to_string());
+    repo.env.handoff(["run", "../r.json"]).success();
+    let report = export(&repo, &["r", "--format", "junit"]);
+    let skipped = report.lines().filter_map(|line| line.trim().strip_prefix("<skipped message="));
+    assert_eq!(skipped.collect::<Vec<_>>(), ["\"superseded by test~2\"/>", "\"superseded by next~2\"/>"]);
+    assert!(report.contains("failures=\"0\""), "{report}");
+    let status = repo.status("r");
     let listed = status["items"].as_array().expect("a list").iter().map(|item| item["id"].as_str().expect("a text"));
     let cases: Vec<&str> =
         report.split("<testcase name=\"").skip(1).filter_map(|case| case.split('"').next()).collect();
     assert_eq!(cases, listed.collect::<Vec<_>>(), "the order of status");
-    let trace = json_lines(&export(&ground, &["r", "--format", "otel"])).remove(0);
+    let trace = json_lines(&export(&repo, &["r", "--format", "otel"])).remove(0);
     let root = &trace["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
     assert_eq!((&root["name"], &root["status"]["code"]), (&json!("run r"), &json!(1)), "the run is good in the end");
-    let records = json_lines(&export(&ground, &["r", "--format", "agent-trace"]));
+    let records = json_lines(&export(&repo, &["r", "--format", "agent-trace"]));
     assert_eq!(ours(&records[0])["item"], "edit");
     assert!(records.iter().any(|record| record["files"][0]["conversations"][0]["contributor"]["type"] == "ai"));
 }

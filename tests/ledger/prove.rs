@@ -13,9 +13,9 @@ use git_handoff::verify::{
 use serde_json::Value;
 
 use crate::common::Environment;
-use crate::common::lab::{Lab, key};
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, key};
 use crate::common::report::{find_row, verdict};
-use crate::common::teller::Teller;
 use crate::tamper::edits::{changed, taken_out};
 use crate::tamper::run::{End, RUN, Scene};
 
@@ -34,30 +34,30 @@ fn file(bytes: &[u8]) -> Beside {
 #[test]
 fn every_product_can_be_proven() {
     for format in ["sha1", "sha256"] {
-        let lab = Lab::with_format(format);
-        let told = lab.finish(Teller::honest(&lab));
+        let forge = Forge::with_format(format);
+        let told = forge.finish(ChainBuilder::honest(&forge));
         for (item, product, bytes) in [
             ("edit-a", "patch", &b"diff --git a/x b/x\n"[..]),
             ("edit-a", "outputs/we ird.bin", b"\0\x01\x02"),
             ("edit-b", "outputs/report.md", b"fine\n"),
         ] {
             let key: ProductKey = product.parse().unwrap();
-            let proof = prove::item(&lab.store, RUN, &item.parse().unwrap(), Some(&key)).unwrap();
+            let proof = prove::item(&forge.store, RUN, &item.parse().unwrap(), Some(&key)).unwrap();
             let read = Proof::parse(&serde_json::to_vec(&proof).unwrap()).unwrap();
             assert_eq!(read, proof);
-            let report = check_with(&read, file(bytes), &lab.options());
+            let report = check_with(&read, file(bytes), &forge.options());
             assert!(report.intact, "{}", report.to_text(false));
             for row in ["chain", "root", "signature", "content"] {
                 assert_eq!(report.row(row).unwrap().state, State::Ok, "{}", report.to_text(false));
             }
             assert_eq!((report.headline, report.root), ("PROVEN", Some(proof.root)));
-            let other = check_with(&read, file(b"another"), &lab.options());
+            let other = check_with(&read, file(b"another"), &forge.options());
             assert!(!other.intact && other.row("content").unwrap().state == State::Failed);
             // The signed commit has the same name in stock git.
             let seal = told.links.last().unwrap().commit;
-            let file = lab.path().join("seal");
+            let file = forge.path().join("seal");
             std::fs::write(&file, &proof.last.commit).unwrap();
-            assert_eq!(lab.git(&["hash-object", "-t", "commit", "seal"]), seal.to_string());
+            assert_eq!(forge.git(&["hash-object", "-t", "commit", "seal"]), seal.to_string());
         }
     }
 }
@@ -65,58 +65,65 @@ fn every_product_can_be_proven() {
 #[test]
 fn only_what_was_sealed_and_done_can_be_proven() {
     let scene = Scene::new(End::Closed);
-    let item =
-        |name: &str, key: &str| prove::item(&scene.lab.store, RUN, &name.parse().unwrap(), Some(&key.parse().unwrap()));
+    let item = |name: &str, key: &str| {
+        prove::item(&scene.forge.store, RUN, &name.parse().unwrap(), Some(&key.parse().unwrap()))
+    };
     assert!(matches!(item("break", "patch"), Err(Error::NotDone(_))));
     assert!(matches!(item("use", "patch"), Err(Error::NoProduct(..))));
-    let lab = Lab::new();
-    let mut open = Teller::submit(&lab, crate::common::lab::PLAN);
+    let forge = Forge::new();
+    let mut open = ChainBuilder::submit(&forge, crate::common::forge::PLAN);
     open.fire("edit-a");
     open.done("edit-a", &[("patch", b"diff\n")]);
-    open.write(&lab.signer);
-    let unsealed = prove::item(&lab.store, RUN, &"edit-a".parse().unwrap(), None);
+    open.write(&forge.signer);
+    let unsealed = prove::item(&forge.store, RUN, &"edit-a".parse().unwrap(), None);
     assert!(matches!(unsealed, Err(Error::NotSealed(_))), "{unsealed:?}");
 }
 
 #[test]
 fn a_sealed_run_is_proven_to_have_gone_on_from_each_of_its_entries() {
-    let lab = Lab::new();
-    let mut open = Teller::submit(&lab, crate::common::lab::PLAN);
+    let forge = Forge::new();
+    let mut open = ChainBuilder::submit(&forge, crate::common::forge::PLAN);
     open.fire("edit-a");
     open.done("edit-a", &[("patch", b"diff --git a/x b/x\n"), ("outputs/we ird.bin", b"\0\x01\x02")]);
-    open.write(&lab.signer);
+    open.write(&forge.signer);
     assert!(
-        matches!(prove::growth(&lab.store, RUN, 0), Err(Error::NotSealed(_))),
+        matches!(prove::growth(&forge.store, RUN, 0), Err(Error::NotSealed(_))),
         "nothing signs the root of an open run"
     );
     // The root that `verify` reports for an open run, to compare with a later proof.
-    let noted = lab.verify().so_far.unwrap();
-    let told = lab.honest();
-    assert_eq!((noted.size, lab.verify().so_far), (3, None));
+    let noted = forge.verify().so_far.unwrap();
+    let told = forge.honest();
+    assert_eq!((noted.size, forge.verify().so_far), (3, None));
     let count = told.links.len() as u64 - 1;
     for since in 0..count {
-        let proof = prove::growth(&lab.store, RUN, since).unwrap();
+        let proof = prove::growth(&forge.store, RUN, since).unwrap();
         assert_eq!((proof.entries, proof.since.as_ref().unwrap().entries), (count, since + 1));
-        let report = check_with(&proof, Beside::default(), &lab.options());
+        let report = check_with(&proof, Beside::default(), &forge.options());
         assert!(report.intact && report.sealed, "{}", report.to_text(false));
         let said = report.since.unwrap();
         assert_eq!(
             (said.head.size, said.head.root, said.known),
             (since + 1, proof.since.as_ref().unwrap().root, false)
         );
-        assert!(report.row("root").unwrap().detail.contains("compare it with the root that you noted"));
-        let known = check_with(&proof, Beside { since_root: Some(noted.root), ..Beside::default() }, &lab.options());
+        let detail = &report.row("root").unwrap().detail;
+        let (_, extends) = detail.split_once(", ").unwrap();
+        let since_root = proof.since.as_ref().unwrap().root;
+        assert_eq!(
+            extends,
+            format!("extends {since_root} over {} entries: compare it with the root that you noted", since + 1)
+        );
+        let known = check_with(&proof, Beside { since_root: Some(noted.root), ..Beside::default() }, &forge.options());
         assert_eq!(known.intact, since + 1 == noted.size, "{}", known.to_text(false));
         assert_eq!(known.since.unwrap().known, known.intact);
     }
-    assert!(matches!(prove::growth(&lab.store, RUN, count), Err(Error::NoEntry { .. })));
-    assert!(matches!(prove::growth(&lab.store, RUN, u64::MAX), Err(Error::NoEntry { .. })));
+    assert!(matches!(prove::growth(&forge.store, RUN, count), Err(Error::NoEntry { .. })));
+    assert!(matches!(prove::growth(&forge.store, RUN, u64::MAX), Err(Error::NoEntry { .. })));
 }
 
 #[test]
 fn what_is_done_is_final_whatever_came_before_it() {
-    let lab = Lab::new();
-    let mut run = Teller::submit(&lab, crate::common::lab::PLAN);
+    let forge = Forge::new();
+    let mut run = ChainBuilder::submit(&forge, crate::common::forge::PLAN);
     for ended in [None, Some(Again::Failure), Some(Again::Crash), Some(Again::Operator)] {
         run.fire("edit-a");
         if ended.is_none() {
@@ -129,27 +136,27 @@ fn what_is_done_is_final_whatever_came_before_it() {
     run.done("edit-a", &[("patch", b"diff\n")]);
     run.close();
     run.seal();
-    lab.finish(run);
-    let proof = prove::item(&lab.store, RUN, &"edit-a".parse().unwrap(), Some(&ProductKey::Patch)).unwrap();
+    forge.finish(run);
+    let proof = prove::item(&forge.store, RUN, &"edit-a".parse().unwrap(), Some(&ProductKey::Patch)).unwrap();
     assert_eq!((proof.shown[0].entry["attempt"].as_u64(), proof.shown[1].entry["seq"].as_u64()), (Some(5), Some(11)));
-    assert!(check_with(&proof, file(b"diff\n"), &lab.options()).intact);
+    assert!(check_with(&proof, file(b"diff\n"), &forge.options()).intact);
 }
 
 #[test]
 fn the_logs_at_hand_have_a_say() {
-    let lab = Lab::new();
+    let forge = Forge::new();
     let anchor = |logs: &Logs, proof: &Proof| {
-        let report = verify_proof(proof, Beside::default(), &lab.options(), &AtHand::logs(logs));
+        let report = verify_proof(proof, Beside::default(), &forge.options(), &AtHand::logs(logs));
         let row = report.row("anchor").unwrap();
         (report.intact, row.state, row.detail.clone())
     };
-    let told = Teller::submit(&lab, crate::common::lab::PLAN).write(&lab.signer);
-    lab.log(&told, &lab.signer);
-    let before_the_seal = Logs::read(&lab.store).unwrap();
-    lab.honest();
-    let after = Logs::read(&lab.store).unwrap();
-    let item = prove::item(&lab.store, RUN, &"edit-a".parse().unwrap(), None).unwrap();
-    for proof in [item, prove::growth(&lab.store, RUN, 1).unwrap()] {
+    let told = ChainBuilder::submit(&forge, crate::common::forge::PLAN).write(&forge.signer);
+    forge.log(&told, &forge.signer);
+    let before_the_seal = Logs::read(&forge.store).unwrap();
+    forge.honest();
+    let after = Logs::read(&forge.store).unwrap();
+    let item = prove::item(&forge.store, RUN, &"edit-a".parse().unwrap(), None).unwrap();
+    for proof in [item, prove::growth(&forge.store, RUN, 1).unwrap()] {
         assert_eq!(
             anchor(&Logs::default(), &proof),
             (true, State::NotApplicable, "no log at hand holds the run".to_owned())
@@ -161,14 +168,14 @@ fn the_logs_at_hand_have_a_say() {
 
 #[test]
 fn a_key_that_was_revoked_later_still_proves_what_an_anchor_held_before() {
-    let lab = Lab::new();
-    let told = lab.honest();
-    let proof = prove::item(&lab.store, RUN, &"edit-a".parse().unwrap(), None).unwrap();
+    let forge = Forge::new();
+    let told = forge.honest();
+    let proof = prove::item(&forge.store, RUN, &"edit-a".parse().unwrap(), None).unwrap();
     let last = told.links.last().unwrap();
     let held = Seal { root: proof.root, entries: proof.entries, seal: last.hash, commit: last.commit };
     let revoked = |since: &str| {
-        let revoked = [(lab.signer.fingerprint(), Some(since.parse::<Moment>().unwrap()))].into();
-        Options { revoked, ..lab.options() }
+        let revoked = [(forge.signer.fingerprint(), Some(since.parse::<Moment>().unwrap()))].into();
+        Options { revoked, ..forge.options() }
     };
     let ask = |_: &Question<'_>| {
         vec![Witness {
@@ -177,7 +184,7 @@ fn a_key_that_was_revoked_later_still_proves_what_an_anchor_held_before() {
             guarantee: Guarantee::ExternalImmutable,
             since: Some("2026-06-05T00:00:00.000Z".parse().unwrap()),
             notes: Vec::new(),
-            answer: Answer::Seals(vec![Held { key: lab.signer.fingerprint(), seal: held.clone() }]),
+            answer: Answer::Seals(vec![Held { key: forge.signer.fingerprint(), seal: held.clone() }]),
         }]
     };
     let intact = |since: &str, ask: Ask<'_>| {
@@ -192,7 +199,7 @@ fn a_key_that_was_revoked_later_still_proves_what_an_anchor_held_before() {
 fn a_changed_proof_proves_nothing() {
     let scene = Scene::new(End::Closed);
     let key: ProductKey = "patch".parse().unwrap();
-    let store = &scene.lab.store;
+    let store = &scene.forge.store;
     for proof in
         [prove::item(store, RUN, &"make".parse().unwrap(), Some(&key)).unwrap(), prove::growth(store, RUN, 4).unwrap()]
     {
@@ -240,7 +247,7 @@ fn a_proof_is_of_one_run_and_one_tree() {
     let (one, other) = (Scene::new(End::Closed), Scene::new(End::Cancelled));
     let patch: ProductKey = "patch".parse().unwrap();
     let prove =
-        |scene: &Scene, item: &str| prove::item(&scene.lab.store, RUN, &item.parse().unwrap(), Some(&patch)).unwrap();
+        |scene: &Scene, item: &str| prove::item(&scene.forge.store, RUN, &item.parse().unwrap(), Some(&patch)).unwrap();
     let honest = prove(&one, "make");
     let mixed: [fn(&mut Proof, &Proof); 3] =
         [|p, q| p.last = q.last.clone(), |p, q| p.root = q.root, |p, q| (p.root, p.last) = (q.root, q.last.clone())];
@@ -253,12 +260,12 @@ fn a_proof_is_of_one_run_and_one_tree() {
     shown.shown = prove(&one, "other").shown;
     assert!(!check(&shown).intact);
     // A forger's run proves itself with an unknown key.
-    let stranger = key(one.lab.path(), 9);
+    let stranger = key(one.forge.path(), 9);
     let mut tale = one.tale();
     let Event::RunSubmitted(submitted) = &mut tale[0].0 else { panic!("a run begins with its submission") };
     submitted.writers = vec![stranger.fingerprint()];
     one.tell(tale, &stranger);
-    let report = check_with(&prove(&one, "make"), Beside::default(), &one.lab.options());
+    let report = check_with(&prove(&one, "make"), Beside::default(), &one.forge.options());
     assert!(report.intact && !report.signers[0].trusted, "{}", report.to_text(false));
     insta::assert_snapshot!(report.row("signature").unwrap().detail, @"valid, key SHA256:doxiASlJnKSD9j+JpVoWpfEFHjUrsF9ZYr+cir4FYjo not known to you");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Client, repository};
-use crate::common::ground::wait_for;
+use crate::common::repo::wait_for;
 use crate::common::report::find_line;
 use crate::common::{Environment, program_path};
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::protocol::TOOLS;
 use super::{Client, repository};
 use crate::common::Environment;
+use crate::common::report::find_line;
 
 /// Returns arguments with which a tool gets as far as opening the repository.
 fn arguments(tool: &str) -> Value {
@@ -32,7 +33,12 @@ fn outside_of_a_repository_every_call_says_what_to_do() {
     assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(TOOLS.len()));
     for tool in TOOLS {
         let (text, _) = client.refused(tool, &arguments(tool), "no-repository");
-        assert!(text.contains("ask the operator to start this server in a repository"), "{tool}: {text}");
+        assert_eq!(
+            find_line(&text, "hint: "),
+            "hint: ask the operator to start this server in a repository: by `cwd` in the client's settings, or by the command \
+             git -C DIR handoff mcp; or to run git init where it runs",
+            "{tool}"
+        );
     }
     let (text, _) = client.refused("status", &json!({}), "no-repository");
     insta::assert_snapshot!(text.replace(env.path().to_str().expect("a plain name"), "$TEST"), @r"
@@ -63,7 +69,7 @@ fn a_setting_that_cannot_be_read_is_told_in_each_answer() {
     env.git(["config", "handoff.mcp.drive", "perhaps"]).success();
     let mut client = Client::start(&env, "repo", &[]);
     let (text, _) = client.refused("status", &json!({}), "config");
-    assert!(text.contains("handoff.mcp.drive"), "{text}");
+    insta::assert_snapshot!(find_line(&text, "hint: "), @"hint: ask the operator to run: git config --show-origin --get-all handoff.mcp.drive");
     env.git(["config", "handoff.mcp.drive", "true"]).success();
     client.call("status", &json!({}));
     client.end();

@@ -121,10 +121,16 @@ fn a_resource_that_does_not_exist_and_a_wrong_uri_are_told_apart() {
     let env = repository();
     let mut client = Client::start(&env, "repo", &[]);
     submit(&mut client, "r");
-    for uri in ["handoff://run/none", "handoff://run/..", "handoff://run/a%0Ab", "handoff://document/none/x"] {
+    for (uri, run) in [
+        ("handoff://run/none", "none"),
+        ("handoff://run/..", ".."),
+        ("handoff://run/a%0Ab", "a\\nb"),
+        ("handoff://document/none/x", "none"),
+    ] {
         let (code, ours, message) = refused(&mut client, uri);
         assert_eq!((code, ours.as_str()), (-32002, "unknown-run"), "{message}");
-        assert!(message.contains(uri) && message.contains("call `status` without a run"), "{message}");
+        let words = format!("there is no run \"{run}\" here; call `status` without a run: it lists the runs");
+        assert_eq!(message, format!("cannot read {uri}: {words}"));
     }
     let (code, _, message) = refused(&mut client, "handoff://document/r/none");
     assert_eq!(code, -32002);

@@ -107,13 +107,23 @@ fn only_remotes_that_the_operator_named() {
     let (text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "usage");
     insta::assert_snapshot!(text, @"error: give a `remote`: backup, hub are allowed");
     client.call("thread_push", &json!({"thread_id": "t", "remote": "hub"}));
-    for (tool, arguments, code) in [
-        ("thread_push", json!({"thread_id": "none", "remote": "hub"}), "unknown-thread"),
-        ("thread_push", json!({"thread_id": "a/b", "remote": "hub"}), "usage"),
-        ("thread_fetch", json!({"thread_id": "none", "remote": "hub"}), "unknown-run"),
+    for (tool, arguments, code, hint) in [
+        (
+            "thread_push",
+            json!({"thread_id": "none", "remote": "hub"}),
+            "unknown-thread",
+            Some("hint: call `thread_list`"),
+        ),
+        ("thread_push", json!({"thread_id": "a/b", "remote": "hub"}), "usage", None),
+        (
+            "thread_fetch",
+            json!({"thread_id": "none", "remote": "hub"}),
+            "unknown-run",
+            Some("hint: call `thread_fetch` with {\"remote\":\"hub\"}"),
+        ),
     ] {
         let (text, _) = client.refused(tool, &arguments, code);
-        assert!(code == "usage" || text.contains("hint: call `"), "{text}");
+        assert_eq!(text.lines().find(|line| line.starts_with("hint: ")), hint, "{text}");
     }
     client.end();
 }

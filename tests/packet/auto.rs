@@ -12,9 +12,10 @@ fn clean(env: &Environment, of: &[&str]) -> String {
     let packet = env.handoff(["packet", "auto"].iter().chain(of)).exit(0);
     assert_eq!(packet.stderr, "", "{packet}");
     env.write("repo/packet.json", &packet.stdout);
-    let report = env.handoff(["check", "packet.json"]);
+    let report = env.handoff(["check", "packet.json", "--json"]);
     assert_eq!(report.status, Some(0), "{packet}\n{report}");
-    assert!(report.stdout.contains("✅ Facts: "), "{report}");
+    let report: serde_json::Value = serde_json::from_str(&report.stdout).expect("it is JSON");
+    assert_eq!(report["checks"]["facts"]["ok"], true, "{report}");
     packet.stdout
 }
 

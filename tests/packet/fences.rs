@@ -50,7 +50,9 @@ fn what_an_honest_packet_quotes_is_not_held_against_it() {
         assert!(found.is_empty(), "{fields}: {found:?}");
         assert_eq!(report.classification, Classification::Clean, "{fields}");
         let detail = &row(&report, "untrusted_content").detail;
-        assert!(detail.contains("in code fences aside)"), "{detail}");
+        let whole =
+            r"^\d+ texts looked through, nothing asks for unsafe action \(\d+ quotations? in code fences aside\)$";
+        assert!(regex::Regex::new(whole).unwrap().is_match(detail), "{detail}");
     }
 }
 

@@ -74,11 +74,27 @@ fn a_token_is_used_once() {
         json!({ "handoff_state": { "resume_token_status": "used" } }),
         json!({ "status": "invalidated" }),
     ];
+    let mut said = Vec::new();
     for fields in used {
         let report = check(&with(&fields));
         let row = row(&report, "resume_token");
-        assert!(row.state == State::Failed && row.detail.contains("is already consumed"), "{fields}: {}", row.detail);
+        assert_eq!(row.state, State::Failed, "{fields}: {}", row.detail);
+        said.push(row.detail.clone());
     }
+    assert_eq!(
+        said,
+        [
+            "consumed",
+            "resume_token_consumed",
+            "resume_token_consumed_at",
+            "resume_token_status",
+            "resume_token_status",
+            "token_invalidated",
+            "handoff_state.resume_token_status",
+            "status",
+        ]
+        .map(|field| format!("handoff-mig-v2-20240610 is already consumed ({field}) — fails continuity ID check"))
+    );
     for fields in [
         json!({ "consumed": false }),
         json!({ "resume_token_consumed_at": null }),

@@ -11,8 +11,8 @@ use git_handoff::model::format;
 use git_handoff::model::name::ItemId;
 use git_handoff::verify::{Chain, Options, State, check_incoming};
 
-use crate::common::lab::{Lab, assert_fails, key};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, assert_fails, key};
 
 pub(crate) const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
   {"id":"build","executor":"command","inputs":{"command":["true"]}},
@@ -23,22 +23,22 @@ fn item(text: &str) -> ItemId {
 }
 
 /// A run in which `build` is done, and to which `bob` was admitted.
-pub(crate) fn begun<'a>(lab: &'a Lab, bob: &Signer, role: Role) -> Teller<'a> {
-    let mut teller = Teller::submit(lab, PLAN);
-    teller.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role, first: None }), Vec::new());
-    teller.fire("build");
-    teller.done("build", &[("outputs/report", b"fine\n")]);
-    teller
+pub(crate) fn begun<'a>(forge: &'a Forge, bob: &Signer, role: Role) -> ChainBuilder<'a> {
+    let mut chain_builder = ChainBuilder::submit(forge, PLAN);
+    chain_builder.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role, first: None }), Vec::new());
+    chain_builder.fire("build");
+    chain_builder.done("build", &[("outputs/report", b"fine\n")]);
+    chain_builder
 }
 
-pub(crate) fn decided(teller: &Teller<'_>, by: &Signer) -> ItemDecided {
-    let at = teller.state.graph.position(&item("sign-off")).unwrap();
+pub(crate) fn decided(chain_builder: &ChainBuilder<'_>, by: &Signer) -> ItemDecided {
+    let at = chain_builder.state.graph.position(&item("sign-off")).unwrap();
     ItemDecided {
         item: item("sign-off"),
         attempt: 0,
         decision: Decision::Approved,
         status: Outcome::Done,
-        about: teller.state.decided_about(at),
+        about: chain_builder.state.decided_about(at),
         by: by.fingerprint(),
         message: None,
         said: None,
@@ -46,50 +46,50 @@ pub(crate) fn decided(teller: &Teller<'_>, by: &Signer) -> ItemDecided {
 }
 
 /// Has a key say in its log what an entry is to record, and returns the commit.
-pub(crate) fn said(lab: &Lab, by: &Signer, first: git_handoff::model::digest::Digest, e: &ItemDecided) -> String {
+pub(crate) fn said(forge: &Forge, by: &Signer, first: git_handoff::model::digest::Digest, e: &ItemDecided) -> String {
     let ItemDecided { item, decision, about, message, .. } = e.clone();
     let event = LogDecided { log: by.fingerprint(), first, item, decision, about, message, made: None };
-    let head = chain::tip(&lab.store, &format::log_ref(&by.fingerprint())).unwrap();
+    let head = chain::tip(&forge.store, &format::log_ref(&by.fingerprint())).unwrap();
     let run: git_handoff::model::name::RunId = "handoff-dag-1".parse().unwrap();
-    let blob = lab.store.write_blob(&event.canonical()).unwrap();
+    let blob = forge.store.write_blob(&event.canonical()).unwrap();
     let edits = vec![(format::decided_path(&run, &event.item), Edit::Blob(blob))];
     let draft = Draft { about: run.into(), event: Event::LogDecided(event), edits };
-    let (_, links): (_, Vec<Link>) = lab.writer_with(by).append(&head, vec![draft]).unwrap().publish().unwrap();
-    String::from_utf8(lab.store.read(links[0].commit).unwrap().1).unwrap()
+    let (_, links): (_, Vec<Link>) = forge.writer_with(by).append(&head, vec![draft]).unwrap().publish().unwrap();
+    String::from_utf8(forge.store.read(links[0].commit).unwrap().1).unwrap()
 }
 
-/// The leaf hash of the first entry that a teller will write.
-pub(crate) fn first(lab: &Lab, bob: &Signer) -> git_handoff::model::digest::Digest {
-    begun(lab, bob, Role::Approve).write(&lab.signer).links[0].hash
+/// The leaf hash of the first entry that a chain builder will write.
+pub(crate) fn first(forge: &Forge, bob: &Signer) -> git_handoff::model::digest::Digest {
+    begun(forge, bob, Role::Approve).write(&forge.signer).links[0].hash
 }
 
 /// Verifies with both keys known.
-fn options(lab: &Lab) -> Options {
-    lab.options()
+fn options(forge: &Forge) -> Options {
+    forge.options()
 }
 
 #[test]
 fn a_decision_holds_with_the_signature_of_the_key_that_made_it() {
-    let lab = Lab::new();
-    let bob = key(lab.path(), 2);
+    let forge = Forge::new();
+    let bob = key(forge.path(), 2);
     // Signed into the run.
-    let mut teller = begun(&lab, &bob, Role::Approve);
-    let event = decided(&teller, &bob);
-    teller.add(Event::ItemDecided(event.clone()), Vec::new());
-    teller.by(&bob);
-    teller.seal();
-    lab.finish(teller);
-    let report = lab.verify_with(&options(&lab));
+    let mut chain_builder = begun(&forge, &bob, Role::Approve);
+    let event = decided(&chain_builder, &bob);
+    chain_builder.add(Event::ItemDecided(event.clone()), Vec::new());
+    chain_builder.by(&bob);
+    chain_builder.seal();
+    forge.finish(chain_builder);
+    let report = forge.verify_with(&options(&forge));
     assert!(report.intact && report.row("plan").unwrap().state == State::Ok, "{}", report.to_text(false));
     // Taken in.
-    let lab = Lab::new();
-    let bob = key(lab.path(), 2);
-    let statement = said(&lab, &bob, first(&lab, &bob), &event);
-    let mut teller = begun(&lab, &bob, Role::Approve);
-    teller.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }), Vec::new());
-    teller.seal();
-    lab.finish(teller);
-    let report = lab.verify_with(&options(&lab));
+    let forge = Forge::new();
+    let bob = key(forge.path(), 2);
+    let statement = said(&forge, &bob, first(&forge, &bob), &event);
+    let mut chain_builder = begun(&forge, &bob, Role::Approve);
+    chain_builder.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }), Vec::new());
+    chain_builder.seal();
+    forge.finish(chain_builder);
+    let report = forge.verify_with(&options(&forge));
     assert!(report.intact, "{}", report.to_text(false));
     assert!(report.signers.iter().any(|signer| signer.fingerprint == bob.fingerprint()));
 }
@@ -101,7 +101,7 @@ fn nobody_decides_in_anothers_name() {
         ("another word", |e| e.decision = Decision::Rejected, "it differs from the entry"),
         ("another message", |e| e.message = Some("fine".into()), "it differs from the entry"),
         ("nothing that is about it", |e| e.about = About::new(), "it differs from the entry"),
-        ("another key", |e| e.by = Lab::new().signer.fingerprint(), "it differs from the entry"),
+        ("another key", |e| e.by = Forge::new().signer.fingerprint(), "it differs from the entry"),
         (
             "a signature that does not match",
             |e| {
@@ -113,98 +113,98 @@ fn nobody_decides_in_anothers_name() {
         ),
     ];
     for (what, bend, part) in bends {
-        let lab = Lab::new();
-        let bob = key(lab.path(), 2);
-        let honest = decided(&begun(&lab, &bob, Role::Approve), &bob);
-        let statement = said(&lab, &bob, first(&lab, &bob), &honest);
+        let forge = Forge::new();
+        let bob = key(forge.path(), 2);
+        let honest = decided(&begun(&forge, &bob, Role::Approve), &bob);
+        let statement = said(&forge, &bob, first(&forge, &bob), &honest);
         let mut event = ItemDecided { said: Some(statement), ..honest };
         bend(&mut event);
-        let mut teller = begun(&lab, &bob, Role::Approve);
-        teller.add(Event::ItemDecided(event), Vec::new());
-        teller.seal();
-        lab.finish(teller);
-        let report = lab.verify_with(&options(&lab));
+        let mut chain_builder = begun(&forge, &bob, Role::Approve);
+        chain_builder.add(Event::ItemDecided(event), Vec::new());
+        chain_builder.seal();
+        forge.finish(chain_builder);
+        let report = forge.verify_with(&options(&forge));
         println!("{what}");
         assert_fails(&report, "signature", part);
     }
     // Without any statement, it is who signs that decided.
-    let lab = Lab::new();
-    let bob = key(lab.path(), 2);
-    let mut teller = begun(&lab, &bob, Role::Approve);
-    let event = decided(&teller, &bob);
-    teller.add(Event::ItemDecided(event), Vec::new());
-    teller.seal();
-    lab.finish(teller);
-    assert_fails(&lab.verify_with(&options(&lab)), "signature", "but names");
+    let forge = Forge::new();
+    let bob = key(forge.path(), 2);
+    let mut chain_builder = begun(&forge, &bob, Role::Approve);
+    let event = decided(&chain_builder, &bob);
+    chain_builder.add(Event::ItemDecided(event), Vec::new());
+    chain_builder.seal();
+    forge.finish(chain_builder);
+    assert_fails(&forge.verify_with(&options(&forge)), "signature", "but names");
 }
 
 #[test]
 fn a_statement_about_another_run_or_a_second_time_is_none() {
-    let lab = Lab::new();
-    let bob = key(lab.path(), 2);
-    let honest = decided(&begun(&lab, &bob, Role::Approve), &bob);
-    let other = said(&lab, &bob, git_handoff::model::digest::Digest::of(b"another run"), &honest);
-    let mut teller = begun(&lab, &bob, Role::Approve);
-    teller.add(Event::ItemDecided(ItemDecided { said: Some(other), ..honest }), Vec::new());
-    teller.seal();
-    lab.finish(teller);
-    assert_fails(&lab.verify_with(&options(&lab)), "signature", "it differs from the entry");
+    let forge = Forge::new();
+    let bob = key(forge.path(), 2);
+    let honest = decided(&begun(&forge, &bob, Role::Approve), &bob);
+    let other = said(&forge, &bob, git_handoff::model::digest::Digest::of(b"another run"), &honest);
+    let mut chain_builder = begun(&forge, &bob, Role::Approve);
+    chain_builder.add(Event::ItemDecided(ItemDecided { said: Some(other), ..honest }), Vec::new());
+    chain_builder.seal();
+    forge.finish(chain_builder);
+    assert_fails(&forge.verify_with(&options(&forge)), "signature", "it differs from the entry");
 
-    let lab = Lab::new();
-    let bob = key(lab.path(), 2);
-    let mut rejected = decided(&begun(&lab, &bob, Role::Approve), &bob);
+    let forge = Forge::new();
+    let bob = key(forge.path(), 2);
+    let mut rejected = decided(&begun(&forge, &bob, Role::Approve), &bob);
     (rejected.decision, rejected.status) = (Decision::Rejected, Outcome::Failed);
-    rejected.said = Some(said(&lab, &bob, first(&lab, &bob), &rejected));
-    let mut teller = begun(&lab, &bob, Role::Approve);
-    teller.add(Event::ItemDecided(rejected.clone()), Vec::new());
-    teller.requeue("sign-off", git_handoff::model::entry::Again::Operator);
-    teller.add(Event::ItemDecided(rejected), Vec::new());
-    teller.close();
-    teller.seal();
-    lab.finish(teller);
-    assert_fails(&lab.verify_with(&options(&lab)), "plan", "recorded twice");
+    rejected.said = Some(said(&forge, &bob, first(&forge, &bob), &rejected));
+    let mut chain_builder = begun(&forge, &bob, Role::Approve);
+    chain_builder.add(Event::ItemDecided(rejected.clone()), Vec::new());
+    chain_builder.requeue("sign-off", git_handoff::model::entry::Again::Operator);
+    chain_builder.add(Event::ItemDecided(rejected), Vec::new());
+    chain_builder.close();
+    chain_builder.seal();
+    forge.finish(chain_builder);
+    assert_fails(&forge.verify_with(&options(&forge)), "plan", "recorded twice");
 }
 
 #[test]
 fn a_key_does_what_its_role_is_and_no_more() {
-    type Adds = fn(&mut Teller<'_>, &Signer);
+    type Adds = fn(&mut ChainBuilder<'_>, &Signer);
     let acts: [(Role, Adds); 4] = [
-        (Role::Approve, |teller, bob| {
-            let event = decided(teller, bob);
-            teller.add(Event::ItemDecided(event), Vec::new());
+        (Role::Approve, |chain_builder, bob| {
+            let event = decided(chain_builder, bob);
+            chain_builder.add(Event::ItemDecided(event), Vec::new());
         }),
-        (Role::Document, |teller, _| teller.document("notes", None, b"text")),
-        (Role::Own, |teller, bob| {
-            teller.add(
+        (Role::Document, |chain_builder, _| chain_builder.document("notes", None, b"text")),
+        (Role::Own, |chain_builder, bob| {
+            chain_builder.add(
                 Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role: Role::Own, first: None }),
                 Vec::new(),
             );
         }),
-        (Role::Work, |teller, _| teller.fail("sign-off")),
+        (Role::Work, |chain_builder, _| chain_builder.fail("sign-off")),
     ];
     for role in Role::SUBMITTER {
         for (wanted, act) in acts {
-            let lab = Lab::new();
-            let bob = key(lab.path(), 2);
-            let mut teller = begun(&lab, &bob, role);
-            act(&mut teller, &bob);
-            teller.by(&bob);
-            lab.finish(teller);
-            let report = lab.verify_with(&options(&lab));
+            let forge = Forge::new();
+            let bob = key(forge.path(), 2);
+            let mut chain_builder = begun(&forge, &bob, role);
+            act(&mut chain_builder, &bob);
+            chain_builder.by(&bob);
+            forge.finish(chain_builder);
+            let report = forge.verify_with(&options(&forge));
             let row = report.row("signature").unwrap();
             let refused =
                 row.state == State::Failed && row.detail.contains(&format!("does not have the role {wanted}"));
             assert_eq!(refused, role != wanted, "{role}, {wanted}: {}", row.detail);
         }
         // These roles do not include the role `seal` of entry 0.
-        let lab = Lab::new();
-        let bob = key(lab.path(), 2);
-        let mut teller = begun(&lab, &bob, role);
-        teller.skip("sign-off");
-        teller.seal();
-        teller.by(&bob);
-        lab.finish(teller);
-        let report = lab.verify_with(&options(&lab));
+        let forge = Forge::new();
+        let bob = key(forge.path(), 2);
+        let mut chain_builder = begun(&forge, &bob, role);
+        chain_builder.skip("sign-off");
+        chain_builder.seal();
+        chain_builder.by(&bob);
+        forge.finish(chain_builder);
+        let report = forge.verify_with(&options(&forge));
         let detail = &report.row("signature").unwrap().detail;
         assert_eq!(
             detail,
@@ -215,33 +215,33 @@ fn a_key_does_what_its_role_is_and_no_more() {
 
 #[test]
 fn who_was_not_admitted_by_an_owner_was_not_admitted() {
-    let lab = Lab::new();
-    let (bob, eve) = (key(lab.path(), 2), key(lab.path(), 3));
-    let mut teller = begun(&lab, &bob, Role::Approve);
-    teller
+    let forge = Forge::new();
+    let (bob, eve) = (key(forge.path(), 2), key(forge.path(), 3));
+    let mut chain_builder = begun(&forge, &bob, Role::Approve);
+    chain_builder
         .add(Event::RunAdmitted(RunAdmitted { key: eve.fingerprint(), role: Role::Approve, first: None }), Vec::new());
-    teller.by(&bob);
-    let event = decided(&teller, &eve);
-    teller.add(Event::ItemDecided(event), Vec::new());
-    teller.by(&eve);
-    teller.seal();
-    lab.finish(teller);
-    let report = lab.verify_with(&options(&lab));
+    chain_builder.by(&bob);
+    let event = decided(&chain_builder, &eve);
+    chain_builder.add(Event::ItemDecided(event), Vec::new());
+    chain_builder.by(&eve);
+    chain_builder.seal();
+    forge.finish(chain_builder);
+    let report = forge.verify_with(&options(&forge));
     assert_fails(&report, "signature", "does not have the role own (and 1 more)");
 }
 
 #[test]
 fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() {
-    let lab = Lab::new();
-    let bob = key(lab.path(), 2);
-    let mut teller = begun(&lab, &bob, Role::Approve);
-    teller.add(
+    let forge = Forge::new();
+    let bob = key(forge.path(), 2);
+    let mut chain_builder = begun(&forge, &bob, Role::Approve);
+    chain_builder.add(
         Event::ItemReconciled(git_handoff::model::entry::ItemReconciled::new(item("sign-off"), 0, Outcome::Done)),
         Vec::new(),
     );
-    teller.seal();
-    lab.finish(teller);
-    assert_fails(&lab.verify_with(&options(&lab)), "plan", "no running attempt");
+    chain_builder.seal();
+    forge.finish(chain_builder);
+    assert_fails(&forge.verify_with(&options(&forge)), "plan", "no running attempt");
 }
 
 #[test]
@@ -254,17 +254,19 @@ fn entry_0_gives_roles_to_all_its_writers_and_to_nobody_else() {
         ("a writer that is not there", |roles, _| roles.clear()),
     ];
     for (what, bend) in bends {
-        let lab = Lab::new();
-        let bob = key(lab.path(), 2);
-        let mut teller = Teller::submit(&lab, PLAN);
-        let Event::RunSubmitted(submitted) = &mut teller.drafts[0].event else { panic!() };
-        let mut roles = BTreeMap::from([(lab.signer.fingerprint(), BTreeSet::from(Role::ALL))]);
+        let forge = Forge::new();
+        let bob = key(forge.path(), 2);
+        let mut chain_builder = ChainBuilder::submit(&forge, PLAN);
+        let Event::RunSubmitted(submitted) = &mut chain_builder.drafts[0].event else { panic!() };
+        let mut roles = BTreeMap::from([(forge.signer.fingerprint(), BTreeSet::from(Role::ALL))]);
         bend(&mut roles, bob.fingerprint());
         submitted.roles = Some(roles);
-        let told = teller.write(&lab.signer);
+        let told = chain_builder.write(&forge.signer);
         println!("{what}");
-        assert_fails(&lab.verify_with(&options(&lab)), "chain", "the keys that have roles are not the writers");
+        assert_fails(&forge.verify_with(&options(&forge)), "chain", "the keys that have roles are not the writers");
         let run = Chain::Run(&told.run);
-        assert!(check_incoming(&lab.store, run, None, told.head.commit.unwrap()).unwrap_err().contains("roles"));
+        let refused = check_incoming(&forge.store, run, None, told.head.commit.unwrap()).unwrap_err();
+        let (_, why) = refused.split_once(": ").unwrap();
+        assert_eq!(why, "the keys that have roles are not the writers, each with at least one");
     }
 }

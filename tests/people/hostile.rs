@@ -14,12 +14,12 @@ use git_handoff::model::plan::ProductKey;
 
 use super::elsewhere::{bob_says, shared};
 use super::{as_person, items, person, signer, statuses};
-use crate::common::ground::Ground;
-use crate::common::report::{find_row, verdict};
+use crate::common::repo::TestRepo;
+use crate::common::report::{find_line, find_row, verdict};
 
 /// A log with statements that no command writes.
 struct Log<'a> {
-    ground: &'a Ground,
+    repo: &'a TestRepo,
     writer: Writer,
     run: RunId,
     first: Digest,
@@ -28,17 +28,17 @@ struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    fn of_bob(ground: &'a Ground) -> Self {
-        let store = Store::discover(&ground.path("clone")).unwrap();
+    fn of_bob(repo: &'a TestRepo) -> Self {
+        let store = Store::discover(&repo.path("clone")).unwrap();
         let run: RunId = "r".parse().unwrap();
         let (_, links) = chain::read(&store, "refs/handoff/remotes/origin/runs/r").unwrap().unwrap();
-        let (signer, clock) = (signer(&ground.env, "bob"), Clock::System);
+        let (signer, clock) = (signer(&repo.env, "bob"), Clock::System);
         let writer = Writer { store, signer, clock, actor: "human:bob".to_owned() };
         let built = links.iter().find_map(|link| match &link.entry.event {
             Event::ItemReconciled(e) => Some(e.products.iter().map(|(key, is)| (key.clone(), is.sha256)).collect()),
             _ => None,
         });
-        Self { ground, writer, run, first: links[0].hash, built: built.unwrap() }
+        Self { repo, writer, run, first: links[0].hash, built: built.unwrap() }
     }
 
     fn key(&self) -> String {
@@ -87,60 +87,59 @@ impl<'a> Log<'a> {
     /// Has git carry it, which looks at nothing.
     fn push(&self, to: &str) {
         let log = format::log_ref(&self.key());
-        self.ground.env.git_in("clone", ["push", "--quiet", to, &format!("{log}:{log}")]).success();
+        self.repo.env.git_in("clone", ["push", "--quiet", to, &format!("{log}:{log}")]).success();
     }
 }
 
 #[test]
 fn what_was_taken_back_counts_no_more_whatever_was_said_in_between() {
-    let ground = shared(&items(), &[]);
-    let bob = Log::of_bob(&ground);
+    let repo = shared(&items(), &[]);
+    let bob = Log::of_bob(&repo);
     bob.decide(Decision::Approved, None, None);
     bob.decide(Decision::Approved, Some(b"another report"), None);
     bob.decide(Decision::Rejected, None, Some("on second thought"));
     bob.push("../hub");
-    let fetched = ground.env.handoff(["fetch"]);
+    let fetched = repo.env.handoff(["fetch"]);
     insta::assert_snapshot!(fetched.stdout, @"
     taken in  r/sign-off rejected by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     new  run  r
     new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.a57ea6179811
     new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     ");
-    assert!(!fetched.stdout.contains("approved"), "{fetched}");
     // Nor on a retry.
-    ground.env.handoff(["retry", "r/sign-off"]).success();
-    ground.env.handoff(["run", "r"]).ends(4);
-    assert_eq!(statuses(&ground, "r"), "done ready pending");
+    repo.env.handoff(["retry", "r/sign-off"]).success();
+    repo.env.handoff(["run", "r"]).ends(4);
+    assert_eq!(statuses(&repo, "r"), "done ready pending");
 }
 
 #[test]
 fn what_was_taken_back_counts_no_more_where_another_remote_has_the_older_log() {
-    let ground = shared(&items(), &[]);
-    ground.env.git_in(".", ["clone", "--quiet", "--bare", "hub", "old"]).success();
-    ground.env.git(["remote", "add", "old", "../old"]).success();
-    let bob = Log::of_bob(&ground);
+    let repo = shared(&items(), &[]);
+    repo.env.git_in(".", ["clone", "--quiet", "--bare", "hub", "old"]).success();
+    repo.env.git(["remote", "add", "old", "../old"]).success();
+    let bob = Log::of_bob(&repo);
     bob.decide(Decision::Approved, None, None);
     bob.push("../old");
     bob.decide(Decision::Rejected, None, Some("on second thought"));
     bob.push("../hub");
-    ground.env.handoff(["fetch", "origin"]).success();
-    assert_eq!(ground.item("r", "sign-off").status, "failed");
-    ground.env.handoff(["retry", "r/sign-off"]).success();
-    let fetched = ground.env.handoff(["fetch", "old"]);
-    assert!(!fetched.stdout.contains("taken in"), "{fetched}");
-    ground.env.handoff(["run", "r"]).ends(4);
-    assert_eq!(statuses(&ground, "r"), "done ready pending");
+    repo.env.handoff(["fetch", "origin"]).success();
+    assert_eq!(repo.item("r", "sign-off").status, "failed");
+    repo.env.handoff(["retry", "r/sign-off"]).success();
+    let fetched = repo.env.handoff(["fetch", "old"]);
+    insta::assert_snapshot!(fetched.stdout, @"new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ");
+    repo.env.handoff(["run", "r"]).ends(4);
+    assert_eq!(statuses(&repo, "r"), "done ready pending");
 }
 
 #[test]
 fn a_document_does_not_come_back_once_a_later_one_of_its_author_was_taken_in() {
-    let ground = shared(&items(), &[]);
-    let bob = Log::of_bob(&ground);
+    let repo = shared(&items(), &[]);
+    let bob = Log::of_bob(&repo);
     let absent = "1234".repeat(10).parse().unwrap();
     bob.write(absent, b"first");
     bob.write(bob.writer.store.write_blob(b"second").unwrap(), b"second");
     bob.push("../hub");
-    let fetched = ground.env.handoff(["fetch"]);
+    let fetched = repo.env.handoff(["fetch"]);
     insta::assert_snapshot!(fetched.stderr, @"
     warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: its bytes were not fetched
     hint: git handoff run r
@@ -151,18 +150,21 @@ fn a_document_does_not_come_back_once_a_later_one_of_its_author_was_taken_in() {
     new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.a57ea6179811
     new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     ");
-    let fetched = ground.env.handoff(["fetch"]);
-    assert!(!fetched.stderr.contains("notes"), "{fetched}");
+    let fetched = repo.env.handoff(["fetch"]);
+    insta::assert_snapshot!(fetched, @"
+    ------- stderr -------
+    everything is here already
+    ");
 }
 
 #[test]
 fn what_cannot_become_an_entry_holds_nothing_up() {
     for init in [&[][..], &["--object-format=sha256"]] {
-        let ground = shared(&items(), init);
-        let bob = Log::of_bob(&ground);
+        let repo = shared(&items(), init);
+        let bob = Log::of_bob(&repo);
         // Names of no blob: a folder, and one of the other object format.
         let tree = bob.writer.store.empty_tree();
-        let run = ground.env.git_in("clone", ["rev-parse", "refs/handoff/remotes/origin/runs/r^{tree}"]).success();
+        let run = repo.env.git_in("clone", ["rev-parse", "refs/handoff/remotes/origin/runs/r^{tree}"]).success();
         let foreign = "1f".repeat(if init.is_empty() { 32 } else { 20 });
         for oid in [tree, run.trim().parse().unwrap(), foreign.parse().unwrap()] {
             bob.write(oid, b"");
@@ -172,71 +174,86 @@ fn what_cannot_become_an_entry_holds_nothing_up() {
         bob.decide(Decision::Approved, Some(b"1"), Some(&"m".repeat(length)));
         bob.decide(Decision::Approved, None, Some(&"m".repeat(5000)));
         bob.push("../hub");
-        let fetched = ground.env.handoff(["fetch"]).exit(0);
-        assert!(!fetched.stdout.contains("taken in"), "{fetched}");
-        for why in [
-            "it names an object that is not a blob",
-            "its bytes were not fetched",
-            "besides its products",
-            "5000 bytes",
-        ] {
-            assert!(fetched.stderr.contains(why), "{why}: {fetched}");
+        let fetched = repo.env.handoff(["fetch"]).exit(0);
+        assert!(fetched.stdout.lines().all(|line| line.starts_with("new  ")), "{fetched}");
+        let size = if init.is_empty() { "18875280" } else { "67527" };
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(fetched.stderr.replace(size, "<size>"), @"
+            warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it names an object that is not a blob
+            warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it names an object that is not a blob
+            warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: its bytes were not fetched
+            warning: r/sign-off approved by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it has <size> bytes besides its products; at most 65536 are recorded
+            warning: r/sign-off approved by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: the message has 5000 bytes; at most 4000 are recorded
+            hint: git handoff verify origin/r
+            ");
         }
         bob.decide(Decision::Approved, None, Some(&format!("the token is ghp_{}", "a1B2c3".repeat(6))));
         bob.push("../hub");
-        let fetched = ground.env.handoff(["fetch"]);
-        assert!(!fetched.stdout.contains("taken in"), "{fetched}");
-        assert!(fetched.stderr.contains("credential") || fetched.stderr.contains("secret"), "{fetched}");
-        ground.env.handoff(["run", "r"]).ends(4);
+        let fetched = repo.env.handoff(["fetch"]);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(fetched.to_string().replace(size, "<size>"), @"
+            updated  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
+            ------- stderr -------
+            warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it names an object that is not a blob
+            warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it names an object that is not a blob
+            warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: its bytes were not fetched
+            warning: r/sign-off approved by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it has <size> bytes besides its products; at most 65536 are recorded
+            warning: r/sign-off approved by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: secret-found: the message:1 github-pat
+            ");
+        }
+        repo.env.handoff(["run", "r"]).ends(4);
         bob.decide(Decision::Approved, None, None);
         bob.push("../hub");
-        ground.env.handoff(["fetch"]).success();
-        ground.env.handoff(["run", "r"]).success();
-        assert_eq!(statuses(&ground, "r"), "done done done");
-        ground.env.handoff(["verify", "r"]).success();
+        repo.env.handoff(["fetch"]).success();
+        repo.env.handoff(["run", "r"]).success();
+        assert_eq!(statuses(&repo, "r"), "done done done");
+        repo.env.handoff(["verify", "r"]).success();
     }
 }
 
 #[test]
 fn nothing_is_done_at_the_word_of_a_revoked_key() {
-    let ground = shared(&items(), &[]);
-    bob_says(&ground, &["approve", "origin/r/sign-off"]).success();
-    bob_says(&ground, &["push", "--all"]).success();
-    let key = signer(&ground.env, "bob").fingerprint();
-    for line in [key.clone(), format!("since=2100-01-01T00:00:00Z {key}")] {
-        ground.env.write("revoked", &line);
-        ground.config("handoff.revoked", ground.path("revoked").to_str().unwrap());
-        let fetched = ground.env.handoff(["fetch"]);
-        assert!(fetched.stderr.contains("is not taken in: the key"), "{fetched}");
-        assert!(fetched.stderr.contains("is revoked"), "{fetched}");
-        ground.env.handoff(["run", "r"]).ends(4);
-        assert_eq!(statuses(&ground, "r"), "done ready pending");
+    let repo = shared(&items(), &[]);
+    bob_says(&repo, &["approve", "origin/r/sign-off"]).success();
+    bob_says(&repo, &["push", "--all"]).success();
+    let key = signer(&repo.env, "bob").fingerprint();
+    let since = " since 2100-01-01T00:00:00.000Z, and no anchor or time stamp proves an earlier date";
+    for (line, since) in [(key.clone(), ""), (format!("since=2100-01-01T00:00:00Z {key}"), since)] {
+        repo.env.write("revoked", &line);
+        repo.config("handoff.revoked", repo.path("revoked").to_str().unwrap());
+        let fetched = repo.env.handoff(["fetch"]);
+        assert_eq!(
+            find_line(&fetched.stderr, "warning: "),
+            format!("warning: r/sign-off approved by {key} is not taken in: the key {key} is revoked{since}")
+        );
+        repo.env.handoff(["run", "r"]).ends(4);
+        assert_eq!(statuses(&repo, "r"), "done ready pending");
     }
-    ground.env.git(["config", "--unset", "handoff.revoked"]).success();
-    ground.env.handoff(["run", "r"]).success();
+    repo.env.git(["config", "--unset", "handoff.revoked"]).success();
+    repo.env.handoff(["run", "r"]).success();
 }
 
 #[test]
 fn a_run_that_a_revoked_key_began_is_not_executed() {
-    let ground = Ground::new();
-    let (bob, eve) = (person(&ground.env, "bob"), person(&ground.env, "eve"));
-    let file = ground.plan("r", &items());
-    let eve_says = |args: &[&str]| as_person(&ground.env, "repo", "eve", args);
+    let repo = TestRepo::new();
+    let (bob, eve) = (person(&repo.env, "bob"), person(&repo.env, "eve"));
+    let file = repo.plan("r", &items());
+    let eve_says = |args: &[&str]| as_person(&repo.env, "repo", "eve", args);
     eve_says(&["submit", &file, "--admit", &format!("{bob}=own,work")]).success();
-    let public = ground.env.path().join("home/eve");
+    let public = repo.env.path().join("home/eve");
     let public = ssh_key::PrivateKey::read_openssh_file(&public).unwrap().public_key().to_openssh().unwrap();
-    ground.env.write("signers", &format!("eve {public}\n"));
-    ground.env.write("revoked", &eve);
-    ground.config("handoff.signers", ground.path("signers").to_str().unwrap());
-    ground.config("handoff.revoked", ground.path("revoked").to_str().unwrap());
-    let refused = as_person(&ground.env, "repo", "bob", &["run", "r"]).exit(1);
+    repo.env.write("signers", &format!("eve {public}\n"));
+    repo.env.write("revoked", &eve);
+    repo.config("handoff.signers", repo.path("signers").to_str().unwrap());
+    repo.config("handoff.revoked", repo.path("revoked").to_str().unwrap());
+    let refused = as_person(&repo.env, "repo", "bob", &["run", "r"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @"
     error: run r was begun with the key SHA256:YAyiSIYO9Jl6bQwT7IbrVf7TFwdvUwhzLZeNNgb7xbc, which is not yours
     hint: if you trust that key with the commands that you execute for it: add its `git handoff key` line to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE
     ");
-    assert_eq!(statuses(&ground, "r"), "ready pending pending");
-    ground.env.git(["config", "--unset", "handoff.revoked"]).success();
-    as_person(&ground.env, "repo", "bob", &["run", "r"]).ends(4);
+    assert_eq!(statuses(&repo, "r"), "ready pending pending");
+    repo.env.git(["config", "--unset", "handoff.revoked"]).success();
+    as_person(&repo.env, "repo", "bob", &["run", "r"]).ends(4);
 }
 
 #[test]
@@ -247,15 +264,15 @@ fn a_proof_of_a_decision_is_trusted_no_more_than_the_key_that_decided() {
     bob_says(&elsewhere, &["approve", "origin/r/sign-off"]).success();
     bob_says(&elsewhere, &["push", "--all"]).success();
     elsewhere.env.handoff(["fetch"]).success();
-    for ground in [here, elsewhere] {
-        ground.env.handoff(["run", "r"]).success();
-        let proof = ground.env.handoff(["prove", "r/sign-off"]).success();
-        ground.env.write("proof.json", &proof);
-        ground.env.handoff(["verify", "--proof", "../proof.json"]).success();
-        ground.env.write("revoked", &signer(&ground.env, "bob").fingerprint());
-        let refused = ground.env.handoff(["verify", "--proof", "../proof.json", "--revoked", "../revoked"]).exit(3);
+    for repo in [here, elsewhere] {
+        repo.env.handoff(["run", "r"]).success();
+        let proof = repo.env.handoff(["prove", "r/sign-off"]).success();
+        repo.env.write("proof.json", &proof);
+        repo.env.handoff(["verify", "--proof", "../proof.json"]).success();
+        repo.env.write("revoked", &signer(&repo.env, "bob").fingerprint());
+        let refused = repo.env.handoff(["verify", "--proof", "../proof.json", "--revoked", "../revoked"]).exit(3);
         assert_eq!(verdict(&refused.stdout), "✗ UNTRUSTED");
-        let refused = ground.env.handoff(["verify", "--proof", "../proof.json", "--require-trusted"]).exit(3);
+        let refused = repo.env.handoff(["verify", "--proof", "../proof.json", "--require-trusted"]).exit(3);
         assert_eq!(
             find_row(&refused.stdout, "signature"),
             "✗ signature  entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is not known to the signers (and 2 more)"

@@ -3,52 +3,51 @@
 use serde_json::{Value, json};
 
 use super::{as_person, items, person, signer, statuses};
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
 use crate::common::report::find_line;
 use crate::common::{Output, assert_output};
 
 /// A run of which the first item is done, in a repository that knows its own key, and a second key.
-fn begun() -> Ground {
-    let ground = Ground::new();
-    person(&ground.env, "bob");
-    let signers = ground.env.handoff(["key", "--principal", "ada"]).success();
-    ground.env.write("home/signers", &signers);
-    ground.config("gpg.ssh.allowedSignersFile", &ground.path("home/signers").display().to_string());
-    ground.submit("r", &items());
-    ground.env.handoff(["run", "r"]).ends(4);
-    ground
+fn begun() -> TestRepo {
+    let repo = TestRepo::new();
+    person(&repo.env, "bob");
+    let signers = repo.env.handoff(["key", "--principal", "ada"]).success();
+    repo.env.write("home/signers", &signers);
+    repo.config("gpg.ssh.allowedSignersFile", &repo.path("home/signers").display().to_string());
+    repo.submit("r", &items());
+    repo.env.handoff(["run", "r"]).ends(4);
+    repo
 }
 
-fn bob(ground: &Ground, args: &[&str]) -> Output {
-    as_person(&ground.env, "repo", "bob", args)
+fn bob(repo: &TestRepo, args: &[&str]) -> Output {
+    as_person(&repo.env, "repo", "bob", args)
 }
 
 /// The line that `git handoff key` prints for the second key.
-fn line(ground: &Ground) -> String {
-    bob(ground, &["key", "--principal", "bob@example.com"]).success().trim().to_owned()
+fn line(repo: &TestRepo) -> String {
+    bob(repo, &["key", "--principal", "bob@example.com"]).success().trim().to_owned()
 }
 
 #[test]
 fn a_key_that_was_admitted_for_all_takes_a_run_over_and_seals_it() {
-    let ground = begun();
+    let repo = begun();
     assert_output!(
         "people_keys_rotation_1",
-        ground.env.handoff(["admit", "r", &line(&ground), "--as", "own,work,seal,approve"])
+        repo.env.handoff(["admit", "r", &line(&repo), "--as", "own,work,seal,approve"])
     );
-    bob(&ground, &["approve", "r/sign-off"]).success();
-    bob(&ground, &["run", "r"]).success();
-    assert!(ground.is_sealed("r"));
-    let last = ground.entries("r").pop().unwrap();
+    bob(&repo, &["approve", "r/sign-off"]).success();
+    bob(&repo, &["run", "r"]).success();
+    assert!(repo.is_sealed("r"));
+    let last = repo.entries("r").pop().unwrap();
     assert_eq!(last["kind"], "run.sealed");
-    assert_output!("people_keys_rotation_2", ground.env.handoff(["verify", "r"]));
-    ground.passes_fsck();
+    assert_output!("people_keys_rotation_2", repo.env.handoff(["verify", "r"]));
+    repo.passes_fsck();
     // The proof carries the admission, and holds with nothing else at hand.
-    let proof: Value =
-        serde_json::from_str(&ground.env.handoff(["prove", "r/ship:outputs/shipped"]).success()).unwrap();
+    let proof: Value = serde_json::from_str(&repo.env.handoff(["prove", "r/ship:outputs/shipped"]).success()).unwrap();
     assert!(proof["admitted"]["commit"].as_str().unwrap().contains("\nrun.admitted r\n"), "{proof}");
-    ground.env.write("home/proof.json", &proof.to_string());
-    assert_output!("people_keys_rotation_3", ground.env.handoff_in("home", ["verify", "--proof", "proof.json"]));
-    let since: Value = serde_json::from_str(&ground.env.handoff(["prove", "r", "--since", "2"]).success()).unwrap();
+    repo.env.write("home/proof.json", &proof.to_string());
+    assert_output!("people_keys_rotation_3", repo.env.handoff_in("home", ["verify", "--proof", "proof.json"]));
+    let since: Value = serde_json::from_str(&repo.env.handoff(["prove", "r", "--since", "2"]).success()).unwrap();
     assert!(since["admitted"].is_object());
     // A proof without it, or with what is none, proves nothing.
     let mut without = proof.clone();
@@ -58,74 +57,74 @@ fn a_key_that_was_admitted_for_all_takes_a_run_over_and_seals_it() {
     let mut unplaced = proof.clone();
     unplaced["admitted"]["path"] = json!([]);
     for (forged, row) in [(without, "signature"), (other, "chain"), (unplaced, "root")] {
-        ground.env.write("home/forged.json", &forged.to_string());
-        let said = ground.env.handoff_in("home", ["verify", "--proof", "forged.json"]).exit(3).stdout;
+        repo.env.write("home/forged.json", &forged.to_string());
+        let said = repo.env.handoff_in("home", ["verify", "--proof", "forged.json"]).exit(3).stdout;
         assert!(said.contains(&format!("✗ {row}")), "{row}: {said}");
     }
 }
 
 #[test]
 fn the_new_key_is_not_shown_as_admitted_where_the_old_one_seals() {
-    let ground = begun();
-    ground.env.handoff(["admit", "r", &line(&ground), "--as", "seal"]).success();
-    ground.env.handoff(["abandon", "r"]).success();
-    let proof: Value = serde_json::from_str(&ground.env.handoff(["prove", "r/build"]).success()).unwrap();
+    let repo = begun();
+    repo.env.handoff(["admit", "r", &line(&repo), "--as", "seal"]).success();
+    repo.env.handoff(["abandon", "r"]).success();
+    let proof: Value = serde_json::from_str(&repo.env.handoff(["prove", "r/build"]).success()).unwrap();
     assert!(proof.get("admitted").is_none(), "{proof}");
 }
 
 #[test]
 fn an_owner_closes_what_only_another_key_seals() {
     for (command, kind) in [("close", "run.closed"), ("abandon", "run.cancelled"), ("cancel", "run.cancelled")] {
-        let ground = begun();
-        ground.env.handoff(["reject", "r/sign-off"]).success();
-        ground.env.handoff(["run", "r"]).ends(4);
-        ground.env.handoff(["admit", "r", &line(&ground), "--as", "own"]).success();
-        let ended = bob(&ground, &[command, "r"]);
+        let repo = begun();
+        repo.env.handoff(["reject", "r/sign-off"]).success();
+        repo.env.handoff(["run", "r"]).ends(4);
+        repo.env.handoff(["admit", "r", &line(&repo), "--as", "own"]).success();
+        let ended = bob(&repo, &[command, "r"]);
         let said = ended.stderr.clone();
         ended.success();
-        assert_eq!(ground.entries("r").last().unwrap()["kind"], kind, "{command}");
-        let key = signer(&ground.env, "bob").fingerprint();
+        assert_eq!(repo.entries("r").last().unwrap()["kind"], kind, "{command}");
+        let key = signer(&repo.env, "bob").fingerprint();
         let hint = format!("git handoff admit r {key} --as seal");
         let why = format!("warning: r has ended and is not sealed: the key {key} does not have the role seal");
         assert_eq!((find_line(&said, "warning: "), said.contains(&hint)), (why.as_str(), true), "{command}: {said}");
         // Once more is a refusal, which says the same.
-        let said = bob(&ground, &["close", "r"]).exit(1).stderr;
+        let said = bob(&repo, &["close", "r"]).exit(1).stderr;
         let why = format!("error: the key {key}, which does not have the role seal, cannot do this in the run \"r\"");
         assert_eq!((find_line(&said, "error: "), said.contains(&hint)), (why.as_str(), true), "{said}");
         // The hint is true, also now that the run has ended.
-        ground.env.handoff(["admit", "r", &key, "--as", "seal"]).success();
-        bob(&ground, &["close", "r"]).success();
-        assert!(ground.is_sealed("r"), "{command}");
-        ground.env.handoff(["verify", "r"]).ends(4);
-        assert_eq!(statuses(&ground, "r"), "done failed skipped");
+        repo.env.handoff(["admit", "r", &key, "--as", "seal"]).success();
+        bob(&repo, &["close", "r"]).success();
+        assert!(repo.is_sealed("r"), "{command}");
+        repo.env.handoff(["verify", "r"]).ends(4);
+        assert_eq!(statuses(&repo, "r"), "done failed skipped");
     }
 }
 
 #[test]
 fn an_owner_from_later_on_admits_others_and_none_that_seals() {
-    let ground = begun();
-    let carol = person(&ground.env, "carol");
-    ground.env.handoff(["admit", "r", &line(&ground), "--as", "own,seal"]).success();
-    bob(&ground, &["admit", "r", &carol, "--as", "approve,own"]).success();
-    assert_output!("people_keys_seal_by_later_owner", bob(&ground, &["admit", "r", &carol, "--as", "seal"]).exit(1));
+    let repo = begun();
+    let carol = person(&repo.env, "carol");
+    repo.env.handoff(["admit", "r", &line(&repo), "--as", "own,seal"]).success();
+    bob(&repo, &["admit", "r", &carol, "--as", "approve,own"]).success();
+    assert_output!("people_keys_seal_by_later_owner", bob(&repo, &["admit", "r", &carol, "--as", "seal"]).exit(1));
     // If one is refused, none is recorded.
-    bob(&ground, &["admit", "r", &carol, "--as", "work,seal"]).ends(1);
-    as_person(&ground.env, "repo", "carol", &["approve", "r/sign-off"]).success();
-    let said = as_person(&ground.env, "repo", "carol", &["run", "r"]).exit(1).stderr;
+    bob(&repo, &["admit", "r", &carol, "--as", "work,seal"]).ends(1);
+    as_person(&repo.env, "repo", "carol", &["approve", "r/sign-off"]).success();
+    let said = as_person(&repo.env, "repo", "carol", &["run", "r"]).exit(1).stderr;
     insta::assert_snapshot!(said, @r#"
     error: the key SHA256:FHnkzsBz7f3dqcYQZJQyowjlHgsBFgnGnG6b00R1Wo4, which does not have the role work, cannot do this in the run "r"
     hint: an owner of the run can give you the role (without an owner: git handoff adopt-run r --id ID): git handoff admit r SHA256:FHnkzsBz7f3dqcYQZJQyowjlHgsBFgnGnG6b00R1Wo4 --as work
     "#);
-    ground.env.handoff(["run", "r"]).success();
-    ground.env.handoff(["verify", "r"]).success();
+    repo.env.handoff(["run", "r"]).success();
+    repo.env.handoff(["verify", "r"]).success();
 }
 
 #[test]
 fn the_hint_names_the_role_that_is_missing() {
-    let ground = begun();
-    let key = signer(&ground.env, "bob").fingerprint();
+    let repo = begun();
+    let key = signer(&repo.env, "bob").fingerprint();
     let refused = |args: &[&str], role: &str| {
-        let said = bob(&ground, args).exit(1).stderr;
+        let said = bob(&repo, args).exit(1).stderr;
         assert!(said.contains(&format!("git handoff admit r {key} --as {role}\n")), "{args:?}: {said}");
     };
     refused(&["approve", "r/sign-off"], "approve");
@@ -135,27 +134,27 @@ fn the_hint_names_the_role_that_is_missing() {
     refused(&["close", "r"], "work");
     refused(&["admit", "r", &key, "--as", "own"], "own");
     refused(&["doc", "put", "r", "notes", "a.txt"], "document");
-    ground.env.handoff(["admit", "r", &key, "--as", "work,approve"]).success();
-    bob(&ground, &["approve", "r/sign-off"]).success();
+    repo.env.handoff(["admit", "r", &key, "--as", "work,approve"]).success();
+    bob(&repo, &["approve", "r/sign-off"]).success();
     // All is done, and what is missing is the seal.
     refused(&["run", "r"], "seal");
-    assert_eq!(statuses(&ground, "r"), "done done done");
-    ground.env.handoff(["admit", "r", &key, "--as", "seal"]).success();
-    bob(&ground, &["run", "r"]).success();
-    ground.env.handoff(["verify", "r"]).success();
+    assert_eq!(statuses(&repo, "r"), "done done done");
+    repo.env.handoff(["admit", "r", &key, "--as", "seal"]).success();
+    bob(&repo, &["run", "r"]).success();
+    repo.env.handoff(["verify", "r"]).success();
 }
 
 #[test]
 fn a_key_is_admitted_by_whatever_names_it() {
-    let ground = begun();
-    let (line, key) = (line(&ground), signer(&ground.env, "bob").fingerprint());
-    let public = signer(&ground.env, "bob").public().to_openssh().unwrap();
-    ground.env.write("home/bob.line", &format!("# from Bob\n\n{line}\n"));
-    ground.env.write("home/bob.pub", &format!("{} bob@laptop\n", public.trim()));
-    ground.env.write("home/bob.fingerprint", &format!("{key}\n"));
+    let repo = begun();
+    let (line, key) = (line(&repo), signer(&repo.env, "bob").fingerprint());
+    let public = signer(&repo.env, "bob").public().to_openssh().unwrap();
+    repo.env.write("home/bob.line", &format!("# from Bob\n\n{line}\n"));
+    repo.env.write("home/bob.pub", &format!("{} bob@laptop\n", public.trim()));
+    repo.env.write("home/bob.fingerprint", &format!("{key}\n"));
     let forms = ["../home/bob.line", "../home/bob.pub", "../home/bob.fingerprint", &line, &public, &key];
     for (form, role) in forms.iter().zip(["own", "work", "approve", "document", "seal", "seal"]) {
-        let admitted = ground.env.handoff(["admit", "r", form, "--as", role]);
+        let admitted = repo.env.handoff(["admit", "r", form, "--as", role]);
         if *form == key {
             assert_output!("people_keys_has_role", admitted.exit(1));
         } else {
@@ -163,10 +162,10 @@ fn a_key_is_admitted_by_whatever_names_it() {
         }
     }
     // Existing and duplicate roles are omitted.
-    let carol = person(&ground.env, "carol");
-    ground.env.handoff(["admit", "r", &carol, "--as", "work"]).success();
+    let carol = person(&repo.env, "carol");
+    repo.env.handoff(["admit", "r", &carol, "--as", "work"]).success();
     let said: Value = serde_json::from_str(
-        &ground.env.handoff(["admit", "r", &carol, "--as", "seal,work,own,own", "--json"]).success(),
+        &repo.env.handoff(["admit", "r", &carol, "--as", "seal,work,own,own", "--json"]).success(),
     )
     .unwrap();
     assert_eq!(said, json!({"schema": "git-handoff.admit/1", "run": "r", "key": carol, "roles": ["own", "seal"]}));
@@ -174,11 +173,11 @@ fn a_key_is_admitted_by_whatever_names_it() {
 
 #[test]
 fn what_is_no_key_is_refused_and_says_why() {
-    let ground = begun();
+    let repo = begun();
     let rsa = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7";
-    ground.env.write("home/two", &format!("{}\n{}\n", line(&ground), line(&ground)));
-    ground.env.write("home/empty", "# nothing\n");
-    ground.env.write("home/words", "my key\n");
+    repo.env.write("home/two", &format!("{}\n{}\n", line(&repo), line(&repo)));
+    repo.env.write("home/empty", "# nothing\n");
+    repo.env.write("home/words", "my key\n");
     for (form, why) in [
         ("../home/bob", "is a private key"),
         ("../home/two", "has more than one line"),
@@ -188,28 +187,28 @@ fn what_is_no_key_is_refused_and_says_why() {
         ("SHA256:abc", "is neither the fingerprint of a key"),
         (rsa, "this is no public key that can sign here"),
     ] {
-        let said = ground.env.handoff(["admit", "r", form, "--as", "own"]).exit(2).stderr;
+        let said = repo.env.handoff(["admit", "r", form, "--as", "own"]).exit(2).stderr;
         assert!(said.contains(why), "{form}: {said}");
     }
-    ground.env.handoff(["admit", "r", &line(&ground), "--as", "chief"]).ends(2);
-    ground.env.handoff(["admit", "r", &line(&ground), "--as", ""]).ends(2);
-    ground.env.handoff(["admit", "r", &line(&ground)]).ends(2);
+    repo.env.handoff(["admit", "r", &line(&repo), "--as", "chief"]).ends(2);
+    repo.env.handoff(["admit", "r", &line(&repo), "--as", ""]).ends(2);
+    repo.env.handoff(["admit", "r", &line(&repo)]).ends(2);
 }
 
 #[test]
 fn a_key_that_seals_from_the_beginning_needs_no_admission() {
-    let ground = Ground::new();
-    person(&ground.env, "bob");
-    let line = line(&ground);
-    let file = ground.plan("r", &items());
-    ground.env.handoff(["submit", &file, "--admit", &format!("{line}=work,approve,seal")]).success();
-    let signers = ground.env.handoff(["key", "--principal", "ada"]).success();
-    ground.env.write("home/signers", &signers);
-    ground.config("gpg.ssh.allowedSignersFile", &ground.path("home/signers").display().to_string());
-    bob(&ground, &["run", "r"]).ends(4);
-    bob(&ground, &["approve", "r/sign-off"]).success();
-    bob(&ground, &["run", "r"]).success();
-    ground.env.handoff(["verify", "r"]).success();
-    let proof: Value = serde_json::from_str(&ground.env.handoff(["prove", "r/ship"]).success()).unwrap();
+    let repo = TestRepo::new();
+    person(&repo.env, "bob");
+    let line = line(&repo);
+    let file = repo.plan("r", &items());
+    repo.env.handoff(["submit", &file, "--admit", &format!("{line}=work,approve,seal")]).success();
+    let signers = repo.env.handoff(["key", "--principal", "ada"]).success();
+    repo.env.write("home/signers", &signers);
+    repo.config("gpg.ssh.allowedSignersFile", &repo.path("home/signers").display().to_string());
+    bob(&repo, &["run", "r"]).ends(4);
+    bob(&repo, &["approve", "r/sign-off"]).success();
+    bob(&repo, &["run", "r"]).success();
+    repo.env.handoff(["verify", "r"]).success();
+    let proof: Value = serde_json::from_str(&repo.env.handoff(["prove", "r/ship"]).success()).unwrap();
     assert!(proof.get("admitted").is_none());
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{add, agent, capture, gate, ground, item, spec};
+use super::{add, agent, capture, gate, item, repo, spec};
+use crate::common::report::find_line;
 use crate::common::{Environment, assert_output};
 
 #[test]
@@ -44,12 +45,12 @@ fn every_mistake_is_told_at_once_with_its_place() {
 
 #[test]
 fn pipelines_are_added_listed_and_shown() {
-    let ground = ground();
-    let (env, json) = (&ground.env, |text: String| serde_json::from_str::<Value>(&text).unwrap());
+    let repo = repo();
+    let (env, json) = (&repo.env, |text: String| serde_json::from_str::<Value>(&text).unwrap());
     env.write("bad.json", "{}");
     env.handoff(["pipeline", "add", "../bad.json"]).ends(1);
     assert_eq!(env.handoff(["pipeline", "list"]).success(), "");
-    let first = add(&ground, "dev.check", &[agent(), gate("cargo test"), capture("patch")]);
+    let first = add(&repo, "dev.check", &[agent(), gate("cargo test"), capture("patch")]);
     let (_, hash) = first.split_once('@').unwrap();
     // Later changes of the file have no effect.
     env.write("spec.json", "{}");
@@ -62,7 +63,7 @@ fn pipelines_are_added_listed_and_shown() {
     );
     assert_eq!(shown["spec"]["blocks"][1]["command"], "cargo test");
 
-    let second = add(&ground, "dev.check", &[agent()]);
+    let second = add(&repo, "dev.check", &[agent()]);
     let list = json(env.handoff(["pipeline", "list", "--json"]).success());
     assert_eq!(list["pipelines"][0]["pinned"], json!(second));
     let shown = json(env.handoff(["pipeline", "show", &first, "--json"]).success());
@@ -81,12 +82,12 @@ fn pipelines_are_added_listed_and_shown() {
 
 #[test]
 fn a_plan_names_what_is_registered_and_nothing_else() {
-    let ground = ground();
-    let env = &ground.env;
-    let pinned = add(&ground, "dev.check", &[agent(), capture("patch")]);
+    let repo = repo();
+    let env = &repo.env;
+    let pinned = add(&repo, "dev.check", &[agent(), capture("patch")]);
     let zeros = format!("dev.check@sha256:{}", "0".repeat(64));
     let refused = |name: &str, said: &str| {
-        let output = env.handoff(["submit", &ground.plan("r", &[item("a", "true", name)])]).exit(1);
+        let output = env.handoff(["submit", &repo.plan("r", &[item("a", "true", name)])]).exit(1);
         assert!(
             output.stdout.starts_with("unknown-pipeline at items[0].inputs.pipeline (item \"a\", line 1): "),
             "{}",
@@ -99,17 +100,14 @@ fn a_plan_names_what_is_registered_and_nothing_else() {
     refused(&zeros, "is registered here as sha256:");
     refused("dev", "<pack>.<name>");
     refused("dev.check@sha256:00", "<pack>.<name>");
-    let output = env.handoff(["validate", &ground.plan("r", &[item("a", "true", &pinned)]), "--json"]).exit(0);
+    let output = env.handoff(["validate", &repo.plan("r", &[item("a", "true", &pinned)]), "--json"]).exit(0);
     let verdict: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(verdict["pipelines"], json!({ &pinned: pinned.split_once('@').unwrap().1 }));
-    assert_output!(
-        "pipeline_validate",
-        env.handoff(["validate", &ground.plan("r", &[item("a", "true", "dev.check")])])
-    );
+    assert_output!("pipeline_validate", env.handoff(["validate", &repo.plan("r", &[item("a", "true", "dev.check")])]));
     // Nothing runs where people decide, so no gate would be passed.
     let mut decided = item("a", "true", "dev.check");
     decided["executor"] = json!("approval");
-    let output = env.handoff(["submit", &ground.plan("r", &[decided])]).exit(1);
+    let output = env.handoff(["submit", &repo.plan("r", &[decided])]).exit(1);
     assert!(
         output.stdout.starts_with("unknown-field at items[0].inputs.pipeline (item \"a\", line 1): people decide"),
         "{}",
@@ -118,10 +116,10 @@ fn a_plan_names_what_is_registered_and_nothing_else() {
     // A setting may name a file of a team as well; one that cannot be used is in the way of who
     // needs it alone.
     env.write("repo/team.json", &spec("team.one", &[agent()]));
-    ground.config("handoff.pipeline.team.one.path", "team.json");
-    ground.config("handoff.pipeline.team.two.path", "team.json");
-    env.handoff(["validate", &ground.plan("r", &[item("a", "true", "team.one")])]).ends(0);
+    repo.config("handoff.pipeline.team.one.path", "team.json");
+    repo.config("handoff.pipeline.team.two.path", "team.json");
+    env.handoff(["validate", &repo.plan("r", &[item("a", "true", "team.one")])]).ends(0);
     refused("team.two", "is another in team.json");
     let list = env.handoff(["pipeline", "list"]).success();
-    assert!(list.lines().any(|line| line.starts_with("team.two") && line.contains("is another in")), "{list}");
+    insta::assert_snapshot!(find_line(&list, "team.two "), @r#"team.two   -                                                                        is another in team.json: "team.one"; handoff.pipeline.team.two.path in $TEST/repo/.git/config names that file"#);
 }

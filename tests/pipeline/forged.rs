@@ -11,8 +11,8 @@ use git_handoff::model::pipeline::{BlockEnded, BlockKind, BlockStatus};
 use git_handoff::model::state::RunState;
 use git_handoff::verify::{Report, State};
 
-use crate::common::lab::Lab;
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::Forge;
 
 pub(crate) const SPEC: &[u8] =
     br#"{"schemaVersion":1,"id":"p.one","blocks":[{"kind":"agent"},{"kind":"script","command":"true"},
@@ -21,7 +21,7 @@ pub(crate) const SPEC: &[u8] =
 const PLAN: &str = r#"{"id":"handoff-dag-1","items":[{"id":"a","executor":"command","inputs":{"command":["true"],"pipeline":"p.one"}}]}"#;
 
 /// A modification of a story.
-pub(crate) type Bend = fn(&mut Teller<'_>, &Lab);
+pub(crate) type Bend = fn(&mut ChainBuilder<'_>, &Forge);
 
 fn block(ordinal: u32, kind: BlockKind) -> BlockEnded {
     let exit = (kind != BlockKind::Capture).then_some(Exit { code: Some(0), signal: None });
@@ -43,32 +43,32 @@ fn failed(block: &mut BlockEnded) {
 
 /// Tells the story of one item that is done, bent, to its end.
 fn told(bend: Bend) -> Report {
-    let lab = Lab::new();
-    lab.finish(run(&lab, bend));
-    lab.verify()
+    let forge = Forge::new();
+    forge.finish(run(&forge, bend));
+    forge.verify()
 }
 
 /// A sealed run of one item with a pipeline.
-pub(crate) fn run(lab: &Lab, bend: impl FnOnce(&mut Teller<'_>, &Lab)) -> Teller<'_> {
-    let mut run = Teller::submit(lab, PLAN);
+pub(crate) fn run(forge: &Forge, bend: impl FnOnce(&mut ChainBuilder<'_>, &Forge)) -> ChainBuilder<'_> {
+    let mut run = ChainBuilder::submit(forge, PLAN);
     let digest = Digest::of(SPEC);
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
     e.pipelines.insert("p.one".to_owned(), digest);
     run.state.pipelines.insert("p.one".to_owned(), digest);
-    let oid = lab.store.write_blob(SPEC).unwrap();
+    let oid = forge.store.write_blob(SPEC).unwrap();
     run.drafts[0].edits.push((format::pipeline_path(digest), Edit::Blob(oid)));
     run.fire_with("a", |manifest| manifest.pipeline = Some(digest));
     run.done("a", &[("patch", b"diff\n")]);
     let Event::ItemReconciled(e) = &mut run.drafts[2].event else { panic!() };
     e.blocks = honest();
     e.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
-    bend(&mut run, lab);
+    bend(&mut run, forge);
     run.seal();
     run
 }
 
 /// Bends the blocks of the attempt.
-pub(crate) fn blocks(run: &mut Teller<'_>, bend: impl FnOnce(&mut Vec<BlockEnded>)) {
+pub(crate) fn blocks(run: &mut ChainBuilder<'_>, bend: impl FnOnce(&mut Vec<BlockEnded>)) {
     let Event::ItemReconciled(e) = &mut run.drafts[2].event else { panic!() };
     bend(&mut e.blocks);
 }
@@ -104,7 +104,7 @@ const FORGED: &[(&str, &str, Bend)] = &[
             told[2].verify = Some(Verified { passed: false, by: VerifiedBy::Command });
         });
     }),
-    ("a product that no block took", "plan", |run, lab| {
+    ("a product that no block took", "plan", |run, forge| {
         let Event::ItemReconciled(e) = &mut run.drafts[2].event else { panic!() };
         let product = *e.products.values().next().unwrap();
         e.products.insert("outputs/x".parse().unwrap(), product);
@@ -112,29 +112,29 @@ const FORGED: &[(&str, &str, Bend)] = &[
         run.drafts[2].edits.push((path, Edit::Blob(product.oid)));
         let first = run.state.items.indices().next().unwrap();
         run.state.items[first].products.insert("outputs/x".parse().unwrap(), product);
-        let state = lab.store.write_blob(&run.state.items[first].canonical()).unwrap();
+        let state = forge.store.write_blob(&run.state.items[first].canonical()).unwrap();
         let path = run.state.layout().state(&run.state.graph.item(first).id);
         run.drafts[2].edits.push((path, Edit::Blob(state)));
     }),
-    ("another spec at its place in the tree", "plan", |run, lab| {
-        let other = lab.store.write_blob(&SPEC.replace_first()).unwrap();
+    ("another spec at its place in the tree", "plan", |run, forge| {
+        let other = forge.store.write_blob(&SPEC.replace_first()).unwrap();
         run.drafts[0].edits.last_mut().unwrap().1 = Edit::Blob(other);
     }),
-    ("a spec that is none", "manifest plan", |run, lab| {
-        seal_other(run, lab, "p.one", b"{}");
+    ("a spec that is none", "manifest plan", |run, forge| {
+        seal_other(run, forge, "p.one", b"{}");
     }),
-    ("the spec of another id", "manifest plan", |run, lab| {
-        seal_other(run, lab, "p.one", &String::from_utf8_lossy(SPEC).replace("p.one", "p.two").into_bytes());
+    ("the spec of another id", "manifest plan", |run, forge| {
+        seal_other(run, forge, "p.one", &String::from_utf8_lossy(SPEC).replace("p.one", "p.two").into_bytes());
     }),
-    ("a pipeline that nobody names", "plan", |run, lab| {
+    ("a pipeline that nobody names", "plan", |run, forge| {
         let other = String::from_utf8_lossy(SPEC).replace("p.one", "p.two").into_bytes();
-        seal_other(run, lab, "p.two", &other);
+        seal_other(run, forge, "p.two", &other);
     }),
-    ("a dispatch without the pipeline", "manifest", |run, lab| {
-        dispatched(run, lab, |manifest| manifest.pipeline = None);
+    ("a dispatch without the pipeline", "manifest", |run, forge| {
+        dispatched(run, forge, |manifest| manifest.pipeline = None);
     }),
-    ("a dispatch with another pipeline", "manifest", |run, lab| {
-        dispatched(run, lab, |manifest| manifest.pipeline = Some(Digest::of(b"other")));
+    ("a dispatch with another pipeline", "manifest", |run, forge| {
+        dispatched(run, forge, |manifest| manifest.pipeline = Some(Digest::of(b"other")));
     }),
     ("a try that went on behind a gate that did not pass", "plan", |run, _| {
         again(run, |told| {
@@ -156,32 +156,32 @@ impl Replaced for [u8] {
 }
 
 /// Seals other bytes under a name.
-pub(crate) fn seal_other(run: &mut Teller<'_>, lab: &Lab, name: &str, bytes: &[u8]) {
+pub(crate) fn seal_other(run: &mut ChainBuilder<'_>, forge: &Forge, name: &str, bytes: &[u8]) {
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
     let digest = Digest::of(bytes);
     let before = e.pipelines.insert(name.to_owned(), digest);
     if before.is_some() {
         run.drafts[0].edits.pop();
     }
-    let oid = lab.store.write_blob(bytes).unwrap();
+    let oid = forge.store.write_blob(bytes).unwrap();
     run.drafts[0].edits.push((format::pipeline_path(digest), Edit::Blob(oid)));
 }
 
 /// Bends the manifest of the dispatch, which its entry goes on naming.
-fn dispatched(run: &mut Teller<'_>, lab: &Lab, bend: impl FnOnce(&mut Manifest)) {
+fn dispatched(run: &mut ChainBuilder<'_>, forge: &Forge, bend: impl FnOnce(&mut Manifest)) {
     let draft = &mut run.drafts[1];
     let (_, edit) = draft.edits.iter_mut().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
     let Edit::Blob(oid) = edit else { panic!() };
-    let mut manifest = Manifest::parse(&lab.store.read_blob(*oid).unwrap()).unwrap();
+    let mut manifest = Manifest::parse(&forge.store.read_blob(*oid).unwrap()).unwrap();
     bend(&mut manifest);
     let bytes = manifest.canonical();
-    *oid = lab.store.write_blob(&bytes).unwrap();
+    *oid = forge.store.write_blob(&bytes).unwrap();
     let Event::ItemFired(e) = &mut draft.event else { panic!() };
     e.manifest = Digest::of(&bytes);
 }
 
 /// Inserts a failed attempt with modified blocks before the honest one.
-fn again(run: &mut Teller<'_>, bend: impl FnOnce(&mut Vec<BlockEnded>)) {
+fn again(run: &mut ChainBuilder<'_>, bend: impl FnOnce(&mut Vec<BlockEnded>)) {
     let ended = run.drafts.pop().unwrap();
     run.state = {
         let Event::RunSubmitted(e) = &run.drafts[0].event else { panic!() };
@@ -229,14 +229,14 @@ fn what_no_pipeline_comes_to_is_tampering() {
 
 #[test]
 fn a_worker_runs_nothing_but_what_was_sealed() {
-    let lab = Lab::with_format("sha256");
-    let oid = lab.store.write_blob(SPEC).unwrap();
-    assert_eq!(load(&lab.store, oid, Digest::of(SPEC)).unwrap().bytes(), SPEC);
-    let other = load(&lab.store, oid, Digest::of(b"other")).unwrap_err().to_string();
+    let forge = Forge::with_format("sha256");
+    let oid = forge.store.write_blob(SPEC).unwrap();
+    assert_eq!(load(&forge.store, oid, Digest::of(SPEC)).unwrap().bytes(), SPEC);
+    let other = load(&forge.store, oid, Digest::of(b"other")).unwrap_err().to_string();
     insta::assert_snapshot!(other, @"integrity: the pipeline sha256:d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa differs from the one sealed with the run: it hashes to sha256:1aa3f834e8e7b04b240697100dedbb6bfd6cc626a1d8f5873eacf334c83e209c");
-    let none = lab.store.write_blob(b"{}").unwrap();
-    let none = load(&lab.store, none, Digest::of(b"{}")).unwrap_err().to_string();
+    let none = forge.store.write_blob(b"{}").unwrap();
+    let none = load(&forge.store, none, Digest::of(b"{}")).unwrap_err().to_string();
     insta::assert_snapshot!(none, @"integrity: the sealed pipeline sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a is invalid: missing-field at schemaVersion: the field `schemaVersion` is missing");
-    let missing = load(&lab.store, lab.base, Digest::of(SPEC)).unwrap_err().to_string();
+    let missing = load(&forge.store, forge.base, Digest::of(SPEC)).unwrap_err().to_string();
     assert!(missing.starts_with("integrity: ") && missing.ends_with("cannot be read"), "{missing}");
 }

@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
 
 /// Returns what `validate` answers about a plan file.
-fn verdict(ground: &Ground, words: &[&str], exit: i32) -> Value {
-    let output = ground.env.handoff([&["validate", "--json", "../plan.json"], words].concat()).exit(exit);
+fn verdict(repo: &TestRepo, words: &[&str], exit: i32) -> Value {
+    let output = repo.env.handoff([&["validate", "--json", "../plan.json"], words].concat()).exit(exit);
     serde_json::from_str(&output.stdout).unwrap()
 }
 
 #[test]
 fn a_problem_is_named_by_item_and_line() {
-    let ground = Ground::new();
-    ground.env.write(
+    let repo = TestRepo::new();
+    repo.env.write(
         "plan.json",
         r#"{
   "id": "r",
@@ -29,14 +29,14 @@ fn a_problem_is_named_by_item_and_line() {
   ]
 }"#,
     );
-    let said = ground.env.handoff(["validate", "../plan.json"]).exit(1);
+    let said = repo.env.handoff(["validate", "../plan.json"]).exit(1);
     for line in [
         "unknown-executor at items[1].executor (item \"second\", line 7): no executor \"nobody\" is registered here",
         "unknown-dependency at items[1].depends_on[1] (item \"second\", line 10): ",
     ] {
         assert!(said.stdout.contains(line), "{line}\n{said}");
     }
-    let problems = verdict(&ground, &[], 1)["problems"].clone();
+    let problems = verdict(&repo, &[], 1)["problems"].clone();
     let found: Vec<_> =
         problems.as_array().unwrap().iter().map(|problem| [&problem["item"], &problem["line"]]).collect();
     assert!(
@@ -45,7 +45,7 @@ fn a_problem_is_named_by_item_and_line() {
     );
     // A submission says the same of the file, under whatever id.
     for words in [&["submit", "../plan.json"][..], &["submit", "../plan.json", "--id", "other"]] {
-        let said = ground.env.handoff(words).exit(1);
+        let said = repo.env.handoff(words).exit(1);
         assert_eq!(
             said.stdout,
             "unknown-dependency at items[1].depends_on[1] (item \"second\", line 10): there is no item \"third\" in this run\nunknown-executor at items[1].executor (item \"second\", line 7): no executor \"nobody\" is registered here\n"
@@ -55,18 +55,18 @@ fn a_problem_is_named_by_item_and_line() {
 
 #[test]
 fn a_base_and_artifacts_that_are_not_there_are_found() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let plan = |base: &str, file: &str| {
         let artifacts = json!({ "spec": file });
         let plan = json!({ "id": "r", "base": base, "artifacts": artifacts, "items": [item("a", "true")] });
-        ground.env.write("plan.json", &serde_json::to_string_pretty(&plan).unwrap());
+        repo.env.write("plan.json", &serde_json::to_string_pretty(&plan).unwrap());
     };
     let codes = |words: &[&str], exit: i32| -> Vec<String> {
-        let answer = verdict(&ground, words, exit);
+        let answer = verdict(&repo, words, exit);
         let problems = answer["problems"].as_array().unwrap();
         problems.iter().map(|p| format!("{} {}", p["code"].as_str().unwrap(), p["path"].as_str().unwrap())).collect()
     };
-    ground.env.write("spec.md", "spec\n");
+    repo.env.write("spec.md", "spec\n");
     plan("HEAD", "spec.md");
     assert_eq!(codes(&[], 0), Vec::<String>::new());
     plan("nowhere", "gone.md");
@@ -74,7 +74,7 @@ fn a_base_and_artifacts_that_are_not_there_are_found() {
     // Command-line options take precedence and have no line.
     assert_eq!(codes(&["--base", "HEAD"], 1), ["missing-artifact artifacts.spec"]);
     assert_eq!(codes(&["--base", "elsewhere"], 1), ["missing-base ", "missing-artifact artifacts.spec"]);
-    let said = ground.env.handoff(["validate", "../plan.json"]).exit(1);
+    let said = repo.env.handoff(["validate", "../plan.json"]).exit(1);
     insta::assert_snapshot!(said.stdout, @r#"
     missing-base at base (line 5): the base "nowhere" is not a commit here
     missing-artifact at artifacts.spec (line 3): the file ../gone.md cannot be read: No such file or directory (os error 2)

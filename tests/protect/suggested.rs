@@ -5,116 +5,119 @@ use std::fs;
 use git_handoff::model::protectable::PROTECTABLE;
 use serde_json::{Value, json};
 
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
 
 const CODE: &str = "checks-unprotected";
 
 /// Commits files to a new repository in which `command` has a check.
-fn repository(files: &[&str]) -> Ground {
-    let ground = Ground::new();
-    files.iter().for_each(|file| ground.env.write(&format!("repo/{file}"), "x\n"));
-    ground.env.git(["add", "-A"]).success();
-    ground.env.git(["commit", "-qm", "Files", "--allow-empty"]).success();
-    ground.config("handoff.executor.command.verify", "true");
-    ground
+fn repository(files: &[&str]) -> TestRepo {
+    let repo = TestRepo::new();
+    files.iter().for_each(|file| repo.env.write(&format!("repo/{file}"), "x\n"));
+    repo.env.git(["add", "-A"]).success();
+    repo.env.git(["commit", "-qm", "Files", "--allow-empty"]).success();
+    repo.config("handoff.executor.command.verify", "true");
+    repo
 }
 
 /// Returns doctor's finding, which leaves the exit code at 0.
-fn finding(ground: &Ground) -> Option<Value> {
-    let answer: Value = serde_json::from_str(&ground.env.handoff(["doctor", "--json"]).success()).unwrap();
+fn finding(repo: &TestRepo) -> Option<Value> {
+    let answer: Value = serde_json::from_str(&repo.env.handoff(["doctor", "--json"]).success()).unwrap();
     answer["findings"].as_array().unwrap().iter().find(|finding| finding["code"] == CODE).cloned()
 }
 
 /// Returns the hints of `plan new`.
-fn hints(ground: &Ground) -> Vec<String> {
-    let said = ground.env.handoff(["plan", "new", "../new.json"]).exit(0).stderr;
-    fs::remove_file(ground.path("new.json")).unwrap();
+fn hints(repo: &TestRepo) -> Vec<String> {
+    let said = repo.env.handoff(["plan", "new", "../new.json"]).exit(0).stderr;
+    fs::remove_file(repo.path("new.json")).unwrap();
     said.lines().map(str::to_owned).collect()
 }
 
 #[test]
 fn committed_files_of_the_table_are_suggested_once_each() {
-    let ground = repository(&["tests/conftest.py", "Makefile", "src/a.test.ts", "lib/conftest.py", ".github/ci.yml"]);
-    ground.env.write("repo/Cargo.toml", "untracked\n");
+    let repo = repository(&["tests/conftest.py", "Makefile", "src/a.test.ts", "lib/conftest.py", ".github/ci.yml"]);
+    repo.env.write("repo/Cargo.toml", "untracked\n");
     let command = "for path in tests '*.test.ts' '**/conftest.py' Makefile .github; do git config --add handoff.protect \"$path\"; done";
     let hint = format!("{command}   # restored while the check runs; a change to one makes the item red");
-    let found = finding(&ground).unwrap();
+    let found = finding(&repo).unwrap();
     assert_eq!(found["severity"], "note");
     assert_eq!(found["hint"], hint.as_str());
     assert_eq!(
         found["message"],
         "no files are protected from executor \"command\", which can edit what its check rests on"
     );
-    assert_eq!(hints(&ground), ["hint: git handoff run ../new.json".to_owned(), format!("hint: {hint}")]);
+    assert_eq!(hints(&repo), ["hint: git handoff run ../new.json".to_owned(), format!("hint: {hint}")]);
     // From a folder below, the same files are found.
-    fs::create_dir(ground.path("repo/below")).unwrap();
-    let below = ground.env.handoff_in("repo/below", ["plan", "new", "../../new.json"]).exit(0);
+    fs::create_dir(repo.path("repo/below")).unwrap();
+    let below = repo.env.handoff_in("repo/below", ["plan", "new", "../../new.json"]).exit(0);
     assert!(below.stderr.ends_with(&format!("hint: {hint}\n")), "{below}");
-    fs::remove_file(ground.path("new.json")).unwrap();
+    fs::remove_file(repo.path("new.json")).unwrap();
     // The command can be pasted, and ends the suggestion.
-    ground.env.shell("repo", &hint).success();
-    let set = ground.env.git(["config", "--get-all", "handoff.protect"]).success();
+    repo.env.shell("repo", &hint).success();
+    let set = repo.env.git(["config", "--get-all", "handoff.protect"]).success();
     assert_eq!(set, "tests\n*.test.ts\n**/conftest.py\nMakefile\n.github\n");
-    assert_eq!((finding(&ground), hints(&ground).len()), (None, 1));
+    assert_eq!((finding(&repo), hints(&repo).len()), (None, 1));
 }
 
 #[test]
 fn one_path_is_one_command() {
-    let ground = repository(&["go.mod"]);
-    let hint = finding(&ground).unwrap()["hint"].as_str().unwrap().to_owned();
+    let repo = repository(&["go.mod"]);
+    let hint = finding(&repo).unwrap()["hint"].as_str().unwrap().to_owned();
     assert!(hint.starts_with("git config --add handoff.protect go.mod   #"), "{hint}");
 }
 
 #[test]
 fn nothing_is_suggested_without_a_check_or_without_such_files() {
-    let ground = repository(&["src/tests.rs"]);
-    assert_eq!((finding(&ground), hints(&ground).len()), (None, 1));
-    let ground = repository(&["tests/a.sh"]);
-    assert!(finding(&ground).is_some());
-    ground.env.git(["config", "--unset", "handoff.executor.command.verify"]).success();
-    assert_eq!((finding(&ground), hints(&ground).len()), (None, 1));
+    let repo = repository(&["src/tests.rs"]);
+    assert_eq!((finding(&repo), hints(&repo).len()), (None, 1));
+    let repo = repository(&["tests/a.sh"]);
+    assert!(finding(&repo).is_some());
+    repo.env.git(["config", "--unset", "handoff.executor.command.verify"]).success();
+    assert_eq!((finding(&repo), hints(&repo).len()), (None, 1));
     // Settings without effect run no check.
-    ground.config("handoff.subagent.fix.verify", "true");
-    assert_eq!((finding(&ground), hints(&ground).len()), (None, 1));
-    ground.config("handoff.subagent.fix.command", "true");
-    assert!(finding(&ground).unwrap()["message"].as_str().unwrap().contains("from subagent \"fix\","));
+    repo.config("handoff.subagent.fix.verify", "true");
+    assert_eq!((finding(&repo), hints(&repo).len()), (None, 1));
+    repo.config("handoff.subagent.fix.command", "true");
+    insta::assert_snapshot!(finding(&repo).unwrap()["message"].as_str().unwrap(), @r#"no files are protected from subagent "fix", which can edit what its check rests on"#);
 }
 
 #[test]
 fn protection_by_any_level_ends_the_suggestion() {
     for key in ["handoff.protect", "handoff.executor.dispatch.protect", "handoff.subagent.fix.protect"] {
-        let ground = repository(&["tests/a.sh"]);
-        ground.env.git(["config", "--unset", "handoff.executor.command.verify"]).success();
-        ground.config("handoff.subagent.fix.command", "true");
-        ground.config("handoff.executor.dispatch.verify", "true");
-        assert_eq!((finding(&ground).is_some(), hints(&ground).len()), (true, 2));
-        ground.config(key, "src");
-        assert_eq!((finding(&ground), hints(&ground).len()), (None, 1), "{key}");
+        let repo = repository(&["tests/a.sh"]);
+        repo.env.git(["config", "--unset", "handoff.executor.command.verify"]).success();
+        repo.config("handoff.subagent.fix.command", "true");
+        repo.config("handoff.executor.dispatch.verify", "true");
+        assert_eq!((finding(&repo).is_some(), hints(&repo).len()), (true, 2));
+        repo.config(key, "src");
+        assert_eq!((finding(&repo), hints(&repo).len()), (None, 1), "{key}");
     }
-    let ground = repository(&["tests/a.sh"]);
+    let repo = repository(&["tests/a.sh"]);
     let mut protecting = item("a", "true");
     protecting["protect"] = json!(["tests"]);
-    ground.submit("r", &[protecting]);
-    assert_eq!((finding(&ground), hints(&ground).len()), (None, 2), "the new plan protects nothing");
+    repo.submit("r", &[protecting]);
+    assert_eq!((finding(&repo), hints(&repo).len()), (None, 2), "the new plan protects nothing");
 }
 
 #[test]
 fn nothing_fails_where_nothing_can_be_suggested() {
-    let ground = repository(&["tests/a.sh"]);
+    let repo = repository(&["tests/a.sh"]);
     // Without a repository, and in one without a commit.
-    fs::create_dir(ground.path("apart")).unwrap();
-    assert_eq!(ground.env.handoff_in("apart", ["plan", "new"]).exit(0).stderr, "hint: git handoff run plan.json\n");
-    ground.env.git_in("apart", ["init", "-q"]).success();
-    ground.env.git_in("apart", ["config", "handoff.executor.command.verify", "true"]).success();
+    fs::create_dir(repo.path("apart")).unwrap();
+    assert_eq!(repo.env.handoff_in("apart", ["plan", "new"]).exit(0).stderr, "hint: git handoff run plan.json\n");
+    repo.env.git_in("apart", ["init", "-q"]).success();
+    repo.env.git_in("apart", ["config", "handoff.executor.command.verify", "true"]).success();
     assert_eq!(
-        ground.env.handoff_in("apart", ["plan", "new", "b.json"]).exit(0).stderr,
+        repo.env.handoff_in("apart", ["plan", "new", "b.json"]).exit(0).stderr,
         "hint: git handoff run b.json\n"
     );
     // In a bare repository the files of HEAD count.
-    ground.env.git_in("", ["clone", "-q", "--bare", "repo", "bare"]).success();
-    ground.env.git_in("bare", ["config", "handoff.executor.command.verify", "true"]).success();
-    let bare = ground.env.handoff_in("bare", ["doctor"]).exit(0);
-    assert!(bare.stdout.contains("git config --add handoff.protect tests"), "{bare}");
+    repo.env.git_in("", ["clone", "-q", "--bare", "repo", "bare"]).success();
+    repo.env.git_in("bare", ["config", "handoff.executor.command.verify", "true"]).success();
+    let bare = repo.env.handoff_in("bare", ["doctor"]).exit(0);
+    insta::assert_snapshot!(bare.stdout, @r#"
+    note: no files are protected from executor "command", which can edit what its check rests on
+      git config --add handoff.protect tests   # restored while the check runs; a change to one makes the item red
+    "#);
 }
 
 #[test]

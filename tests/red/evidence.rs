@@ -7,46 +7,47 @@ use git_handoff::verify::{AtHand, Beside, Logs, verify_proof};
 use serde_json::{Value, json};
 
 use super::{answer, outcome, red};
-use crate::common::lab::{Lab, assert_intact};
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, assert_intact};
 use crate::common::report::{find_row, verdict};
-use crate::common::teller::Teller;
 use crate::tamper::run::RUN;
 
 /// Tells an honest run, but for a check of its first item that did not pass.
-fn told(by: VerifiedBy) -> Lab {
-    let lab = Lab::new();
-    let mut run = Teller::honest(&lab);
+fn told(by: VerifiedBy) -> Forge {
+    let forge = Forge::new();
+    let mut run = ChainBuilder::honest(&forge);
     let first = run.drafts.iter_mut().find_map(|draft| match &mut draft.event {
         Event::ItemReconciled(e) => Some(e),
         _ => None,
     });
     first.unwrap().verify = Some(Verified { passed: false, by });
-    lab.finish(run);
-    lab
+    forge.finish(run);
+    forge
 }
 
 #[test]
 fn a_chain_that_says_so_is_red_to_every_verifier() {
     for by in [VerifiedBy::Command, VerifiedBy::Itself] {
-        let lab = told(by);
-        let report = lab.verify();
+        let forge = told(by);
+        let report = forge.verify();
         assert_intact(&report);
         let outcome = report.outcome.clone().unwrap();
         assert_eq!((outcome.red, outcome.is_green(), report.is_partial()), (1, false, true));
         assert!(report.to_text(false).lines().next().unwrap().ends_with(" PARTIAL"), "{}", report.to_text(false));
     }
-    let lab = Lab::new();
-    lab.honest();
-    let report = lab.verify();
-    assert!(!report.is_partial() && !report.to_text(false).contains("PARTIAL"), "{}", report.to_text(false));
+    let forge = Forge::new();
+    forge.honest();
+    let report = forge.verify();
+    assert!(!report.is_partial(), "{}", report.to_text(false));
+    insta::assert_snapshot!(verdict(&report.to_text(false)), @"✓ INTACT · tamper-detecting");
 }
 
 #[test]
 fn a_proof_of_a_red_item_says_so() {
-    let lab = told(VerifiedBy::Command);
-    let red = prove::item(&lab.store, RUN, &"edit-a".parse().unwrap(), None).unwrap();
-    let green = prove::item(&lab.store, RUN, &"edit-b".parse().unwrap(), None).unwrap();
-    let check = |proof| verify_proof(proof, Beside::default(), &lab.options(), &AtHand::logs(&Logs::default()));
+    let forge = told(VerifiedBy::Command);
+    let red = prove::item(&forge.store, RUN, &"edit-a".parse().unwrap(), None).unwrap();
+    let green = prove::item(&forge.store, RUN, &"edit-b".parse().unwrap(), None).unwrap();
+    let check = |proof| verify_proof(proof, Beside::default(), &forge.options(), &AtHand::logs(&Logs::default()));
     let (red, green) = (check(&red), check(&green));
     assert!(red.intact && red.is_partial() && green.intact && !green.is_partial());
     let text = red.to_text(false);
@@ -57,24 +58,24 @@ fn a_proof_of_a_red_item_says_so() {
 
 #[test]
 fn files_that_hold_a_red_run_say_so_to_who_has_nothing_else() {
-    let ground = red();
-    let save = |name: &str, bytes: &str| ground.env.write(name, bytes);
-    save("a.proof", &ground.env.handoff(["prove", "r/a"]).success());
-    save("free.proof", &ground.env.handoff(["prove", "r/free"]).success());
-    ground.env.handoff(["verify", "--proof", "../free.proof"]).ends(0);
-    ground.env.handoff(["verify", "--proof", "../a.proof", "--allow-partial"]).ends(0);
-    assert_eq!(outcome(&answer(&ground, &["verify", "--proof", "../a.proof"], 4))["red"], 1);
-    ground.env.handoff(["bundle", "r", "--output", "../r.bundle"]).success();
-    assert_eq!(outcome(&answer(&ground, &["verify", "--bundle", "../r.bundle"], 4))["red"], 1);
-    ground.env.handoff(["verify", "--bundle", "../r.bundle", "--allow-partial"]).ends(0);
+    let repo = red();
+    let save = |name: &str, bytes: &str| repo.env.write(name, bytes);
+    save("a.proof", &repo.env.handoff(["prove", "r/a"]).success());
+    save("free.proof", &repo.env.handoff(["prove", "r/free"]).success());
+    repo.env.handoff(["verify", "--proof", "../free.proof"]).ends(0);
+    repo.env.handoff(["verify", "--proof", "../a.proof", "--allow-partial"]).ends(0);
+    assert_eq!(outcome(&answer(&repo, &["verify", "--proof", "../a.proof"], 4))["red"], 1);
+    repo.env.handoff(["bundle", "r", "--output", "../r.bundle"]).success();
+    assert_eq!(outcome(&answer(&repo, &["verify", "--bundle", "../r.bundle"], 4))["red"], 1);
+    repo.env.handoff(["verify", "--bundle", "../r.bundle", "--allow-partial"]).ends(0);
 
-    save("r.json", &ground.env.handoff(["export", "r", "--format", "bundle-json"]).success());
-    let report = answer(&ground, &["verify", "--bundle-json", "../r.json"], 4);
+    save("r.json", &repo.env.handoff(["export", "r", "--format", "bundle-json"]).success());
+    let report = answer(&repo, &["verify", "--bundle-json", "../r.json"], 4);
     let uncovered: Vec<&str> =
         report["uncovered"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap()).collect();
     assert_eq!(outcome(&report)["red"], 1, "{report}");
     assert!(uncovered.contains(&"items[].verify"), "{report}");
-    let envelopes = ground.env.handoff(["export", "r/a", "--format", "in-toto"]).success();
+    let envelopes = repo.env.handoff(["export", "r/a", "--format", "in-toto"]).success();
     let envelope: Value = serde_json::from_str(envelopes.lines().next().unwrap()).unwrap();
     let payload = base64(envelope["payload"].as_str().unwrap());
     let statement: Value = serde_json::from_slice(&payload).unwrap();

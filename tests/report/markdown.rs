@@ -5,8 +5,8 @@ use crate::report::pages::mixed;
 
 #[test]
 fn the_verdict_comes_first_and_everything_is_quoted() {
-    let ground = mixed();
-    assert_output!("report_markdown", ground.env.handoff(["report", "--markdown", "mixed"]));
+    let repo = mixed();
+    assert_output!("report_markdown", repo.env.handoff(["report", "--markdown", "mixed"]));
 }
 
 #[test]

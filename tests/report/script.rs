@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
 use crate::report::pages::mixed;
 
 /// Runs a script with node, which `.ci/prepare` installs, and returns its last line.
@@ -29,18 +29,18 @@ fn every_vector_has_the_same_verdict() {
 
 #[test]
 fn every_change_of_a_page_is_found() {
-    let ground = mixed();
-    ground.env.handoff(["report", "mixed", "-o", "../mixed.html"]).success();
-    node("tests/interop/pages.mjs", &[&ground.env.path().join("mixed.html")]);
+    let repo = mixed();
+    repo.env.handoff(["report", "mixed", "-o", "../mixed.html"]).success();
+    node("tests/interop/pages.mjs", &[&repo.env.path().join("mixed.html")]);
 }
 
 #[test]
 fn pages_of_all_kinds_are_recomputed() {
-    let ground = mixed();
-    hostile(&ground);
-    ground.env.shell("repo", "printf '<b>\\0' >../state").success();
-    ground.env.handoff(["checkpoint", "login", "--state", "../state", "--summary", "</script>"]).success();
-    ground.env.handoff(["fork", "login", "--as", "fork"]).success();
+    let repo = mixed();
+    hostile(&repo);
+    repo.env.shell("repo", "printf '<b>\\0' >../state").success();
+    repo.env.handoff(["checkpoint", "login", "--state", "../state", "--summary", "</script>"]).success();
+    repo.env.handoff(["fork", "login", "--as", "fork"]).success();
     let pages: [(&str, &[&str]); 6] = [
         ("hostile", &["hostile"]),
         ("open", &["open"]),
@@ -51,8 +51,8 @@ fn pages_of_all_kinds_are_recomputed() {
     ];
     let mut paths = Vec::new();
     for (name, arguments) in pages {
-        let path = ground.env.path().join(format!("{name}.html"));
-        ground.env.handoff([&["report", "-o", path.to_str().unwrap()], arguments].concat()).success();
+        let path = repo.env.path().join(format!("{name}.html"));
+        repo.env.handoff([&["report", "-o", path.to_str().unwrap()], arguments].concat()).success();
         paths.push(path);
     }
     let mut arguments = vec![std::path::Path::new("--only-check")];
@@ -61,7 +61,7 @@ fn pages_of_all_kinds_are_recomputed() {
 }
 
 /// Runs whose names and contents have a meaning in HTML, and one that is still open.
-fn hostile(ground: &Ground) {
+fn hostile(repo: &TestRepo) {
     let command = "printf '<script>alert(1)</script>\\r\\n\\x00\\xff' >outputs/x; printf 'a&b\\n' >'outputs/1'; \
                    printf '\\n\\xe2\\x80\\xae]]>' >'outputs/0'; printf '\\x89PNG\\r\\n\\x1a\\n' >outputs/i.png";
     let items = serde_json::json!([
@@ -70,6 +70,6 @@ fn hostile(ground: &Ground) {
           "needs": { "10": { "from": "a\"b'<i>&amp;", "select": { "kind": "output", "path": "1" } },
                      "9": { "from": "a\"b'<i>&amp;", "select": { "kind": "output", "path": "0" } } } },
     ]);
-    ground.drive("hostile", items.as_array().unwrap()).ends(4);
-    ground.submit("open", items.as_array().unwrap());
+    repo.drive("hostile", items.as_array().unwrap()).ends(4);
+    repo.submit("open", items.as_array().unwrap());
 }

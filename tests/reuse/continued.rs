@@ -14,16 +14,16 @@ use git_handoff::verify::Report;
 use std::collections::BTreeMap;
 
 use super::{id, plan};
-use crate::common::lab::{Lab, assert_fails, assert_intact, blob, key};
+use crate::common::chain_builder::{BuiltChain, ChainBuilder};
+use crate::common::forge::{Forge, assert_fails, assert_intact, blob, key};
 use crate::common::report::{find_line, find_row};
-use crate::common::teller::{Teller, Told};
 
 /// The run `first`, in which `make` is done, and which is not sealed.
-pub(crate) fn first(lab: &Lab) -> Told {
-    let mut teller = Teller::submit(lab, &plan("first"));
-    teller.fire("make");
-    teller.done("make", &[("outputs/report", b"make")]);
-    lab.finish(teller)
+pub(crate) fn first(forge: &Forge) -> BuiltChain {
+    let mut chain_builder = ChainBuilder::submit(forge, &plan("first"));
+    chain_builder.fire("make");
+    chain_builder.done("make", &[("outputs/report", b"make")]);
+    forge.finish(chain_builder)
 }
 
 /// The parts of a story of a run that continues another.
@@ -38,17 +38,17 @@ pub(crate) struct Story {
 }
 
 /// Tells it in the run `handoff-dag-1`, and verifies that.
-fn told(lab: &Lab, first: &Told, bend: impl FnOnce(&mut Story)) -> Report {
-    lab.finish(going_on(lab, first, bend));
-    lab.verify()
+fn told(forge: &Forge, first: &BuiltChain, bend: impl FnOnce(&mut Story)) -> Report {
+    forge.finish(going_on(forge, first, bend));
+    forge.verify()
 }
 
 /// A sealed run that continues `first`.
-pub(crate) fn going_on<'a>(lab: &'a Lab, first: &Told, bend: impl FnOnce(&mut Story)) -> Teller<'a> {
+pub(crate) fn going_on<'a>(forge: &'a Forge, first: &BuiltChain, bend: impl FnOnce(&mut Story)) -> ChainBuilder<'a> {
     let read =
-        |link: &git_handoff::ledger::chain::Link| String::from_utf8(lab.store.read(link.commit).unwrap().1).unwrap();
+        |link: &git_handoff::ledger::chain::Link| String::from_utf8(forge.store.read(link.commit).unwrap().1).unwrap();
     let path = format!("{}:items/make/manifest.json", format::run_ref(&first.run));
-    let manifest = lab.store.read_blob(lab.git(&["rev-parse", &path]).parse().unwrap()).unwrap();
+    let manifest = forge.store.read_blob(forge.git(&["rev-parse", &path]).parse().unwrap()).unwrap();
     let under: Vec<Digest> = first.links.iter().map(|link| link.hash).collect();
     let (run, root, none) = (first.run.clone(), merkle::root(under.iter().copied()), Digest::of(b""));
     let mut story = Story {
@@ -67,16 +67,16 @@ pub(crate) fn going_on<'a>(lab: &'a Lab, first: &Told, bend: impl FnOnce(&mut St
     }
     let reused = Evidence { proof: None, manifest: story.manifest }.canonical();
     story.reused.evidence = Digest::of(&reused);
-    let mut teller = Teller::submit(lab, &plan("handoff-dag-1"));
-    let Event::RunSubmitted(submitted) = &mut teller.drafts[0].event else { panic!() };
+    let mut chain_builder = ChainBuilder::submit(forge, &plan("handoff-dag-1"));
+    let Event::RunSubmitted(submitted) = &mut chain_builder.drafts[0].event else { panic!() };
     submitted.continues = Some(story.continues);
-    teller.drafts[0].edits.push(("continues.json".to_owned(), blob(lab, &sealed)));
-    teller.fire(story.item);
-    let oid = lab.store.write_blob(story.text).unwrap();
+    chain_builder.drafts[0].edits.push(("continues.json".to_owned(), blob(forge, &sealed)));
+    chain_builder.fire(story.item);
+    let oid = forge.store.write_blob(story.text).unwrap();
     let product = Product { sha256: Digest::of(story.text), oid, size: story.text.len() as u64 };
-    let (layout, made) = (teller.state.layout(), ProductKey::named("outputs/report").unwrap());
+    let (layout, made) = (chain_builder.state.layout(), ProductKey::named("outputs/report").unwrap());
     let edits = vec![
-        (layout.reused(&id(story.item)), blob(lab, &reused)),
+        (layout.reused(&id(story.item)), blob(forge, &reused)),
         (layout.product(&id(story.item), &made), Edit::Blob(oid)),
     ];
     let event = ItemReconciled {
@@ -84,20 +84,20 @@ pub(crate) fn going_on<'a>(lab: &'a Lab, first: &Told, bend: impl FnOnce(&mut St
         reused: Some(story.reused),
         ..ItemReconciled::new(id(story.item), 1, Outcome::Done)
     };
-    teller.add(Event::ItemReconciled(event), edits);
+    chain_builder.add(Event::ItemReconciled(event), edits);
     let left = if story.item == "make" { "other" } else { "make" };
-    teller.fire(left);
-    teller.done(left, &[]);
-    teller.seal();
-    teller
+    chain_builder.fire(left);
+    chain_builder.done(left, &[]);
+    chain_builder.seal();
+    chain_builder
 }
 
 #[test]
 fn a_run_continues_another_sealed_or_not() {
     for format in ["sha1", "sha256"] {
-        let lab = Lab::with_format(format);
-        let open = first(&lab);
-        let report = told(&lab, &open, |_| {});
+        let forge = Forge::with_format(format);
+        let open = first(&forge);
+        let report = told(&forge, &open, |_| {});
         assert_intact(&report);
         let text = report.to_text(false);
         assert!(
@@ -106,15 +106,15 @@ fn a_run_continues_another_sealed_or_not() {
         );
         assert!(find_line(&text, "✓ taken from run first (root sha256:").ends_with("…): here, intact"), "{text}");
     }
-    let lab = Lab::new();
-    let mut teller = Teller::submit(&lab, &plan("first"));
-    teller.fire("make");
-    teller.done("make", &[("outputs/report", b"make")]);
-    teller.fire("other");
-    teller.done("other", &[]);
-    teller.seal();
-    let sealed = lab.finish(teller);
-    let report = told(&lab, &sealed, |story| {
+    let forge = Forge::new();
+    let mut chain_builder = ChainBuilder::submit(&forge, &plan("first"));
+    chain_builder.fire("make");
+    chain_builder.done("make", &[("outputs/report", b"make")]);
+    chain_builder.fire("other");
+    chain_builder.done("other", &[]);
+    chain_builder.seal();
+    let sealed = forge.finish(chain_builder);
+    let report = told(&forge, &sealed, |story| {
         let under: Vec<Digest> = sealed.links[..5].iter().map(|link| link.hash).collect();
         let root = merkle::root(under.iter().copied());
         (story.continues.entries, story.continues.root, story.reused.root) = (5, root, root);
@@ -152,10 +152,10 @@ fn what_the_other_run_does_not_show_does_not_hold() {
         ("another root of the item", |s| s.reused.root = Digest::of(b"x"), "of another run or root"),
     ];
     for (what, bend, why) in bends {
-        let lab = Lab::new();
-        let first = first(&lab);
+        let forge = Forge::new();
+        let first = first(&forge);
         println!("{what}");
-        let report = told(&lab, &first, bend);
+        let report = told(&forge, &first, bend);
         let row = report.row("handoff").unwrap();
         assert!(row.state == git_handoff::verify::State::Failed, "{what}: {}", report.to_text(false));
         assert!(row.detail.contains(why), "{what}: {}", row.detail);
@@ -164,53 +164,53 @@ fn what_the_other_run_does_not_show_does_not_hold() {
 
 #[test]
 fn an_entry_by_no_writer_of_the_other_run_shows_nothing() {
-    let lab = Lab::new();
-    let eve = key(lab.path(), 3);
-    let mut teller = Teller::submit(&lab, &plan("first"));
-    teller.fire("make");
-    teller.done("make", &[("outputs/report", b"make")]);
-    teller.by(&eve);
-    let first = lab.finish(teller);
-    assert_fails(&told(&lab, &first, |_| {}), "handoff", "which is not among the run's writers");
+    let forge = Forge::new();
+    let eve = key(forge.path(), 3);
+    let mut chain_builder = ChainBuilder::submit(&forge, &plan("first"));
+    chain_builder.fire("make");
+    chain_builder.done("make", &[("outputs/report", b"make")]);
+    chain_builder.by(&eve);
+    let first = forge.finish(chain_builder);
+    assert_fails(&told(&forge, &first, |_| {}), "handoff", "which is not among the run's writers");
 }
 
 #[test]
 fn the_keys_of_the_other_run_are_judged() {
-    let lab = Lab::new();
-    let bob = key(lab.path(), 2);
-    let mut teller = Teller::submit(&lab, &plan("first"));
-    let Event::RunSubmitted(submitted) = &mut teller.drafts[0].event else { panic!() };
+    let forge = Forge::new();
+    let bob = key(forge.path(), 2);
+    let mut chain_builder = ChainBuilder::submit(&forge, &plan("first"));
+    let Event::RunSubmitted(submitted) = &mut chain_builder.drafts[0].event else { panic!() };
     submitted.writers.push(bob.fingerprint());
-    teller.fire("make");
-    teller.done("make", &[("outputs/report", b"make")]);
-    teller.by(&bob);
-    let first = lab.finish(teller);
-    let report = told(&lab, &first, |_| {});
+    chain_builder.fire("make");
+    chain_builder.done("make", &[("outputs/report", b"make")]);
+    chain_builder.by(&bob);
+    let first = forge.finish(chain_builder);
+    let report = told(&forge, &first, |_| {});
     assert_eq!(report.headline, "INTACT · unknown key");
     assert!(report.signers.iter().any(|signer| signer.fingerprint == bob.fingerprint()));
-    let mut options = lab.options();
+    let mut options = forge.options();
     options.revoked = [(bob.fingerprint(), None)].into_iter().collect();
-    assert_eq!(lab.verify_with(&options).headline, "UNTRUSTED");
+    assert_eq!(forge.verify_with(&options).headline, "UNTRUSTED");
 }
 
 #[test]
 fn a_copy_of_the_other_run_that_went_on_otherwise_is_told() {
-    let lab = Lab::new();
-    let continued = first(&lab);
-    told(&lab, &continued, |_| {});
+    let forge = Forge::new();
+    let continued = first(&forge);
+    told(&forge, &continued, |_| {});
     // The same beginning, and another second entry.
-    let mut teller = Teller::submit(&lab, &plan("first"));
-    teller.fire("other");
-    teller.fail("other");
-    let other = teller.write(&lab.signer);
+    let mut chain_builder = ChainBuilder::submit(&forge, &plan("first"));
+    chain_builder.fire("other");
+    chain_builder.fail("other");
+    let other = chain_builder.write(&forge.signer);
     assert_eq!(other.links[0].hash, continued.links[0].hash);
-    let report = lab.verify();
+    let report = forge.verify();
     assert_eq!(report.headline, "MISMATCH", "{}", report.to_text(false));
     insta::assert_snapshot!(find_row(&report.to_text(false), "handoff"), @"✗ handoff    run first, a source of its imports, is here, but different: it has the same first entry, but other entries follow");
     // A longer version of it is not another run.
     let _: RunId = continued.run.clone();
-    lab.git(&["update-ref", "refs/handoff/runs/first", &continued.head.commit.unwrap().to_string()]);
-    assert_intact(&lab.verify());
+    forge.git(&["update-ref", "refs/handoff/runs/first", &continued.head.commit.unwrap().to_string()]);
+    assert_intact(&forge.verify());
 }
 
 #[test]

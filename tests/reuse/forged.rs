@@ -18,41 +18,41 @@ use git_handoff::verify::Options;
 use serde_json::json;
 
 use super::{id, plan};
-use crate::common::lab::{Lab, assert_fails, blob, key};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, assert_fails, blob, key};
 
 /// A sealed run `first`, in which both items are done; `other` is red.
-fn first(lab: &Lab) -> RunId {
-    first_by(lab, &lab.signer)
+fn first(forge: &Forge) -> RunId {
+    first_by(forge, &forge.signer)
 }
 
 /// Such a run, begun by another key.
-fn first_by(lab: &Lab, signer: &Signer) -> RunId {
-    let mut teller = Teller::submit(lab, &plan("first"));
-    if signer.fingerprint() != lab.signer.fingerprint() {
-        let Event::RunSubmitted(e) = &mut teller.drafts[0].event else { panic!() };
+fn first_by(forge: &Forge, signer: &Signer) -> RunId {
+    let mut chain_builder = ChainBuilder::submit(forge, &plan("first"));
+    if signer.fingerprint() != forge.signer.fingerprint() {
+        let Event::RunSubmitted(e) = &mut chain_builder.drafts[0].event else { panic!() };
         e.writers.push(signer.fingerprint());
-        teller.by(signer);
+        chain_builder.by(signer);
     }
     for item in ["make", "other"] {
-        teller.fire(item);
-        teller.done(item, &[("outputs/report", item.as_bytes())]);
+        chain_builder.fire(item);
+        chain_builder.done(item, &[("outputs/report", item.as_bytes())]);
     }
-    if let Event::ItemReconciled(e) = &mut teller.drafts.last_mut().unwrap().event {
+    if let Event::ItemReconciled(e) = &mut chain_builder.drafts.last_mut().unwrap().event {
         e.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
     }
-    teller.seal();
-    lab.finish(teller);
+    chain_builder.seal();
+    forge.finish(chain_builder);
     "first".parse().unwrap()
 }
 
 /// The evidence of an item of the run.
-fn evidence(lab: &Lab, run: &RunId, item: &str) -> Evidence {
+fn evidence(forge: &Forge, run: &RunId, item: &str) -> Evidence {
     let reference = format::run_ref(run);
-    let proof = prove::item(&lab.store, &reference, &id(item), None).unwrap();
+    let proof = prove::item(&forge.store, &reference, &id(item), None).unwrap();
     let path = format!("{reference}:items/{item}/manifest.json");
-    let oid = lab.git(&["rev-parse", &path]).parse().unwrap();
-    Evidence { proof: Some(proof), manifest: Manifest::parse(&lab.store.read_blob(oid).unwrap()).unwrap() }
+    let oid = forge.git(&["rev-parse", &path]).parse().unwrap();
+    Evidence { proof: Some(proof), manifest: Manifest::parse(&forge.store.read_blob(oid).unwrap()).unwrap() }
 }
 
 /// The parts of a story of an item that was not run.
@@ -66,38 +66,38 @@ pub(crate) struct Story {
 }
 
 /// Tells it in the run `handoff-dag-1`, and verifies that.
-fn told(lab: &Lab, bend: impl FnOnce(&mut Story)) -> git_handoff::verify::Report {
-    told_of(lab, first(lab), bend)
+fn told(forge: &Forge, bend: impl FnOnce(&mut Story)) -> git_handoff::verify::Report {
+    told_of(forge, first(forge), bend)
 }
 
-fn told_of(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> git_handoff::verify::Report {
-    lab.finish(story(lab, run, bend));
-    lab.verify()
+fn told_of(forge: &Forge, run: RunId, bend: impl FnOnce(&mut Story)) -> git_handoff::verify::Report {
+    forge.finish(story(forge, run, bend));
+    forge.verify()
 }
 
 /// A run that takes `make` from the run `first` and goes no further.
-pub(crate) fn taking(lab: &Lab, bend: impl FnOnce(&mut Story)) -> Teller<'_> {
-    story(lab, first(lab), bend)
+pub(crate) fn taking(forge: &Forge, bend: impl FnOnce(&mut Story)) -> ChainBuilder<'_> {
+    story(forge, first(forge), bend)
 }
 
 /// Bends a story so that it takes the red item of the run `first` as it is.
 pub(crate) fn red(story: &mut Story) {
-    let lab = Lab::new();
-    let run = first(&lab);
-    story.evidence = evidence(&lab, &run, "other");
+    let forge = Forge::new();
+    let run = first(&forge);
+    story.evidence = evidence(&forge, &run, "other");
     (story.item, story.reused.item) = ("other", id("other"));
     story.reused.root = story.evidence.proof.as_ref().unwrap().root;
     let text = b"other";
-    let product = Product { sha256: Digest::of(text), oid: lab.store.write_blob(text).unwrap(), size: 5 };
+    let product = Product { sha256: Digest::of(text), oid: forge.store.write_blob(text).unwrap(), size: 5 };
     story.products = BTreeMap::from([(ProductKey::named("outputs/report").unwrap(), product)]);
     story.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
 }
 
-fn story(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> Teller<'_> {
-    let evidence = evidence(lab, &run, "make");
+fn story(forge: &Forge, run: RunId, bend: impl FnOnce(&mut Story)) -> ChainBuilder<'_> {
+    let evidence = evidence(forge, &run, "make");
     let text = b"make";
     let product =
-        Product { sha256: Digest::of(text), oid: lab.store.write_blob(text).unwrap(), size: text.len() as u64 };
+        Product { sha256: Digest::of(text), oid: forge.store.write_blob(text).unwrap(), size: text.len() as u64 };
     let products = BTreeMap::from([(ProductKey::named("outputs/report").unwrap(), product)]);
     let reused = Reused {
         run,
@@ -112,10 +112,10 @@ fn story(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> Teller<'_> {
     if story.reused.evidence == Digest::of(b"") {
         story.reused.evidence = Digest::of(&bytes);
     }
-    let mut teller = Teller::submit(lab, &plan("handoff-dag-1"));
-    teller.fire(story.item);
-    let layout = teller.state.layout();
-    let mut edits = vec![(layout.reused(&id(story.item)), blob(lab, &bytes))];
+    let mut chain_builder = ChainBuilder::submit(forge, &plan("handoff-dag-1"));
+    chain_builder.fire(story.item);
+    let layout = chain_builder.state.layout();
+    let mut edits = vec![(layout.reused(&id(story.item)), blob(forge, &bytes))];
     edits.extend(
         story.products.iter().map(|(key, product)| (layout.product(&id(story.item), key), Edit::Blob(product.oid))),
     );
@@ -125,15 +125,15 @@ fn story(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> Teller<'_> {
         reused: Some(story.reused),
         ..ItemReconciled::new(id(story.item), 1, Outcome::Done)
     };
-    teller.add(Event::ItemReconciled(event), edits);
-    teller
+    chain_builder.add(Event::ItemReconciled(event), edits);
+    chain_builder
 }
 
 #[test]
 fn what_another_run_did_holds_with_its_proof() {
     for format in ["sha1", "sha256"] {
-        let lab = Lab::with_format(format);
-        let report = told(&lab, |_| {});
+        let forge = Forge::with_format(format);
+        let report = told(&forge, |_| {});
         let row = report.row("handoff").unwrap();
         assert_eq!(row.detail, "0 input refs, 1 item of other runs proven");
     }
@@ -171,23 +171,23 @@ fn what_another_run_did_not_do_does_not_hold() {
     ];
     for (what, bend, part) in bends {
         println!("{what}");
-        let lab = Lab::new();
-        assert_fails(&told(&lab, bend), "handoff", part);
+        let forge = Forge::new();
+        assert_fails(&told(&forge, bend), "handoff", part);
     }
 }
 
 #[test]
 fn a_red_item_and_a_forged_seal_are_nothing_to_take_from() {
-    let lab = Lab::new();
-    let run = first(&lab);
-    let red = evidence(&lab, &run, "other");
-    let report = told(&Lab::new(), |s| {
+    let forge = Forge::new();
+    let run = first(&forge);
+    let red = evidence(&forge, &run, "other");
+    let report = told(&Forge::new(), |s| {
         (s.item, s.reused.item) = ("other", id("other"));
         s.evidence = red;
         s.reused.root = s.evidence.proof.as_ref().unwrap().root;
     });
     assert_fails(&report, "handoff", "is red");
-    let report = told(&Lab::new(), |s| {
+    let report = told(&Forge::new(), |s| {
         let last = &mut s.evidence.proof.as_mut().unwrap().last;
         last.commit = last.commit.replace("git-handoff", "git-handof");
     });
@@ -196,9 +196,9 @@ fn a_red_item_and_a_forged_seal_are_nothing_to_take_from() {
 
 #[test]
 fn evidence_is_not_read_that_is_heavier_than_any_can_be() {
-    let lab = Lab::new();
-    let run = first(&lab);
-    let mut heavy = evidence(&lab, &run, "make");
+    let forge = Forge::new();
+    let run = first(&forge);
+    let mut heavy = evidence(&forge, &run, "make");
     assert!(Evidence::parse(&heavy.canonical()).is_some());
     // The included value is untrusted until parsed as an entry.
     heavy.proof.as_mut().unwrap().shown[0].entry = vec![json!([]); 4 * CONTAINERS].into();
@@ -207,14 +207,14 @@ fn evidence_is_not_read_that_is_heavier_than_any_can_be() {
 
 #[test]
 fn a_proof_is_worth_no_more_here_than_it_is_alone() {
-    let lab = Lab::new();
-    let other = key(lab.path(), 2);
-    let report = told_of(&lab, first_by(&lab, &other), |_| {});
+    let forge = Forge::new();
+    let other = key(forge.path(), 2);
+    let report = told_of(&forge, first_by(&forge, &other), |_| {});
     insta::assert_snapshot!(report.row("handoff").unwrap().detail, @"0 input refs, 1 item of other runs proven");
     let strangers = report.signers.iter().filter(|signer| !signer.trusted);
     assert_eq!(strangers.map(|signer| &*signer.fingerprint).collect::<Vec<_>>(), [other.fingerprint()]);
     // The other run's first key is revoked, its sealing key is not.
     let revoked = [(other.fingerprint(), None)].into();
-    let report = lab.verify_with(&Options { revoked, ..lab.options() });
+    let report = forge.verify_with(&Options { revoked, ..forge.options() });
     assert_fails(&report, "signature", "the products that item");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
 
 fn needs(id: &str, from: &str, select: &Value) -> Value {
     let mut consumer = item(id, "true");
@@ -22,8 +22,8 @@ fn output(path: &str) -> Value {
 }
 
 /// Returns where an item stands: its status, its attempts and the reason.
-fn seen(ground: &Ground, id: &str) -> (String, u64, String) {
-    let seen = ground.item("r", id);
+fn seen(repo: &TestRepo, id: &str) -> (String, u64, String) {
+    let seen = repo.item("r", id);
     (seen.status, seen.attempts, seen.reason)
 }
 
@@ -33,7 +33,7 @@ fn stands(status: &str, attempts: u64, reason: &str) -> (String, u64, String) {
 
 #[test]
 fn an_item_without_the_product_that_another_needs_is_tried_again_and_fails() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let items = [
         item("idle", "true"),
         needs("patched", "idle", &json!({ "kind": "patch" })),
@@ -42,24 +42,24 @@ fn an_item_without_the_product_that_another_needs_is_tried_again_and_fails() {
         again("late", "test $HANDOFF_ATTEMPT = 1 || echo x >outputs/x"),
         needs("patient", "late", &output("x")),
     ];
-    ground.drive("r", &items).ends(4);
+    repo.drive("r", &items).ends(4);
     let reason = "the product patch is missing, which the item \"patched\" needs";
-    assert_eq!(seen(&ground, "idle"), stands("failed", 1, reason));
+    assert_eq!(seen(&repo, "idle"), stands("failed", 1, reason));
     let lost = "it depends on \"idle\", which did not get done";
-    assert_eq!(seen(&ground, "patched"), stands("skipped", 0, lost));
+    assert_eq!(seen(&repo, "patched"), stands("skipped", 0, lost));
     let reason = "the product outputs/notes.md is missing, which the item \"reader\" needs";
-    assert_eq!(seen(&ground, "wrong"), stands("failed", 1, reason));
-    assert_eq!(seen(&ground, "reader").0, "skipped");
-    assert_eq!((seen(&ground, "late").1, seen(&ground, "patient").0), (2, "done".to_owned()));
-    ground.is_clean();
-    ground.ends_intact("r");
+    assert_eq!(seen(&repo, "wrong"), stands("failed", 1, reason));
+    assert_eq!(seen(&repo, "reader").0, "skipped");
+    assert_eq!((seen(&repo, "late").1, seen(&repo, "patient").0), (2, "done".to_owned()));
+    repo.is_clean();
+    repo.ends_intact("r");
 }
 
 #[test]
 fn retry_gets_the_product_made_and_what_waits_for_it() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let maker = item("maker", "test ! -e $HOME/../ready || echo x >>a.txt");
-    let run = ground.drive("r", &[maker, needs("next", "maker", &json!({ "kind": "patch" }))]).exit(4);
+    let run = repo.drive("r", &[maker, needs("next", "maker", &json!({ "kind": "patch" }))]).exit(4);
     insta::assert_snapshot!(run.stderr, @r#"
     ▶ maker  attempt 1
     ✗ maker  failed: the product patch is missing, which the item "next" needs
@@ -67,24 +67,24 @@ fn retry_gets_the_product_made_and_what_waits_for_it() {
     hint: git handoff cat r/maker:transcript
     hint: git handoff retry r/maker   # or seal it as it is: git handoff close r
     "#);
-    ground.env.write("ready", "");
-    ground.env.handoff(["retry", "r/maker"]).success();
-    ground.env.handoff(["run", "r"]).ends(0);
-    ground.ends_intact("r");
+    repo.env.write("ready", "");
+    repo.env.handoff(["retry", "r/maker"]).success();
+    repo.env.handoff(["run", "r"]).ends(0);
+    repo.ends_intact("r");
 }
 
 #[test]
 fn what_is_cancelled_needs_nothing_any_more() {
-    let ground = Ground::new();
-    ground.submit("r", &[item("maker", "true"), needs("next", "maker", &output("x"))]);
-    ground.env.handoff(["cancel", "r/next"]).success();
-    ground.env.handoff(["run", "r"]).ends(4);
-    assert_eq!((seen(&ground, "maker").0, seen(&ground, "next").0), ("done".to_owned(), "cancelled".to_owned()));
+    let repo = TestRepo::new();
+    repo.submit("r", &[item("maker", "true"), needs("next", "maker", &output("x"))]);
+    repo.env.handoff(["cancel", "r/next"]).success();
+    repo.env.handoff(["run", "r"]).ends(4);
+    assert_eq!((seen(&repo, "maker").0, seen(&repo, "next").0), ("done".to_owned(), "cancelled".to_owned()));
 }
 
 #[test]
 fn a_rule_that_only_waits_for_an_item_to_be_done_counts_and_no_other_does() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let create = |from: &str, path: &str| {
         let needs = json!({ "it": { "from": from, "select": output(path) } });
         json!([{ "item": { "id": format!("after-{from}"), "executor": "command", "inputs": { "command": "true" }, "needs": needs } }])
@@ -99,20 +99,20 @@ fn a_rule_that_only_waits_for_an_item_to_be_done_counts_and_no_other_does() {
               "create": [{ "item": create("optional", "x")[0]["item"], "optional": ["it"] }] },
         ],
     });
-    ground.env.write("plan.json", &plan.to_string());
-    ground.env.handoff(["run", "../plan.json"]).ends(4);
+    repo.env.write("plan.json", &plan.to_string());
+    repo.env.handoff(["run", "../plan.json"]).ends(4);
     assert_eq!(
-        seen(&ground, "certain"),
+        seen(&repo, "certain"),
         stands("failed", 1, "the product outputs/x is missing, which the rule \"one\" needs")
     );
-    assert_eq!((seen(&ground, "perhaps").0, seen(&ground, "optional").0), ("done".to_owned(), "done".to_owned()));
-    assert_eq!(seen(&ground, "after-optional").0, "done");
-    ground.ends_intact("r");
+    assert_eq!((seen(&repo, "perhaps").0, seen(&repo, "optional").0), ("done".to_owned(), "done".to_owned()));
+    assert_eq!(seen(&repo, "after-optional").0, "done");
+    repo.ends_intact("r");
 }
 
 #[test]
 fn a_map_that_leaves_no_result_fails_and_not_the_reduce() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let map = |script: &str, on_failure: &str| {
         let mut splitter = item("split", "echo 1 >outputs/a; echo 2 >outputs/b");
         splitter["inputs"]["mapReduce"] = json!({
@@ -126,41 +126,44 @@ fn a_map_that_leaves_no_result_fails_and_not_the_reduce() {
     let plan = |on_failure: &str| {
         json!({ "id": on_failure, "pattern": "map-reduce", "items": [map(script, on_failure)] }).to_string()
     };
-    ground.env.write("plan.json", &plan("fail"));
-    ground.env.handoff(["run", "../plan.json"]).ends(4);
-    let lost = ground.item("fail", "map-a");
+    repo.env.write("plan.json", &plan("fail"));
+    repo.env.handoff(["run", "../plan.json"]).ends(4);
+    let lost = repo.item("fail", "map-a");
     assert_eq!(lost.reason, "the product outputs/result is missing, which the rule \"split.reduce\" needs");
-    assert_eq!((lost.status.as_str(), ground.item("fail", "map-b").status.as_str()), ("failed", "done"));
+    assert_eq!((lost.status.as_str(), repo.item("fail", "map-b").status.as_str()), ("failed", "done"));
     // Only survivors with the file count.
-    ground.env.write("plan.json", &plan("reduce-survivors"));
-    ground.env.handoff(["run", "../plan.json"]).ends(0);
-    assert_eq!(ground.env.handoff(["cat", "reduce-survivors/reduce:outputs/all"]).success(), "part-b\n");
+    repo.env.write("plan.json", &plan("reduce-survivors"));
+    repo.env.handoff(["run", "../plan.json"]).ends(0);
+    assert_eq!(repo.env.handoff(["cat", "reduce-survivors/reduce:outputs/all"]).success(), "part-b\n");
 }
 
 #[test]
 fn what_is_added_later_fails_by_itself_where_the_product_is_not_there() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let plan = json!({ "id": "r", "openEnded": true, "items": [item("done", "true")] });
-    ground.env.write("plan.json", &plan.to_string());
-    ground.env.handoff(["run", "../plan.json"]).ends(0);
+    repo.env.write("plan.json", &plan.to_string());
+    repo.env.handoff(["run", "../plan.json"]).ends(0);
     let mut later = needs("later", "done", &output("x"));
     let more = |later: &Value| json!({ "id": "r", "items": [later, needs("last", "later", &output("y"))] }).to_string();
-    ground.env.write("more.json", &more(&later));
-    let refused = ground.env.handoff(["extend", "r", "../more.json"]).exit(1);
+    repo.env.write("more.json", &more(&later));
+    let refused = repo.env.handoff(["extend", "r", "../more.json"]).exit(1);
     let message = "undeclared-product at items[1].needs.it.select: the item \"later\" does not declare outputs/y among its products";
     assert!(refused.stdout.starts_with(message), "an empty `produces` declares all that there is: {refused}");
     later.as_object_mut().unwrap().remove("produces");
-    ground.env.write("more.json", &more(&later));
-    ground.env.handoff(["extend", "r", "../more.json"]).success();
-    let run = ground.env.handoff(["run", "r"]).exit(4);
+    repo.env.write("more.json", &more(&later));
+    repo.env.handoff(["extend", "r", "../more.json"]).success();
+    let run = repo.env.handoff(["run", "r"]).exit(4);
     let reason = "the need \"it\" cannot be met: \"done\" is done without the product outputs/x";
-    assert_eq!(seen(&ground, "later"), stands("failed", 0, reason));
-    let hint = "hint: git handoff close r   # done is done without that product; for another try: submit the plan with another id";
-    assert!(run.stderr.contains(hint) && !run.stderr.contains("retry") && !run.stderr.contains(":transcript"), "{run}");
-    assert_eq!(seen(&ground, "last").0, "skipped");
-    let retry = ground.env.handoff(["--json", "retry", "r/later"]).exit(1);
+    assert_eq!(seen(&repo, "later"), stands("failed", 0, reason));
+    insta::assert_snapshot!(run.stderr, @r#"
+    ✗ later  failed: the need "it" cannot be met: "done" is done without the product outputs/x
+    ─ last  skipped: it depends on "later", which did not get done
+    hint: git handoff close r   # done is done without that product; for another try: submit the plan with another id
+    "#);
+    assert_eq!(seen(&repo, "last").0, "skipped");
+    let retry = repo.env.handoff(["--json", "retry", "r/later"]).exit(1);
     let refused: Value = serde_json::from_str(&retry.stderr).expect("a refusal is JSON");
     assert_eq!(refused["code"], "not-retriable", "{refused}");
     assert_eq!(refused["message"], "\"later\" needs outputs/x of \"done\", which is done without it");
-    ground.ends_intact("r");
+    repo.ends_intact("r");
 }

@@ -3,20 +3,20 @@
 
 use serde_json::{Value, json};
 
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
 use crate::common::report::{find_entry, find_line, find_row};
 
 const WORDS: &str = "done, nothing handed over";
 
 #[test]
 fn every_view_says_that_an_item_handed_over_nothing() {
-    let ground = Ground::new();
-    let run = ground.drive("r", &[item("empty", "true"), item("full", "echo x >outputs/x")]).exit(0);
+    let repo = TestRepo::new();
+    let run = repo.drive("r", &[item("empty", "true"), item("full", "echo x >outputs/x")]).exit(0);
     let rows = "✓ empty  done, nothing handed over  1 attempt\n✓ full   done                       1 attempt  outputs/x\nr: 2 of 2 done, sealed\n";
     assert_eq!(run.stdout, rows);
     insta::assert_snapshot!(find_line(&run.stderr, "✓ empty  "), @"✓ empty  done in 0ms, nothing handed over");
     insta::assert_snapshot!(find_line(&run.stderr, "✓ full  "), @"✓ full  done in 0ms, 1 product");
-    let says = |arguments: &[&str]| ground.env.handoff(arguments).success();
+    let says = |arguments: &[&str]| repo.env.handoff(arguments).success();
     let timed = "✓ empty  done, nothing handed over  1 attempt  2026-06-04 02:00Z  0ms\n✓ full   done                       1 attempt  2026-06-04 02:00Z  0ms  outputs/x\nsubmitted 2026-06-04 02:00Z by human:ada\nr: 2 of 2 done, sealed\n";
     assert_eq!(says(&["status", "r"]), timed);
     assert_eq!(says(&["watch", "r"]), rows);
@@ -38,10 +38,9 @@ fn every_view_says_that_an_item_handed_over_nothing() {
 
 #[test]
 fn json_says_that_an_item_handed_over_nothing() {
-    let ground = Ground::new();
-    ground.submit("r", &[item("empty", "true"), item("full", "echo x >outputs/x")]);
-    let read =
-        |arguments: &[&str]| -> Value { serde_json::from_str(&ground.env.handoff(arguments).success()).unwrap() };
+    let repo = TestRepo::new();
+    repo.submit("r", &[item("empty", "true"), item("full", "echo x >outputs/x")]);
+    let read = |arguments: &[&str]| -> Value { serde_json::from_str(&repo.env.handoff(arguments).success()).unwrap() };
     let both = |answer: &Value| [0, 1].map(|at| answer["items"][at].get("handedOver").cloned());
     let wanted = [Some(json!(false)), None];
     let run = read(&["--json", "run", "r"]);
@@ -51,7 +50,7 @@ fn json_says_that_an_item_handed_over_nothing() {
     let item = read(&["--json", "show", "r/empty"]);
     let ended = item["entries"].as_array().unwrap().iter().find(|entry| entry["kind"] == "item.reconciled");
     assert_eq!((&item["handedOver"], &ended.unwrap()["handedOver"]), (&json!(false), &json!(false)));
-    let entries = ground.entries("r");
+    let entries = repo.entries("r");
     let said: Vec<_> =
         entries.iter().filter_map(|entry| Some((entry["item"].as_str()?, entry.get("handedOver")?))).collect();
     assert_eq!(said, [("empty", &json!(false))]);
@@ -62,38 +61,59 @@ fn json_says_that_an_item_handed_over_nothing() {
 
 #[test]
 fn what_has_nothing_to_hand_over_by_design_is_just_done() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let mut checks = item("checks", "true");
     checks["produces"] = json!([]);
     let mut gate = item("gate", "true");
     gate["inputs"]["gate"] = json!({ "subject": "work", "onRed": "advance" });
     let people = json!({ "id": "people", "executor": "approval", "depends_on": ["gate"] });
-    ground.env.write(
+    repo.env.write(
         "repo/pipeline.json",
         &json!({ "id": "looks", "version": 1, "blocks": [{ "kind": "agent" }] }).to_string(),
     );
     let items = [item("work", "echo x >>a.txt"), gate, checks, people];
     let plan = json!({ "id": "r", "pattern": "pipeline", "items": items });
-    ground.env.write("plan.json", &plan.to_string());
-    ground.env.handoff(["run", "../plan.json"]).ends(4);
-    ground.env.handoff(["approve", "r/people"]).success();
-    let run = ground.env.handoff(["run", "r"]).exit(0);
-    assert!(run.stdout.ends_with("r: 4 of 4 done, sealed\n") && !run.stdout.contains("nothing"), "{run}");
-    assert!(!ground.env.handoff(["log", "r"]).success().contains("nothing"));
+    repo.env.write("plan.json", &plan.to_string());
+    repo.env.handoff(["run", "../plan.json"]).ends(4);
+    repo.env.handoff(["approve", "r/people"]).success();
+    let run = repo.env.handoff(["run", "r"]).exit(0);
+    insta::assert_snapshot!(run, @"
+    ✓ work    done  1 attempt   patch
+    ✓ gate    done  1 attempt
+    ✓ checks  done  1 attempt
+    ✓ people  done  0 attempts
+    r: 4 of 4 done, sealed
+    ");
+    let log = repo.env.handoff(["log", "r"]).success();
+    let events: Vec<&str> = log.lines().filter_map(|line| line.split("  human:ada  ").nth(1)).collect();
+    assert_eq!(
+        events,
+        [
+            "run.submitted r",
+            "item.fired work #1: running",
+            "item.reconciled work #1: done",
+            "item.fired gate #1: running",
+            "item.reconciled gate #1: done",
+            "item.fired checks #1: running",
+            "item.reconciled checks #1: done",
+            "item.decided people #0: done",
+            "run.sealed r",
+        ]
+    );
 }
 
 #[test]
 fn a_red_item_and_a_reused_one_say_it_as_well() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let denies = "printf '{\"verify\":{\"passed\":false}}' >\"$HANDOFF_RESULT\"";
-    let run = ground.drive("red", &[item("a", denies)]).exit(4);
+    let run = repo.drive("red", &[item("a", denies)]).exit(4);
     insta::assert_snapshot!(run.stdout, @"
     ! a  done, red, nothing handed over  1 attempt  verify-failed: by the worker's own word
     red: 0 of 1 done, 1 red, sealed
     ");
-    ground.drive("first", &[item("a", "true")]).ends(0);
-    ground.submit("second", &[item("a", "true")]);
-    let run = ground.env.handoff(["run", "--reuse", "second"]).exit(0);
+    repo.drive("first", &[item("a", "true")]).ends(0);
+    repo.submit("second", &[item("a", "true")]);
+    let run = repo.env.handoff(["run", "--reuse", "second"]).exit(0);
     insta::assert_snapshot!(run.stdout, @"
     ✓ a  done, reused, nothing handed over  1 attempt  from first/a;
     second: 1 of 1 done, sealed

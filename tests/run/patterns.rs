@@ -12,42 +12,42 @@ mod together;
 use serde_json::{Value, json};
 
 use crate::common::Output;
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
 
 /// Ends a script with the verdict that the work is not good.
 const RED: &str = r#"echo '{"verify":{"passed":false}}' >"$HANDOFF_RESULT""#;
 
 /// Submits a plan of a pattern.
-fn submit(ground: &Ground, pattern: &str, items: &[Value]) -> Output {
+fn submit(repo: &TestRepo, pattern: &str, items: &[Value]) -> Output {
     let plan = json!({ "id": "r", "pattern": pattern, "items": items });
-    ground.env.write("r.json", &plan.to_string());
-    ground.env.handoff(["submit", "../r.json"])
+    repo.env.write("r.json", &plan.to_string());
+    repo.env.handoff(["submit", "../r.json"])
 }
 
 /// Runs a plan of a pattern to its end, which is to have this exit code, and verifies it.
-fn play(pattern: &str, items: &[Value], exit: i32) -> Ground {
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.maxAttempts", "1");
-    submit(&ground, pattern, items).success();
-    let _ = ground.env.handoff(["run", "r"]).exit(exit);
-    ground.is_clean();
-    ground
+fn play(pattern: &str, items: &[Value], exit: i32) -> TestRepo {
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.maxAttempts", "1");
+    submit(&repo, pattern, items).success();
+    let _ = repo.env.handoff(["run", "r"]).exit(exit);
+    repo.is_clean();
+    repo
 }
 
 /// The results of all items, by id.
-fn told(ground: &Ground) -> Vec<String> {
-    ground.items("r").iter().map(|(id, item)| format!("{id} {}", item.status)).collect()
+fn told(repo: &TestRepo) -> Vec<String> {
+    repo.items("r").iter().map(|(id, item)| format!("{id} {}", item.status)).collect()
 }
 
 /// The outcomes recorded by rules.
-fn said(ground: &Ground) -> Vec<String> {
-    let entries = ground.entries("r");
+fn said(repo: &TestRepo) -> Vec<String> {
+    let entries = repo.entries("r");
     let concluded = entries.iter().filter(|entry| entry["kind"] == "run.concluded");
     concluded.map(|entry| entry["outcome"].as_str().unwrap().to_owned()).collect()
 }
 
-fn cat(ground: &Ground, what: &str) -> String {
-    ground.env.handoff(["cat", &format!("r/{what}")]).success()
+fn cat(repo: &TestRepo, what: &str) -> String {
+    repo.env.handoff(["cat", &format!("r/{what}")]).success()
 }
 
 /// An item that runs a line of shell, with more fields.

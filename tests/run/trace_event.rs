@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::common::ground::{Ground, after, item, wait_for};
+use crate::common::repo::{TestRepo, after, item, wait_for};
 use crate::common::report::error_code;
 
 /// Returns the events of a run's trace, after what must be true of every trace.
 #[track_caller]
-fn trace(ground: &Ground, run: &str) -> Vec<Value> {
-    let printed = ground.env.handoff(["log", run, "--format", "trace-event"]).success();
+fn trace(repo: &TestRepo, run: &str) -> Vec<Value> {
+    let printed = repo.env.handoff(["log", run, "--format", "trace-event"]).success();
     let trace: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!((&trace["displayTimeUnit"], &trace["otherData"]["run"]), (&json!("ms"), &json!(run)));
     let events = trace["traceEvents"].as_array().unwrap().clone();
@@ -32,7 +32,7 @@ fn trace(ground: &Ground, run: &str) -> Vec<Value> {
         spans.sort_unstable();
         assert!(spans.windows(2).all(|two| two[0].1 <= two[1].0), "the events of {row:?} overlap: {spans:?}");
     }
-    let fired = ground.entries(run).iter().filter(|entry| entry["kind"] == "item.fired").count();
+    let fired = repo.entries(run).iter().filter(|entry| entry["kind"] == "item.fired").count();
     assert_eq!(of(&events, "X", "attempt").len(), fired, "each attempt has one event");
     // Each flow leads from within one attempt to the beginning of another.
     let (starts, ends) = (of(&events, "s", "needs"), of(&events, "f", "needs"));
@@ -54,8 +54,8 @@ fn names<'e>(events: &[&'e Value]) -> Vec<&'e str> {
 }
 
 /// Drives a run by the real clock, so that attempts take time.
-fn drive(ground: &Ground, run: &str) {
-    let driver = ground.start_with(&["run", run], |command| {
+fn drive(repo: &TestRepo, run: &str) {
+    let driver = repo.start_with(&["run", run], |command| {
         command.env_remove("HANDOFF_CLOCK");
     });
     let _ = driver.wait();
@@ -63,8 +63,8 @@ fn drive(ground: &Ground, run: &str) {
 
 #[test]
 fn attempts_waits_locks_and_needs_are_events() {
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.concurrency", "4");
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.concurrency", "4");
     let locked = |mut item: Value| {
         item["resourceLocks"] = json!(["db"]);
         item
@@ -76,10 +76,10 @@ fn attempts_waits_locks_and_needs_are_events() {
     let approval = json!({ "id": "asked", "executor": "approval", "depends_on": ["taker"] });
     let other = locked(after("other", &["maker"], "sleep 0.2"));
     let never = after("never", &["flaky"], "true");
-    ground.submit("r", &[item("maker", "echo x > outputs/x; sleep 0.2"), taker, other, flaky, approval, never]);
-    drive(&ground, "r");
-    ground.env.handoff(["approve", "r/asked"]).success();
-    let events = trace(&ground, "r");
+    repo.submit("r", &[item("maker", "echo x > outputs/x; sleep 0.2"), taker, other, flaky, approval, never]);
+    drive(&repo, "r");
+    repo.env.handoff(["approve", "r/asked"]).success();
+    let events = trace(&repo, "r");
 
     let attempts = of(&events, "X", "attempt");
     let told = |name: &str, number: u64| {
@@ -120,12 +120,12 @@ fn attempts_waits_locks_and_needs_are_events() {
 
 #[test]
 fn concurrent_attempts_have_rows_of_their_own() {
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.concurrency", "3");
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.concurrency", "3");
     let items: Vec<Value> = (1..=6).map(|at| item(&format!("i{at}"), "sleep 0.3")).collect();
-    ground.submit("r", &items);
-    drive(&ground, "r");
-    let events = trace(&ground, "r");
+    repo.submit("r", &items);
+    drive(&repo, "r");
+    let events = trace(&repo, "r");
     let attempts = of(&events, "X", "attempt");
     let rows: BTreeSet<_> = attempts.iter().map(|event| event["tid"].as_u64().unwrap()).collect();
     assert_eq!(rows, BTreeSet::from([1, 2, 3]), "{attempts:?}");
@@ -133,17 +133,17 @@ fn concurrent_attempts_have_rows_of_their_own() {
 
 #[test]
 fn an_open_run_has_a_trace_that_reaches_until_now() {
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.concurrency", "1");
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.concurrency", "1");
     let script = "touch $HOME/../begun; while ! test -e $HOME/../go; do sleep 0.05; done";
-    ground.submit("r", &[item("long", script), item("next", "true")]);
+    repo.submit("r", &[item("long", script), item("next", "true")]);
     // Nothing has begun.
-    let events = trace(&ground, "r");
+    let events = trace(&repo, "r");
     assert_eq!(names(&of(&events, "X", "waiting")), ["long", "next"]);
-    let driver = ground.start(&["run", "r"]);
-    wait_for("the worker runs", || ground.path("begun").exists());
-    let events = trace(&ground, "r");
-    ground.env.write("go", "");
+    let driver = repo.start(&["run", "r"]);
+    wait_for("the worker runs", || repo.path("begun").exists());
+    let events = trace(&repo, "r");
+    repo.env.write("go", "");
     assert!(driver.wait().0.success());
     let attempts = of(&events, "X", "attempt");
     assert_eq!((names(&attempts), &attempts[0]["args"]["status"]), (vec!["long"], &json!("running")));
@@ -153,20 +153,20 @@ fn an_open_run_has_a_trace_that_reaches_until_now() {
 
 #[test]
 fn red_items_documents_and_crashes_are_told() {
-    let ground = Ground::new();
-    ground.config("handoff.executor.red.command", "true");
-    ground.config("handoff.executor.red.verify", "echo FAILED; exit 1");
-    ground.config("handoff.executor.red.onVerifyFail", "keep");
+    let repo = TestRepo::new();
+    repo.config("handoff.executor.red.command", "true");
+    repo.config("handoff.executor.red.verify", "echo FAILED; exit 1");
+    repo.config("handoff.executor.red.onVerifyFail", "keep");
     let script = "touch $HOME/../begun; test -e $HOME/../go || sleep 60";
-    ground.submit("r", &[json!({ "id": "red", "executor": "red" }), item("long", script)]);
-    ground.env.write("notes.md", "# Notes\n");
-    ground.env.handoff(["doc", "put", "r", "notes.md", "../notes.md"]).success();
-    let driver = ground.start(&["run", "r"]);
-    wait_for("the worker runs", || ground.path("begun").exists());
+    repo.submit("r", &[json!({ "id": "red", "executor": "red" }), item("long", script)]);
+    repo.env.write("notes.md", "# Notes\n");
+    repo.env.handoff(["doc", "put", "r", "notes.md", "../notes.md"]).success();
+    let driver = repo.start(&["run", "r"]);
+    wait_for("the worker runs", || repo.path("begun").exists());
     assert!(driver.kill());
-    ground.env.write("go", "");
-    ground.env.handoff(["run", "r"]).ends(4);
-    let events = trace(&ground, "r");
+    repo.env.write("go", "");
+    repo.env.handoff(["run", "r"]).ends(4);
+    let events = trace(&repo, "r");
     let attempts = of(&events, "X", "attempt");
     let told: Vec<_> =
         attempts.iter().map(|e| (e["name"].as_str().unwrap(), e["args"]["status"].as_str().unwrap())).collect();
@@ -177,16 +177,16 @@ fn red_items_documents_and_crashes_are_told() {
 
 #[test]
 fn a_trace_is_one_object_and_cannot_be_followed() {
-    let ground = Ground::new();
-    ground.submit("r", &[item("a \"b\" <c>\u{202e}", "true")]);
-    let output = ground.env.handoff(["log", "r", "--format", "trace-event", "--follow"]).exit(2);
+    let repo = TestRepo::new();
+    repo.submit("r", &[item("a \"b\" <c>\u{202e}", "true")]);
+    let output = repo.env.handoff(["log", "r", "--format", "trace-event", "--follow"]).exit(2);
     assert_eq!(output.stderr, "error: --follow cannot be used with --format trace-event\n");
-    let output = ground.env.handoff(["log", "r", "--format", "trace-event", "--json"]).exit(2);
+    let output = repo.env.handoff(["log", "r", "--format", "trace-event", "--json"]).exit(2);
     assert_eq!(error_code(&output.stderr), "usage");
-    let output = ground.env.handoff(["log", "s", "--format", "trace-event"]).exit(1);
+    let output = repo.env.handoff(["log", "s", "--format", "trace-event"]).exit(1);
     assert!(output.stderr.starts_with("error: there is no run \"s\" here\n"), "{output}");
-    let printed = ground.env.handoff(["log", "r", "--format", "trace-event"]).success();
+    let printed = repo.env.handoff(["log", "r", "--format", "trace-event"]).success();
     assert!(printed.lines().count() == 1 && !printed.contains('\u{202e}'), "{printed}");
-    assert_eq!(names(&of(&trace(&ground, "r"), "X", "waiting")), ["a \"b\" <c>\u{202e}"]);
-    assert_eq!(ground.env.handoff(["log", "r", "--format", "text"]).stdout, ground.env.handoff(["log", "r"]).stdout);
+    assert_eq!(names(&of(&trace(&repo, "r"), "X", "waiting")), ["a \"b\" <c>\u{202e}"]);
+    assert_eq!(repo.env.handoff(["log", "r", "--format", "text"]).stdout, repo.env.handoff(["log", "r"]).stdout);
 }

@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::links;
 use super::scene::{Layers, SECRET, Scene, has_bubblewrap, is_ext4, skipped, tree};
 use super::stories::STORIES;
-use crate::common::ground::item;
 use crate::common::part;
+use crate::common::repo::item;
 
 /// An attack: a shell command that exits with 0 if it worked. `{…}` are placeholders for places
 /// outside.
@@ -418,9 +418,9 @@ fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
             std::os::unix::fs::chown(file, Some(user), Some(user)).unwrap();
         }
     }
-    let cached = || tree(&scene.ground.path("home/.cache/pip"));
+    let cached = || tree(&scene.repo.path("home/.cache/pip"));
     let cached_before = cached();
-    let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+    let place = |name: &str| scene.repo.path(name).to_str().unwrap().to_owned();
     let fill = |script: &str| {
         let mut script = script.to_owned();
         for name in ["home", "beside", "repo", "worktrees", "bin"] {
@@ -433,11 +433,11 @@ fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
             .replace("{tcp}", &scene.tcp.local_addr().unwrap().port().to_string())
             .replace("{udp}", &scene.udp.local_addr().unwrap().port().to_string())
     };
-    let before = scene.ground.env.git(["rev-parse", "main"]).stdout;
+    let before = scene.repo.env.git(["rev-parse", "main"]).stdout;
     let mut open: Vec<&str> = Vec::new();
     for (run, network) in RUNS {
         // Where nothing enforces it, it is refused, and what it is to stop is tried without it.
-        scene.ground.config("handoff.network", if layers == Layers::None { "any" } else { network });
+        scene.repo.config("handoff.network", if layers == Layers::None { "any" } else { network });
         let mut tried: Vec<&Attack> = ATTACKS.iter().filter(|attack| attack.run == run).collect();
         // As long as the neighbour is there.
         tried.sort_by_key(|attack| !attack.name.ends_with("neighbour"));
@@ -460,11 +460,11 @@ fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
     }
     // Unknown from inside.
     if layers != Layers::None {
-        assert_eq!(scene.ground.env.git(["rev-parse", "main"]).stdout, before);
+        assert_eq!(scene.repo.env.git(["rev-parse", "main"]).stdout, before);
         assert!(scene.victim_is_well());
-        assert_eq!(fs::read_to_string(scene.ground.path("home/.bashrc")).unwrap(), "# nothing\n");
-        assert!(!scene.ground.path("repo/.git/hooks/post-commit").exists());
-        scene.ground.passes_fsck();
+        assert_eq!(fs::read_to_string(scene.repo.path("home/.bashrc")).unwrap(), "# nothing\n");
+        assert!(!scene.repo.path("repo/.git/hooks/post-commit").exists());
+        scene.repo.passes_fsck();
     }
     if layers == Layers::All {
         assert_eq!(fs::read_to_string(&shared).unwrap(), "mine", "shared memory");
@@ -472,7 +472,7 @@ fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
         assert_eq!(cached(), cached_before, "a cache");
         assert_eq!(scene.tcp.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
         assert_eq!(scene.udp.recv(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
-        scene.ground.no_process_is_left();
+        scene.repo.no_process_is_left();
     }
     fs::remove_file(&shared).unwrap();
     fs::remove_file(&temporary).unwrap();

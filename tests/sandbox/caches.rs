@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::scene::{Layers, Scene, has_bubblewrap, tree};
 use crate::common::Output;
-use crate::common::ground::item;
+use crate::common::repo::item;
 use crate::common::report::find_row;
 
 /// How workers are confined.
@@ -28,9 +28,9 @@ fn scenes(what: &str) -> impl Iterator<Item = (Layers, Scene)> {
             ("home/.cargo/credentials.toml", "SECRET"),
             ("home/go/pkg/mod/m@v1/m.go", "package m\n"),
         ] {
-            scene.ground.env.write(path, text);
+            scene.repo.env.write(path, text);
         }
-        let tool = scene.ground.path("home/.cargo/bin/tool");
+        let tool = scene.repo.path("home/.cargo/bin/tool");
         fs::set_permissions(tool, fs::Permissions::from_mode(0o755)).unwrap();
         (layers, scene)
     })
@@ -58,7 +58,7 @@ const TOOL: &str = "cd ~/.npm/_cacache && flock index true && echo two >>index &
 #[test]
 fn a_tool_works_with_its_cache_and_the_users_stays_as_it_is() {
     for (layers, scene) in scenes("writing to caches") {
-        let home = scene.ground.path("home");
+        let home = scene.repo.path("home");
         let listed = || [".npm", ".cargo", "go"].map(|folder| tree(&home.join(folder)));
         let before = listed();
         // Each starts with what the user has.
@@ -73,9 +73,9 @@ fn a_tool_works_with_its_cache_and_the_users_stays_as_it_is() {
 #[test]
 fn the_parts_of_an_attempt_share_what_they_write() {
     for (layers, scene) in scenes("setup and command") {
-        scene.ground.config("handoff.subagent.x.setup", "echo setup >~/.npm/_cacache/new; echo tmp >$TMPDIR/file");
-        scene.ground.config("handoff.subagent.x.command", "cat ~/.npm/_cacache/new $TMPDIR/file");
-        scene.ground.config("handoff.subagent.x.verify", "rm ~/.npm/_cacache/new && ls ~/.npm/_cacache");
+        scene.repo.config("handoff.subagent.x.setup", "echo setup >~/.npm/_cacache/new; echo tmp >$TMPDIR/file");
+        scene.repo.config("handoff.subagent.x.command", "cat ~/.npm/_cacache/new $TMPDIR/file");
+        scene.repo.config("handoff.subagent.x.verify", "rm ~/.npm/_cacache/new && ls ~/.npm/_cacache");
         let output = scene.drive("parts", &[subagent("a")]);
         let said = done(&output, &scene, "parts/a");
         assert_eq!(said, "setup\ntmp\ncontent\nindex\n", "{layers:?}");
@@ -98,18 +98,18 @@ fn a_cache_that_is_not_there_yet_can_be_made_beside_what_is_only_read() {
 #[test]
 fn a_cache_that_a_variable_moves_is_found_by_it() {
     for (layers, scene) in scenes("moved caches") {
-        scene.ground.env.write("moved/go/one", "one\n");
-        let moved = scene.ground.path("moved/go");
+        scene.repo.env.write("moved/go/one", "one\n");
+        let moved = scene.repo.path("moved/go");
         let before = tree(&moved);
         let plan =
-            scene.ground.plan("moved", &[item("a", "cat $GOCACHE/one && echo two >$GOCACHE/one && cat $GOCACHE/one")]);
+            scene.repo.plan("moved", &[item("a", "cat $GOCACHE/one && echo two >$GOCACHE/one && cat $GOCACHE/one")]);
         let output = scene.handoff_where(&["run", &plan], &[("GOCACHE", moved.to_str().unwrap())]);
         assert_eq!(done(&output, &scene, "moved/a"), "one\ntwo\n", "{layers:?}");
         assert_eq!(tree(&moved), before, "{layers:?}");
         // It need not be there.
-        let missing = scene.ground.path("missing/go");
+        let missing = scene.repo.path("missing/go");
         let plan =
-            scene.ground.plan("missing", &[item("a", "mkdir -p $GOCACHE && echo x >$GOCACHE/x && cat $GOCACHE/x")]);
+            scene.repo.plan("missing", &[item("a", "mkdir -p $GOCACHE && echo x >$GOCACHE/x && cat $GOCACHE/x")]);
         let output = scene.handoff_where(&["run", &plan], &[("GOCACHE", missing.to_str().unwrap())]);
         assert_eq!(done(&output, &scene, "missing/a"), "x\n", "{layers:?}");
         assert!(!missing.exists());
@@ -119,15 +119,15 @@ fn a_cache_that_a_variable_moves_is_found_by_it() {
 #[test]
 fn the_word_of_a_setting_about_a_cache_holds() {
     for (layers, scene) in scenes("settings about caches") {
-        scene.ground.config("handoff.subagent.x.writable", "~/.npm/_cacache");
-        scene.ground.config("handoff.subagent.x.readable", "~/.cargo/registry");
-        scene.ground.config(
+        scene.repo.config("handoff.subagent.x.writable", "~/.npm/_cacache");
+        scene.repo.config("handoff.subagent.x.readable", "~/.cargo/registry");
+        scene.repo.config(
             "handoff.subagent.x.command",
             "echo mine >~/.npm/_cacache/mine && cat ~/.cargo/registry/crate && ! touch ~/.cargo/registry/new 2>/dev/null",
         );
         let output = scene.drive("given", &[subagent("a")]);
         assert_eq!(done(&output, &scene, "given/a"), "crate\n", "{layers:?}");
-        assert_eq!(fs::read_to_string(scene.ground.path("home/.npm/_cacache/mine")).unwrap(), "mine\n", "{layers:?}");
+        assert_eq!(fs::read_to_string(scene.repo.path("home/.npm/_cacache/mine")).unwrap(), "mine\n", "{layers:?}");
     }
 }
 
@@ -147,7 +147,7 @@ fn attempts_at_the_same_time_write_each_their_own() {
 #[test]
 fn what_is_written_to_a_cache_counts_as_taken_on_the_disk() {
     for (layers, scene) in scenes("the size of caches") {
-        scene.ground.config("handoff.maxDisk", "8M");
+        scene.repo.config("handoff.maxDisk", "8M");
         let output = scene.drive(
             "large",
             &[json!({ "id": "a", "executor": "command", "maxAttempts": 1,
@@ -163,7 +163,7 @@ fn nothing_of_it_is_left_behind() {
     for (layers, scene) in scenes("leftovers of caches") {
         // An inaccessible folder is left over.
         scene.says("gone", "mkdir -p ~/.npm/_cacache/shut/in && chmod 0 ~/.npm/_cacache/shut; echo x >$TMPDIR/x");
-        let own = find(&scene.ground.path("worktrees"), "@own");
+        let own = find(&scene.repo.path("worktrees"), "@own");
         assert_eq!(own, Vec::<String>::new(), "{layers:?}");
     }
 }
@@ -182,10 +182,10 @@ fn find(top: &Path, name: &str) -> Vec<String> {
 #[test]
 fn a_cache_too_large_for_a_copy_is_empty_and_that_is_said_once() {
     let scene = Scene::new(Layers::Inner);
-    scene.ground.env.write("home/.cache/uv/file", "x");
-    scene.ground.env.write("home/.npm/small", "x");
+    scene.repo.env.write("home/.cache/uv/file", "x");
+    scene.repo.env.write("home/.npm/small", "x");
     // A hole takes no room on the disk, and would in a copy.
-    fs::File::options().write(true).open(scene.ground.path("home/.npm/small")).unwrap().set_len(2 << 30).unwrap();
+    fs::File::options().write(true).open(scene.repo.path("home/.npm/small")).unwrap().set_len(2 << 30).unwrap();
     let script = "ls ~/.npm; echo x >~/.npm/x && cat ~/.npm/x ~/.cache/uv/file; echo $npm_config_cache";
     let output = scene.drive("large", &[item("a", script), item("b", "true")]);
     let said = done(&output, &scene, "large/a");
@@ -193,7 +193,7 @@ fn a_cache_too_large_for_a_copy_is_empty_and_that_is_said_once() {
     let line = format!(
         "workers begin with empty caches in the place of {}: no overlay can be mounted here, and copies have at most 1 GiB \
          and 100000 files",
-        scene.ground.path("home/.npm").display()
+        scene.repo.path("home/.npm").display()
     );
     assert_eq!(output.stderr.matches(&line).count(), 1, "{output}");
 }
@@ -201,14 +201,14 @@ fn a_cache_too_large_for_a_copy_is_empty_and_that_is_said_once() {
 #[test]
 fn a_large_copy_is_made_only_for_a_worktree_that_needs_it() {
     let scene = Scene::new(Layers::Inner);
-    scene.ground.env.write("home/.npm/_cacache/index", "one\n");
-    scene.ground.env.write("home/.cargo/registry/crate", "crate\n");
-    let large = fs::File::options().write(true).open(scene.ground.path("home/.npm/_cacache/index")).unwrap();
+    scene.repo.env.write("home/.npm/_cacache/index", "one\n");
+    scene.repo.env.write("home/.cargo/registry/crate", "crate\n");
+    let large = fs::File::options().write(true).open(scene.repo.path("home/.npm/_cacache/index")).unwrap();
     large.set_len(20 << 20).unwrap();
     let script = "head -c 4 ~/.npm/_cacache/index 2>/dev/null; cat ~/.cargo/registry/crate; touch ~/.npm/new";
     assert_eq!(scene.says("other", script), "crate\n");
-    scene.ground.env.shell("repo", "mkdir -p web/app && echo {} >web/app/package.json && git add web").success();
-    scene.ground.env.git(["commit", "-qm", "Web"]).success();
+    scene.repo.env.shell("repo", "mkdir -p web/app && echo {} >web/app/package.json && git add web").success();
+    scene.repo.env.git(["commit", "-qm", "Web"]).success();
     assert_eq!(scene.says("needed", script), "one\ncrate\n");
 }
 
@@ -217,18 +217,18 @@ fn a_cache_that_an_xdg_variable_moves_is_found_by_it() {
     for (layers, scene) in scenes("caches of XDG") {
         let files = ["cache/uv/one", "data/gem/two", "config/mise/config.toml", "config/gh/hosts.yml"];
         for file in files {
-            scene.ground.env.write(&format!("xdg/{file}"), &format!("{file}\n"));
+            scene.repo.env.write(&format!("xdg/{file}"), &format!("{file}\n"));
         }
-        scene.ground.env.write("xdg/config/pip/pip.conf", "[global]\n");
+        scene.repo.env.write("xdg/config/pip/pip.conf", "[global]\n");
         // Files at the usual place do not count.
-        scene.ground.env.write("home/.cache/uv/old", "old\n");
-        scene.ground.env.write("home/.config/mise/config.toml", "old\n");
-        let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
-        let before = ["cache/uv", "config", "data"].map(|folder| tree(&scene.ground.path("xdg").join(folder)));
+        scene.repo.env.write("home/.cache/uv/old", "old\n");
+        scene.repo.env.write("home/.config/mise/config.toml", "old\n");
+        let place = |name: &str| scene.repo.path(name).to_str().unwrap().to_owned();
+        let before = ["cache/uv", "config", "data"].map(|folder| tree(&scene.repo.path("xdg").join(folder)));
         let script = "cd ~ && cat .cache/uv/one .local/share/gem/two .config/mise/config.toml .config/pip/pip.conf && \
                       echo new >.cache/uv/one && cat .cache/uv/one && ls .cache/uv; cat .config/gh/hosts.yml $GH 2>/dev/null; true";
-        scene.ground.config("handoff.executor.command.env", &format!("GH={}", place("xdg/config/gh/hosts.yml")));
-        let plan = scene.ground.plan("xdg", &[item("a", script)]);
+        scene.repo.config("handoff.executor.command.env", &format!("GH={}", place("xdg/config/gh/hosts.yml")));
+        let plan = scene.repo.plan("xdg", &[item("a", script)]);
         let moved = ["CACHE", "DATA", "CONFIG"].map(|kind| {
             let folder = place(&format!("xdg/{}", kind.to_lowercase()));
             (format!("XDG_{kind}_HOME"), folder)
@@ -237,15 +237,15 @@ fn a_cache_that_an_xdg_variable_moves_is_found_by_it() {
         let output = scene.handoff_where(&["run", &plan], &moved);
         let expected = "cache/uv/one\ndata/gem/two\nconfig/mise/config.toml\n[global]\nnew\none\n";
         assert_eq!(done(&output, &scene, "xdg/a"), expected, "{layers:?}");
-        let after = ["cache/uv", "config", "data"].map(|folder| tree(&scene.ground.path("xdg").join(folder)));
+        let after = ["cache/uv", "config", "data"].map(|folder| tree(&scene.repo.path("xdg").join(folder)));
         assert_eq!(after, before, "{layers:?}");
         // Its secrets have the same names there, also where a setting gives the folder.
-        scene.ground.config("handoff.subagent.x.readable", &place("xdg"));
-        scene.ground.config(
+        scene.repo.config("handoff.subagent.x.readable", &place("xdg"));
+        scene.repo.config(
             "handoff.subagent.x.command",
             &format!("cd {} && cat cache/uv/one config/gh/hosts.yml; true", place("xdg")),
         );
-        let plan = scene.ground.plan("given", &[subagent("a")]);
+        let plan = scene.repo.plan("given", &[subagent("a")]);
         let output = scene.handoff_where(&["run", &plan], &moved);
         let said = done(&output, &scene, "given/a");
         assert!(said.starts_with("cache/uv/one\n") && !said.contains("\nconfig/gh"), "{layers:?}: {said}");
@@ -255,13 +255,12 @@ fn a_cache_that_an_xdg_variable_moves_is_found_by_it() {
 #[test]
 fn java_finds_a_home_and_temporary_files_by_options() {
     for (layers, scene) in scenes("options of Java") {
-        scene.ground.env.write("java/mvn", "#!/bin/sh\necho $MAVEN_OPTS; echo $GRADLE_OPTS\n");
-        let program = scene.ground.path("java/mvn");
+        scene.repo.env.write("java/mvn", "#!/bin/sh\necho $MAVEN_OPTS; echo $GRADLE_OPTS\n");
+        let program = scene.repo.path("java/mvn");
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let path = format!("{}:{}", program.parent().unwrap().display(), scene.path());
-        scene.ground.config("handoff.executor.command.passEnv", "MAVEN_OPTS");
-        let plan =
-            scene.ground.plan("java", &[item("a", "mvn; echo -Duser.home=$HOME; echo -Djava.io.tmpdir=$TMPDIR")]);
+        scene.repo.config("handoff.executor.command.passEnv", "MAVEN_OPTS");
+        let plan = scene.repo.plan("java", &[item("a", "mvn; echo -Duser.home=$HOME; echo -Djava.io.tmpdir=$TMPDIR")]);
         let output = scene.handoff_where(&["run", &plan], &[("PATH", &path), ("MAVEN_OPTS", "-Xmx1g")]);
         let said = done(&output, &scene, "java/a");
         let lines: Vec<&str> = said.lines().collect();
@@ -273,12 +272,9 @@ fn java_finds_a_home_and_temporary_files_by_options() {
 #[test]
 fn settings_without_a_credential_are_there_and_others_are_not() {
     for (layers, scene) in scenes("settings of tools") {
-        scene.ground.env.write("home/.npmrc", "registry=https://npm.example.com/\n");
-        scene
-            .ground
-            .env
-            .write("home/.config/pip/pip.conf", "[global]\nindex-url = https://a:SECRET@pypi.example.com\n");
-        scene.ground.env.write("home/.m2/settings.xml", "<settings><password>SECRET</password></settings>");
+        scene.repo.env.write("home/.npmrc", "registry=https://npm.example.com/\n");
+        scene.repo.env.write("home/.config/pip/pip.conf", "[global]\nindex-url = https://a:SECRET@pypi.example.com\n");
+        scene.repo.env.write("home/.m2/settings.xml", "<settings><password>SECRET</password></settings>");
         let said =
             scene.says("settings", "cat ~/.npmrc; cat ~/.config/pip/pip.conf ~/.m2/settings.xml 2>/dev/null; true");
         assert_eq!(said, "registry=https://npm.example.com/\n", "{layers:?}");
@@ -299,11 +295,14 @@ fn below_bubblewrap_tmp_is_private_and_writable() {
              (echo >/tmp/git-handoff-test.*/new) 2>/dev/null || echo closed; [ ${{#TMPDIR}} -le 70 ] && echo short"
         ),
     );
-    let own = format!("{}\n", scene.ground.path("").display()).replace("/\n", "\n");
+    let own = format!("{}\n", scene.repo.path("").display()).replace("/\n", "\n");
     assert_eq!(said, format!("x\nx\n1777\n{own}closed\nshort\n"));
     assert!(!Path::new("/tmp").join(&name).exists());
     let output = scene.drive("quiet", &[item("a", "true")]);
-    assert!(!output.stderr.contains("/tmp and /var/tmp"), "{output}");
+    insta::assert_snapshot!(output.stderr, @"
+    ▶ a  attempt 1
+    ✓ a  done in 0ms, nothing handed over
+    ");
 }
 
 #[test]
@@ -323,15 +322,15 @@ fn a_link_in_the_place_of_a_mount_in_tmp_is_refused() {
     let scene = Scene::new(Layers::All);
     let folder = tempfile::Builder::new().prefix("given-").tempdir_in("/tmp").unwrap();
     let name = folder.path().file_name().unwrap().to_str().unwrap();
-    scene.ground.config("handoff.subagent.x.readable", folder.path().to_str().unwrap());
+    scene.repo.config("handoff.subagent.x.readable", folder.path().to_str().unwrap());
     // A mount point cannot be removed. A link that leads there can be replaced.
     let link = Path::new("/tmp").join(format!("{name}.link"));
     symlink(folder.path(), &link).unwrap();
-    scene.ground.config("handoff.subagent.y.readable", link.to_str().unwrap());
-    scene.ground.config("handoff.subagent.y.setup", &format!("rm {0} && ln -s /etc {0}", link.display()));
-    scene.ground.config("handoff.subagent.y.command", "true");
-    scene.ground.config("handoff.subagent.x.setup", &format!("! mv /tmp/{name} /tmp/other 2>/dev/null"));
-    scene.ground.config("handoff.subagent.x.command", &format!("ls -d /tmp/{name}"));
+    scene.repo.config("handoff.subagent.y.readable", link.to_str().unwrap());
+    scene.repo.config("handoff.subagent.y.setup", &format!("rm {0} && ln -s /etc {0}", link.display()));
+    scene.repo.config("handoff.subagent.y.command", "true");
+    scene.repo.config("handoff.subagent.x.setup", &format!("! mv /tmp/{name} /tmp/other 2>/dev/null"));
+    scene.repo.config("handoff.subagent.x.command", &format!("ls -d /tmp/{name}"));
     let output = scene.drive("kept", &[subagent("a")]);
     assert_eq!(done(&output, &scene, "kept/a"), format!("/tmp/{name}\n"));
     let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "y" }, "maxAttempts": 1 });
@@ -345,7 +344,7 @@ fn a_link_in_the_place_of_a_mount_in_tmp_is_refused() {
 fn a_home_without_caches_and_a_strict_sandbox_have_none() {
     for (layers, scene) in scenes("strict") {
         if layers == Layers::All {
-            scene.ground.config("handoff.sandbox", "strict");
+            scene.repo.config("handoff.sandbox", "strict");
             let said =
                 scene.says("strict", "cat ~/.npm/_cacache/index 2>/dev/null; mkdir -p ~/.npm/_cacache && echo own");
             assert_eq!(said, "own\n");

@@ -24,43 +24,43 @@ fn files_of_the_configuration_stay_as_they_are() {
     for layers in [Layers::Inner, Layers::All] {
         for writable in ["~/dotfiles", "real"] {
             let scene = Scene::new(layers);
-            let home = scene.ground.path("home").to_str().unwrap().to_owned();
+            let home = scene.repo.path("home").to_str().unwrap().to_owned();
             for path in NAMED {
-                scene.ground.env.write(&format!("home/{path}"), "#!/bin/sh\n");
-                fs::set_permissions(scene.ground.path("home").join(path), fs::Permissions::from_mode(0o755)).unwrap();
+                scene.repo.env.write(&format!("home/{path}"), "#!/bin/sh\n");
+                fs::set_permissions(scene.repo.path("home").join(path), fs::Permissions::from_mode(0o755)).unwrap();
             }
             for path in ["dotfiles/included", "dotfiles/deep/included", "dotfiles/ignored", "dotfiles/attributes"] {
-                scene.ground.env.write(&format!("home/{path}"), "# as it was\n");
+                scene.repo.env.write(&format!("home/{path}"), "# as it was\n");
             }
-            scene.ground.env.write("home/dotfiles/free/note", "before\n");
-            scene.ground.config("include.path", &format!("{home}/dotfiles/included"));
-            scene.ground.env.write("home/dotfiles/included", "[include]\n\tpath = deep/included\n");
-            scene.ground.config("core.excludesFile", &format!("{home}/dotfiles/ignored"));
-            scene.ground.config("core.attributesFile", &format!("{home}/dotfiles/attributes"));
-            scene.ground.config("core.hooksPath", &format!("{home}/dotfiles/hooks"));
-            scene.ground.config("filter.f.smudge", &format!("{home}/dotfiles/scripts/key.sh"));
+            scene.repo.env.write("home/dotfiles/free/note", "before\n");
+            scene.repo.config("include.path", &format!("{home}/dotfiles/included"));
+            scene.repo.env.write("home/dotfiles/included", "[include]\n\tpath = deep/included\n");
+            scene.repo.config("core.excludesFile", &format!("{home}/dotfiles/ignored"));
+            scene.repo.config("core.attributesFile", &format!("{home}/dotfiles/attributes"));
+            scene.repo.config("core.hooksPath", &format!("{home}/dotfiles/hooks"));
+            scene.repo.config("filter.f.smudge", &format!("{home}/dotfiles/scripts/key.sh"));
             if writable == "real" {
-                scene.ground.config("handoff.subagent.x.home", "real");
+                scene.repo.config("handoff.subagent.x.home", "real");
             } else {
-                scene.ground.config("handoff.subagent.x.writable", &format!("{home}/dotfiles"));
+                scene.repo.config("handoff.subagent.x.writable", &format!("{home}/dotfiles"));
             }
-            let before: Vec<_> = NAMED.map(|path| fs::read(scene.ground.path("home").join(path)).unwrap()).to_vec();
+            let before: Vec<_> = NAMED.map(|path| fs::read(scene.repo.path("home").join(path)).unwrap()).to_vec();
             let script = format!(
                 "cd {home}/dotfiles; for f in included deep/included ignored attributes hooks/post-commit scripts/key.sh; do \
                  echo evil >>$f; rm -f $f; ln -sf {home}/.ssh/id_ed25519 $f; mv $f $f.old; echo evil >$f; done; \
                  mv deep deeper; mv hooks hook; mv scripts script; echo evil >hooks/pre-push; echo after >free/note; true"
             );
-            scene.ground.config("handoff.subagent.x.command", &script);
+            scene.repo.config("handoff.subagent.x.command", &script);
             let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
             scene.drive("plant", &[item]).ends(0);
             for (path, before) in NAMED.iter().zip(before) {
-                let place = scene.ground.path("home").join(path);
+                let place = scene.repo.path("home").join(path);
                 assert!(!place.is_symlink(), "{layers:?} {writable}: {path}");
                 assert_eq!(fs::read(place).unwrap(), before, "{layers:?} {writable}: {path}");
             }
-            assert!(!scene.ground.path("home/dotfiles/hooks/pre-push").exists(), "{layers:?} {writable}");
+            assert!(!scene.repo.path("home/dotfiles/hooks/pre-push").exists(), "{layers:?} {writable}");
             assert_eq!(
-                fs::read_to_string(scene.ground.path("home/dotfiles/free/note")).unwrap(),
+                fs::read_to_string(scene.repo.path("home/dotfiles/free/note")).unwrap(),
                 "after\n",
                 "{layers:?} {writable}"
             );
@@ -72,15 +72,15 @@ fn files_of_the_configuration_stay_as_they_are() {
 fn a_file_that_is_configured_and_not_there_cannot_be_made() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
-        let home = scene.ground.path("home").to_str().unwrap().to_owned();
-        fs::create_dir(scene.ground.path("home/dotfiles")).unwrap();
-        scene.ground.config("core.excludesFile", &format!("{home}/dotfiles/ignored"));
-        scene.ground.config("handoff.subagent.x.writable", &format!("{home}/dotfiles"));
+        let home = scene.repo.path("home").to_str().unwrap().to_owned();
+        fs::create_dir(scene.repo.path("home/dotfiles")).unwrap();
+        scene.repo.config("core.excludesFile", &format!("{home}/dotfiles/ignored"));
+        scene.repo.config("handoff.subagent.x.writable", &format!("{home}/dotfiles"));
         let script = format!("ln -s {home}/.ssh/id_ed25519 {home}/dotfiles/ignored; true");
-        scene.ground.config("handoff.subagent.x.command", &script);
+        scene.repo.config("handoff.subagent.x.command", &script);
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
         scene.drive("plant", &[item]).ends(0);
-        assert!(!scene.ground.path("home/dotfiles/ignored").is_symlink(), "{layers:?}");
+        assert!(!scene.repo.path("home/dotfiles/ignored").is_symlink(), "{layers:?}");
         assert!(!scene.says("next", "cat .git/info/* 2>&1; true").contains("SECRET"), "{layers:?}");
     }
 }
@@ -89,14 +89,14 @@ fn a_file_that_is_configured_and_not_there_cannot_be_made() {
 fn worktrees_of_other_repositories_are_out_of_reach() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
-        let mut folder = scene.ground.path("home/.cache/git-handoff");
-        scene.ground.config("handoff.workspace.root", folder.to_str().unwrap());
+        let mut folder = scene.repo.path("home/.cache/git-handoff");
+        scene.repo.config("handoff.workspace.root", folder.to_str().unwrap());
         folder.push("0123456789abcdef/r1/i0.1/tree");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("file"), "SECRET").unwrap();
-        scene.ground.config("handoff.subagent.x.home", "real");
+        scene.repo.config("handoff.subagent.x.home", "real");
         let script = format!("cat {0}/file; echo evil >{0}/file; true", folder.display());
-        scene.ground.config("handoff.subagent.x.command", &script);
+        scene.repo.config("handoff.subagent.x.command", &script);
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
         scene.drive("other", &[item]).ends(0);
         assert!(!scene.handoff(&["cat", "other/a:transcript"]).stdout.contains("SECRET"), "{layers:?}");

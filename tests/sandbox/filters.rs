@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::scene::{Layers, Scene, has_bubblewrap};
 use crate::common::Output;
-use crate::common::ground::item;
+use crate::common::repo::item;
 use crate::common::report::{find_line, find_row};
 
 /// The row of an item whose products could not be taken in time.
@@ -64,13 +64,13 @@ while True:
 /// with `status`. Returns whether it worked.
 pub(super) fn works(scene: &Scene, then: &str, status: i32) -> bool {
     set_up(scene);
-    let (home, taken) = (scene.ground.path("home"), scene.ground.path("beside/taken"));
+    let (home, taken) = (scene.repo.path("home"), scene.repo.path("beside/taken"));
     let planted = format!("cp {}/signing_key {}", home.display(), taken.display());
     let output = run(scene, "filtered", &format!("echo '{planted}' >tidy.conf; echo text >a.tidy; {then}"));
     assert_eq!(output.status, Some(status), "{output}");
     let made = match status {
         0 => scene.handoff(&["cat", "filtered/a:patch"]).success(),
-        _ => scene.ground.env.git(["grep", "-h", ".", "refs/handoff/salvage/filtered", "--", "*.tidy"]).success(),
+        _ => scene.repo.env.git(["grep", "-h", ".", "refs/handoff/salvage/filtered", "--", "*.tidy"]).success(),
     };
     assert!(made.contains("TEXT"), "{made}{output}");
     taken.exists()
@@ -80,16 +80,16 @@ pub(super) fn works(scene: &Scene, then: &str, status: i32) -> bool {
 fn set_up(scene: &Scene) {
     for (name, program) in [("tidy", TIDY), ("lfs-like", LFS), ("many", MANY)] {
         let path = format!("tools/bin/{name}");
-        scene.ground.env.write(&path, program);
-        fs::set_permissions(scene.ground.path(&path), fs::Permissions::from_mode(0o755)).unwrap();
+        scene.repo.env.write(&path, program);
+        fs::set_permissions(scene.repo.path(&path), fs::Permissions::from_mode(0o755)).unwrap();
     }
     for name in ["tidy", "lfs-like"] {
-        scene.ground.config(&format!("filter.{name}.clean"), name);
-        scene.ground.config(&format!("filter.{name}.required"), "true");
+        scene.repo.config(&format!("filter.{name}.clean"), name);
+        scene.repo.config(&format!("filter.{name}.required"), "true");
     }
-    scene.ground.env.write("repo/.gitattributes", "*.tidy filter=tidy\n*.large filter=lfs-like\n");
-    scene.ground.env.git(["add", "."]).success();
-    scene.ground.env.git(["commit", "-qm", "filters"]).success();
+    scene.repo.env.write("repo/.gitattributes", "*.tidy filter=tidy\n*.large filter=lfs-like\n");
+    scene.repo.env.git(["add", "."]).success();
+    scene.repo.env.git(["commit", "-qm", "filters"]).success();
 }
 
 /// Runs one line of shell, once.
@@ -101,8 +101,8 @@ fn run(scene: &Scene, run: &str, script: &str) -> Output {
 
 /// Runs items where the filters are found.
 fn drive(scene: &Scene, run: &str, items: &[Value]) -> Output {
-    let plan = scene.ground.plan(run, items);
-    let path = format!("{}:{}", scene.ground.path("tools/bin").display(), scene.path());
+    let plan = scene.repo.plan(run, items);
+    let path = format!("{}:{}", scene.repo.path("tools/bin").display(), scene.path());
     scene.handoff_where(&["run", &plan], &[("PATH", &path)])
 }
 
@@ -133,11 +133,11 @@ fn a_filter_that_is_started_once_for_all_files_runs_inside_as_well() {
     for layers in layers() {
         let scene = Scene::new(layers);
         set_up(&scene);
-        scene.ground.config("filter.many.process", "many");
-        scene.ground.config("filter.many.required", "true");
-        scene.ground.env.write("repo/.gitattributes", "*.tidy filter=many\n");
-        scene.ground.env.git(["commit", "-qam", "one for many"]).success();
-        let (key, taken) = (scene.ground.path("home/signing_key"), scene.ground.path("beside/taken"));
+        scene.repo.config("filter.many.process", "many");
+        scene.repo.config("filter.many.required", "true");
+        scene.repo.env.write("repo/.gitattributes", "*.tidy filter=many\n");
+        scene.repo.env.git(["commit", "-qam", "one for many"]).success();
+        let (key, taken) = (scene.repo.path("home/signing_key"), scene.repo.path("beside/taken"));
         let planted = format!("cp {} {}; touch ran", key.display(), taken.display());
         let output = run(
             &scene,
@@ -160,7 +160,7 @@ fn nothing_that_a_filter_leaves_is_used_but_bytes() {
     for layers in layers() {
         let scene = Scene::new(layers);
         set_up(&scene);
-        let (key, taken) = (scene.ground.path("home/signing_key"), scene.ground.path("beside/taken"));
+        let (key, taken) = (scene.repo.path("home/signing_key"), scene.repo.path("beside/taken"));
         for (name, conf) in [
             ("link", format!("ln -s {} $GIT_DIR/blobs", key.display())),
             ("pipe", "mkfifo $GIT_DIR/blobs".to_owned()),
@@ -170,8 +170,8 @@ fn nothing_that_a_filter_leaves_is_used_but_bytes() {
             ),
             ("moved", "mv $GIT_DIR $GIT_DIR.away; ln -s / $GIT_DIR".to_owned()),
         ] {
-            scene.ground.env.write("conf", &conf);
-            scene.ground.config("handoff.captureTimeout", "4");
+            scene.repo.env.write("conf", &conf);
+            scene.repo.config("handoff.captureTimeout", "4");
             let quoted = conf.replace('\'', "'\\''");
             let output = run(&scene, name, &format!("echo '{quoted}' >tidy.conf; echo text >a.tidy"));
             let patch = scene.handoff(&["cat", &format!("{name}/a:patch")]).stdout;
@@ -198,7 +198,7 @@ fn nothing_that_a_filter_leaves_is_used_but_bytes() {
 fn more_than_may_be_is_taken_from_no_filter() {
     let scene = Scene::new(Layers::Inner);
     set_up(&scene);
-    scene.ground.config("handoff.maxProductSize", "100k");
+    scene.repo.config("handoff.maxProductSize", "100k");
     let output = run(&scene, "flood", "echo 'yes | head -c 200000' >tidy.conf; echo text >a.tidy");
     assert_eq!(output.status, Some(4), "{output}");
     insta::assert_snapshot!(find_row(&output.stdout, "a"), @r#"✗ a  failed  1 attempt  filters made 200005 bytes of "a.tidy", and no more than 102400 are taken"#);
@@ -210,7 +210,7 @@ fn what_git_lfs_keeps_is_taken_over_with_what_was_done_alone() {
         let scene = Scene::new(layers);
         set_up(&scene);
         let kept = || {
-            let lfs = scene.ground.path("repo/.git/lfs/objects");
+            let lfs = scene.repo.path("repo/.git/lfs/objects");
             let mut folders = vec![lfs];
             let mut files = Vec::new();
             while let Some(folder) = folders.pop() {
@@ -242,11 +242,11 @@ fn what_git_lfs_keeps_is_taken_over_with_what_was_done_alone() {
 fn a_capture_ends_when_its_time_is_up() {
     let scene = Scene::new(Layers::Inner);
     set_up(&scene);
-    scene.ground.config("handoff.captureTimeout", "2");
+    scene.repo.config("handoff.captureTimeout", "2");
     let started = std::time::Instant::now();
     let slow = run(&scene, "slow", "echo 'sleep 60' >tidy.conf; echo text >a.tidy; echo other >b");
     // All else of what the attempt left is saved.
-    let saved = scene.ground.env.git(["ls-tree", "-r", "--name-only", "refs/handoff/salvage/slow"]).success();
+    let saved = scene.repo.env.git(["ls-tree", "-r", "--name-only", "refs/handoff/salvage/slow"]).success();
     assert!(saved.contains("b\n") && !saved.contains("a.tidy"), "{saved}");
     insta::assert_snapshot!(find_line(&slow.stderr, "a: left out "), @r#"a: left out of the saved work of attempt 1: "a.tidy", whose filter failed, or kept a secret of it elsewhere"#);
     // Patterns that are tried in very many ways on each of very many names.
@@ -265,13 +265,13 @@ fn what_attributes_a_user_keeps_elsewhere_say_holds_inside_as_well() {
     for layers in layers() {
         let scene = Scene::new(layers);
         set_up(&scene);
-        scene.ground.env.write("repo/.gitattributes", "");
-        scene.ground.env.git(["commit", "-qam", "no attributes"]).success();
-        scene.ground.env.write("home/.config/git/attributes", "*.tidy filter=tidy\n");
+        scene.repo.env.write("repo/.gitattributes", "");
+        scene.repo.env.git(["commit", "-qam", "no attributes"]).success();
+        scene.repo.env.write("home/.config/git/attributes", "*.tidy filter=tidy\n");
         run(&scene, "usual", "echo text >a.tidy").ends(0);
         assert!(scene.handoff(&["cat", "usual/a:patch"]).success().contains("+TEXT\n"));
-        scene.ground.env.write("beside/attributes", "*.other filter=tidy\n");
-        scene.ground.config("core.attributesFile", scene.ground.path("beside/attributes").to_str().unwrap());
+        scene.repo.env.write("beside/attributes", "*.other filter=tidy\n");
+        scene.repo.config("core.attributesFile", scene.repo.path("beside/attributes").to_str().unwrap());
         run(&scene, "named", "echo text >a.other; echo text >b.tidy").ends(0);
         let patch = scene.handoff(&["cat", "named/a:patch"]).success();
         // As for git, the one takes the place of the other.
@@ -284,9 +284,9 @@ fn what_a_filter_that_fails_would_have_made_is_not_what_a_file_holds() {
     for layers in [Layers::None].into_iter().chain(layers()) {
         let scene = Scene::new(layers);
         set_up(&scene);
-        scene.ground.env.git(["config", "--unset", "filter.tidy.required"]).success();
+        scene.repo.env.git(["config", "--unset", "filter.tidy.required"]).success();
         for (name, command) in [("fails", "cat; exit 3"), ("missing", "no-such-program")] {
-            scene.ground.config("filter.tidy.clean", command);
+            scene.repo.config("filter.tidy.clean", command);
             let output = run(&scene, name, "echo text >a.tidy");
             assert_eq!(output.status, Some(4), "{layers:?} {name}: {output}");
             let said = format!("{}{}", output.stdout, output.stderr);
@@ -299,7 +299,7 @@ fn what_a_filter_that_fails_would_have_made_is_not_what_a_file_holds() {
 fn what_git_lfs_keeps_is_bounded_as_all_else_is() {
     let scene = Scene::new(Layers::Inner);
     set_up(&scene);
-    scene.ground.config("handoff.captureTimeout", "8");
+    scene.repo.config("handoff.captureTimeout", "8");
     // One of nothing but holes, and one that differs; whatever the file, a pointer to the one that
     // it names comes of it.
     let conf = "set -e; read which; f=$(mktemp); truncate -s 90M $f; \
@@ -316,8 +316,8 @@ fn what_git_lfs_keeps_is_bounded_as_all_else_is() {
     let output = run(&scene, "often", &format!("{prepare}; {many}"));
     assert_eq!(output.status, Some(4), "{output}");
     assert_eq!(find_row(&output.stdout, "a"), TOO_SLOW);
-    scene.ground.config("handoff.captureTimeout", "300");
-    scene.ground.config("handoff.maxDisk", "120m");
+    scene.repo.config("handoff.captureTimeout", "300");
+    scene.repo.config("handoff.maxDisk", "120m");
     let output = run(&scene, "much", &format!("{prepare}; echo one >1.tidy; echo other >2.tidy"));
     assert_eq!(output.status, Some(4), "{output}");
     insta::assert_snapshot!(find_row(&output.stdout, "a"), @"✗ a  failed  1 attempt  what the filter of git-lfs left of 2.tidy is not what it names, or more than may be taken");
@@ -337,7 +337,7 @@ fn a_secret_among_what_git_lfs_keeps_loses_no_other_work() {
             &format!("echo work >work.txt; echo fine >a.large; echo other >c.large; {secret}; exit 1"),
         );
         assert_eq!(output.status, Some(4), "{output}");
-        let saved = scene.ground.env.git(["grep", "-h", ".", "refs/handoff/salvage/failed"]).success();
+        let saved = scene.repo.env.git(["grep", "-h", ".", "refs/handoff/salvage/failed"]).success();
         assert!(saved.contains("work") && saved.matches("oid sha256:").count() == 2, "{saved}{output}");
         assert!(!saved.contains("b3BlbnNzaC1rZXkt"), "{saved}");
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::scene::{Layers, Scene, has_bubblewrap};
-use crate::common::ground::item;
+use crate::common::repo::item;
 
 /// How workers are confined, and how much is asked for.
 const WAYS: [(Layers, &str); 3] = [(Layers::Inner, "auto"), (Layers::All, "auto"), (Layers::All, "strict")];
@@ -17,13 +17,13 @@ fn linked(links: &[(&str, &str)]) -> Vec<Scene> {
     let can = |layers: &Layers| *layers != Layers::All || has_bubblewrap("links to what is secret");
     let scene = |(layers, asked): (Layers, &str)| {
         let scene = Scene::new(layers);
-        scene.ground.config("handoff.sandbox", asked);
-        scene.ground.env.write("home/.config/gh/hosts.yml", "SECRET");
-        scene.ground.env.write("home/.config/tool/settings", "fine\n");
+        scene.repo.config("handoff.sandbox", asked);
+        scene.repo.env.write("home/.config/gh/hosts.yml", "SECRET");
+        scene.repo.env.write("home/.config/tool/settings", "fine\n");
         for (link, target) in links {
-            symlink(scene.ground.path(target), scene.ground.path("repo").join(link)).unwrap();
-            scene.ground.env.shell("repo", &format!("echo /{link} >>.git/info/exclude")).success();
-            scene.ground.env.git(["config", "--add", "handoff.workspace.link", link]).success();
+            symlink(scene.repo.path(target), scene.repo.path("repo").join(link)).unwrap();
+            scene.repo.env.shell("repo", &format!("echo /{link} >>.git/info/exclude")).success();
+            scene.repo.env.git(["config", "--add", "handoff.workspace.link", link]).success();
         }
         scene
     };
@@ -50,7 +50,12 @@ fn a_link_to_a_secret_itself_is_refused_with_words() {
         for scene in linked(&[link]) {
             let output = scene.drive("itself", &[item("a", &format!("cat {0} {0}/*; true", link.0))]);
             let said = format!("{output}{}", scene.handoff(&["cat", "itself/a:transcript"]));
-            assert!(said.contains("which is secret: only `readable` gives it, by its name"), "{said}");
+            let [linked, secret] = [&format!("repo/{}", link.0), link.1].map(|path| format!("$TEST/{path}"));
+            let reason = format!(
+                "cannot confine it: {linked}, which is linked into worktrees, leads to {secret}, which is secret: only `readable` \
+                 gives it, by its name"
+            );
+            assert_eq!(scene.repo.item("itself", "a").reason, reason);
             assert!(!said.contains("SECRET"), "{said}");
             assert_ne!(output.status, Some(0), "{output}");
         }
@@ -60,8 +65,8 @@ fn a_link_to_a_secret_itself_is_refused_with_words() {
 #[test]
 fn a_secret_that_is_asked_for_by_its_name_can_be_linked() {
     for scene in linked(&[("keys", "home/.ssh"), ("all", "home")]) {
-        scene.ground.config("handoff.subagent.x.readable", "~/.ssh");
-        scene.ground.config("handoff.subagent.x.command", "cat keys/id_ed25519; cat all/.netrc; true");
+        scene.repo.config("handoff.subagent.x.readable", "~/.ssh");
+        scene.repo.config("handoff.subagent.x.command", "cat keys/id_ed25519; cat all/.netrc; true");
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
         scene.drive("asked", &[item]).ends(0);
         let said = scene.handoff(&["cat", "asked/a:transcript"]).stdout;
@@ -77,8 +82,8 @@ fn a_folder_over_what_is_made_for_each_worker_is_refused_by_the_name_of_its_sett
     let is_untouched = || assert!(!Path::new("/run/git-handoff").exists(), "it was made on the machine itself");
     for (setting, folder) in [("readable", "/"), ("readable", "/run"), ("writable", "/"), ("writable", "/run")] {
         let scene = Scene::new(Layers::All);
-        scene.ground.config(&format!("handoff.subagent.x.{setting}"), folder);
-        scene.ground.config("handoff.subagent.x.command", "true");
+        scene.repo.config(&format!("handoff.subagent.x.{setting}"), folder);
+        scene.repo.config("handoff.subagent.x.command", "true");
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
         let output = scene.drive("over", &[item]);
         assert!(output.stderr.contains(&format!("`{setting}` gives workers {folder}, ")), "{output}");
@@ -87,9 +92,9 @@ fn a_folder_over_what_is_made_for_each_worker_is_refused_by_the_name_of_its_sett
     }
     for folder in ["/", "/run"] {
         let scene = Scene::new(Layers::All);
-        symlink(folder, scene.ground.path("repo/over")).unwrap();
-        scene.ground.env.shell("repo", "echo /over >>.git/info/exclude").success();
-        scene.ground.config("handoff.workspace.link", "over");
+        symlink(folder, scene.repo.path("repo/over")).unwrap();
+        scene.repo.env.shell("repo", "echo /over >>.git/info/exclude").success();
+        scene.repo.config("handoff.workspace.link", "over");
         let output = scene.drive("over", &[item("a", "true")]);
         let said = format!("{output}{}", scene.handoff(&["cat", "over/a:transcript"]));
         assert!(
@@ -107,40 +112,40 @@ fn a_tracked_file_gives_no_file_by_naming_it_and_raises_no_limit() {
             continue;
         }
         let scene = Scene::new(layers);
-        scene.ground.config("handoff.sandbox", asked);
-        scene.ground.config("handoff.subagent.x.maxFileSize", "1m");
-        scene.ground.env.write("mine/diary", "SECRET");
-        let line = format!("cat {}; echo; ulimit -f", scene.ground.path("mine/diary").display());
+        scene.repo.config("handoff.sandbox", asked);
+        scene.repo.config("handoff.subagent.x.maxFileSize", "1m");
+        scene.repo.env.write("mine/diary", "SECRET");
+        let line = format!("cat {}; echo; ulimit -f", scene.repo.path("mine/diary").display());
         let item =
             |id: &str| json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
         // An explicit setting of the user applies.
-        scene.ground.config("handoff.subagent.x.command", &line);
+        scene.repo.config("handoff.subagent.x.command", &line);
         scene.drive("own", &[item("a")]).ends(0);
         let said = scene.handoff(&["cat", "own/a:transcript"]).stdout;
         assert!(said.contains("SECRET") && (said.contains("\n1024\n") || said.contains("\n2048\n")), "{said}");
-        scene.ground.env.git(["config", "--unset", "handoff.subagent.x.command"]).success();
+        scene.repo.env.git(["config", "--unset", "handoff.subagent.x.command"]).success();
         for (key, value) in
             [("command", line.as_str()), ("maxFileSize", "9g"), ("maxMemory", "900g"), ("maxProcesses", "900000")]
         {
             scene
-                .ground
+                .repo
                 .env
                 .git(["config", "--file", "team.config", &format!("handoff.subagent.x.{key}"), value])
                 .success();
         }
-        scene.ground.env.git(["config", "include.path", "../team.config"]).success();
+        scene.repo.env.git(["config", "include.path", "../team.config"]).success();
         scene.drive("theirs", &[item("a")]).ends(0);
         let said = scene.handoff(&["cat", "theirs/a:transcript"]).stdout;
         assert!(!said.contains("SECRET") && (said.contains("\n1024\n") || said.contains("\n2048\n")), "{said}");
         // Nor is a link followed that a commit made of a file which is named.
-        symlink(scene.ground.path("mine/diary"), scene.ground.path("repo/check")).unwrap();
-        let check = format!("cat {}", scene.ground.path("repo/check").display());
-        scene.ground.config("handoff.subagent.y.command", &check);
+        symlink(scene.repo.path("mine/diary"), scene.repo.path("repo/check")).unwrap();
+        let check = format!("cat {}", scene.repo.path("repo/check").display());
+        scene.repo.config("handoff.subagent.y.command", &check);
         let item_of_y = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "y" }, "maxAttempts": 1 });
         scene.drive("link", &[item_of_y]).ends(4);
         assert!(!scene.handoff(&["cat", "link/a:transcript"]).stdout.contains("SECRET"));
         // It may ask for less.
-        scene.ground.env.git(["config", "--file", "team.config", "handoff.maxFileSize", "512k"]).success();
+        scene.repo.env.git(["config", "--file", "team.config", "handoff.maxFileSize", "512k"]).success();
         scene.drive("less", &[item("a")]).ends(0);
         let said = scene.handoff(&["cat", "less/a:transcript"]).stdout;
         assert!(said.contains("\n512\n") || said.contains("\n1024\n"), "{said}");

@@ -13,13 +13,13 @@ const WAYS: [Layers; 2] = [Layers::Inner, Layers::All];
 
 /// Writes a file that only its user may read.
 fn write_private(scene: &Scene, path: &str, text: &str) {
-    scene.ground.env.write(path, text);
-    fs::set_permissions(scene.ground.path(path), fs::Permissions::from_mode(0o600)).unwrap();
+    scene.repo.env.write(path, text);
+    fs::set_permissions(scene.repo.path(path), fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 /// Returns the absolute path of a file of the scene.
 fn place(scene: &Scene, name: &str) -> String {
-    scene.ground.path(name).to_str().unwrap().to_owned()
+    scene.repo.path(name).to_str().unwrap().to_owned()
 }
 
 #[test]
@@ -38,13 +38,13 @@ fn tools_come_without_the_secrets_in_their_folders() {
             "home/.sbt/sonatype_credentials",
             "home/.wasmer/wasmer.toml",
         ] {
-            scene.ground.env.write(path, "SECRET");
+            scene.repo.env.write(path, "SECRET");
         }
         for path in ["home/.cabal/config", "home/.foundry/keystores/deployer", "home/.rye/config.toml"] {
             write_private(&scene, path, "SECRET");
         }
         for path in ["home/.rye/shims/tool", "home/.npm-global/lib/tool", "home/.local/share/gem/ruby/gem"] {
-            scene.ground.env.write(path, "tool\n");
+            scene.repo.env.write(path, "tool\n");
         }
         let home = place(&scene, "home");
         let script = format!(
@@ -60,12 +60,12 @@ fn tools_come_without_the_secrets_in_their_folders() {
 fn folders_of_certificates_and_moved_tools_come_without_private_files() {
     for layers in WAYS {
         let scene = Scene::new(layers);
-        scene.ground.env.write("certs/ca.pem", "certificate\n");
-        scene.ground.env.write("certs/server.pem", "-----BEGIN PRIVATE KEY-----\nSECRET\n");
+        scene.repo.env.write("certs/ca.pem", "certificate\n");
+        scene.repo.env.write("certs/server.pem", "-----BEGIN PRIVATE KEY-----\nSECRET\n");
         write_private(&scene, "certs/server", "SECRET");
         write_private(&scene, "home/.local/share/mkcert/rootCA", "SECRET");
         write_private(&scene, "node/token", "SECRET");
-        scene.ground.env.write("node/bin/node", "node\n");
+        scene.repo.env.write("node/bin/node", "node\n");
         let (certs, local, node) = (place(&scene, "certs"), place(&scene, "home/.local"), place(&scene, "node"));
         let script =
             format!("cat {certs}/ca.pem {node}/bin/node; grep -rh SECRET {certs} {local}/share/mkcert {node}; true");
@@ -86,7 +86,7 @@ fn a_folder_of_path_with_more_than_programs_gives_its_programs_alone() {
             ("clone/parts/part", "clone\n"),
             ("clone/.git/config", "[remote \"o\"]\n\turl = https://ada:SECRET@example.com/a\n"),
         ] {
-            scene.ground.env.write(path, text);
+            scene.repo.env.write(path, text);
         }
         programs(&scene, &[("home/program", "echo home"), ("clone/program2", "cat ${0%/*}/parts/part")]);
         let [home, repo, clone] = ["home", "repo", "clone"].map(|name| place(&scene, name));
@@ -103,7 +103,7 @@ fn beside_programs_the_usual_names_of_secrets_are_hidden() {
     for layers in WAYS {
         let scene = Scene::new(layers);
         programs(&scene, &[("app/bin/start", "cat ${0%/*}/../conf/open")]);
-        scene.ground.env.write("app/conf/open", "found\n");
+        scene.repo.env.write("app/conf/open", "found\n");
         for path in [
             "lib/gcp-key.json",
             "lib/keystore.jks",
@@ -114,10 +114,10 @@ fn beside_programs_the_usual_names_of_secrets_are_hidden() {
             "lib/wp-config.php",
             "config/settings",
         ] {
-            scene.ground.env.write(&format!("app/{path}"), "SECRET");
+            scene.repo.env.write(&format!("app/{path}"), "SECRET");
         }
-        scene.ground.env.write("app/lib/server.pem", "-----BEGIN RSA PRIVATE KEY-----\nSECRET\n");
-        scene.ground.env.write("app/lib/ca.pem", "-----BEGIN CERTIFICATE-----\n");
+        scene.repo.env.write("app/lib/server.pem", "-----BEGIN RSA PRIVATE KEY-----\nSECRET\n");
+        scene.repo.env.write("app/lib/ca.pem", "-----BEGIN CERTIFICATE-----\n");
         let app = place(&scene, "app");
         let path = format!("{app}/bin:{}", scene.path());
         let script = format!("start; cat {app}/lib/ca.pem; grep -rh SECRET {app}; true");
@@ -131,17 +131,17 @@ fn beside_programs_the_usual_names_of_secrets_are_hidden() {
 fn a_worker_cannot_make_a_variable_or_a_tool_lead_elsewhere() {
     for layers in WAYS {
         let scene = Scene::new(layers);
-        scene.ground.env.write("home/go/chrome", "browser\n");
-        scene.ground.env.write("home/docs/diary", "SECRET");
-        scene.ground.env.write("home/letters/letter", "SECRET");
+        scene.repo.env.write("home/go/chrome", "browser\n");
+        scene.repo.env.write("home/docs/diary", "SECRET");
+        scene.repo.env.write("home/letters/letter", "SECRET");
         // Another repository's worker may have left this.
-        symlink("letters", scene.ground.path("home/.volta")).unwrap();
+        symlink("letters", scene.repo.path("home/.volta")).unwrap();
         let (go, docs) = (place(&scene, "home/go"), place(&scene, "home/docs"));
-        scene.ground.config("handoff.subagent.x.command", &format!("cd {go} && ln -sf {docs}/diary chrome"));
-        scene.ground.config("handoff.subagent.x.writable", &go);
+        scene.repo.config("handoff.subagent.x.command", &format!("cd {go} && ln -sf {docs}/diary chrome"));
+        scene.repo.config("handoff.subagent.x.writable", &go);
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
         scene.drive("plant", &[item]).ends(0);
-        assert!(scene.ground.path("home/go/chrome").is_symlink());
+        assert!(scene.repo.path("home/go/chrome").is_symlink());
         let letters = place(&scene, "home/letters");
         let script = format!("cat $CHROME_BIN {docs}/diary {letters}/letter ~/.volta/letter; true");
         let chrome = format!("{go}/chrome");
@@ -155,15 +155,15 @@ fn many_files_of_a_worker_bring_no_hidden_file_to_light() {
     for layers in WAYS {
         let scene = Scene::new(layers);
         programs(&scene, &[("app/bin/start", "true")]);
-        scene.ground.env.write("app/lib/a/b/c/text", "found\n");
+        scene.repo.env.write("app/lib/a/b/c/text", "found\n");
         write_private(&scene, "app/lib/a/b/c/private", "SECRET");
-        let flood = scene.ground.path("app/flood");
+        let flood = scene.repo.path("app/flood");
         fs::create_dir(&flood).unwrap();
         for n in 0..20_001 {
             fs::File::create(flood.join(n.to_string())).unwrap();
         }
-        scene.ground.config("handoff.subagent.x.command", "true");
-        scene.ground.config("handoff.subagent.x.writable", flood.to_str().unwrap());
+        scene.repo.config("handoff.subagent.x.command", "true");
+        scene.repo.config("handoff.subagent.x.writable", flood.to_str().unwrap());
         let app = place(&scene, "app");
         let path = format!("{app}/bin:{}", scene.path());
         let script = format!("cat {app}/lib/a/b/c/text {app}/lib/a/b/c/private; true");
@@ -184,7 +184,7 @@ fn settings_are_copied_unless_anything_in_them_looks_like_a_credential() {
         (".gemrc", ":api_key: SECRET\n"),
         (".config/pip/pip.conf", "[global]\nindex-url = https://dl.example.com/SECRET7hI9jK1lm/org/simple\n"),
     ] {
-        scene.ground.env.write(&format!("home/{path}"), text);
+        scene.repo.env.write(&format!("home/{path}"), text);
     }
     let said = says_where(&scene, "settings", "cat ~/.npmrc; grep -rh SECRET ~ 2>/dev/null; true", &[]);
     assert_eq!(said, "registry=https://npm.example.com/\nalways-auth=false\n");
@@ -193,7 +193,7 @@ fn settings_are_copied_unless_anything_in_them_looks_like_a_credential() {
 #[test]
 fn what_a_branch_follows_has_no_credentials() {
     let scene = Scene::new(Layers::Inner);
-    let git = |args: &[&str]| scene.ground.env.git(args).success();
+    let git = |args: &[&str]| scene.repo.env.git(args).success();
     git(&["config", "branch.main.remote", "https://ada:SECRET@example.com/x.git?private_token=SECRET"]);
     git(&["config", "branch.main.merge", "refs/heads/main"]);
     git(&["config", "remote.o.url", "https://example.com/y.git?access_token=SECRET"]);

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 
 use super::scene::{Layers, Scene, has_bubblewrap};
-use crate::common::ground::item;
-use crate::common::report::{find_line, find_row, verdict};
+use crate::common::repo::item;
+use crate::common::report::{find_entry, find_line, find_row, verdict};
 
 #[test]
 fn a_manifest_records_the_layers_and_verify_counts_them() {
@@ -35,10 +35,10 @@ fn landlock_keeps_sockets(sandbox: &str) -> bool {
 #[test]
 fn without_bubblewrap_the_users_sockets_are_said_to_be_reachable() {
     let scene = Scene::new(Layers::Inner);
-    scene.ground.config("handoff.network", "none");
+    scene.repo.config("handoff.network", "none");
     let script = format!(
         "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{}\")' && echo open || echo shut",
-        scene.ground.path("beside/socket").display()
+        scene.repo.path("beside/socket").display()
     );
     let output = scene.drive("sockets", &[item("a", &script)]).exit(0);
     let written = scene.handoff(&["cat", "sockets/a:transcript"]).stdout;
@@ -53,9 +53,12 @@ fn without_bubblewrap_the_users_sockets_are_said_to_be_reachable() {
     assert_eq!(written, "open\n");
     assert_eq!((&manifest["sockets"], &manifest["network"]), (&json!("reachable"), &json!("none")));
     assert!(output.stderr.contains(warned), "{output}");
-    assert!(shown.contains("seccomp; the user's sockets were reachable"), "{shown}");
+    assert_eq!(
+        find_line(&shown, "  sandbox "),
+        format!("  sandbox   {}; the user's sockets were reachable", manifest["sandbox"].as_str().unwrap())
+    );
     for asked in ["require", "strict"] {
-        scene.ground.config("handoff.sandbox", asked);
+        scene.repo.config("handoff.sandbox", asked);
         let output = scene.drive(asked, &[item("a", "true")]).exit(1);
         assert!(output.stderr.contains(warned), "{output}");
         assert_eq!(
@@ -63,8 +66,8 @@ fn without_bubblewrap_the_users_sockets_are_said_to_be_reachable() {
             "hint: apt-get install bubblewrap   # or `handoff.sandbox = auto` for what this machine can enforce"
         );
     }
-    scene.ground.config("handoff.sandbox", "none");
-    scene.ground.config("handoff.network", "any");
+    scene.repo.config("handoff.sandbox", "none");
+    scene.repo.config("handoff.network", "any");
     scene.drive("none", &[item("a", "true")]).ends(0);
     assert_eq!(scene.manifest("none/a").get("sockets"), None);
 }
@@ -72,8 +75,8 @@ fn without_bubblewrap_the_users_sockets_are_said_to_be_reachable() {
 #[test]
 fn the_small_program_serves_where_it_lies_beside_and_is_of_this_version() {
     let scene = Scene::new(Layers::Inner);
-    scene.ground.config("handoff.sandbox", "none");
-    let small = scene.ground.path("bin/git-handoff-attempt");
+    scene.repo.config("handoff.sandbox", "none");
+    let small = scene.repo.path("bin/git-handoff-attempt");
     // The kernel keeps 15 bytes of a name.
     let above = "cat /proc/$PPID/comm";
     assert_eq!(scene.says("beside", above), "git-handoff-att\n");
@@ -88,7 +91,7 @@ fn the_small_program_serves_where_it_lies_beside_and_is_of_this_version() {
     }
     fs::remove_file(&small).unwrap();
     assert_ne!(scene.says("alone", above), "git-handoff-att\n");
-    scene.ground.config("handoff.sandbox", "auto");
+    scene.repo.config("handoff.sandbox", "auto");
     scene.drive("confined", &[item("a", "true")]).ends(0);
     assert!(scene.manifest("confined/a")["sandbox"].as_str().unwrap().contains("seccomp"));
 }
@@ -106,7 +109,7 @@ fn what_had_less_than_is_required_fails() {
     let less = scene.handoff(&["verify", "--require-sandbox", "inner"]).exit(3);
     let had = "✗ required   bwrap was required, but attempts have the sandbox `landlock:";
     assert!(find_row(&less.stdout, "required").starts_with(had), "{less}");
-    scene.ground.config("handoff.sandbox", "none");
+    scene.repo.config("handoff.sandbox", "none");
     scene.drive("none", &[item("a", "true")]).ends(0);
     assert_eq!(scene.manifest("none/a")["sandbox"], "none");
     assert_eq!(scene.manifest("none/a").get("network"), None);
@@ -121,9 +124,9 @@ fn what_had_less_than_is_required_fails() {
 fn a_run_that_took_products_from_an_unconfined_one_has_less_than_is_required() {
     let scene = Scene::new(Layers::Inner);
     let required = |run: &str| scene.handoff(&["verify", "--require-sandbox=seccomp", run]);
-    scene.ground.config("handoff.sandbox", "none");
+    scene.repo.config("handoff.sandbox", "none");
     scene.drive("loose", &[item("write", "mkdir outputs; echo a >outputs/a")]).ends(0);
-    scene.ground.config("handoff.sandbox", "auto");
+    scene.repo.config("handoff.sandbox", "auto");
     let taken = |from: &str, item_of: &str| {
         let mut item = item("make", "mkdir outputs; cp inputs/a outputs/a");
         item["needs"] =
@@ -142,7 +145,7 @@ fn a_run_that_took_products_from_an_unconfined_one_has_less_than_is_required() {
         assert_eq!(verdict(&less), "✗ MISMATCH");
     }
     // A missing manifest counts as unconfined.
-    scene.ground.env.git(["update-ref", "-d", "refs/handoff/runs/next"]).success();
+    scene.repo.env.git(["update-ref", "-d", "refs/handoff/runs/next"]).success();
     let less = required("last").exit(3).stdout;
     insta::assert_snapshot!(find_row(&less, "required"), @"✗ required   seccomp was required, but the run next, from which products were imported, has no local copy up to its seal, so its sandbox is unknown");
     scene.handoff(&["verify", "last"]).ends(0);
@@ -152,19 +155,25 @@ fn a_run_that_took_products_from_an_unconfined_one_has_less_than_is_required() {
 fn what_is_required_and_missing_is_refused_before_anything_runs() {
     let scene = Scene::new(Layers::Inner);
     for asked in ["require", "strict"] {
-        scene.ground.config("handoff.sandbox", asked);
+        scene.repo.config("handoff.sandbox", asked);
         let output = scene.drive(asked, &[item("a", "true")]).exit(1);
-        assert!(output.stderr.contains("bubblewrap is not installed"), "{output}");
-        assert_eq!(scene.ground.item(asked, "a").attempts, 0);
+        assert_eq!(
+            find_line(&output.stderr, "error: "),
+            format!(
+                "error: `handoff.sandbox` is `{asked}`, but this machine cannot enforce it: bubblewrap is not installed (no `bwrap` \
+                 in PATH); the user's sockets are reachable, such as those of an SSH agent and of tmux"
+            )
+        );
+        assert_eq!(scene.repo.item(asked, "a").attempts, 0);
     }
     // A network of its own takes a namespace; that there is none the kernel's filter can see to.
-    scene.ground.config("handoff.sandbox", "auto");
-    scene.ground.config("handoff.network", "loopback");
+    scene.repo.config("handoff.sandbox", "auto");
+    scene.repo.config("handoff.network", "loopback");
     let output = scene.drive("loopback", &[item("a", "true")]).exit(1);
     let why = "error: `handoff.network` is `loopback`, but this machine cannot enforce it: bubblewrap is not installed";
     assert!(find_line(&output.stderr, "error: ").starts_with(why), "{output}");
-    scene.ground.config("handoff.sandbox", "none");
-    scene.ground.config("handoff.network", "none");
+    scene.repo.config("handoff.sandbox", "none");
+    scene.repo.config("handoff.network", "none");
     let output = scene.drive("unconfined", &[item("a", "true")]).exit(1);
     insta::assert_snapshot!(output.stderr, @"
     error: cannot enforce `handoff.network` = `none`: `handoff.sandbox` is `none`
@@ -193,27 +202,28 @@ fn a_sandbox_inside_the_sandbox_cannot_start_and_run_says_what_to_do() {
 fn built_in_executors_are_confined_as_their_settings_say() {
     let scene = Scene::new(Layers::Inner);
     let connects = "python3 -c 'import socket; socket.socket()' && echo open >outputs/said || echo shut >outputs/said";
-    scene.ground.config("handoff.subagent.own.command", connects);
+    scene.repo.config("handoff.subagent.own.command", connects);
     let items = [item("a", connects), json!({ "id": "b", "executor": "dispatch", "inputs": { "subagent": "own" } })];
     scene.drive("open", &items).ends(0);
     assert_eq!(scene.manifest("open/a")["network"], "any");
-    scene.ground.config("handoff.executor.command.network", "none");
-    scene.ground.config("handoff.executor.dispatch.network", "none");
+    scene.repo.config("handoff.executor.command.network", "none");
+    scene.repo.config("handoff.executor.dispatch.network", "none");
     // A subagent's setting does not open what `dispatch` closes.
-    scene.ground.config("handoff.subagent.own.network", "any");
+    scene.repo.config("handoff.subagent.own.network", "any");
     scene.drive("shut", &items).ends(0);
     for id in ["a", "b"] {
         assert_eq!(scene.handoff(&["cat", &format!("shut/{id}:outputs/said")]).stdout, "shut\n");
         assert_eq!(scene.manifest(&format!("shut/{id}"))["network"], "none");
     }
     // An attempt with network access is not the same task.
-    scene.ground.submit("again", &items);
+    scene.repo.submit("again", &items);
     scene.handoff(&["run", "--reuse", "again"]).ends(0);
     let log = scene.handoff(&["log", "again"]).stdout;
-    assert!(log.contains("reused from shut/a") && !log.contains("reused from open/"), "{log}");
-    scene.ground.config("handoff.executor.command.sandbox", "none");
-    scene.ground.config("handoff.executor.command.network", "any");
-    scene.ground.config("handoff.executor.command.readable", "/");
+    let reused = |id: &str| find_entry(&log, &format!("item.reconciled {id} ")).split(", ").nth(1).map(str::to_owned);
+    assert_eq!([reused("a"), reused("b")], ["a", "b"].map(|id| Some(format!("reused from shut/{id}"))), "{log}");
+    scene.repo.config("handoff.executor.command.sandbox", "none");
+    scene.repo.config("handoff.executor.command.network", "any");
+    scene.repo.config("handoff.executor.command.readable", "/");
     scene.drive("free", &items[..1]).ends(0);
     assert_eq!(scene.manifest("free/a")["sandbox"], "none");
 }
@@ -221,18 +231,18 @@ fn built_in_executors_are_confined_as_their_settings_say() {
 #[test]
 fn one_executor_may_be_confined_as_no_other_is() {
     let scene = Scene::new(Layers::All);
-    scene.ground.config("handoff.subagent.free.command", "echo $HOME >outputs/home");
-    scene.ground.config("handoff.subagent.free.sandbox", "none");
-    scene.ground.config(
+    scene.repo.config("handoff.subagent.free.command", "echo $HOME >outputs/home");
+    scene.repo.config("handoff.subagent.free.sandbox", "none");
+    scene.repo.config(
         "handoff.subagent.shut.command",
         "python3 -c 'import socket; socket.socket()' || echo shut >outputs/said",
     );
-    scene.ground.config("handoff.subagent.shut.network", "none");
+    scene.repo.config("handoff.subagent.shut.network", "none");
     let dispatch = |name: &str| json!({ "id": name, "executor": "dispatch", "inputs": { "subagent": name } });
     scene.drive("two", &[dispatch("free"), dispatch("shut")]).ends(0);
     assert_eq!(
         scene.handoff(&["cat", "two/free:outputs/home"]).stdout.trim(),
-        scene.ground.path("home").to_str().unwrap()
+        scene.repo.path("home").to_str().unwrap()
     );
     assert_eq!(scene.handoff(&["cat", "two/shut:outputs/said"]).stdout, "shut\n");
     assert_eq!(scene.manifest("two/free")["sandbox"], "none");
@@ -243,8 +253,8 @@ fn one_executor_may_be_confined_as_no_other_is() {
 fn a_tracked_file_may_ask_for_more_and_for_nothing_less() {
     let scene = Scene::new(Layers::All);
     let settings = "[handoff]\n\tsandbox = none\n\tnetwork = none\n[handoff \"subagent.a\"]\n\tcommand = true\n\treadable = ~/.ssh\n";
-    scene.ground.env.write("repo/tracked", settings);
-    scene.ground.config("include.path", "../tracked");
+    scene.repo.env.write("repo/tracked", settings);
+    scene.repo.config("include.path", "../tracked");
     let output = scene
         .drive("tracked", &[item("a", "python3 -c 'import socket; socket.socket()' || echo shut >outputs/said")])
         .exit(0);
@@ -259,24 +269,30 @@ fn a_tracked_file_may_ask_for_more_and_for_nothing_less() {
 fn paths_are_given_below_a_private_home_too() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
-        let home = scene.ground.path("home");
-        scene.ground.config("handoff.subagent.x.command", "sh -c 'cat $HOME/.tool/login && echo new >$HOME/.tool/new && ls -a $HOME && cat $HOME/.netrc || echo hidden'");
-        scene.ground.config("handoff.subagent.x.writable", "~/.tool");
+        let home = scene.repo.path("home");
+        scene.repo.config("handoff.subagent.x.command", "sh -c 'cat $HOME/.tool/login && echo new >$HOME/.tool/new && ls -a $HOME && cat $HOME/.netrc || echo hidden'");
+        scene.repo.config("handoff.subagent.x.writable", "~/.tool");
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
         scene.drive("home", &[item]).ends(0);
         let said = scene.handoff(&["cat", "home/a:transcript"]).stdout;
         assert!(said.contains("SECRET") && said.contains("hidden") && !said.contains(".ssh"), "{layers:?}: {said}");
         assert_eq!(fs::read_to_string(home.join(".tool/new")).unwrap(), "new\n");
-        scene.ground.config("handoff.subagent.x.home", "real");
+        scene.repo.config("handoff.subagent.x.home", "real");
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
         scene.drive("real", &[item]).ends(0);
         let said = scene.handoff(&["cat", "real/a:transcript"]).stdout;
         assert!(said.contains("hidden"), "{layers:?}: {said}");
-        scene.ground.config("handoff.subagent.x.writable", "~/.missing");
+        scene.repo.config("handoff.subagent.x.writable", "~/.missing");
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
         let output = scene.drive("missing", &[item]).exit(1);
-        assert!(output.stderr.contains(".missing should be writable but does not exist"), "{output}");
-        assert!(output.stderr.contains("hint: mkdir -p "), "{output}");
+        let missing = scene.repo.path("home/.missing");
+        assert_eq!(
+            output.stderr,
+            format!(
+                "error: {0} should be writable but does not exist; create it first\nhint: mkdir -p {0}   # or, for a file: touch\n",
+                missing.display()
+            )
+        );
     }
 }
 
@@ -296,7 +312,7 @@ fn how_a_command_ended_is_told_through_all_layers() {
                     "inputs": { "command": "setsid sh -c 'sleep 600 & sleep 600' >/dev/null 2>&1 & echo done" } }),
         ];
         scene.drive("ends", &items).ends(4);
-        let reason = |id: &str| scene.ground.item("ends", id).reason;
+        let reason = |id: &str| scene.repo.item("ends", id).reason;
         assert_eq!(reason("code"), "exited with 7");
         assert_eq!(reason("large"), "exited with 137");
         assert_eq!(reason("signal"), "was ended by signal 9");
@@ -306,8 +322,8 @@ fn how_a_command_ended_is_told_through_all_layers() {
             "cannot start `no-such-program`: there is no such program, or its interpreter is missing: No such file or directory (os error 2)"
         );
         assert_eq!(reason("late"), "ran longer than 1 s");
-        assert_eq!(scene.ground.item("ends", "daemon").status, "done");
-        scene.ground.no_process_is_left();
+        assert_eq!(scene.repo.item("ends", "daemon").status, "done");
+        scene.repo.no_process_is_left();
     }
 }
 
@@ -328,11 +344,11 @@ fn strict_gives_of_files_only_what_programs_need() {
         return;
     }
     let scene = Scene::new(Layers::All);
-    scene.ground.env.write("home/.cargo/config.toml", "settings");
-    let file = scene.ground.path("home/.cargo/config.toml");
+    scene.repo.env.write("home/.cargo/config.toml", "settings");
+    let file = scene.repo.path("home/.cargo/config.toml");
     let script = format!("ls /usr/bin >/dev/null && git log --oneline && cat {} || echo nothing", file.display());
     assert!(scene.says("auto", &script).contains("settings"));
-    scene.ground.config("handoff.sandbox", "strict");
+    scene.repo.config("handoff.sandbox", "strict");
     let said = scene.says("strict", &script);
     assert!(!said.contains("settings") && said.contains("nothing"), "{said}");
 }
@@ -343,7 +359,7 @@ fn a_network_of_its_own_has_nobody_else_in_it() {
         return;
     }
     let scene = Scene::new(Layers::All);
-    scene.ground.config("handoff.network", "loopback");
+    scene.repo.config("handoff.network", "loopback");
     let script = "python3 -c 'import socket\nserver = socket.create_server((\"127.0.0.1\", 0))\nclient = socket.create_connection(server.getsockname())\nprint(\"inside\")\ntry:\n    socket.create_connection((\"127.0.0.1\", {port}), 2)\n    print(\"outside\")\nexcept OSError: pass\nwith socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:\n    try:\n        s.sendto(b\"x\", (\"192.0.2.1\", 9))\n        print(\"outside\")\n    except OSError: pass'";
     let port = scene.tcp.local_addr().unwrap().port().to_string();
     assert_eq!(scene.says("loopback", &script.replace("{port}", &port)), "inside\n");

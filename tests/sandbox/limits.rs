@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::scene::{Layers, Scene, has_bubblewrap, skipped};
-use crate::common::ground::item;
+use crate::common::repo::item;
 
 /// A setting, a command that exceeds it, and the text of the reason.
 const HOGS: &[(&str, &str, &str, &str)] = &[
@@ -84,8 +84,8 @@ fn hogs(layers: Layers, user: Option<u32>) {
     let scene = Scene::of(layers, user);
     let mut items: Vec<Value> = Vec::new();
     for (at, (setting, most, script, _)) in HOGS.iter().enumerate() {
-        scene.ground.config(&format!("handoff.subagent.hog{at}.command"), script);
-        scene.ground.config(&format!("handoff.subagent.hog{at}.{setting}"), most);
+        scene.repo.config(&format!("handoff.subagent.hog{at}.command"), script);
+        scene.repo.config(&format!("handoff.subagent.hog{at}.{setting}"), most);
         let id = format!("hog{at}");
         items.push(
             json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": id }, "maxAttempts": 1, "timeout": 120 }),
@@ -95,14 +95,14 @@ fn hogs(layers: Layers, user: Option<u32>) {
     items.extend((0..4).map(|at| item(&format!("good{at}"), "sleep 1; echo fine >outputs/x")));
     scene.drive("hogs", &items).ends(4);
     for (at, (setting, _, _, reason)) in HOGS.iter().enumerate() {
-        let seen = scene.ground.item("hogs", &format!("hog{at}"));
+        let seen = scene.repo.item("hogs", &format!("hog{at}"));
         assert!(seen.reason.starts_with(reason), "{layers:?}, {user:?}, {setting}: {seen:?}");
     }
     for at in 0..4 {
-        assert_eq!(scene.ground.item("hogs", &format!("good{at}")).status, "done");
+        assert_eq!(scene.repo.item("hogs", &format!("good{at}")).status, "done");
     }
-    scene.ground.no_process_is_left();
-    scene.ground.passes_fsck();
+    scene.repo.no_process_is_left();
+    scene.repo.passes_fsck();
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn shared_memory_is_bounded_for_another_user() {
         skipped("shared memory of another user", "only root can become another user");
     } else if has_bubblewrap("shared memory of another user") {
         let scene = Scene::of(Layers::All, Some(65_534));
-        scene.ground.config("handoff.maxMemory", "100m");
+        scene.repo.config("handoff.maxMemory", "100m");
         let said = scene.says(
             "shared",
             "head -c 50m /dev/zero >/dev/shm/a && echo some; head -c 90m /dev/zero >/dev/shm/b || echo no more",
@@ -143,16 +143,16 @@ fn shared_memory_is_bounded_for_another_user() {
 
 /// Runs an item with its own settings, and returns the output.
 pub(super) fn ends_by(scene: &Scene, settings: &[(&str, &str)], script: &str) -> String {
-    scene.ground.env.write("hog.py", script);
-    let command = format!("exec python3 {}", scene.ground.path("hog.py").display());
-    scene.ground.config("handoff.subagent.hog.command", &command);
+    scene.repo.env.write("hog.py", script);
+    let command = format!("exec python3 {}", scene.repo.path("hog.py").display());
+    scene.repo.config("handoff.subagent.hog.command", &command);
     for (key, value) in settings {
-        scene.ground.config(&format!("handoff.subagent.hog.{key}"), value);
+        scene.repo.config(&format!("handoff.subagent.hog.{key}"), value);
     }
     let item =
         json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "hog" }, "maxAttempts": 1, "timeout": 240 });
     scene.drive("hog", &[item]).ends(4);
-    scene.ground.item("hog", "a").reason
+    scene.repo.item("hog", "a").reason
 }
 
 #[test]
@@ -189,9 +189,9 @@ for what, made in [(\"page\", l.shmget(0, 4096, 0o1600)), (\"more\", l.shmget(0,
 fn what_the_kernel_bounds_it_bounds_for_the_command_alone() {
     for layers in [Layers::None, Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
-        scene.ground.config("handoff.subagent.small.command", "wc -c >outputs/read");
-        scene.ground.config("handoff.subagent.small.maxFileSize", "100k");
-        scene.ground.config("handoff.subagent.small.maxOpenFiles", "20");
+        scene.repo.config("handoff.subagent.small.command", "wc -c >outputs/read");
+        scene.repo.config("handoff.subagent.small.maxFileSize", "100k");
+        scene.repo.config("handoff.subagent.small.maxOpenFiles", "20");
         let inputs = json!({ "subagent": "small", "text": "x".repeat(300_000) });
         scene
             .drive("small", &[json!({ "id": "a", "executor": "dispatch", "inputs": inputs, "maxAttempts": 1 })])
@@ -224,8 +224,8 @@ int main(int count, char **words) {
 fn whoever_makes_processes_faster_than_they_are_found_is_ended_at_once() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
-        scene.ground.env.write("lines.c", LINES);
-        if scene.ground.env.shell("", "gcc -o lines lines.c").status != Some(0) {
+        scene.repo.env.write("lines.c", LINES);
+        if scene.repo.env.shell("", "gcc -o lines lines.c").status != Some(0) {
             return skipped("lines of processes", "gcc is not installed");
         }
         let layer = scene.says("layers", "true");
@@ -236,17 +236,17 @@ fn whoever_makes_processes_faster_than_they_are_found_is_ended_at_once() {
             skipped("lines of processes without bubblewrap", "Landlock is older than version 6");
             continue;
         }
-        let lines = scene.ground.path("lines");
-        scene.ground.config("handoff.subagent.lines.readable", lines.to_str().unwrap());
+        let lines = scene.repo.path("lines");
+        scene.repo.config("handoff.subagent.lines.readable", lines.to_str().unwrap());
         // On a busy machine those that ended wait to be reaped, and count: their number is not what
         // this is about.
-        scene.ground.config("handoff.subagent.lines.maxProcesses", "1000000");
+        scene.repo.config("handoff.subagent.lines.maxProcesses", "1000000");
         let began = Instant::now();
         for (id, rest, timeout) in [("ends", "echo ended", 60), ("hangs", "exec sleep 60", 2)] {
-            scene.ground.config("handoff.subagent.lines.command", &format!("{} 4 25; {rest}", lines.display()));
+            scene.repo.config("handoff.subagent.lines.command", &format!("{} 4 25; {rest}", lines.display()));
             let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "lines" }, "maxAttempts": 1, "timeout": timeout });
             scene.drive(id, &[item]).ends(if id == "ends" { 0 } else { 4 });
-            scene.ground.no_process_is_left();
+            scene.repo.no_process_is_left();
         }
         assert!(began.elapsed() < Duration::from_secs(120), "{layers:?}: {:?}", began.elapsed());
     }
@@ -255,7 +255,7 @@ fn whoever_makes_processes_faster_than_they_are_found_is_ended_at_once() {
 #[test]
 fn a_process_whose_first_thread_ended_is_none_that_is_gone() {
     let scene = Scene::new(Layers::None);
-    let (beats, program) = (scene.ground.path("beats"), scene.ground.path("beat.py"));
+    let (beats, program) = (scene.repo.path("beats"), scene.repo.path("beat.py"));
     let beat = "import ctypes, sys, threading, time
 def beat():
     while True:
@@ -264,7 +264,7 @@ def beat():
 threading.Thread(target=beat).start()
 ctypes.CDLL(None).syscall(60, 0)
 ";
-    scene.ground.env.write("beat.py", beat);
+    scene.repo.env.write("beat.py", beat);
     // A worker that can kill its supervisor must not outlive it.
     let lives = format!("setsid python3 {} {} & sleep 1; kill -9 $PPID; sleep 9", program.display(), beats.display());
     scene.drive("beats", &[item("first", &lives)]).ends(4);

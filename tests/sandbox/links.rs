@@ -131,19 +131,19 @@ fn a_link_that_comes_and_goes_leads_nobody_anywhere() {
             continue;
         }
         let scene = Scene::new(layers);
-        let shared = scene.ground.path("shared");
-        scene.ground.env.write("shared/out/file", "fine");
-        scene.ground.env.write("beside/private/secret", "SECRET");
+        let shared = scene.repo.path("shared");
+        scene.repo.env.write("shared/out/file", "fine");
+        scene.repo.env.write("beside/private/secret", "SECRET");
         let turn = format!(
             "import os, time\nos.chdir('{}')\nend = time.time() + 8\nwhile time.time() < end:\n os.rename('out', 'was'); \
              os.symlink('{}', 'out'); time.sleep(0.001); os.unlink('out'); os.rename('was', 'out'); time.sleep(0.001)\n",
             shared.display(),
-            scene.ground.path("beside/private").display(),
+            scene.repo.path("beside/private").display(),
         );
-        scene.ground.config("handoff.subagent.a.writable", shared.to_str().unwrap());
-        scene.ground.config("handoff.subagent.a.command", &format!("python3 -c \"{turn}\""));
-        scene.ground.config("handoff.subagent.b.writable", &format!("{}/out", shared.display()));
-        scene.ground.config("handoff.subagent.b.command", &format!("cd {}/out && cat *; true", shared.display()));
+        scene.repo.config("handoff.subagent.a.writable", shared.to_str().unwrap());
+        scene.repo.config("handoff.subagent.a.command", &format!("python3 -c \"{turn}\""));
+        scene.repo.config("handoff.subagent.b.writable", &format!("{}/out", shared.display()));
+        scene.repo.config("handoff.subagent.b.command", &format!("cd {}/out && cat *; true", shared.display()));
         let mut items = vec![dispatch("a", "a", &[])];
         items.extend((0..25).map(|at| dispatch(&format!("b{at}"), "b", &[])));
         let output = scene.drive("race", &items);
@@ -151,7 +151,7 @@ fn a_link_that_comes_and_goes_leads_nobody_anywhere() {
         let said = |at: usize| scene.handoff(&["cat", &format!("race/b{at}:transcript")]).stdout;
         let said: Vec<String> = (0..25).map(said).collect();
         assert!(said.iter().all(|said| !said.contains("SECRET")), "{layers:?}: {said:?}");
-        assert_eq!(scene.ground.item("race", "a").status, "done");
+        assert_eq!(scene.repo.item("race", "a").status, "done");
     }
 }
 
@@ -159,24 +159,24 @@ fn a_link_that_comes_and_goes_leads_nobody_anywhere() {
 fn a_link_of_the_users_own_is_followed() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
-        scene.ground.env.write("elsewhere/file", "fine\n");
-        scene.ground.env.write("modules/file", "linked\n");
+        scene.repo.env.write("elsewhere/file", "fine\n");
+        scene.repo.env.write("modules/file", "linked\n");
         for (to, at) in [("elsewhere", "home/work"), ("modules", "repo/modules")] {
-            std::os::unix::fs::symlink(scene.ground.path(to), scene.ground.path(at)).unwrap();
+            std::os::unix::fs::symlink(scene.repo.path(to), scene.repo.path(at)).unwrap();
         }
-        scene.ground.env.write("repo/.git/info/exclude", "/modules\n");
-        scene.ground.config("handoff.workspace.link", "modules");
-        scene.ground.config("handoff.subagent.b.writable", "~/work");
-        scene.ground.config(
+        scene.repo.env.write("repo/.git/info/exclude", "/modules\n");
+        scene.repo.config("handoff.workspace.link", "modules");
+        scene.repo.config("handoff.subagent.b.writable", "~/work");
+        scene.repo.config(
             "handoff.subagent.b.command",
             &format!(
                 "cd {}/home/work; cat file; echo new >made; cat $OLDPWD/modules/file",
-                scene.ground.path("").display()
+                scene.repo.path("").display()
             ),
         );
         scene.drive("own", &[dispatch("b", "b", &[])]).ends(0);
         assert_eq!(scene.handoff(&["cat", "own/b:transcript"]).stdout, "fine\nlinked\n");
-        assert!(scene.ground.path("elsewhere/made").exists());
+        assert!(scene.repo.path("elsewhere/made").exists());
     }
 }
 
@@ -203,8 +203,8 @@ struct Tried {
 impl Tried {
     fn of(layers: Layers, user: Option<u32>, way: &Way, target: &str) -> Self {
         let scene = Scene::of(layers, user);
-        let secret = scene.ground.path(target).join("secret");
-        let _ = fs::remove_dir_all(scene.ground.path(target));
+        let secret = scene.repo.path(target).join("secret");
+        let _ = fs::remove_dir_all(scene.repo.path(target));
         for (file, text) in [
             (&*format!("{target}/secret"), "SECRET"),
             ("shared/out/file", "fine"),
@@ -213,9 +213,9 @@ impl Tried {
             ("repo/web/sub/secret", "fine"),
             ("repo/.git/info/exclude", "/web\n"),
         ] {
-            scene.ground.env.write(file, text);
+            scene.repo.env.write(file, text);
         }
-        let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+        let place = |name: &str| scene.repo.path(name).to_str().unwrap().to_owned();
         let fill = |text: &str| {
             text.replace("{shared}", &place("shared")).replace("{repo}", &place("repo")).replace("{to}", &place(target))
         };
@@ -225,16 +225,16 @@ impl Tried {
             ("handoff.subagent.a.command", way.plants),
             ("handoff.subagent.b.command", way.reads),
         ] {
-            scene.ground.config(key, &fill(value));
+            scene.repo.config(key, &fill(value));
         }
         if let Some(user) = user {
-            own(&scene.ground.path(""), user);
+            own(&scene.repo.path(""), user);
         }
         // The misled worker was checked before, too.
         let items =
             [dispatch("before", "b", &[]), dispatch("plants", "a", &["before"]), dispatch("led", "b", &["plants"])];
         let mut said = scene.drive("one", &items).to_string();
-        assert_eq!(scene.ground.item("one", "plants").status, "done", "{}: {said}", way.name);
+        assert_eq!(scene.repo.item("one", "plants").status, "done", "{}: {said}", way.name);
         said.push_str(&scene.drive("two", &[dispatch("led", "b", &[])]).to_string());
         for run in ["one", "two"] {
             said.push_str(&scene.handoff(&["cat", &format!("{run}/led:transcript")]).stdout);

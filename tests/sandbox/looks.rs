@@ -2,7 +2,7 @@
 
 use super::limits::ends_by;
 use super::scene::{Layers, Scene};
-use crate::common::ground::item;
+use crate::common::repo::item;
 
 /// How many kilobytes a process of ours may have had at most.
 const MOST: u64 = 150_000;
@@ -17,8 +17,8 @@ print(status.split('VmHWM:')[1].split()[0], file=open('outputs/peak', 'w'))
 /// Runs an item that says what its supervisor had at most.
 fn peak(script: &str) -> u64 {
     let scene = Scene::new(Layers::None);
-    scene.ground.env.write("peak.py", &format!("{script}{PEAK}"));
-    let command = format!("exec python3 {}", scene.ground.path("peak.py").display());
+    scene.repo.env.write("peak.py", &format!("{script}{PEAK}"));
+    let command = format!("exec python3 {}", scene.repo.path("peak.py").display());
     scene.drive("peak", &[item("a", &command)]).ends(0);
     scene.handoff(&["cat", "peak/a:outputs/peak"]).stdout.trim().parse().unwrap()
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::scene::{Layers, Scene, has_bubblewrap};
-use crate::common::ground::item;
+use crate::common::repo::item;
 
 /// How workers are confined.
 fn ways(what: &str) -> impl Iterator<Item = Layers> {
@@ -41,13 +41,13 @@ const CACHES: [(&str, &str, &str); 3] = [
 /// Makes a scene with a cache, and a link to the user's keys that can be put in its place.
 fn with_cache(layers: Layers, (_, cache, file): (&str, &str, &str)) -> Scene {
     let scene = Scene::new(layers);
-    scene.ground.env.write(&format!("home/{cache}/{file}"), "cached\n");
+    scene.repo.env.write(&format!("home/{cache}/{file}"), "cached\n");
     scene
 }
 
 /// A worker with a different cache tries to read and write the user's keys, in both homes.
 fn tries(scene: &Scene, cache: &str, file: &str) -> String {
-    let real = scene.ground.path("home").join(cache);
+    let real = scene.repo.path("home").join(cache);
     format!(
         "for d in ~/{cache} {}; do cat $d/{file} $d/id_ed25519 $d/*/id_ed25519; echo evil >>$d/authorized_keys; mkdir $d/made; \
          done 2>/dev/null; true",
@@ -59,7 +59,7 @@ fn tries(scene: &Scene, cache: &str, file: &str) -> String {
 #[track_caller]
 fn is_kept(scene: &Scene, said: &str, case: &str) {
     assert!(!said.contains("SECRET"), "{case}: {said}");
-    let names = fs::read_dir(scene.ground.path("home/.ssh")).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = fs::read_dir(scene.repo.path("home/.ssh")).unwrap().map(|entry| entry.unwrap().file_name());
     assert_eq!(names.collect::<Vec<_>>(), ["id_ed25519"], "{case}");
 }
 
@@ -70,13 +70,13 @@ fn a_link_that_another_worker_puts_in_the_place_of_a_cache_gives_nothing() {
             for target in ["up/.ssh", "/home/.ssh"] {
                 let (folder, cache, file) = known;
                 let scene = with_cache(layers, known);
-                let home = scene.ground.path("home");
+                let home = scene.repo.path("home");
                 let up = vec![".."; Path::new(cache).components().count() - 1].join("/");
                 let target = target.replace("up", &up).replace("/home", home.to_str().unwrap());
                 let cache_there = home.join(cache);
                 let plants = format!("mv {0} {0}.was && ln -s {target} {0}", cache_there.display());
-                scene.ground.config("handoff.subagent.x.writable", home.join(folder).to_str().unwrap());
-                scene.ground.config("handoff.subagent.x.command", &plants);
+                scene.repo.config("handoff.subagent.x.writable", home.join(folder).to_str().unwrap());
+                scene.repo.config("handoff.subagent.x.command", &plants);
                 let led = item("led", &tries(&scene, cache, file));
                 let output = scene.drive("links", &[dispatch("plants", "x"), after("plants", led)]);
                 let said = transcript(&scene, "links/led");
@@ -92,9 +92,9 @@ fn a_link_that_another_worker_puts_in_the_place_of_a_cache_gives_nothing() {
 fn a_link_in_a_cache_stays_a_link() {
     for layers in ways("links in caches") {
         let scene = with_cache(layers, CACHES[0]);
-        scene.ground.config("handoff.subagent.x.writable", "~/go");
+        scene.repo.config("handoff.subagent.x.writable", "~/go");
         let plants = "cd ~/go/pkg && mv mod was && ln -s ../../.ssh mod && ln -s ~/go/../.ssh/id_ed25519 id_ed25519";
-        scene.ground.config("handoff.subagent.x.command", plants);
+        scene.repo.config("handoff.subagent.x.command", plants);
         let script = format!("readlink ~/go/pkg/mod; {}", tries(&scene, "go/pkg", "was/m@v1/m.go"));
         let output = scene.drive("links", &[dispatch("plants", "x"), after("plants", item("led", &script))]);
         let said = transcript(&scene, "links/led");
@@ -112,7 +112,7 @@ fn a_link_that_comes_when_the_mounts_are_made_leads_nowhere() {
         for target in ["{up}/.ssh", "{home}/.ssh", "/oldroot{home}/.ssh"] {
             let (_, cache, file) = known;
             let scene = with_cache(Layers::All, known);
-            let home = scene.ground.path("home");
+            let home = scene.repo.path("home");
             let up = vec![".."; Path::new(cache).components().count() - 1].join("/");
             let target = target.replace("{up}", &up).replace("{home}", home.to_str().unwrap());
             // Another worker is never as quick as this, which replaces the cache when bubblewrap is
@@ -123,10 +123,10 @@ fn a_link_that_comes_when_the_mounts_are_made_leads_nowhere() {
                 place.display(),
                 scene.path()
             );
-            scene.ground.env.write("quick/bwrap", &bwrap);
-            fs::set_permissions(scene.ground.path("quick/bwrap"), fs::Permissions::from_mode(0o755)).unwrap();
-            let path = format!("{}:{}", scene.ground.path("quick").display(), scene.path());
-            let plan = scene.ground.plan("quick", &[item("a", &tries(&scene, cache, file))]);
+            scene.repo.env.write("quick/bwrap", &bwrap);
+            fs::set_permissions(scene.repo.path("quick/bwrap"), fs::Permissions::from_mode(0o755)).unwrap();
+            let path = format!("{}:{}", scene.repo.path("quick").display(), scene.path());
+            let plan = scene.repo.plan("quick", &[item("a", &tries(&scene, cache, file))]);
             let output = scene.handoff_where(&["run", &plan], &[("PATH", &path)]);
             let said = transcript(&scene, "quick/a");
             let case = format!("{cache} -> {target}: {output}{said}");
@@ -145,14 +145,14 @@ fn a_link_that_comes_when_the_mounts_are_made_leads_nowhere() {
 fn what_no_worker_reaches_is_in_no_cache_either() {
     for layers in ways("secrets in caches") {
         let scene = with_cache(layers, CACHES[0]);
-        let env = &scene.ground.env;
+        let env = &scene.repo.env;
         env.write("home/.npm/_cacache/index", "index\n");
-        env.git(["worktree", "add", "-q", scene.ground.path("home/.npm/deep/tree").to_str().unwrap()]).success();
+        env.git(["worktree", "add", "-q", scene.repo.path("home/.npm/deep/tree").to_str().unwrap()]).success();
         env.write("home/.npm/deep/tree/untracked", "SECRET");
         env.write("home/.npm/deep/beside", "beside\n");
-        fs::copy(scene.ground.path("home/signing_key"), scene.ground.path("home/.npm/key")).unwrap();
-        let key = scene.ground.path("home/.npm/key");
-        scene.ground.config("handoff.signingKey", key.to_str().unwrap());
+        fs::copy(scene.repo.path("home/signing_key"), scene.repo.path("home/.npm/key")).unwrap();
+        let key = scene.repo.path("home/.npm/key");
+        scene.repo.config("handoff.signingKey", key.to_str().unwrap());
         let script = "cd ~/.npm && ls . deep && cat _cacache/index deep/beside && cat key deep/tree/untracked; ls deep/tree; \
                       echo own >key && mkdir deep/tree && cat key && ls deep/tree && rm -r deep && mkdir deep && ls deep";
         for run in ["first", "second"] {
@@ -160,7 +160,7 @@ fn what_no_worker_reaches_is_in_no_cache_either() {
             let expected = ".:\n_cacache\ndeep\n\ndeep:\nbeside\nindex\nbeside\nown\n";
             assert_eq!(said, expected, "{layers:?}");
         }
-        assert!(scene.ground.path("home/.npm/deep/tree/untracked").exists() && fs::metadata(&key).unwrap().len() > 50);
+        assert!(scene.repo.path("home/.npm/deep/tree/untracked").exists() && fs::metadata(&key).unwrap().len() > 50);
     }
 }
 
@@ -179,27 +179,27 @@ fn a_cache_in_a_cache_is_written_as_a_part_of_it() {
 fn caches_in_a_real_home_are_the_users_own() {
     for layers in ways("caches in a real home") {
         let scene = with_cache(layers, CACHES[0]);
-        scene.ground.config("handoff.subagent.x.home", "real");
-        scene.ground.config("handoff.subagent.x.command", "echo own >~/go/pkg/mod/own && cat ~/.cache/pip/cached");
+        scene.repo.config("handoff.subagent.x.home", "real");
+        scene.repo.config("handoff.subagent.x.command", "echo own >~/go/pkg/mod/own && cat ~/.cache/pip/cached");
         let output = scene.drive("real", &[dispatch("a", "x")]);
         let said = transcript(&scene, "real/a");
         assert_eq!((output.status, &*said), (Some(0), "mine"), "{layers:?}: {output}");
-        assert_eq!(fs::read_to_string(scene.ground.path("home/go/pkg/mod/own")).unwrap(), "own\n", "{layers:?}");
+        assert_eq!(fs::read_to_string(scene.repo.path("home/go/pkg/mod/own")).unwrap(), "own\n", "{layers:?}");
     }
 }
 
 #[test]
 fn a_cache_that_grows_while_a_run_is_driven_is_not_copied() {
     let scene = with_cache(Layers::Inner, CACHES[0]);
-    scene.ground.env.write("home/.npm/_cacache/index", "index\n");
-    scene.ground.config("handoff.subagent.x.writable", "~/go");
-    scene.ground.config("handoff.subagent.x.command", "truncate -s 3G ~/go/pkg/big");
+    scene.repo.env.write("home/.npm/_cacache/index", "index\n");
+    scene.repo.config("handoff.subagent.x.writable", "~/go");
+    scene.repo.config("handoff.subagent.x.command", "truncate -s 3G ~/go/pkg/big");
     let led = item("led", "ls -A ~/go/pkg && touch ~/go/pkg/own && cat ~/.npm/_cacache/index");
     let output = scene.drive("grown", &[dispatch("grows", "x"), after("grows", led)]);
     let expected = format!(
         "git-handoff: this attempt begins with an empty cache in the place of {}, which has grown since the run began: copies \
          have at most 1 GiB and 100000 files\nindex\n",
-        scene.ground.path("home/go/pkg").display()
+        scene.repo.path("home/go/pkg").display()
     );
     assert_eq!((output.status, transcript(&scene, "grown/led")), (Some(0), expected), "{output}");
 }
@@ -219,12 +219,12 @@ fn no_worker_learns_how_a_running_server_is_reached() {
     for layers in ways("running servers") {
         let scene = Scene::new(layers);
         for (server, beside) in SERVERS {
-            scene.ground.env.write(&format!("home/{server}"), "SECRET");
+            scene.repo.env.write(&format!("home/{server}"), "SECRET");
             if let Some(beside) = beside {
-                scene.ground.env.write(&format!("home/{beside}"), "beside\n");
+                scene.repo.env.write(&format!("home/{beside}"), "beside\n");
             }
         }
-        let home = scene.ground.path("home");
+        let home = scene.repo.path("home");
         let files = |names: Vec<&str>| names.iter().map(|name| format!("$h/{name}")).collect::<Vec<_>>().join(" ");
         let servers = files(SERVERS.iter().map(|(server, _)| *server).collect());
         let beside: Vec<&str> = SERVERS.iter().filter_map(|(_, beside)| *beside).collect();
@@ -244,8 +244,8 @@ fn no_worker_learns_how_a_running_server_is_reached() {
             ("all", "readable", home.to_str().unwrap()),
             ("real", "home", "real"),
         ] {
-            scene.ground.config(&format!("handoff.subagent.{name}.{setting}"), value);
-            scene.ground.config(&format!("handoff.subagent.{name}.command"), &script(home.to_str().unwrap()));
+            scene.repo.config(&format!("handoff.subagent.{name}.{setting}"), value);
+            scene.repo.config(&format!("handoff.subagent.{name}.command"), &script(home.to_str().unwrap()));
             let output = scene.drive(name, &[dispatch("a", name)]);
             let said = transcript(&scene, &format!("{name}/a"));
             let case = format!("{layers:?}, {name}: {output}{said}");
@@ -259,20 +259,20 @@ fn no_worker_learns_how_a_running_server_is_reached() {
 fn gradle_registers_daemons_elsewhere_where_its_folder_is_hidden() {
     for layers in ways("another registry of daemons") {
         let scene = Scene::new(layers);
-        scene.ground.env.write("home/.gradle/daemon/8.7/registry.bin", "SECRET");
-        scene.ground.env.write("java/gradle", "#!/bin/sh\necho $GRADLE_OPTS\n");
-        let program = scene.ground.path("java/gradle");
+        scene.repo.env.write("home/.gradle/daemon/8.7/registry.bin", "SECRET");
+        scene.repo.env.write("java/gradle", "#!/bin/sh\necho $GRADLE_OPTS\n");
+        let program = scene.repo.path("java/gradle");
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let path = format!("{}:{}", program.parent().unwrap().display(), scene.path());
-        scene.ground.config("handoff.subagent.own.command", "gradle");
-        scene.ground.config("handoff.subagent.given.writable", "~/.gradle");
-        scene.ground.config("handoff.subagent.real.home", "real");
+        scene.repo.config("handoff.subagent.own.command", "gradle");
+        scene.repo.config("handoff.subagent.given.writable", "~/.gradle");
+        scene.repo.config("handoff.subagent.real.home", "real");
         for name in ["given", "real"] {
             let looks = "gradle; mkdir $TMPDIR/gradle-daemons; touch ~/.gradle/new || echo not written";
-            scene.ground.config(&format!("handoff.subagent.{name}.command"), looks);
+            scene.repo.config(&format!("handoff.subagent.{name}.command"), looks);
         }
         for (name, has_other) in [("own", false), ("given", true), ("real", true)] {
-            let plan = scene.ground.plan(name, &[dispatch("a", name)]);
+            let plan = scene.repo.plan(name, &[dispatch("a", name)]);
             let output = scene.handoff_where(&["run", &plan], &[("PATH", &path)]);
             let said = transcript(&scene, &format!("{name}/a"));
             let case = format!("{layers:?}, {name}: {output}{said}");

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::scene::{Layers, Scene, has_bubblewrap, skipped};
-use crate::common::ground::item;
+use crate::common::repo::item;
 
 /// A program that must be there, and what is done with it.
 const PROGRAMS: &[(&str, &str, &str)] = &[
@@ -129,12 +129,12 @@ fn cargo_builds_and_tests() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         // A variable names the toolchain if it is elsewhere.
-        scene.ground.config(
+        scene.repo.config(
             "handoff.subagent.cargo.command",
             "PATH=$TOOLCHAIN/bin:$PATH; cargo init -q --name x --vcs none c && cd c && cargo test -q --offline",
         );
-        scene.ground.config("handoff.subagent.cargo.env", &format!("TOOLCHAIN={sysroot}"));
-        scene.ground.config("handoff.subagent.cargo.readable", &sysroot);
+        scene.repo.config("handoff.subagent.cargo.env", &format!("TOOLCHAIN={sysroot}"));
+        scene.repo.config("handoff.subagent.cargo.readable", &sysroot);
         let item = serde_json::json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "cargo" }, "maxAttempts": 1 });
         let output = scene.drive("cargo", &[item]);
         let said = scene.handoff(&["cat", "cargo/a:transcript"]).stdout;
@@ -158,7 +158,7 @@ fn work(layers: Layers, user: Option<u32>) {
     let output = scene.drive("programs", &items);
     let mut failed = Vec::new();
     for (_, name, _) in tried {
-        if scene.ground.item("programs", name).status != "done" {
+        if scene.repo.item("programs", name).status != "done" {
             let said = scene.handoff(&["cat", &format!("programs/{name}:transcript")]).stdout;
             failed.push(format!("{name}:\n{said}"));
         }

@@ -11,7 +11,8 @@ use rustix::fs::{CWD, RenameFlags};
 use serde_json::json;
 
 use super::scene::{Layers, Scene, skipped};
-use crate::common::ground::item;
+use crate::common::repo::item;
+use crate::common::report::find_line;
 
 /// Tries to read a file for a while; says so where it can.
 fn watches(path: &str) -> String {
@@ -24,10 +25,10 @@ fn watches(path: &str) -> String {
 fn a_secret_that_comes_later_or_is_replaced_stays_hidden() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
-        scene.ground.env.write("home/.cargo/credentials.toml", "SECRET-OLD");
-        scene.ground.env.write("home/.cargo/bin/tool", "");
-        scene.ground.env.write("home/.npm/_cacache/x", "fine");
-        let home = scene.ground.path("home");
+        scene.repo.env.write("home/.cargo/credentials.toml", "SECRET-OLD");
+        scene.repo.env.write("home/.cargo/bin/tool", "");
+        scene.repo.env.write("home/.npm/_cacache/x", "fine");
+        let home = scene.repo.path("home");
         let changes = {
             let home = home.clone();
             thread::spawn(move || {
@@ -49,10 +50,10 @@ fn a_secret_that_comes_later_or_is_replaced_stays_hidden() {
 fn a_link_that_a_worker_left_leads_nobody_anywhere() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
-        scene.ground.env.write("home/.gradle/wrapper/x", "");
-        let (home, beside) = (scene.ground.path("home"), scene.ground.path("beside"));
-        scene.ground.config("handoff.subagent.w.writable", "~/.gradle");
-        scene.ground.config(
+        scene.repo.env.write("home/.gradle/wrapper/x", "");
+        let (home, beside) = (scene.repo.path("home"), scene.repo.path("beside"));
+        scene.repo.config("handoff.subagent.w.writable", "~/.gradle");
+        scene.repo.config(
             "handoff.subagent.w.command",
             &format!("ln -s {} ~/.gradle/caches; ln -s / ~/.gradle/other", beside.display()),
         );
@@ -84,13 +85,13 @@ fn programs_in_somebodys_home_give_no_more_than_programs() {
             ("tool/lib/text", "found\n"),
             ("tool/.npmrc", "SECRET"),
         ] {
-            scene.ground.env.write(path, text);
+            scene.repo.env.write(path, text);
         }
-        let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+        let place = |name: &str| scene.repo.path(name).to_str().unwrap().to_owned();
         for program in ["other/bin/hello", "tool/bin/there"] {
-            scene.ground.env.shell("", &format!("chmod +x {program}")).success();
+            scene.repo.env.shell("", &format!("chmod +x {program}")).success();
         }
-        let plan = scene.ground.plan(
+        let plan = scene.repo.plan(
             "path",
             &[item(
                 "a",
@@ -113,17 +114,17 @@ fn programs_in_somebodys_home_give_no_more_than_programs() {
 fn a_real_home_keeps_what_starts_with_its_owner() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
-        scene.ground.env.write("home/notes/n", "");
-        scene.ground.config("handoff.subagent.x.home", "real");
+        scene.repo.env.write("home/notes/n", "");
+        scene.repo.config("handoff.subagent.x.home", "real");
         let command =
             "echo evil >>~/.bashrc; echo evil >~/.bash_profile; cat ~/.ssh/id_ed25519; echo mine >~/notes/new";
-        scene.ground.config("handoff.subagent.x.command", command);
+        scene.repo.config("handoff.subagent.x.command", command);
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
         scene.drive("real", &[item]).ends(0);
         assert!(!scene.handoff(&["cat", "real/a:transcript"]).stdout.contains("SECRET"));
-        assert_eq!(fs::read_to_string(scene.ground.path("home/.bashrc")).unwrap(), "# nothing\n");
-        assert!(!scene.ground.path("home/.bash_profile").exists());
-        assert_eq!(fs::read_to_string(scene.ground.path("home/notes/new")).unwrap(), "mine\n");
+        assert_eq!(fs::read_to_string(scene.repo.path("home/.bashrc")).unwrap(), "# nothing\n");
+        assert!(!scene.repo.path("home/.bash_profile").exists());
+        assert_eq!(fs::read_to_string(scene.repo.path("home/notes/new")).unwrap(), "mine\n");
     }
 }
 
@@ -134,10 +135,10 @@ fn whoever_takes_our_name_among_temporary_files_keeps_nobody_from_working() {
     }
     let scene = Scene::new(Layers::All);
     // So deep that private files do not lie beside the worktrees.
-    let deep = scene.ground.path("worktrees").join("0123456789/0123456789/0123456789/0123456789");
-    scene.ground.config("handoff.workspace.root", deep.to_str().unwrap());
+    let deep = scene.repo.path("worktrees").join("0123456789/0123456789/0123456789/0123456789");
+    scene.repo.config("handoff.workspace.root", deep.to_str().unwrap());
     for taken in ["a folder", "a file"] {
-        let folder = scene.ground.path("t");
+        let folder = scene.repo.path("t");
         let name = folder.join("git-handoff-0");
         fs::create_dir(&folder).unwrap();
         if taken == "a file" {
@@ -146,7 +147,7 @@ fn whoever_takes_our_name_among_temporary_files_keeps_nobody_from_working() {
             fs::create_dir(&name).unwrap();
             std::os::unix::fs::chown(&name, Some(65_534), None).unwrap();
         }
-        let plan = scene.ground.plan(&taken.replace(' ', "-"), &[item("a", "echo fine >$TMPDIR/x && cat $TMPDIR/x")]);
+        let plan = scene.repo.plan(&taken.replace(' ', "-"), &[item("a", "echo fine >$TMPDIR/x && cat $TMPDIR/x")]);
         let output = scene.handoff_where(&["run", &plan], &[("TMPDIR", folder.to_str().unwrap())]);
         assert_eq!(output.status, Some(0), "{taken}: {output}");
         fs::remove_dir_all(&folder).unwrap();
@@ -157,19 +158,25 @@ fn whoever_takes_our_name_among_temporary_files_keeps_nobody_from_working() {
 fn what_only_a_link_leads_to_is_not_asked_for_by_its_name() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
-        scene.ground.env.write("home/.tool/settings", "fine");
-        scene.ground.config("handoff.subagent.first.writable", "~/.tool");
-        scene.ground.config("handoff.subagent.first.command", "ln -s ../.ssh ~/.tool/x");
-        scene.ground.config("handoff.subagent.second.readable", "~/.tool/x");
-        scene.ground.config("handoff.subagent.second.command", "cat ~/.tool/x/id_ed25519 ~/.tool/x/* ~/.ssh/*; true");
+        scene.repo.env.write("home/.tool/settings", "fine");
+        scene.repo.config("handoff.subagent.first.writable", "~/.tool");
+        scene.repo.config("handoff.subagent.first.command", "ln -s ../.ssh ~/.tool/x");
+        scene.repo.config("handoff.subagent.second.readable", "~/.tool/x");
+        scene.repo.config("handoff.subagent.second.command", "cat ~/.tool/x/id_ed25519 ~/.tool/x/* ~/.ssh/*; true");
         let item =
             |id: &str| json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": id }, "maxAttempts": 1 });
         scene.drive("one", &[item("first")]).ends(0);
-        assert!(fs::read_link(scene.ground.path("home/.tool/x")).is_ok());
+        assert!(fs::read_link(scene.repo.path("home/.tool/x")).is_ok());
         let output = scene.drive("two", &[item("second")]);
-        assert!(
-            output.stderr.contains("leads through") && output.stderr.contains("home/.tool/x"),
-            "{layers:?}: {output}"
+        let link = scene.repo.path("home/.tool/x");
+        assert_eq!(
+            find_line(&output.stderr, "error: "),
+            format!(
+                "error: {0} is to be reached by workers and leads through {0}, a link in what workers may write, which one of them \
+                 may have put there",
+                link.display()
+            ),
+            "{layers:?}"
         );
         assert_ne!(scene.handoff(&["cat", "two/second:transcript"]).status, Some(0));
     }
@@ -179,14 +186,10 @@ fn what_only_a_link_leads_to_is_not_asked_for_by_its_name() {
 fn a_repository_that_ours_borrows_from_names_no_other_folders() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
-        scene
-            .ground
-            .env
-            .shell("", "git clone -q --bare repo other.git && git clone -q -s other.git third.git")
-            .success();
-        let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+        scene.repo.env.shell("", "git clone -q --bare repo other.git && git clone -q -s other.git third.git").success();
+        let place = |name: &str| scene.repo.path(name).to_str().unwrap().to_owned();
         let named = [place("other.git/objects"), place("home/.ssh"), place("home"), "/".to_owned()];
-        fs::write(scene.ground.path("repo/.git/objects/info/alternates"), named.join("\n") + "\n").unwrap();
+        fs::write(scene.repo.path("repo/.git/objects/info/alternates"), named.join("\n") + "\n").unwrap();
         let script = format!(
             "cat {0}/.ssh/id_ed25519 {0}/.netrc {1}/file {2}/config; ls {2}/objects/pack {2}/objects/info && git log --oneline",
             place("home"),
@@ -203,7 +206,7 @@ fn a_repository_that_ours_borrows_from_names_no_other_folders() {
 #[test]
 fn a_command_line_may_name_what_the_kernel_makes_up() {
     let scene = Scene::new(Layers::All);
-    scene.ground.config("handoff.subagent.w.command", "grep Seccomp: /proc/self/status");
+    scene.repo.config("handoff.subagent.w.command", "grep Seccomp: /proc/self/status");
     let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "w" }, "maxAttempts": 1 });
     scene.drive("status", &[item]).ends(0);
 }

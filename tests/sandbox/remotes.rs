@@ -8,7 +8,7 @@ const ALL: [Layers; 2] = [Layers::Inner, Layers::All];
 /// lacks.
 fn scene(layers: Layers, clone: &[&str]) -> Scene {
     let scene = Scene::new(layers);
-    let env = &scene.ground.env;
+    let env = &scene.repo.env;
     env.git([&["clone", "--quiet"], clone, &[".", "../up"]].concat()).success();
     env.git_in("up", ["branch", "fresh"]).success();
     env.git(["remote", "add", "origin", "../up"]).success();
@@ -22,17 +22,17 @@ fn a_worker_fetches_from_a_remote_that_is_a_path() {
             let scene = scene(layers, clone);
             let git_dir = if clone.is_empty() { "up/.git" } else { "up" };
             for name in ["handoff/key", "hooks/secret", "secret"] {
-                scene.ground.env.write(&format!("{git_dir}/{name}"), "SECRET");
+                scene.repo.env.write(&format!("{git_dir}/{name}"), "SECRET");
             }
-            let up = scene.ground.path(git_dir).display().to_string();
+            let up = scene.repo.path(git_dir).display().to_string();
             let script = format!(
                 "git fetch -q && git rev-parse origin/fresh && echo fetched
                  cat {up}/handoff/* {up}/hooks/* {up}/secret; touch {up}/refs/heads/x {up}/objects/x; git push -q origin HEAD:refs/heads/mine; true"
             );
             let said = scene.says("fetch", &script);
             assert!(said.contains("fetched\n") && !said.contains("SECRET"), "{layers:?} {clone:?}: {said}");
-            let refs = scene.ground.env.git_in("up", ["for-each-ref"]).success();
-            assert!(!refs.contains("mine") && !scene.ground.path(git_dir).join("refs/heads/x").exists(), "{refs}");
+            let refs = scene.repo.env.git_in("up", ["for-each-ref"]).success();
+            assert!(!refs.contains("mine") && !scene.repo.path(git_dir).join("refs/heads/x").exists(), "{refs}");
         }
     }
 }
@@ -41,8 +41,8 @@ fn a_worker_fetches_from_a_remote_that_is_a_path() {
 fn a_remote_whose_settings_hold_a_credential_is_not_read() {
     for layers in ALL.into_iter().filter(|layers| *layers != Layers::All || has_bubblewrap("settings of remotes")) {
         let scene = scene(layers, &["--bare"]);
-        scene.ground.env.git_in("up", ["config", "remote.web.url", "https://me:SECRET@example.com/a"]).success();
-        let up = scene.ground.path("up").display().to_string();
+        scene.repo.env.git_in("up", ["config", "remote.web.url", "https://me:SECRET@example.com/a"]).success();
+        let up = scene.repo.path("up").display().to_string();
         let said = scene.says("fetch", &format!("git remote; git fetch -q || echo refused; cat {up}/config; true"));
         assert!(said.contains("origin\n") && said.contains("refused\n") && !said.contains("SECRET"), "{said}");
     }

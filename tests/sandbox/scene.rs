@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
 use crate::common::{Environment, Output, attendant_path, program_path};
 
 /// The victim's environment.
@@ -31,7 +31,7 @@ pub(super) enum Layers {
 
 /// The repository, and what lies around it.
 pub(super) struct Scene {
-    pub(super) ground: Ground,
+    pub(super) repo: TestRepo,
     layers: Layers,
     /// The folder of all programs but bubblewrap.
     inner: String,
@@ -50,11 +50,11 @@ impl Scene {
 
     /// Makes one that belongs to another user, where we are root and can.
     pub(super) fn of(layers: Layers, user: Option<u32>) -> Self {
-        let ground = Ground::of(Environment::on_disk());
+        let repo = TestRepo::of(Environment::on_disk());
         let sandbox = if layers == Layers::None { "none" } else { "auto" };
-        ground.config("handoff.sandbox", sandbox);
-        ground.config("handoff.queue.default.concurrency", "2");
-        let env = &ground.env;
+        repo.config("handoff.sandbox", sandbox);
+        repo.config("handoff.queue.default.concurrency", "2");
+        let env = &repo.env;
         env.write("home/.gitconfig", &settings(env));
         // We look at what is another user's.
         env.write("home/gitconfig", &format!("{}[safe]\n\tdirectory = *\n", settings(env)));
@@ -71,22 +71,22 @@ impl Scene {
         ] {
             env.write(path, text);
         }
-        fs::set_permissions(ground.path("tools/bin/hello"), fs::Permissions::from_mode(0o755)).unwrap();
-        let inner = ground.path("inner").to_str().unwrap().to_owned();
+        fs::set_permissions(repo.path("tools/bin/hello"), fs::Permissions::from_mode(0o755)).unwrap();
+        let inner = repo.path("inner").to_str().unwrap().to_owned();
         without_bubblewrap(Path::new(&inner));
-        fs::create_dir(ground.path("bin")).unwrap();
+        fs::create_dir(repo.path("bin")).unwrap();
         // Started by another process, because a concurrent test's child could otherwise keep the
         // program open for writing.
         let mut copy = std::process::Command::new("cp");
-        copy.args([program_path(), attendant_path()]).arg(ground.path("bin"));
+        copy.args([program_path(), attendant_path()]).arg(repo.path("bin"));
         assert!(copy.status().unwrap().success());
-        let by_path = UnixListener::bind(ground.path("beside/socket")).unwrap();
-        let name = SocketAddr::from_abstract_name(abstract_name(&ground)).unwrap();
+        let by_path = UnixListener::bind(repo.path("beside/socket")).unwrap();
+        let name = SocketAddr::from_abstract_name(abstract_name(&repo)).unwrap();
         let by_name = UnixListener::bind_addr(&name).unwrap();
         if let Some(user) = user {
             // The folder is new, and nothing in it leads out.
             let owner = format!("{user}:{user}");
-            assert!(Command::new("chown").args(["-R", &owner]).arg(ground.path("")).status().unwrap().success());
+            assert!(Command::new("chown").args(["-R", &owner]).arg(repo.path("")).status().unwrap().success());
         }
         let mut victim = Command::new("sleep");
         victim.arg("600").env("VICTIM", SECRET).stdin(Stdio::null());
@@ -100,12 +100,12 @@ impl Scene {
         tcp.set_nonblocking(true).unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         udp.set_nonblocking(true).unwrap();
-        Self { ground, layers, inner, user, victim, terminal, tcp, udp, _sockets: [by_path, by_name] }
+        Self { repo, layers, inner, user, victim, terminal, tcp, udp, _sockets: [by_path, by_name] }
     }
 
     /// Returns an abstract socket with a listener.
     pub(super) fn abstract_name(&self) -> String {
-        abstract_name(&self.ground)
+        abstract_name(&self.repo)
     }
 
     /// Returns the id of an unrelated process.
@@ -145,8 +145,8 @@ impl Scene {
     /// Runs it with other variables in its environment.
     pub(super) fn handoff_where(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
         // With an unrelated file open.
-        let mut command = self.ground.env.command("sh", "repo");
-        command.args(["-c", "exec 9</dev/null; exec \"$@\"", "sh"]).arg(self.ground.path("bin/git-handoff"));
+        let mut command = self.repo.env.command("sh", "repo");
+        command.args(["-c", "exec 9</dev/null; exec \"$@\"", "sh"]).arg(self.repo.path("bin/git-handoff"));
         command.args(args).env_remove("GIT_CONFIG_GLOBAL").env("PATH", self.path()).envs(variables.iter().copied());
         let output = as_user(command, self.user).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -156,7 +156,7 @@ impl Scene {
 
     /// Runs items to their end and returns what the command said.
     pub(super) fn drive(&self, run: &str, items: &[Value]) -> Output {
-        let plan = self.ground.plan(run, items);
+        let plan = self.repo.plan(run, items);
         self.handoff(&["run", &plan])
     }
 
@@ -193,8 +193,8 @@ pub(super) fn tree(folder: &Path) -> Vec<String> {
     String::from_utf8(listed.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
-fn abstract_name(ground: &Ground) -> String {
-    format!("victim-{}", ground.path("").file_name().unwrap().to_str().unwrap())
+fn abstract_name(repo: &TestRepo) -> String {
+    format!("victim-{}", repo.path("").file_name().unwrap().to_str().unwrap())
 }
 
 fn settings(env: &Environment) -> String {

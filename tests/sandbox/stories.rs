@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::filters;
 use super::scene::{Layers, Scene, has_bubblewrap, is_ext4, skipped};
-use crate::common::ground::after;
+use crate::common::repo::after;
 
 /// The attack.
 pub(super) struct Story {
@@ -104,14 +104,14 @@ fn empty_check(scene: &Scene) -> Option<bool> {
         skipped("a check that is emptied and keeps its times", "/tmp lies on another file system than ext4");
         return None;
     }
-    scene.ground.env.write("repo/check.sh", "echo the check says no; exit 1\n");
-    scene.ground.env.write("repo/empties.py", EMPTIES);
-    scene.ground.env.git(["add", "."]).success();
-    scene.ground.env.git(["commit", "-qm", "a check"]).success();
-    scene.ground.config("handoff.queue.default.concurrency", "1");
+    scene.repo.env.write("repo/check.sh", "echo the check says no; exit 1\n");
+    scene.repo.env.write("repo/empties.py", EMPTIES);
+    scene.repo.env.git(["add", "."]).success();
+    scene.repo.env.git(["commit", "-qm", "a check"]).success();
+    scene.repo.config("handoff.queue.default.concurrency", "1");
     for (name, command) in [("own", "python3 empties.py check.sh; echo more >>a.txt"), ("next", "echo more >>a.txt")] {
-        scene.ground.config(&format!("handoff.subagent.{name}.command"), command);
-        scene.ground.config(&format!("handoff.subagent.{name}.verify"), "sh check.sh");
+        scene.repo.config(&format!("handoff.subagent.{name}.command"), command);
+        scene.repo.config(&format!("handoff.subagent.{name}.verify"), "sh check.sh");
     }
     let between = after("between", &[], "python3 empties.py check.sh");
     let output = scene.drive("checks", &[dispatch("own", &[]), between, dispatch("next", &["between"])]);
@@ -125,20 +125,20 @@ fn empty_check(scene: &Scene) -> Option<bool> {
 
 #[expect(clippy::unnecessary_wraps, reason = "other stories cannot be told everywhere")]
 fn library(scene: &Scene) -> Option<bool> {
-    let outside = scene.ground.path("beside/linked");
+    let outside = scene.repo.path("beside/linked");
     // A program linked with these reports that in a file; of a library it would run the code.
     for (name, file) in [("above", outside.to_str().unwrap()), ("within", "linked")] {
         let key = format!("handoff.subagent.{name}.env");
-        scene.ground.env.git(["config", "--add", &key, "LD_DEBUG=files"]).success();
-        scene.ground.env.git(["config", "--add", &key, &format!("LD_DEBUG_OUTPUT={file}")]).success();
+        scene.repo.env.git(["config", "--add", &key, "LD_DEBUG=files"]).success();
+        scene.repo.env.git(["config", "--add", &key, &format!("LD_DEBUG_OUTPUT={file}")]).success();
         let command = "cat linked.* | grep -q 'needed by .*git-handoff' && echo ours; true";
-        scene.ground.config(&format!("handoff.subagent.{name}.command"), command);
+        scene.repo.config(&format!("handoff.subagent.{name}.command"), command);
     }
     scene.drive("linked", &[dispatch("above", &[]), dispatch("within", &[])]).ends(0);
     let said = scene.handoff(&["cat", "linked/within:transcript"]).stdout;
     assert!(!said.contains("ours"), "{said}");
     let is_linked = |name: &str| name.starts_with("linked");
-    let mut entries = fs::read_dir(scene.ground.path("beside")).unwrap().flatten();
+    let mut entries = fs::read_dir(scene.repo.path("beside")).unwrap().flatten();
     Some(entries.any(|entry| is_linked(entry.file_name().to_str().unwrap())))
 }
 
@@ -174,11 +174,11 @@ fn by_number(scene: &Scene) -> Option<bool> {
 
 #[expect(clippy::unnecessary_wraps, reason = "other stories cannot be told everywhere")]
 fn plant(scene: &Scene) -> Option<bool> {
-    let (home, bin) = (scene.ground.path("home"), scene.ground.path("bin"));
+    let (home, bin) = (scene.repo.path("home"), scene.repo.path("bin"));
     for folder in ["own/bin", "far/bin"] {
         fs::create_dir_all(home.join(folder)).unwrap();
     }
-    scene.ground.env.write("home/opt/tool", "#!/bin/sh\n");
+    scene.repo.env.write("home/opt/tool", "#!/bin/sh\n");
     symlink(home.join("opt/tool"), home.join("own/bin/tool")).unwrap();
     symlink(home.join("far/bin"), home.join("near")).unwrap();
     // A folder of `PATH`, one that is not there yet, one that a link leads to and that link, what a
@@ -194,12 +194,11 @@ fn plant(scene: &Scene) -> Option<bool> {
     };
     let command = format!("echo evil >$TMPDIR/x; {}; true", places.iter().map(plant).collect::<Vec<_>>().join("; "));
     for (name, key, value) in [("home", "home", "real"), ("given", "writable", "~"), ("ours", "writable", "../bin")] {
-        scene.ground.config(&format!("handoff.subagent.{name}.{key}"), value);
-        scene.ground.config(&format!("handoff.subagent.{name}.command"), &command);
+        scene.repo.config(&format!("handoff.subagent.{name}.{key}"), value);
+        scene.repo.config(&format!("handoff.subagent.{name}.command"), &command);
     }
-    let plan = scene
-        .ground
-        .plan("plants", &[dispatch("home", &[]), dispatch("given", &["home"]), dispatch("ours", &["given"])]);
+    let plan =
+        scene.repo.plan("plants", &[dispatch("home", &[]), dispatch("given", &["home"]), dispatch("ours", &["given"])]);
     let path = ["own/bin", "later/bin", "near"].map(|folder| home.join(folder).to_str().unwrap().to_owned());
     let path = format!("{}:{}", path.join(":"), scene.path());
     let output = scene.handoff_where(&["run", &plan], &[("PATH", &path)]);

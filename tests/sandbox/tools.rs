@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use serde_json::json;
 
 use super::scene::{Layers, Scene};
-use crate::common::ground::item;
+use crate::common::repo::item;
 
 /// How workers are confined.
 const WAYS: [Layers; 3] = [Layers::None, Layers::Inner, Layers::All];
@@ -15,15 +15,15 @@ const WAYS: [Layers; 3] = [Layers::None, Layers::Inner, Layers::All];
 /// Writes programs.
 pub(super) fn programs(scene: &Scene, programs: &[(&str, &str)]) {
     for (path, script) in programs {
-        scene.ground.env.write(path, &format!("#!/bin/sh\n{script}\n"));
-        fs::set_permissions(scene.ground.path(path), fs::Permissions::from_mode(0o755)).unwrap();
+        scene.repo.env.write(path, &format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(scene.repo.path(path), fs::Permissions::from_mode(0o755)).unwrap();
     }
 }
 
 /// Runs one line of shell with more variables and returns what it wrote.
 #[track_caller]
 pub(super) fn says_where(scene: &Scene, run: &str, script: &str, variables: &[(&str, &str)]) -> String {
-    let plan = scene.ground.plan(run, &[item("a", script)]);
+    let plan = scene.repo.plan(run, &[item("a", script)]);
     let output = scene.handoff_where(&["run", &plan], variables);
     let written = scene.handoff(&["cat", &format!("{run}/a:transcript")]).stdout;
     assert_eq!(output.status, Some(0), "{output}{written}");
@@ -34,7 +34,7 @@ pub(super) fn says_where(scene: &Scene, run: &str, script: &str, variables: &[(&
 fn a_version_manager_finds_its_settings_and_its_tools() {
     for layers in WAYS {
         let scene = Scene::new(layers);
-        let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+        let place = |name: &str| scene.repo.path(name).to_str().unwrap().to_owned();
         // As asdf does: the version from the home directory, the tool from the folder of the
         // variable.
         let find = "v=$(sed -n 's/^node //p' \"$HOME/.tool-versions\")\n\
@@ -48,8 +48,8 @@ fn a_version_manager_finds_its_settings_and_its_tools() {
                 ("moved/installs/node/20/bin/nodex", "echo moved 20"),
             ],
         );
-        scene.ground.env.write("home/.tool-versions", "node 20\n");
-        scene.ground.env.write("home/.config/mise/config.toml", "[tools]\nnode = '20'\n");
+        scene.repo.env.write("home/.tool-versions", "node 20\n");
+        scene.repo.env.write("home/.config/mise/config.toml", "[tools]\nnode = '20'\n");
         let path = |folder: &str| format!("{}:{}", place(folder), scene.path());
         let usual = [("PATH", path("home/.asdf/shims"))];
         let usual: Vec<_> = usual.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -66,9 +66,9 @@ fn a_version_manager_finds_its_settings_and_its_tools() {
 fn variables_of_tools_are_passed_and_those_with_secrets_are_not() {
     for layers in WAYS {
         let scene = Scene::new(layers);
-        scene.ground.env.write("jdk/lib/modules", "java\n");
-        scene.ground.env.write("certs/ca.pem", "certificate\n");
-        let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+        scene.repo.env.write("jdk/lib/modules", "java\n");
+        scene.repo.env.write("certs/ca.pem", "certificate\n");
+        let place = |name: &str| scene.repo.path(name).to_str().unwrap().to_owned();
         let (jdk, bundle) = (place("jdk"), place("certs/ca.pem"));
         let variables = [
             ("JAVA_HOME", jdk.as_str()),
@@ -88,10 +88,10 @@ fn variables_of_tools_are_passed_and_those_with_secrets_are_not() {
         let named = scene.manifest("passed/a")["env"].to_string();
         assert!(named.contains("JAVA_HOME") && !named.contains("https_proxy"), "{named}");
         // A setting still gives what is not passed by itself.
-        scene.ground.config("handoff.subagent.x.passEnv", "MAVEN_HOME");
-        scene.ground.config("handoff.subagent.x.command", "echo $MAVEN_HOME");
+        scene.repo.config("handoff.subagent.x.passEnv", "MAVEN_HOME");
+        scene.repo.config("handoff.subagent.x.command", "echo $MAVEN_HOME");
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
-        let plan = scene.ground.plan("asked", &[item]);
+        let plan = scene.repo.plan("asked", &[item]);
         assert_eq!(scene.handoff_where(&["run", &plan], &variables).status, Some(0));
         assert_eq!(scene.handoff(&["cat", "asked/a:transcript"]).stdout, "relative\n");
     }
@@ -125,9 +125,9 @@ fn a_program_that_a_link_leads_to_has_its_own_files_and_no_secret_beside_them() 
             ("far/work/lib/x", "SECRET"),
             ("bin2/mine", ""),
         ] {
-            scene.ground.env.write(path, text);
+            scene.repo.env.write(path, text);
         }
-        let at = |name: &str| scene.ground.path(name);
+        let at = |name: &str| scene.repo.path(name);
         for folder in ["far/prefix/bin", "far/local/node_modules/.bin"] {
             fs::create_dir_all(at(folder)).unwrap();
         }
@@ -170,10 +170,10 @@ fn of_the_folder_beside_programs_no_secret_is_given() {
             ("home/go/src/other/key", "SECRET"),
             ("home/go/pkg/mod/m/x", "module\n"),
         ] {
-            scene.ground.env.write(path, text);
+            scene.repo.env.write(path, text);
         }
-        fs::set_permissions(scene.ground.path("app/data/private"), fs::Permissions::from_mode(0o600)).unwrap();
-        let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+        fs::set_permissions(scene.repo.path("app/data/private"), fs::Permissions::from_mode(0o600)).unwrap();
+        let place = |name: &str| scene.repo.path(name).to_str().unwrap().to_owned();
         let path = format!("{}:{}", place("app/bin"), scene.path());
         let script = format!(
             "start; cat ~/go/pkg/mod/m/x; cd {}; cat config/master.key config/credentials/* .env.local data/private {}/go/src/other/key; true",
@@ -206,12 +206,12 @@ fn a_real_home_keeps_the_logins_of_agents() {
             ".qwen/oauth_creds.json",
         ];
         for login in logins {
-            scene.ground.env.write(&format!("home/{login}"), "SECRET");
+            scene.repo.env.write(&format!("home/{login}"), "SECRET");
         }
-        scene.ground.env.write("home/notes", "mine\n");
-        scene.ground.config("handoff.subagent.x.home", "real");
+        scene.repo.env.write("home/notes", "mine\n");
+        scene.repo.config("handoff.subagent.x.home", "real");
         let command = format!("cat ~/notes; cd ~ && cat {}; true", logins.join(" "));
-        scene.ground.config("handoff.subagent.x.command", &command);
+        scene.repo.config("handoff.subagent.x.command", &command);
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
         scene.drive("real", &[item]).ends(0);
         let said = scene.handoff(&["cat", "real/a:transcript"]).stdout;
@@ -225,11 +225,11 @@ fn a_worktree_is_trusted_by_mise_where_its_repository_is() {
         let scene = Scene::new(layers);
         let script = "echo ${MISE_TRUSTED_CONFIG_PATHS-unset}; pwd";
         assert!(scene.says("unknown", script).starts_with("unset\n"), "{layers:?}");
-        let state = scene.ground.path("home/.local/state/mise/trusted-configs");
+        let state = scene.repo.path("home/.local/state/mise/trusted-configs");
         fs::create_dir_all(&state).unwrap();
-        symlink(scene.ground.path("beside"), state.join("other")).unwrap();
+        symlink(scene.repo.path("beside"), state.join("other")).unwrap();
         assert!(scene.says("other", script).starts_with("unset\n"), "{layers:?}");
-        symlink(fs::canonicalize(scene.ground.path("repo")).unwrap().join("mise.toml"), state.join("repo")).unwrap();
+        symlink(fs::canonicalize(scene.repo.path("repo")).unwrap().join("mise.toml"), state.join("repo")).unwrap();
         let said = scene.says("trusted", script);
         let (first, second) = said.trim_end().split_once('\n').unwrap();
         assert_eq!(first, second, "{layers:?}");

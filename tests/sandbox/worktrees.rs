@@ -11,11 +11,11 @@ fn worktrees_of_workers_that_are_kept_apart_are_used_again() {
         return;
     }
     let scene = Scene::new(Layers::All);
-    scene.ground.config("handoff.queue.default.concurrency", "4");
+    scene.repo.config("handoff.queue.default.concurrency", "4");
     let looks = "stat -c %i a.txt";
     for (name, command) in [("long", "sleep 8"), ("pause", "sleep 3"), ("first", looks), ("one", looks), ("two", looks)]
     {
-        scene.ground.config(&format!("handoff.subagent.{name}.command"), command);
+        scene.repo.config(&format!("handoff.subagent.{name}.command"), command);
     }
     let [one, two] = ["one", "two"].map(|name| dispatch(name, &["first", "pause"]));
     let items = [dispatch("long", &[]), dispatch("pause", &[]), dispatch("first", &[]), one, two];

@@ -83,7 +83,11 @@ fn no_run_goes_without_its_log_where_the_host_does_not_take_all_or_none() {
         env.git_in("hub", ["config", setting, value]).success();
         hook(&env, "update", "case $1 in refs/handoff/logs/*) echo 'no logs' >&2; exit 1;; esac");
         let said = env.handoff(["push", "--all"]).exit(1).stderr;
-        assert!(said.contains("the remote refused refs/handoff/") && said.contains("no logs"), "{said}");
+        let log = "refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2 [remote rejected] (hook declined)";
+        let run = |run| format!("refs/handoff/runs/{run} [remote rejected] (atomic push failure), ");
+        let runs = if value == "true" { [RUN, "second", "third"].map(run).concat() } else { String::new() };
+        assert_eq!(find_line(&said, "error: "), format!("error: the remote refused {runs}{log}"));
+        assert!(said.lines().any(|line| line == "caused by: no logs"), "{said}");
         assert_eq!(refs(&env, "hub"), "", "{value}");
     }
 }
@@ -204,7 +208,11 @@ fn refs_of_archived_runs_go_one_by_one_where_the_host_wants_that() {
     env.handoff(["push", "--all"]).success();
     env.handoff(["archive", "second", "third"]).success();
     let said = env.handoff(["push", "--all"]).exit(0);
-    assert!(!said.stderr.contains("stays on"), "{said}");
+    insta::assert_snapshot!(said, @"
+    archived  run      second
+    archived  run      third
+    new       archive  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.ec808823c560
+    ");
     assert_eq!(names(&env), ["archives/", "logs/", "runs/handoff-dag-1"]);
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::{RUN, clone, json, refs, shared};
-use crate::common::report::{find_row, verdict};
+use crate::common::report::{find_line, find_row, verdict};
 use crate::common::{Environment, assert_output};
 
 /// The ref of the thread.
@@ -169,5 +169,7 @@ fn a_bundle_holds_threads_and_is_verified_anywhere() {
     let other = env.git(["commit-tree", &format!("{THREAD}^{{tree}}"), "-p", THREAD, "-m", "x"]).success();
     env.git(["update-ref", THREAD, other.trim()]).success();
     env.handoff(["bundle", "--all", "--output", "../bad.bundle"]).exit(0).success();
-    assert!(env.handoff_in("nowhere", ["verify", "--bundle", "../bad.bundle"]).exit(3).stdout.contains("✗ TAMPERED"));
+    let said = env.handoff_in("nowhere", ["verify", "--bundle", "../bad.bundle"]).exit(3).stdout;
+    let end = "git handoff thread verify · research                            ✗ TAMPERED";
+    assert_eq!(find_line(&said, "git handoff thread verify · "), end);
 }

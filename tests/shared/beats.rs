@@ -9,7 +9,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Hub, both_succeed, items, plan, succeeds, works};
-use crate::common::ground::{Driver, item};
+use crate::common::repo::{Driver, item};
+use crate::common::report::find_line;
 
 /// A script whose first attempt never ends by itself.
 const STUCK: &str = "test $HANDOFF_ATTEMPT = 2 || sleep 60; echo x >outputs/x";
@@ -22,7 +23,7 @@ impl Hub {
     /// Runs git in the remote.
     fn in_hub(&self, words: &[&str]) -> String {
         let person = ["-c", "user.name=x", "-c", "user.email=x@x"];
-        self.ground.env.git_in("hub.git", [&person[..], words].concat()).success().trim().to_owned()
+        self.repo.env.git_in("hub.git", [&person[..], words].concat()).success().trim().to_owned()
     }
 
     /// Puts a value on the ref of a driver.
@@ -32,7 +33,7 @@ impl Hub {
 
     /// Writes an object that git's checks may refuse.
     fn object(&self, kind: &str, text: &str) -> String {
-        self.ground.env.write("object", text);
+        self.repo.env.write("object", text);
         self.in_hub(&["hash-object", "-t", kind, "-w", "--literally", "../object"])
     }
 
@@ -47,7 +48,7 @@ impl Hub {
         for name in self.in_hub(&["for-each-ref", "--format=%(refname)", "refs/handoff/drivers"]).lines() {
             self.in_hub(&["update-ref", "-d", name]);
         }
-        fs::remove_file(self.ground.path("hub.git/objects").join(&oid[..2]).join(&oid[2..])).unwrap();
+        fs::remove_file(self.repo.path("hub.git/objects").join(&oid[..2]).join(&oid[2..])).unwrap();
     }
 
     /// Starts a driver, waits until it holds `i0`, and returns its id with it.
@@ -84,7 +85,7 @@ impl Hub {
 #[test]
 fn only_a_beat_of_this_run_and_driver_by_its_key_is_shown_as_alive() {
     let hub = Hub::new(&plan(&[item("i0", STUCK)]));
-    hub.ground.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
+    hub.repo.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
     let (driver, id) = hub.holder("repo");
     hub.wait_for_beats(1);
     assert!(driver.kill());
@@ -92,12 +93,12 @@ fn only_a_beat_of_this_run_and_driver_by_its_key_is_shown_as_alive() {
     let name = Hub::beat_ref(&id);
     let beat = hub.in_hub(&["rev-parse", &name]);
     let message = hub.in_hub(&["log", "-1", "--format=%B", &name]);
-    hub.ground.env.shell("", "ssh-keygen -q -t ed25519 -N '' -f stranger").success();
-    let key = hub.ground.path("stranger");
+    hub.repo.env.shell("", "ssh-keygen -q -t ed25519 -N '' -f stranger").success();
+    let key = hub.repo.path("stranger");
     let tree = format!("{beat}^{{tree}}");
     let sign = ["-c", "gpg.format=ssh", "-c", &format!("user.signingkey={}", key.display()), "commit-tree", "-S"];
     let signed = |message: &str| {
-        hub.ground.env.write("message", message);
+        hub.repo.env.write("message", message);
         hub.in_hub(&[&sign[..], &["-F", "../message", "-p", &beat, &tree]].concat())
     };
     let mut text: Value = serde_json::from_str(message.trim()).unwrap();
@@ -199,13 +200,13 @@ fn a_first_beat_is_tried_until_nothing_else_moves_its_ref() {
 #[test]
 fn made_up_beats_slow_no_driver() {
     let hub = Hub::new(&plan(&items(2, "0")));
-    hub.ground.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
+    hub.repo.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
     let tree = hub.object("tree", "");
     let commit = hub.in_hub(&["commit-tree", "-m", "made up", &tree]);
     let create = |at: u32| format!("create {} {commit}", Hub::beat_ref(&format!("{at:032x}")));
     // If they counted, drivers would wait for minutes between two pushes.
-    hub.ground.env.write("refs", &((0..4000).map(create).collect::<Vec<_>>().join("\n") + "\n"));
-    hub.ground.env.shell("hub.git", "git update-ref --stdin <../refs").success();
+    hub.repo.env.write("refs", &((0..4000).map(create).collect::<Vec<_>>().join("\n") + "\n"));
+    hub.repo.env.shell("hub.git", "git update-ref --stdin <../refs").success();
     succeeds(hub.drive("repo"));
     hub.ends_well(2);
 }
@@ -213,11 +214,11 @@ fn made_up_beats_slow_no_driver() {
 #[test]
 fn a_copy_of_a_clone_does_not_take_over_from_its_living_original() {
     let hub = Hub::new(&plan(&[item("i0", &works("4"))]));
-    hub.ground.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
+    hub.repo.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
     let (first, _) = hub.holder("repo");
-    hub.ground.env.shell("", "cp -a repo copy").success();
-    let root = hub.ground.path("worktrees-of-the-copy");
-    hub.ground.env.git_in("copy", ["config", "handoff.workspace.root", root.to_str().unwrap()]).success();
+    hub.repo.env.shell("", "cp -a repo copy").success();
+    let root = hub.repo.path("worktrees-of-the-copy");
+    hub.repo.env.git_in("copy", ["config", "handoff.workspace.root", root.to_str().unwrap()]).success();
     let second = hub.drive("copy");
     both_succeed([first, second]);
     assert_eq!(hub.of_kind("item.requeued"), [] as [Value; 0]);
@@ -227,21 +228,25 @@ fn a_copy_of_a_clone_does_not_take_over_from_its_living_original() {
 #[test]
 fn where_no_driver_runs_a_shared_run_is_said_to_be_driven_through_its_remote() {
     let hub = Hub::new(&plan(&[item("i0", STUCK)]));
-    hub.ground.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r", "refs/handoff/bases/r"]).success();
+    hub.repo.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r", "refs/handoff/bases/r"]).success();
     hub.clone("b", &[]);
     let (_driver, _) = hub.holder("b");
-    hub.ground.env.handoff(["fetch", "origin"]).success();
+    hub.repo.env.handoff(["fetch", "origin"]).success();
     let (_, status, _) = hub.command("repo", &["status", "r"]);
-    assert!(status.contains("driven through a remote") && !status.contains("died"), "{status}");
+    insta::assert_snapshot!(find_line(&status, "driven "), @"driven through a remote, by no driver of this repository");
     let own = hub.drive("repo");
     hub.wait_for_beats(2);
     assert!(own.kill());
     let (_, status, said) = hub.command("repo", &["status", "r"]);
-    assert!(status.contains("driven through origin") && !status.contains("died"), "{status}");
-    assert!(said.contains("hint: git handoff status r --drivers"), "{said}");
+    insta::assert_snapshot!(find_line(&status, "driven "), @"driven through origin, by no driver of this repository");
+    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git handoff status r --drivers");
     let (_, status, _) = hub.command("repo", &["status", "r", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&status).unwrap()["driver"], Value::Null);
     let (_, found, said) = hub.command("repo", &["doctor"]);
-    assert!(found.contains("is driven through origin") && !found.contains("driver died"), "{found}{said}");
-    assert!(found.contains("git handoff status r --drivers"), "{found}{said}");
+    insta::assert_snapshot!(find_line(&found, "note: the run "), @r#"note: the run "r" is driven through origin: 1 item(s) were running"#);
+    assert!(found.lines().any(|line| line == "  git handoff status r --drivers"), "{found}{said}");
+    let (_, found, _) = hub.command("repo", &["doctor", "--json"]);
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let codes: Vec<&Value> = found["findings"].as_array().unwrap().iter().map(|it| &it["code"]).collect();
+    assert!(codes.contains(&&json!("driven-elsewhere")), "{found}");
 }

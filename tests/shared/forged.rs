@@ -16,20 +16,20 @@ use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::run::view;
 
 use super::{Hub, plan, succeeds, works};
-use crate::common::ground::{item, wait_for};
-use crate::common::report::find_line;
+use crate::common::repo::{item, wait_for};
+use crate::common::report::{find_line, masked};
 
 impl Hub {
     /// Gives the clone `b` a key of its own with the role `work`. Returns the file of the public
     /// key.
     pub(super) fn admit_b(&self) -> String {
-        let env = &self.ground.env;
+        let env = &self.repo.env;
         self.clone("b", &[]);
         env.shell("b", "ssh-keygen -q -t ed25519 -N '' -C '' -f key").success();
-        let key = self.ground.path("b/key");
+        let key = self.repo.path("b/key");
         env.git_in("b", ["config", "handoff.signingKey", key.to_str().unwrap()]).success();
         env.write("signers", &env.handoff(["key"]).success());
-        env.git_in("b", ["config", "handoff.signers", self.ground.path("signers").to_str().unwrap()]).success();
+        env.git_in("b", ["config", "handoff.signers", self.repo.path("signers").to_str().unwrap()]).success();
         let public = key.with_extension("pub").to_str().unwrap().to_owned();
         env.handoff(["admit", "r", &public, "--as", "work"]).success();
         env.git(["push", "--quiet", "origin", "refs/handoff/runs/r"]).success();
@@ -39,12 +39,12 @@ impl Hub {
     /// Appends entries with the key of the clone `b`, and pushes them. The first also changes the
     /// plan in the tree. Returns its commit.
     fn append_with_wrong_tree(&self, events: &[Event]) -> Oid {
-        let env = &self.ground.env;
+        let env = &self.repo.env;
         env.git_in("b", ["fetch", "--quiet", "origin", "+refs/handoff/runs/r:refs/handoff/runs/r"]).success();
-        let store = Store::discover(&self.ground.path("b")).unwrap();
+        let store = Store::discover(&self.repo.path("b")).unwrap();
         let run = RunId::parse("r").unwrap();
         let before = view(&store, &run, "refs/handoff/runs/r").unwrap().unwrap();
-        let signer = Signer::from_file(&self.ground.path("b/key")).unwrap();
+        let signer = Signer::from_file(&self.repo.path("b/key")).unwrap();
         let writer = Writer { store, signer, clock: Clock::System, actor: "human:b".to_owned() };
         let mut state = before.state;
         let mut wrong = Some((format::PLAN.to_owned(), Edit::Bytes(b"{}".to_vec())));
@@ -64,7 +64,7 @@ impl Hub {
     }
 
     fn head_of(&self, repository: &str) -> String {
-        self.ground.env.git_in(repository, ["rev-parse", "refs/handoff/runs/r"]).success().trim().to_owned()
+        self.repo.env.git_in(repository, ["rev-parse", "refs/handoff/runs/r"]).success().trim().to_owned()
     }
 }
 
@@ -81,8 +81,8 @@ fn begun_and_crashed(item: &str) -> [Event; 2] {
 #[test]
 fn an_entry_with_a_wrong_tree_is_refused_and_its_key_can_be_dismissed() {
     let hub = Hub::new(&plan(&[item("i0", &works("12")), item("i1", &works("0"))]));
-    hub.ground.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
-    hub.ground.env.git(["config", "--global", "handoff.queue.default.concurrency", "1"]).success();
+    hub.repo.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
+    hub.repo.env.git(["config", "--global", "handoff.queue.default.concurrency", "1"]).success();
     let public = hub.admit_b();
     let driver = hub.drive("repo");
     hub.wait_for("item.fired", "i0");
@@ -95,8 +95,12 @@ fn an_entry_with_a_wrong_tree_is_refused_and_its_key_can_be_dismissed() {
         let (code, _, said) = hub.command("repo", words);
         assert_eq!(code, Some(3), "{words:?}: {said}");
         let error = find_line(&said, "error: ");
-        assert!(error.contains(&bad.to_string()) && error.contains("the key SHA256:"), "{error}");
-        assert!(error.contains("entry ") && error.contains("plan.json in the tree"), "{error}");
+        let number = error.split(": entry ").nth(1).unwrap().split(' ').next().unwrap();
+        let refused = format!(
+            "error: origin has the run \"r\" at commit {bad}, which cannot follow {good}: entry {number} of the key SHA256:…: entry \
+             {number} does not account for the change of plan.json in the tree (and 2 more)"
+        );
+        assert_eq!(masked(error), refused);
     }
     // A fetch stores the remote copy, and leaves our ref where it was.
     let (_, _, said) = hub.command("repo", &["fetch", "origin"]);
@@ -106,7 +110,7 @@ fn an_entry_with_a_wrong_tree_is_refused_and_its_key_can_be_dismissed() {
     let hint = find_line(&said, "hint: ");
     let command = hint.split_once("sets it back: ").unwrap().1;
     assert!(command.contains(&tip) && command.contains(&good), "{command}");
-    hub.ground.env.shell("repo", command).success();
+    hub.repo.env.shell("repo", command).success();
     let (code, _, said) = hub.command("repo", &["dismiss", "r", &public]);
     assert_eq!(code, Some(0), "{said}");
     succeeds(driver);
@@ -122,7 +126,7 @@ fn a_clone_does_not_join_behind_an_entry_with_a_wrong_tree() {
     hub.clone("c", &[]);
     let (code, _, said) = hub.command("c", &["run", "r", "--via", "origin"]);
     assert_eq!(code, Some(1), "{said}");
-    assert!(find_line(&said, "error: ").contains("plan.json in the tree"), "{said}");
-    let found = hub.ground.env.git_in("c", ["rev-parse", "--verify", "--quiet", "refs/handoff/runs/r"]);
+    insta::assert_snapshot!(masked(find_line(&said, "error: ")), @r#"error: the run "r" of origin cannot be driven here: entry 2 does not account for the change of plan.json in the tree"#);
+    let found = hub.repo.env.git_in("c", ["rev-parse", "--verify", "--quiet", "refs/handoff/runs/r"]);
     assert_ne!(found.status, Some(0), "{found}");
 }

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{Hub, plan};
-use crate::common::ground::{item, wait_for};
+use crate::common::repo::{item, wait_for};
 use crate::common::report::error_code;
 
 const RUN: &str = "refs/handoff/runs/r";
@@ -18,7 +18,7 @@ impl Hub {
     /// Appends an entry with these fields at the remote, signed by the key of the clone `b`, and
     /// returns its commit.
     fn append_of_later(&self, fields: &Value) -> String {
-        let env = &self.ground.env;
+        let env = &self.repo.env;
         let raw = env.git_in("hub.git", ["cat-file", "commit", RUN]).success();
         let (tree, parent) = (self.show("%T"), self.show("%H"));
         let line = |begin: &str| raw.lines().find(|line| line.starts_with(begin)).unwrap();
@@ -31,7 +31,7 @@ impl Hub {
         let text = String::from_utf8(format::canonical(&entry)).unwrap();
         let head = format!("tree {tree}\nparent {parent}\n{}\n{}\n", line("author "), line("committer "));
         let message = format!("\n{} r\n\n{text}\n", entry["kind"].as_str().unwrap());
-        let signer = Signer::from_file(&self.ground.path("b/key")).unwrap();
+        let signer = Signer::from_file(&self.repo.path("b/key")).unwrap();
         let signature = signer.sign(format!("{head}{message}").as_bytes()).unwrap().trim_end().replace('\n', "\n ");
         env.write("commit", &format!("{head}gpgsig {signature}\n{message}"));
         let write = ["hash-object", "-w", "-t", "commit", "../commit"];
@@ -41,11 +41,11 @@ impl Hub {
     }
 
     fn show(&self, what: &str) -> String {
-        self.ground.env.git_in("hub.git", ["log", "-1", &format!("--format={what}"), RUN]).success().trim().to_owned()
+        self.repo.env.git_in("hub.git", ["log", "-1", &format!("--format={what}"), RUN]).success().trim().to_owned()
     }
 
     fn refs(&self, repository: &str) -> String {
-        self.ground.env.git_in(repository, ["for-each-ref"]).success()
+        self.repo.env.git_in(repository, ["for-each-ref"]).success()
     }
 
     /// Runs a command that must fail with this exit code and error code, and with these words, and
@@ -96,7 +96,7 @@ fn a_run_of_a_later_version_is_left_alone() {
         hub.refuses("repo", "run r", (1, "shared"), "git handoff run r --via origin");
         hub.refuses("c", "run r --via origin", (1, "not-continuable"), words);
         // The clone of a later version, with this program.
-        hub.ground.env.git(["fetch", "--quiet", "origin", &format!("+{RUN}:{RUN}")]).success();
+        hub.repo.env.git(["fetch", "--quiet", "origin", &format!("+{RUN}:{RUN}")]).success();
         for command in
             ["run r", "run r --via origin", "status r", "log r", "cancel r/i0 --reason no", "submit ../plan.json"]
         {

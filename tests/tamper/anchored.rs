@@ -15,8 +15,8 @@ use git_handoff::verify::{AtHand, Logs, Options, Question, Report, Seal, Signers
 use super::run::{End, Scene, failing};
 use super::table;
 use crate::anchor::moto::Moto;
-use crate::common::lab::{Lab, key};
-use crate::common::teller::Told;
+use crate::common::chain_builder::BuiltChain;
+use crate::common::forge::{Forge, key};
 
 /// Both kinds of places outside, which hold the first story.
 struct Outside {
@@ -33,9 +33,9 @@ pub(super) fn settings(of: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 impl Outside {
     fn new(scene: &Scene) -> Self {
-        let lab = &scene.lab;
-        let vault = lab.path().join("vault.git");
-        lab.git(&["init", "-q", "--bare", vault.to_str().unwrap()]);
+        let forge = &scene.forge;
+        let vault = forge.path().join("vault.git");
+        forge.git(&["init", "-q", "--bare", vault.to_str().unwrap()]);
         let moto = Moto::start();
         moto.bucket("evidence");
         let reach = Reach {
@@ -49,17 +49,17 @@ impl Outside {
         let variables = settings(&[("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x")]);
         let clock = Clock::Pinned(Moment::from_millis(1_780_538_400_000));
         let environment = Environment { variables, home: None };
-        let means = Means { store: lab.store.clone(), reach, settings: Vec::new(), clock, environment, writer: None };
+        let means = Means { store: forge.store.clone(), reach, settings: Vec::new(), clock, environment, writer: None };
         let git = settings(&[("type", "git"), ("url", vault.to_str().unwrap())]);
         let s3 = settings(&[("type", "s3"), ("bucket", "evidence"), ("endpoint", &moto.url())]);
         let mut own =
             Self { git: anchor::read("vault", &git).unwrap(), s3: anchor::read("lock", &s3).unwrap(), means, moto };
-        own.publish(lab, &scene.told, &lab.signer);
+        own.publish(forge, &scene.told, &forge.signer);
         own
     }
 
-    fn publish(&mut self, lab: &Lab, told: &Told, signer: &Signer) {
-        self.means.writer = Some(lab.writer_with(signer));
+    fn publish(&mut self, forge: &Forge, told: &BuiltChain, signer: &Signer) {
+        self.means.writer = Some(forge.writer_with(signer));
         let last = told.links.last().unwrap();
         let Event::RunSealed(sealed) = &last.entry.event else { panic!() };
         let seal = Seal { root: sealed.root, entries: sealed.entries, seal: last.hash, commit: last.commit };
@@ -72,7 +72,7 @@ impl Outside {
 
     /// Returns how the run reads: with the logs alone, and with each of the places.
     fn read(&self, scene: &Scene, what: &str) -> Vec<String> {
-        self.read_as(scene, what, &scene.lab.options())
+        self.read_as(scene, what, &scene.forge.options())
     }
 
     fn read_as(&self, scene: &Scene, what: &str, options: &Options) -> Vec<String> {
@@ -88,11 +88,11 @@ impl Outside {
     }
 
     fn report(&self, scene: &Scene, anchors: &[Anchor], options: &Options) -> Report {
-        let lab = &scene.lab;
-        let logs = Logs::read(&lab.store).unwrap();
+        let forge = &scene.forge;
+        let logs = Logs::read(&forge.store).unwrap();
         let ask = |question: &Question<'_>| ask_all(anchors, &self.means, question);
         let (run, at_hand) = (&scene.told.run, AtHand { logs: &logs, ask: &ask });
-        verify_with(&lab.store, &at_hand, run, &format::run_ref(run), options).unwrap()
+        verify_with(&forge.store, &at_hand, run, &format::run_ref(run), options).unwrap()
     }
 }
 
@@ -107,8 +107,8 @@ fn a_run_told_anew_with_its_log_against_places_outside() {
             e.duration_ms += 1;
         }
     }
-    let told = scene.tell(tale, &scene.lab.signer);
-    scene.rewrite_log(&told, &scene.lab.signer);
+    let told = scene.tell(tale, &scene.forge.signer);
+    scene.rewrite_log(&told, &scene.forge.signer);
     rows.push(outside.read(&scene, "another story, told from entry 0 on with the right key, and the log with it"));
     let path = outside.moto.only_object("evidence");
     let over =
@@ -116,7 +116,7 @@ fn a_run_told_anew_with_its_log_against_places_outside() {
     outside.moto.send("PUT", &path, &over, "{}");
     outside.moto.send("DELETE", &path, &[], "");
     rows.push(outside.read(&scene, "the same, and the object in the bucket overwritten and deleted"));
-    let stranger = key(scene.lab.path(), 9);
+    let stranger = key(scene.forge.path(), 9);
     let mut tale = scene.tale();
     let Event::RunSubmitted(e) = &mut tale[0].0 else { panic!() };
     e.writers = vec![stranger.fingerprint()];
@@ -130,9 +130,9 @@ fn a_run_told_anew_with_its_log_against_places_outside() {
     );
     // Both places would take the other's word beside the right one's, if they were asked about the
     // writers of entry 0 alone.
-    outside.publish(&scene.lab, &told, &stranger);
+    outside.publish(&scene.forge, &told, &stranger);
     let line = |key: &ssh_key::PublicKey| format!("* {}\n", key.to_openssh().unwrap());
-    let both = line(scene.lab.signer.public()) + &line(stranger.public());
+    let both = line(scene.forge.signer.public()) + &line(stranger.public());
     let signers = Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap();
     let options = Options { signers: Some(signers), strict_signers: true, ..Options::default() };
     rows.push(outside.read_as(&scene, "the same, by a key that is trusted too, and published", &options));

@@ -26,28 +26,28 @@ struct Object {
 /// Tells the run with each of its objects in a file of its own, and with no pack open any more.
 fn loose() -> Scene {
     let mut scene = Scene::new(End::Closed);
-    crate::common::loosen(scene.lab.path());
-    scene.lab.store = Store::discover(scene.lab.path()).unwrap();
+    crate::common::loosen(scene.forge.path());
+    scene.forge.store = Store::discover(scene.forge.path()).unwrap();
     scene
 }
 
 fn objects(scene: &Scene) -> Vec<Object> {
     let mut found: Vec<Object> = Vec::new();
-    for (reference, of_log) in [(RUN.to_owned(), false), (log_ref(&scene.lab), true)] {
-        for line in scene.lab.git(&["rev-list", "--objects", &reference]).lines() {
+    for (reference, of_log) in [(RUN.to_owned(), false), (log_ref(&scene.forge), true)] {
+        for line in scene.forge.git(&["rev-list", "--objects", &reference]).lines() {
             let (id, path) = line.split_once(' ').unwrap_or((line, ""));
             let oid: Oid = id.parse().unwrap();
             if found.iter().any(|object| object.oid == oid) {
                 continue;
             }
-            let (kind, content) = scene.lab.store.read(oid).unwrap();
+            let (kind, content) = scene.forge.store.read(oid).unwrap();
             let role = match (kind, of_log) {
                 (_, true) => "an object of the log",
                 (Kind::Commit, _) => "an entry's commit",
                 (Kind::Tree, _) => "a tree",
                 _ => role(path),
             };
-            let file = scene.lab.path().join(".git/objects").join(&id[..2]).join(&id[2..]);
+            let file = scene.forge.path().join(".git/objects").join(&id[..2]).join(&id[2..]);
             found.push(Object { oid, kind, content, role, file });
         }
     }
@@ -108,7 +108,7 @@ fn each(work: impl Fn(&Scene, &Object) -> Outcome + Sync) -> BTreeMap<&'static s
         for object in objects(&scene).iter().skip(nth).step_by(THREADS) {
             outcomes.entry(object.role).or_default().add(work(&scene, object));
         }
-        crate::common::lab::assert_intact(&scene.lab.verify());
+        crate::common::forge::assert_intact(&scene.forge.verify());
         outcomes
     };
     let one = &one;
@@ -141,9 +141,9 @@ fn every_byte_of_every_object() {
         for at in 0..whole.len() {
             fs::write(&object.file, stored(&flip(&whole, at))).unwrap();
             outcome.tried += 1;
-            assert!(!reads_the_same(&scene.lab.store, object), "byte {at} of {} {}", object.role, object.oid);
+            assert!(!reads_the_same(&scene.forge.store, object), "byte {at} of {} {}", object.role, object.oid);
             if wants_a_report(at) {
-                outcome.take(&scene.lab.verify(), &format!("byte {at} of {} {}", object.role, object.oid));
+                outcome.take(&scene.forge.verify(), &format!("byte {at} of {} {}", object.role, object.oid));
             }
         }
         fs::remove_file(&object.file).unwrap();
@@ -164,12 +164,13 @@ fn every_byte_of_every_loose_file() {
         for at in 0..kept.len() {
             fs::write(&object.file, flip(&kept, at)).unwrap();
             outcome.tried += 1;
-            if reads_the_same(&scene.lab.store, object) {
+            if reads_the_same(&scene.forge.store, object) {
                 outcome.same += 1;
                 continue;
             }
             if wants_a_report(at) {
-                outcome.take(&scene.lab.verify(), &format!("byte {at} of the file of {} {}", object.role, object.oid));
+                outcome
+                    .take(&scene.forge.verify(), &format!("byte {at} of the file of {} {}", object.role, object.oid));
             }
         }
         fs::remove_file(&object.file).unwrap();
@@ -189,7 +190,7 @@ fn every_object_that_is_gone() {
         let aside = object.file.with_extension("aside");
         fs::rename(&object.file, &aside).unwrap();
         let mut outcome = Outcome { tried: 1, ..Outcome::default() };
-        let report = scene.lab.verify();
+        let report = scene.forge.verify();
         outcome.take(&report, &format!("{} {} is gone", object.role, object.oid));
         assert_ne!(report.headline, "INCOMPLETE", "this is no partial clone");
         fs::rename(&aside, &object.file).unwrap();
@@ -225,7 +226,7 @@ fn every_byte_of_packed(extension: &str) {
         fs::write(&file, flip(&kept, at)).unwrap();
         outcome.tried += 1;
         // A pack that is open already would not be read again.
-        let store = Store::discover(scene.lab.path()).unwrap();
+        let store = Store::discover(scene.forge.path()).unwrap();
         let mut in_turn = (suspect..objects.len()).chain(0..suspect);
         let Some(damaged) = in_turn.find(|nth| !reads_the_same(&store, &objects[*nth])) else {
             outcome.same += 1;
@@ -233,7 +234,7 @@ fn every_byte_of_packed(extension: &str) {
         };
         suspect = damaged;
         if wants_a_report(at) {
-            let report = verify(&store, &run, RUN, &scene.lab.options()).unwrap();
+            let report = verify(&store, &run, RUN, &scene.forge.options()).unwrap();
             outcome.take(&report, &format!("byte {at} of {}", file.display()));
         }
     }
@@ -244,11 +245,11 @@ fn every_byte_of_packed(extension: &str) {
 
 /// Puts the objects into one pack and takes the loose ones away; the base commit stays loose.
 fn pack(scene: &Scene, objects: &[Object], extension: &str) -> PathBuf {
-    let folder = scene.lab.path().join(".git/objects/pack");
+    let folder = scene.forge.path().join(".git/objects/pack");
     let listed: Vec<String> = objects.iter().map(|object| object.oid.to_string()).collect();
     let script =
         format!("printf '%s\\n' {} | git -c pack.threads=1 pack-objects -q .git/objects/pack/pack", listed.join(" "));
-    let done = std::process::Command::new("sh").args(["-c", &script]).current_dir(scene.lab.path()).output().unwrap();
+    let done = std::process::Command::new("sh").args(["-c", &script]).current_dir(scene.forge.path()).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     for object in objects {
         fs::remove_file(&object.file).unwrap();

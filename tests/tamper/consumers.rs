@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::run::{End, RUN, Scene};
 use super::table;
-use crate::common::lab::key;
+use crate::common::forge::key;
 use crate::common::{Environment, Output, answers, program_path};
 
 const REF: &str = "refs/handoff/runs/r";
@@ -328,9 +328,9 @@ fn every_consumer_against_every_kind_of_run() {
 #[test]
 fn what_passed_is_read_from_the_head_that_passed() {
     let scene = Scene::new(End::Closed);
-    let store = &scene.lab.store;
+    let store = &scene.forge.store;
     let logs = Logs::read(store).unwrap();
-    let (at_hand, options) = (AtHand::logs(&logs), scene.lab.options());
+    let (at_hand, options) = (AtHand::logs(&logs), scene.forge.options());
     let gate = Gate { store, at_hand: &at_hand, options: &options, accept_untrusted: false };
     let links = &scene.told.links;
     let admitted = gate.admit(&scene.told.run, RUN).unwrap();
@@ -338,8 +338,8 @@ fn what_passed_is_read_from_the_head_that_passed() {
         (admitted.entries.last().unwrap().commit, admitted.cautions.as_slice()),
         (links.last().unwrap().commit, &[][..])
     );
-    for elsewhere in [links[3].commit, scene.lab.base] {
-        scene.lab.point_at(elsewhere);
+    for elsewhere in [links[3].commit, scene.forge.base] {
+        scene.forge.point_at(elsewhere);
         let vetted = VerifiedRun::read(store, &admitted).unwrap();
         assert_eq!(
             (vetted.links.len(), vetted.head.commit),
@@ -352,7 +352,7 @@ fn what_passed_is_read_from_the_head_that_passed() {
 #[test]
 fn a_product_that_two_entries_name_differently_is_handed_to_nobody() {
     let scene = Scene::new(End::Closed);
-    let store = &scene.lab.store;
+    let store = &scene.forge.store;
     let logs = Logs::read(store).unwrap();
     let (at_hand, options) = (AtHand::logs(&logs), Options::default());
     let gate = Gate { store, at_hand: &at_hand, options: &options, accept_untrusted: false };

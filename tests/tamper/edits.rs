@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::run::{End, Scene, failing};
 use super::stories::{Found, POSSIBLE};
 use super::{everything, table};
-use crate::common::teller::Told;
+use crate::common::chain_builder::BuiltChain;
 
 /// The header's fields, which are changed by themselves below.
 const HEADER: [&str; 8] = ["v", "kind", "run", "seq", "at", "actor", "prev", "clock"];
@@ -54,8 +54,8 @@ fn every_field_of_every_kind() {
                         found.tell(&scene, &what, &tale);
                     } else {
                         scene.keep_log();
-                        scene.lab.point_at(broken(&scene, at, &bytes));
-                        let report = scene.lab.verify();
+                        scene.forge.point_at(broken(&scene, at, &bytes));
+                        let report = scene.forge.verify();
                         let failed = failing(&report);
                         assert!(failed.contains("chain"), "{name} {path}{how}:\n{}", report.to_text(false));
                         tried += 1;
@@ -152,10 +152,10 @@ fn broken(scene: &Scene, at: usize, body: &[u8]) -> Oid {
     let honest = codec::payload(&links[at].entry, links[at].tree, &parents);
     let kept = honest.len() - links[at].entry.canonical().len() - 1;
     let payload = [&honest[..kept], body, b"\n"].concat();
-    let signature = scene.lab.signer.sign(&payload).unwrap().replace('\n', "\n ");
+    let signature = scene.forge.signer.sign(&payload).unwrap().replace('\n', "\n ");
     let head = payload.windows(2).position(|two| two == b"\n\n").unwrap() + 1;
     let raw = [&payload[..head], format!("gpgsig {signature}\n").as_bytes(), &payload[head..]].concat();
-    parents = vec![scene.lab.store.write(Kind::Commit, &raw).unwrap()];
+    parents = vec![scene.forge.store.write(Kind::Commit, &raw).unwrap()];
     let mut prev = format::leaf_hash(body);
     for link in &links[at + 1..] {
         let entry = Entry { prev: Some(prev), ..link.entry.clone() };
@@ -166,13 +166,13 @@ fn broken(scene: &Scene, at: usize, body: &[u8]) -> Oid {
 }
 
 fn commit(scene: &Scene, entry: &Entry, tree: Oid, parents: &[Oid]) -> Oid {
-    let signature = scene.lab.signer.sign(&codec::payload(entry, tree, parents)).unwrap();
-    scene.lab.store.write(Kind::Commit, &codec::signed(entry, tree, parents, &signature)).unwrap()
+    let signature = scene.forge.signer.sign(&codec::payload(entry, tree, parents)).unwrap();
+    scene.forge.store.write(Kind::Commit, &codec::signed(entry, tree, parents, &signature)).unwrap()
 }
 
 /// Bends the entries themselves, links them truly except for what `bend` says of `prev`, and seals
 /// them truly.
-fn relink(scene: &Scene, bend: impl Fn(usize, &mut Entry)) -> Told {
+fn relink(scene: &Scene, bend: impl Fn(usize, &mut Entry)) -> BuiltChain {
     let mut links: Vec<Link> = Vec::new();
     for (at, link) in scene.told.links.iter().enumerate() {
         let mut entry = link.entry.clone();
@@ -185,8 +185,8 @@ fn relink(scene: &Scene, bend: impl Fn(usize, &mut Entry)) -> Told {
         let commit = commit(scene, &entry, link.tree, &parents);
         links.push(Link { commit, tree: link.tree, hash: entry.hash(), entry });
     }
-    scene.lab.point_at(links.last().unwrap().commit);
-    Told { run: scene.told.run.clone(), head: scene.told.head.clone(), links }
+    scene.forge.point_at(links.last().unwrap().commit);
+    BuiltChain { run: scene.told.run.clone(), head: scene.told.head.clone(), links }
 }
 
 type Bend<'a> = &'a dyn Fn(usize, &mut Entry);
@@ -239,10 +239,10 @@ fn every_field_of_the_header() {
     for (what, bend) in bends {
         scene.keep_log();
         let told = relink(&scene, bend);
-        let kept = scene.lab.verify();
+        let kept = scene.forge.verify();
         assert!(!kept.intact, "{what}, against the log that was kept:\n{}", kept.to_text(false));
-        scene.rewrite_log(&told, &scene.lab.signer);
-        let anew = scene.lab.verify();
+        scene.rewrite_log(&told, &scene.forge.signer);
+        let anew = scene.forge.verify();
         let right = if anew.intact { POSSIBLE.to_owned() } else { failing(&anew) };
         rows.push(vec![what.to_owned(), right, failing(&kept)]);
     }

@@ -13,8 +13,8 @@ use git_handoff::verify::{AtHand, Beside, Logs, Report, verify_proof};
 use serde_json::{Value, json};
 
 use super::run::{End, PLAN, RUN, Scene, failing};
-use crate::common::lab::{Lab, key};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, key};
 
 /// Where the first story has what is shown of it.
 pub(super) const MAKE: [usize; 2] = [9, 10];
@@ -39,19 +39,19 @@ pub(super) struct Forger {
 impl Forger {
     pub(super) fn new() -> Self {
         let scene = Scene::new(End::Closed);
-        let lab = &scene.lab;
-        let grown = value(&prove::growth(&lab.store, RUN, 4).unwrap());
-        let patch = proof_of_patch(&lab.store, RUN);
+        let forge = &scene.forge;
+        let grown = value(&prove::growth(&forge.store, RUN, 4).unwrap());
+        let patch = proof_of_patch(&forge.store, RUN);
         let mut tale = scene.tale();
         tale.swap(MAKE[0], MAKE[1]);
-        let backwards = scene.tell(tale, &lab.signer).links;
+        let backwards = scene.tell(tale, &forge.signer).links;
         let mut tale = scene.tale();
         let Event::ItemReconciled(e) = &mut tale[MAKE[1]].0 else { panic!() };
         e.duration_ms += 1;
-        scene.tell(tale, &lab.signer);
-        let twin = proof_of_patch(&lab.store, RUN);
-        let sibling = sibling(lab);
-        let stranger = key(lab.path(), 9);
+        scene.tell(tale, &forge.signer);
+        let twin = proof_of_patch(&forge.store, RUN);
+        let sibling = sibling(forge);
+        let stranger = key(forge.path(), 9);
         Self { scene, patch, grown, twin, sibling, backwards, stranger }
     }
 
@@ -61,7 +61,7 @@ impl Forger {
 
     /// The bytes of a commit of the run.
     pub(super) fn commit(&self, link: &Link) -> String {
-        String::from_utf8(self.scene.lab.store.read(link.commit).unwrap().1).unwrap()
+        String::from_utf8(self.scene.forge.store.read(link.commit).unwrap().1).unwrap()
     }
 
     /// A replaced commit of an entry, signed by another key or unsigned.
@@ -138,7 +138,7 @@ impl Forger {
     /// Checks a proof where nothing but the run's key is known.
     pub(super) fn report(&self, proof: &Value) -> Report {
         let read = Proof::parse(proof.to_string().as_bytes()).unwrap();
-        verify_proof(&read, Beside::default(), &self.scene.lab.options(), &AtHand::logs(&Logs::default()))
+        verify_proof(&read, Beside::default(), &self.scene.forge.options(), &AtHand::logs(&Logs::default()))
     }
 
     /// Says how a forgery reads.
@@ -148,15 +148,15 @@ impl Forger {
     }
 }
 
-fn sibling(lab: &Lab) -> Value {
+fn sibling(forge: &Forge) -> Value {
     let plan = PLAN.replace("handoff-dag-1", "handoff-dag-2");
-    let mut run = Teller::submit(lab, &plan);
+    let mut run = ChainBuilder::submit(forge, &plan);
     run.fire("make");
     run.done("make", &[("patch", b"diff of another run\n")]);
     run.close();
     run.seal();
-    run.write(&lab.signer);
-    proof_of_patch(&lab.store, "refs/handoff/runs/handoff-dag-2")
+    run.write(&forge.signer);
+    proof_of_patch(&forge.store, "refs/handoff/runs/handoff-dag-2")
 }
 
 fn proof_of_patch(store: &Store, reference: &str) -> Value {

@@ -20,8 +20,8 @@ use gix::objs::Kind;
 use super::anchored::settings;
 use super::run::{End, Scene, failing, log_ref};
 use super::table;
-use crate::common::lab::key;
-use crate::common::teller::Told;
+use crate::common::chain_builder::BuiltChain;
+use crate::common::forge::key;
 
 /// More commits than are decoded at once.
 const MANY: usize = 4200;
@@ -38,18 +38,18 @@ struct Growing {
 impl Growing {
     fn new() -> Self {
         let scene = Scene::new(End::Closed);
-        let vault = scene.lab.path().join("vault.git").to_str().unwrap().to_owned();
-        scene.lab.git(&["init", "-q", "--bare", &vault]);
-        scene.lab.git(&["-C", &vault, "config", "receive.denyNonFastForwards", "true"]);
-        scene.lab.git(&["-C", &vault, "config", "receive.denyDeletes", "true"]);
-        let log = refs::read(&scene.lab.store, &log_ref(&scene.lab)).unwrap().unwrap();
+        let vault = scene.forge.path().join("vault.git").to_str().unwrap().to_owned();
+        scene.forge.git(&["init", "-q", "--bare", &vault]);
+        scene.forge.git(&["-C", &vault, "config", "receive.denyNonFastForwards", "true"]);
+        scene.forge.git(&["-C", &vault, "config", "receive.denyDeletes", "true"]);
+        let log = refs::read(&scene.forge.store, &log_ref(&scene.forge)).unwrap().unwrap();
         let growing = Self { scene, vault, log, rows: Vec::new() };
-        growing.push(log, &log_ref(&growing.scene.lab));
+        growing.push(log, &log_ref(&growing.scene.forge));
         growing
     }
 
     fn push(&self, oid: Oid, to: &str) {
-        self.scene.lab.git(&["push", "-q", &self.vault, &format!("{oid}:{to}")]);
+        self.scene.forge.git(&["push", "-q", &self.vault, &format!("{oid}:{to}")]);
     }
 
     /// Reads the run with the logs at hand, and with the other repository.
@@ -66,7 +66,7 @@ impl Growing {
     }
 
     fn report(&self, asked: bool, options: &Options) -> Report {
-        let lab = &self.scene.lab;
+        let forge = &self.scene.forge;
         let reach = Reach {
             protocols: "file".to_owned(),
             prompt: false,
@@ -77,18 +77,18 @@ impl Growing {
         };
         let clock = Clock::Pinned(Moment::from_millis(1_780_538_400_000));
         let environment = Environment { variables: settings(&[]), home: None };
-        let means = Means { store: lab.store.clone(), reach, settings: Vec::new(), clock, environment, writer: None };
+        let means = Means { store: forge.store.clone(), reach, settings: Vec::new(), clock, environment, writer: None };
         let git = anchor::read("vault", &settings(&[("type", "git"), ("url", &self.vault)])).unwrap();
         let anchors = if asked { vec![git] } else { Vec::new() };
         let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
-        let (run, logs) = (&self.scene.told.run, Logs::read(&lab.store).unwrap());
-        verify_with(&lab.store, &AtHand { logs: &logs, ask: &ask }, run, &format::run_ref(run), options).unwrap()
+        let (run, logs) = (&self.scene.told.run, Logs::read(&forge.store).unwrap());
+        verify_with(&forge.store, &AtHand { logs: &logs, ask: &ask }, run, &format::run_ref(run), options).unwrap()
     }
 
     /// Rewrites the run with a key; returns the head of its log, and the log's possible alternative
     /// name.
     fn retell(&self, signer: &Signer) -> (Oid, String) {
-        let (lab, mut tale) = (&self.scene.lab, self.scene.tale());
+        let (forge, mut tale) = (&self.scene.forge, self.scene.tale());
         for (event, _) in &mut tale {
             match event {
                 Event::ItemReconciled(e) => e.duration_ms += 1,
@@ -97,15 +97,15 @@ impl Growing {
             }
         }
         let told = self.scene.tell(tale, signer);
-        self.log_of(&told, signer, lab.signer.fingerprint() == signer.fingerprint())
+        self.log_of(&told, signer, forge.signer.fingerprint() == signer.fingerprint())
     }
 
-    fn log_of(&self, told: &Told, signer: &Signer, further: bool) -> (Oid, String) {
-        let (store, name) = (&self.scene.lab.store, format::log_ref(&signer.fingerprint()));
+    fn log_of(&self, told: &BuiltChain, signer: &Signer, further: bool) -> (Oid, String) {
+        let (store, name) = (&self.scene.forge.store, format::log_ref(&signer.fingerprint()));
         if let Some(old) = refs::read(store, &name).unwrap() {
             refs::delete(store, &name, old).unwrap();
         }
-        self.scene.lab.log(told, signer);
+        self.scene.forge.log(told, signer);
         let (head, links) = chain::read(store, &name).unwrap().unwrap();
         let apart = LogName::apart(&signer.fingerprint(), links[0].hash);
         (head.commit.unwrap(), if further { apart.reference() } else { name })
@@ -113,7 +113,7 @@ impl Growing {
 
     /// Makes a commit that is no entry.
     fn garbage(&self, parents: &[Oid], text: &str) -> Oid {
-        let store = &self.scene.lab.store;
+        let store = &self.scene.forge.store;
         let parents = parents.iter().map(|parent| format!("parent {parent}\n")).collect::<Vec<_>>().concat();
         let who = "mallory <mallory@example.com> 1780538400 +0000";
         let raw = format!("tree {}\n{parents}author {who}\ncommitter {who}\n\n{text}\n", store.empty_tree());
@@ -125,27 +125,27 @@ impl Growing {
 #[test]
 fn a_log_that_only_grew_says_for_ever_what_it_said() {
     let mut it = Growing::new();
-    let own = log_ref(&it.scene.lab);
-    let options = it.scene.lab.options();
+    let own = log_ref(&it.scene.forge);
+    let options = it.scene.forge.options();
     it.read("nothing", &options);
 
-    let stranger = key(it.scene.lab.path(), 7);
-    let honest = refs::read(&it.scene.lab.store, super::run::RUN).unwrap().unwrap();
+    let stranger = key(it.scene.forge.path(), 7);
+    let honest = refs::read(&it.scene.forge.store, super::run::RUN).unwrap().unwrap();
     let (others, name) = it.retell(&stranger);
-    it.scene.lab.git(&["update-ref", "-d", &name]);
-    refs::set(&it.scene.lab.store, super::run::RUN, honest).unwrap();
+    it.scene.forge.git(&["update-ref", "-d", &name]);
+    refs::set(&it.scene.forge.store, super::run::RUN, honest).unwrap();
     it.push(others, &name);
     let fetched = name.replace("refs/handoff/", "refs/handoff/remotes/origin/");
-    it.scene.lab.git(&["update-ref", &fetched, &others.to_string()]);
+    it.scene.forge.git(&["update-ref", &fetched, &others.to_string()]);
     let [here, there] = it.read("a stranger's log, there and fetched, which holds another run by this name", &options);
     assert!(here.intact && there.intact, "{}", there.to_text(false));
     let broken = it.garbage(&[others], "x");
     it.push(broken, &name);
-    it.scene.lab.git(&["update-ref", &fetched, &broken.to_string()]);
+    it.scene.forge.git(&["update-ref", &fetched, &broken.to_string()]);
     let [here, there] = it.read("garbage on top of a stranger's log, there and fetched", &options);
     assert!(here.intact && there.intact, "{}", there.to_text(false));
 
-    let signer = it.scene.lab.signer.clone();
+    let signer = it.scene.forge.signer.clone();
     let (retold, further) = it.retell(&signer);
     it.push(retold, &further);
     it.read(
@@ -160,16 +160,16 @@ fn a_log_that_only_grew_says_for_ever_what_it_said() {
     for at in 0..MANY {
         top = it.garbage(&[top], &at.to_string());
     }
-    it.scene.lab.git(&["update-ref", "refs/keep/garbage", &top.to_string()]);
-    it.scene.lab.git(&["update-ref", "refs/keep/honest", &honest.to_string()]);
-    it.scene.lab.git(&["repack", "-a", "-d", "-q"]);
+    it.scene.forge.git(&["update-ref", "refs/keep/garbage", &top.to_string()]);
+    it.scene.forge.git(&["update-ref", "refs/keep/honest", &honest.to_string()]);
+    it.scene.forge.git(&["repack", "-a", "-d", "-q"]);
     it.push(top, &own);
     it.read("the same with 4,200 commits of garbage", &options);
-    it.scene.lab.git(&["update-ref", &own, &top.to_string()]);
-    it.scene.lab.git(&["update-ref", &further, &retold.to_string()]);
+    it.scene.forge.git(&["update-ref", &own, &top.to_string()]);
+    it.scene.forge.git(&["update-ref", &further, &retold.to_string()]);
     it.read("the same here: garbage on top of the true log, the retold one beside it", &options);
-    it.scene.lab.git(&["update-ref", "-d", &further]);
-    refs::set(&it.scene.lab.store, super::run::RUN, honest).unwrap();
+    it.scene.forge.git(&["update-ref", "-d", &further]);
+    refs::set(&it.scene.forge.store, super::run::RUN, honest).unwrap();
     let [here, _] = it.read("the true run, and garbage on top of its log here and there", &options);
     let said = here.row("anchor").unwrap().detail.clone();
     insta::assert_snapshot!(said, @"refs/handoff/logs/SHA256%3Afe85JkIjo8VPe%2BXqXJGH5Mau1EMFdK1OdKvJUFicyA8 is broken: commit 5b2eeb9: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count");
@@ -179,9 +179,9 @@ fn a_log_that_only_grew_says_for_ever_what_it_said() {
 #[test]
 fn what_hides_a_log_is_never_a_pass() {
     let mut it = Growing::new();
-    let own = log_ref(&it.scene.lab);
-    let options = it.scene.lab.options();
-    let signer = it.scene.lab.signer.clone();
+    let own = log_ref(&it.scene.forge);
+    let options = it.scene.forge.options();
+    let signer = it.scene.forge.signer.clone();
     let (retold, further) = it.retell(&signer);
     it.push(retold, &further);
     let root = it.garbage(&[], "no story at all");
@@ -190,10 +190,10 @@ fn what_hides_a_log_is_never_a_pass() {
     let [_, there] = it.read("rewritten, and the true log there hidden as the second parent of garbage", &options);
     assert!(!there.intact, "{}", there.to_text(false));
     // A ref that cannot be read is a log that is broken.
-    it.scene.lab.git(&["update-ref", "-d", &own]);
-    it.scene.lab.git(&["update-ref", &further, &retold.to_string()]);
+    it.scene.forge.git(&["update-ref", "-d", &own]);
+    it.scene.forge.git(&["update-ref", &further, &retold.to_string()]);
     for (what, text) in [("a symbolic ref", "ref: refs/heads/main\n"), ("garbage", "garbage\n"), ("nothing", "")] {
-        std::fs::write(it.scene.lab.path().join(".git").join(&own), text).unwrap();
+        std::fs::write(it.scene.forge.path().join(".git").join(&own), text).unwrap();
         let [here, _] =
             it.read(&format!("rewritten, its log beside the true one here, whose ref is {what} now"), &options);
         assert!(!here.intact, "{}", here.to_text(false));
@@ -204,29 +204,29 @@ fn what_hides_a_log_is_never_a_pass() {
 #[test]
 fn a_name_that_another_trusted_writer_took_is_in_conflict() {
     let mut it = Growing::new();
-    let bo = key(it.scene.lab.path(), 5);
-    let own = log_ref(&it.scene.lab);
+    let bo = key(it.scene.forge.path(), 5);
+    let own = log_ref(&it.scene.forge);
     let line = |signer: &Signer, who: &str| format!("{who} {}\n", signer.public().to_openssh().unwrap());
-    let both = line(&it.scene.lab.signer, "ada@example.com") + &line(&bo, "bo@example.com");
+    let both = line(&it.scene.forge.signer, "ada@example.com") + &line(&bo, "bo@example.com");
     let signers = Some(Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap());
-    let options = Options { signers, strict_signers: true, ..it.scene.lab.options() };
+    let options = Options { signers, strict_signers: true, ..it.scene.forge.options() };
     let (log, name) = it.retell(&bo);
     it.push(log, &name);
-    it.scene.lab.git(&["update-ref", "-d", &own]);
+    it.scene.forge.git(&["update-ref", "-d", &own]);
     let [_, there] = it.read("the name taken by another trusted writer, whose log is the only one here", &options);
     let said = there.row("anchor").unwrap().detail.clone();
-    for part in ["another run by this name", &bo.fingerprint(), &it.scene.lab.signer.fingerprint()] {
+    for part in ["another run by this name", &bo.fingerprint(), &it.scene.forge.signer.fingerprint()] {
         assert!(said.contains(part), "{said}");
     }
     let fetched = own.replace("refs/handoff/", "refs/handoff/remotes/origin/");
-    it.scene.lab.git(&["update-ref", &fetched, &it.log.to_string()]);
+    it.scene.forge.git(&["update-ref", &fetched, &it.log.to_string()]);
     let [here, _] = it.read("the same, and the true log was fetched from somewhere", &options);
     assert!(!here.intact, "{}", here.to_text(false));
     let top = it.garbage(&[it.log], "x");
     it.push(top, &own);
-    it.scene.lab.git(&["update-ref", &fetched, &top.to_string()]);
+    it.scene.forge.git(&["update-ref", &fetched, &top.to_string()]);
     it.read("the same, and garbage on top of the true log in both places", &options);
-    it.scene.lab.git(&["update-ref", "-d", &fetched]);
+    it.scene.forge.git(&["update-ref", "-d", &fetched]);
     let one = Signers::parse(&line(&bo, "bo@example.com"), &jiff::tz::TimeZone::UTC).unwrap();
     let options = Options { signers: Some(one), ..options };
     it.read("the same, to a verifier that trusts only the other writer", &options);

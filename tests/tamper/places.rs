@@ -14,7 +14,7 @@ use gix::objs::Kind;
 
 use super::run::{End, RUN, Scene, failing, log_ref};
 use super::table;
-use crate::common::lab::{git, stock_git};
+use crate::common::forge::{git, stock_git};
 
 /// The change and the resulting verdict.
 struct Tried {
@@ -25,7 +25,7 @@ impl Tried {
     /// Verifies; what is done must be found, or must have no say at all.
     fn read(&mut self, scene: &Scene, what: &str) {
         let run = RunId::parse("handoff-dag-1").unwrap();
-        let cells = match verify(&scene.lab.store, &run, RUN, &scene.lab.options()) {
+        let cells = match verify(&scene.forge.store, &run, RUN, &scene.forge.options()) {
             Ok(report) => {
                 assert!(!report.intact, "not caught: {what}\n{}", report.to_text(false));
                 vec![format!("`✗ {}`", report.headline), failing(&report)]
@@ -40,7 +40,7 @@ impl Tried {
 
     /// Verifies; what was done must not change a word of the report.
     fn no_say(&mut self, scene: &Scene, what: &str, before: &str) {
-        assert_eq!(scene.lab.verify().to_text(false), before, "{what}");
+        assert_eq!(scene.forge.verify().to_text(false), before, "{what}");
         self.add(what, vec!["the same, word for word".to_owned(), "it has no say".to_owned()]);
     }
 
@@ -64,15 +64,15 @@ fn every_place() {
 
 /// The refs.
 fn moved(scene: &Scene, tried: &mut Tried) {
-    let lab = &scene.lab;
-    let log = log_ref(lab);
+    let forge = &scene.forge;
+    let log = log_ref(forge);
     let links = &scene.told.links;
     let tip = links.last().unwrap().commit;
-    let blob = lab.store.write_blob(b"no commit\n").unwrap();
+    let blob = forge.store.write_blob(b"no commit\n").unwrap();
     for (name, of, honest) in
-        [(RUN, "the run's ref", tip), (&log, "the log's ref", refs::read(&lab.store, &log).unwrap().unwrap())]
+        [(RUN, "the run's ref", tip), (&log, "the log's ref", refs::read(&forge.store, &log).unwrap().unwrap())]
     {
-        let file = lab.path().join(".git").join(name);
+        let file = forge.path().join(".git").join(name);
         let mut point = |what: &str, text: &str| {
             fs::write(&file, text).unwrap();
             tried.read(scene, &format!("{of} {what}"));
@@ -82,11 +82,11 @@ fn moved(scene: &Scene, tried: &mut Tried) {
                 point("moved back to an earlier entry", &format!("{}\n", link.commit));
             }
         } else {
-            let first = lab.git(&["rev-list", "--max-parents=0", &log]);
+            let first = forge.git(&["rev-list", "--max-parents=0", &log]);
             point("moved back to an earlier entry", &format!("{first}\n"));
             point("pointed at the run", &format!("{tip}\n"));
         }
-        point("pointed at the base commit", &format!("{}\n", lab.base));
+        point("pointed at the base commit", &format!("{}\n", forge.base));
         point("pointed at a tree", &format!("{}\n", links[0].tree));
         point("pointed at a blob", &format!("{blob}\n"));
         point("pointed at nothing that is here", &format!("{}\n", "1".repeat(40)));
@@ -95,13 +95,13 @@ fn moved(scene: &Scene, tried: &mut Tried) {
         point("emptied", "");
         fs::remove_file(&file).unwrap();
         tried.read(scene, &format!("{of} deleted"));
-        refs::set(&lab.store, name, honest).unwrap();
+        refs::set(&forge.store, name, honest).unwrap();
     }
-    fs::remove_file(lab.path().join(".git").join(RUN)).unwrap();
-    lab.git(&["update-ref", &format!("refs/heads/{RUN}"), &tip.to_string()]);
+    fs::remove_file(forge.path().join(".git").join(RUN)).unwrap();
+    forge.git(&["update-ref", &format!("refs/heads/{RUN}"), &tip.to_string()]);
     tried.read(scene, "the run's ref deleted, with a branch of that name");
-    lab.git(&["update-ref", "-d", &format!("refs/heads/{RUN}")]);
-    refs::set(&lab.store, RUN, tip).unwrap();
+    forge.git(&["update-ref", "-d", &format!("refs/heads/{RUN}")]);
+    refs::set(&forge.store, RUN, tip).unwrap();
     // Two ends of the chain, merged into one by its own writer.
     let seal = links.last().unwrap();
     let before = &links[links.len() - 2];
@@ -110,33 +110,34 @@ fn moved(scene: &Scene, tried: &mut Tried) {
         ("the seal given a second parent, the other end of the chain", vec![before.commit, tip]),
         ("the seal given no parent", vec![]),
     ] {
-        lab.point_at(commit(scene, &seal.entry, seal.tree, &parents));
+        forge.point_at(commit(scene, &seal.entry, seal.tree, &parents));
         tried.read(scene, what);
     }
-    lab.point_at(tip);
+    forge.point_at(tip);
 }
 
 fn commit(scene: &Scene, entry: &Entry, tree: Oid, parents: &[Oid]) -> Oid {
-    let signature = scene.lab.signer.sign(&codec::payload(entry, tree, parents)).unwrap();
-    scene.lab.store.write(Kind::Commit, &codec::signed(entry, tree, parents, &signature)).unwrap()
+    let signature = scene.forge.signer.sign(&codec::payload(entry, tree, parents)).unwrap();
+    scene.forge.store.write(Kind::Commit, &codec::signed(entry, tree, parents, &signature)).unwrap()
 }
 
 /// Replace refs, grafts, a shallow file, a commit-graph.
 fn elsewhere(scene: &Scene, tried: &mut Tried) {
-    let lab = &scene.lab;
-    let before = lab.verify().to_text(false);
+    let forge = &scene.forge;
+    let before = forge.verify().to_text(false);
     let links = &scene.told.links;
-    let dot_git = lab.path().join(".git");
+    let dot_git = forge.path().join(".git");
     for link in links {
         let other = if link.commit == links[1].commit { &links[2] } else { &links[1] };
-        lab.git(&["replace", "-f", &link.commit.to_string(), &other.commit.to_string()]);
+        forge.git(&["replace", "-f", &link.commit.to_string(), &other.commit.to_string()]);
     }
     tried.no_say(scene, "every commit replaced by another (`git replace`)", &before);
-    let evil = lab.store.write_blob(b"evil\n").unwrap().to_string();
-    for line in lab.git(&["--no-replace-objects", "rev-list", "--objects", "--filter=object:type=blob", RUN]).lines() {
+    let evil = forge.store.write_blob(b"evil\n").unwrap().to_string();
+    for line in forge.git(&["--no-replace-objects", "rev-list", "--objects", "--filter=object:type=blob", RUN]).lines()
+    {
         let id = line.split(' ').next().unwrap();
-        if lab.store.read(id.parse().unwrap()).unwrap().0 == Kind::Blob {
-            lab.git(&["replace", "-f", id, &evil]);
+        if forge.store.read(id.parse().unwrap()).unwrap().0 == Kind::Blob {
+            forge.git(&["replace", "-f", id, &evil]);
         }
     }
     tried.no_say(scene, "every blob replaced by another (`git replace`)", &before);
@@ -148,10 +149,10 @@ fn elsewhere(scene: &Scene, tried: &mut Tried) {
     tried.no_say(scene, "every commit made shallow", &before);
     fs::remove_file(dot_git.join("shallow")).unwrap();
     fs::remove_file(dot_git.join("info/grafts")).unwrap();
-    for name in lab.git(&["--no-replace-objects", "for-each-ref", "--format=%(refname)", "refs/replace/"]).lines() {
-        lab.git(&["--no-replace-objects", "update-ref", "-d", name]);
+    for name in forge.git(&["--no-replace-objects", "for-each-ref", "--format=%(refname)", "refs/replace/"]).lines() {
+        forge.git(&["--no-replace-objects", "update-ref", "-d", name]);
     }
-    lab.git(&["commit-graph", "write", "--reachable"]);
+    forge.git(&["commit-graph", "write", "--reachable"]);
     let graph = dot_git.join("objects/info/commit-graph");
     let mut bytes = fs::read(&graph).unwrap();
     let middle = bytes.len() / 2;
@@ -164,12 +165,12 @@ fn elsewhere(scene: &Scene, tried: &mut Tried) {
 
 /// Objects that come from another repository's store.
 fn beside(scene: &Scene, tried: &mut Tried) {
-    let lab = &scene.lab;
-    crate::common::loosen(lab.path());
-    let before = lab.verify().to_text(false);
-    let other = lab.path().join(".git/beside.git");
-    git(lab.path(), &["init", "-q", "--bare", other.to_str().unwrap()]);
-    let objects = lab.path().join(".git/objects");
+    let forge = &scene.forge;
+    crate::common::loosen(forge.path());
+    let before = forge.verify().to_text(false);
+    let other = forge.path().join(".git/beside.git");
+    git(forge.path(), &["init", "-q", "--bare", other.to_str().unwrap()]);
+    let objects = forge.path().join(".git/objects");
     let moved: Vec<_> =
         fs::read_dir(&objects).unwrap().map(|entry| entry.unwrap().path()).filter(|path| is_fan(path)).collect();
     for folder in &moved {
@@ -179,9 +180,9 @@ fn beside(scene: &Scene, tried: &mut Tried) {
     fs::write(objects.join("info/alternates"), format!("{}\n", other.join("objects").display())).unwrap();
     let again = |tried: &mut Tried, what: &str, caught: bool| {
         // The list of alternates is read when a repository is opened.
-        let store = git_handoff::git::store::Store::discover(lab.path()).unwrap();
+        let store = git_handoff::git::store::Store::discover(forge.path()).unwrap();
         let run = RunId::parse("handoff-dag-1").unwrap();
-        let report = verify(&store, &run, RUN, &lab.options()).unwrap();
+        let report = verify(&store, &run, RUN, &forge.options()).unwrap();
         if caught {
             assert!(!report.intact, "{what}");
             tried.add(what, vec![format!("`✗ {}`", report.headline), failing(&report)]);
@@ -191,9 +192,9 @@ fn beside(scene: &Scene, tried: &mut Tried) {
         }
     };
     again(tried, "all objects moved to an alternate", false);
-    let patch = lab.git(&["rev-parse", &format!("{RUN}:items/d0/make/patch")]);
+    let patch = forge.git(&["rev-parse", &format!("{RUN}:items/d0/make/patch")]);
     let file = other.join("objects").join(&patch[..2]).join(&patch[2..]);
-    let evil = stock_git(lab.path(), &["rev-parse", &format!("{RUN}:items/d9/other/patch")]);
+    let evil = stock_git(forge.path(), &["rev-parse", &format!("{RUN}:items/d9/other/patch")]);
     let evil = String::from_utf8(evil.stdout).unwrap();
     let evil = other.join("objects").join(&evil[..2]).join(evil[2..].trim_end());
     let kept = fs::read(&file).unwrap();

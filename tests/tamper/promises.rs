@@ -4,11 +4,11 @@ use git_handoff::model::entry::{Again, Event, Exit};
 
 use super::run::failing;
 use super::table;
-use crate::common::lab::Lab;
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::Forge;
 
 /// A modification of a run's story.
-type Story = fn(&mut Teller<'_>);
+type Story = fn(&mut ChainBuilder<'_>);
 
 /// A plan of one item, which promises what the text says.
 fn plan(more: &str) -> String {
@@ -19,33 +19,33 @@ fn plan(more: &str) -> String {
 
 /// Tells a story to its end and returns the rows that fail, with a log that agrees with it.
 fn told(promise: &str, story: Story) -> String {
-    let lab = Lab::new();
-    let mut run = Teller::submit(&lab, &plan(promise));
+    let forge = Forge::new();
+    let mut run = ChainBuilder::submit(&forge, &plan(promise));
     story(&mut run);
     if !run.state.is_done() {
         run.close();
     }
     run.seal();
-    lab.finish(run);
-    let report = lab.verify();
+    forge.finish(run);
+    let report = forge.verify();
     assert_eq!(report.intact, failing(&report).is_empty(), "{}", report.to_text(false));
     failing(&report)
 }
 
-fn failed(run: &mut Teller<'_>, times: u32) {
+fn failed(run: &mut ChainBuilder<'_>, times: u32) {
     for _ in 0..times {
         run.fire("a");
         run.requeue("a", Again::Failure);
     }
 }
 
-fn done(run: &mut Teller<'_>, products: &[(&str, &[u8])]) {
+fn done(run: &mut ChainBuilder<'_>, products: &[(&str, &[u8])]) {
     run.fire("a");
     run.done("a", products);
 }
 
 /// Bends how the process of the entry before last's attempt is said to have ended.
-fn ended(run: &mut Teller<'_>, code: Option<i32>, signal: Option<i32>) {
+fn ended(run: &mut ChainBuilder<'_>, code: Option<i32>, signal: Option<i32>) {
     let exit = Some(Exit { code, signal });
     match &mut run.drafts.last_mut().unwrap().event {
         Event::ItemReconciled(e) => e.exit = exit,

@@ -51,10 +51,10 @@ pub(super) fn asked(proof: &Value, beside: Beside, options: &Options, logs: &Log
 #[test]
 fn what_the_verifier_asks_for() {
     let forger = Forger::new();
-    let lab = &forger.scene.lab;
-    let (own, none) = (lab.signer.fingerprint(), Beside::default());
-    let known = Options { strict_signers: true, signers: Some(signers(&lab.signer)), ..Options::default() };
-    let line = allowed_signers_line("ada@example.com", lab.signer.public()).unwrap();
+    let forge = &forger.scene.forge;
+    let (own, none) = (forge.signer.fingerprint(), Beside::default());
+    let known = Options { strict_signers: true, signers: Some(signers(&forge.signer)), ..Options::default() };
+    let line = allowed_signers_line("ada@example.com", forge.signer.public()).unwrap();
     let line = line.replace("namespaces=", "valid-before=\"20200101Z\",namespaces=");
     let expired = Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap();
     let options: [(&str, Options); 7] = [
@@ -91,7 +91,7 @@ fn what_the_verifier_asks_for() {
         ("an anchor, which cannot be reached", Says::Nothing("no route to host")),
         ("an anchor, which holds no log of a writer", Says::Logs(Rc::default())),
     ];
-    let (no_logs, logs) = (Logs::default(), Rc::new(Logs::read(&lab.store).unwrap()));
+    let (no_logs, logs) = (Logs::default(), Rc::new(Logs::read(&forge.store).unwrap()));
     let mut rows = Vec::new();
     for (of, proof) in [("a product", &forger.patch), ("an earlier root", &forger.grown)] {
         let fine = asked(proof, none, &known, &logs, Some(&Says::Seals(vec![held.clone()])));

@@ -98,7 +98,7 @@ fn signatures_of_others_and_of_nobody() {
     let mut rows: Vec<Vec<String>> = forgeries.into_iter().map(|forgery| forger.row(forgery)).collect();
     let whole = begun(stranger);
     assert!(forger.report(&whole).intact, "it is a sound proof of a stranger's run");
-    let known = signers(&forger.scene.lab.signer);
+    let known = signers(&forger.scene.forge.signer);
     let strict = Options { signers: Some(known), strict_signers: true, ..Options::default() };
     rows.push(verdict(
         "the same, that entry 0 signed by that key, for a verifier who says whom he trusts",
@@ -110,7 +110,7 @@ fn signatures_of_others_and_of_nobody() {
 #[test]
 fn what_no_run_holds() {
     let forger = Forger::new();
-    let (right, at) = (Some(&forger.scene.lab.signer), forger.links().len() - 1);
+    let (right, at) = (Some(&forger.scene.forge.signer), forger.links().len() - 1);
     let seal = |entries: &[Entry]| forger.seal_of(merkle::root(entries.iter().map(Entry::hash)));
     let under = |bend: &dyn Fn(&mut Vec<Entry>)| {
         let mut entries = forger.entries();

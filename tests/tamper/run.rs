@@ -18,8 +18,8 @@ use git_handoff::model::name::ItemId;
 use git_handoff::model::time::Moment;
 use git_handoff::verify::{Report, State};
 
-use crate::common::lab::{Lab, key};
-use crate::common::teller::{Teller, Told};
+use crate::common::chain_builder::{BuiltChain, ChainBuilder};
+use crate::common::forge::{Forge, key};
 
 pub(crate) const RUN: &str = "refs/handoff/runs/handoff-dag-1";
 
@@ -49,10 +49,10 @@ pub(crate) enum End {
 }
 
 /// Tells the whole story.
-pub(crate) fn story(lab: &Lab, end: End) -> Teller<'_> {
-    let mut run = Teller::submit(lab, PLAN);
+pub(crate) fn story(forge: &Forge, end: End) -> ChainBuilder<'_> {
+    let mut run = ChainBuilder::submit(forge, PLAN);
     run.add(
-        Event::RunAdmitted(RunAdmitted { key: key(lab.path(), 4).fingerprint(), role: Role::Document, first: None }),
+        Event::RunAdmitted(RunAdmitted { key: key(forge.path(), 4).fingerprint(), role: Role::Document, first: None }),
         Vec::new(),
     );
     run.add(Event::RunShared(RunShared { heartbeat: 1000, lost_after: 4000 }), Vec::new());
@@ -71,7 +71,7 @@ pub(crate) fn story(lab: &Lab, end: End) -> Teller<'_> {
         decision: Decision::Approved,
         status: Outcome::Done,
         about: run.state.decided_about(run.state.graph.position(&ItemId::parse("sign-off").unwrap()).unwrap()),
-        by: lab.signer.fingerprint(),
+        by: forge.signer.fingerprint(),
         message: Some("as agreed".to_owned()),
         said: None,
     };
@@ -88,7 +88,7 @@ pub(crate) fn story(lab: &Lab, end: End) -> Teller<'_> {
     run.fire("use");
     run.done("use", &[("outputs/report.md", b"fine\n")]);
     run.document("notes", Some("notes@2"), b"third\n");
-    run.add(Event::RunDismissed(RunDismissed { key: key(lab.path(), 4).fingerprint() }), Vec::new());
+    run.add(Event::RunDismissed(RunDismissed { key: key(forge.path(), 4).fingerprint() }), Vec::new());
     run.fire("break");
     run.fail("break");
     run.skip("after");
@@ -131,26 +131,26 @@ fn the_two_of_them_have_every_kind_of_entry() {
 
 /// A repository with the run in it, and the story that it tells.
 pub(crate) struct Scene {
-    pub(crate) lab: Lab,
-    pub(crate) told: Told,
+    pub(crate) forge: Forge,
+    pub(crate) told: BuiltChain,
     pub(crate) drafts: Vec<Draft>,
     log: Oid,
 }
 
 impl Scene {
     pub(crate) fn new(end: End) -> Self {
-        let lab = Lab::new();
-        let teller = story(&lab, end);
-        let drafts = teller.drafts.iter().map(|d| Draft {
+        let forge = Forge::new();
+        let chain_builder = story(&forge, end);
+        let drafts = chain_builder.drafts.iter().map(|d| Draft {
             about: d.about.clone(),
             event: d.event.clone(),
             edits: d.edits.clone(),
         });
         let drafts = drafts.collect();
-        let told = lab.finish(teller);
-        let log = refs::read(&lab.store, &log_ref(&lab)).unwrap().unwrap();
-        let scene = Self { lab, told, drafts, log };
-        crate::common::lab::assert_intact(&scene.lab.verify());
+        let told = forge.finish(chain_builder);
+        let log = refs::read(&forge.store, &log_ref(&forge)).unwrap().unwrap();
+        let scene = Self { forge, told, drafts, log };
+        crate::common::forge::assert_intact(&scene.forge.verify());
         scene
     }
 
@@ -165,40 +165,40 @@ impl Scene {
 
     /// Puts the log back to what it said.
     pub(crate) fn keep_log(&self) {
-        refs::set(&self.lab.store, &log_ref(&self.lab), self.log).unwrap();
+        refs::set(&self.forge.store, &log_ref(&self.forge), self.log).unwrap();
     }
 
     /// Rewrites the logs consistently.
-    pub(crate) fn rewrite_log(&self, told: &Told, signer: &Signer) {
-        for (name, head) in refs::list(&self.lab.store, format::LOG_REFS).unwrap() {
-            refs::delete(&self.lab.store, &name, head).unwrap();
+    pub(crate) fn rewrite_log(&self, told: &BuiltChain, signer: &Signer) {
+        for (name, head) in refs::list(&self.forge.store, format::LOG_REFS).unwrap() {
+            refs::delete(&self.forge.store, &name, head).unwrap();
         }
-        self.lab.log(told, signer);
+        self.forge.log(told, signer);
     }
 
     /// Tells a bent tale as if it had happened: each state follows, links, seal and signatures are
     /// true.
-    pub(crate) fn tell(&self, tale: Vec<(Event, Vec<(String, Edit)>)>, signer: &Signer) -> Told {
-        let mut teller = Teller::submit(&self.lab, PLAN);
-        teller.drafts.clear();
-        let run = teller.plan.id.clone();
+    pub(crate) fn tell(&self, tale: Vec<(Event, Vec<(String, Edit)>)>, signer: &Signer) -> BuiltChain {
+        let mut chain_builder = ChainBuilder::submit(&self.forge, PLAN);
+        chain_builder.drafts.clear();
+        let run = chain_builder.plan.id.clone();
         for (mut event, edits) in tale {
             match &mut event {
                 Event::RunSubmitted(_) => {
-                    teller.drafts.push(Draft { about: run.clone().into(), event, edits });
+                    chain_builder.drafts.push(Draft { about: run.clone().into(), event, edits });
                     continue;
                 }
-                Event::RunSealed(seal) => seal.counts = teller.state.counts(),
+                Event::RunSealed(seal) => seal.counts = chain_builder.state.counts(),
                 _ => {}
             }
-            teller.add(event, edits);
+            chain_builder.add(event, edits);
         }
-        teller.write(signer)
+        chain_builder.write(signer)
     }
 }
 
-pub(crate) fn log_ref(lab: &Lab) -> String {
-    format::log_ref(&lab.signer.fingerprint())
+pub(crate) fn log_ref(forge: &Forge) -> String {
+    format::log_ref(&forge.signer.fingerprint())
 }
 
 /// The names of the rows that fail, in order.

@@ -14,8 +14,8 @@ use git_handoff::verify::{Options, Signers, State};
 
 use super::run::{End, PLAN, Scene, failing};
 use super::{everything, table};
-use crate::common::lab::{Lab, blob, key, path};
-use crate::common::teller::Told;
+use crate::common::chain_builder::BuiltChain;
+use crate::common::forge::{Forge, blob, key, path};
 
 pub(super) type Tale = Vec<(Event, Vec<(String, Edit)>)>;
 
@@ -36,24 +36,24 @@ impl Found {
     /// Tells the honest tale with a seal that is not its own.
     pub(super) fn tell_false_seal(&mut self, scene: &Scene, what: &str, seal: &Event) {
         self.tell_as(scene, what, |signer| {
-            let mut teller = super::run::story(&scene.lab, End::Closed);
-            teller.drafts.last_mut().unwrap().event = seal.clone();
-            teller.true_seal = false;
-            teller.write(signer)
+            let mut chain_builder = super::run::story(&scene.forge, End::Closed);
+            chain_builder.drafts.last_mut().unwrap().event = seal.clone();
+            chain_builder.true_seal = false;
+            chain_builder.write(signer)
         });
     }
 
-    fn tell_as(&mut self, scene: &Scene, what: &str, tell: impl Fn(&Signer) -> Told) {
-        let lab = &scene.lab;
-        let told = tell(&lab.signer);
+    fn tell_as(&mut self, scene: &Scene, what: &str, tell: impl Fn(&Signer) -> BuiltChain) {
+        let forge = &scene.forge;
+        let told = tell(&forge.signer);
         scene.keep_log();
-        let kept = lab.verify();
+        let kept = forge.verify();
         assert!(!kept.intact, "{what}, against the log that was kept:\n{}", kept.to_text(false));
-        scene.rewrite_log(&told, &lab.signer);
-        let anew = lab.verify();
+        scene.rewrite_log(&told, &forge.signer);
+        let anew = forge.verify();
         scene.keep_log();
-        tell(&key(lab.path(), 9));
-        let other = lab.verify();
+        tell(&key(forge.path(), 9));
+        let other = forge.verify();
         let rows = failing(&other);
         assert!(rows.contains("signature"), "{what}, by another key:\n{}", other.to_text(false));
         let right = if anew.intact { POSSIBLE.to_owned() } else { failing(&anew) };
@@ -146,7 +146,7 @@ fn what_was_handed_over_exchanged() {
     let mut found = Found::default();
     let mut tell = |what: &str, bend: Bend<'_>| {
         let mut tale = scene.tale();
-        bend(&scene.lab, &mut tale);
+        bend(&scene.forge, &mut tale);
         found.tell(&scene, what, &tale);
     };
     tell("the patches of two items exchanged", &|_, tale| {
@@ -155,121 +155,121 @@ fn what_was_handed_over_exchanged() {
         set_patch(tale, make, patches[1]);
         set_patch(tale, other, patches[0]);
     });
-    tell("a patch exchanged for other bytes", &|lab, tale| {
+    tell("a patch exchanged for other bytes", &|forge, tale| {
         let make = done(tale, "make");
         let mut product = patch(tale, make);
         product.sha256 = Digest::of(b"evil\n");
-        product.oid = lab.store.write_blob(b"evil\n").unwrap();
+        product.oid = forge.store.write_blob(b"evil\n").unwrap();
         product.size = 5;
         set_patch(tale, make, product);
     });
     tell("an item that consumed another's patch", &|_, tale| {
         let other = done(tale, "other");
         let stolen = patch(tale, other).sha256;
-        refire(&scene.lab, tale, "use", &|manifest| {
+        refire(&scene.forge, tale, "use", &|manifest| {
             manifest.input_refs.get_mut(&path("patch")).unwrap().digest = stolen;
         });
     });
     tell("an item that consumed another artifact", &|_, tale| {
-        refire(&scene.lab, tale, "use", &|manifest| {
+        refire(&scene.forge, tale, "use", &|manifest| {
             manifest.input_refs.get_mut(&path("spec")).unwrap().digest = Digest::of(b"# Another\n");
         });
     });
     tell("an item that did not consume what it needs", &|_, tale| {
-        refire(&scene.lab, tale, "use", &|manifest| drop(manifest.input_refs.pop_last()));
+        refire(&scene.forge, tale, "use", &|manifest| drop(manifest.input_refs.pop_last()));
     });
     for (what, revision) in [("an older revision", b"first\n".as_slice()), ("a later revision", b"third\n")] {
         tell(&format!("an item that consumed {what} of a document"), &|_, tale| {
-            refire(&scene.lab, tale, "use", &|manifest| {
+            refire(&scene.forge, tale, "use", &|manifest| {
                 manifest.input_refs.get_mut(&path("notes")).unwrap().digest = Digest::of(revision);
             });
         });
     }
-    tell("a revision of a document exchanged for other bytes", &|lab, tale| {
+    tell("a revision of a document exchanged for other bytes", &|forge, tale| {
         let at = tale.iter().position(|(event, _)| matches!(event, Event::DocumentWritten(_))).unwrap();
         let (Event::DocumentWritten(e), edits) = &mut tale[at] else { panic!() };
-        (e.sha256, e.oid, e.size) = (Digest::of(b"evil\n"), lab.store.write_blob(b"evil\n").unwrap(), 5);
+        (e.sha256, e.oid, e.size) = (Digest::of(b"evil\n"), forge.store.write_blob(b"evil\n").unwrap(), 5);
         edits[0].1 = Edit::Blob(e.oid);
     });
-    tell("the document of an item that is not its output", &|lab, tale| {
+    tell("the document of an item that is not its output", &|forge, tale| {
         let other = done(tale, "other");
         let (Event::ItemReconciled(e), edits) = &mut tale[other] else { panic!() };
         let document = e.products.get_mut(&"documents/score".parse().unwrap()).unwrap();
         document.sha256 = Digest::of(b"evil\n");
-        document.oid = lab.store.write_blob(b"evil\n").unwrap();
+        document.oid = forge.store.write_blob(b"evil\n").unwrap();
         document.size = 5;
         edits.iter_mut().find(|(path, _)| path == "documents/score").unwrap().1 = Edit::Blob(document.oid);
     });
-    tell("a document in the tree that no entry wrote", &|lab, tale| {
-        tale[3].1.push(("documents/more".to_owned(), blob(lab, b"evil\n")));
+    tell("a document in the tree that no entry wrote", &|forge, tale| {
+        tale[3].1.push(("documents/more".to_owned(), blob(forge, b"evil\n")));
     });
     tell("a manifest of another command", &|_, tale| {
-        refire(&scene.lab, tale, "make", &|manifest| manifest.argv = vec!["evil".to_owned()]);
+        refire(&scene.forge, tale, "make", &|manifest| manifest.argv = vec!["evil".to_owned()]);
     });
     tell("a manifest of another base", &|_, tale| {
-        refire(&scene.lab, tale, "make", &|manifest| manifest.base = "0".repeat(40).parse().unwrap());
+        refire(&scene.forge, tale, "make", &|manifest| manifest.base = "0".repeat(40).parse().unwrap());
     });
-    tell("a manifest in the tree that the entry does not name", &|lab, tale| {
+    tell("a manifest in the tree that the entry does not name", &|forge, tale| {
         let at = tale.iter().position(|(event, _)| matches!(event, Event::ItemFired(_))).unwrap();
-        tale[at].1 = vec![(LAYOUT.manifest(&id("make")), blob(lab, b"{}"))];
+        tale[at].1 = vec![(LAYOUT.manifest(&id("make")), blob(forge, b"{}"))];
     });
     what_was_added(&mut tell);
-    tell("a plan of other commands, named by entry 0", &|lab, tale| {
-        replace_plan(lab, tale, &PLAN.replace("[\"make\"]", "[\"evil\"]"));
+    tell("a plan of other commands, named by entry 0", &|forge, tale| {
+        replace_plan(forge, tale, &PLAN.replace("[\"make\"]", "[\"evil\"]"));
     });
-    tell("a plan with one item more, named by entry 0", &|lab, tale| {
+    tell("a plan with one item more, named by entry 0", &|forge, tale| {
         let more = r#"[{"id":"more","executor":"command","inputs":{"command":["true"]}},"#;
-        replace_plan(lab, tale, &PLAN.replacen('[', more, 1));
+        replace_plan(forge, tale, &PLAN.replacen('[', more, 1));
     });
-    tell("a plan with one dependency more, named by entry 0", &|lab, tale| {
+    tell("a plan with one dependency more, named by entry 0", &|forge, tale| {
         let more = r#""other","depends_on":["never"],"#;
-        replace_plan(lab, tale, &PLAN.replacen(r#""other","#, more, 1));
+        replace_plan(forge, tale, &PLAN.replacen(r#""other","#, more, 1));
     });
-    tell("a plan of another run, named by entry 0", &|lab, tale| {
-        replace_plan(lab, tale, &PLAN.replace("handoff-dag-1", "handoff-dag-2"));
+    tell("a plan of another run, named by entry 0", &|forge, tale| {
+        replace_plan(forge, tale, &PLAN.replace("handoff-dag-1", "handoff-dag-2"));
     });
-    tell("a plan that entry 0 does not name", &|lab, tale| tale[0].1[0].1 = blob(lab, b"{}"));
-    tell("an artifact that entry 0 does not name", &|lab, tale| tale[0].1[1].1 = blob(lab, b"# Another\n"));
-    tell("an artifact exchanged, named by entry 0", &|lab, tale| {
-        tale[0].1[1].1 = blob(lab, b"# Another\n");
+    tell("a plan that entry 0 does not name", &|forge, tale| tale[0].1[0].1 = blob(forge, b"{}"));
+    tell("an artifact that entry 0 does not name", &|forge, tale| tale[0].1[1].1 = blob(forge, b"# Another\n"));
+    tell("an artifact exchanged, named by entry 0", &|forge, tale| {
+        tale[0].1[1].1 = blob(forge, b"# Another\n");
         let Event::RunSubmitted(e) = &mut tale[0].0 else { panic!() };
         e.artifacts.values_mut().for_each(|digest| *digest = Digest::of(b"# Another\n"));
     });
-    tell("a file smuggled into the tree", &|lab, tale| {
-        tale[3].1.push((LAYOUT.outputs(&id("make")) + "/more", blob(lab, b"evil\n")));
+    tell("a file smuggled into the tree", &|forge, tale| {
+        tale[3].1.push((LAYOUT.outputs(&id("make")) + "/more", blob(forge, b"evil\n")));
     });
     found.check("exchanges", "the story");
 }
 
 /// A modification of a tale.
-type Bend<'a> = &'a dyn Fn(&Lab, &mut Tale);
+type Bend<'a> = &'a dyn Fn(&Forge, &mut Tale);
 
 /// The item that a rule added exchanged, and the document that the rule saw.
 fn what_was_added(tell: &mut dyn FnMut(&str, Bend<'_>)) {
     let extended = |tale: &Tale| tale.iter().position(|(event, _)| matches!(event, Event::RunExtended(_))).unwrap();
-    tell("an added item of another command, named by its entry", &|lab, tale| {
+    tell("an added item of another command, named by its entry", &|forge, tale| {
         let at = extended(tale);
         let (Event::RunExtended(e), edits) = &mut tale[at] else { panic!() };
         let Edit::Blob(oid) = edits[0].1 else { panic!() };
-        let bytes = lab.store.read_blob(oid).unwrap();
+        let bytes = forge.store.read_blob(oid).unwrap();
         let bytes = String::from_utf8(bytes).unwrap().replace("[\"again\"]", "[\"evil\"]");
         e.items.values_mut().for_each(|digest| *digest = Digest::of(bytes.as_bytes()));
-        edits[0].1 = blob(lab, bytes.as_bytes());
+        edits[0].1 = blob(forge, bytes.as_bytes());
     });
-    tell("an added item of another command, not named by its entry", &|lab, tale| {
+    tell("an added item of another command, not named by its entry", &|forge, tale| {
         let at = extended(tale);
-        tale[at].1[0].1 = blob(lab, b"{}");
+        tale[at].1[0].1 = blob(forge, b"{}");
     });
-    tell("a document that would not have made its rule add anything", &|lab, tale| {
+    tell("a document that would not have made its rule add anything", &|forge, tale| {
         let at = done(tale, "other");
         let (Event::ItemReconciled(e), edits) = &mut tale[at] else { panic!() };
         let high = b"{\"score\":9}\n";
-        let Edit::Blob(oid) = blob(lab, high) else { panic!() };
+        let Edit::Blob(oid) = blob(forge, high) else { panic!() };
         for product in e.products.iter_mut().filter(|(key, _)| **key != ProductKey::Patch).map(|(_, product)| product) {
             (product.sha256, product.oid) = (Digest::of(high), oid);
         }
         edits.iter_mut().filter(|(path, _)| path.contains("score")).for_each(|edit| edit.1 = Edit::Blob(oid));
-        refire(lab, tale, "use", &|manifest| {
+        refire(forge, tale, "use", &|manifest| {
             let score = manifest.input_refs.iter_mut().find(|(key, _)| key.as_str() == "score").unwrap();
             score.1.digest = Digest::of(high);
         });
@@ -280,7 +280,7 @@ fn what_was_added(tell: &mut dyn FnMut(&str, Bend<'_>)) {
 #[test]
 fn a_whole_run_by_another_key() {
     let scene = Scene::new(End::Closed);
-    let stranger = key(scene.lab.path(), 9);
+    let stranger = key(scene.forge.path(), 9);
     let mut tale = scene.tale();
     let Event::RunSubmitted(e) = &mut tale[0].0 else { panic!() };
     e.writers = vec![stranger.fingerprint()];
@@ -300,21 +300,21 @@ fn a_whole_run_by_another_key() {
             format!("{mark} {said}"),
         ]);
     };
-    read("beside the log of the right key", &scene.lab.verify());
-    scene.lab.log(&told, &stranger);
-    read("beside the logs of both keys", &scene.lab.verify());
-    let own = super::run::log_ref(&scene.lab);
-    scene.lab.git(&["update-ref", "-d", &own]);
-    let alone = scene.lab.verify();
+    read("beside the log of the right key", &scene.forge.verify());
+    scene.forge.log(&told, &stranger);
+    read("beside the logs of both keys", &scene.forge.verify());
+    let own = super::run::log_ref(&scene.forge);
+    scene.forge.git(&["update-ref", "-d", &own]);
+    let alone = scene.forge.verify();
     read("beside a log of the other key alone", &alone);
     assert_eq!(alone.guarantee.as_str(), "detect");
-    let line = git_handoff::ledger::sign::allowed_signers_line("ci@example.com", scene.lab.signer.public()).unwrap();
+    let line = git_handoff::ledger::sign::allowed_signers_line("ci@example.com", scene.forge.signer.public()).unwrap();
     let strict = Options {
         signers: Some(Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap()),
         strict_signers: true,
-        ..scene.lab.options()
+        ..scene.forge.options()
     };
-    read("the same, and the verifier names whom he trusts", &scene.lab.verify_with(&strict));
+    read("the same, and the verifier names whom he trusts", &scene.forge.verify_with(&strict));
     table::check("forged", &["the forged run", "reads", "rows that fail", "signature"], &rows);
 }
 
@@ -343,24 +343,26 @@ fn set_patch(tale: &mut Tale, at: usize, product: git_handoff::model::entry::Pro
 }
 
 /// Dispatches an item with a bent manifest that its entry names truly.
-fn refire(lab: &Lab, tale: &mut Tale, item: &str, bend: &dyn Fn(&mut git_handoff::model::manifest::Manifest)) {
-    let mut teller = super::run::story(lab, End::Closed);
-    let made =
-        teller.drafts.iter().position(|draft| matches!(&draft.event, Event::ItemFired(e) if e.item.as_str() == item));
+fn refire(forge: &Forge, tale: &mut Tale, item: &str, bend: &dyn Fn(&mut git_handoff::model::manifest::Manifest)) {
+    let mut chain_builder = super::run::story(forge, End::Closed);
+    let made = chain_builder
+        .drafts
+        .iter()
+        .position(|draft| matches!(&draft.event, Event::ItemFired(e) if e.item.as_str() == item));
     let at = made.unwrap();
-    let (_, edit) = teller.drafts[at].edits.iter().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
+    let (_, edit) = chain_builder.drafts[at].edits.iter().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
     let Edit::Blob(oid) = edit else { panic!() };
-    let mut manifest = git_handoff::model::manifest::Manifest::parse(&lab.store.read_blob(*oid).unwrap()).unwrap();
+    let mut manifest = git_handoff::model::manifest::Manifest::parse(&forge.store.read_blob(*oid).unwrap()).unwrap();
     bend(&mut manifest);
     let bytes = manifest.canonical();
-    let Event::ItemFired(mut fired) = teller.drafts.remove(at).event else { panic!() };
+    let Event::ItemFired(mut fired) = chain_builder.drafts.remove(at).event else { panic!() };
     fired.manifest = Digest::of(&bytes);
     fired.input_refs = manifest.input_refs;
-    tale[at] = (Event::ItemFired(fired), vec![(LAYOUT.manifest(&id(item)), blob(lab, &bytes))]);
+    tale[at] = (Event::ItemFired(fired), vec![(LAYOUT.manifest(&id(item)), blob(forge, &bytes))]);
 }
 
-fn replace_plan(lab: &Lab, tale: &mut Tale, plan: &str) {
-    tale[0].1[0].1 = blob(lab, plan.as_bytes());
+fn replace_plan(forge: &Forge, tale: &mut Tale, plan: &str) {
+    tale[0].1[0].1 = blob(forge, plan.as_bytes());
     let Event::RunSubmitted(e) = &mut tale[0].0 else { panic!() };
     e.plan = Digest::of(plan.as_bytes());
 }

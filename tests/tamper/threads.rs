@@ -20,12 +20,12 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::table;
-use crate::common::lab::{Lab, key, next};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, key, next};
 
 /// A repository with three keys: ours, a teammate's, and a stranger's.
-struct Ground {
-    lab: Lab,
+struct ThreadRepo {
+    forge: Forge,
     mate: Signer,
     stranger: Signer,
 }
@@ -59,15 +59,15 @@ impl Tale {
     }
 }
 
-impl Ground {
+impl ThreadRepo {
     fn new() -> Self {
-        let lab = Lab::new();
-        let (mate, stranger) = (key(lab.path(), 2), key(lab.path(), 3));
-        Self { lab, mate, stranger }
+        let forge = Forge::new();
+        let (mate, stranger) = (key(forge.path(), 2), key(forge.path(), 3));
+        Self { forge, mate, stranger }
     }
 
     fn content(&self, bytes: &[u8]) -> Content {
-        let oid = self.lab.store.write_blob(bytes).unwrap();
+        let oid = self.forge.store.write_blob(bytes).unwrap();
         let state = Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 };
         Content { state, summary: None, packet: None, worktree: None, base: None }
     }
@@ -78,9 +78,9 @@ impl Ground {
         let edits = vec![(STATE.to_owned(), Edit::Blob(content.state.oid))];
         let draft = Draft { about: id(name).into(), event, edits };
         // Nothing is pruned before the ref is set.
-        let (_, written) = self.lab.writer_with(signer).append(&head, vec![draft]).unwrap().place().unwrap();
+        let (_, written) = self.forge.writer_with(signer).append(&head, vec![draft]).unwrap().place().unwrap();
         let link = written[0].clone();
-        refs::set(&self.lab.store, &format::thread_ref(&id(name)), link.commit).unwrap();
+        refs::set(&self.forge.store, &format::thread_ref(&id(name)), link.commit).unwrap();
         let mut links = tale.map(|tale| tale.links.clone()).unwrap_or_default();
         let head = next(&head, &link);
         links.push(link);
@@ -113,63 +113,64 @@ impl Ground {
     /// Appends what the log of a key says of a thread, to the log at hand under some ref.
     fn log(&self, signer: &Signer, reference: &str, tale: &Tale) {
         let log = signer.fingerprint();
-        let head = git_handoff::ledger::chain::tip(&self.lab.store, reference).unwrap();
+        let head = git_handoff::ledger::chain::tip(&self.forge.store, reference).unwrap();
         let (entries, last) = (tale.links.len() as u64, tale.links.last().unwrap().hash);
         let record = json!({ "thread": tale.name, "entries": entries, "last": last });
-        let blob = self.lab.store.write_blob(&format::canonical(&record)).unwrap();
+        let blob = self.forge.store.write_blob(&format::canonical(&record)).unwrap();
         let edits = vec![(format::log_thread_path(&tale.name), Edit::Blob(blob))];
         let event = Event::LogThread(LogThread { log, entries, last });
         let draft = Draft { about: tale.name.clone().into(), event, edits };
-        let (_, written) = self.lab.writer_with(signer).append(&head, vec![draft]).unwrap().place().unwrap();
-        refs::set(&self.lab.store, reference, written[0].commit).unwrap();
+        let (_, written) = self.forge.writer_with(signer).append(&head, vec![draft]).unwrap().place().unwrap();
+        refs::set(&self.forge.store, reference, written[0].commit).unwrap();
     }
 
     /// Appends a commit that is not an entry, as anyone without a key can.
     fn garbage(&self, reference: &str) {
-        let tip = refs::read(&self.lab.store, reference).unwrap().unwrap();
+        let tip = refs::read(&self.forge.store, reference).unwrap().unwrap();
         let tree = format!("{tip}^{{tree}}");
-        let commit = self.lab.git(&["commit-tree", &tree, "-p", &tip.to_string(), "-m", "garbage"]);
-        refs::set(&self.lab.store, reference, commit.parse().unwrap()).unwrap();
+        let commit = self.forge.git(&["commit-tree", &tree, "-p", &tip.to_string(), "-m", "garbage"]);
+        refs::set(&self.forge.store, reference, commit.parse().unwrap()).unwrap();
     }
 
     fn verify(&self, name: &str, options: &Options) -> ThreadReport {
-        let logs = Logs::read(&self.lab.store).unwrap();
-        thread(&self.lab.store, ThreadsAtHand::logs(&logs), &id(name), &format::thread_ref(&id(name)), options).unwrap()
+        let logs = Logs::read(&self.forge.store).unwrap();
+        thread(&self.forge.store, ThreadsAtHand::logs(&logs), &id(name), &format::thread_ref(&id(name)), options)
+            .unwrap()
     }
 
     /// We trust ourselves and the teammate only.
     fn strict(&self) -> Options {
         let line = |signer: &Signer, name: &str| allowed_signers_line(name, signer.public()).unwrap();
-        let text = format!("{}\n{}\n", line(&self.lab.signer, "ada"), line(&self.mate, "ben"));
+        let text = format!("{}\n{}\n", line(&self.forge.signer, "ada"), line(&self.mate, "ben"));
         let signers = Signers::parse(&text, &TimeZone::UTC).unwrap();
-        Options { signers: Some(signers), strict_signers: true, ..self.lab.options() }
+        Options { signers: Some(signers), strict_signers: true, ..self.forge.options() }
     }
 
     /// The file of a loose object.
     fn file(&self, oid: Oid) -> std::path::PathBuf {
         let hex = oid.to_string();
-        self.lab.path().join(".git/objects").join(&hex[..2]).join(&hex[2..])
+        self.forge.path().join(".git/objects").join(&hex[..2]).join(&hex[2..])
     }
 
     /// A run of a key, published where ours are.
     fn run(&self, signer: &Signer) -> Vec<Link> {
-        let mut teller = Teller::honest(&self.lab);
-        if let Event::RunSubmitted(e) = &mut teller.drafts[0].event {
+        let mut chain_builder = ChainBuilder::honest(&self.forge);
+        if let Event::RunSubmitted(e) = &mut chain_builder.drafts[0].event {
             e.writers = vec![signer.fingerprint()];
         }
-        teller.write(signer).links
+        chain_builder.write(signer).links
     }
 
     fn forget_run(&self) {
         let name = "refs/handoff/runs/handoff-dag-1";
-        let tip = refs::read(&self.lab.store, name).unwrap().unwrap();
-        refs::delete(&self.lab.store, name, tip).unwrap();
+        let tip = refs::read(&self.forge.store, name).unwrap().unwrap();
+        refs::delete(&self.forge.store, name, tip).unwrap();
     }
 
     /// A thread of ours, `t`, that is tied to a commit of a run.
     fn tie(&self, commit: Oid) -> Tale {
         let run = RunTie { id: RunId::parse("handoff-dag-1").unwrap(), commit };
-        self.save(&self.lab.signer, None, "t", b"state", Some(run))
+        self.save(&self.forge.signer, None, "t", b"state", Some(run))
     }
 
     /// Writes an entry's commit, signed or unsigned.
@@ -179,7 +180,7 @@ impl Ground {
             Some(signer) => codec::signed(entry, tree, parents, &signer.sign(&payload).unwrap()),
             None => payload,
         };
-        self.lab.store.write(gix::objs::Kind::Commit, &raw).unwrap()
+        self.forge.store.write(gix::objs::Kind::Commit, &raw).unwrap()
     }
 }
 
@@ -188,7 +189,7 @@ impl Ground {
 struct Rows(Vec<Vec<String>>);
 
 impl Rows {
-    fn read(&mut self, what: &str, ground: &Ground, wanted: (&str, &str)) {
+    fn read(&mut self, what: &str, repo: &ThreadRepo, wanted: (&str, &str)) {
         let word = |report: &ThreadReport| {
             let failed = report.rows.iter().filter(|row| row.state == State::Failed).map(|row| row.name);
             let failed = failed.collect::<Vec<_>>().join(", ");
@@ -199,8 +200,8 @@ impl Rows {
                 Some(_) => format!("`TAMPERED` ({failed})"),
             }
         };
-        let plain = ground.verify("t", &ground.lab.options());
-        let strict = ground.verify("t", &ground.strict());
+        let plain = repo.verify("t", &repo.forge.options());
+        let strict = repo.verify("t", &repo.strict());
         let found = (word(&plain), word(&strict));
         assert!(found.0.contains(wanted.0) && found.1.contains(wanted.1), "{what}: {found:?}\n{plain:#?}\n{strict:#?}");
         self.0.push(vec![what.to_owned(), found.0, found.1]);
@@ -214,172 +215,172 @@ const UNTRUSTED: (&str, &str) = ("INTACT", "UNTRUSTED");
 #[test]
 fn ties() {
     let mut rows = Rows::default();
-    let ground = Ground::new();
-    let links = ground.run(&ground.lab.signer);
-    ground.tie(links[2].commit);
-    rows.read("nothing: tied to an entry of a run of ours, which went on", &ground, INTACT);
-    ground.forget_run();
-    rows.read("nothing: the run's ref is gone, its entries are not", &ground, INTACT);
+    let repo = ThreadRepo::new();
+    let links = repo.run(&repo.forge.signer);
+    repo.tie(links[2].commit);
+    rows.read("nothing: tied to an entry of a run of ours, which went on", &repo, INTACT);
+    repo.forget_run();
+    rows.read("nothing: the run's ref is gone, its entries are not", &repo, INTACT);
 
-    let ground = Ground::new();
-    let links = ground.run(&ground.lab.signer);
+    let repo = ThreadRepo::new();
+    let links = repo.run(&repo.forge.signer);
     let (third, parents) = (&links[3], [links[2].commit]);
     for (what, commit, forget) in [
-        ("to an unsigned entry", ground.raw(&third.entry, third.tree, &parents, None), true),
-        ("the same, beside our own run of that name", ground.raw(&third.entry, third.tree, &parents, None), false),
+        ("to an unsigned entry", repo.raw(&third.entry, third.tree, &parents, None), true),
+        ("the same, beside our own run of that name", repo.raw(&third.entry, third.tree, &parents, None), false),
         (
             "to an entry by a key that is no writer of the run",
-            ground.raw(&third.entry, third.tree, &parents, Some(&ground.mate)),
+            repo.raw(&third.entry, third.tree, &parents, Some(&repo.mate)),
             true,
         ),
         (
             "to an entry in the middle, without those before it",
-            ground.raw(&third.entry, third.tree, &[], Some(&ground.lab.signer)),
+            repo.raw(&third.entry, third.tree, &[], Some(&repo.forge.signer)),
             true,
         ),
     ] {
         if forget {
-            ground.forget_run();
+            repo.forget_run();
         }
-        ground.tie(commit);
-        rows.read(what, &ground, TAMPERED);
-        refs::set(&ground.lab.store, "refs/handoff/runs/handoff-dag-1", links.last().unwrap().commit).unwrap();
+        repo.tie(commit);
+        rows.read(what, &repo, TAMPERED);
+        refs::set(&repo.forge.store, "refs/handoff/runs/handoff-dag-1", links.last().unwrap().commit).unwrap();
     }
 
-    let ground = Ground::new();
-    let told = ground.lab.honest();
-    let log = format::log_ref(&ground.lab.signer.fingerprint());
-    ground.tie(refs::read(&ground.lab.store, &log).unwrap().unwrap());
-    rows.read("to an entry of a log about the run", &ground, TAMPERED);
-    ground.forget_run();
-    rows.read("the same, where the run is gone", &ground, TAMPERED);
+    let repo = ThreadRepo::new();
+    let told = repo.forge.honest();
+    let log = format::log_ref(&repo.forge.signer.fingerprint());
+    repo.tie(refs::read(&repo.forge.store, &log).unwrap().unwrap());
+    rows.read("to an entry of a log about the run", &repo, TAMPERED);
+    repo.forget_run();
+    rows.read("the same, where the run is gone", &repo, TAMPERED);
     let other = RunTie { id: RunId::parse("another").unwrap(), commit: told.links[1].commit };
-    ground.save(&ground.lab.signer, None, "t", b"state", Some(other));
-    rows.read("to an entry of another run", &ground, TAMPERED);
+    repo.save(&repo.forge.signer, None, "t", b"state", Some(other));
+    rows.read("to an entry of another run", &repo, TAMPERED);
 
-    let ground = Ground::new();
-    let strange = ground.run(&ground.stranger);
-    ground.tie(strange[2].commit);
-    ground.forget_run();
-    rows.read("to a stranger's run", &ground, UNTRUSTED);
-    ground.run(&ground.lab.signer);
-    rows.read("the same, where a run of that name is ours", &ground, UNTRUSTED);
-    ground.forget_run();
-    let ground = Ground::new();
-    ground.lab.honest();
-    ground.forget_run();
-    let strange = ground.run(&ground.stranger);
-    ground.forget_run();
-    ground.tie(strange[2].commit);
-    rows.read("the same, where only our log names a run of ours", &ground, UNTRUSTED);
+    let repo = ThreadRepo::new();
+    let strange = repo.run(&repo.stranger);
+    repo.tie(strange[2].commit);
+    repo.forget_run();
+    rows.read("to a stranger's run", &repo, UNTRUSTED);
+    repo.run(&repo.forge.signer);
+    rows.read("the same, where a run of that name is ours", &repo, UNTRUSTED);
+    repo.forget_run();
+    let repo = ThreadRepo::new();
+    repo.forge.honest();
+    repo.forget_run();
+    let strange = repo.run(&repo.stranger);
+    repo.forget_run();
+    repo.tie(strange[2].commit);
+    rows.read("the same, where only our log names a run of ours", &repo, UNTRUSTED);
 
-    let ground = Ground::new();
-    let told = ground.lab.honest();
-    ground.tie(told.links[2].commit);
-    rows.read("nothing: to an entry of a run that our log saw sealed", &ground, INTACT);
-    ground.tie(told.links.last().unwrap().commit);
-    rows.read("nothing: to its seal", &ground, INTACT);
-    let mut teller = Teller::submit(&ground.lab, crate::common::lab::PLAN);
-    teller.fire("edit-a");
-    teller.fail("edit-a");
-    teller.skip("edit-b");
-    teller.seal();
-    let links = teller.write(&ground.lab.signer).links;
-    ground.forget_run();
-    ground.tie(links.last().unwrap().commit);
-    rows.read("to one that began like it and ended otherwise, where the run is gone", &ground, TAMPERED);
+    let repo = ThreadRepo::new();
+    let told = repo.forge.honest();
+    repo.tie(told.links[2].commit);
+    rows.read("nothing: to an entry of a run that our log saw sealed", &repo, INTACT);
+    repo.tie(told.links.last().unwrap().commit);
+    rows.read("nothing: to its seal", &repo, INTACT);
+    let mut chain_builder = ChainBuilder::submit(&repo.forge, crate::common::forge::PLAN);
+    chain_builder.fire("edit-a");
+    chain_builder.fail("edit-a");
+    chain_builder.skip("edit-b");
+    chain_builder.seal();
+    let links = chain_builder.write(&repo.forge.signer).links;
+    repo.forget_run();
+    repo.tie(links.last().unwrap().commit);
+    rows.read("to one that began like it and ended otherwise, where the run is gone", &repo, TAMPERED);
 
-    let ground = Ground::new();
-    let links = ground.run(&ground.lab.signer);
-    ground.tie(links[2].commit);
-    let mut teller = Teller::submit(&ground.lab, crate::common::lab::PLAN);
-    teller.fire("edit-a");
-    teller.fail("edit-a");
-    teller.write(&ground.lab.signer);
-    rows.read("to a run of ours that was rewritten afterwards", &ground, TAMPERED);
-    let ground = Ground::new();
-    let mut teller = Teller::submit(&ground.lab, crate::common::lab::PLAN);
-    teller.fire("edit-b");
-    let links = teller.write(&ground.lab.signer).links;
-    ground.tie(links[1].commit);
-    rows.read("to a run of ours in which an item ran before its dependencies", &ground, TAMPERED);
+    let repo = ThreadRepo::new();
+    let links = repo.run(&repo.forge.signer);
+    repo.tie(links[2].commit);
+    let mut chain_builder = ChainBuilder::submit(&repo.forge, crate::common::forge::PLAN);
+    chain_builder.fire("edit-a");
+    chain_builder.fail("edit-a");
+    chain_builder.write(&repo.forge.signer);
+    rows.read("to a run of ours that was rewritten afterwards", &repo, TAMPERED);
+    let repo = ThreadRepo::new();
+    let mut chain_builder = ChainBuilder::submit(&repo.forge, crate::common::forge::PLAN);
+    chain_builder.fire("edit-b");
+    let links = chain_builder.write(&repo.forge.signer).links;
+    repo.tie(links[1].commit);
+    rows.read("to a run of ours in which an item ran before its dependencies", &repo, TAMPERED);
     table::check("ties", &["a tie", "reads", "with trusted signers configured"], &rows.0);
 }
 
 #[test]
 fn lineages() {
     let mut rows = Rows::default();
-    let ground = Ground::new();
-    let own = &ground.lab.signer;
-    let source = ground.save(&ground.mate, None, "source", b"state", None);
-    let middle = ground.adopt(own, &source, &ground.mate.fingerprint(), "t2", false);
-    ground.adopt(own, &middle, &own.fingerprint(), "t", false);
-    rows.read("nothing: a teammate's thread, adopted twice", &ground, ("INTACT", "INTACT"));
-    let again = ground.adopt(&ground.mate, &middle, &own.fingerprint(), "source", false);
-    ground.adopt(own, &again, &ground.mate.fingerprint(), "t", false);
-    rows.read("nothing: to and fro, under names that were there before", &ground, INTACT);
+    let repo = ThreadRepo::new();
+    let own = &repo.forge.signer;
+    let source = repo.save(&repo.mate, None, "source", b"state", None);
+    let middle = repo.adopt(own, &source, &repo.mate.fingerprint(), "t2", false);
+    repo.adopt(own, &middle, &own.fingerprint(), "t", false);
+    rows.read("nothing: a teammate's thread, adopted twice", &repo, ("INTACT", "INTACT"));
+    let again = repo.adopt(&repo.mate, &middle, &own.fingerprint(), "source", false);
+    repo.adopt(own, &again, &repo.mate.fingerprint(), "t", false);
+    rows.read("nothing: to and fro, under names that were there before", &repo, INTACT);
 
-    let ground = Ground::new();
-    let own = &ground.lab.signer;
-    let source = ground.save(&ground.stranger, None, "source", b"state", None);
-    let strange = ground.stranger.fingerprint();
+    let repo = ThreadRepo::new();
+    let own = &repo.forge.signer;
+    let source = repo.save(&repo.stranger, None, "source", b"state", None);
+    let strange = repo.stranger.fingerprint();
     for accepted in [true, false] {
-        let middle = ground.adopt(&ground.mate, &source, &strange, "middle", accepted);
-        ground.adopt(own, &middle, &ground.mate.fingerprint(), "t", false);
+        let middle = repo.adopt(&repo.mate, &source, &strange, "middle", accepted);
+        repo.adopt(own, &middle, &repo.mate.fingerprint(), "t", false);
         let said = if accepted { "which the teammate accepted as unknown" } else { "which the teammate says he knew" };
-        rows.read(&format!("a stranger's thread, {said}, adopted on"), &ground, UNTRUSTED);
-        assert_eq!(ground.verify("t", &ground.lab.options()).accepted_unknown(), accepted);
+        rows.read(&format!("a stranger's thread, {said}, adopted on"), &repo, UNTRUSTED);
+        assert_eq!(repo.verify("t", &repo.forge.options()).accepted_unknown(), accepted);
     }
-    let middle = ground.adopt(&ground.mate, &source, &strange, "middle", true);
+    let middle = repo.adopt(&repo.mate, &source, &strange, "middle", true);
     let from = Origin { thread: id("middle"), checkpoint: middle.checkpoint(), commit: middle.commit() };
-    ground.add(own, None, "t", Event::ThreadForked(ThreadForked::new(from, middle.content.clone())), &middle.content);
-    rows.read("the same, forked on", &ground, UNTRUSTED);
-    let revoked = Options { revoked: [(strange, None)].into(), ..ground.lab.options() };
-    let report = ground.verify("t", &revoked);
+    repo.add(own, None, "t", Event::ThreadForked(ThreadForked::new(from, middle.content.clone())), &middle.content);
+    rows.read("the same, forked on", &repo, UNTRUSTED);
+    let revoked = Options { revoked: [(strange, None)].into(), ..repo.forge.options() };
+    let report = repo.verify("t", &revoked);
     assert!(report.distrust && report.failure == Some("lineage"), "{report:#?}");
 
-    let ground = Ground::new();
-    let own = &ground.lab.signer;
-    let first = ground.save(&ground.mate, None, "source", b"before", None);
-    let source = ground.save(&ground.mate, Some(&first), "source", b"state", None);
-    let mate = ground.mate.fingerprint();
-    let middle = ground.adopt(own, &source, &mate, "middle", false);
-    ground.adopt(own, &middle, &own.fingerprint(), "t", false);
-    let path = ground.file(first.content.state.oid);
+    let repo = ThreadRepo::new();
+    let own = &repo.forge.signer;
+    let first = repo.save(&repo.mate, None, "source", b"before", None);
+    let source = repo.save(&repo.mate, Some(&first), "source", b"state", None);
+    let mate = repo.mate.fingerprint();
+    let middle = repo.adopt(own, &source, &mate, "middle", false);
+    repo.adopt(own, &middle, &own.fingerprint(), "t", false);
+    let path = repo.file(first.content.state.oid);
     let honest = fs::read(&path).unwrap();
     fs::remove_file(&path).unwrap();
-    rows.read("a state that the source of the source held before is gone", &ground, TAMPERED);
-    fs::copy(ground.file(ground.lab.store.write_blob(b"after!").unwrap()), &path).unwrap();
-    rows.read("the same, with other bytes in its place", &ground, TAMPERED);
+    rows.read("a state that the source of the source held before is gone", &repo, TAMPERED);
+    fs::copy(repo.file(repo.forge.store.write_blob(b"after!").unwrap()), &path).unwrap();
+    rows.read("the same, with other bytes in its place", &repo, TAMPERED);
     fs::remove_file(&path).unwrap();
     fs::write(&path, honest).unwrap();
-    rows.read("nothing: the bytes are back", &ground, INTACT);
+    rows.read("nothing: the bytes are back", &repo, INTACT);
 
     let bent = |what: &str, bend: &dyn Fn(&mut Origin), rows: &mut Rows| {
         let mut from = Origin { thread: id("source"), checkpoint: source.checkpoint(), commit: source.commit() };
         bend(&mut from);
         let event = Event::ThreadForked(ThreadForked::new(from, source.content.clone()));
-        ground.add(own, None, "t", event, &source.content);
-        rows.read(what, &ground, TAMPERED);
+        repo.add(own, None, "t", event, &source.content);
+        rows.read(what, &repo, TAMPERED);
     };
     bent("a fork that names another thread than its commit is of", &|from| from.thread = id("middle"), &mut rows);
     bent("a fork that names another checkpoint", &|from| from.checkpoint = first.checkpoint(), &mut rows);
     bent("a fork of an earlier commit under the later one's name", &|from| from.commit = first.commit(), &mut rows);
-    let other = ground.save(&ground.mate, None, "source", b"another state", None);
+    let other = repo.save(&repo.mate, None, "source", b"another state", None);
     let from = Origin { thread: id("source"), checkpoint: other.checkpoint(), commit: other.commit() };
-    ground.add(own, None, "t", Event::ThreadForked(ThreadForked::new(from, source.content.clone())), &source.content);
-    rows.read("a fork that holds something else than its source", &ground, TAMPERED);
-    ground.adopt(own, &source, &own.fingerprint(), "t", false);
-    rows.read("an adoption whose source is by another key than it says", &ground, TAMPERED);
-    let taken = ground.save(&ground.stranger, Some(&source), "source", b"taken over", None);
-    ground.adopt(own, &taken, &mate, "t", false);
-    rows.read("a source whose last entry is by another key", &ground, TAMPERED);
+    repo.add(own, None, "t", Event::ThreadForked(ThreadForked::new(from, source.content.clone())), &source.content);
+    rows.read("a fork that holds something else than its source", &repo, TAMPERED);
+    repo.adopt(own, &source, &own.fingerprint(), "t", false);
+    rows.read("an adoption whose source is by another key than it says", &repo, TAMPERED);
+    let taken = repo.save(&repo.stranger, Some(&source), "source", b"taken over", None);
+    repo.adopt(own, &taken, &mate, "t", false);
+    rows.read("a source whose last entry is by another key", &repo, TAMPERED);
     let last = source.links.last().unwrap();
-    let unsigned = ground.raw(&last.entry, last.tree, &[first.commit()], None);
+    let unsigned = repo.raw(&last.entry, last.tree, &[first.commit()], None);
     let mut nobody = source.clone();
     nobody.links.last_mut().unwrap().commit = unsigned;
-    ground.adopt(own, &nobody, &mate, "t", false);
-    rows.read("a source with an unsigned last entry", &ground, TAMPERED);
+    repo.adopt(own, &nobody, &mate, "t", false);
+    rows.read("a source with an unsigned last entry", &repo, TAMPERED);
     assert!(matches!(last.entry.about, Subject::Thread(_)));
     table::check("lineages", &["what a thread goes back to", "reads", "with trusted signers configured"], &rows.0);
 }
@@ -387,38 +388,38 @@ fn lineages() {
 #[test]
 fn logs() {
     let mut rows = Rows::default();
-    let ground = Ground::new();
-    let (own, mate) = (&ground.lab.signer, &ground.mate);
-    let first = ground.save(mate, None, "source", b"first", None);
-    let second = ground.save(mate, Some(&first), "source", b"second", None);
+    let repo = ThreadRepo::new();
+    let (own, mate) = (&repo.forge.signer, &repo.mate);
+    let first = repo.save(mate, None, "source", b"first", None);
+    let second = repo.save(mate, Some(&first), "source", b"second", None);
     let log = fetched(mate);
-    ground.log(mate, &log, &first);
-    ground.log(mate, &log, &second);
-    ground.adopt(own, &first, &mate.fingerprint(), "t", false);
-    rows.read("nothing: adopted from a thread that went on, as its log says", &ground, INTACT);
-    let retold = ground.save(mate, None, "source", b"first, told anew", None);
-    ground.adopt(own, &retold, &mate.fingerprint(), "t", false);
-    rows.read("adopted from a thread that its key rewrote, shorter than its log knew it", &ground, TAMPERED);
-    ground.garbage(&log);
-    rows.read("the same, with garbage on top of that log", &ground, TAMPERED);
-    let again = ground.save(mate, Some(&retold), "source", b"second, told anew", None);
-    ground.adopt(own, &again, &mate.fingerprint(), "t", false);
-    rows.read("adopted from one that was rewritten, as long as its log knew it", &ground, TAMPERED);
-    let middle = ground.adopt(own, &again, &mate.fingerprint(), "middle", false);
-    ground.adopt(own, &middle, &own.fingerprint(), "t", false);
-    rows.read("the same, one adoption further on", &ground, TAMPERED);
+    repo.log(mate, &log, &first);
+    repo.log(mate, &log, &second);
+    repo.adopt(own, &first, &mate.fingerprint(), "t", false);
+    rows.read("nothing: adopted from a thread that went on, as its log says", &repo, INTACT);
+    let retold = repo.save(mate, None, "source", b"first, told anew", None);
+    repo.adopt(own, &retold, &mate.fingerprint(), "t", false);
+    rows.read("adopted from a thread that its key rewrote, shorter than its log knew it", &repo, TAMPERED);
+    repo.garbage(&log);
+    rows.read("the same, with garbage on top of that log", &repo, TAMPERED);
+    let again = repo.save(mate, Some(&retold), "source", b"second, told anew", None);
+    repo.adopt(own, &again, &mate.fingerprint(), "t", false);
+    rows.read("adopted from one that was rewritten, as long as its log knew it", &repo, TAMPERED);
+    let middle = repo.adopt(own, &again, &mate.fingerprint(), "middle", false);
+    repo.adopt(own, &middle, &own.fingerprint(), "t", false);
+    rows.read("the same, one adoption further on", &repo, TAMPERED);
 
-    let ground = Ground::new();
-    let own = &ground.lab.signer;
+    let repo = ThreadRepo::new();
+    let own = &repo.forge.signer;
     let log = format::log_ref(&own.fingerprint());
-    let first = ground.save(own, None, "t", b"first", None);
-    ground.log(own, &log, &first);
-    let second = ground.save(own, Some(&first), "t", b"second", None);
-    ground.log(own, &log, &second);
-    rows.read("nothing: a thread of ours and our log", &ground, INTACT);
-    refs::set(&ground.lab.store, "refs/handoff/threads/t", first.commit()).unwrap();
-    rows.read("a thread of ours whose end was cut off", &ground, TAMPERED);
-    ground.garbage(&log);
-    rows.read("the same, with garbage on top of our log", &ground, TAMPERED);
+    let first = repo.save(own, None, "t", b"first", None);
+    repo.log(own, &log, &first);
+    let second = repo.save(own, Some(&first), "t", b"second", None);
+    repo.log(own, &log, &second);
+    rows.read("nothing: a thread of ours and our log", &repo, INTACT);
+    refs::set(&repo.forge.store, "refs/handoff/threads/t", first.commit()).unwrap();
+    rows.read("a thread of ours whose end was cut off", &repo, TAMPERED);
+    repo.garbage(&log);
+    rows.read("the same, with garbage on top of our log", &repo, TAMPERED);
     table::check("thread-logs", &["what logs say", "reads", "with trusted signers configured"], &rows.0);
 }

@@ -306,17 +306,20 @@ fn a_checkpoint_that_was_not_pushed_is_named_as_such() {
     env.git(["push", "--quiet", "origin", "main"]).success();
     env.git_in("", ["clone", "--quiet", "hub", "other"]).success();
     save(&env, "run-42", b"draft", &[]);
-    let unpushed = |said: &Output| {
-        said.stderr.contains("not on \"origin\" yet") && said.stderr.contains("git handoff push origin run-42")
-    };
     let offered = env.handoff(["offer", "run-42"]).exit(0);
-    assert!(unpushed(&offered), "{offered}");
+    insta::assert_snapshot!(offered.stderr, @r#"
+    warning: run-42 is not on "origin" yet, so it cannot be adopted from there
+    hint: git handoff push origin run-42
+    "#);
     let none = adopt(&env, &json(&offered.stdout), &["--json"]).exit(1);
     insta::assert_snapshot!(none.stderr, @r#"{"causes":[],"code":"source","hint":"ask the sender for: git handoff push REMOTE THREAD","message":"\"origin\" has no refs/handoff/threads/run-42","schema":"git-handoff.error/1"}"#);
     env.handoff(["push", "origin", "run-42"]).success();
     save(&env, "run-42", b"the state", &[]);
     let offered = env.handoff(["offer", "run-42"]).exit(0);
-    assert!(unpushed(&offered), "{offered}");
+    insta::assert_snapshot!(offered.stderr, @r#"
+    warning: run-42 is not on "origin" yet, so it cannot be adopted from there
+    hint: git handoff push origin run-42
+    "#);
     let descriptor = json(&offered.stdout);
     refused(&env, &descriptor, &[], "not-there");
     env.handoff(["push", "origin", "run-42"]).success();

@@ -14,8 +14,8 @@ fn packet_of(env: &Environment, thread: &str) -> Value {
 /// Saves a checkpoint with an automatic packet, and fails unless that is clean.
 fn save_clean(env: &Environment, thread: &str, state: &[u8], more: &[&str]) -> Value {
     let saved = save(env, thread, state, &[&["--packet", "auto"], more].concat());
-    let report = env.handoff(["check", thread]).exit(0);
-    assert!(report.stdout.contains("✅ Facts: "), "{report}");
+    let report = json(&env.handoff(["check", thread, "--json"]).success());
+    assert_eq!(report["checks"]["facts"]["ok"], true, "{report}");
     saved
 }
 

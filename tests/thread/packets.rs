@@ -30,7 +30,12 @@ fn stopped(env: &Environment, dir: &str, args: &[&str], code: i32) -> Value {
     let before = state(env);
     let output = env.handoff_in(dir, args).exit(code);
     assert_eq!(output.stdout, "");
-    assert!(output.stderr.contains("Check Summary:") && output.stderr.contains("--accept "), "{output}");
+    assert!(output.stderr.starts_with("Check Summary:\n"), "{output}");
+    let (begin, class) = find_line(&output.stderr, "hint: ").rsplit_once(' ').expect("a class");
+    let go_on = "to go on all the same, which is recorded: --accept";
+    let confirm = "confirm the state first, as the first recovery step says; ";
+    assert!(["", confirm].iter().any(|first| begin == format!("hint: {first}{go_on}")), "{output}");
+    assert!(find_line(&output.stderr, "error: ").ends_with(&format!(" is {class}")), "{output}");
     let failure = json(&env.handoff_in(dir, ["--json"].iter().chain(args)).exit(code).stderr);
     assert_eq!((&failure["code"], &failure["check"]["schema"]), (&"packet".into(), &"git-handoff.check/1".into()));
     assert_eq!(state(env), before);

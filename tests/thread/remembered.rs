@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::{json, repository, save, text, traces};
 use crate::common::Environment;
+use crate::common::report::find_row;
 
 const REFERENCE: &str = "refs/handoff/threads/t";
 
@@ -100,7 +101,7 @@ fn a_forged_middle_is_refused_where_it_was_never_verified() {
     save(&env, "t", b"3", &[]);
     save(&env, "t", b"4", &[]);
     let report = env.handoff(["thread", "verify", "t"]).exit(3);
-    assert!(report.stdout.contains("entry 2: it is not signed"), "{report}");
+    insta::assert_snapshot!(find_row(&report.stdout, "signature"), @"✗ signature  entry 2: it is not signed");
     // A clone of the same key has no mark, so it refuses entries that are signed behind such a one.
     env.git_in("", ["clone", "--quiet", "--no-local", "repo", "other"]).success();
     env.git_in("other", ["fetch", "--quiet", "origin", &format!("{REFERENCE}:{REFERENCE}")]).success();

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{adopt_in, ends, json, repository, save, strange_key, text, traces};
 use crate::common::Environment;
-use crate::common::report::verdict;
+use crate::common::report::{find_line, find_row, masked, verdict};
 
 /// A stranger's thread `t` in `repo`, and a clone in `other` that does not know the key.
 fn strange() -> Environment {
@@ -79,13 +79,19 @@ fn an_unknown_key_stays_unknown_one_adoption_further_on() {
     assert_eq!(verified["checks"]["lineage"]["ok"], "n/a");
     assert_eq!(verified["lineage"][1]["signer"]["fingerprint"], stranger(&env));
     assert_eq!(verified["lineage"][1]["signer"]["trusted"], false);
-    for show in [["thread", "verify", "x"], ["thread", "show", "x"]] {
-        let shown = env.handoff_in("other", show).exit(0);
-        assert!(
-            shown.stdout.contains(&stranger(&env)) && shown.stdout.contains("an unknown key was accepted with it"),
-            "{shown}"
-        );
-    }
+    let accepted = "an unknown key was accepted with it";
+    let verified = env.handoff_in("other", ["thread", "verify", "x"]).success();
+    let lineage = find_row(&verified, "lineage");
+    let way = "goes back to 2 threads, an unknown key was accepted on the way";
+    assert_eq!(lineage, format!("─ lineage    {way}, key {} not known to you", stranger(&env)));
+    let shown = env.handoff_in("other", ["thread", "show", "x"]).success();
+    let from = find_line(&shown, "from ");
+    assert!(from.starts_with("from          m:0-") && from.ends_with(&format!("; {accepted}")), "{shown}");
+    let by = format!(", by {}; {accepted}", stranger(&env));
+    assert!(
+        shown.lines().any(|line| line.starts_with("goes back to  adopted from t:1-") && line.ends_with(&by)),
+        "{shown}"
+    );
     // A verifier that knows only our key reports it; one that knows the stranger too does not.
     let line = env.handoff_in("other", ["key", "--principal", "ada@example.com"]).success();
     env.write("signers", &line);
@@ -141,7 +147,12 @@ fn no_byte_of_an_untrusted_thread_is_handed_out_unless_a_person_insists() {
     refused(&env, "other", &["rollback", &back], "untrusted");
     for command in commands {
         let output = env.handoff_in("other", command.iter().chain(&["--accept-untrusted"])).exit(0);
-        assert!(output.stderr.contains("was accepted"), "{output}");
+        let warning = masked(output.stderr.trim_end());
+        let signer = "entry 0: the key SHA256:… is not known to the signers (and 1 more)";
+        let accepted = |thread: &str| format!("warning: the thread {thread} is not to be trusted, and was accepted: ");
+        let is_source =
+            warning.starts_with(&format!("{}lineage: the source t:1-", accepted("x"))) && warning.ends_with(signer);
+        assert!(is_source || warning == format!("{}signature: {signer}", accepted("t")), "{output}");
     }
     env.handoff_in("other", ["rollback", &back, "--accept-untrusted"]).success();
     // A revoked key, even if known.

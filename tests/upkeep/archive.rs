@@ -7,49 +7,50 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::common::place::Place;
+use crate::common::clone::TestClone;
+use crate::common::report::find_line;
 
 const EDIT: (&str, &str, Option<&str>) = ("edit", "echo said; sed -i s/two/TWO/ main.txt; echo o > outputs/o", None);
 
 /// A repository with the runs `a`, `b` and `c`.
-fn three() -> Place {
-    let place = Place::new();
-    ["a", "b", "c"].iter().for_each(|run| place.done(run, &[EDIT]));
-    place
+fn three() -> TestClone {
+    let clone = TestClone::new();
+    ["a", "b", "c"].iter().for_each(|run| clone.done(run, &[EDIT]));
+    clone
 }
 
-fn refs(place: &Place) -> Vec<String> {
-    let listed = place.git(&["for-each-ref", "--format=%(refname)", "refs/handoff"]);
+fn refs(clone: &TestClone) -> Vec<String> {
+    let listed = clone.git(&["for-each-ref", "--format=%(refname)", "refs/handoff"]);
     listed.lines().map(|name| name.split("SHA256").next().unwrap().to_owned()).collect()
 }
 
 /// Returns all that the evidence of a run is: its verdict, its entries, a product, a transcript.
-fn seen(place: &Place, run: &str) -> Vec<String> {
+fn seen(clone: &TestClone, run: &str) -> Vec<String> {
     let target = format!("{run}/edit");
     let asked = [vec!["verify", run], vec!["log", run, "--json"], vec!["status", run, "--json"], vec!["show", &target]];
     let products = ["patch", "outputs/o", "transcript", "manifest"].map(|product| format!("{target}:{product}"));
     let cats = products.iter().map(|product| vec!["cat", product.as_str()]);
     let all = asked.into_iter().chain(cats);
     all.map(|words| {
-        let (code, out, err) = place.handoff(&words);
+        let (code, out, err) = clone.handoff(&words);
         assert_eq!(code, 0, "{words:?}: {err}");
         out
     })
     .collect()
 }
 
-fn archive(place: &Place, words: &[&str]) -> (i32, Value) {
-    place.answer(&[&["archive"], words].concat())
+fn archive(clone: &TestClone, words: &[&str]) -> (i32, Value) {
+    clone.answer(&[&["archive"], words].concat())
 }
 
 #[test]
 fn what_is_archived_is_found_as_before_and_comes_back_as_it_was() {
-    let place = three();
-    let (before, listed) = (seen(&place, "a"), refs(&place));
-    let (code, answer) = archive(&place, &["a", "b"]);
+    let clone = three();
+    let (before, listed) = (seen(&clone, "a"), refs(&clone));
+    let (code, answer) = archive(&clone, &["a", "b"]);
     assert_eq!((code, answer["runs"].as_array().unwrap().len()), (0, 2));
     assert_eq!(answer["refs"]["before"], listed.len());
-    let archived = refs(&place);
+    let archived = refs(&clone);
     assert_eq!(answer["refs"]["after"], archived.len());
     let (mut left, kept) = (vec!["refs/handoff/archives/"], "refs/handoff/bases/@archived");
     left.extend([
@@ -60,175 +61,196 @@ fn what_is_archived_is_found_as_before_and_comes_back_as_it_was() {
         "refs/handoff/transcripts/c",
     ]);
     assert_eq!(archived, left);
-    assert_eq!(seen(&place, "a"), before);
+    assert_eq!(seen(&clone, "a"), before);
     // Nothing that git takes away by itself is part of it.
-    place.git(&["gc", "--quiet", "--prune=now"]);
-    place.git(&["fsck", "--strict"]);
-    assert_eq!(seen(&place, "a"), before);
-    let (_, signers, _) = place.handoff(&["key"]);
-    std::fs::write(place.home().join("signers"), signers).unwrap();
-    let signers = format!("gpg.ssh.allowedSignersFile={}", place.home().join("signers").display());
-    let archive = place.git(&["for-each-ref", "--format=%(objectname)", "refs/handoff/archives"]);
-    place.git(&["-c", &signers, "verify-commit", archive.trim()]);
-    assert_eq!(place.handoff(&["unarchive", "a", "b"]).0, 0);
+    clone.git(&["gc", "--quiet", "--prune=now"]);
+    clone.git(&["fsck", "--strict"]);
+    assert_eq!(seen(&clone, "a"), before);
+    let (_, signers, _) = clone.handoff(&["key"]);
+    std::fs::write(clone.home().join("signers"), signers).unwrap();
+    let signers = format!("gpg.ssh.allowedSignersFile={}", clone.home().join("signers").display());
+    let archive = clone.git(&["for-each-ref", "--format=%(objectname)", "refs/handoff/archives"]);
+    clone.git(&["-c", &signers, "verify-commit", archive.trim()]);
+    assert_eq!(clone.handoff(&["unarchive", "a", "b"]).0, 0);
     let back: Vec<String> =
-        refs(&place).into_iter().filter(|name| !archived.contains(name) || listed.contains(name)).collect();
+        refs(&clone).into_iter().filter(|name| !archived.contains(name) || listed.contains(name)).collect();
     assert_eq!(back, listed);
-    assert_eq!(seen(&place, "a"), before);
+    assert_eq!(seen(&clone, "a"), before);
 }
 
 #[test]
 fn archived_runs_are_listed_where_that_is_asked_for_and_their_names_stay_taken() {
-    let place = three();
-    archive(&place, &["a"]);
-    let (_, out, err) = place.handoff(&["runs"]);
-    assert!(!out.contains("a  default"), "{out}{err}");
+    let clone = three();
+    archive(&clone, &["a"]);
+    let (_, out, err) = clone.handoff(&["runs"]);
+    let listed: Vec<&str> = out.lines().filter_map(|line| line.split_once("  default  ")).map(|(run, _)| run).collect();
+    assert_eq!(listed, ["c", "b"], "{out}{err}");
     insta::assert_snapshot!(err, @"
     1 run archived and not listed
     hint: git handoff runs --archived
     ");
-    let (_, answer) = place.answer(&["runs", "--archived"]);
+    let (_, answer) = clone.answer(&["runs", "--archived"]);
     let listed: Vec<_> = answer["runs"].as_array().unwrap().iter().map(|run| (&run["run"], &run["archived"])).collect();
     assert_eq!(json!(listed), json!([["c", null], ["b", null], ["a", true]]));
     // Another plan of that name is refused, and the same one is the run that there is.
-    let other = place.plan("a", &[("edit", "true", None)]);
-    let (code, _, err) = place.handoff(&["submit", &other]);
+    let other = clone.plan("a", &[("edit", "true", None)]);
+    let (code, _, err) = clone.handoff(&["submit", &other]);
     assert_eq!(code, 1, "{code} {err}");
     insta::assert_snapshot!(err, @r#"
     error: the run "a" exists already with another plan or another writer
     hint: git handoff show a   # or give the plan another id
     "#);
-    assert_eq!(place.handoff(&["verify", "--all"]).0, 0);
-    assert_eq!(place.handoff(&["doctor"]).0, 0);
-    let (code, out, _) = place.handoff(&["bundle", "--all", "--output", "../all.bundle"]);
+    assert_eq!(clone.handoff(&["verify", "--all"]).0, 0);
+    assert_eq!(clone.handoff(&["doctor"]).0, 0);
+    let (code, out, _) = clone.handoff(&["bundle", "--all", "--output", "../all.bundle"]);
     assert_eq!(code, 0, "{out}");
-    assert_eq!(place.handoff(&["verify", "--bundle", "../all.bundle", "a"]).0, 0);
+    assert_eq!(clone.handoff(&["verify", "--bundle", "../all.bundle", "a"]).0, 0);
 }
 
 #[test]
 fn only_what_is_sealed_sound_and_ours_is_archived() {
-    let place = three();
-    let open = place.plan("open", &[EDIT]);
-    place.handoff(&["submit", &open]);
-    let before = refs(&place);
+    let clone = three();
+    let open = clone.plan("open", &[EDIT]);
+    clone.handoff(&["submit", &open]);
+    let before = refs(&clone);
     for (words, says) in [
         (&["archive", "open"][..], "is not sealed"),
         (&["archive", "a", "open"], "is not sealed"),
         (&["archive", "nowhere"], "there is no run \"nowhere\""),
         (&["unarchive", "a"], "is not archived"),
     ] {
-        let (code, _, err) = place.handoff(words);
+        let (code, _, err) = clone.handoff(words);
         assert!(code == 1 && err.contains(says), "{words:?}: {code} {err}");
     }
     for words in [&["archive"][..], &["archive", "--older-than", "soon"], &["archive", "--older-than", "0d"]] {
-        assert_eq!(place.handoff(words).0, 2, "{words:?}");
+        assert_eq!(clone.handoff(words).0, 2, "{words:?}");
     }
-    assert_eq!(refs(&place), before, "nothing is archived where one is refused");
+    assert_eq!(refs(&clone), before, "nothing is archived where one is refused");
     // A run that does not hold together stays where people look for it; the others go.
-    let broken = place.git(&["commit-tree", "HEAD^{tree}", "-p", "refs/handoff/runs/b", "-m", "x"]);
-    place.git(&["update-ref", "refs/handoff/runs/b", broken.trim()]);
-    let (code, answer) = archive(&place, &["--older-than", "1ms"]);
+    let broken = clone.git(&["commit-tree", "HEAD^{tree}", "-p", "refs/handoff/runs/b", "-m", "x"]);
+    clone.git(&["update-ref", "refs/handoff/runs/b", broken.trim()]);
+    let (code, answer) = archive(&clone, &["--older-than", "1ms"]);
     assert_eq!(code, 1, "{answer}");
     let runs: Vec<_> = answer["runs"].as_array().unwrap().iter().map(|run| run["run"].clone()).collect();
     assert_eq!((json!(runs), &answer["left"][0]["run"]), (json!(["a", "c"]), &json!("b")));
-    assert!(refs(&place).contains(&"refs/handoff/runs/b".to_owned()));
+    assert!(refs(&clone).contains(&"refs/handoff/runs/b".to_owned()));
 }
 
 #[test]
 fn a_dry_run_says_what_would_be_and_changes_nothing() {
-    let place = three();
-    let before = refs(&place);
-    let (code, answer) = archive(&place, &["a", "--dry-run"]);
+    let clone = three();
+    let before = refs(&clone);
+    let (code, answer) = archive(&clone, &["a", "--dry-run"]);
     assert_eq!((code, &answer["dryRun"], &answer["refs"]["after"]), (0, &json!(true), &json!(before.len() - 1)));
-    assert_eq!(refs(&place), before);
+    assert_eq!(refs(&clone), before);
 }
 
 #[test]
 fn what_died_between_archive_and_refs_is_taken_from_there() {
-    let place = three();
-    let before = seen(&place, "a");
-    archive(&place, &["a"]);
-    assert_eq!(place.handoff(&["unarchive", "a"]).0, 0);
+    let clone = three();
+    let before = seen(&clone, "a");
+    archive(&clone, &["a"]);
+    assert_eq!(clone.handoff(&["unarchive", "a"]).0, 0);
     // Both places have it now, as after a crash before the refs went.
-    assert_eq!(seen(&place, "a"), before);
-    let tip = place.git(&["for-each-ref", "--format=%(objectname)", "refs/handoff/archives"]);
-    assert_eq!(archive(&place, &["a"]).0, 0);
+    assert_eq!(seen(&clone, "a"), before);
+    let tip = clone.git(&["for-each-ref", "--format=%(objectname)", "refs/handoff/archives"]);
+    assert_eq!(archive(&clone, &["a"]).0, 0);
     assert_eq!(
-        place.git(&["for-each-ref", "--format=%(objectname)", "refs/handoff/archives"]),
+        clone.git(&["for-each-ref", "--format=%(objectname)", "refs/handoff/archives"]),
         tip,
         "it holds it already"
     );
-    assert!(!refs(&place).contains(&"refs/handoff/runs/a".to_owned()));
-    let (code, answer) = archive(&place, &["a"]);
+    assert!(!refs(&clone).contains(&"refs/handoff/runs/a".to_owned()));
+    let (code, answer) = archive(&clone, &["a"]);
     assert_eq!((code, &answer["runs"][0]["already"]), (0, &json!(true)));
 }
 
 #[test]
 fn transcripts_of_archived_runs_are_cleaned_for_good_and_nothing_else_goes() {
-    let place = Place::new();
-    place.done("a", &[("edit", "echo what only this one says; sed -i s/two/TWO/ main.txt", None)]);
-    ["b", "c"].iter().for_each(|run| place.done(run, &[EDIT]));
-    let transcript = place.git(&["rev-parse", "refs/handoff/transcripts/a"]).trim().to_owned();
-    archive(&place, &["a", "b"]);
+    let clone = TestClone::new();
+    clone.done("a", &[("edit", "echo what only this one says; sed -i s/two/TWO/ main.txt", None)]);
+    ["b", "c"].iter().for_each(|run| clone.done(run, &[EDIT]));
+    let transcript = clone.git(&["rev-parse", "refs/handoff/transcripts/a"]).trim().to_owned();
+    archive(&clone, &["a", "b"]);
     // Archived once more, so that more than one commit keeps what was kept first.
-    archive(&place, &["c"]);
-    let before = place.handoff(&["cat", "b/edit:transcript"]).1;
+    archive(&clone, &["c"]);
+    let before = clone.handoff(&["cat", "b/edit:transcript"]).1;
     // One has a ref of its own again, and what was kept of it.
-    assert_eq!(place.handoff(&["unarchive", "b"]).0, 0);
-    let (_, answer) = place.answer(&["clean", "--transcripts"]);
+    assert_eq!(clone.handoff(&["unarchive", "b"]).0, 0);
+    let (_, answer) = clone.answer(&["clean", "--transcripts"]);
     let listed: Vec<_> = answer["pieces"].as_array().unwrap().iter().map(|piece| piece["run"].clone()).collect();
     assert_eq!(json!(listed), json!(["a", "b", "c"]));
-    assert_eq!(place.handoff(&["cat", "a/edit:transcript"]).0, 0, "it was only listed");
-    assert_eq!(place.handoff(&["clean", "a", "--transcripts", "--force"]).0, 0);
-    assert_ne!(place.handoff(&["cat", "a/edit:transcript"]).0, 0);
-    assert_eq!(place.handoff(&["cat", "b/edit:transcript"]).1, before);
-    assert_eq!(place.handoff(&["clean", "b", "--transcripts", "--force"]).0, 0);
-    assert_ne!(place.handoff(&["cat", "b/edit:transcript"]).0, 0, "what was kept went with the ref");
-    place.git(&["reflog", "expire", "--expire=now", "--all"]);
-    place.git(&["gc", "--quiet", "--prune=now"]);
-    let has = Command::new("git").args(["cat-file", "-e", &transcript]).current_dir(place.root()).status().unwrap();
+    assert_eq!(clone.handoff(&["cat", "a/edit:transcript"]).0, 0, "it was only listed");
+    assert_eq!(clone.handoff(&["clean", "a", "--transcripts", "--force"]).0, 0);
+    assert_ne!(clone.handoff(&["cat", "a/edit:transcript"]).0, 0);
+    assert_eq!(clone.handoff(&["cat", "b/edit:transcript"]).1, before);
+    assert_eq!(clone.handoff(&["clean", "b", "--transcripts", "--force"]).0, 0);
+    assert_ne!(clone.handoff(&["cat", "b/edit:transcript"]).0, 0, "what was kept went with the ref");
+    clone.git(&["reflog", "expire", "--expire=now", "--all"]);
+    clone.git(&["gc", "--quiet", "--prune=now"]);
+    let has = Command::new("git").args(["cat-file", "-e", &transcript]).current_dir(clone.root()).status().unwrap();
     assert!(!has.success(), "nothing reaches it any more");
     // The bases are kept, and the runs verify.
     for run in ["a", "b", "c"] {
-        assert_eq!(place.handoff(&["verify", run]).0, 0, "{run}");
+        assert_eq!(clone.handoff(&["verify", run]).0, 0, "{run}");
     }
-    assert_eq!(place.handoff(&["cat", "c/edit:transcript"]).0, 0);
-    place.git(&["fsck", "--strict"]);
-    let (_, answer) = place.answer(&["clean", "a", "--transcripts"]);
+    assert_eq!(clone.handoff(&["cat", "c/edit:transcript"]).0, 0);
+    clone.git(&["fsck", "--strict"]);
+    let (_, answer) = clone.answer(&["clean", "a", "--transcripts"]);
     assert_eq!(answer["pieces"], json!([]), "there is nothing of it any more");
 }
 
 #[test]
 fn an_archive_of_ours_that_cannot_be_read_is_said_and_hides_nothing() {
-    let place = three();
-    archive(&place, &["a"]);
-    let name = place.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/archives"]);
-    let garbage = place.git(&["commit-tree", "HEAD^{tree}", "-p", name.trim(), "-m", "x"]);
-    place.git(&["update-ref", name.trim(), garbage.trim()]);
-    let (code, _, err) = place.handoff(&["verify", "a"]);
-    assert!(code != 0 && err.contains("which holds archived runs, cannot be read"), "{code} {err}");
-    assert_eq!(place.handoff(&["verify", "b"]).0, 0, "what has a ref needs no archive");
+    let clone = three();
+    archive(&clone, &["a"]);
+    let name = clone.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/archives"]);
+    let garbage = clone.git(&["commit-tree", "HEAD^{tree}", "-p", name.trim(), "-m", "x"]);
+    clone.git(&["update-ref", name.trim(), garbage.trim()]);
+    let (code, _, err) = clone.handoff(&["verify", "a"]);
+    assert_ne!(code, 0, "{err}");
+    let broken = format!("{}, which holds archived runs, cannot be read", name.trim());
+    assert_eq!(find_line(&err, "caused by: refs/"), format!("caused by: {broken}"));
+    assert_eq!(clone.handoff(&["verify", "b"]).0, 0, "what has a ref needs no archive");
     // Everything else goes on: only the run that lies there is hurt.
     for fine in [&["status", "b"][..], &["show", "b"], &["run", "b"], &["cat", "b/edit:patch"], &["waiting"]] {
-        let (code, _, err) = place.handoff(fine);
+        let (code, _, err) = clone.handoff(fine);
         assert_eq!(code, 0, "{fine:?} {err}");
     }
-    place.done("new", &[EDIT]);
-    let (code, _, err) = place.handoff(&["verify", "nowhere"]);
+    clone.done("new", &[EDIT]);
+    let (code, _, err) = clone.handoff(&["verify", "nowhere"]);
     assert_eq!(code, 1, "{code} {err}");
     insta::assert_snapshot!(err, @r#"
     error: there is no run "nowhere" here
     hint: git handoff runs
     "#);
-    let (code, out, err) = place.handoff(&["runs"]);
-    assert!(code == 0 && out.contains("b  ") && out.contains("new  "), "{out}{err}");
-    assert!(err.contains("warning: runs are not listed: refs/handoff/archives/") && err.contains("cannot be read"));
-    let (code, out, err) = place.handoff(&["verify", "--all"]);
-    assert!(code == 3 && out.contains("verify · b ") && out.contains("verify · new "), "{code} {out}");
-    assert!(err.contains("error: the run \"a\" is archived: refs/handoff/archives/"), "{err}");
-    assert!(!err.contains("is gone"), "{err}");
-    let (code, out, err) = place.handoff(&["doctor"]);
-    assert!(code != 0 && format!("{out}{err}").contains("is not sound"), "{code} {out}{err}");
-    place.git(&["update-ref", name.trim(), &format!("{}~1", garbage.trim())]);
-    assert_eq!(place.handoff(&["verify", "a"]).0, 0);
+    let (code, out, err) = clone.handoff(&["runs"]);
+    assert_eq!(code, 0, "{out}{err}");
+    let listed: Vec<&str> =
+        out.lines().filter_map(|line| line.split_once("  default  ")).map(|(run, _)| run.trim()).collect();
+    assert_eq!(listed, ["new", "c", "b"], "{out}{err}");
+    let why = format!(
+        "{broken}: commit {} of the archive cannot be read: the commit is not an entry: the message is not a subject and an entry",
+        garbage.trim()
+    );
+    assert_eq!(err, format!("warning: runs are not listed: {why}\n"));
+    let (code, out, err) = clone.handoff(&["verify", "--all"]);
+    assert_eq!(code, 3, "{out}{err}");
+    let verified = out.lines().filter(|line| line.starts_with("git handoff verify"));
+    assert_eq!(
+        verified.collect::<Vec<_>>(),
+        [
+            "git handoff verify · b                                          ✓ INTACT · tamper-detecting",
+            "git handoff verify · c                                          ✓ INTACT · tamper-detecting",
+            "git handoff verify · new                                        ✓ INTACT · tamper-detecting",
+        ]
+    );
+    assert_eq!(err, format!("error: the run \"a\" is archived: {why}\n"));
+    let (code, out, err) = clone.handoff(&["doctor"]);
+    assert_ne!(code, 0, "{out}{err}");
+    let begin = format!("problem: the archive {} is not sound: commit ", name.trim());
+    let end = ": the commit is not an entry: the message is not a subject and an entry";
+    assert!(out.lines().any(|line| line.starts_with(&begin) && line.ends_with(end)), "{out}{err}");
+    clone.git(&["update-ref", name.trim(), &format!("{}~1", garbage.trim())]);
+    assert_eq!(clone.handoff(&["verify", "a"]).0, 0);
 }

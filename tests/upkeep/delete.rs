@@ -5,73 +5,81 @@
 
 use serde_json::{Value, json};
 
-use crate::common::ground::{Ground, item, wait_for};
-use crate::common::place::Place;
+use crate::common::clone::TestClone;
+use crate::common::repo::{TestRepo, item, wait_for};
+use crate::common::report::find_line;
 
 const EDIT: (&str, &str, Option<&str>) = ("edit", "echo said; sed -i s/two/TWO/ main.txt; echo o > outputs/o", None);
 
-fn refs(place: &Place) -> Vec<String> {
-    let listed = place.git(&["for-each-ref", "--format=%(refname)", "refs/handoff"]);
+fn refs(clone: &TestClone) -> Vec<String> {
+    let listed = clone.git(&["for-each-ref", "--format=%(refname)", "refs/handoff"]);
     listed.lines().map(str::to_owned).collect()
 }
 
 /// Returns what has the name of the run `a` in the git directory, logs and the record of the
 /// deletion aside.
-fn traces(place: &Place) -> Vec<String> {
-    let handoff = place.root().join(".git/handoff");
+fn traces(clone: &TestClone) -> Vec<String> {
+    let handoff = clone.root().join(".git/handoff");
     let folders = ["locks/runs", "verified"].map(|below| handoff.join(below));
     let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten());
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-    names.chain(refs(place)).filter(|name| name == "a" || name.ends_with("/a")).collect()
+    names.chain(refs(clone)).filter(|name| name == "a" || name.ends_with("/a")).collect()
 }
 
 #[test]
 fn a_deleted_run_is_gone_with_all_that_is_here_of_it() {
-    let place = Place::new();
-    place.git(&["config", "handoff.workspace.keep", "true"]);
-    let plan = place.plan("a", &[EDIT, ("fail", "echo work > work.txt; exit 1", None)]);
-    place.handoff(&["run", &plan, "--close"]);
-    place.done("b", &[EDIT]);
-    place.handoff(&["verify", "a"]);
-    assert!(place.home().join(".cache/git-handoff").read_dir().unwrap().next().is_some(), "a worktree was kept");
-    let proof = place.handoff(&["prove", "a/edit"]).1;
-    place.write("proof.json", &proof);
-    let before = refs(&place).len();
+    let clone = TestClone::new();
+    clone.git(&["config", "handoff.workspace.keep", "true"]);
+    let plan = clone.plan("a", &[EDIT, ("fail", "echo work > work.txt; exit 1", None)]);
+    clone.handoff(&["run", &plan, "--close"]);
+    clone.done("b", &[EDIT]);
+    clone.handoff(&["verify", "a"]);
+    assert!(clone.home().join(".cache/git-handoff").read_dir().unwrap().next().is_some(), "a worktree was kept");
+    let proof = clone.handoff(&["prove", "a/edit"]).1;
+    clone.write("proof.json", &proof);
+    let before = refs(&clone).len();
 
-    let (code, answer) = place.answer(&["delete", "a", "--yes"]);
+    let (code, answer) = clone.answer(&["delete", "a", "--yes"]);
     assert_eq!(code, 0, "{answer}");
     let run = &answer["runs"][0];
     let gone: Vec<&str> = run["refs"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert_eq!(gone, ["runs", "bases", "transcripts", "salvage"].map(|kind| format!("refs/handoff/{kind}/a")));
     assert_eq!((&run["run"], &run["worktrees"]), (&json!("a"), &json!(2)));
     assert!(run["bytes"].as_u64().unwrap() > 0 && run["log"].is_string(), "{answer}");
-    assert_eq!(refs(&place).len(), before - 4);
-    assert_eq!(traces(&place), Vec::<String>::new());
+    assert_eq!(refs(&clone).len(), before - 4);
+    assert_eq!(traces(&clone), Vec::<String>::new());
 
     // Existing evidence stays valid, and the other run is unchanged.
-    assert_eq!(place.handoff(&["verify", "--proof", "proof.json"]).0, 0);
-    assert_eq!(place.handoff(&["verify", "b"]).0, 0);
-    place.git(&["fsck", "--strict"]);
-    let (code, answer) = place.answer(&["doctor"]);
+    assert_eq!(clone.handoff(&["verify", "--proof", "proof.json"]).0, 0);
+    assert_eq!(clone.handoff(&["verify", "b"]).0, 0);
+    clone.git(&["fsck", "--strict"]);
+    let (code, answer) = clone.answer(&["doctor"]);
     let finding = &answer["findings"][0];
     assert_eq!((code, &finding["code"], &finding["severity"]), (0, &json!("run-deleted"), &json!("note")), "{answer}");
-    assert!(finding["message"].as_str().unwrap().contains("was deleted at"), "{answer}");
     // `verify --all` reports it and passes, but only with a record by the key's holder.
-    let (code, out, err) = place.handoff(&["verify", "--all"]);
-    assert!(code == 0 && err.contains("the run \"a\" was deleted at"), "{code} {out}{err}");
-    let record = place.root().join(".git/handoff/deleted/a");
+    let (code, out, err) = clone.handoff(&["verify", "--all"]);
+    assert_eq!(code, 0, "{out}{err}");
+    let note = err.trim_end();
+    assert!(note.starts_with("the run \"a\" was deleted at 2") && note.ends_with("Z by human:Ada"), "{err}");
+    assert_eq!(finding["message"], format!("{note}; a log still names it"));
+    let record = clone.root().join(".git/handoff/deleted/a");
     let honest = std::fs::read_to_string(&record).unwrap();
     std::fs::write(&record, honest.replace("human:", "human:not-")).unwrap();
-    let (code, _, err) = place.handoff(&["verify", "--all"]);
-    assert!(code == 3 && err.contains("is gone, but") && err.contains("was deleted at"), "{code} {err}");
-    assert_eq!(place.answer(&["doctor"]).1["findings"][0]["code"], "run-gone");
+    let (code, _, err) = clone.handoff(&["verify", "--all"]);
+    assert_eq!(code, 3, "{err}");
+    let log = clone.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]);
+    let gone = format!("error: the ref refs/handoff/runs/a is gone, but the log {} holds the run", log.trim());
+    assert_eq!(err, format!("{gone}\n{}\n", note.replace("human:Ada", "human:not-Ada")));
+    assert_eq!(clone.answer(&["doctor"]).1["findings"][0]["code"], "run-gone");
     std::fs::write(&record, honest).unwrap();
     // It is gone for everybody else, and its id stays taken.
     for words in [["delete", "a"], ["status", "a"], ["delete", "nowhere"]] {
-        let (code, _, err) = place.handoff(&[&words[..], if words[0] == "delete" { &["--yes"] } else { &[] }].concat());
-        assert!(code == 1 && err.contains("there is no run"), "{words:?}: {code} {err}");
+        let (code, _, err) = clone.handoff(&[&words[..], if words[0] == "delete" { &["--yes"] } else { &[] }].concat());
+        assert_eq!(code, 1, "{words:?}: {err}");
+        let hint = "hint: git handoff runs";
+        assert_eq!(err, format!("error: there is no run \"{}\" here\n{hint}\n", words[1]));
     }
-    let (code, _, err) = place.handoff(&["submit", &plan]);
+    let (code, _, err) = clone.handoff(&["submit", &plan]);
     assert_eq!(code, 1, "{code} {err}");
     insta::assert_snapshot!(err, @r#"
     error: the id "a" was used before: a log of your key names it, and its ref is gone
@@ -81,9 +89,9 @@ fn a_deleted_run_is_gone_with_all_that_is_here_of_it() {
 
 #[test]
 fn what_stays_in_logs_and_proofs_is_said() {
-    let place = Place::new();
-    place.done("a", &[EDIT]);
-    let (code, out, err) = place.handoff(&["delete", "a", "-y"]);
+    let clone = TestClone::new();
+    clone.done("a", &[EDIT]);
+    let (code, out, err) = clone.handoff(&["delete", "a", "-y"]);
     assert_eq!((code, out.as_str()), (0, "deleted a: 3 refs\n"), "{err}");
     for said in
         ["go on naming a: the id stays taken", "proofs and bundles that were made of a stay valid", "git's next gc"]
@@ -94,76 +102,78 @@ fn what_stays_in_logs_and_proofs_is_said() {
 
 #[test]
 fn without_a_terminal_and_without_yes_nothing_is_deleted() {
-    let place = Place::new();
-    place.done("a", &[EDIT]);
-    let before = refs(&place);
-    let (code, _, err) = place.handoff(&["delete", "a"]);
+    let clone = TestClone::new();
+    clone.done("a", &[EDIT]);
+    let before = refs(&clone);
+    let (code, _, err) = clone.handoff(&["delete", "a"]);
     assert_eq!(code, 2, "{err}");
     insta::assert_snapshot!(err, @"
     error: deleting a run needs --yes where there is no terminal to ask on
     hint: git handoff delete --yes a
     ");
     // One that is not there keeps the others from being deleted.
-    assert_eq!(place.handoff(&["delete", "a", "nowhere", "--yes"]).0, 1);
-    assert_eq!(place.handoff(&["delete"]).0, 2);
-    assert_eq!(refs(&place), before);
+    assert_eq!(clone.handoff(&["delete", "a", "nowhere", "--yes"]).0, 1);
+    assert_eq!(clone.handoff(&["delete"]).0, 2);
+    assert_eq!(refs(&clone), before);
 }
 
 #[test]
 fn a_deleted_run_leaves_its_archive_and_the_others_stay_there() {
-    let place = Place::new();
-    ["a", "b", "c"].iter().for_each(|run| place.done(run, &[EDIT]));
-    assert_eq!(place.handoff(&["archive", "a", "b"]).0, 0);
-    let (code, answer) = place.answer(&["delete", "a", "--yes"]);
+    let clone = TestClone::new();
+    ["a", "b", "c"].iter().for_each(|run| clone.done(run, &[EDIT]));
+    assert_eq!(clone.handoff(&["archive", "a", "b"]).0, 0);
+    let (code, answer) = clone.answer(&["delete", "a", "--yes"]);
     assert_eq!((code, answer["runs"][0]["archives"].as_array().unwrap().len()), (0, 1), "{answer}");
-    let (_, listed) = place.answer(&["runs", "--archived"]);
+    let (_, listed) = clone.answer(&["runs", "--archived"]);
     let mut names: Vec<&str> =
         listed["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap()).collect();
     names.sort_unstable();
     assert_eq!(names, ["b", "c"]);
-    assert_eq!(place.handoff(&["cat", "b/edit:transcript"]).1, "said\n");
+    assert_eq!(clone.handoff(&["cat", "b/edit:transcript"]).1, "said\n");
     for run in ["b", "c"] {
-        assert_eq!(place.handoff(&["verify", run]).0, 0, "{run}");
+        assert_eq!(clone.handoff(&["verify", run]).0, 0, "{run}");
     }
     // Nothing reaches the seal any more, and the archive is one that git and we take for sound.
-    place.git(&["gc", "--quiet", "--prune=now"]);
-    place.git(&["fsck", "--strict"]);
-    assert_eq!(place.handoff(&["verify", "b"]).0, 0);
-    assert_eq!(place.answer(&["doctor"]).0, 0);
+    clone.git(&["gc", "--quiet", "--prune=now"]);
+    clone.git(&["fsck", "--strict"]);
+    assert_eq!(clone.handoff(&["verify", "b"]).0, 0);
+    assert_eq!(clone.answer(&["doctor"]).0, 0);
     // With the last run the archive goes as well.
-    assert_eq!(place.handoff(&["delete", "b", "--yes"]).0, 0);
-    assert!(refs(&place).iter().all(|name| !name.contains("/archives/")), "{:?}", refs(&place));
-    assert_eq!(place.handoff(&["unarchive", "b"]).0, 1);
+    assert_eq!(clone.handoff(&["delete", "b", "--yes"]).0, 0);
+    assert!(refs(&clone).iter().all(|name| !name.contains("/archives/")), "{:?}", refs(&clone));
+    assert_eq!(clone.handoff(&["unarchive", "b"]).0, 1);
 }
 
 #[test]
 fn a_run_that_is_driven_is_not_deleted() {
-    let ground = Ground::new();
-    ground.submit("r", &[item("long", "touch $HOME/../begun; while ! test -e $HOME/../go; do sleep 0.05; done")]);
-    let driver = ground.start(&["run", "r"]);
-    wait_for("the worker runs", || ground.path("begun").exists());
-    let refused = ground.env.handoff(["delete", "--yes", "r"]).exit(5);
-    assert!(refused.stderr.contains("is being driven by process"), "{refused}");
-    ground.env.write("go", "");
+    let repo = TestRepo::new();
+    repo.submit("r", &[item("long", "touch $HOME/../begun; while ! test -e $HOME/../go; do sleep 0.05; done")]);
+    let driver = repo.start(&["run", "r"]);
+    wait_for("the worker runs", || repo.path("begun").exists());
+    let refused = repo.env.handoff(["delete", "--yes", "r"]).exit(5);
+    let (message, process) = find_line(&refused.stderr, "error: ").rsplit_once(' ').unwrap();
+    assert_eq!(message, "error: the run \"r\" is being driven by process");
+    assert_eq!(process, driver.id().to_string());
+    repo.env.write("go", "");
     assert!(driver.wait().0.success());
-    ground.env.handoff(["delete", "--yes", "r"]).success();
+    repo.env.handoff(["delete", "--yes", "r"]).success();
     assert_eq!(
-        serde_json::from_str::<Value>(&ground.env.handoff(["runs", "--json"]).success()).unwrap()["runs"],
+        serde_json::from_str::<Value>(&repo.env.handoff(["runs", "--json"]).success()).unwrap()["runs"],
         json!([])
     );
 }
 
 #[test]
 fn a_fetched_run_is_no_run_of_ours_to_delete() {
-    let ground = Ground::new();
-    ground.drive("r", &[item("a", "true")]).success();
-    ground.env.git_in("", ["clone", "--quiet", "repo", "clone"]).success();
-    ground.env.handoff_in("clone", ["fetch", "origin", "r"]).success();
-    let refused = ground.env.handoff_in("clone", ["delete", "origin/r", "--yes"]).exit(1);
+    let repo = TestRepo::new();
+    repo.drive("r", &[item("a", "true")]).success();
+    repo.env.git_in("", ["clone", "--quiet", "repo", "clone"]).success();
+    repo.env.handoff_in("clone", ["fetch", "origin", "r"]).success();
+    let refused = repo.env.handoff_in("clone", ["delete", "origin/r", "--yes"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @r#"
     error: the run "origin/r" was fetched; only runs of this repository are deleted here
     hint: git update-ref -d refs/handoff/remotes/origin/runs/r   # after looking at it: git log refs/handoff/remotes/origin/runs/r
     "#);
-    let listed = ground.env.handoff_in("clone", ["runs", "--all"]).success();
+    let listed = repo.env.handoff_in("clone", ["runs", "--all"]).success();
     insta::assert_snapshot!(listed, @"origin/r  default  sealed  2026-06-04 02:00Z  human:ada  1 done, 1 with nothing handed over");
 }

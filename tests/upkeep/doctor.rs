@@ -9,107 +9,107 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::common::place::Place;
+use crate::common::clone::TestClone;
 use crate::common::report::find_line;
 
 const EDIT: (&str, &str, Option<&str>) = ("edit", "echo said; sed -i s/two/TWO/ main.txt", None);
 
 /// Returns the codes of what is found, with whether each was mended.
-fn findings(place: &Place, arguments: &[&str]) -> (i32, Vec<(String, bool)>) {
-    let (code, answer) = place.answer(&[&["doctor"], arguments].concat());
+fn findings(clone: &TestClone, arguments: &[&str]) -> (i32, Vec<(String, bool)>) {
+    let (code, answer) = clone.answer(&[&["doctor"], arguments].concat());
     assert_eq!(answer["schema"], "git-handoff.doctor/1");
     let of = |finding: &Value| (finding["code"].as_str().unwrap().to_owned(), finding["fixed"].as_bool().unwrap());
     (code, answer["findings"].as_array().unwrap().iter().map(of).collect())
 }
 
-fn found(place: &Place) -> (i32, Vec<String>) {
-    let (code, findings) = findings(place, &[]);
+fn found(clone: &TestClone) -> (i32, Vec<String>) {
+    let (code, findings) = findings(clone, &[]);
     (code, findings.into_iter().map(|(code, _)| code).collect())
 }
 
 #[test]
 fn a_healthy_repository_has_nothing_to_complain_about() {
-    let place = Place::new();
-    assert_eq!(found(&place), (0, vec![]));
-    assert!(!place.root().join(".git/handoff").exists(), "looking makes no key");
-    place.done("r", &[EDIT]);
-    assert_eq!(found(&place), (0, vec![]));
+    let clone = TestClone::new();
+    assert_eq!(found(&clone), (0, vec![]));
+    assert!(!clone.root().join(".git/handoff").exists(), "looking makes no key");
+    clone.done("r", &[EDIT]);
+    assert_eq!(found(&clone), (0, vec![]));
 }
 
 #[test]
 fn what_a_crash_after_submit_or_seal_left_out_is_put_in_place() {
-    let place = Place::new();
-    place.done("r", &[EDIT]);
-    place.git(&["update-ref", "-d", "refs/handoff/bases/r"]);
-    let log = place.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]);
-    place.git(&["update-ref", log.trim(), &format!("{}~1", log.trim())]);
-    assert_eq!(found(&place), (3, vec!["base-missing".into(), "seal-not-logged".into()]));
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT]);
+    clone.git(&["update-ref", "-d", "refs/handoff/bases/r"]);
+    let log = clone.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]);
+    clone.git(&["update-ref", log.trim(), &format!("{}~1", log.trim())]);
+    assert_eq!(found(&clone), (3, vec!["base-missing".into(), "seal-not-logged".into()]));
     let mended = vec![("base-missing".into(), true), ("seal-not-logged".into(), true)];
-    assert_eq!(findings(&place, &["--fix"]), (0, mended));
-    assert_eq!(found(&place), (0, vec![]));
-    place.git(&["update-ref", "-d", log.trim()]);
-    assert_eq!(findings(&place, &["--fix"]), (0, vec![("log-missing".into(), true)]));
-    let (code, _, stderr) = place.handoff(&["verify", "r"]);
+    assert_eq!(findings(&clone, &["--fix"]), (0, mended));
+    assert_eq!(found(&clone), (0, vec![]));
+    clone.git(&["update-ref", "-d", log.trim()]);
+    assert_eq!(findings(&clone, &["--fix"]), (0, vec![("log-missing".into(), true)]));
+    let (code, _, stderr) = clone.handoff(&["verify", "r"]);
     assert_eq!(code, 0, "{stderr}");
 }
 
 #[test]
 fn a_log_is_not_made_to_witness_a_run_that_was_tampered_with() {
-    let place = Place::new();
-    place.done("r", &[EDIT]);
-    let log = place.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]);
-    place.git(&["update-ref", "-d", log.trim()]);
-    let tree = place.git(&["rev-parse", "main^{tree}"]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT]);
+    let log = clone.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]);
+    clone.git(&["update-ref", "-d", log.trim()]);
+    let tree = clone.git(&["rev-parse", "main^{tree}"]);
     // The seal's entry over another tree: still readable, no longer what was signed.
-    let raw = place.git(&["cat-file", "commit", "refs/handoff/runs/r"]);
+    let raw = clone.git(&["cat-file", "commit", "refs/handoff/runs/r"]);
     let forged = raw.replacen(raw.lines().next().unwrap(), &format!("tree {}", tree.trim()), 1);
-    place.write("forged", &forged);
-    let forged = place.git(&["hash-object", "-w", "-t", "commit", "forged"]);
-    place.git(&["update-ref", "refs/handoff/runs/r", forged.trim()]);
-    let (code, findings) = findings(&place, &["--fix"]);
+    clone.write("forged", &forged);
+    let forged = clone.git(&["hash-object", "-w", "-t", "commit", "forged"]);
+    clone.git(&["update-ref", "refs/handoff/runs/r", forged.trim()]);
+    let (code, findings) = findings(&clone, &["--fix"]);
     assert_eq!((code, findings.iter().any(|(_, fixed)| *fixed)), (3, false), "{findings:?}");
-    assert_eq!(place.git(&["for-each-ref", "refs/handoff/logs"]), "");
+    assert_eq!(clone.git(&["for-each-ref", "refs/handoff/logs"]), "");
 }
 
 #[test]
 fn stale_locks_open_keys_and_replace_refs_are_found() {
-    let place = Place::new();
-    place.done("r", &[EDIT]);
-    place.write(".git/refs/handoff/runs/r.lock", "");
-    let key = place.root().join(".git/handoff/signing_key");
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT]);
+    clone.write(".git/refs/handoff/runs/r.lock", "");
+    let key = clone.root().join(".git/handoff/signing_key");
     std::fs::set_permissions(&key, Permissions::from_mode(0o644)).unwrap();
-    place.git(&["config", "gc.pruneExpire", "now"]);
-    let (seal, first) = (place.git(&["rev-parse", "refs/handoff/runs/r"]), place.git(&["rev-parse", "main"]));
-    place.git(&["replace", seal.trim(), first.trim()]);
-    let (code, codes) = found(&place);
+    clone.git(&["config", "gc.pruneExpire", "now"]);
+    let (seal, first) = (clone.git(&["rev-parse", "refs/handoff/runs/r"]), clone.git(&["rev-parse", "main"]));
+    clone.git(&["replace", seal.trim(), first.trim()]);
+    let (code, codes) = found(&clone);
     assert_eq!((code, codes), (3, ["key-readable", "prune-now", "replaced", "stale-lock"].map(str::to_owned).to_vec()));
-    let (code, mended) = findings(&place, &["--fix"]);
+    let (code, mended) = findings(&clone, &["--fix"]);
     let fixed: Vec<_> = mended.iter().filter(|(_, fixed)| *fixed).map(|(code, _)| code.as_str()).collect();
     assert_eq!((code, fixed), (3, vec!["key-readable", "stale-lock"]));
-    place.git(&["replace", "-d", seal.trim()]);
-    place.git(&["config", "gc.pruneExpire", "2.weeks.ago"]);
-    assert_eq!(found(&place), (0, vec![]));
+    clone.git(&["replace", "-d", seal.trim()]);
+    clone.git(&["config", "gc.pruneExpire", "2.weeks.ago"]);
+    assert_eq!(found(&clone), (0, vec![]));
 }
 
 #[test]
 fn runs_that_wait_for_somebody_are_named_with_the_command() {
-    let place = Place::new();
-    let plan = place.plan("r", &[("fail", "exit 1", None)]);
-    place.handoff(&["run", &plan]);
-    let (code, answer) = place.answer(&["doctor"]);
+    let clone = TestClone::new();
+    let plan = clone.plan("r", &[("fail", "exit 1", None)]);
+    clone.handoff(&["run", &plan]);
+    let (code, answer) = clone.answer(&["doctor"]);
     assert_eq!((code, &answer["findings"][0]["hint"]), (3, &json!("git handoff close r")));
-    place.handoff(&["close", "r"]);
-    assert_eq!(found(&place), (0, vec![]));
-    place.git(&["update-ref", "refs/handoff/runs/x", "HEAD"]);
-    assert_eq!(found(&place), (3, vec!["unreadable-run".into()]));
+    clone.handoff(&["close", "r"]);
+    assert_eq!(found(&clone), (0, vec![]));
+    clone.git(&["update-ref", "refs/handoff/runs/x", "HEAD"]);
+    assert_eq!(found(&clone), (3, vec!["unreadable-run".into()]));
 }
 
 /// Keeps the worktree of a failed attempt, as by the setting.
-fn with_leftover(place: &Place) -> PathBuf {
-    place.git(&["config", "handoff.workspace.keep", "true"]);
-    let plan = place.plan("r", &[("fail", "echo said; echo work > work.txt; exit 1", None)]);
-    place.handoff(&["run", &plan, "--close"]);
-    let (code, answer) = place.answer(&["clean"]);
+fn with_leftover(clone: &TestClone) -> PathBuf {
+    clone.git(&["config", "handoff.workspace.keep", "true"]);
+    let plan = clone.plan("r", &[("fail", "echo said; echo work > work.txt; exit 1", None)]);
+    clone.handoff(&["run", &plan, "--close"]);
+    let (code, answer) = clone.answer(&["clean"]);
     assert_eq!(code, 0);
     assert_eq!(answer["schema"], "git-handoff.clean/1");
     assert_eq!((&answer["dryRun"], &answer["pieces"][0]["removed"]), (&json!(true), &json!(false)));
@@ -118,25 +118,25 @@ fn with_leftover(place: &Place) -> PathBuf {
 
 #[test]
 fn worktrees_are_listed_first_then_saved_and_removed() {
-    let place = Place::new();
-    let path = with_leftover(&place);
-    assert_eq!(found(&place), (3, vec!["worktrees-left".into()]));
-    let (_, stdout, stderr) = place.handoff(&["clean", "--force", "--dry-run"]);
+    let clone = TestClone::new();
+    let path = with_leftover(&clone);
+    assert_eq!(found(&clone), (3, vec!["worktrees-left".into()]));
+    let (_, stdout, stderr) = clone.handoff(&["clean", "--force", "--dry-run"]);
     assert!(stdout.starts_with("would remove worktree "), "{stdout}{stderr}");
     insta::assert_snapshot!(find_line(&stderr, "hint: "), @"hint: the same command with --force");
     assert!(path.exists());
-    let (code, answer) = place.answer(&["clean", "-f"]);
+    let (code, answer) = clone.answer(&["clean", "-f"]);
     assert_eq!((code, &answer["pieces"][0]["removed"]), (0, &json!(true)), "{answer}");
     assert!(answer["bytes"].as_u64().unwrap() > 0);
     assert!(!path.exists());
-    assert!(place.git(&["ls-tree", "-r", "--name-only", "refs/handoff/salvage/r"]).contains("work.txt"));
-    assert_eq!(found(&place), (0, vec![]));
+    assert!(clone.git(&["ls-tree", "-r", "--name-only", "refs/handoff/salvage/r"]).contains("work.txt"));
+    assert_eq!(found(&clone), (0, vec![]));
 }
 
 #[test]
 fn clean_tells_what_stays_and_why() {
-    let place = Place::new();
-    let path = with_leftover(&place);
+    let clone = TestClone::new();
+    let path = with_leftover(&clone);
     let runs = path.parent().unwrap();
     let root = runs.parent().unwrap();
     let aside = runs.join("fail.7-unsaved");
@@ -146,7 +146,7 @@ fn clean_tells_what_stays_and_why() {
     fs::create_dir_all(root.join("@pool/alive/0/tree")).unwrap();
     let lock = fs::File::open(root.join("@pool/alive")).unwrap();
     lock.try_lock().unwrap();
-    let (code, answer) = place.answer(&["clean"]);
+    let (code, answer) = clone.answer(&["clean"]);
     let stays = |answer: &serde_json::Value| -> Vec<(String, String)> {
         let stays = answer["stays"].as_array().unwrap().iter();
         let word = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
@@ -159,59 +159,60 @@ fn clean_tells_what_stays_and_why() {
     assert_eq!(kinds.collect::<Vec<_>>(), ["worktree", "worktree", "pool"]);
     assert_eq!(answer["worktrees"]["cap"], 10_737_418_240_u64);
     assert!(answer["worktrees"]["bytes"].as_u64().unwrap() > 0);
-    let (_, stdout, _) = place.handoff(&["clean"]);
-    assert!(stdout.contains("fail.7-unsaved (") && stdout.contains("--discard --force removes it"), "{stdout}");
-    let (code, answer) = place.answer(&["clean", "--force"]);
+    let (_, stdout, _) = clone.handoff(&["clean"]);
+    let kept = "it holds work that could not be saved; --discard --force removes it";
+    assert!(stdout.lines().any(|line| line.ends_with(&format!("/r/fail.7-unsaved (0 B): {kept}"))), "{stdout}");
+    let (code, answer) = clone.answer(&["clean", "--force"]);
     assert_eq!((code, stays(&answer)), (0, expected.to_vec()), "{answer}");
     assert!(root.join("@pool/alive").exists() && !root.join("@pool/dead").exists() && !path.exists());
     drop(lock);
-    place.handoff(&["clean", "--force", "--discard"]);
+    clone.handoff(&["clean", "--force", "--discard"]);
     assert!(!root.join("@pool/alive").exists() && !aside.exists());
 }
 
 #[test]
 fn transcripts_and_salvage_go_only_when_asked_for_and_the_run_still_verifies() {
-    let place = Place::new();
-    with_leftover(&place);
-    place.handoff(&["clean", "-f"]);
+    let clone = TestClone::new();
+    with_leftover(&clone);
+    clone.handoff(&["clean", "-f"]);
     let refs =
-        || place.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/transcripts", "refs/handoff/salvage"]);
+        || clone.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/transcripts", "refs/handoff/salvage"]);
     assert_eq!(refs(), "refs/handoff/salvage/r\nrefs/handoff/transcripts/r\n");
-    let (code, answer) = place.answer(&["clean", "r", "-f", "--transcripts", "--salvage"]);
+    let (code, answer) = clone.answer(&["clean", "r", "-f", "--transcripts", "--salvage"]);
     assert_eq!(code, 0, "{answer}");
     assert_eq!(refs(), "");
-    let (code, _, stderr) = place.handoff(&["verify", "--allow-partial", "r"]);
+    let (code, _, stderr) = clone.handoff(&["verify", "--allow-partial", "r"]);
     assert_eq!(code, 0, "{stderr}");
 }
 
 #[test]
 fn a_run_that_is_not_sealed_keeps_everything() {
-    let place = Place::new();
-    let plan = place.plan("r", &[("fail", "echo said; exit 1", None)]);
-    place.handoff(&["run", &plan]);
-    place.handoff(&["clean", "-f", "--transcripts", "--salvage"]);
-    assert!(place.git(&["for-each-ref", "refs/handoff/transcripts"]).contains("refs/handoff/transcripts/r"));
+    let clone = TestClone::new();
+    let plan = clone.plan("r", &[("fail", "echo said; exit 1", None)]);
+    clone.handoff(&["run", &plan]);
+    clone.handoff(&["clean", "-f", "--transcripts", "--salvage"]);
+    assert!(clone.git(&["for-each-ref", "refs/handoff/transcripts"]).contains("refs/handoff/transcripts/r"));
 }
 
 #[test]
 fn a_driver_that_was_killed_leaves_a_run_that_is_named_and_continued() {
-    let place = Place::new();
+    let clone = TestClone::new();
     let plan =
-        place.plan("r", &[("slow", "touch \"$HOME/started\"; test -e \"$HOME/go\" || sleep 60; echo x > x", None)]);
-    let mut driver = place.start(&["run", &plan]);
-    while !place.home().join("started").exists() {
+        clone.plan("r", &[("slow", "touch \"$HOME/started\"; test -e \"$HOME/go\" || sleep 60; echo x > x", None)]);
+    let mut driver = clone.start(&["run", &plan]);
+    while !clone.home().join("started").exists() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    assert_eq!(found(&place), (0, vec![]), "a run that is being driven is fine");
-    let (_, answer) = place.answer(&["clean", "-f"]);
+    assert_eq!(found(&clone), (0, vec![]), "a run that is being driven is fine");
+    let (_, answer) = clone.answer(&["clean", "-f"]);
     assert_eq!(answer["pieces"], json!([]), "a run that is being driven is left alone");
     driver.kill().unwrap();
     driver.wait().unwrap();
-    assert_eq!(found(&place), (3, vec!["stranded".into()]));
-    std::fs::write(place.home().join("go"), "").unwrap();
-    let (code, _, stderr) = place.handoff(&["run", "r"]);
+    assert_eq!(found(&clone), (3, vec!["stranded".into()]));
+    std::fs::write(clone.home().join("go"), "").unwrap();
+    let (code, _, stderr) = clone.handoff(&["run", "r"]);
     assert_eq!(code, 0, "{stderr}");
-    assert_eq!(found(&place), (0, vec![]));
+    assert_eq!(found(&clone), (0, vec![]));
 }
 
 /// Sets a file's modification time some minutes back.
@@ -222,13 +223,13 @@ fn age(path: &Path, minutes: u64) {
 
 #[test]
 fn what_killed_processes_left_in_the_repository_is_named_and_goes_when_it_is_old_and_nobody_has_it_open() {
-    let place = Place::new();
-    place.done("r", &[EDIT]);
-    place.git(&["pack-refs", "--all"]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT]);
+    clone.git(&["pack-refs", "--all"]);
     let locks = ["packed-refs.lock", "packed-refs.new", "refs/heads/main.lock", "refs/handoff/remotes/o/runs/x.lock"];
     let files = ["objects/pack/tmp_pack_x", "objects/.tmpAbC", "objects/ab/tmp_obj_x", "objects/pack/.tmp-handoff-y"];
     let marks = ["handoff/verified/.tmpAbC", "handoff/remotes/.tmpAbC", "handoff/checks/r/.tmpAbC"];
-    let git = place.root().join(".git");
+    let git = clone.root().join(".git");
     let mut paths: Vec<PathBuf> = locks.iter().chain(&files).chain(&marks).map(|name| git.join(name)).collect();
     for path in &paths {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -237,173 +238,173 @@ fn what_killed_processes_left_in_the_repository_is_named_and_goes_when_it_is_old
     paths.push(git.join("objects/tmp_objdir-handoff-x"));
     std::fs::create_dir_all(git.join("objects/tmp_objdir-handoff-x/pack")).unwrap();
     // A push from here and from another work tree.
-    place.git(&["worktree", "add", "-q", "--detach", "../linked"]);
+    clone.git(&["worktree", "add", "-q", "--detach", "../linked"]);
     for push in ["refs/worktree/handoff-push-x", "worktrees/linked/refs/worktree/handoff-push-x"] {
         std::fs::create_dir_all(git.join(push).join("1/handoff/runs")).unwrap();
-        std::fs::write(git.join(push).join("1/handoff/runs/r"), place.git(&["rev-parse", "refs/handoff/runs/r"]))
+        std::fs::write(git.join(push).join("1/handoff/runs/r"), clone.git(&["rev-parse", "refs/handoff/runs/r"]))
             .unwrap();
         paths.push(git.join(push));
     }
     // Young ones are named, and stay.
     paths.iter().for_each(|path| age(path, 30));
-    let (code, young) = findings(&place, &["--fix"]);
+    let (code, young) = findings(&clone, &["--fix"]);
     assert_eq!((code, young.len()), (0, paths.len()), "{young:?}");
     assert!(paths.iter().all(|path| path.exists()) && young.iter().all(|(_, fixed)| !fixed));
     // An open file stays, however old.
     paths.iter().for_each(|path| age(path, 61));
     let open = std::fs::File::open(&paths[4]).unwrap();
-    let (code, old) = found(&place);
+    let (code, old) = found(&clone);
     assert_eq!((code, old.len()), (3, paths.len() - 1), "{old:?}");
-    let (code, fixed) = findings(&place, &["--fix"]);
+    let (code, fixed) = findings(&clone, &["--fix"]);
     assert_eq!((code, fixed.len()), (0, paths.len() - 1), "{fixed:?}");
     assert!(fixed.iter().all(|(_, fixed)| *fixed));
     assert_eq!(paths.iter().filter(|path| path.exists()).collect::<Vec<_>>(), [&paths[4]]);
     drop(open);
-    assert_eq!(findings(&place, &["--fix"]), (0, vec![("temporary-left".into(), true)]));
-    assert_eq!(found(&place), (0, vec![]));
+    assert_eq!(findings(&clone, &["--fix"]), (0, vec![("temporary-left".into(), true)]));
+    assert_eq!(found(&clone), (0, vec![]));
 }
 
 #[test]
 fn a_lock_left_on_packed_refs_stops_nobody_who_need_not_change_that_file() {
-    let place = Place::new();
-    place.done("r", &[EDIT]);
-    place.git(&["pack-refs", "--all"]);
-    let lock = place.root().join(".git/packed-refs.lock");
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT]);
+    clone.git(&["pack-refs", "--all"]);
+    let lock = clone.root().join(".git/packed-refs.lock");
     std::fs::write(&lock, "").unwrap();
-    place.done("other", &[EDIT]);
+    clone.done("other", &[EDIT]);
     // Only that takes a ref out of the file; what fails names what really stands in the way, and
     // the way out.
-    let (code, _, stderr) = place.handoff(&["clean", "r", "--force", "--transcripts"]);
+    let (code, _, stderr) = clone.handoff(&["clean", "r", "--force", "--transcripts"]);
     assert_eq!(code, 5, "{stderr}");
     assert!(stderr.contains(&format!("{} exists", lock.display())), "{stderr}");
     insta::assert_snapshot!(find_line(&stderr, "hint: "), @"hint: git handoff doctor --fix   # or, if git is at work here, the same command again");
     age(&lock, 61);
-    assert_eq!(found(&place), (3, vec!["lock-left".into()]));
-    assert_eq!(findings(&place, &["--fix"]), (0, vec![("lock-left".into(), true)]));
-    let (code, _, stderr) = place.handoff(&["clean", "r", "--force", "--transcripts"]);
+    assert_eq!(found(&clone), (3, vec!["lock-left".into()]));
+    assert_eq!(findings(&clone, &["--fix"]), (0, vec![("lock-left".into(), true)]));
+    let (code, _, stderr) = clone.handoff(&["clean", "r", "--force", "--transcripts"]);
     assert_eq!(code, 0, "{stderr}");
 }
 
 #[test]
 fn packs_that_a_dead_process_kept_from_git_are_let_go() {
-    let place = Place::new();
-    place.done("r", &[EDIT]);
-    let folder = place.root().join(".git/objects/pack");
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT]);
+    let folder = clone.root().join(".git/objects/pack");
     let pack = || std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     let stem = pack().find(|path| path.extension().is_some_and(|extension| extension == "pack")).unwrap();
     let keep = stem.with_extension("keep");
     for mend in [&["doctor", "--fix"][..], &["clean", "--force"]] {
         std::fs::write(&keep, "git-handoff: process 1 keeps this until a ref reaches it\n").unwrap();
-        assert_eq!(found(&place), (3, vec!["keep-left".into()]));
-        place.handoff(&["clean"]);
+        assert_eq!(found(&clone), (3, vec!["keep-left".into()]));
+        clone.handoff(&["clean"]);
         assert!(keep.exists(), "clean only lists without --force");
         // Its process lives: the lock says so, whatever number stands there.
         let held = std::fs::File::open(&keep).unwrap();
         held.lock().unwrap();
-        assert_eq!(findings(&place, &["--fix"]), (0, vec![]));
-        place.handoff(&["clean", "--force"]);
+        assert_eq!(findings(&clone, &["--fix"]), (0, vec![]));
+        clone.handoff(&["clean", "--force"]);
         assert!(keep.exists());
         // A child that another test starts just now holds the file as well until it is a program of
         // its own.
         held.unlock().unwrap();
-        place.handoff(mend);
+        clone.handoff(mend);
         assert!(!keep.exists(), "{mend:?}");
     }
     // One of git's own is ignored.
     std::fs::write(&keep, "").unwrap();
-    assert_eq!(findings(&place, &["--fix"]), (0, vec![]));
+    assert_eq!(findings(&clone, &["--fix"]), (0, vec![]));
     assert!(keep.exists());
 }
 
 #[test]
 fn a_multi_pack_index_that_names_packs_that_are_gone_hides_nothing_and_goes() {
-    let place = Place::new();
-    place.done("r", &[EDIT]);
-    let path = place.root().join(".git/objects/pack/multi-pack-index");
-    place.git(&["multi-pack-index", "write"]);
-    assert_eq!(found(&place), (0, vec![]));
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT]);
+    let path = clone.root().join(".git/objects/pack/multi-pack-index");
+    clone.git(&["multi-pack-index", "write"]);
+    assert_eq!(found(&clone), (0, vec![]));
     let index = std::fs::read(&path).unwrap();
     // As one that was being written while others repacked.
-    place.git(&["repack", "-a", "-d", "-q"]);
+    clone.git(&["repack", "-a", "-d", "-q"]);
     std::fs::write(&path, &index).unwrap();
-    assert_eq!(place.handoff(&["verify", "r"]).0, 0);
-    assert_eq!(found(&place), (3, vec!["multi-pack-index-stale".into()]));
-    assert_eq!(findings(&place, &["--fix"]), (0, vec![("multi-pack-index-stale".into(), true)]));
+    assert_eq!(clone.handoff(&["verify", "r"]).0, 0);
+    assert_eq!(found(&clone), (3, vec!["multi-pack-index-stale".into()]));
+    assert_eq!(findings(&clone, &["--fix"]), (0, vec![("multi-pack-index-stale".into(), true)]));
     assert!(!path.exists());
-    place.git(&["fsck", "--strict"]);
-    assert_eq!(found(&place), (0, vec![]));
+    clone.git(&["fsck", "--strict"]);
+    assert_eq!(found(&clone), (0, vec![]));
 }
 
 #[test]
 fn an_object_that_is_gone_is_found() {
-    let place = Place::new();
-    place.done("r", &[EDIT]);
-    crate::common::loosen(&place.root());
-    let patch = place.git(&["rev-parse", "refs/handoff/runs/r:items/edit/patch"]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT]);
+    crate::common::loosen(&clone.root());
+    let patch = clone.git(&["rev-parse", "refs/handoff/runs/r:items/edit/patch"]);
     let (folder, name) = patch.trim().split_at(2);
-    std::fs::remove_file(place.root().join(".git/objects").join(folder).join(name)).unwrap();
-    assert_eq!(found(&place), (3, vec!["objects-missing".into()]));
-    let (code, _, _) = place.handoff(&["verify", "r"]);
+    std::fs::remove_file(clone.root().join(".git/objects").join(folder).join(name)).unwrap();
+    assert_eq!(found(&clone), (3, vec!["objects-missing".into()]));
+    let (code, _, _) = clone.handoff(&["verify", "r"]);
     assert_eq!(code, 3);
 }
 
 #[test]
 fn what_a_log_holds_and_is_not_here_is_named_with_the_way_back() {
-    let place = Place::new();
-    place.done("r", &[EDIT]);
-    let end = place.git(&["rev-parse", "refs/handoff/runs/r"]);
+    let clone = TestClone::new();
+    clone.done("r", &[EDIT]);
+    let end = clone.git(&["rev-parse", "refs/handoff/runs/r"]);
     for state in ["one", "two"] {
-        fs::write(place.root().join("state"), state).unwrap();
-        place.handoff(&["checkpoint", "t", "--state", "state"]);
+        fs::write(clone.root().join("state"), state).unwrap();
+        clone.handoff(&["checkpoint", "t", "--state", "state"]);
     }
-    fs::remove_file(place.root().join("state")).unwrap();
-    assert_eq!(found(&place), (0, vec![]));
-    let thread = place.git(&["rev-parse", "refs/handoff/threads/t"]);
-    place.git(&["update-ref", "refs/handoff/threads/t", "refs/handoff/threads/t~1"]);
-    place.git(&["update-ref", "-d", "refs/handoff/runs/r"]);
-    let (code, answer) = place.answer(&["doctor"]);
+    fs::remove_file(clone.root().join("state")).unwrap();
+    assert_eq!(found(&clone), (0, vec![]));
+    let thread = clone.git(&["rev-parse", "refs/handoff/threads/t"]);
+    clone.git(&["update-ref", "refs/handoff/threads/t", "refs/handoff/threads/t~1"]);
+    clone.git(&["update-ref", "-d", "refs/handoff/runs/r"]);
+    let (code, answer) = clone.answer(&["doctor"]);
     let hints: Vec<_> = answer["findings"].as_array().unwrap().iter().map(|one| (&one["code"], &one["hint"])).collect();
     let restore = json!(format!("git update-ref refs/handoff/runs/r {}", end.trim()));
     assert_eq!((code, hints[0]), (3, (&json!("run-gone"), &restore)), "{answer}");
     assert_eq!(hints[1].0, "thread-rewound", "{answer}");
-    place.git(&["update-ref", "-d", "refs/handoff/threads/t"]);
-    assert_eq!(found(&place), (3, vec!["run-gone".into(), "thread-gone".into()]));
+    clone.git(&["update-ref", "-d", "refs/handoff/threads/t"]);
+    assert_eq!(found(&clone), (3, vec!["run-gone".into(), "thread-gone".into()]));
     // A copy that was fetched says where it was.
-    place.git(&["update-ref", "refs/handoff/remotes/hub/threads/t", thread.trim()]);
-    let (_, answer) = place.answer(&["doctor"]);
+    clone.git(&["update-ref", "refs/handoff/remotes/hub/threads/t", thread.trim()]);
+    let (_, answer) = clone.answer(&["doctor"]);
     let hint = &answer["findings"].as_array().unwrap().iter().find(|one| one["code"] == "thread-gone").unwrap()["hint"];
     assert_eq!(*hint, format!("git update-ref refs/handoff/threads/t {}", thread.trim()));
-    place.git(&["update-ref", "refs/handoff/threads/t", thread.trim()]);
-    place.git(&["update-ref", "refs/handoff/runs/r", end.trim()]);
-    let (code, codes) = found(&place);
+    clone.git(&["update-ref", "refs/handoff/threads/t", thread.trim()]);
+    clone.git(&["update-ref", "refs/handoff/runs/r", end.trim()]);
+    let (code, codes) = found(&clone);
     assert!(code == 0 && !codes.iter().any(|code| code.ends_with("-gone")), "{codes:?}");
 }
 
 #[test]
 fn a_fetch_that_prunes_evidence_is_named() {
-    let place = Place::new();
+    let clone = TestClone::new();
     let ours = "refs/handoff/*:refs/handoff/remotes/hub/*";
-    place.git(&["config", "remote.hub.fetch", "+refs/heads/*:refs/remotes/hub/*"]);
-    place.git(&["config", "fetch.prune", "true"]);
-    place.git(&["config", "remote.other.fetch", ours]);
-    place.git(&["config", "remote.other.prune", "no"]);
-    assert_eq!(found(&place), (0, vec![]), "branches may go, and what is not pruned stays");
+    clone.git(&["config", "remote.hub.fetch", "+refs/heads/*:refs/remotes/hub/*"]);
+    clone.git(&["config", "fetch.prune", "true"]);
+    clone.git(&["config", "remote.other.fetch", ours]);
+    clone.git(&["config", "remote.other.prune", "no"]);
+    assert_eq!(found(&clone), (0, vec![]), "branches may go, and what is not pruned stays");
     for refspec in [ours, "+refs/*:refs/*", "refs/heads/handoff/runs/*:refs/handoff/remotes/hub/runs/*"] {
-        place.git(&["config", "--add", "remote.hub.fetch", refspec]);
-        let (code, answer) = place.answer(&["doctor"]);
+        clone.git(&["config", "--add", "remote.hub.fetch", refspec]);
+        let (code, answer) = clone.answer(&["doctor"]);
         let finding = &answer["findings"][0];
         assert_eq!((code, &finding["code"]), (3, &json!("prune-evidence")), "{answer}");
         assert!(finding["message"].as_str().unwrap().contains(&format!("remote.hub.fetch = {refspec}")), "{answer}");
-        place.git(&["config", "remote.hub.prune", "false"]);
-        assert_eq!(found(&place), (0, vec![]), "as the hint says");
-        place.git(&["config", "--unset", "remote.hub.prune"]);
-        place.git(&["config", "--fixed-value", "--unset", "remote.hub.fetch", refspec]);
+        clone.git(&["config", "remote.hub.prune", "false"]);
+        assert_eq!(found(&clone), (0, vec![]), "as the hint says");
+        clone.git(&["config", "--unset", "remote.hub.prune"]);
+        clone.git(&["config", "--fixed-value", "--unset", "remote.hub.fetch", refspec]);
     }
-    place.git(&["config", "--unset", "fetch.prune"]);
-    place.git(&["config", "--add", "remote.hub.fetch", ours]);
-    assert_eq!(found(&place), (0, vec![]), "nothing prunes unless it is told to");
-    place.git(&["config", "remote.hub.prune", "true"]);
-    let (_, answer) = place.answer(&["doctor"]);
+    clone.git(&["config", "--unset", "fetch.prune"]);
+    clone.git(&["config", "--add", "remote.hub.fetch", ours]);
+    assert_eq!(found(&clone), (0, vec![]), "nothing prunes unless it is told to");
+    clone.git(&["config", "remote.hub.prune", "true"]);
+    let (_, answer) = clone.answer(&["doctor"]);
     assert_eq!(
         answer["findings"][0]["hint"],
         "git config remote.hub.prune false   # or take the refspec out: `git handoff fetch` needs none"
@@ -412,47 +413,47 @@ fn a_fetch_that_prunes_evidence_is_named() {
 
 #[test]
 fn a_remote_that_a_push_mirrors_to_is_named() {
-    let place = Place::new();
-    place.git(&["config", "remote.hub.mirror", "yes"]);
-    place.git(&["config", "remote.other.mirror", "no"]);
-    let (code, answer) = place.answer(&["doctor"]);
+    let clone = TestClone::new();
+    clone.git(&["config", "remote.hub.mirror", "yes"]);
+    clone.git(&["config", "remote.other.mirror", "no"]);
+    let (code, answer) = clone.answer(&["doctor"]);
     let finding = &answer["findings"][0];
     assert_eq!(
         (code, &finding["code"], &finding["hint"]),
         (3, &json!("mirror"), &json!("git config --unset remote.hub.mirror"))
     );
-    place.git(&["config", "--unset", "remote.hub.mirror"]);
-    assert_eq!(found(&place), (0, vec![]));
+    clone.git(&["config", "--unset", "remote.hub.mirror"]);
+    assert_eq!(found(&clone), (0, vec![]));
 }
 
 #[test]
 fn replace_refs_and_names_of_another_hash_have_a_line() {
-    let place = Place::new();
-    let [main, head] = ["HEAD:main.txt", "HEAD"].map(|name| place.git(&["rev-parse", name]).trim().to_owned());
-    place.write("other.txt", "other\n");
-    let other = place.git(&["hash-object", "-w", "other.txt"]);
-    place.git(&["replace", &main, other.trim()]);
-    let (code, answer) = place.answer(&["doctor"]);
+    let clone = TestClone::new();
+    let [main, head] = ["HEAD:main.txt", "HEAD"].map(|name| clone.git(&["rev-parse", name]).trim().to_owned());
+    clone.write("other.txt", "other\n");
+    let other = clone.git(&["hash-object", "-w", "other.txt"]);
+    clone.git(&["replace", &main, other.trim()]);
+    let (code, answer) = clone.answer(&["doctor"]);
     let finding = &answer["findings"][0];
     assert_eq!((code, &finding["code"], &finding["severity"]), (0, &json!("replace-refs"), &json!("note")));
     assert!(finding["message"].as_str().unwrap().starts_with("1 object(s) are replaced by refs in refs/replace/"));
     assert!(finding["message"].as_str().unwrap().contains(&main), "{finding}");
     assert_eq!(finding["hint"], "git replace --list   # to remove one: git replace -d ID");
     // A commit as well, and what is evidence is a problem of its own.
-    place.done("r", &[EDIT]);
-    let second = place.git(&["commit-tree", "-m", "another", "HEAD^{tree}"]);
-    place.git(&["replace", &head, second.trim()]);
-    let run = place.git(&["rev-parse", "refs/handoff/runs/r"]);
-    place.git(&["replace", "-f", run.trim(), &head]);
-    assert_eq!(found(&place), (3, vec!["replaced".into(), "replace-refs".into()]));
-    place.git(&["replace", "-d", run.trim(), &main]);
-    for id in place.git(&["replace", "--list"]).lines() {
-        place.git(&["replace", "-d", id]);
+    clone.done("r", &[EDIT]);
+    let second = clone.git(&["commit-tree", "-m", "another", "HEAD^{tree}"]);
+    clone.git(&["replace", &head, second.trim()]);
+    let run = clone.git(&["rev-parse", "refs/handoff/runs/r"]);
+    clone.git(&["replace", "-f", run.trim(), &head]);
+    assert_eq!(found(&clone), (3, vec!["replaced".into(), "replace-refs".into()]));
+    clone.git(&["replace", "-d", run.trim(), &main]);
+    for id in clone.git(&["replace", "--list"]).lines() {
+        clone.git(&["replace", "-d", id]);
     }
-    assert_eq!(found(&place), (0, vec![]));
-    place.git(&["config", "core.repositoryFormatVersion", "1"]);
-    place.git(&["config", "extensions.compatObjectFormat", "sha256"]);
-    let (code, answer) = place.answer(&["doctor"]);
+    assert_eq!(found(&clone), (0, vec![]));
+    clone.git(&["config", "core.repositoryFormatVersion", "1"]);
+    clone.git(&["config", "extensions.compatObjectFormat", "sha256"]);
+    let (code, answer) = clone.answer(&["doctor"]);
     let finding = &answer["findings"][0];
     assert_eq!((code, &finding["code"], &finding["severity"]), (0, &json!("compat-object-format"), &json!("note")));
     assert_eq!(finding["hint"], "git config --unset extensions.compatObjectFormat   # unless you need the other names");

@@ -10,73 +10,73 @@ use git_handoff::model::name::RunId;
 
 use super::broken::stranger as no_entry;
 use super::{Vector, stranger};
-use crate::common::lab::{Lab, PLAN, blob};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, PLAN, blob};
 
 pub(super) const VECTORS: &[Vector] = &[
-    Vector::new("log-without-the-seal", "the log holds the submission of the sealed run alone", |lab| {
-        let told = lab.honest();
-        let name = format::log_ref(&lab.signer.fingerprint());
-        let (_, log) = chain::read(&lab.store, &name).unwrap().unwrap();
-        refs::set(&lab.store, &name, log[0].commit).unwrap();
+    Vector::new("log-without-the-seal", "the log holds the submission of the sealed run alone", |forge| {
+        let told = forge.honest();
+        let name = format::log_ref(&forge.signer.fingerprint());
+        let (_, log) = chain::read(&forge.store, &name).unwrap().unwrap();
+        refs::set(&forge.store, &name, log[0].commit).unwrap();
         assert_eq!(told.links.len(), 6);
     }),
-    Vector::new("log-broken", "a commit that is no entry on top of the log", |lab| {
-        lab.honest();
-        let name = format::log_ref(&lab.signer.fingerprint());
-        let (_, log) = chain::read(&lab.store, &name).unwrap().unwrap();
+    Vector::new("log-broken", "a commit that is no entry on top of the log", |forge| {
+        forge.honest();
+        let name = format::log_ref(&forge.signer.fingerprint());
+        let (_, log) = chain::read(&forge.store, &name).unwrap().unwrap();
         let last = log.last().unwrap();
-        refs::set(&lab.store, &name, no_entry(lab, last.commit, last.tree, 0)).unwrap();
+        refs::set(&forge.store, &name, no_entry(forge, last.commit, last.tree, 0)).unwrap();
     }),
-    Vector::new("log-of-two-seals", "the log says a second root of the run it said one of", |lab| {
-        let told = lab.honest();
+    Vector::new("log-of-two-seals", "the log says a second root of the run it said one of", |forge| {
+        let told = forge.honest();
         let Event::RunSealed(seal) = &told.links[5].entry.event else { panic!() };
-        let (log, root) = (lab.signer.fingerprint(), Digest::of(b"another"));
+        let (log, root) = (forge.signer.fingerprint(), Digest::of(b"another"));
         let (commit, first) = (told.links[5].commit, told.links[5].hash);
         let sealed = LogSealed { log, root, entries: seal.entries, seal: first, commit };
-        append(lab, &told.run, Event::LogSealed(sealed), &[]);
+        append(forge, &told.run, Event::LogSealed(sealed), &[]);
     }),
-    Vector::new("log-with-a-change-besides", "an entry of the log changes a file that is not its own", |lab| {
-        lab.honest();
-        let submitted = LogSubmitted { log: lab.signer.fingerprint(), first: Digest::of(b"first") };
-        append(lab, &RunId::parse("another").unwrap(), Event::LogSubmitted(submitted), &[("zz/more", b"more\n")]);
+    Vector::new("log-with-a-change-besides", "an entry of the log changes a file that is not its own", |forge| {
+        forge.honest();
+        let submitted = LogSubmitted { log: forge.signer.fingerprint(), first: Digest::of(b"first") };
+        append(forge, &RunId::parse("another").unwrap(), Event::LogSubmitted(submitted), &[("zz/more", b"more\n")]);
     }),
-    Vector::new("log-with-other-digits", "a log whose name has digits that none of its entries has", |lab| {
-        lab.honest();
-        let key = lab.signer.fingerprint();
-        let tip = lab.git(&["rev-parse", &format::log_ref(&key)]);
-        lab.git(&["update-ref", &format::log_ref(&format!("{key}.0123456789ab")), &tip]);
+    Vector::new("log-with-other-digits", "a log whose name has digits that none of its entries has", |forge| {
+        forge.honest();
+        let key = forge.signer.fingerprint();
+        let tip = forge.git(&["rev-parse", &format::log_ref(&key)]);
+        forge.git(&["update-ref", &format::log_ref(&format!("{key}.0123456789ab")), &tip]);
     }),
-    Vector::new("log-of-another-beginning", "the log of the same key names another first entry", |lab| {
-        Teller::honest(lab).write(&lab.signer);
-        let told = lab.git(&["rev-parse", "refs/handoff/runs/handoff-dag-1"]);
-        otherwise(lab, &lab.signer.clone());
-        lab.git(&["update-ref", "refs/handoff/runs/handoff-dag-1", &told]);
+    Vector::new("log-of-another-beginning", "the log of the same key names another first entry", |forge| {
+        ChainBuilder::honest(forge).write(&forge.signer);
+        let told = forge.git(&["rev-parse", "refs/handoff/runs/handoff-dag-1"]);
+        otherwise(forge, &forge.signer.clone());
+        forge.git(&["update-ref", "refs/handoff/runs/handoff-dag-1", &told]);
     }),
-    Vector::new("another-run-of-the-same-id", "a log of another known key names another run of this id", |lab| {
-        lab.honest();
-        let told = lab.git(&["rev-parse", "refs/handoff/runs/handoff-dag-1"]);
-        otherwise(lab, &stranger(lab));
-        lab.git(&["update-ref", "refs/handoff/runs/handoff-dag-1", &told]);
+    Vector::new("another-run-of-the-same-id", "a log of another known key names another run of this id", |forge| {
+        forge.honest();
+        let told = forge.git(&["rev-parse", "refs/handoff/runs/handoff-dag-1"]);
+        otherwise(forge, &stranger(forge));
+        forge.git(&["update-ref", "refs/handoff/runs/handoff-dag-1", &told]);
     })
     .asked(&["--signers", "signers-of-both"]),
 ];
 
 /// Tells and logs another run of the same id by a key, which begins otherwise.
-fn otherwise(lab: &Lab, signer: &git_handoff::ledger::sign::Signer) {
-    let mut run = Teller::submit(lab, PLAN);
+fn otherwise(forge: &Forge, signer: &git_handoff::ledger::sign::Signer) {
+    let mut run = ChainBuilder::submit(forge, PLAN);
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
     (e.writers, e.queue) = (vec![signer.fingerprint()], "another".to_owned());
     let told = run.write(signer);
-    lab.log(&told, signer);
+    forge.log(&told, signer);
 }
 
 /// Appends to the log an entry about a run, with its record and more files.
-fn append(lab: &Lab, run: &RunId, event: Event, more: &[(&str, &[u8])]) {
-    let head = chain::tip(&lab.store, &format::log_ref(&lab.signer.fingerprint())).unwrap();
+fn append(forge: &Forge, run: &RunId, event: Event, more: &[(&str, &[u8])]) {
+    let head = chain::tip(&forge.store, &format::log_ref(&forge.signer.fingerprint())).unwrap();
     let record = Record::of_event(&run.clone().into(), &event).unwrap();
-    let mut edits = vec![(format::log_path(run), blob(lab, &record.canonical()))];
-    edits.extend(more.iter().map(|(path, bytes)| ((*path).to_owned(), blob(lab, bytes))));
+    let mut edits = vec![(format::log_path(run), blob(forge, &record.canonical()))];
+    edits.extend(more.iter().map(|(path, bytes)| ((*path).to_owned(), blob(forge, bytes))));
     let draft = Draft { about: run.clone().into(), event, edits };
-    let _ = lab.writer_with(&lab.signer).append(&head, vec![draft]).unwrap().publish().unwrap();
+    let _ = forge.writer_with(&forge.signer).append(&head, vec![draft]).unwrap().publish().unwrap();
 }

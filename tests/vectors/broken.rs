@@ -8,120 +8,120 @@ use git_handoff::model::name::RunId;
 
 use super::forged::{again, bent, linked, put};
 use super::{Vector, lose};
-use crate::common::lab::{Lab, PLAN, blob};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, PLAN, blob};
 
 /// One more than a verifier passes over.
 const STRANGERS: usize = 101;
 
 pub(super) const VECTORS: &[Vector] = &[
-    Vector::new("ref-to-a-blob", "the run's ref points at a blob", |lab| {
-        lab.honest();
-        let Edit::Blob(oid) = blob(lab, b"no run\n") else { panic!("it is a blob") };
-        lab.point_at(oid);
+    Vector::new("ref-to-a-blob", "the run's ref points at a blob", |forge| {
+        forge.honest();
+        let Edit::Blob(oid) = blob(forge, b"no run\n") else { panic!("it is a blob") };
+        forge.point_at(oid);
     })
     .with_gaps(),
-    Vector::new("tree-missing", "the tree of an entry is missing, in a complete repository", |lab| {
-        let told = lab.honest();
-        lose(lab, told.links[3].tree);
+    Vector::new("tree-missing", "the tree of an entry is missing, in a complete repository", |forge| {
+        let told = forge.honest();
+        lose(forge, told.links[3].tree);
     })
     .with_gaps(),
-    Vector::new("commit-missing", "the commit of an entry is missing, in a complete repository", |lab| {
-        let told = lab.honest();
-        lose(lab, told.links[2].commit);
+    Vector::new("commit-missing", "the commit of an entry is missing, in a complete repository", |forge| {
+        let told = forge.honest();
+        lose(forge, told.links[2].commit);
     })
     .with_gaps(),
-    Vector::new("commits-of-strangers", "more than 100 commits that are no entries, on top of a run", |lab| {
-        let told = lab.honest();
-        lab.point_at(strangers(lab, told.links[5].commit, told.links[5].tree));
+    Vector::new("commits-of-strangers", "more than 100 commits that are no entries, on top of a run", |forge| {
+        let told = forge.honest();
+        forge.point_at(strangers(forge, told.links[5].commit, told.links[5].tree));
     }),
-    Vector::new("first-entry-missing", "the run begins with its second entry", |lab| {
-        linked(lab, |entries| drop(entries.remove(0)));
+    Vector::new("first-entry-missing", "the run begins with its second entry", |forge| {
+        linked(forge, |entries| drop(entries.remove(0)));
     }),
-    Vector::new("submitted-twice", "a second `run.submitted` in the middle", |lab| {
-        bent(lab, |drafts| {
+    Vector::new("submitted-twice", "a second `run.submitted` in the middle", |forge| {
+        bent(forge, |drafts| {
             let first = again(&drafts[0]);
             drafts.insert(3, first);
         });
     }),
-    Vector::new("log-entry-in-the-run", "an entry of a log behind the seal of a run", |lab| {
-        let told = lab.honest();
-        let name = git_handoff::model::format::log_ref(&lab.signer.fingerprint());
-        let (_, log) = git_handoff::ledger::chain::read(&lab.store, &name).unwrap().unwrap();
-        refs::delete(&lab.store, &name, log[1].commit).unwrap();
+    Vector::new("log-entry-in-the-run", "an entry of a log behind the seal of a run", |forge| {
+        let told = forge.honest();
+        let name = git_handoff::model::format::log_ref(&forge.signer.fingerprint());
+        let (_, log) = git_handoff::ledger::chain::read(&forge.store, &name).unwrap().unwrap();
+        refs::delete(&forge.store, &name, log[1].commit).unwrap();
         let mut entries: Vec<_> = told.links.iter().map(|link| (link.entry.clone(), link.tree)).collect();
         let mut strange = log[0].entry.clone();
         (strange.seq, strange.prev) = (6, Some(told.links[5].hash));
         entries.push((strange, told.links[5].tree));
-        lab.point_at(crate::common::lab::relink(lab, &entries));
+        forge.point_at(crate::common::forge::relink(forge, &entries));
     }),
-    Vector::new("entry-of-another-run", "an entry that names another run", |lab| {
-        bent(lab, |drafts| drafts[2].about = RunId::parse("handoff-dag-2").unwrap().into());
+    Vector::new("entry-of-another-run", "an entry that names another run", |forge| {
+        bent(forge, |drafts| drafts[2].about = RunId::parse("handoff-dag-2").unwrap().into());
     }),
-    Vector::new("document-of-another-author", "a document whose author is not the entry's actor", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new("document-of-another-author", "a document whose author is not the entry's actor", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
         run.document_with("notes", b"notes\n", |e| "human:eve".clone_into(&mut e.author));
-        finish(lab, run);
+        finish(forge, run);
     }),
-    Vector::new("outputs-side-by-side", "two outputs of one entry that differ by letter case alone", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new("outputs-side-by-side", "two outputs of one entry that differ by letter case alone", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
         run.fire("edit-a");
         run.done("edit-a", &[("patch", b"diff\n"), ("outputs/a", b"1\n"), ("outputs/A", b"2\n")]);
         run.fire("edit-b");
         run.done("edit-b", &[]);
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("plan-not-in-the-tree", "the tree holds no `plan.json`", |lab| {
-        bent(lab, |drafts| drafts[0].edits.retain(|(path, _)| path != "plan.json"));
+    Vector::new("plan-not-in-the-tree", "the tree holds no `plan.json`", |forge| {
+        bent(forge, |drafts| drafts[0].edits.retain(|(path, _)| path != "plan.json"));
     }),
-    Vector::new("manifest-not-in-the-tree", "the tree holds no manifest of a dispatch", |lab| {
-        bent(lab, |drafts| drafts[1].edits.retain(|(path, _)| !path.ends_with("manifest.json")));
+    Vector::new("manifest-not-in-the-tree", "the tree holds no manifest of a dispatch", |forge| {
+        bent(forge, |drafts| drafts[1].edits.retain(|(path, _)| !path.ends_with("manifest.json")));
     }),
-    Vector::new("state-not-in-the-tree", "the tree holds no `state.json` of an item", |lab| {
-        bent(lab, |drafts| {
+    Vector::new("state-not-in-the-tree", "the tree holds no `state.json` of an item", |forge| {
+        bent(forge, |drafts| {
             for draft in drafts {
                 draft.edits.retain(|(path, _)| !path.ends_with("edit-b/state.json"));
             }
         });
     }),
-    Vector::new("state-missing", "the blob of a `state.json` is missing, in a complete repository", |lab| {
-        let told = lab.honest();
-        lose(lab, held(lab, told.links[2].commit, "items/edit-a/state.json"));
+    Vector::new("state-missing", "the blob of a `state.json` is missing, in a complete repository", |forge| {
+        let told = forge.honest();
+        lose(forge, held(forge, told.links[2].commit, "items/edit-a/state.json"));
     })
     .with_gaps(),
-    Vector::new("product-missing", "the blob of a product is missing, in a complete repository", |lab| {
-        let told = lab.honest();
-        lose(lab, held(lab, told.links[4].commit, "items/edit-b/outputs/report.md"));
+    Vector::new("product-missing", "the blob of a product is missing, in a complete repository", |forge| {
+        let told = forge.honest();
+        lose(forge, held(forge, told.links[4].commit, "items/edit-b/outputs/report.md"));
     })
     .with_gaps(),
-    Vector::new("product-name-of-another-format", "a product whose object name has 64 digits, with SHA-1", |lab| {
-        bent(lab, |drafts| {
+    Vector::new("product-name-of-another-format", "a product whose object name has 64 digits, with SHA-1", |forge| {
+        bent(forge, |drafts| {
             let Event::ItemReconciled(e) = &mut drafts[4].event else { panic!() };
             e.products.values_mut().for_each(|product| product.oid = "1".repeat(64).parse().unwrap());
         });
     }),
-    Vector::new("base-of-another-format", "a base whose object name has 64 digits, with SHA-1", |lab| {
-        bent(lab, |drafts| {
+    Vector::new("base-of-another-format", "a base whose object name has 64 digits, with SHA-1", |forge| {
+        bent(forge, |drafts| {
             let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
             e.base = "1".repeat(64).parse().unwrap();
         });
     }),
-    Vector::new("folder-empty", "an empty folder in the tree", |lab| {
-        let told = lab.honest();
+    Vector::new("folder-empty", "an empty folder in the tree", |forge| {
+        let told = forge.honest();
         let mut entries: Vec<_> = told.links.iter().map(|link| (link.entry.clone(), link.tree)).collect();
-        let (_, mut tree) = lab.store.read(entries[5].1).unwrap();
-        let empty = lab.store.write(gix::objs::Kind::Tree, b"").unwrap();
+        let (_, mut tree) = forge.store.read(entries[5].1).unwrap();
+        let empty = forge.store.write(gix::objs::Kind::Tree, b"").unwrap();
         tree.extend([b"40000 zz\0".as_slice(), empty.0.as_slice()].concat());
-        entries[5].1 = lab.store.write(gix::objs::Kind::Tree, &tree).unwrap();
-        lab.point_at(crate::common::lab::relink(lab, &entries));
+        entries[5].1 = forge.store.write(gix::objs::Kind::Tree, &tree).unwrap();
+        forge.point_at(crate::common::forge::relink(forge, &entries));
     }),
-    Vector::new("artifact-not-in-the-tree", "the tree holds no artifact that entry 0 names", |lab| {
-        bent(lab, |drafts| drafts[0].edits.retain(|(path, _)| !path.starts_with("artifacts/")));
+    Vector::new("artifact-not-in-the-tree", "the tree holds no artifact that entry 0 names", |forge| {
+        bent(forge, |drafts| drafts[0].edits.retain(|(path, _)| !path.starts_with("artifacts/")));
     }),
-    Vector::new("plan-other-file", "a file of an item under another item's name", |lab| {
-        bent(lab, |drafts| {
-            put(lab, &mut drafts[1], "items/edit-a/manifest.json", "{}\n");
+    Vector::new("plan-other-file", "a file of an item under another item's name", |forge| {
+        bent(forge, |drafts| {
+            put(forge, &mut drafts[1], "items/edit-a/manifest.json", "{}\n");
             let (path, _) = drafts[1].edits.iter_mut().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
             "items/edit-c/manifest.json".clone_into(path);
         });
@@ -129,28 +129,28 @@ pub(super) const VECTORS: &[Vector] = &[
 ];
 
 /// Has the rest of the plan happen, and tells it.
-fn finish(lab: &Lab, mut run: Teller<'_>) {
+fn finish(forge: &Forge, mut run: ChainBuilder<'_>) {
     run.fire("edit-a");
     run.done("edit-a", &[("patch", b"diff\n")]);
     run.fire("edit-b");
     run.done("edit-b", &[]);
     run.seal();
-    lab.finish(run);
+    forge.finish(run);
 }
 
 /// The object at a path of a commit's tree.
-fn held(lab: &Lab, commit: Oid, path: &str) -> Oid {
-    lab.git(&["rev-parse", &format!("{commit}:{path}")]).parse().unwrap()
+fn held(forge: &Forge, commit: Oid, path: &str) -> Oid {
+    forge.git(&["rev-parse", &format!("{commit}:{path}")]).parse().unwrap()
 }
 
 /// Puts commits that are no entries on top of one.
-pub(super) fn strangers(lab: &Lab, on: Oid, tree: Oid) -> Oid {
-    (0..STRANGERS).fold(on, |parent, at| stranger(lab, parent, tree, at))
+pub(super) fn strangers(forge: &Forge, on: Oid, tree: Oid) -> Oid {
+    (0..STRANGERS).fold(on, |parent, at| stranger(forge, parent, tree, at))
 }
 
 /// Appends a commit that is not an entry, as anyone without a key can.
-pub(super) fn stranger(lab: &Lab, parent: Oid, tree: Oid, at: usize) -> Oid {
+pub(super) fn stranger(forge: &Forge, parent: Oid, tree: Oid, at: usize) -> Oid {
     let who = "mallory <mallory@example.com> 1780538400 +0000";
     let raw = format!("tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n\nno entry {at}\n");
-    lab.store.write(gix::objs::Kind::Commit, raw.as_bytes()).unwrap()
+    forge.store.write(gix::objs::Kind::Commit, raw.as_bytes()).unwrap()
 }

@@ -4,26 +4,26 @@ use git_handoff::model::entry::{Again, Event, ItemDropped, RunEnded};
 use git_handoff::model::name::ItemId;
 
 use super::Vector;
-use crate::common::lab::{Lab, PLAN};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, PLAN};
 use crate::tamper::run::{End, story};
 
 pub(super) const VECTORS: &[Vector] = &[
-    Vector::new("clean-done", "two items, the second of which takes the first one's patch and an artifact", |lab| {
-        lab.honest();
+    Vector::new("clean-done", "two items, the second of which takes the first one's patch and an artifact", |forge| {
+        forge.honest();
     }),
-    Vector::new("clean-done-sha256", "the same in a repository of object format sha256", |lab| {
-        lab.honest();
+    Vector::new("clean-done-sha256", "the same in a repository of object format sha256", |forge| {
+        forge.honest();
     })
     .sha256(),
-    Vector::new("clean-failed", "the first item failed, the second was skipped, the run closed", |lab| {
-        lab.finish(failed(lab));
+    Vector::new("clean-failed", "the first item failed, the second was skipped, the run closed", |forge| {
+        forge.finish(failed(forge));
     }),
     Vector::new(
         "clean-retried",
         "the first item failed, was tried again, and then crashed and was asked for by an operator",
-        |lab| {
-            let mut run = Teller::submit(lab, PLAN);
+        |forge| {
+            let mut run = ChainBuilder::submit(forge, PLAN);
             run.fire("edit-a");
             run.requeue("edit-a", Again::Failure);
             run.fire("edit-a");
@@ -32,11 +32,11 @@ pub(super) const VECTORS: &[Vector] = &[
             run.fail("edit-a");
             run.requeue("edit-a", Again::Operator);
             rest(&mut run);
-            lab.finish(run);
+            forge.finish(run);
         },
     ),
-    Vector::new("clean-cancelled", "a running item and a waiting one were cancelled, and the run with them", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new("clean-cancelled", "a running item and a waiting one were cancelled, and the run with them", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
         run.fire("edit-a");
         for (item, attempt) in [("edit-a", 1), ("edit-b", 0)] {
             let dropped = ItemDropped { item: ItemId::parse(item).unwrap(), attempt, reason: "no need".to_owned() };
@@ -44,24 +44,24 @@ pub(super) const VECTORS: &[Vector] = &[
         }
         run.add(Event::RunCancelled(RunEnded { reason: "no need".to_owned() }), Vec::new());
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     }),
     Vector::new(
         "clean-everything",
         "every kind of entry: documents with revisions, an item that a rule added, every way in which an item ends, closed",
-        |lab| {
-            lab.finish(story(lab, End::Closed));
+        |forge| {
+            forge.finish(story(forge, End::Closed));
         },
     ),
-    Vector::new("clean-everything-sha256", "the same in a repository of object format sha256", |lab| {
-        lab.finish(story(lab, End::Closed));
+    Vector::new("clean-everything-sha256", "the same in a repository of object format sha256", |forge| {
+        forge.finish(story(forge, End::Closed));
     })
     .sha256(),
-    Vector::new("clean-everything-cancelled", "the same, cancelled at the end", |lab| {
-        lab.finish(story(lab, End::Cancelled));
+    Vector::new("clean-everything-cancelled", "the same, cancelled at the end", |forge| {
+        forge.finish(story(forge, End::Cancelled));
     }),
-    Vector::new("clean-open-ended", "a plan that is open-ended, with an item that the actor added", |lab| {
-        let mut run = Teller::submit(lab, &PLAN.replacen('{', r#"{"openEnded":true,"#, 1));
+    Vector::new("clean-open-ended", "a plan that is open-ended, with an item that the actor added", |forge| {
+        let mut run = ChainBuilder::submit(forge, &PLAN.replacen('{', r#"{"openEnded":true,"#, 1));
         rest(&mut run);
         let more = br#"{"id":"more","executor":"command","inputs":{"command":["true"]},"depends_on":["edit-b"]}"#;
         let more = git_handoff::plan::parse_item(more).unwrap();
@@ -70,40 +70,40 @@ pub(super) const VECTORS: &[Vector] = &[
         run.done("more", &[]);
         run.close();
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("clean-open", "a run that goes on: the first item is done", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new("clean-open", "a run that goes on: the first item is done", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
         run.fire("edit-a");
         run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
-        lab.finish(run);
+        forge.finish(run);
     }),
     Vector::new(
         "clean-stopped",
         "a rule finds nothing where it looks; the run was closed, and the seal names the rule",
-        |lab| {
-            lab.finish(stopped(lab, "/grade", &[("again", "nothing there")]));
+        |forge| {
+            forge.finish(stopped(forge, "/grade", &[("again", "nothing there")]));
         },
     ),
     Vector::new(
         "clean-stopped-untold",
         "the same, and the seal does not name the rule: as older writers sealed",
-        |lab| {
-            lab.finish(stopped(lab, "/grade", &[]));
+        |forge| {
+            forge.finish(stopped(forge, "/grade", &[]));
         },
     ),
-    Vector::new("clean-without-log", "a sealed run without the log that anchors it", |lab| {
-        Teller::honest(lab).write(&lab.signer);
+    Vector::new("clean-without-log", "a sealed run without the log that anchors it", |forge| {
+        ChainBuilder::honest(forge).write(&forge.signer);
     }),
 ];
 
 /// Both items are done, a rule looks into a document, and the run was closed; the seal says which
 /// rules stopped.
-pub(super) fn stopped<'a>(lab: &'a Lab, pointer: &str, told: &[(&str, &str)]) -> Teller<'a> {
+pub(super) fn stopped<'a>(forge: &'a Forge, pointer: &str, told: &[(&str, &str)]) -> ChainBuilder<'a> {
     let rules = format!(
         r#"{{"rules":[{{"id":"again","when":{{"if":[{{"document":"score","pointer":"{pointer}","op":"<","value":5}}]}},"create":{{"executor":"command","inputs":{{"command":["true"]}}}}}}],"#
     );
-    let mut run = Teller::submit(lab, &PLAN.replacen('{', &rules, 1));
+    let mut run = ChainBuilder::submit(forge, &PLAN.replacen('{', &rules, 1));
     run.document("score", None, b"{\"score\":7}\n");
     run.fire("edit-a");
     run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
@@ -117,8 +117,8 @@ pub(super) fn stopped<'a>(lab: &'a Lab, pointer: &str, told: &[(&str, &str)]) ->
 }
 
 /// The first item failed, the second was skipped, the run was closed.
-pub(super) fn failed(lab: &Lab) -> Teller<'_> {
-    let mut run = Teller::submit(lab, PLAN);
+pub(super) fn failed(forge: &Forge) -> ChainBuilder<'_> {
+    let mut run = ChainBuilder::submit(forge, PLAN);
     run.fire("edit-a");
     run.fail("edit-a");
     run.skip("edit-b");
@@ -128,7 +128,7 @@ pub(super) fn failed(lab: &Lab) -> Teller<'_> {
 }
 
 /// Dispatches both items, both are done.
-fn rest(run: &mut Teller<'_>) {
+fn rest(run: &mut ChainBuilder<'_>) {
     run.fire("edit-a");
     run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
     run.fire("edit-b");

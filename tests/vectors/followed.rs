@@ -10,7 +10,7 @@ use git_handoff::run::{View, view};
 use git_handoff::verify::{Options, State, check_applied, check_next, dispatchers, read_further, verify};
 
 use super::{RUN, Vector, clean, forged};
-use crate::common::lab::Lab;
+use crate::common::forge::Forge;
 
 /// A ref that ends before the run does.
 const PART: &str = "refs/handoff/runs/handoff-dag-1";
@@ -23,15 +23,15 @@ fn run() -> RunId {
 }
 
 /// Returns the commits of the run, oldest first.
-fn commits(lab: &Lab) -> Vec<Oid> {
-    let listed = lab.git(&["rev-list", "--first-parent", "--reverse", PART]);
+fn commits(forge: &Forge) -> Vec<Oid> {
+    let listed = forge.git(&["rev-list", "--first-parent", "--reverse", PART]);
     listed.lines().map(|line| line.parse().unwrap()).collect()
 }
 
 /// Returns the rows that fail for the run up to a commit.
-fn failing(lab: &Lab, tip: Oid) -> BTreeSet<&'static str> {
-    refs::set(&lab.store, PART, tip).unwrap();
-    let report = verify(&lab.store, &run(), PART, &Options { alone: true, ..lab.options() }).unwrap();
+fn failing(forge: &Forge, tip: Oid) -> BTreeSet<&'static str> {
+    refs::set(&forge.store, PART, tip).unwrap();
+    let report = verify(&forge.store, &run(), PART, &Options { alone: true, ..forge.options() }).unwrap();
     let sealed = report.rows.iter().any(|row| row.name == "root" && !row.detail.starts_with("not sealed"));
     let asked = |name: &str| ROWS.contains(&name) || (name == "root" && sealed);
     let failed = report.rows.iter().filter(|row| row.state == State::Failed && asked(row.name));
@@ -39,23 +39,23 @@ fn failing(lab: &Lab, tip: Oid) -> BTreeSet<&'static str> {
 }
 
 /// Returns the state of the run at a commit, with the keys of its dispatches.
-fn state(lab: &Lab, tip: Oid) -> Result<View, String> {
-    refs::set(&lab.store, PART, tip).unwrap();
-    let mut view = view(&lab.store, &run(), PART).map_err(|error| error.to_string())?.unwrap();
-    let keys = dispatchers(&lab.store, &view.state.keys, tip)?;
+fn state(forge: &Forge, tip: Oid) -> Result<View, String> {
+    refs::set(&forge.store, PART, tip).unwrap();
+    let mut view = view(&forge.store, &run(), PART).map_err(|error| error.to_string())?.unwrap();
+    let keys = dispatchers(&forge.store, &view.state.keys, tip)?;
     keys.into_iter().for_each(|(item, key)| view.state.keys.set_dispatcher(item, key));
     Ok(view)
 }
 
 /// Follows the run from one commit to the next.
-fn follow(lab: &Lab, before: &View, known: Oid, next: Oid) -> Result<(), String> {
-    let (store, run) = (&lab.store, run());
+fn follow(forge: &Forge, before: &View, known: Oid, next: Oid) -> Result<(), String> {
+    let (store, run) = (&forge.store, run());
     let mut so_far = git_handoff::ledger::merkle::Frontier::default();
     before.links.iter().for_each(|link| so_far.push(link.hash));
     let further = read_further(store, &run, before.links[0].hash, &before.state.keys, known, next)?;
     for one in &further {
         check_next(store, &run, &before.state, &so_far, one)?;
-        check_applied(store, &run, &state(lab, next)?.state, one)?;
+        check_applied(store, &run, &state(forge, next)?.state, one)?;
     }
     Ok(())
 }
@@ -63,22 +63,22 @@ fn follow(lab: &Lab, before: &View, known: Oid, next: Oid) -> Result<(), String>
 /// Follows a run until an entry is refused, and compares that with `verify`. Returns the number of
 /// entries that were followed.
 fn compare(vector: &Vector) -> usize {
-    let lab = Lab::with_format(vector.object_format);
-    (vector.tell)(&lab);
-    let commits = commits(&lab);
-    let whole = failing(&lab, commits[commits.len() - 1]);
-    if !whole.is_empty() && !failing(&lab, commits[0]).is_empty() {
+    let forge = Forge::with_format(vector.object_format);
+    (vector.tell)(&forge);
+    let commits = commits(&forge);
+    let whole = failing(&forge, commits[commits.len() - 1]);
+    if !whole.is_empty() && !failing(&forge, commits[0]).is_empty() {
         return 0;
     }
     for (at, pair) in commits.windows(2).enumerate() {
-        let before = match state(&lab, pair[0]) {
+        let before = match state(&forge, pair[0]) {
             Ok(before) => before,
             Err(why) => panic!("{}: {why}", vector.name),
         };
-        let Err(why) = follow(&lab, &before, pair[0], pair[1]) else { continue };
+        let Err(why) = follow(&forge, &before, pair[0], pair[1]) else { continue };
         let name = format!("{}, entry {}: {why}", vector.name, at + 1);
-        assert_eq!(failing(&lab, pair[0]), BTreeSet::new(), "{name}");
-        assert_ne!(failing(&lab, pair[1]), BTreeSet::new(), "{name}");
+        assert_eq!(failing(&forge, pair[0]), BTreeSet::new(), "{name}");
+        assert_ne!(failing(&forge, pair[1]), BTreeSet::new(), "{name}");
         return at + 1;
     }
     assert!(whole.is_empty(), "{}: {whole:?}, and nothing was refused", vector.name);

@@ -9,261 +9,265 @@ use git_handoff::model::time::Moment;
 
 use super::clean::{failed, stopped};
 use super::{Vector, stranger};
-use crate::common::lab::{Lab, PLAN, blob, relink};
-use crate::common::teller::{Teller, Told};
+use crate::common::chain_builder::{BuiltChain, ChainBuilder};
+use crate::common::forge::{Forge, PLAN, blob, relink};
 
 pub(super) const VECTORS: &[Vector] = &[
-    Vector::new("commit-author", "another author in the commit of the last entry", |lab| {
-        commit(lab, |raw| raw.replace("author human:ada", "author human:eve"));
+    Vector::new("commit-author", "another author in the commit of the last entry", |forge| {
+        commit(forge, |raw| raw.replace("author human:ada", "author human:eve"));
     }),
     Vector::new(
         "commit-entry",
         "another actor in the last entry and its commit, with the signature as it was",
-        |lab| {
-            commit(lab, |raw| raw.replace("human:ada", "human:eve"));
+        |forge| {
+            commit(forge, |raw| raw.replace("human:ada", "human:eve"));
         },
     ),
-    Vector::new("commit-header", "one more header in the commit of the last entry", |lab| {
-        commit(lab, |raw| raw.replace(" +0000\ngpgsig", " +0000\nencoding UTF-8\ngpgsig"));
+    Vector::new("commit-header", "one more header in the commit of the last entry", |forge| {
+        commit(forge, |raw| raw.replace(" +0000\ngpgsig", " +0000\nencoding UTF-8\ngpgsig"));
     }),
-    Vector::new("commit-spelling", "the last entry with a blank that its canonical form does not have", |lab| {
-        commit(lab, |raw| raw.replace("{\"actor\":", "{ \"actor\":"));
+    Vector::new("commit-spelling", "the last entry with a blank that its canonical form does not have", |forge| {
+        commit(forge, |raw| raw.replace("{\"actor\":", "{ \"actor\":"));
     }),
-    Vector::new("commit-two-parents", "an earlier entry as a second parent of the last", |lab| {
-        let told = lab.honest();
+    Vector::new("commit-two-parents", "an earlier entry as a second parent of the last", |forge| {
+        let told = forge.honest();
         let (before, other) = (told.links[4].commit, told.links[2].commit);
-        point(lab, &told, |raw| {
+        point(forge, &told, |raw| {
             raw.replace(&format!("parent {before}\n"), &format!("parent {before}\nparent {other}\n"))
         });
     }),
-    Vector::new("signature-none", "the last entry is not signed", |lab| {
-        let told = lab.honest();
+    Vector::new("signature-none", "the last entry is not signed", |forge| {
+        let told = forge.honest();
         let last = &told.links[5];
-        write(lab, &codec::payload(&last.entry, last.tree, &[told.links[4].commit]));
+        write(forge, &codec::payload(&last.entry, last.tree, &[told.links[4].commit]));
     }),
-    Vector::new("signature-of-another", "the last entry has the signature of another commit", |lab| {
-        let told = lab.honest();
+    Vector::new("signature-of-another", "the last entry has the signature of another commit", |forge| {
+        let told = forge.honest();
         let last = &told.links[5];
         let other = codec::payload(&told.links[4].entry, last.tree, &[]);
-        let signature = lab.signer.sign(&other).unwrap();
-        write(lab, &codec::signed(&last.entry, last.tree, &[told.links[4].commit], &signature));
+        let signature = forge.signer.sign(&other).unwrap();
+        write(forge, &codec::signed(&last.entry, last.tree, &[told.links[4].commit], &signature));
     }),
-    Vector::new("signature-by-no-writer", "every entry is signed by a key that entry 0 does not name", |lab| {
-        let told = Teller::honest(lab).write(&stranger(lab));
-        lab.log(&told, &lab.signer);
+    Vector::new("signature-by-no-writer", "every entry is signed by a key that entry 0 does not name", |forge| {
+        let told = ChainBuilder::honest(forge).write(&stranger(forge));
+        forge.log(&told, &forge.signer);
     }),
     Vector::new(
         "signature-by-a-stranger",
         "a whole run by a key that the signers do not name, with a log of its own",
-        |lab| {
-            let stranger = stranger(lab);
-            let mut run = Teller::honest(lab);
+        |forge| {
+            let stranger = stranger(forge);
+            let mut run = ChainBuilder::honest(forge);
             let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
             e.writers = vec![stranger.fingerprint()];
             let told = run.write(&stranger);
-            lab.log(&told, &stranger);
+            forge.log(&told, &stranger);
         },
     ),
-    Vector::new("entry-dropped", "an entry left out, the others as they were", |lab| {
-        linked(lab, |entries| drop(entries.remove(2)));
+    Vector::new("entry-dropped", "an entry left out, the others as they were", |forge| {
+        linked(forge, |entries| drop(entries.remove(2)));
     }),
     Vector::new(
         "entry-dropped-and-rechained",
         "the dispatch of an item left out, everything after it made to fit",
-        |lab| {
-            bent(lab, |drafts| drop(drafts.remove(1)));
+        |forge| {
+            bent(forge, |drafts| drop(drafts.remove(1)));
         },
     ),
-    Vector::new("entry-doubled", "the end of an item told twice, everything after it made to fit", |lab| {
-        bent(lab, |drafts| {
+    Vector::new("entry-doubled", "the end of an item told twice, everything after it made to fit", |forge| {
+        bent(forge, |drafts| {
             let again = again(&drafts[2]);
             drafts.insert(2, again);
         });
     }),
-    Vector::new("entries-reordered", "an item is dispatched before the one that it waits for is done", |lab| {
-        bent(lab, |drafts| drafts.swap(2, 3));
+    Vector::new("entries-reordered", "an item is dispatched before the one that it waits for is done", |forge| {
+        bent(forge, |drafts| drafts.swap(2, 3));
     }),
-    Vector::new("entry-after-the-seal", "an entry behind the seal", |lab| {
-        let mut run = Teller::honest(lab);
+    Vector::new("entry-after-the-seal", "an entry behind the seal", |forge| {
+        let mut run = ChainBuilder::honest(forge);
         run.close();
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("entry-prev", "`prev` names another entry", |lab| {
-        linked(lab, |entries| entries[3].0.prev = entries[1].0.prev);
+    Vector::new("entry-prev", "`prev` names another entry", |forge| {
+        linked(forge, |entries| entries[3].0.prev = entries[1].0.prev);
     }),
-    Vector::new("entry-seq", "a number left out in `seq`", |lab| {
-        linked(lab, |entries| entries[5].0.seq = 6);
+    Vector::new("entry-seq", "a number left out in `seq`", |forge| {
+        linked(forge, |entries| entries[5].0.seq = 6);
     }),
-    Vector::new("entry-time", "an entry that is dated before the one before it", |lab| {
-        linked(lab, |entries| entries[5].0.at = Moment::from_millis(0));
+    Vector::new("entry-time", "an entry that is dated before the one before it", |forge| {
+        linked(forge, |entries| entries[5].0.at = Moment::from_millis(0));
     }),
-    Vector::new("tree-extra-file", "a file in the tree that no entry put there", |lab| {
-        bent(lab, |drafts| drafts[2].edits.push(("items/edit-a/outputs/more".to_owned(), blob(lab, b"evil\n"))));
+    Vector::new("tree-extra-file", "a file in the tree that no entry put there", |forge| {
+        bent(forge, |drafts| drafts[2].edits.push(("items/edit-a/outputs/more".to_owned(), blob(forge, b"evil\n"))));
     }),
-    Vector::new("tree-mode", "a file in the tree that is executable", |lab| {
-        linked(lab, |entries| {
-            let (_, mut tree) = lab.store.read(entries[5].1).unwrap();
-            let script = oid(&blob(lab, b"x"));
+    Vector::new("tree-mode", "a file in the tree that is executable", |forge| {
+        linked(forge, |entries| {
+            let (_, mut tree) = forge.store.read(entries[5].1).unwrap();
+            let script = oid(&blob(forge, b"x"));
             tree.extend([b"100755 run.sh\0".as_slice(), script.0.as_slice()].concat());
-            entries[5].1 = lab.store.write(gix::objs::Kind::Tree, &tree).unwrap();
+            entries[5].1 = forge.store.write(gix::objs::Kind::Tree, &tree).unwrap();
         });
     }),
-    Vector::new("plan-in-the-tree", "a plan that entry 0 does not name", |lab| {
-        bent(lab, |drafts| put(lab, &mut drafts[0], "plan.json", &PLAN.replace("[\"true\"]", "[\"evil\"]")));
+    Vector::new("plan-in-the-tree", "a plan that entry 0 does not name", |forge| {
+        bent(forge, |drafts| put(forge, &mut drafts[0], "plan.json", &PLAN.replace("[\"true\"]", "[\"evil\"]")));
     }),
-    Vector::new("plan-named", "a plan of another command, named by entry 0", |lab| {
-        bent(lab, |drafts| {
+    Vector::new("plan-named", "a plan of another command, named by entry 0", |forge| {
+        bent(forge, |drafts| {
             let plan = PLAN.replace("[\"true\"]", "[\"evil\"]");
-            put(lab, &mut drafts[0], "plan.json", &plan);
+            put(forge, &mut drafts[0], "plan.json", &plan);
             let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
             e.plan = Digest::of(plan.as_bytes());
         });
     }),
-    Vector::new("artifact-in-the-tree", "an artifact that entry 0 does not name", |lab| {
-        bent(lab, |drafts| put(lab, &mut drafts[0], "artifacts/docs/spec.md", "# Another\n"));
+    Vector::new("artifact-in-the-tree", "an artifact that entry 0 does not name", |forge| {
+        bent(forge, |drafts| put(forge, &mut drafts[0], "artifacts/docs/spec.md", "# Another\n"));
     }),
-    Vector::new("manifest-in-the-tree", "a manifest that its entry does not name", |lab| {
-        bent(lab, |drafts| put(lab, &mut drafts[1], "items/edit-a/manifest.json", "{}"));
+    Vector::new("manifest-in-the-tree", "a manifest that its entry does not name", |forge| {
+        bent(forge, |drafts| put(forge, &mut drafts[1], "items/edit-a/manifest.json", "{}"));
     }),
     Vector::new(
         "protected-without-reference",
         "a manifest that protects files, and an entry without their reference",
-        |lab| {
-            fired(lab, |run| run.fire_with("edit-b", |manifest| manifest.protect = vec!["src".to_owned()]));
+        |forge| {
+            fired(forge, |run| run.fire_with("edit-b", |manifest| manifest.protect = vec!["src".to_owned()]));
         },
     ),
-    Vector::new("manifest-named", "a manifest of another command, named by its entry", |lab| {
-        fired(lab, |run| run.fire_with("edit-b", |manifest| manifest.argv = vec!["evil".to_owned()]));
+    Vector::new("manifest-named", "a manifest of another command, named by its entry", |forge| {
+        fired(forge, |run| run.fire_with("edit-b", |manifest| manifest.argv = vec!["evil".to_owned()]));
     }),
-    Vector::new("input-exchanged", "an item that consumed other bytes than those that it needs", |lab| {
-        fired(lab, |run| {
+    Vector::new("input-exchanged", "an item that consumed other bytes than those that it needs", |forge| {
+        fired(forge, |run| {
             run.fire_with("edit-b", |manifest| {
                 let patch = manifest.input_refs.iter_mut().find(|(key, _)| key.as_str() == "patch").unwrap();
                 patch.1.digest = Digest::of(b"evil\n");
             });
         });
     }),
-    Vector::new("input-left-out", "an item that did not consume what it needs", |lab| {
-        fired(lab, |run| run.fire_with("edit-b", |manifest| drop(manifest.input_refs.pop_last())));
+    Vector::new("input-left-out", "an item that did not consume what it needs", |forge| {
+        fired(forge, |run| run.fire_with("edit-b", |manifest| drop(manifest.input_refs.pop_last())));
     }),
-    Vector::new("state-exchanged", "a `state.json` that the entries do not give", |lab| {
-        bent(lab, |drafts| {
-            put(lab, &mut drafts[2], "items/edit-a/state.json", r#"{"attempts":2,"products":{},"status":"done"}"#);
+    Vector::new("state-exchanged", "a `state.json` that the entries do not give", |forge| {
+        bent(forge, |drafts| {
+            put(forge, &mut drafts[2], "items/edit-a/state.json", r#"{"attempts":2,"products":{},"status":"done"}"#);
         });
     }),
-    Vector::new("product-in-the-tree", "the tree holds another patch than the entry names", |lab| {
-        bent(lab, |drafts| put(lab, &mut drafts[2], "items/edit-a/patch", "evil\n"));
+    Vector::new("product-in-the-tree", "the tree holds another patch than the entry names", |forge| {
+        bent(forge, |drafts| put(forge, &mut drafts[2], "items/edit-a/patch", "evil\n"));
     }),
-    Vector::new("product-bytes", "a product whose bytes are not those of its SHA-256", |lab| {
-        bent(lab, |drafts| {
+    Vector::new("product-bytes", "a product whose bytes are not those of its SHA-256", |forge| {
+        bent(forge, |drafts| {
             let Event::ItemReconciled(e) = &mut drafts[4].event else { panic!() };
-            let (fine, evil) = (oid(&blob(lab, b"fine\n")), oid(&blob(lab, b"evil\n")));
+            let (fine, evil) = (oid(&blob(forge, b"fine\n")), oid(&blob(forge, b"evil\n")));
             e.products.values_mut().for_each(|product| product.oid = evil);
             for (path, edit) in &mut drafts[4].edits {
                 if path.ends_with("report.md") {
                     *edit = Edit::Blob(evil);
                 } else if path.ends_with("state.json") {
-                    let state = String::from_utf8(lab.store.read_blob(oid(edit)).unwrap()).unwrap();
-                    *edit = blob(lab, state.replace(&fine.to_string(), &evil.to_string()).as_bytes());
+                    let state = String::from_utf8(forge.store.read_blob(oid(edit)).unwrap()).unwrap();
+                    *edit = blob(forge, state.replace(&fine.to_string(), &evil.to_string()).as_bytes());
                 }
             }
         });
     }),
-    Vector::new("seal-root", "a seal of another root", |lab| {
-        sealed(lab, |seal| seal.root = Digest::of(b"evil"));
+    Vector::new("seal-root", "a seal of another root", |forge| {
+        sealed(forge, |seal| seal.root = Digest::of(b"evil"));
     }),
-    Vector::new("seal-entries", "a seal of another number of entries", |lab| {
-        sealed(lab, |seal| seal.entries = 4);
+    Vector::new("seal-entries", "a seal of another number of entries", |forge| {
+        sealed(forge, |seal| seal.entries = 4);
     }),
-    Vector::new("seal-counts", "a seal that counts the items otherwise", |lab| {
-        bent(lab, |drafts| {
+    Vector::new("seal-counts", "a seal that counts the items otherwise", |forge| {
+        bent(forge, |drafts| {
             let Event::RunSealed(e) = &mut drafts[5].event else { panic!() };
             e.counts = [("failed".to_owned(), 2)].into_iter().collect();
         });
     }),
-    Vector::new("seal-stopped", "a seal that says that a rule stopped, which did not", |lab| {
-        lab.finish(stopped(lab, "/score", &[("again", "nothing there")]));
+    Vector::new("seal-stopped", "a seal that says that a rule stopped, which did not", |forge| {
+        forge.finish(stopped(forge, "/score", &[("again", "nothing there")]));
     }),
-    Vector::new("seal-stopped-of-no-rule", "a seal that says that a rule stopped which the run does not have", |lab| {
-        bent(lab, |drafts| {
-            let Event::RunSealed(e) = &mut drafts[5].event else { panic!() };
-            e.stopped.insert("none".parse().unwrap(), "it is not there".to_owned());
-        });
-    }),
-    Vector::new("seal-too-early", "a seal although an item waits", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new(
+        "seal-stopped-of-no-rule",
+        "a seal that says that a rule stopped which the run does not have",
+        |forge| {
+            bent(forge, |drafts| {
+                let Event::RunSealed(e) = &mut drafts[5].event else { panic!() };
+                e.stopped.insert("none".parse().unwrap(), "it is not there".to_owned());
+            });
+        },
+    ),
+    Vector::new("seal-too-early", "a seal although an item waits", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
         run.fire("edit-a");
         run.done("edit-a", &[("patch", b"diff\n")]);
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("log-of-another-root", "the log says another root", |lab| {
-        let told = Teller::honest(lab).write(&lab.signer);
-        lab.log_as(&told, &lab.signer, |sealed| sealed.root = Digest::of(b"evil"));
+    Vector::new("log-of-another-root", "the log says another root", |forge| {
+        let told = ChainBuilder::honest(forge).write(&forge.signer);
+        forge.log_as(&told, &forge.signer, |sealed| sealed.root = Digest::of(b"evil"));
     }),
-    Vector::new("log-of-another-story", "the run rewritten, the log as it was", |lab| {
-        lab.honest();
-        failed(lab).write(&lab.signer);
+    Vector::new("log-of-another-story", "the run rewritten, the log as it was", |forge| {
+        forge.honest();
+        failed(forge).write(&forge.signer);
     }),
-    Vector::new("cut-back", "the run's ref moved back to before the seal, the log as it was", |lab| {
-        let told = lab.honest();
-        lab.point_at(told.links[4].commit);
+    Vector::new("cut-back", "the run's ref moved back to before the seal, the log as it was", |forge| {
+        let told = forge.honest();
+        forge.point_at(told.links[4].commit);
     }),
 ];
 
 /// Rewrites the commit of the last entry, as text.
-fn commit(lab: &Lab, bend: impl FnOnce(String) -> String) {
-    let told = lab.honest();
-    point(lab, &told, bend);
+fn commit(forge: &Forge, bend: impl FnOnce(String) -> String) {
+    let told = forge.honest();
+    point(forge, &told, bend);
 }
 
-fn point(lab: &Lab, told: &Told, bend: impl FnOnce(String) -> String) {
-    let raw = String::from_utf8(lab.store.read(told.head.commit.unwrap()).unwrap().1).unwrap();
+fn point(forge: &Forge, told: &BuiltChain, bend: impl FnOnce(String) -> String) {
+    let raw = String::from_utf8(forge.store.read(told.head.commit.unwrap()).unwrap().1).unwrap();
     let forged = bend(raw.clone());
     assert_ne!(raw, forged);
-    write(lab, forged.as_bytes());
+    write(forge, forged.as_bytes());
 }
 
 /// Points the run at a commit of these bytes.
-fn write(lab: &Lab, raw: &[u8]) {
-    lab.point_at(lab.store.write(gix::objs::Kind::Commit, raw).unwrap());
+fn write(forge: &Forge, raw: &[u8]) {
+    forge.point_at(forge.store.write(gix::objs::Kind::Commit, raw).unwrap());
 }
 
 /// Bends entries and trees, and links and signs them as they are; the log is as it was.
-pub(super) fn linked(lab: &Lab, bend: impl FnOnce(&mut Vec<(Entry, Oid)>)) {
-    let told = lab.honest();
+pub(super) fn linked(forge: &Forge, bend: impl FnOnce(&mut Vec<(Entry, Oid)>)) {
+    let told = forge.honest();
     let mut entries = told.links.iter().map(|link| (link.entry.clone(), link.tree)).collect();
     bend(&mut entries);
-    lab.point_at(relink(lab, &entries));
+    forge.point_at(relink(forge, &entries));
 }
 
 /// Bends the story before it is written; links, seal, signatures and log are true to it.
-pub(super) fn bent(lab: &Lab, bend: impl FnOnce(&mut Vec<Draft>)) {
-    let mut run = Teller::honest(lab);
+pub(super) fn bent(forge: &Forge, bend: impl FnOnce(&mut Vec<Draft>)) {
+    let mut run = ChainBuilder::honest(forge);
     bend(&mut run.drafts);
-    lab.finish(run);
+    forge.finish(run);
 }
 
 /// Tells the story with another dispatch of the second item.
-pub(super) fn fired(lab: &Lab, fire: impl FnOnce(&mut Teller<'_>)) {
-    let mut run = Teller::submit(lab, PLAN);
+pub(super) fn fired(forge: &Forge, fire: impl FnOnce(&mut ChainBuilder<'_>)) {
+    let mut run = ChainBuilder::submit(forge, PLAN);
     run.fire("edit-a");
     run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
     fire(&mut run);
     run.done("edit-b", &[("outputs/report.md", b"fine\n")]);
     run.seal();
-    lab.finish(run);
+    forge.finish(run);
 }
 
 /// Tells the story with another seal.
-pub(super) fn sealed(lab: &Lab, bend: impl FnOnce(&mut git_handoff::model::entry::RunSealed)) {
-    let honest = Teller::honest(lab).write(&lab.signer);
+pub(super) fn sealed(forge: &Forge, bend: impl FnOnce(&mut git_handoff::model::entry::RunSealed)) {
+    let honest = ChainBuilder::honest(forge).write(&forge.signer);
     let Event::RunSealed(mut seal) = honest.links[5].entry.event.clone() else { panic!() };
     bend(&mut seal);
-    let mut run = Teller::honest(lab);
+    let mut run = ChainBuilder::honest(forge);
     run.true_seal = false;
     run.drafts[5].event = Event::RunSealed(seal);
-    lab.finish(run);
+    forge.finish(run);
 }
 
 pub(super) fn again(draft: &Draft) -> Draft {
@@ -271,9 +275,9 @@ pub(super) fn again(draft: &Draft) -> Draft {
 }
 
 /// Puts other bytes into a file that the entry writes.
-pub(super) fn put(lab: &Lab, draft: &mut Draft, path: &str, text: &str) {
+pub(super) fn put(forge: &Forge, draft: &mut Draft, path: &str, text: &str) {
     let edit = draft.edits.iter_mut().find(|(written, _)| written == path).unwrap();
-    edit.1 = blob(lab, text.as_bytes());
+    edit.1 = blob(forge, text.as_bytes());
 }
 
 pub(super) fn oid(edit: &Edit) -> Oid {

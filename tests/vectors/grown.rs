@@ -9,92 +9,92 @@ use git_handoff::model::plan::Item;
 use super::Vector;
 use super::forged::oid;
 use super::planned::rest;
-use crate::common::lab::{Lab, PLAN, blob};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, PLAN, blob};
 
 const MORE: &str = r#"{"id":"more","executor":"command","inputs":{"command":["true"]},"depends_on":["edit-b"]}"#;
 
 pub(super) const VECTORS: &[Vector] = &[
-    Vector::new("item-not-in-the-tree", "the tree does not hold the `item.json` of an item that was added", |lab| {
-        extended(lab, MORE, |run| drop(run.drafts[5].edits.pop()));
+    Vector::new("item-not-in-the-tree", "the tree does not hold the `item.json` of an item that was added", |forge| {
+        extended(forge, MORE, |run| drop(run.drafts[5].edits.pop()));
     }),
-    Vector::new("item-exchanged", "an `item.json` that its entry does not name", |lab| {
-        extended(lab, MORE, |run| {
+    Vector::new("item-exchanged", "an `item.json` that its entry does not name", |forge| {
+        extended(forge, MORE, |run| {
             let other = item(&MORE.replace("true", "evil"));
-            run.drafts[5].edits[0].1 = blob(lab, &definition(&other));
+            run.drafts[5].edits[0].1 = blob(forge, &definition(&other));
         });
     }),
-    Vector::new("item-that-is-none", "an `item.json` that is no item, named by its entry", |lab| {
-        extended(lab, MORE, |run| renamed(lab, run, b"{}"));
+    Vector::new("item-that-is-none", "an `item.json` that is no item, named by its entry", |forge| {
+        extended(forge, MORE, |run| renamed(forge, run, b"{}"));
     }),
-    Vector::new("item-not-normalised", "an `item.json` that is not normalised, named by its entry", |lab| {
-        extended(lab, MORE, |run| renamed(lab, run, MORE.as_bytes()));
+    Vector::new("item-not-normalised", "an `item.json` that is not normalised, named by its entry", |forge| {
+        extended(forge, MORE, |run| renamed(forge, run, MORE.as_bytes()));
     }),
-    Vector::new("item-with-a-need-from-another-run", "an actor adds an item that needs a product of a run", |lab| {
+    Vector::new("item-with-a-need-from-another-run", "an actor adds an item that needs a product of a run", |forge| {
         let need = r#"{"id":"more","executor":"command","inputs":{"command":["true"]},
             "needs":{"x":{"run":"first","from":"make","select":{"kind":"patch"}}}}"#;
-        extended(lab, need, |_| {});
+        extended(forge, need, |_| {});
     }),
-    Vector::new("item-added-to-a-fixed-plan", "an actor adds an item to a run that is not open-ended", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new("item-added-to-a-fixed-plan", "an actor adds an item to a run that is not open-ended", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
         run.extend(Cause::Actor, &[item(&MORE.replace("edit-b", "edit-a"))]);
         rest(&mut run);
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("rule-without-its-document", "an item by a rule that sees no document, and is dispatched", |lab| {
-        of_rule(lab, Teller::submit(lab, &plan(RULE)));
+    Vector::new("rule-without-its-document", "an item by a rule that sees no document, and is dispatched", |forge| {
+        of_rule(forge, ChainBuilder::submit(forge, &plan(RULE)));
     }),
-    Vector::new("rule-that-made-another-item", "an item by a rule that creates another one", |lab| {
-        let mut run = Teller::submit(lab, &plan(RULE));
+    Vector::new("rule-that-made-another-item", "an item by a rule that creates another one", |forge| {
+        let mut run = ChainBuilder::submit(forge, &plan(RULE));
         run.document("score", None, b"{\"score\":3}\n");
         let mut made = run.of_rule(0);
         made.inputs.insert("command".to_owned(), serde_json::json!(["evil"]));
         run.extend(Cause::Rule("again".parse().unwrap()), &[made]);
         rest(&mut run);
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("rule-that-says-something-else", "a rule has the run say a word although nothing failed", |lab| {
+    Vector::new("rule-that-says-something-else", "a rule has the run say a word although nothing failed", |forge| {
         let broke = r#"{"id":"broke","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"outcome":"broken"}"#;
-        let mut run = Teller::submit(lab, &plan(broke));
+        let mut run = ChainBuilder::submit(forge, &plan(broke));
         let said = RunConcluded { rule: "broke".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
         run.add(Event::RunConcluded(said), Vec::new());
         rest(&mut run);
-        lab.finish(run);
+        forge.finish(run);
     }),
     Vector::new(
         "rule-with-an-unreadable-document",
         "a rule looks into a document whose bytes are not its own",
-        |lab| {
-            let mut run = Teller::submit(lab, &plan(RULE));
-            let other = oid(&blob(lab, b"{\"score\":9}\n"));
+        |forge| {
+            let mut run = ChainBuilder::submit(forge, &plan(RULE));
+            let other = oid(&blob(forge, b"{\"score\":9}\n"));
             run.document_with("score", b"{\"score\":3}\n", |e| e.oid = other);
-            of_rule(lab, run);
+            of_rule(forge, run);
         },
     ),
-    Vector::new("rule-that-was-left-out", "a run sealed before its rule had created what it creates", |lab| {
-        let mut run = Teller::submit(lab, &plan(RULE));
+    Vector::new("rule-that-was-left-out", "a run sealed before its rule had created what it creates", |forge| {
+        let mut run = ChainBuilder::submit(forge, &plan(RULE));
         run.document("score", None, b"{\"score\":3}\n");
         rest(&mut run);
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("rule-that-stopped-short", "a run sealed although its rule finds nothing where it looks", |lab| {
-        let mut run = Teller::submit(lab, &plan(RULE));
+    Vector::new("rule-that-stopped-short", "a run sealed although its rule finds nothing where it looks", |forge| {
+        let mut run = ChainBuilder::submit(forge, &plan(RULE));
         run.document("score", None, b"{}\n");
         rest(&mut run);
-        lab.finish(run);
+        forge.finish(run);
     }),
 ];
 
 pub(super) const RULE: &str = r#"{"id":"again","when":{"if":[{"document":"score","pointer":"/score","op":"<","value":5}]},"create":{"executor":"command","inputs":{"command":["true"]}}}"#;
 
 /// Goes on with the item that the rule creates, which is done, and ends the run.
-pub(super) fn of_rule(lab: &Lab, mut run: Teller<'_>) {
+pub(super) fn of_rule(forge: &Forge, mut run: ChainBuilder<'_>) {
     let made = run.of_rule(0);
     run.extend(Cause::Rule("again".parse().unwrap()), std::slice::from_ref(&made));
     run.fire(made.id.as_str());
     run.done(made.id.as_str(), &[]);
     rest(&mut run);
-    lab.finish(run);
+    forge.finish(run);
 }
 
 /// The plan with a rule.
@@ -108,8 +108,8 @@ fn item(text: &str) -> Item {
 
 /// Tells a run to which an actor adds an item with these bytes, bent before the item is cancelled
 /// and the run sealed.
-fn extended(lab: &Lab, text: &str, bend: impl FnOnce(&mut Teller<'_>)) {
-    let mut run = Teller::submit(lab, &PLAN.replacen('{', r#"{"openEnded":true,"#, 1));
+fn extended(forge: &Forge, text: &str, bend: impl FnOnce(&mut ChainBuilder<'_>)) {
+    let mut run = ChainBuilder::submit(forge, &PLAN.replacen('{', r#"{"openEnded":true,"#, 1));
     run.fire("edit-a");
     run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
     run.fire("edit-b");
@@ -118,12 +118,12 @@ fn extended(lab: &Lab, text: &str, bend: impl FnOnce(&mut Teller<'_>)) {
     bend(&mut run);
     run.close();
     run.seal();
-    lab.finish(run);
+    forge.finish(run);
 }
 
 /// Has the entry that added an item name other bytes of it.
-fn renamed(lab: &Lab, run: &mut Teller<'_>, bytes: &[u8]) {
+fn renamed(forge: &Forge, run: &mut ChainBuilder<'_>, bytes: &[u8]) {
     let Event::RunExtended(RunExtended { items, .. }) = &mut run.drafts[5].event else { panic!() };
     items.values_mut().for_each(|digest| *digest = Digest::of(bytes));
-    run.drafts[5].edits[0].1 = Edit::Blob(oid(&blob(lab, bytes)));
+    run.drafts[5].edits[0].1 = Edit::Blob(oid(&blob(forge, bytes)));
 }

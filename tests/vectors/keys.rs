@@ -11,15 +11,15 @@ use git_handoff::model::name::RunId;
 
 use super::planned::rest;
 use super::{Vector, stranger};
-use crate::common::lab::{Lab, PLAN, key};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, PLAN, key};
 use crate::people::forged::{begun, decided, first, said};
 use crate::people::seals::{admission, sealed_by};
 
 pub(super) const VECTORS: &[Vector] = &[
-    Vector::new("key-without-the-role", "a key that may only write documents dispatches an item", |lab| {
-        let bob = stranger(lab);
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new("key-without-the-role", "a key that may only write documents dispatches an item", |forge| {
+        let bob = stranger(forge);
+        let mut run = ChainBuilder::submit(forge, PLAN);
         let role = RunAdmitted { key: bob.fingerprint(), role: Role::Document, first: None };
         run.add(Event::RunAdmitted(role), Vec::new());
         run.fire("edit-a");
@@ -28,110 +28,111 @@ pub(super) const VECTORS: &[Vector] = &[
         run.fire("edit-b");
         run.done("edit-b", &[]);
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     })
     .asked(BOTH),
-    Vector::new("sealed-by-an-unadmitted-key", "the seal is by a key that was never admitted", |lab| {
-        sealed_by(lab, &stranger(lab), |_, _| {});
+    Vector::new("sealed-by-an-unadmitted-key", "the seal is by a key that was never admitted", |forge| {
+        sealed_by(forge, &stranger(forge), |_, _| {});
     })
     .asked(BOTH),
-    Vector::new("admitted-to-seal-by-a-later-owner", "an owner that came later gives the role `seal`", |lab| {
-        let eve = key(lab.path(), 3);
-        sealed_by(lab, &stranger(lab), |teller, first| {
-            teller.add(admission(&eve, Role::Own, None), Vec::new());
-            teller.add(admission(&stranger(lab), Role::Seal, Some(first)), Vec::new());
-            teller.by(&eve);
+    Vector::new("admitted-to-seal-by-a-later-owner", "an owner that came later gives the role `seal`", |forge| {
+        let eve = key(forge.path(), 3);
+        sealed_by(forge, &stranger(forge), |chain_builder, first| {
+            chain_builder.add(admission(&eve, Role::Own, None), Vec::new());
+            chain_builder.add(admission(&stranger(forge), Role::Seal, Some(first)), Vec::new());
+            chain_builder.by(&eve);
         });
     })
     .asked(BOTH),
-    Vector::new("admitted-to-seal-another-run", "a key is admitted to seal a run with another entry 0", |lab| {
-        sealed_by(lab, &stranger(lab), |teller, _| {
-            let role = admission(&stranger(lab), Role::Seal, Some(Digest::of(b"another")));
-            teller.add(role, Vec::new());
+    Vector::new("admitted-to-seal-another-run", "a key is admitted to seal a run with another entry 0", |forge| {
+        sealed_by(forge, &stranger(forge), |chain_builder, _| {
+            let role = admission(&stranger(forge), Role::Seal, Some(Digest::of(b"another")));
+            chain_builder.add(role, Vec::new());
         });
     })
     .asked(BOTH),
-    Vector::new("decided-by-another", "a decision names another key than the one that signed it", |lab| {
-        let bob = stranger(lab);
-        let mut run = begun(lab, &bob, Role::Approve);
+    Vector::new("decided-by-another", "a decision names another key than the one that signed it", |forge| {
+        let bob = stranger(forge);
+        let mut run = begun(forge, &bob, Role::Approve);
         let event = decided(&run, &bob);
         run.add(Event::ItemDecided(event), Vec::new());
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     })
     .asked(BOTH),
-    Vector::new("statement-of-something-else", "a statement about other products than its entry", |lab| {
-        let bob = stranger(lab);
-        let honest = decided(&begun(lab, &bob, Role::Approve), &bob);
+    Vector::new("statement-of-something-else", "a statement about other products than its entry", |forge| {
+        let bob = stranger(forge);
+        let honest = decided(&begun(forge, &bob, Role::Approve), &bob);
         let other = ItemDecided { message: Some("only the draft".to_owned()), ..honest.clone() };
-        let statement = said(lab, &bob, first(lab, &bob), &other);
-        let mut run = begun(lab, &bob, Role::Approve);
+        let statement = said(forge, &bob, first(forge, &bob), &other);
+        let mut run = begun(forge, &bob, Role::Approve);
         run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }), Vec::new());
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     })
     .asked(BOTH),
-    Vector::new("statement-without-the-role", "a statement by a key that has not the role `approve`", |lab| {
-        let bob = stranger(lab);
-        let honest = decided(&begun(lab, &bob, Role::Document), &bob);
-        let statement = said(lab, &bob, begun(lab, &bob, Role::Document).write(&lab.signer).links[0].hash, &honest);
-        let mut run = begun(lab, &bob, Role::Document);
+    Vector::new("statement-without-the-role", "a statement by a key that has not the role `approve`", |forge| {
+        let bob = stranger(forge);
+        let honest = decided(&begun(forge, &bob, Role::Document), &bob);
+        let statement =
+            said(forge, &bob, begun(forge, &bob, Role::Document).write(&forge.signer).links[0].hash, &honest);
+        let mut run = begun(forge, &bob, Role::Document);
         run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }), Vec::new());
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     })
     .asked(BOTH),
-    Vector::new("statement-without-its-parent", "a statement with the `seq` 5 and a `prev`, and no parent", |lab| {
-        let bob = stranger(lab);
-        let honest = decided(&begun(lab, &bob, Role::Approve), &bob);
-        let statement = said(lab, &bob, first(lab, &bob), &honest);
+    Vector::new("statement-without-its-parent", "a statement with the `seq` 5 and a `prev`, and no parent", |forge| {
+        let bob = stranger(forge);
+        let honest = decided(&begun(forge, &bob, Role::Approve), &bob);
+        let statement = said(forge, &bob, first(forge, &bob), &honest);
         let Decoded { mut entry, tree, .. } = codec::decode(statement.as_bytes()).unwrap();
         (entry.seq, entry.prev) = (5, Some(Digest::of(b"before")));
         let signature = bob.sign(&codec::payload(&entry, tree, &[])).unwrap();
         let statement = String::from_utf8(codec::signed(&entry, tree, &[], &signature)).unwrap();
-        let mut run = begun(lab, &bob, Role::Approve);
+        let mut run = begun(forge, &bob, Role::Approve);
         run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }), Vec::new());
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     })
     .asked(BOTH),
-    Vector::new("statement-about-another-run", "a statement about a run of this id with another entry 0", |lab| {
-        let bob = stranger(lab);
-        let honest = decided(&begun(lab, &bob, Role::Approve), &bob);
-        let statement = said(lab, &bob, Digest::of(b"another run"), &honest);
-        let mut run = begun(lab, &bob, Role::Approve);
+    Vector::new("statement-about-another-run", "a statement about a run of this id with another entry 0", |forge| {
+        let bob = stranger(forge);
+        let honest = decided(&begun(forge, &bob, Role::Approve), &bob);
+        let statement = said(forge, &bob, Digest::of(b"another run"), &honest);
+        let mut run = begun(forge, &bob, Role::Approve);
         run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }), Vec::new());
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     })
     .asked(BOTH),
-    Vector::new("statement-recorded-twice", "two revisions of a document that hold one statement", |lab| {
-        let bob = stranger(lab);
-        let statement = wrote(lab, &bob, Teller::submit(lab, PLAN).write(&lab.signer).links[0].hash);
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new("statement-recorded-twice", "two revisions of a document that hold one statement", |forge| {
+        let bob = stranger(forge);
+        let statement = wrote(forge, &bob, ChainBuilder::submit(forge, PLAN).write(&forge.signer).links[0].hash);
+        let mut run = ChainBuilder::submit(forge, PLAN);
         let role = RunAdmitted { key: bob.fingerprint(), role: Role::Document, first: None };
         run.add(Event::RunAdmitted(role), Vec::new());
         for _ in 0..2 {
             run.document_with("notes", NOTES, |e| e.said = Some(statement.clone()));
         }
         rest(&mut run);
-        lab.finish(run);
+        forge.finish(run);
     })
     .asked(BOTH),
     Vector::new(
         "signature-of-small-order",
         "a run by a key of small order, whose signature fits every message",
-        |lab| {
+        |forge| {
             let (public, armour) = crate::verify::eddsa::small_order();
-            let mut run = Teller::honest(lab);
+            let mut run = ChainBuilder::honest(forge);
             let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
             e.writers = vec![git_handoff::ledger::sign::fingerprint(&public)];
             let mut parents = Vec::new();
-            for link in run.write(&lab.signer).links {
+            for link in run.write(&forge.signer).links {
                 let raw = codec::signed(&link.entry, link.tree, &parents, &armour);
-                parents = vec![lab.store.write(gix::objs::Kind::Commit, &raw).unwrap()];
+                parents = vec![forge.store.write(gix::objs::Kind::Commit, &raw).unwrap()];
             }
-            lab.point_at(parents[0]);
+            forge.point_at(parents[0]);
         },
     ),
     Vector::new("key-revoked", "an honest run by a key that is revoked", honest).asked(&[
@@ -164,14 +165,14 @@ pub(super) const VECTORS: &[Vector] = &[
 
 pub(super) const BOTH: &[&str] = &["--signers", "signers-of-both"];
 
-fn honest(lab: &Lab) {
-    lab.honest();
+fn honest(forge: &Forge) {
+    forge.honest();
 }
 
 const NOTES: &[u8] = b"notes\n";
 
 /// Has a key write the document `notes` in its log, and returns the commit.
-fn wrote(lab: &Lab, by: &Signer, first: Digest) -> String {
+fn wrote(forge: &Forge, by: &Signer, first: Digest) -> String {
     let (run, log) = (RunId::parse(super::RUN).unwrap(), by.fingerprint());
     let written = LogWritten {
         log: log.clone(),
@@ -179,14 +180,14 @@ fn wrote(lab: &Lab, by: &Signer, first: Digest) -> String {
         name: "notes".parse().unwrap(),
         schema: None,
         sha256: Digest::of(NOTES),
-        oid: lab.store.write_blob(NOTES).unwrap(),
+        oid: forge.store.write_blob(NOTES).unwrap(),
         size: NOTES.len() as u64,
         previous: None,
         made: None,
     };
-    let head = chain::tip(&lab.store, &format::log_ref(&log)).unwrap();
+    let head = chain::tip(&forge.store, &format::log_ref(&log)).unwrap();
     let edits = vec![(format::written_path(&run, &written.name), Edit::Blob(written.oid))];
     let draft = Draft { about: run.into(), event: Event::LogWritten(written), edits };
-    let (_, links) = lab.writer_with(by).append(&head, vec![draft]).unwrap().publish().unwrap();
-    String::from_utf8(lab.store.read(links[0].commit).unwrap().1).unwrap()
+    let (_, links) = forge.writer_with(by).append(&head, vec![draft]).unwrap().publish().unwrap();
+    String::from_utf8(forge.store.read(links[0].commit).unwrap().1).unwrap()
 }

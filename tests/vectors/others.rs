@@ -9,8 +9,8 @@ use super::keys::BOTH;
 use super::planned::ruled;
 use super::taken::rest;
 use super::{Vector, stranger};
-use crate::common::lab::{Lab, PLAN};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, PLAN};
 use crate::elsewhere::forged as imports;
 use crate::people::forged::{begun, decided, first, said};
 use crate::people::seals::{admission, sealed_by};
@@ -18,92 +18,100 @@ use crate::pipeline::forged as pipelines;
 use crate::reuse::{continued, forged as reuse};
 
 pub(super) const VECTORS: &[Vector] = &[
-    Vector::new("clean-two-gates", "two rules make one item a gate; the later one does not block", |lab| {
-        lab.finish(gated(lab, &[(true, "first"), (false, "second")], &[("patch", b"diff\n")], PATCH_NEED));
+    Vector::new("clean-two-gates", "two rules make one item a gate; the later one does not block", |forge| {
+        forge.finish(gated(forge, &[(true, "first"), (false, "second")], &[("patch", b"diff\n")], PATCH_NEED));
     }),
-    Vector::new("clean-gate-with-a-report", "an item needs an output of a red gate that blocks", |lab| {
-        lab.finish(gated(lab, &[(true, "first")], &[("outputs/why", b"red\n")], OUTPUT_NEED));
+    Vector::new("clean-gate-with-a-report", "an item needs an output of a red gate that blocks", |forge| {
+        forge.finish(gated(forge, &[(true, "first")], &[("outputs/why", b"red\n")], OUTPUT_NEED));
     }),
-    Vector::new("clean-decision-about-nothing", "a decision about an item that handed over nothing", |lab| {
-        let mut run = Teller::submit(lab, crate::people::forged::PLAN);
+    Vector::new("clean-decision-about-nothing", "a decision about an item that handed over nothing", |forge| {
+        let mut run = ChainBuilder::submit(forge, crate::people::forged::PLAN);
         run.fire("build");
         run.done("build", &[]);
-        let event = decided(&run, &lab.signer);
+        let event = decided(&run, &forge.signer);
         assert_eq!(event.about.len(), 1, "the item is there, with nothing");
         run.add(Event::ItemDecided(event), Vec::new());
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("clean-beside-a-broken-log", "a broken log of a known key that is no writer of the run", |lab| {
-        lab.honest();
-        let log = git_handoff::model::format::log_ref(&stranger(lab).fingerprint());
-        lab.git(&["update-ref", &log, &lab.base.to_string()]);
+    Vector::new("clean-beside-a-broken-log", "a broken log of a known key that is no writer of the run", |forge| {
+        forge.honest();
+        let log = git_handoff::model::format::log_ref(&stranger(forge).fingerprint());
+        forge.git(&["update-ref", &log, &forge.base.to_string()]);
     })
     .asked(BOTH),
-    Vector::new("clean-beside-a-broken-archive", "an archive that cannot be read, and a run that has a ref", |lab| {
-        lab.honest();
-        let key = git_handoff::model::format::log_ref(&lab.signer.fingerprint()).replace("/logs/", "/archives/");
-        lab.git(&["update-ref", &format!("{key}.0123456789ab"), &lab.base.to_string()]);
+    Vector::new("clean-beside-a-broken-archive", "an archive that cannot be read, and a run that has a ref", |forge| {
+        forge.honest();
+        let key = git_handoff::model::format::log_ref(&forge.signer.fingerprint()).replace("/logs/", "/archives/");
+        forge.git(&["update-ref", &format!("{key}.0123456789ab"), &forge.base.to_string()]);
     }),
-    Vector::new("clean-sealed-by-an-admitted-key", "a key that an owner admitted with the role `seal` seals", |lab| {
-        sealed_by(lab, &stranger(lab), |run, first| {
-            run.add(admission(&stranger(lab), Role::Seal, Some(first)), Vec::new());
-        });
-    })
+    Vector::new(
+        "clean-sealed-by-an-admitted-key",
+        "a key that an owner admitted with the role `seal` seals",
+        |forge| {
+            sealed_by(forge, &stranger(forge), |run, first| {
+                run.add(admission(&stranger(forge), Role::Seal, Some(first)), Vec::new());
+            });
+        },
+    )
     .asked(BOTH),
-    Vector::new("clean-continues", "a run that continues another, which was not sealed, and reuses its item", |lab| {
-        let first = continued::first(lab);
-        lab.finish(continued::going_on(lab, &first, |_| {}));
-    }),
-    Vector::new("clean-reused", "an item whose products are those of a sealed run, with its proof", |lab| {
-        let mut run = reuse::taking(lab, |_| {});
+    Vector::new(
+        "clean-continues",
+        "a run that continues another, which was not sealed, and reuses its item",
+        |forge| {
+            let first = continued::first(forge);
+            forge.finish(continued::going_on(forge, &first, |_| {}));
+        },
+    ),
+    Vector::new("clean-reused", "an item whose products are those of a sealed run, with its proof", |forge| {
+        let mut run = reuse::taking(forge, |_| {});
         rest(&mut run);
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("clean-imported", "a product of a sealed run that an item needs, with its proof", |lab| {
-        lab.finish(imports::taking(lab, |_, _| {}));
+    Vector::new("clean-imported", "a product of a sealed run that an item needs, with its proof", |forge| {
+        forge.finish(imports::taking(forge, |_, _| {}));
     }),
-    Vector::new("clean-pipeline", "an item with a pipeline of four blocks", |lab| {
-        lab.finish(pipelines::run(lab, |_, _| {}));
+    Vector::new("clean-pipeline", "an item with a pipeline of four blocks", |forge| {
+        forge.finish(pipelines::run(forge, |_, _| {}));
     }),
-    Vector::new("clean-rules", "rules that the queue added, which have nothing to do", |lab| {
+    Vector::new("clean-rules", "rules that the queue added, which have nothing to do", |forge| {
         let rules = r#"[{"id":"broke","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"outcome":"broken"}]"#;
-        ruled(lab, PLAN, rules, |_| {});
+        ruled(forge, PLAN, rules, |_| {});
     }),
-    Vector::new("clean-statement", "a decision that another key made in its log, taken in", |lab| {
-        let bob = stranger(lab);
-        let event = decided(&begun(lab, &bob, Role::Approve), &bob);
-        let statement = said(lab, &bob, first(lab, &bob), &event);
-        let mut run = begun(lab, &bob, Role::Approve);
+    Vector::new("clean-statement", "a decision that another key made in its log, taken in", |forge| {
+        let bob = stranger(forge);
+        let event = decided(&begun(forge, &bob, Role::Approve), &bob);
+        let statement = said(forge, &bob, first(forge, &bob), &event);
+        let mut run = begun(forge, &bob, Role::Approve);
         run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }), Vec::new());
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     })
     .asked(BOTH),
-    Vector::new("clean-red-vote", "an approval that a rule with `votes` counts, and that was rejected", |lab| {
+    Vector::new("clean-red-vote", "an approval that a rule with `votes` counts, and that was rejected", |forge| {
         let plan = r#"{"id":"handoff-dag-1","items":[{"id":"vote","executor":"approval"}],
             "rules":[{"id":"count","gate":{"item":"vote","votes":true}}]}"#;
-        let mut run = Teller::submit(lab, plan);
+        let mut run = ChainBuilder::submit(forge, plan);
         let event = ItemDecided {
             item: "vote".parse().unwrap(),
             attempt: 0,
             decision: Decision::Rejected,
             status: Outcome::Done,
             about: run.state.decided_about(run.state.items.indices().next().unwrap()),
-            by: lab.signer.fingerprint(),
+            by: forge.signer.fingerprint(),
             message: None,
             said: None,
         };
         run.add(Event::ItemDecided(event), Vec::new());
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     }),
     Vector::new(
         "clean-superseded",
         "an item that failed, and the copy that a rule with `again` put in its place",
-        |lab| {
+        |forge| {
             let rule = r#"{"id":"retry","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"create":[{"again":"edit-a"}]}"#;
-            let mut run = Teller::submit(lab, &super::grown::plan(rule));
+            let mut run = ChainBuilder::submit(forge, &super::grown::plan(rule));
             run.fire("edit-a");
             run.fail("edit-a");
             run.skip("edit-b");
@@ -113,16 +121,16 @@ pub(super) const VECTORS: &[Vector] = &[
             run.fire("edit-b~2");
             run.done("edit-b~2", &[("outputs/report.md", b"fine\n")]);
             run.seal();
-            lab.finish(run);
+            forge.finish(run);
         },
     ),
     Vector::new(
         "clean-failed-for-no-reason",
         "an item failed without a reason, which `reasons` then leaves out",
-        |lab| {
+        |forge| {
             let rule = r#"{"id":"tell","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"create":[
             {"item":{"id":"report","executor":"command","inputs":{"command":["tell"]}},"reasons":{"why":"edit-a"}}]}"#;
-            let mut run = Teller::submit(lab, &super::grown::plan(rule));
+            let mut run = ChainBuilder::submit(forge, &super::grown::plan(rule));
             run.fire("edit-a");
             run.fail_for("edit-a", None);
             run.skip("edit-b");
@@ -131,14 +139,14 @@ pub(super) const VECTORS: &[Vector] = &[
             run.done("report", &[("outputs/report.md", b"no reason\n")]);
             run.close();
             run.seal();
-            lab.finish(run);
+            forge.finish(run);
         },
     ),
     Vector::new(
         "clean-templates",
         "templates with `forEach`, `each`, and `reasons` of an item that did not fail",
-        |lab| {
-            let mut run = Teller::submit(lab, TEMPLATES);
+        |forge| {
+            let mut run = ChainBuilder::submit(forge, TEMPLATES);
             run.fire("split");
             run.done("split", &[("outputs/a", b"a\n"), ("outputs/b", b"b\n")]);
             created(&mut run);
@@ -147,7 +155,7 @@ pub(super) const VECTORS: &[Vector] = &[
                 run.done(item, &[("outputs/fixed", b"fixed\n")]);
             }
             run.seal();
-            lab.finish(run);
+            forge.finish(run);
         },
     ),
 ];
@@ -168,7 +176,12 @@ const OUTPUT_NEED: &str = r#"{"from":"check","select":{"kind":"output","path":"w
 
 /// A run whose item `check` is a red gate, by rules that block or not, and hands something over
 /// that `use` needs.
-pub(super) fn gated<'a>(lab: &'a Lab, gates: &[(bool, &str)], products: &[(&str, &[u8])], need: &str) -> Teller<'a> {
+pub(super) fn gated<'a>(
+    forge: &'a Forge,
+    gates: &[(bool, &str)],
+    products: &[(&str, &[u8])],
+    need: &str,
+) -> ChainBuilder<'a> {
     let rule = |(blocks, id): &(bool, &str)| format!(r#"{{"id":"{id}","gate":{{"item":"check","blocks":{blocks}}}}}"#);
     let rules: Vec<String> = gates.iter().map(rule).collect();
     let plan = format!(
@@ -176,7 +189,7 @@ pub(super) fn gated<'a>(lab: &'a Lab, gates: &[(bool, &str)], products: &[(&str,
         {{"id":"use","executor":"command","inputs":{{"command":["use"]}},"needs":{{"it":{need}}}}}],"rules":[{}]}}"#,
         rules.join(",")
     );
-    let mut run = Teller::submit(lab, &plan);
+    let mut run = ChainBuilder::submit(forge, &plan);
     run.fire("check");
     run.red_with("check", products);
     run.fire("use");
@@ -186,7 +199,7 @@ pub(super) fn gated<'a>(lab: &'a Lab, gates: &[(bool, &str)], products: &[(&str,
 }
 
 /// Adds what the only rule creates as things stand.
-pub(super) fn created(run: &mut Teller<'_>) {
+pub(super) fn created(run: &mut ChainBuilder<'_>) {
     let rule = run.state.rules[0].clone();
     let read = |_: &FilePath, _: &Revision| Err::<Vec<u8>, _>("no document is looked into");
     let Some(Act::Create(items)) = judge::acts(&run.state, &rule, read).unwrap() else { panic!("it creates nothing") };

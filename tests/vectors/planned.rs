@@ -10,68 +10,70 @@ use git_handoff::model::plan::{Selector, Source};
 
 use super::forged::{bent, fired, oid, put};
 use super::{Vector, lose};
-use crate::common::lab::{Lab, PLAN, blob};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, PLAN, blob};
 
 pub(super) const VECTORS: &[Vector] = &[
-    Vector::new("plan-that-is-none", "a plan without items, named by entry 0", |lab| {
-        replanned(lab, r#"{"id":"handoff-dag-1","items":[]}"#);
+    Vector::new("plan-that-is-none", "a plan without items, named by entry 0", |forge| {
+        replanned(forge, r#"{"id":"handoff-dag-1","items":[]}"#);
     }),
-    Vector::new("plan-with-a-short-prerelease", "a plan whose schema is `sc@1-rc`, which is no version", |lab| {
+    Vector::new("plan-with-a-short-prerelease", "a plan whose schema is `sc@1-rc`, which is no version", |forge| {
         let produces = r#""resourceLocks":["build"],"produces":[{"kind":"output","path":"x","schema":"sc@1-rc"}]}"#;
-        replanned(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, produces, 1));
+        replanned(forge, &PLAN.replacen(r#""resourceLocks":["build"]}"#, produces, 1));
     }),
-    Vector::new("plan-with-a-key-twice", "a plan that has the key `queue` twice", |lab| {
-        replanned(lab, &PLAN.replacen('{', r#"{"queue":"other","queue":"default","#, 1));
+    Vector::new("plan-with-a-key-twice", "a plan that has the key `queue` twice", |forge| {
+        replanned(forge, &PLAN.replacen('{', r#"{"queue":"other","queue":"default","#, 1));
     }),
-    Vector::new("plan-too-deep", "a plan of 128 arrays and objects in one another", |lab| {
+    Vector::new("plan-too-deep", "a plan of 128 arrays and objects in one another", |forge| {
         let deep = format!(r#"{{"command":["true"],"deep":{}{}}}"#, "[".repeat(124), "]".repeat(124));
-        replanned(lab, &PLAN.replacen(r#"{"command":["true"]}"#, &deep, 1));
+        replanned(forge, &PLAN.replacen(r#"{"command":["true"]}"#, &deep, 1));
     }),
-    Vector::new("plan-with-an-item-twice", "a plan that has one item twice, named by entry 0", |lab| {
-        replanned(lab, &PLAN.replace("edit-b", "edit-a"));
+    Vector::new("plan-with-an-item-twice", "a plan that has one item twice, named by entry 0", |forge| {
+        replanned(forge, &PLAN.replace("edit-b", "edit-a"));
     }),
-    Vector::new("plan-of-another-run", "a plan with the id of another run, named by entry 0", |lab| {
-        replanned(lab, &PLAN.replace("handoff-dag-1", "handoff-dag-2"));
+    Vector::new("plan-of-another-run", "a plan with the id of another run, named by entry 0", |forge| {
+        replanned(forge, &PLAN.replace("handoff-dag-1", "handoff-dag-2"));
     }),
-    Vector::new("entry-0-says-open-ended", "entry 0 says that the plan is open-ended, which it is not", |lab| {
-        bent(lab, |drafts| {
+    Vector::new("entry-0-says-open-ended", "entry 0 says that the plan is open-ended, which it is not", |forge| {
+        bent(forge, |drafts| {
             let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
             e.open_ended = true;
         });
     }),
-    Vector::new("object-format-of-another", "entry 0 names another object format than the repository's", |lab| {
-        bent(lab, |drafts| {
+    Vector::new("object-format-of-another", "entry 0 names another object format than the repository's", |forge| {
+        bent(forge, |drafts| {
             let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
             "sha256".clone_into(&mut e.object_format);
         });
     }),
-    Vector::new("rules-not-in-the-tree", "the tree does not hold the `rules.json` that entry 0 names", |lab| {
-        ruled(lab, PLAN, RULES, |run| run.drafts[0].edits.retain(|(path, _)| path != "rules.json"));
+    Vector::new("rules-not-in-the-tree", "the tree does not hold the `rules.json` that entry 0 names", |forge| {
+        ruled(forge, PLAN, RULES, |run| run.drafts[0].edits.retain(|(path, _)| path != "rules.json"));
     }),
-    Vector::new("rules-exchanged", "a `rules.json` that entry 0 does not name", |lab| {
-        ruled(lab, PLAN, RULES, |run| put(lab, &mut run.drafts[0], "rules.json", &RULES.replace("broken", "failed")));
+    Vector::new("rules-exchanged", "a `rules.json` that entry 0 does not name", |forge| {
+        ruled(forge, PLAN, RULES, |run| {
+            put(forge, &mut run.drafts[0], "rules.json", &RULES.replace("broken", "failed"));
+        });
     }),
-    Vector::new("rules-that-are-none", "a `rules.json` that is no array of rules", |lab| {
-        ruled(lab, PLAN, r#"{"id":"broke"}"#, |_| {});
+    Vector::new("rules-that-are-none", "a `rules.json` that is no array of rules", |forge| {
+        ruled(forge, PLAN, r#"{"id":"broke"}"#, |_| {});
     }),
-    Vector::new("rules-empty", "a `rules.json` that is an empty array", |lab| ruled(lab, PLAN, "[]", |_| {})),
-    Vector::new("rules-with-an-id-twice", "a `rules.json` with two rules of one id", |lab| {
-        ruled(lab, PLAN, &format!("[{RULE},{RULE}]"), |_| {});
+    Vector::new("rules-empty", "a `rules.json` that is an empty array", |forge| ruled(forge, PLAN, "[]", |_| {})),
+    Vector::new("rules-with-an-id-twice", "a `rules.json` with two rules of one id", |forge| {
+        ruled(forge, PLAN, &format!("[{RULE},{RULE}]"), |_| {});
     }),
-    Vector::new("rules-with-an-id-of-the-plan", "a `rules.json` with the id of a rule of the plan", |lab| {
+    Vector::new("rules-with-an-id-of-the-plan", "a `rules.json` with the id of a rule of the plan", |forge| {
         let plan = PLAN.replacen('{', &format!(r#"{{"rules":{},"#, RULES.replace("\"broke\"", "\"BROKE\"")), 1);
-        ruled(lab, &plan, RULES, |_| {});
+        ruled(forge, &plan, RULES, |_| {});
     }),
-    Vector::new("item-that-the-run-has-not", "a dispatch, without inputs, of an item that the run has not", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
-        unknown(lab, &mut run);
+    Vector::new("item-that-the-run-has-not", "a dispatch, without inputs, of an item that the run has not", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
+        unknown(forge, &mut run);
         rest(&mut run);
         counted(&mut run, &[("done", 2), ("running", 1)]);
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("input-without-need", "an item that consumed more than it needs", |lab| {
-        fired(lab, |run| {
+    Vector::new("input-without-need", "an item that consumed more than it needs", |forge| {
+        fired(forge, |run| {
             run.fire_with("edit-b", |manifest| {
                 let more = InputRef {
                     from: Source::Item(id("edit-a")),
@@ -82,70 +84,70 @@ pub(super) const VECTORS: &[Vector] = &[
             });
         });
     }),
-    Vector::new("input-from-elsewhere", "an input that names another selector than the need", |lab| {
-        fired(lab, |run| {
+    Vector::new("input-from-elsewhere", "an input that names another selector than the need", |forge| {
+        fired(forge, |run| {
             run.fire_with("edit-b", |manifest| {
                 let patch = manifest.input_refs.iter_mut().find(|(key, _)| key.as_str() == "patch").unwrap();
                 patch.1.select = Selector::Output { path: FilePath::parse("patch").unwrap() };
             });
         });
     }),
-    Vector::new("manifest-not-canonical", "a manifest with a blank too many, named by its entry", |lab| {
-        bent(lab, |drafts| {
+    Vector::new("manifest-not-canonical", "a manifest with a blank too many, named by its entry", |forge| {
+        bent(forge, |drafts| {
             let draft = &mut drafts[1];
             let Event::ItemFired(e) = &mut draft.event else { panic!() };
             let held = draft.edits.iter_mut().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
-            let text = String::from_utf8(lab.store.read_blob(oid(&held.1)).unwrap()).unwrap().replacen('{', "{ ", 1);
+            let text = String::from_utf8(forge.store.read_blob(oid(&held.1)).unwrap()).unwrap().replacen('{', "{ ", 1);
             e.manifest = Digest::of(text.as_bytes());
-            held.1 = blob(lab, text.as_bytes());
+            held.1 = blob(forge, text.as_bytes());
         });
     }),
-    Vector::new("manifest-of-another-base", "a manifest of another base, named by its entry", |lab| {
-        fired(lab, |run| run.fire_with("edit-b", |manifest| manifest.base = "1".repeat(40).parse().unwrap()));
+    Vector::new("manifest-of-another-base", "a manifest of another base, named by its entry", |forge| {
+        fired(forge, |run| run.fire_with("edit-b", |manifest| manifest.base = "1".repeat(40).parse().unwrap()));
     }),
-    Vector::new("manifest-of-another-attempt", "a manifest of another attempt than its entry's", |lab| {
-        bent(lab, |drafts| remade(lab, &mut drafts[1], |manifest| manifest.attempt = 2));
+    Vector::new("manifest-of-another-attempt", "a manifest of another attempt than its entry's", |forge| {
+        bent(forge, |drafts| remade(forge, &mut drafts[1], |manifest| manifest.attempt = 2));
     }),
-    Vector::new("counts-of-no-status", "a seal that counts a word that is no status, and none of another", |lab| {
-        bent(lab, |drafts| {
+    Vector::new("counts-of-no-status", "a seal that counts a word that is no status, and none of another", |forge| {
+        bent(forge, |drafts| {
             let Event::RunSealed(e) = &mut drafts[5].event else { panic!() };
             e.counts.extend([("failed".to_owned(), 0), ("lost".to_owned(), 1)]);
         });
     }),
-    Vector::new("document-without-previous", "a second revision without `previous`", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new("document-without-previous", "a second revision without `previous`", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
         run.document("notes", None, b"one\n");
         run.document_with("notes", b"two\n", |e| e.previous = None);
         rest(&mut run);
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("document-with-previous-too-early", "a first revision with a `previous`", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new("document-with-previous-too-early", "a first revision with a `previous`", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
         run.document_with("notes", b"one\n", |e| e.previous = Some(Digest::of(b"none\n")));
         rest(&mut run);
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("attempt-left-out", "the second attempt of an item that had no first", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new("attempt-left-out", "the second attempt of an item that had no first", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
         run.fire_with("edit-a", |manifest| manifest.attempt = 2);
         run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
         run.fire("edit-b");
         run.done("edit-b", &[]);
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("skipped-for-nothing", "an item is skipped although nothing that it depends on is lost", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new("skipped-for-nothing", "an item is skipped although nothing that it depends on is lost", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
         run.fire("edit-a");
         run.done("edit-a", &[("patch", b"diff\n")]);
         run.skip("edit-b");
         run.close();
         run.seal();
         counted(&mut run, &[("done", 1), ("skipped", 1)]);
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("requeued-when-done", "an operator asks for an item again that is done", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new("requeued-when-done", "an operator asks for an item again that is done", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
         run.fire("edit-a");
         run.done("edit-a", &[("patch", b"diff\n")]);
         run.requeue("edit-a", Again::Operator);
@@ -153,18 +155,18 @@ pub(super) const VECTORS: &[Vector] = &[
         run.done("edit-b", &[]);
         run.seal();
         counted(&mut run, &[("done", 1)]);
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("fired-after-the-end", "an item is dispatched in a run that was closed", |lab| {
-        let mut run = super::clean::failed(lab);
+    Vector::new("fired-after-the-end", "an item is dispatched in a run that was closed", |forge| {
+        let mut run = super::clean::failed(forge);
         let seal = run.drafts.pop().unwrap();
         run.fire("edit-a");
         run.drafts.push(seal);
         counted(&mut run, &[("running", 1), ("skipped", 1)]);
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("failed-with-products", "an item that failed and has products", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new("failed-with-products", "an item that failed and has products", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
         run.fire("edit-a");
         run.done("edit-a", &[("patch", b"diff\n")]);
         let Event::ItemReconciled(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
@@ -173,39 +175,39 @@ pub(super) const VECTORS: &[Vector] = &[
         run.close();
         run.seal();
         counted(&mut run, &[("failed", 1), ("skipped", 1)]);
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("done-without-its-promise", "an item that is done without the output that it declares", |lab| {
+    Vector::new("done-without-its-promise", "an item that is done without the output that it declares", |forge| {
         let produces = r#""resourceLocks":["build"],"produces":[{"kind":"output","path":"x"}]}"#;
-        let mut run = Teller::submit(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, produces, 1));
+        let mut run = ChainBuilder::submit(forge, &PLAN.replacen(r#""resourceLocks":["build"]}"#, produces, 1));
         rest(&mut run);
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("closed-too-early", "a run that is closed while an item waits", |lab| {
-        let mut run = Teller::submit(lab, PLAN);
+    Vector::new("closed-too-early", "a run that is closed while an item waits", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
         run.close();
         rest(&mut run);
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("input-of-another-schema", "an item consumed a document of another version than it wants", |lab| {
+    Vector::new("input-of-another-schema", "an item consumed a document of another version than it wants", |forge| {
         let need = r#"{"from":"@documents","select":{"kind":"document","name":"notes","schema":"report@^2"}}"#;
-        let mut run = Teller::submit(lab, &reading("", need));
+        let mut run = ChainBuilder::submit(forge, &reading("", need));
         run.document("notes", Some("report@1.0.0"), b"one\n");
-        read(lab, run);
+        read(forge, run);
     }),
-    Vector::new("input-of-an-item-of-another-schema", "the same, of a document that an item handed over", |lab| {
+    Vector::new("input-of-an-item-of-another-schema", "the same, of a document that an item handed over", |forge| {
         let make = r#"{"id":"make","executor":"command","inputs":{"command":["make"]},
             "produces":[{"kind":"document","name":"notes","path":"n","schema":"report@1"}]},"#;
         let need = r#"{"from":"make","select":{"kind":"document","name":"notes","schema":"report@^2"}}"#;
-        let mut run = Teller::submit(lab, &reading(make, need));
+        let mut run = ChainBuilder::submit(forge, &reading(make, need));
         run.fire("make");
         run.done("make", &[("outputs/n", b"one\n"), ("documents/notes", b"one\n")]);
-        read(lab, run);
+        read(forge, run);
     }),
-    Vector::new("manifest-missing", "the blob of a manifest is missing, in a complete repository", |lab| {
-        let told = lab.honest();
+    Vector::new("manifest-missing", "the blob of a manifest is missing, in a complete repository", |forge| {
+        let told = forge.honest();
         let path = format!("{}:items/edit-b/manifest.json", told.links[3].commit);
-        lose(lab, lab.git(&["rev-parse", &path]).parse().unwrap());
+        lose(forge, forge.git(&["rev-parse", &path]).parse().unwrap());
     })
     .with_gaps(),
 ];
@@ -218,28 +220,28 @@ fn id(text: &str) -> ItemId {
 }
 
 /// Puts another plan into an honest run, and has entry 0 name it.
-fn replanned(lab: &Lab, plan: &str) {
-    bent(lab, |drafts| {
-        put(lab, &mut drafts[0], "plan.json", plan);
+fn replanned(forge: &Forge, plan: &str) {
+    bent(forge, |drafts| {
+        put(forge, &mut drafts[0], "plan.json", plan);
         let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
         e.plan = Digest::of(plan.as_bytes());
     });
 }
 
 /// Tells a run with rules that the queue added, bent in the end.
-pub(super) fn ruled(lab: &Lab, plan: &str, rules: &str, bend: impl FnOnce(&mut Teller<'_>)) {
-    let mut run = Teller::submit(lab, plan);
+pub(super) fn ruled(forge: &Forge, plan: &str, rules: &str, bend: impl FnOnce(&mut ChainBuilder<'_>)) {
+    let mut run = ChainBuilder::submit(forge, plan);
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
     (e.rules, e.fan_out) = (Some(Digest::of(rules.as_bytes())), true);
     run.state.submitted = e.clone();
-    run.drafts[0].edits.push(("rules.json".to_owned(), blob(lab, rules.as_bytes())));
+    run.drafts[0].edits.push(("rules.json".to_owned(), blob(forge, rules.as_bytes())));
     rest(&mut run);
     bend(&mut run);
-    lab.finish(run);
+    forge.finish(run);
 }
 
 /// Has both items happen, and seals.
-pub(super) fn rest(run: &mut Teller<'_>) {
+pub(super) fn rest(run: &mut ChainBuilder<'_>) {
     run.fire("edit-a");
     run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
     run.fire("edit-b");
@@ -248,13 +250,13 @@ pub(super) fn rest(run: &mut Teller<'_>) {
 }
 
 /// Has the seal count the items as the entries do.
-pub(super) fn counted(run: &mut Teller<'_>, counts: &[(&str, u64)]) {
+pub(super) fn counted(run: &mut ChainBuilder<'_>, counts: &[(&str, u64)]) {
     let Event::RunSealed(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
     e.counts = counts.iter().map(|(status, count)| ((*status).to_owned(), *count)).collect();
 }
 
 /// Dispatches an item that the run has not.
-fn unknown(lab: &Lab, run: &mut Teller<'_>) {
+fn unknown(forge: &Forge, run: &mut ChainBuilder<'_>) {
     let mut bytes = Vec::new();
     run.fire_with("edit-a", |manifest| {
         manifest.item = id("edit-z");
@@ -266,20 +268,20 @@ fn unknown(lab: &Lab, run: &mut Teller<'_>) {
     let fired = ItemFired::new(id("edit-z"), 1, Digest::of(&bytes), BTreeMap::new());
     let layout = run.state.layout();
     let edits = vec![
-        (layout.manifest(&id("edit-z")), blob(lab, &bytes)),
-        (layout.state(&id("edit-z")), blob(lab, br#"{"attempts":1,"products":{},"status":"running"}"#)),
+        (layout.manifest(&id("edit-z")), blob(forge, &bytes)),
+        (layout.state(&id("edit-z")), blob(forge, br#"{"attempts":1,"products":{},"status":"running"}"#)),
     ];
     run.add(Event::ItemFired(fired), edits);
 }
 
 /// Bends the manifest of a dispatch, and has its entry name it.
-fn remade(lab: &Lab, draft: &mut git_handoff::ledger::chain::Draft, bend: impl FnOnce(&mut Manifest)) {
+fn remade(forge: &Forge, draft: &mut git_handoff::ledger::chain::Draft, bend: impl FnOnce(&mut Manifest)) {
     let Event::ItemFired(e) = &mut draft.event else { panic!() };
     let held = draft.edits.iter_mut().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
-    let mut manifest = Manifest::parse(&lab.store.read_blob(oid(&held.1)).unwrap()).unwrap();
+    let mut manifest = Manifest::parse(&forge.store.read_blob(oid(&held.1)).unwrap()).unwrap();
     bend(&mut manifest);
     e.manifest = Digest::of(&manifest.canonical());
-    held.1 = blob(lab, &manifest.canonical());
+    held.1 = blob(forge, &manifest.canonical());
 }
 
 /// A plan of these items and of one that needs something.
@@ -291,9 +293,9 @@ fn reading(before: &str, need: &str) -> String {
 }
 
 /// Has that item happen, and seals.
-fn read(lab: &Lab, mut run: Teller<'_>) {
+fn read(forge: &Forge, mut run: ChainBuilder<'_>) {
     run.fire("read");
     run.done("read", &[]);
     run.seal();
-    lab.finish(run);
+    forge.finish(run);
 }

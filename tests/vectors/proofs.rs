@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::keys::BOTH;
 use super::{TRUSTED, holds, stranger, verdict};
 use crate::common::Environment;
-use crate::common::lab::{Lab, key};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, key};
 use crate::people::forged::{begun, decided, first, said};
 use crate::people::seals::{admission, sealed_by};
 
@@ -26,11 +26,11 @@ pub(super) struct Vector {
     what: &'static str,
     arguments: &'static [&'static str],
     holds: bool,
-    make: fn(&Lab) -> Proof,
+    make: fn(&Forge) -> Proof,
 }
 
 impl Vector {
-    const fn new(name: &'static str, what: &'static str, holds: bool, make: fn(&Lab) -> Proof) -> Self {
+    const fn new(name: &'static str, what: &'static str, holds: bool, make: fn(&Forge) -> Proof) -> Self {
         Self { name, what, arguments: TRUSTED, holds, make }
     }
 
@@ -44,73 +44,73 @@ impl Vector {
 }
 
 pub(super) const VECTORS: &[Vector] = &[
-    Vector::new("clean-product", "the patch of an item", true, |lab| {
-        lab.honest();
-        of(lab, "edit-a", Some("patch"))
+    Vector::new("clean-product", "the patch of an item", true, |forge| {
+        forge.honest();
+        of(forge, "edit-a", Some("patch"))
     }),
-    Vector::new("clean-growth", "how a run went on from its first three entries", true, |lab| {
-        lab.honest();
-        prove::growth(&lab.store, REFERENCE, 3).unwrap()
+    Vector::new("clean-growth", "how a run went on from its first three entries", true, |forge| {
+        forge.honest();
+        prove::growth(&forge.store, REFERENCE, 3).unwrap()
     }),
     Vector::new("clean-admitted", "an item of a run that an admitted key sealed", true, admitted).asked(BOTH),
-    Vector::new("clean-decided", "a decision with the statement of the key that made it", true, |lab| {
-        decision(lab, true)
+    Vector::new("clean-decided", "a decision with the statement of the key that made it", true, |forge| {
+        decision(forge, true)
     })
     .asked(BOTH),
     Vector::new(
         "clean-decided-by-the-word-of-another",
         "a decision without a statement; another key sealed",
         true,
-        |lab| decision(lab, false),
+        |forge| decision(forge, false),
     )
     .asked(BOTH),
-    Vector::new("admission-left-out", "the same as clean-admitted without `admitted`", false, |lab| Proof {
+    Vector::new("admission-left-out", "the same as clean-admitted without `admitted`", false, |forge| Proof {
         admitted: None,
-        ..admitted(lab)
+        ..admitted(forge)
     })
     .asked(BOTH),
-    Vector::new("begun-without-own", "entry 0 is signed by a key to which it gives `work` alone", false, |lab| {
-        by_roles(lab, &[Role::Work], None)
+    Vector::new("begun-without-own", "entry 0 is signed by a key to which it gives `work` alone", false, |forge| {
+        by_roles(forge, &[Role::Work], None)
     })
     .asked(BOTH),
     Vector::new(
         "sealed-without-seal",
         "the seal is signed by a key to which entry 0 gives `document` alone",
         false,
-        |lab| by_roles(lab, &[Role::Own, Role::Work], Some(&stranger(lab))),
+        |forge| by_roles(forge, &[Role::Own, Role::Work], Some(&stranger(forge))),
     )
     .asked(BOTH),
-    Vector::new("another-root", "a root that the seal does not say", false, |lab| {
-        lab.honest();
-        Proof { root: Digest::of(b"another"), ..of(lab, "edit-a", Some("patch")) }
+    Vector::new("another-root", "a root that the seal does not say", false, |forge| {
+        forge.honest();
+        Proof { root: Digest::of(b"another"), ..of(forge, "edit-a", Some("patch")) }
     }),
-    Vector::new("another-product", "a product that the item did not hand over", false, |lab| {
-        lab.honest();
-        let mut proof = of(lab, "edit-a", Some("patch"));
+    Vector::new("another-product", "a product that the item did not hand over", false, |forge| {
+        forge.honest();
+        let mut proof = of(forge, "edit-a", Some("patch"));
         proof.product.as_mut().unwrap().is.size += 1;
         proof
     }),
-    Vector::new("another-inclusion-path", "an inclusion path with another digest", false, |lab| {
-        lab.honest();
-        let mut proof = of(lab, "edit-a", None);
+    Vector::new("another-inclusion-path", "an inclusion path with another digest", false, |forge| {
+        forge.honest();
+        let mut proof = of(forge, "edit-a", None);
         proof.shown[0].path[0] = Digest::of(b"another");
         proof
     }),
-    Vector::new("another-inclusion-path-of-entry-0", "the same of entry 0", false, |lab| {
-        lab.honest();
-        let mut proof = of(lab, "edit-a", None);
+    Vector::new("another-inclusion-path-of-entry-0", "the same of entry 0", false, |forge| {
+        forge.honest();
+        let mut proof = of(forge, "edit-a", None);
         proof.first.path.as_mut().unwrap()[0] = Digest::of(b"another");
         proof
     }),
-    Vector::new("another-consistency-path", "a consistency path with another digest", false, |lab| {
-        lab.honest();
-        let mut proof = prove::growth(&lab.store, REFERENCE, 3).unwrap();
+    Vector::new("another-consistency-path", "a consistency path with another digest", false, |forge| {
+        forge.honest();
+        let mut proof = prove::growth(&forge.store, REFERENCE, 3).unwrap();
         proof.since.as_mut().unwrap().path[0] = Digest::of(b"another");
         proof
     }),
-    Vector::new("another-earlier-root", "an earlier root that the run did not go on from", false, |lab| {
-        lab.honest();
-        let mut proof = prove::growth(&lab.store, REFERENCE, 3).unwrap();
+    Vector::new("another-earlier-root", "an earlier root that the run did not go on from", false, |forge| {
+        forge.honest();
+        let mut proof = prove::growth(&forge.store, REFERENCE, 3).unwrap();
         proof.since.as_mut().unwrap().root = Digest::of(b"another");
         proof
     }),
@@ -124,46 +124,46 @@ pub(super) const VECTORS: &[Vector] = &[
         "admitted-to-another-run",
         "the admission of the key that sealed names another entry 0",
         false,
-        |lab| {
-            sealed_by(lab, &stranger(lab), |run, _| {
-                run.add(admission(&stranger(lab), Role::Seal, Some(Digest::of(b"another"))), Vec::new());
+        |forge| {
+            sealed_by(forge, &stranger(forge), |run, _| {
+                run.add(admission(&stranger(forge), Role::Seal, Some(Digest::of(b"another"))), Vec::new());
             });
-            of(lab, "build", None)
+            of(forge, "build", None)
         },
     )
     .asked(BOTH),
-    Vector::new("admitted-by-a-later-owner", "the admission is signed by an owner that came later", false, |lab| {
-        let eve = key(lab.path(), 3);
-        sealed_by(lab, &stranger(lab), |run, first| {
+    Vector::new("admitted-by-a-later-owner", "the admission is signed by an owner that came later", false, |forge| {
+        let eve = key(forge.path(), 3);
+        sealed_by(forge, &stranger(forge), |run, first| {
             run.add(admission(&eve, Role::Own, None), Vec::new());
-            run.add(admission(&stranger(lab), Role::Seal, Some(first)), Vec::new());
+            run.add(admission(&stranger(forge), Role::Seal, Some(first)), Vec::new());
             run.by(&eve);
         });
-        of(lab, "build", None)
+        of(forge, "build", None)
     })
     .asked(BOTH),
-    Vector::new("decided-with-another-statement", "the statement in a decision says something else", false, |lab| {
-        let bob = stranger(lab);
-        let event = decided(&begun(lab, &bob, Role::Approve), &bob);
+    Vector::new("decided-with-another-statement", "the statement in a decision says something else", false, |forge| {
+        let bob = stranger(forge);
+        let event = decided(&begun(forge, &bob, Role::Approve), &bob);
         let other = ItemDecided { message: Some("only the draft".to_owned()), ..event.clone() };
-        let statement = said(lab, &bob, first(lab, &bob), &other);
-        let mut run = begun(lab, &bob, Role::Approve);
+        let statement = said(forge, &bob, first(forge, &bob), &other);
+        let mut run = begun(forge, &bob, Role::Approve);
         run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }), Vec::new());
         run.seal();
-        lab.finish(run);
-        of(lab, "sign-off", None)
+        forge.finish(run);
+        of(forge, "sign-off", None)
     })
     .asked(BOTH),
 ];
 
-fn of(lab: &Lab, item: &str, product: Option<&str>) -> Proof {
+fn of(forge: &Forge, item: &str, product: Option<&str>) -> Proof {
     let product: Option<ProductKey> = product.map(|product| product.parse().unwrap());
-    prove::item(&lab.store, REFERENCE, &item.parse().unwrap(), product.as_ref()).unwrap()
+    prove::item(&forge.store, REFERENCE, &item.parse().unwrap(), product.as_ref()).unwrap()
 }
 
 /// A proof whose entry 2 does not name entry 1, under a root that a seal says.
-fn unlinked(lab: &Lab) -> Proof {
-    let mut links = Teller::honest(lab).write(&lab.signer).links;
+fn unlinked(forge: &Forge) -> Proof {
+    let mut links = ChainBuilder::honest(forge).write(&forge.signer).links;
     links[2].entry.prev = Some(Digest::of(b"another"));
     links[2].hash = links[2].entry.hash();
     let root = merkle::root(links[..5].iter().map(|link| link.hash));
@@ -172,53 +172,53 @@ fn unlinked(lab: &Lab) -> Proof {
     let Event::RunSealed(e) = &mut seal.entry.event else { panic!() };
     e.root = root;
     seal.hash = seal.entry.hash();
-    let signature = lab.signer.sign(&codec::payload(&seal.entry, seal.tree, &parents)).unwrap();
+    let signature = forge.signer.sign(&codec::payload(&seal.entry, seal.tree, &parents)).unwrap();
     let raw = codec::signed(&seal.entry, seal.tree, &parents, &signature);
-    seal.commit = lab.store.write(gix::objs::Kind::Commit, &raw).unwrap();
-    prove::item_of(&lab.store, &links, &"edit-a".parse().unwrap(), None).unwrap()
+    seal.commit = forge.store.write(gix::objs::Kind::Commit, &raw).unwrap();
+    prove::item_of(&forge.store, &links, &"edit-a".parse().unwrap(), None).unwrap()
 }
 
-fn admitted(lab: &Lab) -> Proof {
-    sealed_by(lab, &stranger(lab), |run, first| {
-        run.add(admission(&stranger(lab), Role::Seal, Some(first)), Vec::new());
+fn admitted(forge: &Forge) -> Proof {
+    sealed_by(forge, &stranger(forge), |run, first| {
+        run.add(admission(&stranger(forge), Role::Seal, Some(first)), Vec::new());
     });
-    of(lab, "build", None)
+    of(forge, "build", None)
 }
 
 /// Has the other key decide, by a statement or by signing the entry itself.
-fn decision(lab: &Lab, by_statement: bool) -> Proof {
-    let bob = stranger(lab);
-    let event = decided(&begun(lab, &bob, Role::Approve), &bob);
-    let statement = by_statement.then(|| said(lab, &bob, first(lab, &bob), &event));
-    let mut run = begun(lab, &bob, Role::Approve);
+fn decision(forge: &Forge, by_statement: bool) -> Proof {
+    let bob = stranger(forge);
+    let event = decided(&begun(forge, &bob, Role::Approve), &bob);
+    let statement = by_statement.then(|| said(forge, &bob, first(forge, &bob), &event));
+    let mut run = begun(forge, &bob, Role::Approve);
     run.add(Event::ItemDecided(ItemDecided { said: statement, ..event }), Vec::new());
     if !by_statement {
         run.by(&bob);
     }
     run.seal();
-    lab.finish(run);
-    of(lab, "sign-off", None)
+    forge.finish(run);
+    of(forge, "sign-off", None)
 }
 
 /// A run whose entry 0 gives its signer these roles, and the other key the rest.
-fn by_roles(lab: &Lab, roles: &[Role], sealer: Option<&Signer>) -> Proof {
-    let mut run = Teller::honest(lab);
+fn by_roles(forge: &Forge, roles: &[Role], sealer: Option<&Signer>) -> Proof {
+    let mut run = ChainBuilder::honest(forge);
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-    let other = stranger(lab).fingerprint();
+    let other = stranger(forge).fingerprint();
     let rest = if sealer.is_some() { [Role::Document].into() } else { Role::SUBMITTER.into() };
-    let own = (lab.signer.fingerprint(), roles.iter().copied().collect());
+    let own = (forge.signer.fingerprint(), roles.iter().copied().collect());
     e.writers.push(other.clone());
     e.roles = Some([own, (other, rest)].into());
     if let Some(sealer) = sealer {
         run.by(sealer);
     }
-    lab.finish(run);
-    of(lab, "edit-a", Some("patch"))
+    forge.finish(run);
+    of(forge, "edit-a", Some("patch"))
 }
 
 /// Makes the proof, compares it with the file, and returns what stands in the index about it.
 pub(super) fn check(vector: &Vector, env: &Environment) -> Value {
-    let proof = (vector.make)(&Lab::new());
+    let proof = (vector.make)(&Forge::new());
     let text = String::from_utf8(format::canonical(&proof)).unwrap() + "\n";
     holds(&vector.file(), &text);
     env.write("home/proof.json", &text);

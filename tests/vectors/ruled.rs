@@ -10,8 +10,8 @@ use super::keys::BOTH;
 use super::others::created;
 use super::planned::{counted, rest};
 use super::{Vector, stranger};
-use crate::common::lab::{Lab, PLAN, blob};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, PLAN, blob};
 use crate::people::forged::decided;
 use crate::people::seals::{admission, sealed_by};
 
@@ -21,8 +21,8 @@ pub(super) const CLEAN: &[Vector] = &[
     Vector::new(
         "clean-templates-that-replace",
         "a template with `{{n}}`, `replaces`, `reasons` and `optional`, and one with `each` and `survivors`",
-        |lab| {
-            let mut run = Teller::submit(lab, REPLACING);
+        |forge| {
+            let mut run = ChainBuilder::submit(forge, REPLACING);
             run.fire("split");
             run.done("split", &[("outputs/a", b"a\n"), ("outputs/b", b"b\n")]);
             run.fire("make-a");
@@ -35,177 +35,177 @@ pub(super) const CLEAN: &[Vector] = &[
             run.fire("redo-1");
             run.done("redo-1", PATCH);
             run.seal();
-            lab.finish(run);
+            forge.finish(run);
         },
     ),
     Vector::new(
         "clean-name-clash",
         "a rule would create two items of one name, and says so in words of its own",
-        |lab| {
-            clash(lab, Some("in words of its own"));
+        |forge| {
+            clash(forge, Some("in words of its own"));
         },
     ),
-    Vector::new("clean-closed-early", "a run closed although a rule still creates an item", |lab| {
+    Vector::new("clean-closed-early", "a run closed although a rule still creates an item", |forge| {
         let rule = r#"{"id":"more","when":{"items":[{"items":["edit-b"],"are":"green"}]},"create":[{"item":{"id":"review","executor":"command","inputs":{"command":["true"]}}}]}"#;
-        closed(lab, rule, &[]);
+        closed(forge, rule, &[]);
     }),
     Vector::new(
         "clean-stopped-by-closing",
         "a run closed although a rule that looks at a document still acts",
-        |lab| {
-            closed(lab, RULE, &[b"{\"score\":3}\n"]);
+        |forge| {
+            closed(forge, RULE, &[b"{\"score\":3}\n"]);
         },
     ),
-    Vector::new("clean-stopped-by-no-number", "a rule compares what is no number; the run was closed", |lab| {
-        closed(lab, RULE, &[b"{\"score\":\"bad\"}\n"]);
+    Vector::new("clean-stopped-by-no-number", "a rule compares what is no number; the run was closed", |forge| {
+        closed(forge, RULE, &[b"{\"score\":\"bad\"}\n"]);
     }),
     Vector::new(
         "clean-stopped-by-rounds",
         "a rule created as much as it may, and acts again; the run was closed",
-        |lab| {
-            let mut run = exhausted(lab);
+        |forge| {
+            let mut run = exhausted(forge);
             run.close();
             run.seal();
-            lab.finish(run);
+            forge.finish(run);
         },
     ),
-    Vector::new("clean-word-taken-back", "a rule had the run say a word, and its item was done later", |lab| {
+    Vector::new("clean-word-taken-back", "a rule had the run say a word, and its item was done later", |forge| {
         let rule = r#"{"id":"broke","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"outcome":"broken"}"#;
-        let mut run = Teller::submit(lab, &plan(rule));
+        let mut run = ChainBuilder::submit(forge, &plan(rule));
         run.fire("edit-a");
         run.fail("edit-a");
         let said = RunConcluded { rule: "broke".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
         run.add(Event::RunConcluded(said), Vec::new());
         run.requeue("edit-a", Again::Operator);
         rest(&mut run);
-        lab.finish(run);
+        forge.finish(run);
     }),
     Vector::new(
         "clean-attempts",
         "`maxAttempts` is 1: a crash does not count, and an operator restarts the count",
-        |lab| {
+        |forge| {
             let one = r#""resourceLocks":["build"],"maxAttempts":1}"#;
-            let mut run = Teller::submit(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, one, 1));
+            let mut run = ChainBuilder::submit(forge, &PLAN.replacen(r#""resourceLocks":["build"]}"#, one, 1));
             run.fire("edit-a");
             run.requeue("edit-a", Again::Crash);
             run.fire("edit-a");
             run.fail("edit-a");
             run.requeue("edit-a", Again::Operator);
             rest(&mut run);
-            lab.finish(run);
+            forge.finish(run);
         },
     ),
-    Vector::new("clean-rejected", "a decision that rejects an item with a message", |lab| {
-        let mut run = Teller::submit(lab, crate::people::forged::PLAN);
+    Vector::new("clean-rejected", "a decision that rejects an item with a message", |forge| {
+        let mut run = ChainBuilder::submit(forge, crate::people::forged::PLAN);
         run.fire("build");
         run.done("build", &[("outputs/report", b"fine\n")]);
         let (decision, status) = (Decision::Rejected, Outcome::Failed);
         let message = Some("not yet".to_owned());
-        let event = ItemDecided { decision, status, message, ..decided(&run, &lab.signer) };
+        let event = ItemDecided { decision, status, message, ..decided(&run, &forge.signer) };
         run.add(Event::ItemDecided(event), Vec::new());
         run.close();
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     }),
     Vector::new(
         "clean-nothing-handed-over",
         "items without products: one silent, one that declares none, and a gate",
-        |lab| {
+        |forge| {
             let item = |id: &str, more: &str| {
                 format!(r#"{{"id":"{id}","executor":"command","inputs":{{"command":["true"]}}{more}}}"#)
             };
             let items = [item("silent", ""), item("none", r#","produces":[]"#), item("gate", "")].join(",");
             let rule = r#"{"id":"g","gate":{"item":"gate"}}"#;
             let mut run =
-                Teller::submit(lab, &format!(r#"{{"id":"handoff-dag-1","items":[{items}],"rules":[{rule}]}}"#));
+                ChainBuilder::submit(forge, &format!(r#"{{"id":"handoff-dag-1","items":[{items}],"rules":[{rule}]}}"#));
             for item in ["silent", "none", "gate"] {
                 run.fire(item);
                 run.done(item, &[]);
             }
             run.seal();
-            lab.finish(run);
+            forge.finish(run);
         },
     ),
-    Vector::new("clean-plan-in-another-form", "the verifier asks for the same plan in another form", |lab| {
-        lab.honest();
+    Vector::new("clean-plan-in-another-form", "the verifier asks for the same plan in another form", |forge| {
+        forge.honest();
     })
     .asked(&["--signers", "signers", "--plan", "same-plan.json"]),
     Vector::new(
         "clean-beside-a-log-of-a-stranger",
         "a log of a key that the signers do not name names the run",
-        |lab| {
-            let told = Teller::honest(lab).write(&lab.signer);
-            lab.log(&told, &stranger(lab));
+        |forge| {
+            let told = ChainBuilder::honest(forge).write(&forge.signer);
+            forge.log(&told, &stranger(forge));
         },
     ),
     Vector::new(
         "clean-anchored-by-an-admitted-key",
         "the log of the key that was admitted to seal anchors the run",
-        |lab| {
-            let bob = stranger(lab);
-            let told = sealed_by(lab, &bob, |run, first| {
+        |forge| {
+            let bob = stranger(forge);
+            let told = sealed_by(forge, &bob, |run, first| {
                 run.add(admission(&bob, Role::Seal, Some(first)), Vec::new());
             });
-            let own = git_handoff::model::format::log_ref(&lab.signer.fingerprint());
-            lab.git(&["update-ref", "-d", &own]);
-            lab.log(&told, &bob);
+            let own = git_handoff::model::format::log_ref(&forge.signer.fingerprint());
+            forge.git(&["update-ref", "-d", &own]);
+            forge.log(&told, &bob);
         },
     )
     .asked(BOTH),
 ];
 
 pub(super) const FORGED: &[Vector] = &[
-    Vector::new("rule-at-its-limit", "a run sealed although its rule acts again and may create no more", |lab| {
-        let mut run = exhausted(lab);
+    Vector::new("rule-at-its-limit", "a run sealed although its rule acts again and may create no more", |forge| {
+        let mut run = exhausted(forge);
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("rule-about-a-red-vote", "a run sealed although a rule says a word once a vote is red", |lab| {
+    Vector::new("rule-about-a-red-vote", "a run sealed although a rule says a word once a vote is red", |forge| {
         let plan = r#"{"id":"handoff-dag-1","items":[{"id":"vote","executor":"approval"}],
             "rules":[{"id":"count","gate":{"item":"vote","votes":true}},
                      {"id":"veto","when":{"items":[{"items":["vote"],"are":"red"}]},"outcome":"vetoed"}]}"#;
-        let mut run = Teller::submit(lab, plan);
+        let mut run = ChainBuilder::submit(forge, plan);
         let event = ItemDecided {
             item: "vote".parse().unwrap(),
             attempt: 0,
             decision: Decision::Rejected,
             status: Outcome::Done,
             about: run.state.decided_about(run.state.items.indices().next().unwrap()),
-            by: lab.signer.fingerprint(),
+            by: forge.signer.fingerprint(),
             message: None,
             said: None,
         };
         run.add(Event::ItemDecided(event), Vec::new());
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("rule-that-clashes-without-a-detail", "a rule says `name-clash` without a detail", |lab| {
-        clash(lab, None);
+    Vector::new("rule-that-clashes-without-a-detail", "a rule says `name-clash` without a detail", |forge| {
+        clash(forge, None);
     }),
-    Vector::new("rule-with-pipelines", "an item by a rule, whose entry brings a pipeline", |lab| {
-        let mut run = Teller::submit(lab, &plan(RULE));
+    Vector::new("rule-with-pipelines", "an item by a rule, whose entry brings a pipeline", |forge| {
+        let mut run = ChainBuilder::submit(forge, &plan(RULE));
         run.document("score", None, b"{\"score\":3}\n");
         let made = run.of_rule(0);
         run.extend(Cause::Rule("again".parse().unwrap()), &[made]);
         let spec = crate::pipeline::forged::SPEC;
         let Draft { event: Event::RunExtended(e), edits, .. } = run.drafts.last_mut().unwrap() else { panic!() };
         e.pipelines.insert("p.one".to_owned(), Digest::of(spec));
-        edits.push((format::pipeline_path(Digest::of(spec)), blob(lab, spec)));
+        edits.push((format::pipeline_path(Digest::of(spec)), blob(forge, spec)));
         both(&mut run);
         run.close();
         run.seal();
-        lab.finish(run);
+        forge.finish(run);
     }),
-    Vector::new("rule-over-a-key-twice", "an item by a rule whose document has a key twice", |lab| {
-        let mut run = Teller::submit(lab, &plan(RULE));
+    Vector::new("rule-over-a-key-twice", "an item by a rule whose document has a key twice", |forge| {
+        let mut run = ChainBuilder::submit(forge, &plan(RULE));
         run.document("score", None, b"{\"score\":9,\"score\":3}\n");
-        of_rule(lab, run);
+        of_rule(forge, run);
     }),
     Vector::new(
         "illegal-dispatch-behind-a-red-copy",
         "an item needs the patch of the copy of a gate, which is red",
-        |lab| {
-            let mut run = Teller::submit(lab, COPIED);
+        |forge| {
+            let mut run = ChainBuilder::submit(forge, COPIED);
             run.fire("check");
             run.fail("check");
             run.skip("use");
@@ -216,7 +216,7 @@ pub(super) const FORGED: &[Vector] = &[
             run.done("use~2", &[]);
             run.seal();
             counted(&mut run, &[("done", 2), ("failed", 1), ("skipped", 1)]);
-            lab.finish(run);
+            forge.finish(run);
         },
     ),
 ];
@@ -245,8 +245,8 @@ const COPIED: &str = r#"{"id":"handoff-dag-1","items":[
              {"id":"gate","gate":{"item":"check","blocks":true}}]}"#;
 
 /// A run whose rule created as much as it may, and acts again.
-fn exhausted(lab: &Lab) -> Teller<'_> {
-    let mut run = Teller::submit(lab, &plan(RULE));
+fn exhausted(forge: &Forge) -> ChainBuilder<'_> {
+    let mut run = ChainBuilder::submit(forge, &plan(RULE));
     run.document("score", None, b"{\"score\":3}\n");
     let made = run.of_rule(0);
     run.extend(Cause::Rule("again".parse().unwrap()), std::slice::from_ref(&made));
@@ -258,7 +258,7 @@ fn exhausted(lab: &Lab) -> Teller<'_> {
 }
 
 /// Has both items of the plan happen.
-fn both(run: &mut Teller<'_>) {
+fn both(run: &mut ChainBuilder<'_>) {
     run.fire("edit-a");
     run.done("edit-a", PATCH);
     run.fire("edit-b");
@@ -267,25 +267,25 @@ fn both(run: &mut Teller<'_>) {
 
 /// A run with a rule and revisions of the document `score`, which was closed when both items were
 /// done.
-fn closed(lab: &Lab, rule: &str, scores: &[&[u8]]) {
-    let mut run = Teller::submit(lab, &plan(rule));
+fn closed(forge: &Forge, rule: &str, scores: &[&[u8]]) {
+    let mut run = ChainBuilder::submit(forge, &plan(rule));
     scores.iter().for_each(|score| run.document("score", None, score));
     both(&mut run);
     run.close();
     run.seal();
-    lab.finish(run);
+    forge.finish(run);
 }
 
 /// A run whose rule would create two items of one name.
-fn clash(lab: &Lab, detail: Option<&str>) {
+fn clash(forge: &Forge, detail: Option<&str>) {
     let item = r#"{"item":{"id":"twice","executor":"command","inputs":{"command":["true"]}}}"#;
     let rule =
         format!(r#"{{"id":"two","when":{{"items":[{{"items":["edit-a"],"are":"done"}}]}},"create":[{item},{item}]}}"#);
-    let mut run = Teller::submit(lab, &plan(&rule));
+    let mut run = ChainBuilder::submit(forge, &plan(&rule));
     both(&mut run);
     let detail = detail.map(str::to_owned);
     let said = RunConcluded { rule: "two".parse().unwrap(), outcome: "name-clash".to_owned(), detail };
     run.add(Event::RunConcluded(said), Vec::new());
     run.seal();
-    lab.finish(run);
+    forge.finish(run);
 }

@@ -15,30 +15,30 @@ use git_handoff::model::log_name::LogName;
 use git_handoff::model::name::RunId;
 use git_handoff::verify::{Chain, check_incoming};
 
-use crate::common::lab::{Lab, key};
+use crate::common::forge::{Forge, key};
 
 const RUN: &str = "handoff-dag-1";
 
 /// The entries of an archive as they are written, and the name that goes with them.
 struct Forged {
-    lab: Lab,
+    forge: Forge,
     links: Vec<Link>,
 }
 
 impl Forged {
     /// Writes an archive with these runs an entry, the first of which should be empty.
-    fn of(lab: Lab, signer: &Signer, entries: &[BTreeMap<RunId, ArchivedRun>]) -> Self {
+    fn of(forge: Forge, signer: &Signer, entries: &[BTreeMap<RunId, ArchivedRun>]) -> Self {
         let draft = |runs: &BTreeMap<RunId, ArchivedRun>| Draft {
             about: Subject::Archive(signer.fingerprint()),
             event: Event::ArchiveAdded(ArchiveAdded { runs: runs.clone() }),
             edits: Vec::<(String, Edit)>::new(),
         };
         let head = Head::unborn(String::new());
-        let appended = lab.writer_with(signer).append(&head, entries.iter().map(draft).collect()).unwrap();
+        let appended = forge.writer_with(signer).append(&head, entries.iter().map(draft).collect()).unwrap();
         let (kept, links) = appended.place().unwrap();
         // Nothing here prunes.
         drop(kept);
-        Self { lab, links }
+        Self { forge, links }
     }
 
     fn tip(&self) -> Oid {
@@ -48,24 +48,24 @@ impl Forged {
     /// Says why it may not stand under the name of a key and of one of its entries.
     fn refused(&self, key: &Signer, entry: Digest) -> String {
         let name = LogName::apart(&key.fingerprint(), entry);
-        check_incoming(&self.lab.store, Chain::Archive(&name), None, self.tip()).err().unwrap_or_default()
+        check_incoming(&self.forge.store, Chain::Archive(&name), None, self.tip()).err().unwrap_or_default()
     }
 
     /// Says why it may not stand under its own name.
     fn why(&self) -> String {
-        self.refused(&self.lab.signer, self.links[0].hash)
+        self.refused(&self.forge.signer, self.links[0].hash)
     }
 }
 
 /// An honest run, and what an archive says of it.
-fn honest() -> (Lab, ArchivedRun, ArchivedRun) {
-    let lab = Lab::new();
-    let told = lab.honest();
+fn honest() -> (Forge, ArchivedRun, ArchivedRun) {
+    let forge = Forge::new();
+    let told = forge.honest();
     let last = told.links.last().unwrap();
     let sealed = ArchivedRun { commit: last.commit, seal: last.hash, stamps: None };
     let before = &told.links[told.links.len() - 2];
     let open = ArchivedRun { commit: before.commit, seal: before.hash, stamps: None };
-    (lab, sealed, open)
+    (forge, sealed, open)
 }
 
 fn named(run: &str, held: ArchivedRun) -> BTreeMap<RunId, ArchivedRun> {
@@ -73,22 +73,22 @@ fn named(run: &str, held: ArchivedRun) -> BTreeMap<RunId, ArchivedRun> {
 }
 
 fn story(entries: impl FnOnce(ArchivedRun, ArchivedRun) -> Vec<BTreeMap<RunId, ArchivedRun>>) -> Forged {
-    let (lab, sealed, open) = honest();
-    let signer = lab.signer.clone();
-    Forged::of(lab, &signer, &entries(sealed, open))
+    let (forge, sealed, open) = honest();
+    let signer = forge.signer.clone();
+    Forged::of(forge, &signer, &entries(sealed, open))
 }
 
 #[test]
 fn an_archive_of_a_sealed_run_may_stand_where_its_name_says() {
     let forged = story(|sealed, _| vec![BTreeMap::new(), named(RUN, sealed)]);
     assert_eq!(forged.why(), "");
-    assert_eq!(forged.refused(&forged.lab.signer, forged.links[1].hash), "");
-    let contents = archives::contents(&forged.lab.store, forged.tip()).unwrap();
+    assert_eq!(forged.refused(&forged.forge.signer, forged.links[1].hash), "");
+    let contents = archives::contents(&forged.forge.store, forged.tip()).unwrap();
     assert_eq!(contents.len(), 1);
     // Earlier verified entries are not verified again, and still must be continued.
-    let name = LogName::apart(&forged.lab.signer.fingerprint(), forged.links[0].hash);
+    let name = LogName::apart(&forged.forge.signer.fingerprint(), forged.links[0].hash);
     let known = Some(forged.links[0].commit);
-    check_incoming(&forged.lab.store, Chain::Archive(&name), known, forged.tip()).unwrap();
+    check_incoming(&forged.forge.store, Chain::Archive(&name), known, forged.tip()).unwrap();
 }
 
 #[test]
@@ -119,20 +119,20 @@ fn what_an_archive_may_not_hold_or_be() {
 #[test]
 fn an_archive_belongs_to_the_key_and_the_entry_of_its_name() {
     let forged = story(|sealed, _| vec![BTreeMap::new(), named(RUN, sealed)]);
-    let other = key(forged.lab.path(), 2);
+    let other = key(forged.forge.path(), 2);
     insta::assert_snapshot!(forged.refused(&other, forged.links[0].hash), @r#"entry 0 belongs to "SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8""#);
-    insta::assert_snapshot!(forged.refused(&forged.lab.signer, Digest::of(b"x")), @"it does not contain the entry in its name");
+    insta::assert_snapshot!(forged.refused(&forged.forge.signer, Digest::of(b"x")), @"it does not contain the entry in its name");
     // Signed by another key, despite its content.
-    let (lab, sealed, _) = honest();
-    let owner = lab.signer.clone();
-    let other = key(lab.path(), 2);
+    let (forge, sealed, _) = honest();
+    let owner = forge.signer.clone();
+    let other = key(forge.path(), 2);
     let drafts = [BTreeMap::new(), named(RUN, sealed)].map(|runs| Draft {
         about: Subject::Archive(owner.fingerprint()),
         event: Event::ArchiveAdded(ArchiveAdded { runs }),
         edits: Vec::new(),
     });
-    let appended = lab.writer_with(&other).append(&Head::unborn(String::new()), drafts.into()).unwrap();
+    let appended = forge.writer_with(&other).append(&Head::unborn(String::new()), drafts.into()).unwrap();
     let (_, links) = appended.place().unwrap();
-    let stolen = Forged { lab, links };
+    let stolen = Forged { forge, links };
     assert!(!stolen.why().is_empty(), "nobody else signs for a key");
 }

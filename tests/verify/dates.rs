@@ -10,16 +10,16 @@ use git_handoff::verify::{
     Witness, verify_with,
 };
 
-use crate::common::lab::Lab;
+use crate::common::forge::Forge;
 
 /// Verifies an honest run, its times from 2026-06-04T02:00:00Z on, that a vault holds since some
 /// time.
-fn held_since(lab: &Lab, since: Option<&str>, answer: Option<Answer>, options: &Options) -> Report {
-    let told = lab.honest();
+fn held_since(forge: &Forge, since: Option<&str>, answer: Option<Answer>, options: &Options) -> Report {
+    let told = forge.honest();
     let last = told.links.last().unwrap();
     let Event::RunSealed(e) = &last.entry.event else { panic!("a run ends with its seal") };
     let seal = Seal { root: e.root, entries: e.entries, seal: last.hash, commit: last.commit };
-    let key = lab.signer.fingerprint();
+    let key = forge.signer.fingerprint();
     let since: Option<Moment> = since.map(|since| since.parse().unwrap());
     let answer = std::cell::RefCell::new(answer);
     let ask = |_: &Question<'_>| {
@@ -41,23 +41,23 @@ fn held_since(lab: &Lab, since: Option<&str>, answer: Option<Answer>, options: &
         });
         [vault].into_iter().chain(stamp).collect()
     };
-    let logs = Logs::read(&lab.store).unwrap();
+    let logs = Logs::read(&forge.store).unwrap();
     let run = RunId::parse("handoff-dag-1").unwrap();
     let at_hand = AtHand { logs: &logs, ask: &ask };
-    verify_with(&lab.store, &at_hand, &run, "refs/handoff/runs/handoff-dag-1", options).unwrap()
+    verify_with(&forge.store, &at_hand, &run, "refs/handoff/runs/handoff-dag-1", options).unwrap()
 }
 
-fn known(lab: &Lab) -> Options {
-    let line = allowed_signers_line("ada@example.com", lab.signer.public()).unwrap();
-    Options { signers: Some(Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap()), ..lab.options() }
+fn known(forge: &Forge) -> Options {
+    let line = allowed_signers_line("ada@example.com", forge.signer.public()).unwrap();
+    Options { signers: Some(Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap()), ..forge.options() }
 }
 
 #[test]
 fn an_anchor_older_than_what_it_holds_deserves_a_word() {
     let word = "; vault held the seal at 2019-01-01T00:00:00.000Z, and the run dates its first entry \
                 2026-06-04T02:00:00.000Z: one of the two clocks is wrong";
-    let lab = Lab::new();
-    let report = held_since(&lab, Some("2019-01-01T00:00:00.000Z"), None, &known(&lab));
+    let forge = Forge::new();
+    let report = held_since(&forge, Some("2019-01-01T00:00:00.000Z"), None, &known(&forge));
     let row = report.row("anchor").unwrap();
     assert!(report.intact && row.state == State::Ok, "{}", report.to_text(false));
     assert_eq!(row.detail, format!("vault: s3 (external-immutable){word}"));
@@ -66,14 +66,14 @@ fn an_anchor_older_than_what_it_holds_deserves_a_word() {
     for since in
         [Some("2026-06-04T01:30:00.000Z"), Some("2026-06-04T02:00:01.000Z"), Some("2031-01-01T00:00:00.000Z"), None]
     {
-        let lab = Lab::new();
-        let report = held_since(&lab, since, None, &known(&lab));
+        let forge = Forge::new();
+        let report = held_since(&forge, since, None, &known(&forge));
         assert_eq!(report.row("anchor").unwrap().detail, "vault: s3 (external-immutable)", "{since:?}");
     }
     // So is a time stamp.
-    let lab = Lab::new();
+    let forge = Forge::new();
     let stamp = Answer::Time(Ok("2026-06-03T00:00:00.000Z".parse().unwrap()));
-    let report = held_since(&lab, None, Some(stamp), &known(&lab));
+    let report = held_since(&forge, None, Some(stamp), &known(&forge));
     let detail = &report.row("anchor").unwrap().detail;
     insta::assert_snapshot!(detail, @"vault: s3 (external-immutable); authority held the seal at 2026-06-03T00:00:00.000Z, and the run dates its first entry 2026-06-04T02:00:00.000Z: one of the two clocks is wrong");
 }
@@ -81,12 +81,12 @@ fn an_anchor_older_than_what_it_holds_deserves_a_word() {
 #[test]
 fn dates_ahead_of_the_verifiers_clock_deserve_a_word() {
     let now = |at: &str, pinned| Some(Now { at: at.parse().unwrap(), pinned });
-    let lab = Lab::new();
-    let sealed = lab.honest().links.last().unwrap().entry.at;
-    let pinned = lab.honest().links.last().unwrap().entry.pinned;
+    let forge = Forge::new();
+    let sealed = forge.honest().links.last().unwrap().entry.at;
+    let pinned = forge.honest().links.last().unwrap().entry.pinned;
     let detail = |now: Option<Now>, since: Option<&str>| {
-        let lab = Lab::new();
-        let report = held_since(&lab, since, None, &Options { now, ..known(&lab) });
+        let forge = Forge::new();
+        let report = held_since(&forge, since, None, &Options { now, ..known(&forge) });
         assert!(report.intact, "{}", report.to_text(false));
         report.row("anchor").unwrap().detail.clone()
     };
@@ -110,8 +110,8 @@ fn dates_ahead_of_the_verifiers_clock_deserve_a_word() {
 
 #[test]
 fn nothing_is_tamper_evident_without_signers_that_name_its_keys() {
-    let lab = Lab::new();
-    let mut own = held_since(&lab, None, None, &lab.options());
+    let forge = Forge::new();
+    let mut own = held_since(&forge, None, None, &forge.options());
     assert_eq!((own.intact, own.claim, own.headline), (true, Claim::TamperDetecting, "INTACT · tamper-detecting"));
     insta::assert_snapshot!(own.row("signature").unwrap().detail, @"ed25519 SHA256:fe8… · this repository's key");
     own.require(Claim::TamperEvident, &[]);
@@ -119,18 +119,18 @@ fn nothing_is_tamper_evident_without_signers_that_name_its_keys() {
     let why = format!(
         "tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten: your signers do \
          not name the key {}",
-        lab.signer.fingerprint()
+        forge.signer.fingerprint()
     );
     assert_eq!(own.unmet.as_ref(), Some(&why));
     // Signers that name others are as good as none.
-    let lab = Lab::new();
-    let other = crate::common::lab::key(lab.path(), 9);
+    let forge = Forge::new();
+    let other = crate::common::forge::key(forge.path(), 9);
     let line = allowed_signers_line("eve@example.com", other.public()).unwrap();
     let signers = Some(Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap());
-    let others = held_since(&lab, None, None, &Options { signers, ..lab.options() });
+    let others = held_since(&forge, None, None, &Options { signers, ..forge.options() });
     assert_eq!((others.intact, others.claim), (true, Claim::TamperDetecting));
-    let lab = Lab::new();
-    let mut evident = held_since(&lab, None, None, &known(&lab));
+    let forge = Forge::new();
+    let mut evident = held_since(&forge, None, None, &known(&forge));
     assert_eq!((evident.claim, evident.headline), (Claim::TamperEvident, "INTACT · tamper-evident"));
     evident.require(Claim::TamperEvident, &[]);
     assert!(evident.intact && evident.unmet.is_none());

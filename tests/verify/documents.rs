@@ -1,7 +1,7 @@
 //! Stories about documents that cannot have happened.
 
-use crate::common::lab::{Lab, assert_fails, assert_intact, blob, path};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, assert_fails, assert_intact, blob, path};
 
 use crate::common::report::find_row;
 use git_handoff::git::store::Edit;
@@ -19,19 +19,19 @@ const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
 
 const SCORE: &[(&str, &[u8])] = &[("outputs/out/score.json", b"7\n"), ("documents/score", b"7\n")];
 
-fn tell(bend: impl FnOnce(&Lab, &mut Teller<'_>)) -> Report {
-    let lab = Lab::new();
-    let mut run = Teller::submit(&lab, PLAN);
-    bend(&lab, &mut run);
-    lab.finish(run);
-    lab.verify()
+fn tell(bend: impl FnOnce(&Forge, &mut ChainBuilder<'_>)) -> Report {
+    let forge = Forge::new();
+    let mut run = ChainBuilder::submit(&forge, PLAN);
+    bend(&forge, &mut run);
+    forge.finish(run);
+    forge.verify()
 }
 
 /// Tells the whole story; `bend` has its say after the first revision of the notes.
-fn tell_with(bend: impl FnOnce(&Lab, &mut Teller<'_>)) -> Report {
-    tell(|lab, run| {
+fn tell_with(bend: impl FnOnce(&Forge, &mut ChainBuilder<'_>)) -> Report {
+    tell(|forge, run| {
         run.document("notes", Some("notes@1.0.0"), b"one\n");
-        bend(lab, run);
+        bend(forge, run);
         run.document("notes", Some("notes@1.2.0"), b"two\n");
         run.fire("make");
         run.done("make", SCORE);
@@ -83,7 +83,7 @@ fn names_stand_side_by_side_with_all_others_of_the_run() {
 
 #[test]
 fn nothing_is_written_on_a_run_that_has_ended() {
-    let told = |end: fn(&mut Teller<'_>)| {
+    let told = |end: fn(&mut ChainBuilder<'_>)| {
         tell(|_, run| {
             run.fire("make");
             run.fail("make");
@@ -172,29 +172,29 @@ fn what_is_consumed_is_of_the_schema_that_is_wanted() {
 
 #[test]
 fn the_tree_holds_the_highest_revision_and_nothing_else() {
-    let edit = |edits: fn(&Lab, &mut Vec<(String, Edit)>)| {
-        tell_with(move |lab, run| edits(lab, &mut run.drafts.last_mut().unwrap().edits))
+    let edit = |edits: fn(&Forge, &mut Vec<(String, Edit)>)| {
+        tell_with(move |forge, run| edits(forge, &mut run.drafts.last_mut().unwrap().edits))
     };
-    let swapped = edit(|lab, edits| edits[0].1 = blob(lab, b"evil\n"));
+    let swapped = edit(|forge, edits| edits[0].1 = blob(forge, b"evil\n"));
     assert_fails(&swapped, "chain", "the tree does not hold at documents/notes what the entry says");
     let left_out = edit(|_, edits| edits.clear());
     assert_fails(&left_out, "chain", "the tree does not hold at documents/notes what the entry says");
-    let more = edit(|lab, edits| edits.push(("documents/more".to_owned(), blob(lab, b"x"))));
+    let more = edit(|forge, edits| edits.push(("documents/more".to_owned(), blob(forge, b"x"))));
     assert_fails(&more, "chain", "does not account for the change of documents/more");
-    let item = tell(|lab, run| {
+    let item = tell(|forge, run| {
         run.fire("make");
         run.done("make", SCORE);
         let edits = &mut run.drafts.last_mut().unwrap().edits;
-        edits.iter_mut().find(|(path, _)| path == "documents/score").unwrap().1 = blob(lab, b"evil\n");
+        edits.iter_mut().find(|(path, _)| path == "documents/score").unwrap().1 = blob(forge, b"evil\n");
     });
     assert_fails(&item, "chain", "the tree does not hold at documents/score what the entry says");
 }
 
 #[test]
 fn a_revision_hashes_to_what_its_entry_says() {
-    let report = tell_with(|lab, run| {
+    let report = tell_with(|forge, run| {
         let Event::DocumentWritten(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
-        e.oid = lab.store.write_blob(b"evil\n").unwrap();
+        e.oid = forge.store.write_blob(b"evil\n").unwrap();
         let oid = e.oid;
         run.drafts.last_mut().unwrap().edits[0].1 = Edit::Blob(oid);
     });

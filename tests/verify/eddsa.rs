@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha512};
 use ssh_key::PublicKey;
 use ssh_key::public::{Ed25519PublicKey, KeyData};
 
-use crate::common::lab::{Lab, assert_fails};
+use crate::common::forge::{Forge, assert_fails};
 
 /// A message, a key, a signature over it, and whether it holds where it is held strictly.
 type Case = (&'static str, &'static str, &'static str, bool);
@@ -125,9 +125,9 @@ fn key(bytes: &[u8]) -> PublicKey {
 
 #[test]
 fn the_published_edge_cases_come_to_the_same_every_time() {
-    let lab = Lab::new();
-    let own = lab.signer.public();
-    let good = lab.signer.sign_raw(b"signed").unwrap();
+    let forge = Forge::new();
+    let own = forge.signer.public();
+    let good = forge.signer.sign_raw(b"signed").unwrap();
     for _ in 0..1000 {
         // In both orders, so that nothing that is kept of one answer can decide another.
         for (message, public, signature, holds) in CASES.iter().chain(&LATER).chain(CASES.iter().rev()) {
@@ -169,13 +169,13 @@ fn armour(public: &[u8], namespace: &str, reserved: &[u8], signature: &[u8]) -> 
 
 #[test]
 fn what_ssh_reserves_is_empty() {
-    let lab = Lab::new();
-    let public = lab.signer.public().key_data().ed25519().unwrap().0;
+    let forge = Forge::new();
+    let public = forge.signer.public().key_data().ed25519().unwrap().0;
     let told = |namespace: &str, reserved: &[u8]| {
-        let signature = lab.signer.sign_raw(&signed(b"payload", namespace, reserved)).unwrap();
+        let signature = forge.signer.sign_raw(&signed(b"payload", namespace, reserved)).unwrap();
         armour(&public, namespace, reserved, &signature)
     };
-    assert_eq!(told("git", b""), lab.signer.sign(b"payload").unwrap());
+    assert_eq!(told("git", b""), forge.signer.sign(b"payload").unwrap());
     assert!(sign::check(b"payload", &told("git", b"")).is_ok());
     for reserved in [b"x".as_slice(), b"\0", &[0; 300]] {
         let refused = sign::check(b"payload", &told("git", reserved)).unwrap_err().to_string();
@@ -188,17 +188,17 @@ fn what_ssh_reserves_is_empty() {
 
 #[test]
 fn an_entry_with_something_in_what_ssh_reserves_fails_its_row() {
-    let lab = Lab::new();
-    let tip = lab.honest().head.commit.unwrap();
-    let raw = lab.store.read(tip).unwrap().1;
+    let forge = Forge::new();
+    let tip = forge.honest().head.commit.unwrap();
+    let raw = forge.store.read(tip).unwrap().1;
     let seal = codec::decode(&raw).unwrap();
-    let public = lab.signer.public().key_data().ed25519().unwrap().0;
+    let public = forge.signer.public().key_data().ed25519().unwrap().0;
     for (reserved, intact) in [(b"".as_slice(), true), (b"more", false)] {
-        let signature = lab.signer.sign_raw(&signed(&seal.payload, "git", reserved)).unwrap();
+        let signature = forge.signer.sign_raw(&signed(&seal.payload, "git", reserved)).unwrap();
         let armour = armour(&public, "git", reserved, &signature);
         let bent = codec::signed(&seal.entry, seal.tree, &seal.parents, &armour);
-        lab.point_at(lab.store.write(gix::objs::Kind::Commit, &bent).unwrap());
-        let report = lab.verify();
+        forge.point_at(forge.store.write(gix::objs::Kind::Commit, &bent).unwrap());
+        let report = forge.verify();
         assert_eq!(report.intact, intact, "{}", report.to_text(false));
         if !intact {
             assert_fails(&report, "signature", "reserved");

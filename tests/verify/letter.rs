@@ -4,17 +4,17 @@ use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::time::Moment;
 use serde_json::{Value, json};
 
-use crate::common::lab::{Lab, PLAN, assert_fails, assert_intact};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact};
 
 /// An honest run whose entry 0 is bent before anything is written.
-fn submitted(bend: impl Fn(&Lab, &mut git_handoff::model::entry::RunSubmitted)) -> git_handoff::verify::Report {
-    let lab = Lab::new();
-    let mut run = Teller::honest(&lab);
+fn submitted(bend: impl Fn(&Forge, &mut git_handoff::model::entry::RunSubmitted)) -> git_handoff::verify::Report {
+    let forge = Forge::new();
+    let mut run = ChainBuilder::honest(&forge);
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-    bend(&lab, e);
-    lab.finish(run);
-    lab.verify()
+    bend(&forge, e);
+    forge.finish(run);
+    forge.verify()
 }
 
 #[test]
@@ -42,12 +42,12 @@ fn writers_are_fingerprints() {
 #[test]
 fn a_base_is_a_name_of_the_repository_s_format() {
     for (format, digits) in [("sha1", 64), ("sha256", 40)] {
-        let lab = Lab::with_format(format);
-        let mut run = Teller::honest(&lab);
+        let forge = Forge::with_format(format);
+        let mut run = ChainBuilder::honest(&forge);
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
         e.base = "1".repeat(digits).parse().unwrap();
-        lab.finish(run);
-        assert_fails(&lab.verify(), "plan", "the base does not have the repository's object format");
+        forge.finish(run);
+        assert_fails(&forge.verify(), "plan", "the base does not have the repository's object format");
     }
     assert_fails(&submitted(|_, e| e.object_format = "sha512".to_owned()), "plan", "the object format is not");
 }

@@ -5,8 +5,8 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use crate::common::lab::{Lab, assert_fails, assert_intact, blob, relink};
-use crate::common::teller::{Teller, Told};
+use crate::common::chain_builder::{BuiltChain, ChainBuilder};
+use crate::common::forge::{Forge, assert_fails, assert_intact, blob, relink};
 
 use git_handoff::git::codec;
 use git_handoff::git::refs;
@@ -18,7 +18,7 @@ use git_handoff::verify::{Code, Error, Failure, State};
 
 const RUN: &str = "refs/handoff/runs/handoff-dag-1";
 
-fn entries(told: &Told) -> Vec<(Entry, Oid)> {
+fn entries(told: &BuiltChain) -> Vec<(Entry, Oid)> {
     told.links.iter().map(|link| (link.entry.clone(), link.tree)).collect()
 }
 
@@ -26,14 +26,14 @@ type Bend = fn(&mut Vec<(Entry, Oid)>);
 
 #[test]
 fn entries_cannot_be_dropped_doubled_or_moved() {
-    let lab = Lab::new();
-    let told = lab.honest();
+    let forge = Forge::new();
+    let told = forge.honest();
     let honest = entries(&told);
     let try_with = |bend: Bend, wanted: &str| {
         let mut bent = honest.clone();
         bend(&mut bent);
-        lab.point_at(relink(&lab, &bent));
-        assert_fails(&lab.verify(), "chain", wanted);
+        forge.point_at(relink(&forge, &bent));
+        assert_fails(&forge.verify(), "chain", wanted);
     };
     try_with(|e| drop(e.remove(2)), "entry 3 stands where entry 2 belongs");
     try_with(|e| e.insert(2, e[2].clone()), "entry 2 stands where entry 3 belongs");
@@ -41,29 +41,29 @@ fn entries_cannot_be_dropped_doubled_or_moved() {
     try_with(|e| e[3].0.prev = e[1].0.prev, "entry 3 does not name the hash");
     try_with(|e| e[5].0.at = Moment::from_millis(0), "entry 5 is dated before");
     try_with(|e| e[4].0.actor = "human:eve".to_owned(), "entry 5 does not name the hash");
-    lab.point_at(relink(&lab, &honest));
-    assert_intact(&lab.verify());
+    forge.point_at(relink(&forge, &honest));
+    assert_intact(&forge.verify());
 }
 
 #[test]
 fn a_cut_back_run_contradicts_the_log() {
-    let lab = Lab::new();
-    let told = lab.honest();
-    lab.point_at(told.links[4].commit);
-    let report = lab.verify();
+    let forge = Forge::new();
+    let told = forge.honest();
+    forge.point_at(told.links[4].commit);
+    let report = forge.verify();
     assert_fails(&report, "anchor", "says that the run was sealed after 5 entries");
     assert_eq!((report.failure, report.headline), (Some(Failure::Root), "TAMPERED"));
 }
 
 #[test]
 fn a_commit_is_byte_for_byte_what_its_entry_makes() {
-    let lab = Lab::new();
-    let told = lab.honest();
+    let forge = Forge::new();
+    let told = forge.honest();
     let tip = told.head.commit.unwrap();
-    let raw = String::from_utf8(lab.store.read(tip).unwrap().1).unwrap();
+    let raw = String::from_utf8(forge.store.read(tip).unwrap().1).unwrap();
     let try_with = |raw: String, wanted: &str| {
-        lab.point_at(lab.store.write(gix::objs::Kind::Commit, raw.as_bytes()).unwrap());
-        assert_fails(&lab.verify(), "chain", wanted);
+        forge.point_at(forge.store.write(gix::objs::Kind::Commit, raw.as_bytes()).unwrap());
+        assert_fails(&forge.verify(), "chain", wanted);
     };
     try_with(
         raw.replace("author human:ada", "author human:eve"),
@@ -95,10 +95,10 @@ type Respell = fn(&str) -> String;
 
 #[test]
 fn a_signature_is_byte_for_byte_what_openssh_writes() {
-    let lab = Lab::new();
-    let told = lab.honest();
+    let forge = Forge::new();
+    let told = forge.honest();
     let tip = told.head.commit.unwrap();
-    let raw = String::from_utf8(lab.store.read(tip).unwrap().1).unwrap();
+    let raw = String::from_utf8(forge.store.read(tip).unwrap().1).unwrap();
     let bends: [(&str, Respell); 7] = [
         ("a blank behind the last line", |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE----- \n")),
         ("a blank behind the first line", |raw| {
@@ -115,8 +115,8 @@ fn a_signature_is_byte_for_byte_what_openssh_writes() {
     for (what, bend) in bends {
         let bent = bend(&raw);
         assert!(bent != raw, "{what} changes nothing");
-        lab.point_at(lab.store.write(gix::objs::Kind::Commit, bent.as_bytes()).unwrap());
-        let report = lab.verify();
+        forge.point_at(forge.store.write(gix::objs::Kind::Commit, bent.as_bytes()).unwrap());
+        let report = forge.verify();
         assert_fails(&report, "signature", "entry 5: the signature");
         assert_eq!(report.row("chain").unwrap().state, State::Ok, "{what}\n{}", report.to_text(false));
     }
@@ -124,143 +124,147 @@ fn a_signature_is_byte_for_byte_what_openssh_writes() {
 
 #[test]
 fn a_folder_is_what_git_would_write() {
-    let lab = Lab::new();
-    let told = lab.honest();
+    let forge = Forge::new();
+    let told = forge.honest();
     let hex = |oid: Oid| oid.0.as_slice().to_vec();
     let tip = told.links[5].tree;
-    let (_, root) = lab.store.read(tip).unwrap();
-    let empty = lab.store.write(gix::objs::Kind::Tree, b"").unwrap();
+    let (_, root) = forge.store.read(tip).unwrap();
+    let empty = forge.store.write(gix::objs::Kind::Tree, b"").unwrap();
     let mut with_empty = [b"40000 aaa\0".to_vec(), hex(empty)].concat();
     with_empty.extend(&root);
-    let blob = lab.store.write_blob(b"x").unwrap();
+    let blob = forge.store.write_blob(b"x").unwrap();
     let mut unsorted = root.clone();
     unsorted.extend([b"100644 aaa\0".to_vec(), hex(blob)].concat());
     let mut script = root.clone();
     script.extend([b"100755 run.sh\0".to_vec(), hex(blob)].concat());
     for (bytes, wanted) in [(with_empty, "change of aaa/"), (unsorted, "well-formed"), (script, "run.sh")] {
-        let tree = lab.store.write(gix::objs::Kind::Tree, &bytes).unwrap();
+        let tree = forge.store.write(gix::objs::Kind::Tree, &bytes).unwrap();
         let mut bent = entries(&told);
         bent[5].1 = tree;
-        lab.point_at(relink(&lab, &bent));
-        assert_fails(&lab.verify(), "chain", wanted);
+        forge.point_at(relink(&forge, &bent));
+        assert_fails(&forge.verify(), "chain", wanted);
     }
 }
 
 #[test]
 fn an_unsigned_entry_fails_the_signature() {
-    let lab = Lab::new();
-    let told = lab.honest();
+    let forge = Forge::new();
+    let told = forge.honest();
     let last = &told.links[5];
     let raw = codec::payload(&last.entry, last.tree, &[told.links[4].commit]);
-    lab.point_at(lab.store.write(gix::objs::Kind::Commit, &raw).unwrap());
-    assert_fails(&lab.verify(), "signature", "entry 5: it is not signed");
+    forge.point_at(forge.store.write(gix::objs::Kind::Commit, &raw).unwrap());
+    assert_fails(&forge.verify(), "signature", "entry 5: it is not signed");
     let other = codec::payload(&told.links[4].entry, last.tree, &[]);
-    let raw = codec::signed(&last.entry, last.tree, &[told.links[4].commit], &lab.signer.sign(&other).unwrap());
-    lab.point_at(lab.store.write(gix::objs::Kind::Commit, &raw).unwrap());
-    let report = lab.verify();
+    let raw = codec::signed(&last.entry, last.tree, &[told.links[4].commit], &forge.signer.sign(&other).unwrap());
+    forge.point_at(forge.store.write(gix::objs::Kind::Commit, &raw).unwrap());
+    let report = forge.verify();
     assert_fails(&report, "signature", "entry 5: the signature does not match");
     assert_eq!(report.headline, "TAMPERED");
 }
 
 #[test]
 fn whatever_a_ref_points_at_gets_a_report() {
-    let lab = Lab::new();
-    let told = lab.honest();
-    let blob = lab.store.write_blob(b"x").unwrap();
-    lab.git(&["tag", "-a", "-m", "x", "release", "HEAD"]);
-    let tag = lab.git(&["rev-parse", "refs/tags/release"]).parse().unwrap();
-    let cases =
-        [(blob, "is a blob"), (told.head.tree.unwrap(), "is a tree"), (tag, "is a tag"), (lab.base, "is not an entry")];
+    let forge = Forge::new();
+    let told = forge.honest();
+    let blob = forge.store.write_blob(b"x").unwrap();
+    forge.git(&["tag", "-a", "-m", "x", "release", "HEAD"]);
+    let tag = forge.git(&["rev-parse", "refs/tags/release"]).parse().unwrap();
+    let cases = [
+        (blob, "is a blob"),
+        (told.head.tree.unwrap(), "is a tree"),
+        (tag, "is a tag"),
+        (forge.base, "is not an entry"),
+    ];
     for (oid, wanted) in cases {
-        lab.point_at(oid);
-        assert_fails(&lab.verify(), "chain", wanted);
+        forge.point_at(oid);
+        assert_fails(&forge.verify(), "chain", wanted);
     }
-    lab.git(&["symbolic-ref", RUN, "refs/heads/main"]);
-    assert_fails(&lab.verify(), "chain", "symbolic");
-    fs::write(lab.path().join(".git").join(RUN), "garbage\n").unwrap();
-    assert_fails(&lab.verify(), "chain", "cannot be read");
-    fs::write(lab.path().join(".git").join(RUN), "1".repeat(40)).unwrap();
-    assert_fails(&lab.verify(), "chain", "not in the repository");
+    forge.git(&["symbolic-ref", RUN, "refs/heads/main"]);
+    assert_fails(&forge.verify(), "chain", "symbolic");
+    fs::write(forge.path().join(".git").join(RUN), "garbage\n").unwrap();
+    assert_fails(&forge.verify(), "chain", "cannot be read");
+    fs::write(forge.path().join(".git").join(RUN), "1".repeat(40)).unwrap();
+    assert_fails(&forge.verify(), "chain", "not in the repository");
 }
 
 #[test]
 fn a_long_history_of_something_else_ends() {
-    let lab = Lab::new();
+    let forge = Forge::new();
     let mut stream = String::new();
     for at in 0..20_000 {
         let commit = format!("commit {RUN}\ncommitter a <a@b> {at} +0000\ndata 1\nx\n");
         stream.push_str(&commit);
     }
     let mut import = Command::new("git");
-    import.args(["fast-import", "--quiet"]).current_dir(lab.path()).stdin(Stdio::piped());
+    import.args(["fast-import", "--quiet"]).current_dir(forge.path()).stdin(Stdio::piped());
     let mut child = import.spawn().unwrap();
     child.stdin.take().unwrap().write_all(stream.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());
-    assert_fails(&lab.verify(), "chain", "are no entries");
+    assert_fails(&forge.verify(), "chain", "are no entries");
 }
 
 #[test]
 fn replace_refs_grafts_and_shallow_files_have_no_say() {
-    let lab = Lab::new();
-    let told = lab.honest();
-    let before = lab.verify().to_text(false);
+    let forge = Forge::new();
+    let told = forge.honest();
+    let before = forge.verify().to_text(false);
     let commit = told.links[3].commit.to_string();
-    lab.git(&["replace", &commit, &told.links[2].commit.to_string()]);
-    let patch = lab.git(&["rev-parse", &format!("{RUN}:items/edit-a/patch")]);
-    let other = lab.store.write_blob(b"another\n").unwrap().to_string();
-    lab.git(&["replace", &patch, &other]);
-    fs::create_dir_all(lab.path().join(".git/info")).unwrap();
-    fs::write(lab.path().join(".git/info/grafts"), format!("{commit}\n")).unwrap();
-    fs::write(lab.path().join(".git/shallow"), format!("{commit}\n")).unwrap();
-    assert_eq!(lab.verify().to_text(false), before);
+    forge.git(&["replace", &commit, &told.links[2].commit.to_string()]);
+    let patch = forge.git(&["rev-parse", &format!("{RUN}:items/edit-a/patch")]);
+    let other = forge.store.write_blob(b"another\n").unwrap().to_string();
+    forge.git(&["replace", &patch, &other]);
+    fs::create_dir_all(forge.path().join(".git/info")).unwrap();
+    fs::write(forge.path().join(".git/info/grafts"), format!("{commit}\n")).unwrap();
+    fs::write(forge.path().join(".git/shallow"), format!("{commit}\n")).unwrap();
+    assert_eq!(forge.verify().to_text(false), before);
     // A tampered object behind the replaced and grafted one is found all the same.
     let mut bent = entries(&told);
     bent[1].0.actor = "human:eve".to_owned();
-    lab.point_at(relink(&lab, &bent));
-    assert_fails(&lab.verify(), "chain", "entry 2 does not name the hash");
+    forge.point_at(relink(&forge, &bent));
+    assert_fails(&forge.verify(), "chain", "entry 2 does not name the hash");
 }
 
 #[test]
 fn a_large_replaced_product_is_read_as_it_is_stored() {
-    let lab = Lab::new();
+    let forge = Forge::new();
     let large = vec![7; (4 << 20) + 1];
-    let mut run = crate::common::teller::Teller::submit(&lab, crate::common::lab::PLAN);
+    let mut run = crate::common::chain_builder::ChainBuilder::submit(&forge, crate::common::forge::PLAN);
     run.fire("edit-a");
     run.done("edit-a", &[("patch", &large)]);
     run.fire("edit-b");
     run.done("edit-b", &[]);
     run.seal();
-    let told = lab.finish(run);
+    let told = forge.finish(run);
     let Event::ItemReconciled(e) = &told.links[2].entry.event else { panic!() };
-    let other = lab.store.write_blob(b"another\n").unwrap().to_string();
-    lab.git(&["replace", "-f", &e.products.values().next().unwrap().oid.to_string(), &other]);
-    assert_intact(&lab.verify());
+    let other = forge.store.write_blob(b"another\n").unwrap().to_string();
+    forge.git(&["replace", "-f", &e.products.values().next().unwrap().oid.to_string(), &other]);
+    assert_intact(&forge.verify());
 }
 
 #[test]
 fn a_run_that_nothing_knows_is_no_report() {
-    let lab = Lab::new();
+    let forge = Forge::new();
     let run = "nobody".parse().unwrap();
-    lab.git(&["branch", "refs/handoff/runs/nobody"]);
-    let found = git_handoff::verify::verify(&lab.store, &run, "refs/handoff/runs/nobody", &lab.options());
+    forge.git(&["branch", "refs/handoff/runs/nobody"]);
+    let found = git_handoff::verify::verify(&forge.store, &run, "refs/handoff/runs/nobody", &forge.options());
     assert!(matches!(found, Err(Error::NoSuchRun(_))), "{found:?}");
 }
 
 #[test]
 fn a_run_that_a_log_remembers_has_vanished() {
-    let lab = Lab::new();
-    lab.honest();
-    lab.git(&["update-ref", "-d", RUN]);
+    let forge = Forge::new();
+    forge.honest();
+    forge.git(&["update-ref", "-d", RUN]);
     let run = "handoff-dag-1".parse().unwrap();
-    let found = git_handoff::verify::verify(&lab.store, &run, RUN, &lab.options());
+    let found = git_handoff::verify::verify(&forge.store, &run, RUN, &forge.options());
     assert!(matches!(found, Err(Error::Vanished { .. })), "{found:?}");
 }
 
 #[test]
 fn what_others_wrote_cannot_move_the_cursor() {
-    let lab = Lab::new();
-    lab.point_at(lab.base);
-    let mut report = lab.verify();
+    let forge = Forge::new();
+    forge.point_at(forge.base);
+    let mut report = forge.verify();
     report.actor = Some("eve\x1b[2J\u{202e}".to_owned());
     report.rows.chain.detail = "a\nb".to_owned();
     let text = report.to_text(false);
@@ -270,40 +274,40 @@ fn what_others_wrote_cannot_move_the_cursor() {
 
 #[test]
 fn a_ref_is_read_by_its_full_name_only() {
-    let lab = Lab::new();
-    lab.git(&["branch", RUN]);
-    assert_eq!(refs::read(&lab.store, RUN).unwrap(), None);
-    let told = lab.honest();
-    assert_eq!(refs::read(&lab.store, RUN).unwrap(), told.head.commit);
-    lab.git(&["symbolic-ref", RUN, "refs/heads/main"]);
-    let said = refs::read(&lab.store, RUN).unwrap_err().to_string();
+    let forge = Forge::new();
+    forge.git(&["branch", RUN]);
+    assert_eq!(refs::read(&forge.store, RUN).unwrap(), None);
+    let told = forge.honest();
+    assert_eq!(refs::read(&forge.store, RUN).unwrap(), told.head.commit);
+    forge.git(&["symbolic-ref", RUN, "refs/heads/main"]);
+    let said = refs::read(&forge.store, RUN).unwrap_err().to_string();
     assert_eq!(said, format!("{RUN} is a symbolic ref, to refs/heads/main"));
 }
 
 #[test]
 fn a_large_blob_is_copied_as_it_is_stored() {
-    let lab = Lab::new();
+    let forge = Forge::new();
     let large = vec![7; (4 << 20) + 1];
-    let oid = lab.store.write_blob(&large).unwrap();
-    let other = lab.store.write_blob(b"another\n").unwrap().to_string();
-    lab.git(&["replace", "-f", &oid.to_string(), &other]);
+    let oid = forge.store.write_blob(&large).unwrap();
+    let other = forge.store.write_blob(b"another\n").unwrap().to_string();
+    forge.git(&["replace", "-f", &oid.to_string(), &other]);
     let mut copied = Vec::new();
-    lab.store.copy_blob(oid, &mut copied).unwrap();
+    forge.store.copy_blob(oid, &mut copied).unwrap();
     assert!(copied == large);
 }
 
 #[test]
 fn a_parent_that_is_no_commit_cuts_the_chain_off() {
-    let lab = Lab::new();
-    let told = lab.honest();
-    let mut parents = vec![lab.store.write_blob(b"no commit\n").unwrap()];
+    let forge = Forge::new();
+    let told = forge.honest();
+    let mut parents = vec![forge.store.write_blob(b"no commit\n").unwrap()];
     for link in &told.links {
-        let signature = lab.signer.sign(&codec::payload(&link.entry, link.tree, &parents)).unwrap();
+        let signature = forge.signer.sign(&codec::payload(&link.entry, link.tree, &parents)).unwrap();
         let raw = codec::signed(&link.entry, link.tree, &parents, &signature);
-        parents = vec![lab.store.write(gix::objs::Kind::Commit, &raw).unwrap()];
+        parents = vec![forge.store.write(gix::objs::Kind::Commit, &raw).unwrap()];
     }
-    lab.point_at(parents[0]);
-    let report = lab.verify();
+    forge.point_at(parents[0]);
+    let report = forge.verify();
     assert_fails(&report, "chain", "is a blob, not a commit");
     assert_eq!(report.row("chain").unwrap().codes, [Code::Object]);
     for row in ["root", "anchor", "handoff", "plan", "manifest"] {
@@ -313,19 +317,19 @@ fn a_parent_that_is_no_commit_cuts_the_chain_off() {
 
 #[test]
 fn a_second_submission_does_not_exchange_the_plan() {
-    let lab = Lab::new();
-    let mut run = Teller::honest(&lab);
+    let forge = Forge::new();
+    let mut run = ChainBuilder::honest(&forge);
     let Draft { about, event, edits } = &run.drafts[0];
     let mut edits = edits.clone();
     edits.iter_mut().for_each(|(path, edit)| {
         if path == "plan.json" {
-            *edit = blob(&lab, b"{}");
+            *edit = blob(&forge, b"{}");
         }
     });
     let second = Draft { about: about.clone(), event: event.clone(), edits };
     run.drafts.insert(3, second);
-    lab.finish(run);
-    let report = lab.verify();
+    forge.finish(run);
+    let report = forge.verify();
     assert_eq!(report.row("chain").unwrap().codes, [Code::Misplaced]);
     assert_eq!(report.row("plan").unwrap().codes, [Code::Transition], "{}", report.to_text(false));
 }

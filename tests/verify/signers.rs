@@ -11,8 +11,8 @@ use git_handoff::model::time::Moment;
 use git_handoff::verify::{Options, Signers, State, revoked};
 use jiff::tz::TimeZone;
 
-use crate::common::lab::{Lab, assert_fails, assert_intact, key};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, assert_fails, assert_intact, key};
 
 /// Options before the key of the line, principals in front of them, and the principal that is asked
 /// for. The entries' time is 2026-06-04T02:00:00Z, which is 04:00 in the zone.
@@ -49,24 +49,24 @@ const LINES: &[(&str, &str, &str)] = &[
 
 #[test]
 fn lines_mean_what_they_mean_to_ssh_keygen() {
-    let lab = Lab::new();
-    lab.honest();
+    let forge = Forge::new();
+    forge.honest();
     let zone = TimeZone::posix("EET-2").unwrap();
-    let key = lab.signer.public().to_openssh().unwrap();
-    let message = lab.path().join("message");
-    let signature = lab.path().join("message.sig");
+    let key = forge.signer.public().to_openssh().unwrap();
+    let message = forge.path().join("message");
+    let signature = forge.path().join("message.sig");
     fs::write(&message, "signed\n").unwrap();
-    fs::write(&signature, lab.signer.sign(b"signed\n").unwrap() + "\n").unwrap();
-    let file = lab.path().join("signers");
+    fs::write(&signature, forge.signer.sign(b"signed\n").unwrap() + "\n").unwrap();
+    let file = forge.path().join("signers");
     for (principals, options, asked) in LINES {
         let line = format!("{principals} {options} {key} a comment\n");
         fs::write(&file, &line).unwrap();
         let options = Options {
             signers: Some(Signers::parse(&line, &zone).unwrap()),
             signer: Some((*asked).to_owned()),
-            ..lab.options()
+            ..forge.options()
         };
-        let report = lab.verify_with(&options);
+        let report = forge.verify_with(&options);
         let mut keygen = Command::new("ssh-keygen");
         keygen.args(["-Y", "verify", "-n", "git", "-O", "verify-time=20260604020000Z", "-I", asked]);
         keygen.arg("-f").arg(&file).arg("-s").arg(&signature).env("TZ", "EET-2");
@@ -79,7 +79,7 @@ fn lines_mean_what_they_mean_to_ssh_keygen() {
 
 #[test]
 fn lines_that_cannot_be_obeyed_are_refused() {
-    let key = Lab::new().signer.public().to_openssh().unwrap();
+    let key = Forge::new().signer.public().to_openssh().unwrap();
     for (line, said) in [
         ("*@example.com cert-authority", "certificates are not supported"),
         ("ci namespaces=\"git\",namespaces=\"git\"", "`namespaces` twice"),
@@ -131,25 +131,25 @@ fn lines_that_cannot_be_obeyed_are_refused() {
 
 #[test]
 fn a_signature_of_ssh_keygen_counts() {
-    let lab = Lab::new();
-    let message = lab.path().join("message");
+    let forge = Forge::new();
+    let message = forge.path().join("message");
     fs::write(&message, "signed\n").unwrap();
-    let private = lab.path().join(".git/key-1");
+    let private = forge.path().join(".git/key-1");
     fs::set_permissions(&private, fs::Permissions::from_mode(0o600)).unwrap();
     let mut keygen = Command::new("ssh-keygen");
     keygen.args(["-q", "-Y", "sign", "-n", "git", "-f"]).arg(&private).arg(&message);
     assert!(keygen.output().unwrap().status.success());
-    let armour = fs::read_to_string(lab.path().join("message.sig")).unwrap();
+    let armour = fs::read_to_string(forge.path().join("message.sig")).unwrap();
     let key = sign::check(b"signed\n", armour.trim_end()).unwrap();
-    assert_eq!(sign::fingerprint(&key), lab.signer.fingerprint());
+    assert_eq!(sign::fingerprint(&key), forge.signer.fingerprint());
 }
 
 #[test]
 fn a_list_of_revoked_keys_holds_fingerprints_and_keys() {
-    let lab = Lab::new();
-    lab.honest();
-    let fingerprint = lab.signer.fingerprint();
-    let key = lab.signer.public().to_openssh().unwrap();
+    let forge = Forge::new();
+    forge.honest();
+    let fingerprint = forge.signer.fingerprint();
+    let key = forge.signer.public().to_openssh().unwrap();
     for list in [
         format!("# gone\n\n{fingerprint}\n"),
         format!("256 {fingerprint} ada@host (ED25519)\n"),
@@ -157,10 +157,10 @@ fn a_list_of_revoked_keys_holds_fingerprints_and_keys() {
         format!("\u{feff}{fingerprint}\r\n"),
         format!("\u{feff}# gone\r\n{key}\r\n"),
     ] {
-        let options = Options { revoked: revoked(&list).unwrap(), ..lab.options() };
-        assert_fails(&lab.verify_with(&options), "signature", "is revoked");
+        let options = Options { revoked: revoked(&list).unwrap(), ..forge.options() };
+        assert_fails(&forge.verify_with(&options), "signature", "is revoked");
     }
-    assert_intact(&lab.verify_with(&Options { revoked: revoked("# nobody\n").unwrap(), ..lab.options() }));
+    assert_intact(&forge.verify_with(&Options { revoked: revoked("# nobody\n").unwrap(), ..forge.options() }));
     for list in ["ada@example.com\n", "SHA256:short\n", "MD5:00\n"] {
         assert!(revoked(list).is_err(), "{list}");
     }
@@ -168,9 +168,9 @@ fn a_list_of_revoked_keys_holds_fingerprints_and_keys() {
 
 #[test]
 fn no_line_about_revoked_keys_is_read_by_half() {
-    let lab = Lab::new();
-    let (one, other) = (lab.signer.fingerprint(), key(lab.path(), 2).fingerprint());
-    let (public, public_too) = (lab.signer.public().to_openssh().unwrap(), key(lab.path(), 2));
+    let forge = Forge::new();
+    let (one, other) = (forge.signer.fingerprint(), key(forge.path(), 2).fingerprint());
+    let (public, public_too) = (forge.signer.public().to_openssh().unwrap(), key(forge.path(), 2));
     let public_too = public_too.public().to_openssh().unwrap();
     let refused = [
         // Two keys on one line, however they are told apart.
@@ -227,37 +227,37 @@ fn no_line_about_revoked_keys_is_read_by_half() {
 
 #[test]
 fn a_validity_ends_with_its_second_as_it_does_for_git() {
-    let lab = Lab::new();
-    let mut run = Teller::honest(&lab);
+    let forge = Forge::new();
+    let mut run = ChainBuilder::honest(&forge);
     run.drafts.truncate(1);
     let writer =
-        Writer { clock: Clock::Pinned(Moment::from_millis(1_780_538_400_999)), ..lab.writer_with(&lab.signer) };
+        Writer { clock: Clock::Pinned(Moment::from_millis(1_780_538_400_999)), ..forge.writer_with(&forge.signer) };
     let head = Head::unborn("refs/handoff/runs/handoff-dag-1".to_owned());
     writer.append(&head, run.drafts).unwrap().publish().unwrap();
-    let public = lab.signer.public().to_openssh().unwrap();
+    let public = forge.signer.public().to_openssh().unwrap();
     for (time, valid) in [("20260604015959Z", false), ("20260604020000Z", true), ("20260604020001Z", true)] {
         let text = format!("ci@example.com valid-before=\"{time}\" {public}\n");
         let signers = Some(Signers::parse(&text, &TimeZone::UTC).unwrap());
-        let report = lab.verify_with(&Options { signers, ..Options::default() });
+        let report = forge.verify_with(&Options { signers, ..Options::default() });
         assert_eq!(report.row("signature").unwrap().state == State::Ok, valid, "{time}\n{}", report.to_text(false));
     }
 }
 
 #[test]
 fn an_old_run_outlives_the_key_it_was_signed_with() {
-    let lab = Lab::new();
-    lab.honest();
-    let key = lab.signer.public().to_openssh().unwrap();
+    let forge = Forge::new();
+    forge.honest();
+    let key = forge.signer.public().to_openssh().unwrap();
     let text = format!("ci@example.com valid-before=\"20260701Z\" {key}\n");
     let rotated = Options {
         signers: Some(Signers::parse(&text, &TimeZone::UTC).unwrap()),
         strict_signers: true,
         ..Options::default()
     };
-    assert_intact(&lab.verify_with(&rotated));
+    assert_intact(&forge.verify_with(&rotated));
     let text = format!("ci@example.com valid-before=\"20260601Z\" {key}\n");
     let ended = Options { signers: Some(Signers::parse(&text, &TimeZone::UTC).unwrap()), ..rotated };
-    let report = lab.verify_with(&ended);
+    let report = forge.verify_with(&ended);
     assert_fails(&report, "signature", "was not valid at 2026-06-04T02:00:00.000Z, the time that the entry asserts");
     assert_eq!((report.headline, report.row("chain").unwrap().state), ("UNTRUSTED", State::Ok));
 }

@@ -1,7 +1,7 @@
 //! Stories that are linked, sealed and signed with the right key, and yet cannot have happened.
 
-use crate::common::lab::{Lab, PLAN, assert_fails, assert_intact, blob, path};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact, blob, path};
 
 use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;
@@ -11,21 +11,21 @@ use git_handoff::model::plan::Selector;
 use git_handoff::verify::{Failure, State};
 
 /// Writes a bent story and reports on it.
-fn tell(bend: impl FnOnce(&Lab, &mut Teller<'_>)) -> git_handoff::verify::Report {
-    let lab = Lab::new();
-    let mut teller = Teller::submit(&lab, PLAN);
-    bend(&lab, &mut teller);
-    lab.finish(teller);
-    lab.verify()
+fn tell(bend: impl FnOnce(&Forge, &mut ChainBuilder<'_>)) -> git_handoff::verify::Report {
+    let forge = Forge::new();
+    let mut chain_builder = ChainBuilder::submit(&forge, PLAN);
+    bend(&forge, &mut chain_builder);
+    forge.finish(chain_builder);
+    forge.verify()
 }
 
 /// An honest run in which one entry is bent before it is written.
-fn bent(bend: impl FnOnce(&Lab, &mut Teller<'_>)) -> git_handoff::verify::Report {
-    let lab = Lab::new();
-    let mut teller = Teller::honest(&lab);
-    bend(&lab, &mut teller);
-    lab.finish(teller);
-    lab.verify()
+fn bent(bend: impl FnOnce(&Forge, &mut ChainBuilder<'_>)) -> git_handoff::verify::Report {
+    let forge = Forge::new();
+    let mut chain_builder = ChainBuilder::honest(&forge);
+    bend(&forge, &mut chain_builder);
+    forge.finish(chain_builder);
+    forge.verify()
 }
 
 const PATCH: &[(&str, &[u8])] = &[("patch", b"diff\n")];
@@ -121,17 +121,17 @@ fn a_product_must_come_before_its_consumer() {
 
 #[test]
 fn nobody_consumes_a_product_of_their_own() {
-    let lab = Lab::new();
+    let forge = Forge::new();
     let plan = r#"{"id":"handoff-dag-1","items":[{"id":"edit-a","executor":"command","inputs":{"command":["true"]}}]}"#;
-    let mut run = Teller::submit(&lab, plan);
+    let mut run = ChainBuilder::submit(&forge, plan);
     run.fire_with("edit-a", |manifest| {
         let (from, select) = ("edit-a".parse().unwrap(), Selector::Patch);
         manifest.input_refs.insert(path("own"), InputRef { from, select, digest: Digest::of(b"diff\n") });
     });
     run.done("edit-a", PATCH);
     run.seal();
-    lab.finish(run);
-    assert_fails(&lab.verify(), "handoff", "consumed own, which belongs to no need");
+    forge.finish(run);
+    assert_fails(&forge.verify(), "handoff", "consumed own, which belongs to no need");
 }
 
 #[test]
@@ -177,15 +177,15 @@ fn two_items_cannot_hold_one_lock() {
     let plan = r#"{"id":"handoff-dag-1","items":[
       {"id":"a","executor":"command","inputs":{"command":["true"]},"resourceLocks":["k"]},
       {"id":"b","executor":"command","inputs":{"command":["true"]},"resourceLocks":["k"]}]}"#;
-    let lab = Lab::new();
-    let mut run = Teller::submit(&lab, plan);
+    let forge = Forge::new();
+    let mut run = ChainBuilder::submit(&forge, plan);
     run.fire("a");
     run.fire("b");
     run.done("a", &[]);
     run.done("b", &[]);
     run.seal();
-    lab.finish(run);
-    assert_fails(&lab.verify(), "plan", "held the lock");
+    forge.finish(run);
+    assert_fails(&forge.verify(), "plan", "held the lock");
 }
 
 #[test]
@@ -241,17 +241,18 @@ fn a_manifest_says_what_the_plan_says() {
 fn a_dispatch_needs_its_manifest() {
     let without = bent(|_, run| run.drafts[1].edits.retain(|(path, _)| !path.ends_with("manifest.json")));
     assert_fails(&without, "manifest", "is not in the tree");
-    let other = bent(|lab, run| run.drafts[1].edits[0].1 = blob(lab, b"{}"));
+    let other = bent(|forge, run| run.drafts[1].edits[0].1 = blob(forge, b"{}"));
     assert_fails(&other, "manifest", "is not the one that the entry names");
-    let forged = bent(|lab, run| run.drafts[2].edits.push(("items/edit-a/manifest.json".to_owned(), blob(lab, b"{}"))));
+    let forged =
+        bent(|forge, run| run.drafts[2].edits.push(("items/edit-a/manifest.json".to_owned(), blob(forge, b"{}"))));
     assert_fails(&forged, "chain", "does not account for the change of items/edit-a/manifest.json");
 }
 
 #[test]
 fn a_stored_state_is_what_the_entries_give() {
-    let report = bent(|lab, run| {
+    let report = bent(|forge, run| {
         let state = run.drafts[2].edits.iter_mut().find(|(path, _)| path.ends_with("state.json")).unwrap();
-        state.1 = blob(lab, br#"{"attempts":1,"products":{},"status":"failed"}"#);
+        state.1 = blob(forge, br#"{"attempts":1,"products":{},"status":"failed"}"#);
     });
     assert_fails(&report, "plan", "state.json of item edit-a");
     let missing = bent(|_, run| run.drafts[4].edits.retain(|(path, _)| !path.ends_with("state.json")));
@@ -261,19 +262,19 @@ fn a_stored_state_is_what_the_entries_give() {
 #[test]
 fn the_plan_is_the_one_that_was_submitted() {
     let other = PLAN.replace("true", "false");
-    let report = bent(|lab, run| run.drafts[0].edits[0].1 = blob(lab, other.as_bytes()));
+    let report = bent(|forge, run| run.drafts[0].edits[0].1 = blob(forge, other.as_bytes()));
     assert_fails(&report, "plan", "submitted was");
     let none = bent(|_, run| drop(run.drafts[0].edits.remove(0)));
     assert_fails(&none, "plan", "plan.json is not in the tree");
-    let renamed = bent(|lab, run| {
+    let renamed = bent(|forge, run| {
         let bytes = PLAN.replace("handoff-dag-1", "another");
-        run.drafts[0].edits[0].1 = blob(lab, bytes.as_bytes());
+        run.drafts[0].edits[0].1 = blob(forge, bytes.as_bytes());
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
         e.plan = Digest::of(bytes.as_bytes());
     });
     assert_fails(&renamed, "plan", "the plan is of another run");
-    let no_plan = bent(|lab, run| {
-        run.drafts[0].edits[0].1 = blob(lab, b"{}");
+    let no_plan = bent(|forge, run| {
+        run.drafts[0].edits[0].1 = blob(forge, b"{}");
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
         e.plan = Digest::of(b"{}");
     });
@@ -310,7 +311,7 @@ fn a_run_may_be_placed_on_another_queue_than_its_plan_says() {
 #[test]
 fn the_tree_changes_only_where_an_entry_accounts_for_it() {
     let smuggle = |path: &'static str, wanted: &str| {
-        let report = bent(|lab, run| run.drafts[2].edits.push((path.to_owned(), blob(lab, b"smuggled"))));
+        let report = bent(|forge, run| run.drafts[2].edits.push((path.to_owned(), blob(forge, b"smuggled"))));
         assert_fails(&report, "chain", wanted);
     };
     smuggle("README", "change of README");
@@ -324,9 +325,9 @@ fn the_tree_changes_only_where_an_entry_accounts_for_it() {
 
 #[test]
 fn an_output_in_the_tree_is_the_one_in_the_entry() {
-    let report = bent(|lab, run| {
+    let report = bent(|forge, run| {
         let output = run.drafts[2].edits.iter_mut().find(|(path, _)| path.contains("outputs/")).unwrap();
-        output.1 = blob(lab, b"another");
+        output.1 = blob(forge, b"another");
     });
     assert_fails(&report, "chain", "does not hold at items/edit-a/outputs/we%20ird.bin");
 }
@@ -343,27 +344,27 @@ fn a_product_hashes_to_its_ref() {
         e.products.values_mut().next().unwrap().size += 1;
     });
     assert_fails(&size, "content", "outputs/report.md");
-    let artifact = bent(|lab, run| run.drafts[0].edits[1].1 = blob(lab, b"# Another spec\n"));
+    let artifact = bent(|forge, run| run.drafts[0].edits[1].1 = blob(forge, b"# Another spec\n"));
     assert_fails(&artifact, "content", "artifact docs/spec.md hashes to");
 }
 
 #[test]
 fn the_seal_says_what_stands_before_it() {
     let lie = |bend: fn(&mut git_handoff::model::entry::RunSealed), wanted: &str| {
-        let lab = Lab::new();
-        let mut run = Teller::honest(&lab);
+        let forge = Forge::new();
+        let mut run = ChainBuilder::honest(&forge);
         run.true_seal = false;
         let true_root = {
-            let mut honest = Teller::honest(&lab);
+            let mut honest = ChainBuilder::honest(&forge);
             honest.drafts.pop();
-            let told = honest.write(&lab.signer);
+            let told = honest.write(&forge.signer);
             git_handoff::ledger::merkle::root(told.links.iter().map(|link| link.hash))
         };
         let Event::RunSealed(seal) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
         (seal.root, seal.entries) = (true_root, 5);
         bend(seal);
-        lab.finish(run);
-        let report = lab.verify();
+        forge.finish(run);
+        let report = forge.verify();
         assert_fails(&report, "root", wanted);
         assert_eq!(report.failure, Some(Failure::Root));
     };
@@ -382,11 +383,12 @@ fn nothing_follows_a_seal() {
 fn every_entry_is_of_the_run() {
     let one = bent(|_, run| run.drafts[3].about = "another".parse::<RunId>().unwrap().into());
     assert_fails(&one, "chain", "entry 3 is of another run");
-    let lab = Lab::new();
-    let told = lab.honest();
+    let forge = Forge::new();
+    let told = forge.honest();
     let other = "other".parse().unwrap();
-    git_handoff::git::refs::set(&lab.store, "refs/handoff/runs/other", told.head.commit.unwrap()).unwrap();
-    let report = git_handoff::verify::verify(&lab.store, &other, "refs/handoff/runs/other", &lab.options()).unwrap();
+    git_handoff::git::refs::set(&forge.store, "refs/handoff/runs/other", told.head.commit.unwrap()).unwrap();
+    let report =
+        git_handoff::verify::verify(&forge.store, &other, "refs/handoff/runs/other", &forge.options()).unwrap();
     assert_fails(&report, "chain", "entry 0 is of another run");
 }
 

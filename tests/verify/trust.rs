@@ -1,7 +1,7 @@
 //! Keys, logs, and who may go on.
 
-use crate::common::lab::{Lab, PLAN, assert_fails, assert_intact, key};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact, key};
 
 use git_handoff::ledger::sign;
 use git_handoff::model::digest::Digest;
@@ -14,30 +14,33 @@ fn parse_signers(text: &str) -> Result<Signers, SignersError> {
     Signers::parse(text, &jiff::tz::TimeZone::UTC)
 }
 
-fn signers(lab: &Lab, options: &str) -> Signers {
-    let line = sign::allowed_signers_line("ci@example.com", lab.signer.public()).unwrap();
+fn signers(forge: &Forge, options: &str) -> Signers {
+    let line = sign::allowed_signers_line("ci@example.com", forge.signer.public()).unwrap();
     parse_signers(&line.replace("namespaces=\"git\"", options)).unwrap()
 }
 
 #[test]
 fn an_unknown_key_is_neither_tampering_nor_trusted() {
-    let lab = Lab::new();
-    lab.honest();
-    let report = lab.verify_with(&Options::default());
+    let forge = Forge::new();
+    forge.honest();
+    let report = forge.verify_with(&Options::default());
     let row = report.row("signature").unwrap();
     assert_eq!(row.state, State::NotApplicable);
-    assert_eq!(row.detail, format!("valid, key {} not known to you", lab.signer.fingerprint()));
+    assert_eq!(row.detail, format!("valid, key {} not known to you", forge.signer.fingerprint()));
     assert!(report.intact && !report.signers[0].trusted);
     assert_eq!(report.to_json()["checks"]["signature"]["ok"], "n/a");
 }
 
 #[test]
 fn a_known_key_has_a_name() {
-    let lab = Lab::new();
-    lab.honest();
-    let options =
-        Options { signers: Some(signers(&lab, "namespaces=\"file,git\"")), strict_signers: true, ..Options::default() };
-    let report = lab.verify_with(&options);
+    let forge = Forge::new();
+    forge.honest();
+    let options = Options {
+        signers: Some(signers(&forge, "namespaces=\"file,git\"")),
+        strict_signers: true,
+        ..Options::default()
+    };
+    let report = forge.verify_with(&options);
     assert_intact(&report);
     assert!(report.row("signature").unwrap().detail.ends_with("… · trusted as ci@example.com"));
     assert_eq!(report.to_json()["signers"][0]["principal"], "ci@example.com");
@@ -45,10 +48,10 @@ fn a_known_key_has_a_name() {
 
 #[test]
 fn strict_signers_refuse_an_unknown_key_and_our_own() {
-    let lab = Lab::new();
-    lab.honest();
-    for signers in [None, Some(signers(&lab, "namespaces=\"file\""))] {
-        let report = lab.verify_with(&Options { signers, strict_signers: true, ..lab.options() });
+    let forge = Forge::new();
+    forge.honest();
+    for signers in [None, Some(signers(&forge, "namespaces=\"file\""))] {
+        let report = forge.verify_with(&Options { signers, strict_signers: true, ..forge.options() });
         assert_fails(&report, "signature", "is not known to the signers");
         assert_eq!((report.failure, report.headline), (Some(Failure::Signature), "UNTRUSTED"));
     }
@@ -56,10 +59,10 @@ fn strict_signers_refuse_an_unknown_key_and_our_own() {
 
 #[test]
 fn a_revoked_or_expired_key_is_not_trusted() {
-    let lab = Lab::new();
-    lab.honest();
-    let revoked = Options { revoked: [(lab.signer.fingerprint(), None)].into(), ..lab.options() };
-    assert_fails(&lab.verify_with(&revoked), "signature", "is revoked");
+    let forge = Forge::new();
+    forge.honest();
+    let revoked = Options { revoked: [(forge.signer.fingerprint(), None)].into(), ..forge.options() };
+    assert_fails(&forge.verify_with(&revoked), "signature", "is revoked");
     for (option, valid) in [
         ("valid-after=\"20260604\"", true),
         ("valid-after=\"20260604020000Z\"", true),
@@ -67,7 +70,7 @@ fn a_revoked_or_expired_key_is_not_trusted() {
         ("valid-before=\"20260603\"", false),
         ("valid-after=\"20260604020001Z\"", false),
     ] {
-        let report = lab.verify_with(&Options { signers: Some(signers(&lab, option)), ..lab.options() });
+        let report = forge.verify_with(&Options { signers: Some(signers(&forge, option)), ..forge.options() });
         assert_eq!(report.intact, valid, "{option}\n{}", report.to_text(false));
         assert_eq!(report.signers[0].trusted, valid);
     }
@@ -75,18 +78,18 @@ fn a_revoked_or_expired_key_is_not_trusted() {
 
 #[test]
 fn only_a_writer_may_sign() {
-    let lab = Lab::new();
-    let told = Teller::honest(&lab).write(&key(lab.path(), 2));
-    lab.log(&told, &lab.signer);
-    let report = lab.verify();
+    let forge = Forge::new();
+    let told = ChainBuilder::honest(&forge).write(&key(forge.path(), 2));
+    forge.log(&told, &forge.signer);
+    let report = forge.verify();
     assert_fails(&report, "signature", "is not among the run's writers");
     assert_eq!(report.headline, "TAMPERED");
 }
 
 #[test]
 fn signers_files_are_read_whole_or_not_at_all() {
-    let lab = Lab::new();
-    let key = lab.signer.public().to_openssh().unwrap();
+    let forge = Forge::new();
+    let key = forge.signer.public().to_openssh().unwrap();
     let ca = parse_signers(&format!("# team\n\n*@example.com cert-authority {key}"));
     assert!(matches!(ca, Err(SignersError::CertAuthority(3))), "{ca:?}");
     assert!(matches!(parse_signers("ada"), Err(SignersError::Line(1))));
@@ -99,33 +102,33 @@ fn signers_files_are_read_whole_or_not_at_all() {
 
 #[test]
 fn an_unknown_key_that_was_admitted_has_its_admission_named() {
-    let lab = Lab::new();
-    let bob = key(lab.path(), 2);
-    let mut teller = Teller::submit(&lab, PLAN);
+    let forge = Forge::new();
+    let bob = key(forge.path(), 2);
+    let mut chain_builder = ChainBuilder::submit(&forge, PLAN);
     for role in [Role::Approve, Role::Document] {
-        teller.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role, first: None }), Vec::new());
+        chain_builder.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role, first: None }), Vec::new());
     }
-    teller.document("notes", None, b"text");
-    teller.by(&bob);
-    lab.finish(teller);
-    let (ada, bob) = (lab.signer.fingerprint(), bob.fingerprint());
-    let whose = |options: &Options| lab.verify_with(options).row("signature").unwrap().detail.clone();
+    chain_builder.document("notes", None, b"text");
+    chain_builder.by(&bob);
+    forge.finish(chain_builder);
+    let (ada, bob) = (forge.signer.fingerprint(), bob.fingerprint());
+    let whose = |options: &Options| forge.verify_with(options).row("signature").unwrap().detail.clone();
     let said =
         |by: &str| format!("valid, key {bob} not known to you, admitted as approve, document in entry 1 by {by}");
     assert!(whose(&Options::default()).ends_with(&said(&ada)), "{}", whose(&Options::default()));
-    assert!(whose(&lab.options()).ends_with(&said("this repository's key")));
-    let named = Options { signers: Some(signers(&lab, "namespaces=\"git\"")), ..Options::default() };
+    assert!(whose(&forge.options()).ends_with(&said("this repository's key")));
+    let named = Options { signers: Some(signers(&forge, "namespaces=\"git\"")), ..Options::default() };
     assert!(whose(&named).ends_with(&said("ci@example.com, whom you trust")), "{}", whose(&named));
-    let report = lab.verify_with(&named).to_json();
+    let report = forge.verify_with(&named).to_json();
     let admitted = serde_json::json!({ "by": ada, "entry": 1, "roles": ["approve", "document"] });
     assert_eq!((&report["signers"][1]["admitted"], report["signers"][0].get("admitted")), (&admitted, None));
 }
 
 #[test]
 fn a_run_that_no_log_holds_is_not_anchored() {
-    let lab = Lab::new();
-    Teller::honest(&lab).write(&lab.signer);
-    let report = lab.verify();
+    let forge = Forge::new();
+    ChainBuilder::honest(&forge).write(&forge.signer);
+    let report = forge.verify();
     assert_fails(&report, "anchor", "no log at hand holds the run");
     assert_eq!((report.failure, report.headline), (Some(Failure::AnchorMissing), "NOT ANCHORED"));
 }
@@ -139,10 +142,10 @@ fn a_log_that_holds_something_else_fails_the_anchor() {
         (|e| e.seal = Digest::of(b"x"), "holds another seal"),
     ];
     for (bend, wanted) in bends {
-        let lab = Lab::new();
-        let told = Teller::honest(&lab).write(&lab.signer);
-        lab.log_as(&told, &lab.signer, bend);
-        let report = lab.verify();
+        let forge = Forge::new();
+        let told = ChainBuilder::honest(&forge).write(&forge.signer);
+        forge.log_as(&told, &forge.signer, bend);
+        let report = forge.verify();
         assert_fails(&report, "anchor", wanted);
         assert_eq!(report.failure, Some(Failure::Root));
     }
@@ -150,118 +153,118 @@ fn a_log_that_holds_something_else_fails_the_anchor() {
 
 #[test]
 fn a_known_key_that_may_not_seal_says_nothing_against_a_run() {
-    let lab = Lab::new();
-    let told = lab.honest();
-    let bob = key(lab.path(), 2);
+    let forge = Forge::new();
+    let told = forge.honest();
+    let bob = key(forge.path(), 2);
     let line = |key: &ssh_key::PublicKey| format!("* {}\n", key.to_openssh().unwrap());
-    let both = line(lab.signer.public()) + &line(bob.public());
+    let both = line(forge.signer.public()) + &line(bob.public());
     let signers = Some(Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap());
-    let options = Options { signers, strict_signers: true, ..lab.options() };
+    let options = Options { signers, strict_signers: true, ..forge.options() };
     // It names the run's own beginning, and a seal of its making.
-    lab.log_as(&told, &bob, |e| e.root = Digest::of(b"x"));
-    let report = lab.verify_with(&options);
+    forge.log_as(&told, &bob, |e| e.root = Digest::of(b"x"));
+    let report = forge.verify_with(&options);
     assert!(report.intact, "{}", report.to_text(false));
     // Nor does a log of its that is broken.
     let log = git_handoff::model::format::log_ref(&bob.fingerprint());
-    lab.git(&["update-ref", &log, "HEAD"]);
-    let report = lab.verify_with(&options);
+    forge.git(&["update-ref", &log, "HEAD"]);
+    let report = forge.verify_with(&options);
     assert!(report.intact, "{}", report.to_text(false));
     // In an unsealed copy, the key may have been admitted later.
-    let lab = Lab::new();
-    let told = lab.honest();
-    lab.log_as(&told, &bob, |_| {});
-    lab.git(&["update-ref", "refs/handoff/runs/handoff-dag-1", &format!("{}^", told.links.last().unwrap().commit)]);
-    let own = git_handoff::model::format::log_ref(&lab.signer.fingerprint());
-    lab.git(&["update-ref", "-d", &own]);
-    let report = lab.verify_with(&Options {
+    let forge = Forge::new();
+    let told = forge.honest();
+    forge.log_as(&told, &bob, |_| {});
+    forge.git(&["update-ref", "refs/handoff/runs/handoff-dag-1", &format!("{}^", told.links.last().unwrap().commit)]);
+    let own = git_handoff::model::format::log_ref(&forge.signer.fingerprint());
+    forge.git(&["update-ref", "-d", &own]);
+    let report = forge.verify_with(&Options {
         signers: Some(Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap()),
-        ..lab.options()
+        ..forge.options()
     });
     assert_ne!(report.row("anchor").unwrap().state, State::Failed, "{}", report.to_text(false));
 }
 
 #[test]
 fn a_run_that_was_made_anew_is_not_the_one_in_the_log() {
-    let lab = Lab::new();
-    lab.honest();
-    let stranger = key(lab.path(), 3);
-    let mut again = Teller::honest(&lab);
+    let forge = Forge::new();
+    forge.honest();
+    let stranger = key(forge.path(), 3);
+    let mut again = ChainBuilder::honest(&forge);
     let Event::RunSubmitted(e) = &mut again.drafts[0].event else { panic!() };
     e.writers = vec![stranger.fingerprint()];
     let told = again.write(&stranger);
-    lab.log(&told, &stranger);
-    assert_fails(&lab.verify(), "anchor", "holds another run by this name");
+    forge.log(&told, &stranger);
+    assert_fails(&forge.verify(), "anchor", "holds another run by this name");
 }
 
 #[test]
 fn a_broken_log_anchors_nothing() {
-    let lab = Lab::new();
-    let told = Teller::honest(&lab).write(&lab.signer);
+    let forge = Forge::new();
+    let told = ChainBuilder::honest(&forge).write(&forge.signer);
     // A log at another key's place.
-    lab.log(&told, &lab.signer);
-    let log = git_handoff::model::format::log_ref(&lab.signer.fingerprint());
-    let other = git_handoff::model::format::log_ref(&key(lab.path(), 2).fingerprint());
-    lab.git(&["update-ref", &other, &log]);
-    let report = lab.verify();
+    forge.log(&told, &forge.signer);
+    let log = git_handoff::model::format::log_ref(&forge.signer.fingerprint());
+    let other = git_handoff::model::format::log_ref(&key(forge.path(), 2).fingerprint());
+    forge.git(&["update-ref", &other, &log]);
+    let report = forge.verify();
     assert!(report.intact, "{}", report.to_text(false));
     insta::assert_snapshot!(report.row("anchor").unwrap().detail, @"local (detect); refs/handoff/logs/SHA256%3A4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD%2BG4 is broken: entry 0 is signed by SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8");
-    lab.git(&["update-ref", "-d", &log]);
-    let report = lab.verify();
+    forge.git(&["update-ref", "-d", &log]);
+    let report = forge.verify();
     assert_eq!(report.failure, Some(Failure::AnchorMissing), "{}", report.to_text(false));
     insta::assert_snapshot!(report.row("anchor").unwrap().detail, @"no log at hand holds the run; refs/handoff/logs/SHA256%3A4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD%2BG4 is broken: entry 0 is signed by SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8");
 }
 
 #[test]
 fn a_fetched_log_of_a_writer_anchors_a_fetched_run() {
-    let lab = Lab::new();
-    lab.honest();
-    let log = git_handoff::model::format::log_ref(&lab.signer.fingerprint());
+    let forge = Forge::new();
+    forge.honest();
+    let log = git_handoff::model::format::log_ref(&forge.signer.fingerprint());
     let there = log.replace("refs/handoff/", "refs/handoff/remotes/origin/");
-    lab.git(&["update-ref", "refs/handoff/remotes/origin/runs/handoff-dag-1", RUN]);
-    lab.git(&["update-ref", &there, &log]);
-    lab.git(&["update-ref", "-d", &log]);
+    forge.git(&["update-ref", "refs/handoff/remotes/origin/runs/handoff-dag-1", RUN]);
+    forge.git(&["update-ref", &there, &log]);
+    forge.git(&["update-ref", "-d", &log]);
     let run = "handoff-dag-1".parse().unwrap();
     let name = "refs/handoff/remotes/origin/runs/handoff-dag-1";
-    assert_intact(&git_handoff::verify::verify(&lab.store, &run, name, &lab.options()).unwrap());
-    assert_intact(&lab.verify());
+    assert_intact(&git_handoff::verify::verify(&forge.store, &run, name, &forge.options()).unwrap());
+    assert_intact(&forge.verify());
 }
 
 #[test]
 fn an_open_run_that_verifies_may_go_on() {
-    let lab = Lab::new();
-    let mut run = Teller::submit(&lab, PLAN);
+    let forge = Forge::new();
+    let mut run = ChainBuilder::submit(&forge, PLAN);
     run.fire("edit-a");
-    let told = run.write(&lab.signer);
-    let go = continuable(&lab.store, &told.run, RUN, &lab.signer.fingerprint()).unwrap();
+    let told = run.write(&forge.signer);
+    let go = continuable(&forge.store, &told.run, RUN, &forge.signer.fingerprint()).unwrap();
     assert_eq!((Some(go.commit), go.entries(), Some(go.last)), (told.head.commit, 2, told.head.last));
     assert_eq!(go.state.items.first().unwrap().attempts, 1);
-    let other = continuable(&lab.store, &told.run, RUN, "SHA256:somebody");
+    let other = continuable(&forge.store, &told.run, RUN, "SHA256:somebody");
     assert!(matches!(other, Err(Refusal::NotAWriter { .. })), "{other:?}");
 }
 
 #[test]
 fn a_sealed_or_broken_run_may_not_go_on() {
-    let lab = Lab::new();
-    let told = lab.honest();
-    let own = lab.signer.fingerprint();
-    assert!(matches!(continuable(&lab.store, &told.run, RUN, &own), Err(Refusal::Sealed(_))));
-    let mut run = Teller::submit(&lab, PLAN);
+    let forge = Forge::new();
+    let told = forge.honest();
+    let own = forge.signer.fingerprint();
+    assert!(matches!(continuable(&forge.store, &told.run, RUN, &own), Err(Refusal::Sealed(_))));
+    let mut run = ChainBuilder::submit(&forge, PLAN);
     run.fire_with("edit-a", |manifest| manifest.argv = vec!["rm".to_owned()]);
-    run.write(&lab.signer);
-    let Err(Refusal::Broken(report)) = continuable(&lab.store, &told.run, RUN, &own) else { panic!() };
+    run.write(&forge.signer);
+    let Err(Refusal::Broken(report)) = continuable(&forge.store, &told.run, RUN, &own) else { panic!() };
     assert_fails(&report, "manifest", "argv is not the plan's");
 }
 
 #[test]
 fn a_stranger_who_names_our_key_has_not_recorded_our_run() {
-    let lab = Lab::new();
-    let stranger = key(lab.path(), 9);
+    let forge = Forge::new();
+    let stranger = key(forge.path(), 9);
     for sealed in [false, true] {
-        let mut run = if sealed { Teller::honest(&lab) } else { Teller::submit(&lab, PLAN) };
+        let mut run = if sealed { ChainBuilder::honest(&forge) } else { ChainBuilder::submit(&forge, PLAN) };
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-        e.writers = vec![lab.signer.fingerprint(), stranger.fingerprint()];
+        e.writers = vec![forge.signer.fingerprint(), stranger.fingerprint()];
         let told = run.write(&stranger);
-        let refused = continuable(&lab.store, &told.run, RUN, &lab.signer.fingerprint());
+        let refused = continuable(&forge.store, &told.run, RUN, &forge.signer.fingerprint());
         assert!(matches!(refused, Err(Refusal::Foreign { .. })), "{refused:?}");
     }
 }

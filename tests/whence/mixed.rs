@@ -3,26 +3,27 @@
 use serde_json::{Value, json};
 
 use super::{applied, verified};
-use crate::common::place::Place;
+use crate::common::clone::TestClone;
+use crate::common::report::find_line;
 
 /// The message by which a host squashes: the messages of all commits, one after the other.
-fn host_message(place: &Place, range: &str) -> String {
-    let all = place.git(&["log", "--reverse", "--format=* %B", range]);
+fn host_message(clone: &TestClone, range: &str) -> String {
+    let all = clone.git(&["log", "--reverse", "--format=* %B", range]);
     format!("Feature (#12)\n\n{all}")
 }
 
 /// Squashes `feature` onto `main`, with a fix-up of a person in it.
-fn squashed(place: &Place, message: Option<&str>) {
-    place.write("main.txt", "ONE\ntwo\nmine\nfour\nFIVE\nmore\n");
-    place.git(&["commit", "--quiet", "-am", "Fix it"]);
-    let told = host_message(place, "main..feature");
-    place.git(&["checkout", "--quiet", "main"]);
-    place.git(&["merge", "--quiet", "--squash", "feature"]);
-    place.git(&["commit", "--quiet", "-m", message.unwrap_or(&told)]);
+fn squashed(clone: &TestClone, message: Option<&str>) {
+    clone.write("main.txt", "ONE\ntwo\nmine\nfour\nFIVE\nmore\n");
+    clone.git(&["commit", "--quiet", "-am", "Fix it"]);
+    let told = host_message(clone, "main..feature");
+    clone.git(&["checkout", "--quiet", "main"]);
+    clone.git(&["merge", "--quiet", "--squash", "feature"]);
+    clone.git(&["commit", "--quiet", "-m", message.unwrap_or(&told)]);
 }
 
-fn lines(place: &Place, asked: &str) -> (i32, Vec<String>) {
-    let (code, answer) = place.answer(&["whence", asked]);
+fn lines(clone: &TestClone, asked: &str) -> (i32, Vec<String>) {
+    let (code, answer) = clone.answer(&["whence", asked]);
     let told = |line: &Value| {
         let items = line["items"].as_array().unwrap().iter().map(|item| item["item"].as_str().unwrap());
         let items = items.collect::<Vec<_>>().join("+");
@@ -35,82 +36,91 @@ fn lines(place: &Place, asked: &str) -> (i32, Vec<String>) {
 #[test]
 fn untouched_lines_of_a_squash_with_a_fix_up_are_their_items() {
     for message in [None, Some("All of it")] {
-        let place = applied();
-        squashed(&place, message);
+        let clone = applied();
+        squashed(&clone, message);
         let told = ["1-1 first item", "2-2 ? person", "3-3 ? person", "4-4 ? person", "5-5 last item", "6-6 ? person"];
-        assert_eq!(lines(&place, "main.txt"), (1, told.map(String::from).to_vec()), "{message:?}");
-        assert_eq!(lines(&place, "main.txt:1"), (0, vec!["1-1 first item".into()]), "{message:?}");
-        assert_eq!(lines(&place, "main.txt:3"), (1, vec!["3-3 ? person".into()]), "{message:?}");
-        assert_eq!(lines(&place, "new.txt"), (0, vec!["1-1 last item".into()]), "{message:?}");
-        let (code, shown, _) = place.handoff(&["whence", "main.txt:5"]);
-        let detail = "  proven: the patch of r/last makes them; other lines of this commit are a person's\n";
-        assert!(code == 0 && shown.starts_with("main.txt:5\n✓ ") && shown.contains(detail), "{shown}");
-        assert!(shown.contains("last, attempt 1, done") && !shown.contains("first, attempt 1"), "{shown}");
-        let (code, shown, _) = place.handoff(&["whence", "main.txt:3"]);
-        let words = "they differ from what the items of this commit handed over";
-        let of_person = shown.contains(&format!(": {words}\n  author   Ada <ada@example.com>\n"));
-        assert!(code == 1 && of_person && !shown.contains("attempt"), "{shown}");
+        assert_eq!(lines(&clone, "main.txt"), (1, told.map(String::from).to_vec()), "{message:?}");
+        assert_eq!(lines(&clone, "main.txt:1"), (0, vec!["1-1 first item".into()]), "{message:?}");
+        assert_eq!(lines(&clone, "main.txt:3"), (1, vec!["3-3 ? person".into()]), "{message:?}");
+        assert_eq!(lines(&clone, "new.txt"), (0, vec!["1-1 last item".into()]), "{message:?}");
+        let (code, shown, _) = clone.handoff(&["whence", "main.txt:5"]);
+        assert_eq!(code, 0, "{shown}");
+        assert!(shown.starts_with("main.txt:5\n✓ "), "{shown}");
+        assert_eq!(
+            find_line(&shown, "  proven: "),
+            "  proven: the patch of r/last makes them; other lines of this commit are a person's"
+        );
+        assert!(find_line(&shown, "  item ").starts_with("  item     last, attempt 1, done "), "{shown}");
+        let (code, shown, _) = clone.handoff(&["whence", "main.txt:3"]);
+        assert_eq!(code, 1, "{shown}");
+        let rest: Vec<&str> = shown.lines().skip(2).collect();
+        let words = "  a person's: they differ from what the items of this commit handed over";
+        assert_eq!(rest, [words, "  author   Ada <ada@example.com>"], "{shown}");
     }
 }
 
 #[test]
 fn a_hosts_message_says_what_differs() {
-    let place = applied();
-    squashed(&place, None);
-    let (code, answer) = place.answer(&["verify", "--commits", "main~1..main"]);
+    let clone = applied();
+    squashed(&clone, None);
+    let (code, answer) = clone.answer(&["verify", "--commits", "main~1..main"]);
     let detail =
         r#"it says that it is what r/first and r/last handed over, and differs from it in "main.txt" lines 3 and 6"#;
     assert_eq!((code, &answer["commits"][0]["verdict"]), (3, &json!("changed")), "{answer}");
     assert_eq!(answer["commits"][0]["detail"], detail, "{answer}");
     // Without a fix-up it is just what they handed over.
-    let place = applied();
-    let told = host_message(&place, "main..feature");
-    place.git(&["checkout", "--quiet", "main"]);
-    place.git(&["merge", "--quiet", "--squash", "feature"]);
-    place.git(&["commit", "--quiet", "-m", &told]);
-    assert_eq!(verified(&place, "main~1..main"), (0, vec![("product".to_owned(), "first+last".to_owned())]));
+    let clone = applied();
+    let told = host_message(&clone, "main..feature");
+    clone.git(&["checkout", "--quiet", "main"]);
+    clone.git(&["merge", "--quiet", "--squash", "feature"]);
+    clone.git(&["commit", "--quiet", "-m", &told]);
+    assert_eq!(verified(&clone, "main~1..main"), (0, vec![("product".to_owned(), "first+last".to_owned())]));
 }
 
 #[test]
 fn a_few_lines_that_a_person_wrote_as_well_are_the_persons() {
-    let place = Place::new();
+    let clone = TestClone::new();
     let script = "printf 'fn a() {\\n    one();\\n    two();\\n}\\n' > a.rs";
-    place.done("r", &[("code", script, None)]);
-    place.write("a.rs", "fn a() {\n    other();\n    more();\n}\n");
-    place.git(&["add", "a.rs"]);
-    place.git(&["commit", "--quiet", "-m", "Mine"]);
-    let (code, told) = lines(&place, "a.rs");
+    clone.done("r", &[("code", script, None)]);
+    clone.write("a.rs", "fn a() {\n    other();\n    more();\n}\n");
+    clone.git(&["add", "a.rs"]);
+    clone.git(&["commit", "--quiet", "-m", "Mine"]);
+    let (code, told) = lines(&clone, "a.rs");
     assert_eq!((code, told), (1, vec!["1-4 ? person".to_owned()]));
 }
 
 #[test]
 fn the_sentence_names_the_item_whose_patch_makes_the_tree() {
-    let place = Place::new();
+    let clone = TestClone::new();
     let add = ("add", "echo 'by add' >> main.txt", None);
     let more = ("more", "git apply --index inputs/patch && echo 'by more' >> main.txt", Some("add"));
-    place.done("r", &[add, more]);
-    place.git(&["checkout", "--quiet", "-b", "feature"]);
-    assert_eq!(place.handoff(&["apply", "r", "--commit"]).0, 0);
-    place.git(&["checkout", "--quiet", "main"]);
-    place.git(&["merge", "--quiet", "--squash", "feature"]);
-    place.git(&["commit", "--quiet", "-m", "All of it"]);
-    let (code, shown, _) = place.handoff(&["whence", "main"]);
-    let both = "proven: the patch of r/more makes exactly this tree of its parent\n";
-    assert!(code == 0 && shown.contains(both), "{shown}");
-    let (code, shown, _) = place.handoff(&["whence", "main.txt:6"]);
-    let one = "proven: the patch of r/add makes them, and the patch of r/more makes exactly this tree of its parent\n";
-    assert!(code == 0 && shown.contains(one) && shown.contains("item     add, attempt 1"), "{shown}");
-    let (code, shown, _) = place.handoff(&["whence", "main.txt:7"]);
-    assert!(code == 0 && shown.contains(both) && shown.contains("item     more, attempt 1"), "{shown}");
+    clone.done("r", &[add, more]);
+    clone.git(&["checkout", "--quiet", "-b", "feature"]);
+    assert_eq!(clone.handoff(&["apply", "r", "--commit"]).0, 0);
+    clone.git(&["checkout", "--quiet", "main"]);
+    clone.git(&["merge", "--quiet", "--squash", "feature"]);
+    clone.git(&["commit", "--quiet", "-m", "All of it"]);
+    let (code, shown, _) = clone.handoff(&["whence", "main"]);
+    assert_eq!(code, 0, "{shown}");
+    let both = "the patch of r/more makes exactly this tree of its parent";
+    assert_eq!(find_line(&shown, "  proven: "), format!("  proven: {both}"));
+    let (code, shown, _) = clone.handoff(&["whence", "main.txt:6"]);
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(find_line(&shown, "  proven: "), format!("  proven: the patch of r/add makes them, and {both}"));
+    assert!(find_line(&shown, "  item ").starts_with("  item     add, attempt 1, done "), "{shown}");
+    let (code, shown, _) = clone.handoff(&["whence", "main.txt:7"]);
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(find_line(&shown, "  proven: "), format!("  proven: {both}"));
+    assert!(find_line(&shown, "  item ").starts_with("  item     more, attempt 1, done "), "{shown}");
 }
 
 #[test]
 fn a_line_behind_the_end_is_answered_with_how_many_there_are() {
-    let place = applied();
-    place.write("main.txt", "one\ntwo\n");
-    place.write("empty", "");
-    place.git(&["add", "empty"]);
-    place.git(&["commit", "--quiet", "-m", "Empty"]);
+    let clone = applied();
+    clone.write("main.txt", "one\ntwo\n");
+    clone.write("empty", "");
+    clone.git(&["add", "empty"]);
+    clone.git(&["commit", "--quiet", "-m", "Empty"]);
     for (asked, why) in [
         ("main.txt:99999", "\"main.txt\" has 2 lines, so there is no line 99999"),
         ("main.txt:3", "\"main.txt\" has 2 lines, so there is no line 3"),
@@ -118,7 +128,7 @@ fn a_line_behind_the_end_is_answered_with_how_many_there_are() {
         ("new.txt:2", "\"new.txt\" has 1 line, so there is no line 2"),
         ("empty:1", "\"empty\" has 0 lines, so there is no line 1"),
     ] {
-        let (code, _, stderr) = place.handoff(&["--json", "whence", asked]);
+        let (code, _, stderr) = clone.handoff(&["--json", "whence", asked]);
         let error: Value = serde_json::from_str(&stderr).unwrap();
         assert_eq!(
             (code, &error["code"], &error["message"]),

@@ -2,7 +2,7 @@
 
 use super::{told, verified};
 use crate::chaos::dice::Dice;
-use crate::common::place::Place;
+use crate::common::clone::TestClone;
 
 /// Returns a command that changes something.
 fn edit(dice: &mut Dice, item: u64) -> String {
@@ -30,10 +30,10 @@ fn change(dice: &mut Dice, text: &str) -> String {
 
 /// Runs a plan at random over a file of 60 lines; returns whether it could be applied to what
 /// `main` has become.
-fn applies(place: &Place, dice: &mut Dice) -> bool {
+fn applies(clone: &TestClone, dice: &mut Dice) -> bool {
     let lines: Vec<String> = (0..60).map(|line| line.to_string()).collect();
-    place.write("main.txt", &(lines.join("\n") + "\n"));
-    place.git(&["commit", "--quiet", "-am", "Lines"]);
+    clone.write("main.txt", &(lines.join("\n") + "\n"));
+    clone.git(&["commit", "--quiet", "-am", "Lines"]);
     let mut items: Vec<(String, String, Option<String>)> = Vec::new();
     for item in 0..dice.roll(2..5) {
         let edits: Vec<String> = (0..dice.roll(1..3)).map(|_| edit(dice, item)).collect();
@@ -42,12 +42,12 @@ fn applies(place: &Place, dice: &mut Dice) -> bool {
         items.push((format!("i{item}"), first.into_iter().chain(edits).collect::<Vec<_>>().join(" && "), from));
     }
     let items: Vec<_> = items.iter().map(|(id, run, from)| (id.as_str(), run.as_str(), from.as_deref())).collect();
-    place.done("r", &items);
+    clone.done("r", &items);
     if !dice.once_in(3) {
-        place.write("main.txt", &change(dice, &place.read("main.txt")));
-        place.git(&["commit", "--quiet", "-am", "Go on"]);
+        clone.write("main.txt", &change(dice, &clone.read("main.txt")));
+        clone.git(&["commit", "--quiet", "-am", "Go on"]);
     }
-    place.handoff(&["apply", "r", "--commit"]).0 == 0
+    clone.handoff(&["apply", "r", "--commit"]).0 == 0
 }
 
 #[test]
@@ -56,27 +56,27 @@ fn what_was_applied_is_known_again_and_nothing_else() {
     while done < 5 {
         let dice = &mut Dice::new(0, round);
         round += 1;
-        let place = Place::new();
-        if !applies(&place, dice) {
+        let clone = TestClone::new();
+        if !applies(&clone, dice) {
             continue;
         }
         done += 1;
-        let before = place.git(&["rev-list", "-1", "--invert-grep", "--grep=Handoff-Run", "HEAD"]);
+        let before = clone.git(&["rev-list", "-1", "--invert-grep", "--grep=Handoff-Run", "HEAD"]);
         let before = before.trim();
-        let (code, all) = verified(&place, &format!("{before}..HEAD"));
+        let (code, all) = verified(&clone, &format!("{before}..HEAD"));
         assert!(code == 0 && all.iter().all(|(verdict, _)| verdict == "product"), "{all:?}");
         // As one commit, whose message says nothing.
-        let one = place.git(&["commit-tree", "-p", before, "-m", "One", "HEAD^{tree}"]);
-        let (code, told) = verified(&place, &format!("{before}..{}", one.trim()));
+        let one = clone.git(&["commit-tree", "-p", before, "-m", "One", "HEAD^{tree}"]);
+        let (code, told) = verified(&clone, &format!("{before}..{}", one.trim()));
         assert!(code == 0 && told.iter().all(|(verdict, _)| verdict == "product"), "{told:?}");
         // With a change, whether the message stays or not.
         for (message, verdict) in [(&["--no-edit"][..], "changed"), (&["-m", "Mine"], "person")] {
-            let tip = place.git(&["rev-parse", "HEAD"]);
-            place.write("main.txt", &change(dice, &place.read("main.txt")));
-            place.git(&[&["commit", "--quiet", "-a", "--amend"], message].concat());
-            let (_, answer) = place.answer(&["whence", "HEAD"]);
+            let tip = clone.git(&["rev-parse", "HEAD"]);
+            clone.write("main.txt", &change(dice, &clone.read("main.txt")));
+            clone.git(&[&["commit", "--quiet", "-a", "--amend"], message].concat());
+            let (_, answer) = clone.answer(&["whence", "HEAD"]);
             assert_eq!(told_of(&answer), verdict, "{answer}");
-            place.git(&["reset", "--quiet", "--hard", tip.trim()]);
+            clone.git(&["reset", "--quiet", "--hard", tip.trim()]);
         }
     }
 }

@@ -58,13 +58,21 @@ fn a_run_whose_fetch_was_refused_is_said_to_be() {
     env.git_in("hub", ["update-ref", "refs/handoff/runs/nightly", "main"]).success();
     env.git(["remote", "add", "origin", "../hub"]).success();
     let verified = |env: &Environment| env.handoff(["verify", "--commits", "HEAD~1..HEAD"]);
-    let names = "it names the run \"nightly\", which is not here";
-    assert!(!verified(&env).exit(3).stdout.contains("refused"));
+    insta::assert_snapshot!(verified(&env).exit(3).stdout, @r#"
+    ✗ e9c8022ab3a7  unknown run  Ada <ada@example.com>: it names the run "nightly", which is not here
+    HEAD~1..HEAD: 0 of 1 commits pass
+    "#);
     let _ = env.handoff(["fetch"]).exit(1);
     let said = verified(&env).exit(3).stdout;
-    assert!(said.contains(&format!("{names}; the last fetch from origin refused it: commit ")), "{said}");
+    insta::assert_snapshot!(said, @r#"
+    ✗ e9c8022ab3a7  unknown run  Ada <ada@example.com>: it names the run "nightly", which is not here; the last fetch from origin refused it: commit e9c8022: the entry is not JSON: expected value at line 1 column 1
+    HEAD~1..HEAD: 0 of 1 commits pass
+    "#);
     // Once the remote no longer shows it, it is merely not here.
     env.git_in("hub", ["update-ref", "-d", "refs/handoff/runs/nightly"]).success();
     env.handoff(["fetch"]).success();
-    assert!(!verified(&env).stdout.contains("refused"));
+    insta::assert_snapshot!(verified(&env).exit(3).stdout, @r#"
+    ✗ e9c8022ab3a7  unknown run  Ada <ada@example.com>: it names the run "nightly", which is not here
+    HEAD~1..HEAD: 0 of 1 commits pass
+    "#);
 }

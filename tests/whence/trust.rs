@@ -5,100 +5,107 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::{FIRST, LAST, applied, of, verified, whence};
-use crate::common::place::Place;
-use crate::common::report::find_line;
+use crate::common::clone::TestClone;
+use crate::common::report::{find_line, masked};
 
 /// Moves the run's ref to a commit that is none of its chain's.
-fn put_on_top(place: &Place) {
-    let tip = place.git(&["rev-parse", "refs/handoff/runs/r"]);
-    let junk = place.git(&["commit-tree", "-p", tip.trim(), "-m", "junk", &format!("{}^{{tree}}", tip.trim())]);
-    place.git(&["update-ref", "refs/handoff/runs/r", junk.trim()]);
+fn put_on_top(origin: &TestClone) {
+    let tip = origin.git(&["rev-parse", "refs/handoff/runs/r"]);
+    let junk = origin.git(&["commit-tree", "-p", tip.trim(), "-m", "junk", &format!("{}^{{tree}}", tip.trim())]);
+    origin.git(&["update-ref", "refs/handoff/runs/r", junk.trim()]);
 }
 
 #[test]
 fn a_run_that_does_not_verify_proves_nothing() {
-    type Tamper = fn(&Place);
+    type Tamper = fn(&TestClone);
     let cases: [(&str, Tamper); 2] = [
-        ("an end that is cut off", |place| {
-            place.git(&["update-ref", "refs/handoff/runs/r", "refs/handoff/runs/r~1"]);
+        ("an end that is cut off", |origin| {
+            origin.git(&["update-ref", "refs/handoff/runs/r", "refs/handoff/runs/r~1"]);
         }),
         ("a commit on top", put_on_top),
     ];
     for (what, tamper) in cases {
-        let place = applied();
-        tamper(&place);
-        let (code, told) = verified(&place, "main..feature");
+        let origin = applied();
+        tamper(&origin);
+        let (code, told) = verified(&origin, "main..feature");
         assert_eq!((code, told[0].0.as_str(), told[1].0.as_str()), (3, "unproven", "unproven"), "{what}");
-        let (code, answer) = place.answer(&["whence", "feature"]);
+        let (code, answer) = origin.answer(&["whence", "feature"]);
         assert_eq!((code, &answer["proven"]), (3, &json!(false)), "{what}: {answer}");
-        let (code, _, _) = place.handoff(&["whence", "new.txt:1"]);
+        let (code, _, _) = origin.handoff(&["whence", "new.txt:1"]);
         assert_eq!(code, 3, "{what}");
     }
     // Where a run cannot be read, that nothing was found is not all that is said.
-    let place = applied();
-    put_on_top(&place);
-    place.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
-    let (code, _, stderr) = place.handoff(&["whence", "feature"]);
-    assert!(code == 1 && stderr.contains("cannot be read, so nothing was looked for in it"), "{stderr}");
+    let origin = applied();
+    put_on_top(&origin);
+    origin.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
+    let (code, _, stderr) = origin.handoff(&["whence", "feature"]);
+    assert_eq!(code, 1, "{stderr}");
+    let junk = origin.git(&["rev-parse", "refs/handoff/runs/r"]);
+    let why = format!("cannot read commit {} of the chain", junk.trim());
+    assert_eq!(
+        stderr,
+        format!("warning: refs/handoff/runs/r cannot be read, so nothing was looked for in it: {why}\n")
+    );
     // By what it holds, it is not proven either.
-    let place = applied();
-    place.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
-    place.git(&["update-ref", "refs/handoff/runs/r", "refs/handoff/runs/r~1"]);
-    assert_eq!(whence(&place, "feature"), (3, of(&[("unproven", "last")])));
+    let origin = applied();
+    origin.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
+    origin.git(&["update-ref", "refs/handoff/runs/r", "refs/handoff/runs/r~1"]);
+    assert_eq!(whence(&origin, "feature"), (3, of(&[("unproven", "last")])));
 }
 
 #[test]
 fn a_product_whose_bytes_are_others_proves_nothing() {
-    let place = applied();
-    let patch = place.git(&["rev-parse", "refs/handoff/runs/r:items/last/patch"]);
-    let objects = place.root().join(".git/objects");
+    let origin = applied();
+    let patch = origin.git(&["rev-parse", "refs/handoff/runs/r:items/last/patch"]);
+    let objects = origin.root().join(".git/objects");
     // Whatever lies in packs comes out of them, and one object is written over.
     let packs: Vec<PathBuf> = std::fs::read_dir(objects.join("pack")).unwrap().map(|e| e.unwrap().path()).collect();
-    std::fs::create_dir(place.home().join("packs")).unwrap();
+    std::fs::create_dir(origin.home().join("packs")).unwrap();
     for pack in packs {
-        std::fs::rename(&pack, place.home().join("packs").join(pack.file_name().unwrap())).unwrap();
+        std::fs::rename(&pack, origin.home().join("packs").join(pack.file_name().unwrap())).unwrap();
     }
-    let packs = std::fs::read_dir(place.home().join("packs")).unwrap().map(|e| e.unwrap().path());
+    let packs = std::fs::read_dir(origin.home().join("packs")).unwrap().map(|e| e.unwrap().path());
     for pack in packs.filter(|pack| pack.extension().is_some_and(|e| e == "pack")) {
-        place.git(&["-c", &format!("alias.u=!git unpack-objects -q < '{}'", pack.display()), "u"]);
+        origin.git(&["-c", &format!("alias.u=!git unpack-objects -q < '{}'", pack.display()), "u"]);
     }
-    let other = place.git(&["rev-parse", "refs/handoff/runs/r:items/first/patch"]);
+    let other = origin.git(&["rev-parse", "refs/handoff/runs/r:items/first/patch"]);
     let path = |oid: &str| objects.join(&oid[..2]).join(oid[2..].trim());
     std::fs::remove_file(path(&patch)).unwrap();
     std::fs::copy(path(&other), path(&patch)).unwrap();
-    let (code, told) = verified(&place, "main..feature");
+    let (code, told) = verified(&origin, "main..feature");
     assert_eq!((code, told[1].0.as_str()), (3, "unproven"), "{told:?}");
 }
 
 /// Clones the repository, runs included; the clone has a key of its own.
-fn cloned(place: &Place) -> PathBuf {
-    let clone = place.home().join("clone");
-    place.git(&["clone", "--quiet", "--no-local", ".", clone.to_str().unwrap()]);
-    let (code, stdout, stderr) = place.handoff_in(&clone, &["fetch"]);
+fn cloned(origin: &TestClone) -> PathBuf {
+    let clone = origin.home().join("clone");
+    origin.git(&["clone", "--quiet", "--no-local", ".", clone.to_str().unwrap()]);
+    let (code, stdout, stderr) = origin.handoff_in(&clone, &["fetch"]);
     assert_eq!(code, 0, "{stdout}{stderr}");
     clone
 }
 
-fn code(place: &Place, folder: &Path, arguments: &[&str]) -> (i32, String) {
-    let (code, stdout, stderr) = place.handoff_in(folder, arguments);
+fn code(origin: &TestClone, folder: &Path, arguments: &[&str]) -> (i32, String) {
+    let (code, stdout, stderr) = origin.handoff_in(folder, arguments);
     (code, format!("{stdout}{stderr}"))
 }
 
 #[test]
 fn what_was_fetched_is_proven_where_its_key_is_known() {
-    let place = applied();
-    let clone = cloned(&place);
-    let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
-    assert!(found == 3 && said.contains("not proven") && said.contains("not known to you"), "{said}");
+    let origin = applied();
+    let clone = cloned(&origin);
+    let (found, said) = code(&origin, &clone, &["whence", "HEAD"]);
+    assert_eq!(found, 3, "{said}");
+    insta::assert_snapshot!(masked(find_line(&said, "  not proven: ")), @"  not proven: the patch of origin/r/last makes exactly this tree of its parent, but the run is signed with SHA256:…, not known to you; to make a key known, add the line that `git handoff key` prints for its owner to the file of handoff.signers");
     insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git handoff verify origin/r");
-    assert_eq!(code(&place, &clone, &["verify", "--commits", "HEAD~2..HEAD"]).0, 3);
-    let signers = place.home().join("signers");
-    std::fs::write(&signers, place.handoff(&["key"]).1).unwrap();
+    assert_eq!(code(&origin, &clone, &["verify", "--commits", "HEAD~2..HEAD"]).0, 3);
+    let signers = origin.home().join("signers");
+    std::fs::write(&signers, origin.handoff(&["key"]).1).unwrap();
     let given = ["verify", "--commits", "HEAD~2..HEAD", "--signers", signers.to_str().unwrap()];
-    let (found, said) = code(&place, &clone, &given);
+    let (found, said) = code(&origin, &clone, &given);
     assert_eq!(found, 0, "{said}");
-    place.git(&["-C", clone.to_str().unwrap(), "config", "handoff.signers", signers.to_str().unwrap()]);
-    let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
+    origin.git(&["-C", clone.to_str().unwrap(), "config", "handoff.signers", signers.to_str().unwrap()]);
+    let (found, said) = code(&origin, &clone, &["whence", "HEAD"]);
     assert_eq!(found, 0, "{said}");
     insta::assert_snapshot!(find_line(&said, "  run  "), @"  run      r, sealed  refs/handoff/remotes/origin/runs/r");
     // Another person's key is not the required one.
@@ -107,23 +114,24 @@ fn what_was_fetched_is_proven_where_its_key_is_known() {
         "eve namespaces=\"git\" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICg8sjDRN5f2SzMI7bnNAt+pnqPBOrsD8kozgqkn2RSa\n",
     )
     .unwrap();
-    let (found, said) = code(&place, &clone, &given);
+    let (found, said) = code(&origin, &clone, &given);
     assert_eq!(found, 3, "{said}");
-    assert!(said.contains("unproven"), "{said}");
+    let standings = said.lines().filter_map(|line| line.strip_prefix("✗ ")?.split("  ").nth(1));
+    assert_eq!(standings.collect::<Vec<_>>(), ["unproven", "unproven"], "{said}");
 }
 
 #[test]
 fn a_copy_that_verifies_counts_where_ours_does_not() {
-    let place = applied();
-    let hub = place.home().join("hub");
-    place.git(&["init", "--quiet", "--bare", hub.to_str().unwrap()]);
-    place.git(&["remote", "add", "origin", hub.to_str().unwrap()]);
+    let origin = applied();
+    let hub = origin.home().join("hub");
+    origin.git(&["init", "--quiet", "--bare", hub.to_str().unwrap()]);
+    origin.git(&["remote", "add", "origin", hub.to_str().unwrap()]);
     for command in [&["push", "--all"][..], &["fetch"]] {
-        let (code, stdout, stderr) = place.handoff(command);
+        let (code, stdout, stderr) = origin.handoff(command);
         assert_eq!(code, 0, "{stdout}{stderr}");
     }
-    put_on_top(&place);
-    let (code, answer) = place.answer(&["whence", "feature"]);
+    put_on_top(&origin);
+    let (code, answer) = origin.answer(&["whence", "feature"]);
     assert_eq!(
         (code, &answer["commits"][0]["items"][0]["ref"]),
         (0, &json!("refs/handoff/remotes/origin/runs/r")),
@@ -133,10 +141,10 @@ fn a_copy_that_verifies_counts_where_ours_does_not() {
 
 #[test]
 fn a_bare_repository_answers_as_well() {
-    let place = applied();
-    let bare = place.home().join("bare.git");
-    copy(&place.root().join(".git"), &bare);
-    place.git(&["-C", bare.to_str().unwrap(), "config", "core.bare", "true"]);
+    let origin = applied();
+    let bare = origin.home().join("bare.git");
+    copy(&origin.root().join(".git"), &bare);
+    origin.git(&["-C", bare.to_str().unwrap(), "config", "core.bare", "true"]);
     for arguments in [
         &["whence", "feature"][..],
         &["whence", "main..feature"],
@@ -144,7 +152,7 @@ fn a_bare_repository_answers_as_well() {
         &["whence", "new.txt:1"],
         &["whence", "feature:main.txt:1"],
     ] {
-        let (found, said) = code(&place, &bare, arguments);
+        let (found, said) = code(&origin, &bare, arguments);
         assert_eq!(found, 0, "{arguments:?}: {said}");
     }
 }
@@ -163,85 +171,92 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn a_repository_of_sha256_answers_as_well() {
-    let place = Place::new();
-    let folder = place.home().join("sha256");
+    let origin = TestClone::new();
+    let folder = origin.home().join("sha256");
     let path = folder.to_str().unwrap();
-    place.git(&["init", "--quiet", "--initial-branch=main", "--object-format=sha256", path]);
+    origin.git(&["init", "--quiet", "--initial-branch=main", "--object-format=sha256", path]);
     std::fs::write(folder.join("main.txt"), "one\ntwo\nthree\nfour\nfive\n").unwrap();
-    place.git(&["-C", path, "add", "."]);
-    place.git(&["-C", path, "commit", "--quiet", "-m", "Start"]);
-    let plan = place.plan("r", &[FIRST, LAST]);
-    assert_eq!(code(&place, &folder, &["run", &plan]).0, 0);
-    assert_eq!(code(&place, &folder, &["apply", "r", "--branch", "feature"]).0, 0);
-    assert_eq!(code(&place, &folder, &["verify", "--commits", "main..feature"]).0, 0);
+    origin.git(&["-C", path, "add", "."]);
+    origin.git(&["-C", path, "commit", "--quiet", "-m", "Start"]);
+    let plan = origin.plan("r", &[FIRST, LAST]);
+    assert_eq!(code(&origin, &folder, &["run", &plan]).0, 0);
+    assert_eq!(code(&origin, &folder, &["apply", "r", "--branch", "feature"]).0, 0);
+    assert_eq!(code(&origin, &folder, &["verify", "--commits", "main..feature"]).0, 0);
     // By what it holds, and by its lines.
-    place.git(&["-C", path, "merge", "--quiet", "--squash", "feature"]);
-    place.git(&["-C", path, "commit", "--quiet", "-m", "All"]);
-    let (found, said) = code(&place, &folder, &["whence", "main.txt:5"]);
-    assert!(found == 0 && said.contains("  item     last"), "{said}");
-    place.git(&["-C", path, "checkout", "--quiet", "feature"]);
-    place.git(&["-C", path, "commit", "--quiet", "--amend", "-m", "Mine"]);
-    assert_eq!(code(&place, &folder, &["whence", "HEAD"]).0, 0);
+    origin.git(&["-C", path, "merge", "--quiet", "--squash", "feature"]);
+    origin.git(&["-C", path, "commit", "--quiet", "-m", "All"]);
+    let (found, said) = code(&origin, &folder, &["whence", "main.txt:5"]);
+    assert_eq!(found, 0, "{said}");
+    assert!(find_line(&said, "  item ").starts_with("  item     last, attempt 1, done "), "{said}");
+    origin.git(&["-C", path, "checkout", "--quiet", "feature"]);
+    origin.git(&["-C", path, "commit", "--quiet", "--amend", "-m", "Mine"]);
+    assert_eq!(code(&origin, &folder, &["whence", "HEAD"]).0, 0);
 }
 
 #[test]
 fn a_commit_whose_parent_is_elsewhere_cannot_be_told() {
-    let place = applied();
-    let clone = place.home().join("shallow");
-    let url = format!("file://{}", place.root().display());
-    place.git(&["clone", "--quiet", "--depth=1", &url, clone.to_str().unwrap()]);
-    let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
+    let origin = applied();
+    let clone = origin.home().join("shallow");
+    let url = format!("file://{}", origin.root().display());
+    origin.git(&["clone", "--quiet", "--depth=1", &url, clone.to_str().unwrap()]);
+    let (found, said) = code(&origin, &clone, &["whence", "HEAD"]);
     assert_eq!(found, 1, "{said}");
     insta::assert_snapshot!(find_line(&said, "  unknown: "), @"  unknown: its parent is not in this repository");
-    assert_eq!(code(&place, &clone, &["whence", "main.txt:1"]).0, 1);
+    assert_eq!(code(&origin, &clone, &["whence", "main.txt:1"]).0, 1);
 }
 
 #[test]
 fn what_is_not_in_a_partial_clone_is_not_said_to_be_changed() {
-    let place = applied();
-    place.git(&["config", "uploadpack.allowFilter", "true"]);
-    let clone = place.home().join("partial");
-    let url = format!("file://{}", place.root().display());
+    let origin = applied();
+    origin.git(&["config", "uploadpack.allowFilter", "true"]);
+    let clone = origin.home().join("partial");
+    let url = format!("file://{}", origin.root().display());
     let path = clone.to_str().unwrap();
-    place.git(&["clone", "--quiet", "--filter=blob:none", "--no-checkout", &url, path]);
-    let key = place.root().join(".git/handoff/signing_key");
-    place.git(&["-C", path, "config", "handoff.signingKey", key.to_str().unwrap()]);
-    assert_eq!(code(&place, &clone, &["fetch"]).0, 0);
-    let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
+    origin.git(&["clone", "--quiet", "--filter=blob:none", "--no-checkout", &url, path]);
+    let key = origin.root().join(".git/handoff/signing_key");
+    origin.git(&["-C", path, "config", "handoff.signingKey", key.to_str().unwrap()]);
+    assert_eq!(code(&origin, &clone, &["fetch"]).0, 0);
+    let (found, said) = code(&origin, &clone, &["whence", "HEAD"]);
     assert_eq!(found, 1, "{said}");
     insta::assert_snapshot!(find_line(&said, "  unknown: "), @"  unknown: what it changes is not in this partial clone");
-    assert_eq!(code(&place, &clone, &["verify", "--commits", "HEAD~1.."]).0, 3);
+    assert_eq!(code(&origin, &clone, &["verify", "--commits", "HEAD~1.."]).0, 3);
     // With everything here, it is proven.
-    assert_eq!(code(&place, &clone, &["fetch", "--content"]).0, 0);
-    place.git(&["-C", path, "log", "-p"]);
-    let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
+    assert_eq!(code(&origin, &clone, &["fetch", "--content"]).0, 0);
+    origin.git(&["-C", path, "log", "-p"]);
+    let (found, said) = code(&origin, &clone, &["whence", "HEAD"]);
     assert_eq!(found, 0, "{said}");
 }
 
 #[test]
 fn without_the_commit_that_a_run_began_at_the_patch_id_is_left() {
-    let place = Place::new();
-    place.git(&["checkout", "--quiet", "-b", "begun"]);
-    place.git(&["commit", "--quiet", "--allow-empty", "-m", "Gone soon"]);
-    place.done("r", &[LAST]);
-    place.git(&["checkout", "--quiet", "main"]);
-    assert_eq!(place.handoff(&["apply", "r", "--commit"]).0, 0);
-    let hub = place.home().join("hub");
+    let origin = TestClone::new();
+    origin.git(&["checkout", "--quiet", "-b", "begun"]);
+    origin.git(&["commit", "--quiet", "--allow-empty", "-m", "Gone soon"]);
+    origin.done("r", &[LAST]);
+    origin.git(&["checkout", "--quiet", "main"]);
+    assert_eq!(origin.handoff(&["apply", "r", "--commit"]).0, 0);
+    let hub = origin.home().join("hub");
     let path = hub.to_str().unwrap();
-    place.git(&["init", "--quiet", "--bare", path]);
-    place.git(&["push", "--quiet", path, "main", "refs/handoff/runs/r", "refs/handoff/logs/*"]);
-    place.git(&["-C", path, "symbolic-ref", "HEAD", "refs/heads/main"]);
-    let key = place.root().join(".git/handoff/signing_key");
-    place.git(&["-C", path, "config", "handoff.signingKey", key.to_str().unwrap()]);
-    let (found, said) = code(&place, &hub, &["whence", "main"]);
+    origin.git(&["init", "--quiet", "--bare", path]);
+    origin.git(&["push", "--quiet", path, "main", "refs/handoff/runs/r", "refs/handoff/logs/*"]);
+    origin.git(&["-C", path, "symbolic-ref", "HEAD", "refs/heads/main"]);
+    let key = origin.root().join(".git/handoff/signing_key");
+    origin.git(&["-C", path, "config", "handoff.signingKey", key.to_str().unwrap()]);
+    let (found, said) = code(&origin, &hub, &["whence", "main"]);
     assert_eq!(found, 0, "{said}");
     insta::assert_snapshot!(find_line(&said, "  proven: "), @"  proven: it has the patch id of the patch of r/last, and its very lines");
-    let (found, said) = code(&place, &hub, &["whence", "new.txt:1"]);
+    let (found, said) = code(&origin, &hub, &["whence", "new.txt:1"]);
     assert_eq!(found, 0, "{said}");
     // The other format is unknown here.
-    place.write("new.txt", "another\n");
-    place.git(&["commit", "--quiet", "--amend", "--no-edit", "-a"]);
-    place.git(&["push", "--quiet", "--force", path, "main"]);
-    let (found, said) = code(&place, &hub, &["verify", "--commits", "main~1..main"]);
-    assert!(found == 3 && said.contains("unclear") && said.contains("is not in this repository"), "{said}");
+    origin.write("new.txt", "another\n");
+    origin.git(&["commit", "--quiet", "--amend", "--no-edit", "-a"]);
+    origin.git(&["push", "--quiet", "--force", path, "main"]);
+    let (found, said) = code(&origin, &hub, &["verify", "--commits", "main~1..main"]);
+    assert_eq!(found, 3, "{said}");
+    let line = find_line(&said, "✗ ");
+    let (tip, base) = (origin.git(&["rev-parse", "main"]), line.split(' ').rev().nth(5).unwrap());
+    let why = format!(
+        "it says that it is what r/last handed over, and the run's base commit {base} is not in this repository"
+    );
+    assert_eq!(line, format!("✗ {}  unclear  Ada <ada@example.com>: {why}", &tip[..12]));
 }

@@ -85,11 +85,15 @@ fn links_are_taken_as_links() {
 fn a_worktree_that_is_gone_is_the_workers_doing() {
     let repo = Repo::new("sha1");
     let host = repo.host();
-    for script in ["rm -rf \"$PWD\"", "mv ../tree ../t; ln -s /etc ../tree", "mv ../tree ../t; echo >../tree"] {
+    for (script, did) in [
+        ("rm -rf \"$PWD\"", "deleted"),
+        ("mv ../tree ../t; ln -s /etc ../tree", "replaced"),
+        ("mv ../tree ../t; echo >../tree", "replaced"),
+    ] {
         let workspace = repo.workspace(&host);
         repo.script(&workspace, script);
         let Err(Error::Refused(sentence)) = capture(&workspace, &host) else { panic!("{script}") };
-        assert!(sentence.contains("its own worktree"), "{sentence}");
+        assert_eq!(sentence, format!("the item {did} its own worktree"), "{script}");
         assert!(salvage(&workspace, &host).unwrap().is_none());
         workspace.remove().unwrap();
     }

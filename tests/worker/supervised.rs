@@ -200,8 +200,8 @@ fn time_and_cancellation_are_told_to_the_command_first() {
 
 #[test]
 fn when_the_driver_is_killed_nothing_below_it_lives_on() {
-    let lab = Environment::example("handoff-dag");
-    let [pid, marked] = ["pid", "marked"].map(|name| lab.path().join(name));
+    let forge = Environment::example("handoff-dag");
+    let [pid, marked] = ["pid", "marked"].map(|name| forge.path().join(name));
     let script = format!(
         "(cd /; setsid env -i sh -c 'trap \"\" TERM; echo $$ >{}; sleep 100; :' >/dev/null 2>&1 &); echo $$ >{}; sleep 100",
         pid.display(),
@@ -209,8 +209,8 @@ fn when_the_driver_is_killed_nothing_below_it_lives_on() {
     );
     let plan = serde_json::json!({"id": "r", "items": [
         {"id": "a", "executor": "command", "inputs": {"command": script}}]});
-    lab.write("repo/long.json", &plan.to_string());
-    let mut driver = lab.command(common::program_path(), "repo");
+    forge.write("repo/long.json", &plan.to_string());
+    let mut driver = forge.command(common::program_path(), "repo");
     let mut driver =
         driver.args(["run", "long.json"]).process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let pids = [pid_in(&pid), pid_in(&marked)];

@@ -47,7 +47,7 @@ impl Soak {
         self.in_all_weathers(dice, "repo", &[word, &name]);
     }
 
-    /// Lets the ground shake.
+    /// Lets the repository shake.
     pub(super) fn shake(&self, dice: &mut Dice) {
         if let Some(disk) = self.disk.as_ref().filter(|_| dice.once_in(4)) {
             let (pages, time) = (dice.roll(0..64), dice.roll(50..2000));
@@ -74,7 +74,7 @@ impl Soak {
     fn submit(&self, dice: &mut Dice, number: u64) {
         let name = format!("r{number}");
         let (items, fates) = workers::items(dice);
-        self.ground.env.write(&format!("plans/{name}.json"), &json!({ "id": name, "items": items }).to_string());
+        self.repo.env.write(&format!("plans/{name}.json"), &json!({ "id": name, "items": items }).to_string());
         let run = Submitted { fates, acknowledged: false, troubled: false, sealed: false, documents: (0, 0) };
         self.ledger().runs.insert(name.clone(), run);
         let ended = self.in_all_weathers(dice, "repo", &["submit", &format!("../plans/{name}.json")]);
@@ -121,7 +121,7 @@ impl Soak {
             _ if adopted.is_empty() => return,
             _ => dice.pick(&adopted).clone(),
         };
-        self.ground.env.write(&format!("states/{number}"), &format!("state {number}\n"));
+        self.repo.env.write(&format!("states/{number}"), &format!("state {number}\n"));
         let state = format!("../states/{number}");
         let mut args = vec!["checkpoint", &thread, "--state", &state];
         if dice.once_in(3) {
@@ -147,7 +147,7 @@ impl Soak {
         if !offer.is_done() {
             return;
         }
-        self.ground.env.write(&format!("offers/{number}.json"), &offer.printed);
+        self.repo.env.write(&format!("offers/{number}.json"), &offer.printed);
         let (descriptor, name) = (format!("../offers/{number}.json"), format!("a{number}"));
         let args = ["adopt", &descriptor, "--as", &name, "--from", "../repo", "--accept-unknown-signer"];
         if self.in_all_weathers(dice, "other", &args).is_done() {

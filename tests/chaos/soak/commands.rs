@@ -156,7 +156,7 @@ impl Soak {
 
     /// Returns a command under the clock that the machine has.
     pub(super) fn plain(&self, program: &str, place: &str) -> Command {
-        let mut command = self.ground.env.command(program, place);
+        let mut command = self.repo.env.command(program, place);
         for pinned in ["HANDOFF_CLOCK", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"] {
             command.env_remove(pinned);
         }

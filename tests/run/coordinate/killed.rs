@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::common::Environment;
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
 
 /// The number of items of each rule in the pipeline.
 const STEPS: [(&str, usize); 5] = [("categorize", 1), ("polish", 1), ("publish", 1), ("review", 2), ("translate", 1)];
 
 #[test]
 fn the_pipeline_ends_with_every_step_created_once_whoever_is_killed() {
-    let ground = Ground { env: Environment::example("translation-pipeline") };
-    ground.config("handoff.subagent.translator.command", "sh specialists/translate.sh");
+    let repo = TestRepo { env: Environment::example("translation-pipeline") };
+    repo.config("handoff.subagent.translator.command", "sh specialists/translate.sh");
     // Each kill may cost an attempt.
-    ground.config("handoff.queue.default.maxAttempts", "100");
-    ground.env.handoff(["submit", "plan.json"]).success();
+    repo.config("handoff.queue.default.maxAttempts", "100");
+    repo.env.handoff(["submit", "plan.json"]).success();
     let (mut round, mut killed) = (0_u64, 0);
-    let name = ground.path("repo/.git/refs/handoff/runs/article-1");
+    let name = repo.path("repo/.git/refs/handoff/runs/article-1");
     let tip = || std::fs::read_to_string(&name).ok().filter(|tip| tip.len() == 41);
-    while !ground.is_sealed("article-1") && round < 60 {
-        let mut driver = ground.start(&["run", "article-1"]);
-        let others = [ground.start(&["coordinate", "article-1"]), ground.start(&["coordinate", "article-1"])];
+    while !repo.is_sealed("article-1") && round < 60 {
+        let mut driver = repo.start(&["run", "article-1"]);
+        let others = [repo.start(&["coordinate", "article-1"]), repo.start(&["coordinate", "article-1"])];
         // After one to three entries, and a moment that is never the same: so the run gets on, and
         // not to its end at once.
         let (mut last, mut changes) = (tip(), 0);
@@ -38,19 +38,19 @@ fn the_pipeline_ends_with_every_step_created_once_whoever_is_killed() {
         for other in others {
             other.kill();
         }
-        ground.passes_fsck();
+        repo.passes_fsck();
         round += 1;
     }
-    ground.env.handoff(["run", "article-1"]).success();
+    repo.env.handoff(["run", "article-1"]).success();
     assert!(killed > 3, "hardly anything was alive when it was killed");
-    ground.is_clean();
-    ground.is_intact("article-1");
+    repo.is_clean();
+    repo.is_intact("article-1");
     let (mut created, mut ids) = (BTreeMap::new(), BTreeSet::new());
-    for entry in ground.entries("article-1").iter().filter(|entry| entry["kind"] == "run.extended") {
+    for entry in repo.entries("article-1").iter().filter(|entry| entry["kind"] == "run.extended") {
         *created.entry(entry["cause"]["rule"].as_str().unwrap().to_owned()).or_insert(0) += 1;
         let items = entry["items"].as_object().unwrap().keys();
         items.for_each(|id| assert!(ids.insert(id.clone()), "{id} was created twice"));
     }
     assert_eq!(created, BTreeMap::from(STEPS.map(|(rule, count)| (rule.to_owned(), count))));
-    assert!(ground.items("article-1").values().all(|item| item.status == "done"));
+    assert!(repo.items("article-1").values().all(|item| item.status == "done"));
 }

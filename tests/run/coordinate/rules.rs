@@ -8,7 +8,7 @@ use git_handoff::plan::validate::validate;
 use serde_json::{Value, json};
 
 use super::{name, parsed, rule, seen};
-use crate::common::ground::item;
+use crate::common::repo::item;
 
 /// Validates a plan of one item with these rules.
 fn problems(rules: &Value, queue: Option<&str>) -> Vec<String> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::rule;
-use crate::common::ground::{Driver, Ground, after, item};
+use crate::common::repo::{Driver, TestRepo, after, item};
 use crate::common::report::{find_line, find_row, verdict};
 
 /// A rule that creates an item which runs a line of shell and writes a document.
@@ -15,17 +15,17 @@ pub(super) fn writes(id: &str, when: &Value, script: &str, document: &str) -> Va
         "produces": [{ "kind": "document", "name": document, "path": "out" }] } })
 }
 
-pub(super) fn submit(ground: &Ground, run: &str, items: &[Value], more: &Value) -> crate::common::Output {
+pub(super) fn submit(repo: &TestRepo, run: &str, items: &[Value], more: &Value) -> crate::common::Output {
     let mut plan = json!({ "id": run, "items": items });
     for (key, value) in more.as_object().unwrap() {
         plan[key] = value.clone();
     }
-    ground.env.write(&format!("{run}.json"), &plan.to_string());
-    ground.env.handoff(["submit", &format!("../{run}.json")])
+    repo.env.write(&format!("{run}.json"), &plan.to_string());
+    repo.env.handoff(["submit", &format!("../{run}.json")])
 }
 
-fn answer(ground: &Ground, arguments: &[&str]) -> Value {
-    serde_json::from_str(&ground.env.handoff(arguments).success()).unwrap()
+fn answer(repo: &TestRepo, arguments: &[&str]) -> Value {
+    serde_json::from_str(&repo.env.handoff(arguments).success()).unwrap()
 }
 
 /// An item that writes a document.
@@ -46,17 +46,17 @@ fn counting() -> Value {
 
 #[test]
 fn a_run_goes_round_until_no_rule_fires_and_then_seals_itself() {
-    let ground = Ground::new();
-    submit(&ground, "r", &[source("echo 0 >outputs/out")], &counting()).success();
-    ground.env.handoff(["run", "r"]).success();
-    assert_eq!(ground.items("r").len(), 4);
-    assert_eq!(ground.env.git(["show", "refs/handoff/runs/r:documents/score"]).success(), "3\n");
-    ground.is_intact("r");
-    ground.is_clean();
+    let repo = TestRepo::new();
+    submit(&repo, "r", &[source("echo 0 >outputs/out")], &counting()).success();
+    repo.env.handoff(["run", "r"]).success();
+    assert_eq!(repo.items("r").len(), 4);
+    assert_eq!(repo.env.git(["show", "refs/handoff/runs/r:documents/score"]).success(), "3\n");
+    repo.is_intact("r");
+    repo.is_clean();
     // A finished run is explained and refused.
-    let said = answer(&ground, &["coordinate", "r", "--explain", "--json"]);
+    let said = answer(&repo, &["coordinate", "r", "--explain", "--json"]);
     assert_eq!((&said["recorded"], said["rules"][0]["created"].as_array().unwrap().len()), (&json!(false), 3));
-    let refused = ground.env.handoff(["coordinate", "r"]).exit(1);
+    let refused = repo.env.handoff(["coordinate", "r"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @r#"
     error: the run "r" is sealed; nothing can follow
     hint: git handoff verify r
@@ -65,60 +65,60 @@ fn a_run_goes_round_until_no_rule_fires_and_then_seals_itself() {
 
 #[test]
 fn at_most_ends_what_would_go_on_for_ever() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let mut rules = counting();
     rules["rules"][0]["create"]["inputs"]["command"] = json!("echo 0 >outputs/out");
     rules["rules"][0]["when"]["atMost"] = json!(3);
-    submit(&ground, "r", &[source("echo 0 >outputs/out")], &rules).success();
-    let said = ground.env.handoff(["run", "r"]).exit(4).stderr;
+    submit(&repo, "r", &[source("echo 0 >outputs/out")], &rules).success();
+    let said = repo.env.handoff(["run", "r"]).exit(4).stderr;
     insta::assert_snapshot!(find_line(&said, "the rule again stopped short: "), @"the rule again stopped short: it created 3 of at most 3");
-    assert_eq!(ground.items("r").len(), 4, "one revision after the other, each of the same bytes");
-    assert!(!ground.is_sealed("r"), "it can go on");
-    let said: Value = serde_json::from_str(&ground.env.handoff(["--json", "run", "r"]).exit(4).stdout).unwrap();
+    assert_eq!(repo.items("r").len(), 4, "one revision after the other, each of the same bytes");
+    assert!(!repo.is_sealed("r"), "it can go on");
+    let said: Value = serde_json::from_str(&repo.env.handoff(["--json", "run", "r"]).exit(4).stdout).unwrap();
     assert_eq!((&said["settled"], said["stoppedShort"]["again"].is_string()), (&json!(true), true), "{said}");
-    ground.env.handoff(["close", "r"]).success();
-    ground.is_intact("r");
+    repo.env.handoff(["close", "r"]).success();
+    repo.is_intact("r");
 }
 
 #[test]
 fn what_a_rule_looks_for_and_is_nowhere_stops_a_run_short() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let rules = |pointer: &str| {
         let condition = json!({ "document": "score", "pointer": pointer, "op": "<", "value": 5 });
         json!({ "rules": [rule("again", &json!({ "present": ["score"], "if": [condition] }))] })
     };
     let review = source("echo '{\"score\": 7}' >outputs/out");
-    submit(&ground, "right", std::slice::from_ref(&review), &rules("/score")).success();
-    ground.env.handoff(["run", "right"]).success();
-    assert!(ground.is_sealed("right"), "a comparison that is false is a rule that does not apply");
-    submit(&ground, "wrong", &[review], &rules("/grade")).success();
-    let said = ground.env.handoff(["run", "wrong"]).exit(4).stderr;
+    submit(&repo, "right", std::slice::from_ref(&review), &rules("/score")).success();
+    repo.env.handoff(["run", "right"]).success();
+    assert!(repo.is_sealed("right"), "a comparison that is false is a rule that does not apply");
+    submit(&repo, "wrong", &[review], &rules("/grade")).success();
+    let said = repo.env.handoff(["run", "wrong"]).exit(4).stderr;
     insta::assert_snapshot!(said, @r#"
     ▶ source  attempt 1
     ✓ source  done in 0ms, 2 products
     the rule again stopped short: score/grade < 5: there is nothing at "/grade"
     hint: git handoff coordinate --explain wrong   # or seal it as it is: git handoff close wrong
     "#);
-    assert!(!ground.is_sealed("wrong"));
-    ground.env.handoff(["run", "wrong", "--close"]).ends(4);
-    ground.is_intact("wrong");
+    assert!(!repo.is_sealed("wrong"));
+    repo.env.handoff(["run", "wrong", "--close"]).ends(4);
+    repo.is_intact("wrong");
     // A missing document does not make a run wait.
-    submit(&ground, "never", &[item("a", "true")], &rules("/score")).success();
-    ground.env.handoff(["run", "never"]).success();
-    assert!(ground.is_sealed("never"));
+    submit(&repo, "never", &[item("a", "true")], &rules("/score")).success();
+    repo.env.handoff(["run", "never"]).success();
+    assert!(repo.is_sealed("never"));
 }
 
 #[test]
 fn coordinate_adds_and_does_not_run() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let rules = json!({ "rules": [rule("first", &json!({})), rule("never", &json!({ "present": ["x"] }))] });
-    submit(&ground, "r", &[item("a", "true")], &rules).success();
-    let before = ground.refs();
-    let dry = ground.env.handoff(["coordinate", "r", "--dry-run"]).exit(0);
+    submit(&repo, "r", &[item("a", "true")], &rules).success();
+    let before = repo.refs();
+    let dry = repo.env.handoff(["coordinate", "r", "--dry-run"]).exit(0);
     insta::assert_snapshot!(dry.stdout, @"first-5425ac6331f1  by rule first");
     insta::assert_snapshot!(dry.stderr, @"nothing was recorded");
-    assert_eq!(ground.refs(), before);
-    let explained = ground.env.handoff(["coordinate", "r", "--explain"]).success();
+    assert_eq!(repo.refs(), before);
+    let explained = repo.env.handoff(["coordinate", "r", "--explain"]).success();
     let lines: Vec<&str> = explained.lines().collect();
     assert!(lines[0].starts_with("first  creates first-"), "{explained}");
     assert_eq!(
@@ -130,90 +130,90 @@ fn coordinate_adds_and_does_not_run() {
             "    ✓ it created 0 of at most 1"
         ]
     );
-    let entries = ground.entries("r");
+    let entries = repo.entries("r");
     assert_eq!(entries.len(), 2);
     assert_eq!(entries[1]["cause"], json!({ "rule": "first" }));
     let created = entries[1]["items"].as_object().unwrap().keys().next().unwrap();
-    let shown = answer(&ground, &["show", "--json", &format!("r/{created}")]);
+    let shown = answer(&repo, &["show", "--json", &format!("r/{created}")]);
     assert_eq!(shown["added"], json!({ "entry": 1, "cause": { "rule": "first" } }));
-    let logged = ground.env.handoff(["log", "r"]).success();
+    let logged = repo.env.handoff(["log", "r"]).success();
     assert!(logged.trim_end().ends_with(&format!("run.extended {created}  added by rule first")), "{logged}");
-    let after = ground.refs();
-    let again = ground.env.handoff(["coordinate", "r"]).exit(0);
+    let after = repo.refs();
+    let again = repo.env.handoff(["coordinate", "r"]).exit(0);
     assert!(again.stdout.is_empty(), "{again}");
     insta::assert_snapshot!(again.stderr, @"no rule creates anything as the run stands");
-    assert_eq!(ground.refs(), after);
-    let none = ground.env.handoff(["coordinate", "s"]).exit(1);
+    assert_eq!(repo.refs(), after);
+    let none = repo.env.handoff(["coordinate", "s"]).exit(1);
     insta::assert_snapshot!(none.stderr, @r#"
     error: there is no run "s" here
     hint: git handoff runs
     "#);
-    ground.env.handoff(["run", "r"]).success();
-    assert_eq!(ground.items("r").len(), 2);
-    ground.is_intact("r");
+    repo.env.handoff(["run", "r"]).success();
+    assert_eq!(repo.items("r").len(), 2);
+    repo.is_intact("r");
 }
 
 #[test]
 fn of_many_coordinators_at_once_each_item_is_created_by_one() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let rules: Vec<Value> = (0..5).map(|at| rule(&format!("rule{at}"), &json!({}))).collect();
     for round in 0..4 {
         let run = format!("r{round}");
-        submit(&ground, &run, &[item("a", "true")], &json!({ "rules": rules })).success();
-        let started: Vec<Driver> = (0..4).map(|_| ground.start(&["coordinate", &run, "--json"])).collect();
+        submit(&repo, &run, &[item("a", "true")], &json!({ "rules": rules })).success();
+        let started: Vec<Driver> = (0..4).map(|_| repo.start(&["coordinate", &run, "--json"])).collect();
         for ended in started {
             let (status, said) = ended.wait();
             assert!(status.success(), "{said}");
         }
-        let entries = ground.entries(&run);
+        let entries = repo.entries(&run);
         let created: Vec<&String> =
             entries.iter().filter_map(|entry| entry["items"].as_object()?.keys().next()).collect();
         assert_eq!(created.len(), 5, "{created:?}");
         assert_eq!(created.iter().collect::<BTreeSet<_>>().len(), 5, "{created:?}");
-        ground.env.handoff(["run", &run]).success();
-        ground.is_intact(&run);
+        repo.env.handoff(["run", &run]).success();
+        repo.is_intact(&run);
     }
-    ground.is_sound();
+    repo.is_sound();
 }
 
 #[test]
 fn the_rules_of_a_queue_hold_for_the_runs_that_are_placed_on_it() {
-    let ground = Ground::new();
-    ground.env.write("repo/rules.json", &json!([rule("more", &json!({}))]).to_string());
-    ground.config("handoff.queue.ruled.rules", "rules.json");
-    submit(&ground, "r", &[item("a", "true")], &json!({ "queue": "ruled" })).success();
+    let repo = TestRepo::new();
+    repo.env.write("repo/rules.json", &json!([rule("more", &json!({}))]).to_string());
+    repo.config("handoff.queue.ruled.rules", "rules.json");
+    submit(&repo, "r", &[item("a", "true")], &json!({ "queue": "ruled" })).success();
     // Sealed rules apply: later changes of the file, and other queues, have no effect.
-    ground.env.write("repo/rules.json", "nothing");
-    submit(&ground, "plain", &[item("a", "true")], &json!({})).success();
-    ground.env.handoff(["run", "r", "plain"]).success();
-    assert_eq!((ground.items("r").len(), ground.items("plain").len()), (2, 1));
-    ["r", "plain"].iter().for_each(|run| ground.is_intact(run));
-    let before = ground.refs();
-    let broken = submit(&ground, "s", &[item("a", "true")], &json!({ "queue": "ruled" })).exit(1);
+    repo.env.write("repo/rules.json", "nothing");
+    submit(&repo, "plain", &[item("a", "true")], &json!({})).success();
+    repo.env.handoff(["run", "r", "plain"]).success();
+    assert_eq!((repo.items("r").len(), repo.items("plain").len()), (2, 1));
+    ["r", "plain"].iter().for_each(|run| repo.is_intact(run));
+    let before = repo.refs();
+    let broken = submit(&repo, "s", &[item("a", "true")], &json!({ "queue": "ruled" })).exit(1);
     insta::assert_snapshot!(broken.stdout, @"bad-rule at queue.rules: the file of the queue's rules: not-json: not valid JSON: expected ident at line 1 column 2");
-    std::fs::remove_file(ground.path("repo/rules.json")).unwrap();
-    let gone = submit(&ground, "s", &[item("a", "true")], &json!({ "queue": "ruled" })).exit(1);
+    std::fs::remove_file(repo.path("repo/rules.json")).unwrap();
+    let gone = submit(&repo, "s", &[item("a", "true")], &json!({ "queue": "ruled" })).exit(1);
     insta::assert_snapshot!(gone.stdout, @r#"bad-rule: the file of rules of the queue "ruled" could not be read from rules.json: No such file or directory (os error 2)"#);
-    assert_eq!(ground.refs(), before);
+    assert_eq!(repo.refs(), before);
 }
 
 #[test]
 fn a_run_does_not_grow_beyond_what_is_allowed() {
-    let ground = Ground::new();
-    submit(&ground, "r", &[item("a", "true")], &json!({ "rules": [rule("more", &json!({}))] })).success();
-    ground.config("handoff.maxItems", "1");
-    let before = ground.refs();
-    let refused = ground.env.handoff(["coordinate", "r"]).exit(1);
+    let repo = TestRepo::new();
+    submit(&repo, "r", &[item("a", "true")], &json!({ "rules": [rule("more", &json!({}))] })).success();
+    repo.config("handoff.maxItems", "1");
+    let before = repo.refs();
+    let refused = repo.env.handoff(["coordinate", "r"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @r#"
     error: the rules of "r" would give it 2 items; at most 1 are allowed
     hint: git config handoff.maxItems 2
     "#);
-    assert_eq!(ground.refs(), before);
+    assert_eq!(repo.refs(), before);
 }
 
 #[test]
 fn what_waits_for_a_lost_item_is_skipped_though_it_was_added_later() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let mut rules = json!({ "rules": [rule("more", &json!({ "present": ["score"] }))] });
     rules["rules"][0]["create"]["depends_on"] = json!(["lost"]);
     let items = [item("lost", "exit 1"), {
@@ -221,27 +221,27 @@ fn what_waits_for_a_lost_item_is_skipped_though_it_was_added_later() {
         late["id"] = json!("late");
         late
     }];
-    submit(&ground, "r", &items, &rules).success();
-    ground.env.handoff(["run", "r"]).ends(4);
-    let skipped = ground.items("r").into_iter().find(|(id, _)| id.starts_with("more-")).unwrap().1;
+    submit(&repo, "r", &items, &rules).success();
+    repo.env.handoff(["run", "r"]).ends(4);
+    let skipped = repo.items("r").into_iter().find(|(id, _)| id.starts_with("more-")).unwrap().1;
     assert_eq!(skipped.status, "skipped");
-    ground.ends_intact("r");
+    repo.ends_intact("r");
 }
 
 #[test]
 fn an_open_ended_run_takes_items_until_it_is_closed() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let extend = |items: &[Value]| {
-        ground.env.write("more.json", &json!({ "id": "r", "items": items }).to_string());
-        ground.env.handoff(["extend", "r", "../more.json"])
+        repo.env.write("more.json", &json!({ "id": "r", "items": items }).to_string());
+        repo.env.handoff(["extend", "r", "../more.json"])
     };
-    submit(&ground, "r", &[item("a", "echo a >outputs/a")], &json!({ "openEnded": true })).success();
-    ground.env.handoff(["run", "r"]).success();
-    assert!(!ground.is_sealed("r"), "it waits for whoever closes it");
+    submit(&repo, "r", &[item("a", "echo a >outputs/a")], &json!({ "openEnded": true })).success();
+    repo.env.handoff(["run", "r"]).success();
+    assert!(!repo.is_sealed("r"), "it waits for whoever closes it");
     let mut needs = item("c", "test -f inputs/a");
     needs["needs"] = json!({ "a": { "from": "a", "select": { "kind": "output", "path": "a" } } });
     assert_eq!(extend(&[needs.clone(), after("b", &["c"], "true")]).success(), "b\nc\n");
-    let before = ground.refs();
+    let before = repo.refs();
     // The same again is nothing new; anything wrong leaves everything as it was.
     let again = extend(std::slice::from_ref(&needs)).exit(0);
     insta::assert_snapshot!(again.stderr, @"the run has all of these items already; nothing changed");
@@ -254,25 +254,25 @@ fn an_open_ended_run_takes_items_until_it_is_closed() {
         let refused = extend(&items).exit(1);
         assert!(refused.stdout.contains(said), "{said}\n{refused}");
     }
-    ground.env.write("other.json", &json!({ "id": "other", "items": [item("z", "true")] }).to_string());
-    let other = ground.env.handoff(["extend", "r", "../other.json"]).exit(1);
+    repo.env.write("other.json", &json!({ "id": "other", "items": [item("z", "true")] }).to_string());
+    let other = repo.env.handoff(["extend", "r", "../other.json"]).exit(1);
     insta::assert_snapshot!(other.stderr, @r#"
     error: the plan has the id "other", but the run is "r"
     hint: give the plan the id of the run
     "#);
-    assert_eq!(ground.refs(), before);
-    ground.env.handoff(["run", "r"]).success();
-    ground.env.handoff(["close", "r"]).success();
-    assert_eq!(ground.items("r").values().filter(|item| item.status == "done").count(), 3);
-    ground.is_intact("r");
+    assert_eq!(repo.refs(), before);
+    repo.env.handoff(["run", "r"]).success();
+    repo.env.handoff(["close", "r"]).success();
+    assert_eq!(repo.items("r").values().filter(|item| item.status == "done").count(), 3);
+    repo.is_intact("r");
     let sealed = extend(&[item("d", "true")]).exit(1);
     insta::assert_snapshot!(sealed.stderr, @r#"
     error: the run "r" is sealed; nothing can follow
     hint: git handoff verify r
     "#);
-    submit(&ground, "s", &[item("a", "true")], &json!({})).success();
-    ground.env.write("more.json", &json!({ "id": "s", "items": [item("b", "true")] }).to_string());
-    let closed = ground.env.handoff(["extend", "s", "../more.json"]).exit(1);
+    submit(&repo, "s", &[item("a", "true")], &json!({})).success();
+    repo.env.write("more.json", &json!({ "id": "s", "items": [item("b", "true")] }).to_string());
+    let closed = repo.env.handoff(["extend", "s", "../more.json"]).exit(1);
     insta::assert_snapshot!(closed.stderr, @r#"
     error: cannot add to the run "s": its plan is not open-ended
     hint: submit another plan, or one with "openEnded": true from the beginning
@@ -281,25 +281,25 @@ fn an_open_ended_run_takes_items_until_it_is_closed() {
 
 #[test]
 fn a_document_that_is_put_while_a_run_is_driven_makes_its_rules_fire() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let slow = item("slow", "touch \"$HOME/../up\"; while ! test -f \"$HOME/../go\"; do sleep 0.02; done");
     let approved = json!({ "if": [{ "document": "approval", "pointer": "/by", "op": "!=", "value": null }] });
     let mut release = rule("release", &approved);
     release["create"]["inputs"]["command"] = json!("touch \"$HOME/../go\"");
-    submit(&ground, "r", &[slow], &json!({ "rules": [release] })).success();
-    let driver = ground.start(&["run", "r"]);
-    crate::common::ground::wait_for("the item", || ground.path("up").exists());
+    submit(&repo, "r", &[slow], &json!({ "rules": [release] })).success();
+    let driver = repo.start(&["run", "r"]);
+    crate::common::repo::wait_for("the item", || repo.path("up").exists());
     for text in ["approved", r#"{"by":null}"#, r#"{"by":"Ada"}"#] {
-        ground.env.write("approval", text);
-        ground.env.handoff(["doc", "put", "r", "approval", "../approval"]).success();
+        repo.env.write("approval", text);
+        repo.env.handoff(["doc", "put", "r", "approval", "../approval"]).success();
     }
     let (status, said) = driver.wait();
     assert!(status.success(), "{said}");
-    let items = ground.items("r");
+    let items = repo.items("r");
     assert_eq!(items.len(), 2, "only the revision that says who fired the rule: {items:?}");
-    ground.is_intact("r");
+    repo.is_intact("r");
     // Nothing that a worker or an operator writes later changes what was.
-    let refused = ground.env.handoff(["doc", "put", "r", "approval", "../approval"]).exit(1);
+    let refused = repo.env.handoff(["doc", "put", "r", "approval", "../approval"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @r#"
     error: the run "r" is sealed; nothing can follow
     hint: git handoff verify r
@@ -308,25 +308,25 @@ fn a_document_that_is_put_while_a_run_is_driven_makes_its_rules_fire() {
 
 #[test]
 fn documents_come_with_the_evidence_to_a_clone_without_blobs() {
-    let ground = Ground::new();
-    submit(&ground, "r", &[source("echo 0 >outputs/out")], &counting()).success();
-    ground.env.handoff(["run", "r"]).success();
-    ground.env.git_in(".", ["clone", "--quiet", "--bare", "repo", "hub"]).success();
-    ground.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
-    ground.env.git(["remote", "add", "origin", "../hub"]).success();
-    ground.env.handoff(["push", "origin", "r"]).success();
-    let url = format!("file://{}", ground.path("hub").display());
-    ground.env.git_in(".", ["clone", "--quiet", "--no-checkout", "--filter=blob:none", &url, "lazy"]).success();
-    ground.env.git_in("lazy", ["config", "handoff.signingKey", ""]).success();
+    let repo = TestRepo::new();
+    submit(&repo, "r", &[source("echo 0 >outputs/out")], &counting()).success();
+    repo.env.handoff(["run", "r"]).success();
+    repo.env.git_in(".", ["clone", "--quiet", "--bare", "repo", "hub"]).success();
+    repo.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
+    repo.env.git(["remote", "add", "origin", "../hub"]).success();
+    repo.env.handoff(["push", "origin", "r"]).success();
+    let url = format!("file://{}", repo.path("hub").display());
+    repo.env.git_in(".", ["clone", "--quiet", "--no-checkout", "--filter=blob:none", &url, "lazy"]).success();
+    repo.env.git_in("lazy", ["config", "handoff.signingKey", ""]).success();
     let spec = "refs/handoff/*:refs/handoff/remotes/origin/*";
-    ground.env.git_in("lazy", ["fetch", "--quiet", "origin", spec]).success();
-    let without = ground.env.handoff_in("lazy", ["verify", "origin/r"]).exit(3);
+    repo.env.git_in("lazy", ["fetch", "--quiet", "origin", spec]).success();
+    let without = repo.env.handoff_in("lazy", ["verify", "origin/r"]).exit(3);
     assert_eq!(verdict(&without.stdout), "✗ INCOMPLETE");
-    ground.env.handoff_in("lazy", ["fetch"]).success();
-    std::fs::rename(ground.path("hub"), ground.path("gone")).unwrap();
-    let report = ground.env.handoff_in("lazy", ["verify", "origin/r"]).exit(0);
+    repo.env.handoff_in("lazy", ["fetch"]).success();
+    std::fs::rename(repo.path("hub"), repo.path("gone")).unwrap();
+    let report = repo.env.handoff_in("lazy", ["verify", "origin/r"]).exit(0);
     insta::assert_snapshot!(find_row(&report.stdout, "plan"), @"✓ plan       4 of 4 items accounted for, every transition legal");
-    let explained = ground.env.handoff_in("lazy", ["coordinate", "origin/r", "--explain"]).success();
+    let explained = repo.env.handoff_in("lazy", ["coordinate", "origin/r", "--explain"]).success();
     insta::assert_snapshot!(explained, @"
     again  creates nothing
         ✗ score < 3: it is 3
@@ -335,21 +335,21 @@ fn documents_come_with_the_evidence_to_a_clone_without_blobs() {
         created again-3ca73685e0a0
         created again-384287386b94
     ");
-    let refused = ground.env.handoff_in("lazy", ["coordinate", "origin/r"]).exit(1);
+    let refused = repo.env.handoff_in("lazy", ["coordinate", "origin/r"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @r#"error: the run "r" was fetched; it can only be changed where it is driven"#);
 }
 
 #[test]
 fn what_is_added_while_a_run_is_driven_is_taken_in() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let slow = item("slow", "touch \"$HOME/../up\"; while ! test -f \"$HOME/../go\"; do sleep 0.02; done");
-    submit(&ground, "r", &[slow], &json!({ "openEnded": true })).success();
-    let driver = ground.start(&["run", "r"]);
-    crate::common::ground::wait_for("the item", || ground.path("up").exists());
-    ground.env.write("more.json", &json!({ "id": "r", "items": [item("added", "touch \"$HOME/../go\"")] }).to_string());
-    ground.env.handoff(["extend", "r", "../more.json"]).success();
+    submit(&repo, "r", &[slow], &json!({ "openEnded": true })).success();
+    let driver = repo.start(&["run", "r"]);
+    crate::common::repo::wait_for("the item", || repo.path("up").exists());
+    repo.env.write("more.json", &json!({ "id": "r", "items": [item("added", "touch \"$HOME/../go\"")] }).to_string());
+    repo.env.handoff(["extend", "r", "../more.json"]).success();
     let (status, said) = driver.wait();
     assert!(status.success(), "{said}");
-    assert!(ground.items("r").values().all(|item| item.status == "done"));
-    ground.ends_intact("r");
+    assert!(repo.items("r").values().all(|item| item.status == "done"));
+    repo.ends_intact("r");
 }

@@ -5,14 +5,14 @@
 use serde_json::{Value, json};
 
 use super::rule;
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
 
 /// Numbers as people write them: what JSON keeps of the spelling, canonical JSON does not.
 const NUMBERS: &str = "[1.0, -0.0, 1e3, 1.50, 2E-3, 100e-2, 0.1e1]";
 
 /// Writes a plan whose items' and rules' `"NUMBERS"` become numbers as they are spelt above.
-fn write(ground: &Ground, file: &str, plan: &Value) {
-    ground.env.write(file, &plan.to_string().replace("\"NUMBERS\"", NUMBERS));
+fn write(repo: &TestRepo, file: &str, plan: &Value) {
+    repo.env.write(file, &plan.to_string().replace("\"NUMBERS\"", NUMBERS));
 }
 
 fn made() -> Value {
@@ -33,55 +33,55 @@ fn ways() -> Vec<(&'static str, Value)> {
 #[test]
 fn what_a_rule_creates_is_one_item_however_it_is_written() {
     for (what, way) in ways() {
-        let ground = Ground::new();
+        let repo = TestRepo::new();
         let mut rule = rule("more", &json!({}));
         for (key, value) in way.as_object().unwrap() {
             rule["create"][key] = value.clone();
         }
-        write(&ground, "r.json", &json!({ "id": "r", "items": [made()], "rules": [rule] }));
-        ground.env.handoff(["submit", "../r.json"]).success();
-        ground.env.handoff(["coordinate", "r"]).success();
+        write(&repo, "r.json", &json!({ "id": "r", "items": [made()], "rules": [rule] }));
+        repo.env.handoff(["submit", "../r.json"]).success();
+        repo.env.handoff(["coordinate", "r"]).success();
         // A chain that is continued is verified before.
-        let ran = ground.env.handoff(["run", "r"]);
+        let ran = repo.env.handoff(["run", "r"]);
         assert_eq!(ran.status, Some(0), "{what}: {ran}");
-        assert_eq!(ground.items("r").len(), 2, "{what}");
-        ground.is_intact("r");
+        assert_eq!(repo.items("r").len(), 2, "{what}");
+        repo.is_intact("r");
     }
 }
 
 #[test]
 fn what_is_added_by_hand_is_there_when_it_is_added_again() {
     for (what, way) in ways() {
-        let ground = Ground::new();
-        write(&ground, "r.json", &json!({ "id": "r", "items": [made()], "openEnded": true }));
-        ground.env.handoff(["submit", "../r.json"]).success();
+        let repo = TestRepo::new();
+        write(&repo, "r.json", &json!({ "id": "r", "items": [made()], "openEnded": true }));
+        repo.env.handoff(["submit", "../r.json"]).success();
         let mut more = item("more", "true");
         for (key, value) in way.as_object().unwrap() {
             more[key] = value.clone();
         }
-        write(&ground, "more.json", &json!({ "id": "r", "items": [more] }));
-        assert_eq!(ground.env.handoff(["extend", "r", "../more.json"]).success(), "more\n", "{what}");
-        let before = ground.refs();
+        write(&repo, "more.json", &json!({ "id": "r", "items": [more] }));
+        assert_eq!(repo.env.handoff(["extend", "r", "../more.json"]).success(), "more\n", "{what}");
+        let before = repo.refs();
         for _ in 0..2 {
-            let again = ground.env.handoff(["extend", "r", "../more.json"]).exit(0);
+            let again = repo.env.handoff(["extend", "r", "../more.json"]).exit(0);
             assert_eq!(again.stderr, "the run has all of these items already; nothing changed\n");
         }
-        assert_eq!(ground.refs(), before, "{what}");
-        ground.env.handoff(["run", "r"]).success();
-        ground.env.handoff(["close", "r"]).success();
-        ground.is_intact("r");
+        assert_eq!(repo.refs(), before, "{what}");
+        repo.env.handoff(["run", "r"]).success();
+        repo.env.handoff(["close", "r"]).success();
+        repo.is_intact("r");
     }
 }
 
 #[test]
 fn an_item_that_differs_is_still_another() {
-    let ground = Ground::new();
-    write(&ground, "r.json", &json!({ "id": "r", "items": [made()], "openEnded": true }));
-    ground.env.handoff(["submit", "../r.json"]).success();
+    let repo = TestRepo::new();
+    write(&repo, "r.json", &json!({ "id": "r", "items": [made()], "openEnded": true }));
+    repo.env.handoff(["submit", "../r.json"]).success();
     for (number, wanted) in [(json!(1), 0), (json!(2), 1), (json!("1"), 1)] {
         let more = json!({ "id": "more", "executor": "command", "inputs": { "command": "true", "n": number } });
-        write(&ground, "more.json", &json!({ "id": "r", "items": [more] }));
-        let said = ground.env.handoff(["extend", "r", "../more.json"]).exit(wanted);
+        write(&repo, "more.json", &json!({ "id": "r", "items": [more] }));
+        let said = repo.env.handoff(["extend", "r", "../more.json"]).exit(wanted);
         assert!(wanted == 0 || said.stdout.contains("duplicate-id"), "{said}");
     }
 }

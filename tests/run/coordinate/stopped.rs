@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::runs::{source, submit, writes};
-use crate::common::ground::{Ground, item};
+use crate::common::repo::{TestRepo, item};
 use crate::common::report::verdict;
 
 const REASON: &str = "it created 2 of at most 2";
@@ -25,15 +25,15 @@ fn stopped(rule: &str, reason: &str) -> Value {
 }
 
 /// Returns what a command answers in JSON, with its exit code.
-fn answer(ground: &Ground, arguments: &[&str], code: i32) -> Value {
-    let said = ground.env.handoff([&["--json"], arguments].concat()).exit(code).stdout;
+fn answer(repo: &TestRepo, arguments: &[&str], code: i32) -> Value {
+    let said = repo.env.handoff([&["--json"], arguments].concat()).exit(code).stdout;
     serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"))
 }
 
 /// Every view of a run, with how it ends; `open` is how those end that ask for a seal.
-fn views(ground: &Ground, run: &str, is_open: bool) -> Vec<Value> {
+fn views(repo: &TestRepo, run: &str, is_open: bool) -> Vec<Value> {
     let verified = if is_open { 3 } else { 4 };
-    let list = answer(ground, &["runs"], 0)["runs"].as_array().unwrap().clone();
+    let list = answer(repo, &["runs"], 0)["runs"].as_array().unwrap().clone();
     let listed = list.into_iter().find(|one| one["run"] == run).unwrap();
     let mut views = vec![listed["stopped"].clone()];
     for (arguments, code) in [
@@ -43,61 +43,61 @@ fn views(ground: &Ground, run: &str, is_open: bool) -> Vec<Value> {
         (&["run", run], 4),
         (&["verify", run], verified),
     ] {
-        views.push(answer(ground, arguments, code)["outcome"]["stopped"].clone());
+        views.push(answer(repo, arguments, code)["outcome"]["stopped"].clone());
     }
     views
 }
 
 #[test]
 fn a_run_whose_rule_may_do_no_more_is_partial_while_it_is_open_and_when_it_is_sealed() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let start = [source("echo '{\"score\": 1}' >outputs/out")];
-    submit(&ground, "r", &start, &review()).success();
-    let said = ground.env.handoff(["run", "r"]).exit(4).stderr;
+    submit(&repo, "r", &start, &review()).success();
+    let said = repo.env.handoff(["run", "r"]).exit(4).stderr;
     assert!(said.contains(&format!("the rule polish stopped short: {REASON}")), "{said}");
-    assert!(!ground.is_sealed("r"), "it can go on");
-    assert!(views(&ground, "r", true).iter().all(|view| *view == stopped("polish", REASON)));
+    assert!(!repo.is_sealed("r"), "it can go on");
+    assert!(views(&repo, "r", true).iter().all(|view| *view == stopped("polish", REASON)));
     let words = format!("r: 3 of 3 done, rule polish stopped: {REASON}, PARTIAL\n");
-    assert!(ground.env.handoff(["status", "r"]).success().ends_with(&words));
-    assert!(ground.env.handoff(["runs"]).success().ends_with("  3 done, rule polish stopped, PARTIAL\n"));
-    let overview = ground.env.handoff::<[&str; 0], &str>([]).exit(0);
+    assert!(repo.env.handoff(["status", "r"]).success().ends_with(&words));
+    assert!(repo.env.handoff(["runs"]).success().ends_with("  3 done, rule polish stopped, PARTIAL\n"));
+    let overview = repo.env.handoff::<[&str; 0], &str>([]).exit(0);
     insta::assert_snapshot!(overview.stderr, @"hint: git handoff coordinate --explain r   # or seal it as it is: git handoff close r");
-    let closed = ground.env.handoff(["close", "r"]).success();
+    let closed = repo.env.handoff(["close", "r"]).success();
     assert_eq!(closed, format!("r: 2 entries, sealed, PARTIAL: rule polish stopped: {REASON}\n"));
-    assert!(views(&ground, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
-    let seal = ground.env.git(["show", "--no-patch", "--format=%B", "refs/handoff/runs/r"]).success();
+    assert!(views(&repo, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
+    let seal = repo.env.git(["show", "--no-patch", "--format=%B", "refs/handoff/runs/r"]).success();
     assert!(seal.contains(&format!("\"stopped\":{{\"polish\":\"{REASON}\"}}")), "{seal}");
     let words = format!("r: 3 of 3 done, rule polish stopped: {REASON}, sealed, PARTIAL\n");
-    assert!(ground.env.handoff(["status", "r"]).success().ends_with(&words));
-    let verified = ground.env.handoff(["verify", "r"]).exit(4).stdout;
+    assert!(repo.env.handoff(["status", "r"]).success().ends_with(&words));
+    let verified = repo.env.handoff(["verify", "r"]).exit(4).stdout;
     assert_eq!(verdict(&verified), "─ INTACT · tamper-detecting PARTIAL");
     assert!(verified.contains(&format!("✗ outcome    3 of 3 done, rule polish stopped: {REASON}\n")), "{verified}");
-    ground.env.handoff(["verify", "--allow-partial", "r"]).ends(0);
-    ground.env.handoff(["verify", "--all"]).ends(4);
-    ground.env.handoff(["bundle", "r", "-o", "../r.bundle"]).success();
-    let report = answer(&ground, &["verify", "--bundle", "../r.bundle"], 4);
+    repo.env.handoff(["verify", "--allow-partial", "r"]).ends(0);
+    repo.env.handoff(["verify", "--all"]).ends(4);
+    repo.env.handoff(["bundle", "r", "-o", "../r.bundle"]).success();
+    let report = answer(&repo, &["verify", "--bundle", "../r.bundle"], 4);
     assert_eq!(report["outcome"]["stopped"], stopped("polish", REASON), "{report}");
 }
 
 #[test]
 fn closing_while_driving_ends_as_the_run_does() {
-    let ground = Ground::new();
-    submit(&ground, "r", &[source("echo '{\"score\": 1}' >outputs/out")], &review()).success();
-    let said = ground.env.handoff(["run", "--close", "r"]).exit(4);
+    let repo = TestRepo::new();
+    submit(&repo, "r", &[source("echo '{\"score\": 1}' >outputs/out")], &review()).success();
+    let said = repo.env.handoff(["run", "--close", "r"]).exit(4);
     assert!(said.stdout.ends_with("sealed, PARTIAL\n"), "{said}");
-    assert!(views(&ground, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
+    assert!(views(&repo, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
     // One that came to its end is as good as ever.
-    submit(&ground, "good", &[source("echo '{\"score\": 9}' >outputs/out")], &review()).success();
-    ground.env.handoff(["run", "good"]).success();
-    assert!(views(&ground, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
-    let good = ground.env.handoff(["status", "good"]).success();
+    submit(&repo, "good", &[source("echo '{\"score\": 9}' >outputs/out")], &review()).success();
+    repo.env.handoff(["run", "good"]).success();
+    assert!(views(&repo, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
+    let good = repo.env.handoff(["status", "good"]).success();
     assert!(good.ends_with("good: 2 of 2 done, sealed\n"), "{good}");
-    ground.env.handoff(["verify", "good"]).ends(0);
+    repo.env.handoff(["verify", "good"]).ends(0);
 }
 
 #[test]
 fn a_document_that_cannot_be_compared_stops_a_run_as_well() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     for (run, document, reason) in [
         ("word", "{\"score\": \"high\"}", "score/score < 8: it is \"high\", and no number"),
         ("nothing", "{\"score\": null}", "score/score < 8: it is null, and no number"),
@@ -109,21 +109,21 @@ fn a_document_that_cannot_be_compared_stops_a_run_as_well() {
         ),
         ("elsewhere", "{\"grade\": 1}", "score/score < 8: there is nothing at \"/score\""),
     ] {
-        submit(&ground, run, &[source(&format!("echo '{document}' >outputs/out"))], &review()).success();
-        ground.env.handoff(["run", run]).ends(4);
-        let shown = answer(&ground, &["status", run], 0);
+        submit(&repo, run, &[source(&format!("echo '{document}' >outputs/out"))], &review()).success();
+        repo.env.handoff(["run", run]).ends(4);
+        let shown = answer(&repo, &["status", run], 0);
         assert_eq!(shown["outcome"]["stopped"], stopped("polish", reason), "{run}: {shown}");
         let also = shown["outcome"]["alsoStopped"].as_array().unwrap();
         assert_eq!((also.len(), &also[0]["rule"]), (1, &json!("publish")), "{run}: {shown}");
-        ground.env.handoff(["run", "--close", run]).ends(4);
-        let report = answer(&ground, &["verify", run], 4);
+        repo.env.handoff(["run", "--close", run]).ends(4);
+        let report = answer(&repo, &["verify", run], 4);
         assert_eq!(report["outcome"]["stopped"], stopped("polish", reason), "{run}: {report}");
     }
 }
 
 #[test]
 fn a_long_number_stops_no_rule() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     for (run, document, made) in [
         (
             "beside",
@@ -137,73 +137,73 @@ fn a_long_number_stops_no_rule() {
         let source = source(&format!("printf '%s' '{document}' >outputs/out"));
         let mut rules = review();
         rules["rules"][0]["create"]["inputs"]["command"] = "echo '{\"score\": 9}' >outputs/out".into();
-        submit(&ground, run, &[source], &rules).success();
-        ground.env.handoff(["run", run]).success();
-        let created: Vec<String> = ground.items(run).into_keys().filter(|id| id.contains('-')).collect();
+        submit(&repo, run, &[source], &rules).success();
+        repo.env.handoff(["run", run]).success();
+        let created: Vec<String> = repo.items(run).into_keys().filter(|id| id.contains('-')).collect();
         let wanted = if made == "polish" { 2 } else { 1 };
         assert_eq!(created.len(), wanted, "{run}: {created:?}");
         assert!(created.iter().any(|id| id.starts_with(made)), "{run}: {created:?}");
-        ground.is_intact(run);
+        repo.is_intact(run);
     }
 }
 
 #[test]
 fn a_document_that_no_rule_can_compare_is_told_when_it_is_put() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let plan = json!({ "rules": review()["rules"], "openEnded": true });
-    submit(&ground, "r", &[item("a", "true")], &plan).success();
-    ground.env.handoff(["run", "r"]).success();
+    submit(&repo, "r", &[item("a", "true")], &plan).success();
+    repo.env.handoff(["run", "r"]).success();
     for (document, reason) in [
         ("{\"score\": \"high\"}", "it is \"high\", and no number"),
         ("{\"score\": NaN}", "score is not plain JSON: \"NaN\" is not JSON, at /score, on line 1"),
     ] {
-        ground.env.write("score", document);
-        let put = ground.env.handoff(["doc", "put", "r", "score", "../score"]).exit(0);
+        repo.env.write("score", document);
+        let put = repo.env.handoff(["doc", "put", "r", "score", "../score"]).exit(0);
         let warned: Vec<&str> = put.stderr.lines().filter(|line| line.starts_with("warning: ")).collect();
         let warning = |rule: &str, op: &str| {
             format!("warning: the rule {rule} cannot compare this revision: score/score {op} 8: {reason}")
         };
         assert_eq!(warned, [warning("polish", "<"), warning("publish", ">=")], "{put}");
-        let put = answer(&ground, &["doc", "put", "r", "score", "../score"], 0);
+        let put = answer(&repo, &["doc", "put", "r", "score", "../score"], 0);
         let reason = format!("score/score < 8: {reason}");
         assert_eq!(put["uncompared"][0], stopped("polish", &reason), "{put}");
     }
     for fine in ["{\"score\": 917204512345678901}", "{\"other\": 1}"] {
-        ground.env.write("score", fine);
-        let put = ground.env.handoff(["doc", "put", "r", "score", "../score"]).exit(0);
+        repo.env.write("score", fine);
+        let put = repo.env.handoff(["doc", "put", "r", "score", "../score"]).exit(0);
         assert_eq!(put.stderr, "", "{put}");
     }
     // A document that no rule looks into may be anything.
-    ground.env.write("notes", "NaN");
-    assert_eq!(ground.env.handoff(["doc", "put", "r", "notes", "../notes"]).exit(0).stderr, "");
+    repo.env.write("notes", "NaN");
+    assert_eq!(repo.env.handoff(["doc", "put", "r", "notes", "../notes"]).exit(0).stderr, "");
 }
 
 #[test]
 fn a_run_that_is_closed_before_its_rules_are_done_says_which() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let plan = json!({ "rules": review()["rules"], "openEnded": true });
-    submit(&ground, "r", &[item("a", "true")], &plan).success();
-    ground.env.handoff(["run", "r"]).success();
-    ground.env.write("score", "{\"score\": 1}\n");
-    ground.env.handoff(["doc", "put", "r", "score", "../score"]).success();
+    submit(&repo, "r", &[item("a", "true")], &plan).success();
+    repo.env.handoff(["run", "r"]).success();
+    repo.env.write("score", "{\"score\": 1}\n");
+    repo.env.handoff(["doc", "put", "r", "score", "../score"]).success();
     // The rule has something to do: nothing has stopped yet.
-    assert!(ground.env.handoff(["status", "r"]).success().ends_with("r: 1 of 1 done\n"));
-    ground.env.handoff(["close", "r"]).success();
-    let report = answer(&ground, &["verify", "r"], 4);
+    assert!(repo.env.handoff(["status", "r"]).success().ends_with("r: 1 of 1 done\n"));
+    repo.env.handoff(["close", "r"]).success();
+    let report = answer(&repo, &["verify", "r"], 4);
     assert_eq!(report["outcome"]["stopped"]["rule"], "polish", "{report}");
     let reason = report["outcome"]["stopped"]["reason"].as_str().unwrap();
     assert!(reason.starts_with("the run was ended before it created polish-"), "{reason}");
-    assert!(views(&ground, "r", false).iter().all(|view| view["reason"] == reason));
+    assert!(views(&repo, "r", false).iter().all(|view| view["reason"] == reason));
 }
 
 #[test]
 fn what_a_pattern_made_a_run_say_names_its_rule_too() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let failing =
         json!({ "id": "gave-up", "when": { "items": [{ "items": ["a"], "are": "done" }] }, "outcome": "given-up" });
-    submit(&ground, "r", &[item("a", "true")], &json!({ "rules": [failing] })).success();
-    ground.env.handoff(["run", "r"]).ends(4);
-    assert!(views(&ground, "r", false).iter().all(|view| *view == stopped("gave-up", "given-up")));
-    let shown = ground.env.handoff(["status", "r"]).success();
+    submit(&repo, "r", &[item("a", "true")], &json!({ "rules": [failing] })).success();
+    repo.env.handoff(["run", "r"]).ends(4);
+    assert!(views(&repo, "r", false).iter().all(|view| *view == stopped("gave-up", "given-up")));
+    let shown = repo.env.handoff(["status", "r"]).success();
     assert!(shown.ends_with("r: 1 of 1 done, given-up, sealed, PARTIAL\n"), "{shown}");
 }

@@ -9,8 +9,8 @@ use git_handoff::verify::Report;
 use serde_json::{Value, json};
 
 use super::rule;
-use crate::common::lab::{Lab, assert_fails, assert_intact, blob};
-use crate::common::teller::Teller;
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, assert_fails, assert_intact, blob};
 
 fn plan(more: &Value) -> String {
     let polish = json!({ "present": ["draft"], "if": [
@@ -27,7 +27,7 @@ fn open_ended() -> String {
     plan(&json!({ "rules": [], "openEnded": true }))
 }
 
-impl Teller<'_> {
+impl ChainBuilder<'_> {
     fn polish(&mut self) -> String {
         let item = self.of_rule(0);
         self.extend(by("polish"), std::slice::from_ref(&item));
@@ -53,22 +53,22 @@ fn item(id: &str, more: &Value) -> Item {
 }
 
 #[track_caller]
-fn tell(plan: &str, story: impl FnOnce(&Lab, &mut Teller<'_>)) -> Report {
-    let lab = Lab::new();
-    let mut teller = Teller::submit(&lab, plan);
-    story(&lab, &mut teller);
-    lab.finish(teller);
-    lab.verify()
+fn tell(plan: &str, story: impl FnOnce(&Forge, &mut ChainBuilder<'_>)) -> Report {
+    let forge = Forge::new();
+    let mut chain_builder = ChainBuilder::submit(&forge, plan);
+    story(&forge, &mut chain_builder);
+    forge.finish(chain_builder);
+    forge.verify()
 }
 
 /// A run in which the first item is done and the documents are such that the rule creates.
 #[track_caller]
-fn low(story: impl FnOnce(&Lab, &mut Teller<'_>)) -> Report {
-    tell(&plan(&json!({})), |lab, run| {
+fn low(story: impl FnOnce(&Forge, &mut ChainBuilder<'_>)) -> Report {
+    tell(&plan(&json!({})), |forge, run| {
         run.does("first");
         run.document("draft", None, "a draft".as_bytes());
         run.document("review", None, r#"{"score":5}"#.as_bytes());
-        story(lab, run);
+        story(forge, run);
     })
 }
 
@@ -199,28 +199,28 @@ fn what_is_added_must_fit() {
 
 #[test]
 fn an_added_item_is_the_one_that_its_entry_names() {
-    let bent = |bend: fn(&Lab, &mut Vec<(String, Edit)>)| {
-        tell(&open_ended(), |lab, run| {
+    let bent = |bend: fn(&Forge, &mut Vec<(String, Edit)>)| {
+        tell(&open_ended(), |forge, run| {
             run.extend(Cause::Actor, &[item("more", &json!({}))]);
-            bend(lab, &mut run.drafts.last_mut().unwrap().edits);
+            bend(forge, &mut run.drafts.last_mut().unwrap().edits);
         })
     };
-    let other = bent(|lab, edits| edits[0].1 = blob(lab, &definition(&item("more", &json!({ "timeout": 5 })))));
+    let other = bent(|forge, edits| edits[0].1 = blob(forge, &definition(&item("more", &json!({ "timeout": 5 })))));
     assert_fails(&other, "plan", "item.json of item more is not the one that the entry names");
-    let spaced = bent(|lab, edits| edits[0].1 = blob(lab, b"{}"));
+    let spaced = bent(|forge, edits| edits[0].1 = blob(forge, b"{}"));
     assert_fails(&spaced, "plan", "item.json of item more is no");
     let none = bent(|_, edits| edits.clear());
     assert_fails(&none, "plan", "item.json of item more is not in the tree");
     assert_fails(&none, "chain", "does not hold at items/");
-    let smuggled = bent(|lab, edits| edits.push(("items/00/other/item.json".to_owned(), blob(lab, b"{}"))));
+    let smuggled = bent(|forge, edits| edits.push(("items/00/other/item.json".to_owned(), blob(forge, b"{}"))));
     assert_fails(&smuggled, "chain", "does not account for the change of items/00");
     // Bytes that mean the same are not the normalised item.
-    let loose = tell(&open_ended(), |lab, run| {
+    let loose = tell(&open_ended(), |forge, run| {
         let added = item("more", &json!({}));
         run.extend(Cause::Actor, std::slice::from_ref(&added));
         let bytes = added.to_json().to_string() + "\n";
         let draft = run.drafts.last_mut().unwrap();
-        draft.edits[0].1 = blob(lab, bytes.as_bytes());
+        draft.edits[0].1 = blob(forge, bytes.as_bytes());
         let Event::RunExtended(e) = &mut draft.event else { panic!() };
         e.items.insert(added.id, Digest::of(bytes.as_bytes()));
     });
@@ -240,11 +240,11 @@ fn an_added_item_is_dispatched_as_it_was_added() {
 
 #[test]
 fn a_document_that_a_rule_saw_is_what_it_was() {
-    let report = low(|lab, run| {
+    let report = low(|forge, run| {
         let id = run.polish();
         run.does(&id);
         run.seal();
-        let forged = lab.store.write_blob(br#"{"score":1}"#).unwrap();
+        let forged = forge.store.write_blob(br#"{"score":1}"#).unwrap();
         let Event::DocumentWritten(e) = &mut run.drafts[4].event else { panic!() };
         let true_product = Product { sha256: e.sha256, oid: forged, size: e.size };
         e.oid = true_product.oid;
@@ -259,12 +259,12 @@ fn the_rules_of_the_queue_are_those_that_were_sealed() {
     let plan = plan(&json!({ "rules": [] }));
     let added = json!([rule("more", &json!({ "present": ["draft"] }))]).to_string();
     let with = |named: &str, held: Option<&str>| {
-        let lab = Lab::new();
-        let mut run = Teller::submit(&lab, &plan);
+        let forge = Forge::new();
+        let mut run = ChainBuilder::submit(&forge, &plan);
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
         (e.rules, e.fan_out) = (Some(Digest::of(named.as_bytes())), true);
         let submitted = e.clone();
-        run.drafts[0].edits.extend(held.map(|text| ("rules.json".to_owned(), blob(&lab, text.as_bytes()))));
+        run.drafts[0].edits.extend(held.map(|text| ("rules.json".to_owned(), blob(&forge, text.as_bytes()))));
         let rules = git_handoff::plan::parse_rules(added.as_bytes()).unwrap();
         let graph = git_handoff::model::graph::Graph::new(&run.plan);
         run.state = git_handoff::model::state::RunState::new(submitted, graph).with_rules(rules);
@@ -274,8 +274,8 @@ fn the_rules_of_the_queue_are_those_that_were_sealed() {
         run.extend(by("more"), std::slice::from_ref(&created));
         run.does(created.id.as_str());
         run.seal();
-        lab.finish(run);
-        lab.verify()
+        forge.finish(run);
+        forge.verify()
     };
     assert_intact(&with(&added, Some(&added)));
     let other = added.replace("draft", "drift");

@@ -16,118 +16,118 @@ use git_handoff::run::revisions::{self, Put};
 use git_handoff::run::{NewEntry, OpenRun};
 use serde_json::{Value, json};
 
-use super::{ground, open, put, value};
-use crate::common::ground::{Driver, after, item, wait_for};
+use super::{open, put, repo, value};
+use crate::common::repo::{Driver, after, item, wait_for};
 
 #[test]
 fn revisions_are_numbered_linked_and_signed_like_everything() {
-    let ground = open();
-    let first = put(&ground, "notes/plan of attack.md", "one\n", &[]).success();
+    let repo = open();
+    let first = put(&repo, "notes/plan of attack.md", "one\n", &[]).success();
     let digest = "sha256:2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806";
     assert_eq!(first, format!("r: notes/plan of attack.md revision 1 {digest}\n"));
-    let second = put(&ground, "notes/plan of attack.md", "two\n", &["--json", "--actor", "agent:b"]);
+    let second = put(&repo, "notes/plan of attack.md", "two\n", &["--json", "--actor", "agent:b"]);
     let answer = value(&second);
     assert_eq!(answer["schema"], "git-handoff.document/1");
     assert_eq!(answer["document"]["revision"], 2);
     assert_eq!(answer["document"]["previous"], digest);
     assert_eq!(answer["document"]["author"], json!({"actor": "agent:b"}));
-    let shown = ground.env.git(["show", "refs/handoff/runs/r:documents/notes/plan%20of%20attack.md"]);
+    let shown = repo.env.git(["show", "refs/handoff/runs/r:documents/notes/plan%20of%20attack.md"]);
     assert_eq!(shown.success(), "two\n");
-    let entry = ground.entries("r").pop().unwrap();
+    let entry = repo.entries("r").pop().unwrap();
     assert_eq!(entry["kind"], "document.written");
     assert_eq!(entry["author"], entry["actor"]);
     assert_eq!(entry["commit"], answer["document"]["commit"]);
-    let subjects = ground.env.git(["log", "--format=%s", "refs/handoff/runs/r"]).success();
+    let subjects = repo.env.git(["log", "--format=%s", "refs/handoff/runs/r"]).success();
     assert!(subjects.starts_with("document.written notes/plan of attack.md #2\n"), "{subjects}");
-    ground.env.handoff(["run", "r"]).success();
-    ground.is_intact("r");
-    ground.is_sound();
+    repo.env.handoff(["run", "r"]).success();
+    repo.is_intact("r");
+    repo.is_sound();
 }
 
 #[test]
 fn standard_input_and_any_bytes_are_taken() {
-    let ground = open();
-    ground.env.shell("repo", r"printf 'a\0b\377' | git handoff doc put r raw").success();
-    assert_eq!(ground.env.handoff(["doc", "get", "r", "raw"]).raw, b"a\0b\xff");
-    ground.env.shell("repo/dir", "git handoff doc put r empty - </dev/null").success();
-    assert_eq!(ground.env.handoff(["doc", "cat", "r", "empty"]).success(), "");
+    let repo = open();
+    repo.env.shell("repo", r"printf 'a\0b\377' | git handoff doc put r raw").success();
+    assert_eq!(repo.env.handoff(["doc", "get", "r", "raw"]).raw, b"a\0b\xff");
+    repo.env.shell("repo/dir", "git handoff doc put r empty - </dev/null").success();
+    assert_eq!(repo.env.handoff(["doc", "cat", "r", "empty"]).success(), "");
 }
 
 #[test]
 fn a_revision_may_say_what_it_follows() {
-    let ground = open();
-    put(&ground, "n", "one\n", &["--if-match", "none"]).success();
+    let repo = open();
+    put(&repo, "n", "one\n", &["--if-match", "none"]).success();
     let digest = "2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806";
-    put(&ground, "n", "two\n", &["--if-match", digest]).success();
+    put(&repo, "n", "two\n", &["--if-match", digest]).success();
     super::refused(
-        &ground,
+        &repo,
         5,
         &format!("it is sha256:{}", "27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a"),
-        || put(&ground, "n", "three\n", &["--if-match", &format!("sha256:{digest}")]),
+        || put(&repo, "n", "three\n", &["--if-match", &format!("sha256:{digest}")]),
     );
-    super::refused(&ground, 5, "the document \"n\" changed: it is", || put(&ground, "n", "x", &["--if-match", "none"]));
-    super::refused(&ground, 5, "it does not exist", || put(&ground, "m", "x", &["--if-match", digest]));
-    super::refused(&ground, 2, "neither a SHA-256 nor `none`", || put(&ground, "n", "x", &["--if-match", "latest"]));
+    super::refused(&repo, 5, "the document \"n\" changed: it is", || put(&repo, "n", "x", &["--if-match", "none"]));
+    super::refused(&repo, 5, "it does not exist", || put(&repo, "m", "x", &["--if-match", digest]));
+    super::refused(&repo, 2, "neither a SHA-256 nor `none`", || put(&repo, "n", "x", &["--if-match", "latest"]));
 }
 
 #[test]
 fn of_many_at_once_all_get_a_revision_or_exactly_the_one_that_expected_it() {
-    let ground = open();
-    let start = |more: &[&str]| ground.start(&[&["doc", "put", "r", "n", "a.txt"], more].concat());
+    let repo = open();
+    let start = |more: &[&str]| repo.start(&[&["doc", "put", "r", "n", "a.txt"], more].concat());
     let hands: Vec<Driver> = (0..4).map(|_| start(&[])).collect();
     for hand in hands {
         let (status, said) = hand.wait();
         assert_eq!(status.code(), Some(0), "{said}");
     }
-    let log = value(&ground.env.handoff(["doc", "log", "r", "n", "--json"]));
+    let log = value(&repo.env.handoff(["doc", "log", "r", "n", "--json"]));
     let numbers: Vec<u64> =
         log["revisions"].as_array().unwrap().iter().map(|one| one["revision"].as_u64().unwrap()).collect();
     assert_eq!(numbers, [4, 3, 2, 1]);
-    let start = |_| ground.start(&["doc", "put", "r", "m", "a.txt", "--if-match", "none"]);
+    let start = |_| repo.start(&["doc", "put", "r", "m", "a.txt", "--if-match", "none"]);
     let hands: Vec<Driver> = (0..4).map(start).collect();
     let mut codes: Vec<i32> = hands.into_iter().map(|hand| hand.wait().0.code().unwrap()).collect();
     codes.sort_unstable();
     assert_eq!(codes, [0, 5, 5, 5]);
-    ground.env.handoff(["run", "r"]).success();
-    ground.is_intact("r");
-    ground.is_sound();
+    repo.env.handoff(["run", "r"]).success();
+    repo.is_intact("r");
+    repo.is_sound();
 }
 
 #[test]
 fn whoever_drives_the_run_takes_it_in() {
-    let ground = ground();
+    let repo = repo();
     let reader = json!({"n": {"from": "@documents", "select": {"kind": "document", "name": "n"}}});
     let mut second = after("b", &["a"], "cat inputs/n > outputs/seen");
     second["needs"] = reader;
-    ground.submit(
+    repo.submit(
         "r",
         &[item("a", "touch \"$HOME/../started\"; while ! test -e \"$HOME/../go\"; do sleep 0.05; done"), second],
     );
-    put(&ground, "n", "old\n", &[]).success();
-    let driver = ground.start(&["run", "r"]);
-    wait_for("the first item", || ground.path("started").exists());
-    put(&ground, "n", "new\n", &[]).success();
-    ground.env.write("go", "");
+    put(&repo, "n", "old\n", &[]).success();
+    let driver = repo.start(&["run", "r"]);
+    wait_for("the first item", || repo.path("started").exists());
+    put(&repo, "n", "new\n", &[]).success();
+    repo.env.write("go", "");
     let (status, said) = driver.wait();
     assert!(status.success(), "{said}");
-    assert_eq!(ground.env.handoff(["cat", "r/b:outputs/seen"]).success(), "new\n");
-    ground.is_intact("r");
-    let kinds: Vec<Value> = ground.entries("r").into_iter().map(|entry| entry["kind"].clone()).collect();
+    assert_eq!(repo.env.handoff(["cat", "r/b:outputs/seen"]).success(), "new\n");
+    repo.is_intact("r");
+    let kinds: Vec<Value> = repo.entries("r").into_iter().map(|entry| entry["kind"].clone()).collect();
     assert_eq!(kinds.iter().filter(|kind| *kind == "document.written").count(), 2);
 }
 
 /// A value resolved before another write is not recorded.
 #[test]
 fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
-    let ground = ground();
+    let repo = repo();
     let mut reader = item("a", "true");
     reader["needs"] =
         json!({"n": {"from": "@documents", "select": {"kind": "document", "name": "n", "schema": "score@^1"}}});
-    ground.submit("r", &[reader.clone()]);
-    put(&ground, "n", r#"{"score":1}"#, &["--schema", "score@1"]).success();
+    repo.submit("r", &[reader.clone()]);
+    put(&repo, "n", r#"{"score":1}"#, &["--schema", "score@1"]).success();
     let writer = Writer {
-        store: Store::discover(&ground.env.repo()).unwrap(),
-        signer: Signer::from_file(&ground.path("home/signing_key")).unwrap(),
+        store: Store::discover(&repo.env.repo()).unwrap(),
+        signer: Signer::from_file(&repo.path("home/signing_key")).unwrap(),
         clock: Clock::System,
         actor: "human:ada".into(),
     };

@@ -3,34 +3,34 @@
 use serde_json::{Value, json};
 
 use super::{get, open, put, value};
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
 use crate::common::report::{find_line, masked};
 
 /// A run with a document of three revisions, two schemas and two authors.
-fn written() -> Ground {
-    let ground = open();
-    put(&ground, "score", r#"{"score":1}"#, &["--schema", "score@1"]).success();
-    put(&ground, "score", "[1]\n", &["--schema", "score@2", "--actor", "agent:b"]).success();
-    put(&ground, "score", "[2]\n", &["--schema", "score@2"]).success();
-    put(&ground, "notes.md", "hello\n", &[]).success();
-    ground
+fn written() -> TestRepo {
+    let repo = open();
+    put(&repo, "score", r#"{"score":1}"#, &["--schema", "score@1"]).success();
+    put(&repo, "score", "[1]\n", &["--schema", "score@2", "--actor", "agent:b"]).success();
+    put(&repo, "score", "[2]\n", &["--schema", "score@2"]).success();
+    put(&repo, "notes.md", "hello\n", &[]).success();
+    repo
 }
 
 #[test]
 fn every_revision_can_be_had() {
-    let ground = written();
-    assert_eq!(get(&ground, "score", &[]).success(), "[2]\n");
-    assert_eq!(get(&ground, "score", &["--revision", "1"]).success(), r#"{"score":1}"#);
-    assert_eq!(get(&ground, "score", &["--revision", "1", "--expect", "score@^1"]).success(), r#"{"score":1}"#);
-    assert_eq!(get(&ground, "score", &["--expect", "score"]).success(), "[2]\n");
-    assert_eq!(get(&ground, "score", &["--expect", "score@>=1, <3"]).success(), "[2]\n");
-    let list = value(&ground.env.handoff(["doc", "list", "r", "--json"]));
+    let repo = written();
+    assert_eq!(get(&repo, "score", &[]).success(), "[2]\n");
+    assert_eq!(get(&repo, "score", &["--revision", "1"]).success(), r#"{"score":1}"#);
+    assert_eq!(get(&repo, "score", &["--revision", "1", "--expect", "score@^1"]).success(), r#"{"score":1}"#);
+    assert_eq!(get(&repo, "score", &["--expect", "score"]).success(), "[2]\n");
+    assert_eq!(get(&repo, "score", &["--expect", "score@>=1, <3"]).success(), "[2]\n");
+    let list = value(&repo.env.handoff(["doc", "list", "r", "--json"]));
     assert_eq!(list["schema"], "git-handoff.documents/1");
     let names: Vec<_> = list["documents"].as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
     assert_eq!(names, ["notes.md", "score"]);
     assert_eq!(list["documents"][1]["schema"], "score@2.0.0");
     assert_eq!(list["documents"][0]["schema"], json!(null));
-    let text = ground.env.handoff(["doc", "log", "r", "score"]).success();
+    let text = repo.env.handoff(["doc", "log", "r", "score"]).success();
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split("  ").map(str::trim).collect()).collect();
     assert_eq!(lines.len(), 3);
     assert_eq!((lines[1][0], lines[1][2], *lines[1].last().unwrap()), ("2", "score@2.0.0", "agent:b"));
@@ -38,8 +38,8 @@ fn every_revision_can_be_had() {
 
 #[test]
 fn what_changed_between_two_is_a_patch() {
-    let ground = written();
-    let diff = |more: &[&str]| ground.env.handoff([&["doc", "diff", "--patch", "r", "score"], more].concat()).success();
+    let repo = written();
+    let diff = |more: &[&str]| repo.env.handoff([&["doc", "diff", "--patch", "r", "score"], more].concat()).success();
     let changes = |patch: String| {
         let lines = patch
             .lines()
@@ -50,59 +50,59 @@ fn what_changed_between_two_is_a_patch() {
     assert_eq!(changes(diff(&["1"])), [r#"-{"score":1}"#, "+[2]"]);
     assert_eq!(changes(diff(&["1", "2"])), [r#"-{"score":1}"#, "+[1]"]);
     assert_eq!(diff(&["3"]), "");
-    let first = ground.env.handoff(["doc", "diff", "r", "notes.md"]).success();
+    let first = repo.env.handoff(["doc", "diff", "r", "notes.md"]).success();
     assert!(first.contains("new file mode 100644"), "{first}");
 }
 
 #[test]
 fn a_fetched_run_and_a_bare_repository_are_read_and_not_written() {
-    let ground = written();
-    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
-    ground.env.git(["remote", "add", "origin", "../hub"]).success();
-    ground.env.handoff(["push", "origin", "--all"]).success();
-    ground.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
-    ground.env.handoff_in("clone", ["fetch"]).success();
+    let repo = written();
+    repo.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    repo.env.git(["remote", "add", "origin", "../hub"]).success();
+    repo.env.handoff(["push", "origin", "--all"]).success();
+    repo.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
+    repo.env.handoff_in("clone", ["fetch"]).success();
     for run in ["r", "origin/r"] {
-        assert_eq!(ground.env.handoff_in("clone", ["doc", "get", run, "score"]).success(), "[2]\n");
+        assert_eq!(repo.env.handoff_in("clone", ["doc", "get", run, "score"]).success(), "[2]\n");
     }
-    assert_eq!(ground.env.handoff_in("hub", ["doc", "get", "r", "score", "--revision", "2"]).success(), "[1]\n");
-    assert_eq!(ground.env.handoff_in("hub", ["doc", "list", "r"]).success().lines().count(), 2);
-    let before = ground.env.git_in("clone", ["for-each-ref"]).success();
+    assert_eq!(repo.env.handoff_in("hub", ["doc", "get", "r", "score", "--revision", "2"]).success(), "[1]\n");
+    assert_eq!(repo.env.handoff_in("hub", ["doc", "list", "r"]).success().lines().count(), 2);
+    let before = repo.env.git_in("clone", ["for-each-ref"]).success();
     // A key with the role writes in its log, and nothing else.
-    ground.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
-    let output = ground.env.handoff_in("clone", ["doc", "put", "r", "score", "../text"]).exit(1);
+    repo.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
+    let output = repo.env.handoff_in("clone", ["doc", "put", "r", "score", "../text"]).exit(1);
     insta::assert_snapshot!(masked(find_line(&output.stderr, "error: ")), @r#"error: the key SHA256:… does not have the role `document` in the run "r""#);
-    assert_eq!(ground.env.git_in("clone", ["for-each-ref"]).success(), before);
+    assert_eq!(repo.env.git_in("clone", ["for-each-ref"]).success(), before);
 }
 
 #[test]
 fn what_a_partial_clone_lacks_is_named_and_can_be_brought() {
-    let ground = written();
-    ground.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
-    ground.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
-    ground.env.git_in("hub", ["config", "uploadpack.allowAnySHA1InWant", "true"]).success();
-    ground.env.git(["remote", "add", "origin", "../hub"]).success();
-    ground.env.handoff(["push", "origin", "--all"]).success();
-    ground.env.shell(".", "git clone --quiet --no-checkout --filter=blob:none \"file://$PWD/hub\" part").success();
-    ground.env.handoff_in("part", ["fetch"]).success();
-    let output = ground.env.handoff_in("part", ["doc", "get", "r", "notes.md"]).exit(1);
+    let repo = written();
+    repo.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    repo.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
+    repo.env.git_in("hub", ["config", "uploadpack.allowAnySHA1InWant", "true"]).success();
+    repo.env.git(["remote", "add", "origin", "../hub"]).success();
+    repo.env.handoff(["push", "origin", "--all"]).success();
+    repo.env.shell(".", "git clone --quiet --no-checkout --filter=blob:none \"file://$PWD/hub\" part").success();
+    repo.env.handoff_in("part", ["fetch"]).success();
+    let output = repo.env.handoff_in("part", ["doc", "get", "r", "notes.md"]).exit(1);
     assert_eq!(output.stdout, "", "{output}");
     let hint = output.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
-    ground.env.shell("part", hint).success();
-    assert_eq!(ground.env.handoff_in("part", ["doc", "get", "r", "notes.md"]).success(), "hello\n");
+    repo.env.shell("part", hint).success();
+    assert_eq!(repo.env.handoff_in("part", ["doc", "get", "r", "notes.md"]).success(), "hello\n");
 }
 
 #[test]
 fn a_packet_may_be_a_document() {
-    let ground = open();
+    let repo = open();
     let packet = json!({
         "objective": "Score the report", "completed": ["fetched report.md"], "next_action": "Run the scorer on report.md",
         "blocker": "none", "unresolved": [], "owner": "ada", "resume_token": "score-report-0001",
         "updated_at": "2026-06-04T02:00:00Z",
     });
-    put(&ground, "packets/score", &packet.to_string(), &[]).success();
-    put(&ground, "large", &"x".repeat(2 << 20), &[]).success();
-    let check = |what: &str| ground.env.handoff(["--json", "check", what]);
+    put(&repo, "packets/score", &packet.to_string(), &[]).success();
+    put(&repo, "large", &"x".repeat(2 << 20), &[]).success();
+    let check = |what: &str| repo.env.handoff(["--json", "check", what]);
     let answer = value(&check("r:documents/packets/score"));
     assert_eq!(answer["checks"]["freshness"]["ok"], true, "{answer}");
     assert_eq!(answer["checks"]["untrusted_content"]["ok"], true, "{answer}");
@@ -115,17 +115,17 @@ fn a_packet_may_be_a_document() {
 
 #[test]
 fn a_packet_is_held_against_the_documents_that_are_there() {
-    let ground = written();
+    let repo = written();
     let check = |documents: serde_json::Value| {
         let packet = json!({
             "objective": "Score the report", "completed": [], "next_action": "Run the scorer on report.md",
             "run": "r", "documents": documents,
         });
-        ground.env.write("packet.json", &packet.to_string());
-        let answer = value(&ground.env.handoff(["--json", "check", "../packet.json"]));
+        repo.env.write("packet.json", &packet.to_string());
+        let answer = value(&repo.env.handoff(["--json", "check", "../packet.json"]));
         (answer["checks"]["facts"]["ok"].clone(), answer["checks"]["facts"]["detail"].to_string())
     };
-    let score = value(&ground.env.handoff(["doc", "log", "r", "score", "--json"]));
+    let score = value(&repo.env.handoff(["doc", "log", "r", "score", "--json"]));
     let digest = |at: usize| score["revisions"][at]["sha256"].as_str().unwrap().to_owned();
     assert_eq!(check(json!(["score", "notes.md"])).0, true);
     assert_eq!(check(json!({ "score": digest(0) })).0, true);
@@ -139,12 +139,12 @@ fn a_packet_is_held_against_the_documents_that_are_there() {
 
 #[test]
 fn revisions_are_compared_by_fields_where_both_are_json() {
-    let ground = open();
-    let put = |text: &str| drop(put(&ground, "note", text, &[]).success());
+    let repo = open();
+    let put = |text: &str| drop(put(&repo, "note", text, &[]).success());
     ["{\"score\": 5, \"by\": \"a\"}\n", "{\"score\": 7, \"by\": \"a\"}\n", "seven\n"].into_iter().for_each(put);
-    let diff = |more: &[&str]| ground.env.handoff([&["doc", "diff", "r", "note"], more].concat()).success();
+    let diff = |more: &[&str]| repo.env.handoff([&["doc", "diff", "r", "note"], more].concat()).success();
     let json = |more: &[&str]| -> Value {
-        let told = ground.env.handoff([&["--json", "doc", "diff", "r", "note"], more].concat()).success();
+        let told = repo.env.handoff([&["--json", "doc", "diff", "r", "note"], more].concat()).success();
         serde_json::from_str(&told).expect("it is one JSON object")
     };
     assert_eq!(diff(&["1", "2"]), "~ /score  5 -> 7\n");

@@ -2,20 +2,20 @@
 
 use std::fs;
 
-use super::{get, ground, open, put, refused, value};
-use crate::common::ground::{Ground, item};
+use super::{get, open, put, refused, repo, value};
+use crate::common::repo::{TestRepo, item};
 
 #[test]
 fn another_version_than_is_expected_is_refused_before_a_byte_is_given() {
-    let ground = open();
-    put(&ground, "score", r#"{"score":1}"#, &["--schema", "score@1"]).success();
-    put(&ground, "score", "[1]", &["--schema", "score@2", "--actor", "agent:b"]).success();
-    put(&ground, "score", "[2]", &["--schema", "score@2"]).success();
-    put(&ground, "notes", "x", &[]).success();
-    refused(&ground, 1, "the document \"score\" is score@2.0.0 in revision 3, and score@^1 is wanted", || {
-        get(&ground, "score", &["--expect", "score@^1"])
+    let repo = open();
+    put(&repo, "score", r#"{"score":1}"#, &["--schema", "score@1"]).success();
+    put(&repo, "score", "[1]", &["--schema", "score@2", "--actor", "agent:b"]).success();
+    put(&repo, "score", "[2]", &["--schema", "score@2"]).success();
+    put(&repo, "notes", "x", &[]).success();
+    refused(&repo, 1, "the document \"score\" is score@2.0.0 in revision 3, and score@^1 is wanted", || {
+        get(&repo, "score", &["--expect", "score@^1"])
     });
-    let said = get(&ground, "score", &["--expect", "score@^1"]).stderr;
+    let said = get(&repo, "score", &["--expect", "score@^1"]).stderr;
     insta::assert_snapshot!(said, @r#"
     error: the document "score" is score@2.0.0 in revision 3, and score@^1 is wanted
     caused by: revision 3 was produced by human:ada
@@ -25,7 +25,7 @@ fn another_version_than_is_expected_is_refused_before_a_byte_is_given() {
     let change =
         "caused by: agent:b changed that with revision 2, entry 2; it was score@1.0.0 before; at 2026-06-04T02:";
     assert!(said.contains(change), "{said}");
-    let commit = ground.entries("r")[2]["commit"].as_str().unwrap().to_owned();
+    let commit = repo.entries("r")[2]["commit"].as_str().unwrap().to_owned();
     assert!(said.contains(&format!("in commit {commit}")), "{said}");
     insta::assert_snapshot!(said, @r#"
     error: the document "score" is score@2.0.0 in revision 3, and score@^1 is wanted
@@ -33,37 +33,37 @@ fn another_version_than_is_expected_is_refused_before_a_byte_is_given() {
     caused by: agent:b changed that with revision 2, entry 2; it was score@1.0.0 before; at 2026-06-04T02:00:07.000Z, in commit 75c7b3439752d6f6bb7def66d96f6d23bdf0fdb0
     hint: git handoff doc log r score
     "#);
-    refused(&ground, 1, "it has been so from the beginning", || get(&ground, "score", &["--expect", "other@^2"]));
-    refused(&ground, 1, "is without a schema", || get(&ground, "notes", &["--expect", "notes"]));
-    refused(&ground, 2, "is no requirement", || get(&ground, "score", &["--expect", "score@one"]));
-    let json = get(&ground, "score", &["--expect", "score@^1", "--json"]);
+    refused(&repo, 1, "it has been so from the beginning", || get(&repo, "score", &["--expect", "other@^2"]));
+    refused(&repo, 1, "is without a schema", || get(&repo, "notes", &["--expect", "notes"]));
+    refused(&repo, 2, "is no requirement", || get(&repo, "score", &["--expect", "score@one"]));
+    let json = get(&repo, "score", &["--expect", "score@^1", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&json.stderr).unwrap();
     assert_eq!((error["code"].as_str(), json.stdout.as_str()), (Some("drift"), ""));
 }
 
 #[test]
 fn what_is_not_as_declared_is_not_put() {
-    let ground = open();
-    let schema = |schema: &'static str, text: &'static str| put(&ground, "score", text, &["--schema", schema]);
-    refused(&ground, 1, "it is not score@1.0.0: at /score: ", || schema("score@1", r#"{"score":"high"}"#));
-    refused(&ground, 1, "it is not score@1.0.0: \"score\" is a required property", || schema("score@1", "{}"));
-    refused(&ground, 1, "it is not score@1.0.0: not-json", || schema("score@1.0", "nothing"));
-    refused(&ground, 1, "duplicate-key", || schema("score@1", r#"{"score":1,"score":2}"#));
-    refused(&ground, 1, "the schema score@3.0.0 is not registered here", || schema("score@3", "{}"));
+    let repo = open();
+    let schema = |schema: &'static str, text: &'static str| put(&repo, "score", text, &["--schema", schema]);
+    refused(&repo, 1, "it is not score@1.0.0: at /score: ", || schema("score@1", r#"{"score":"high"}"#));
+    refused(&repo, 1, "it is not score@1.0.0: \"score\" is a required property", || schema("score@1", "{}"));
+    refused(&repo, 1, "it is not score@1.0.0: not-json", || schema("score@1.0", "nothing"));
+    refused(&repo, 1, "duplicate-key", || schema("score@1", r#"{"score":1,"score":2}"#));
+    refused(&repo, 1, "the schema score@3.0.0 is not registered here", || schema("score@3", "{}"));
     let said = schema("score@3", "{}").stderr;
     insta::assert_snapshot!(said, @r#"
     error: cannot put the document "score"
     caused by: the schema score@3.0.0 is not registered here
     hint: git config handoff.schema.score@3.0.0.path FILE
     "#);
-    refused(&ground, 2, "one is written `id@version`", || schema("score", "{}"));
-    refused(&ground, 2, "\"^1\" is no version", || schema("score@^1", "{}"));
-    ground.env.write("repo/schemas/score-1.json", r#"{"type":"nothing"}"#);
-    refused(&ground, 1, "the schema score@1.0.0 is not valid", || schema("score@1", "{}"));
-    ground.env.write("repo/schemas/score-1.json", "{");
-    refused(&ground, 1, "the schema score@1.0.0 in schemas/score-1.json is not JSON", || schema("score@1", "{}"));
-    fs::remove_file(ground.env.repo().join("schemas/score-1.json")).unwrap();
-    refused(&ground, 1, "the schema score@1.0.0 could not be read", || schema("score@1", "{}"));
+    refused(&repo, 2, "one is written `id@version`", || schema("score", "{}"));
+    refused(&repo, 2, "\"^1\" is no version", || schema("score@^1", "{}"));
+    repo.env.write("repo/schemas/score-1.json", r#"{"type":"nothing"}"#);
+    refused(&repo, 1, "the schema score@1.0.0 is not valid", || schema("score@1", "{}"));
+    repo.env.write("repo/schemas/score-1.json", "{");
+    refused(&repo, 1, "the schema score@1.0.0 in schemas/score-1.json is not JSON", || schema("score@1", "{}"));
+    fs::remove_file(repo.env.repo().join("schemas/score-1.json")).unwrap();
+    refused(&repo, 1, "the schema score@1.0.0 could not be read", || schema("score@1", "{}"));
     let said = schema("score@1", "{}").stderr;
     for word in
         ["from schemas/score-1.json: No such file", "; handoff.schema.score@1.path in ", "/repo/.git/config names"]
@@ -79,15 +79,15 @@ fn what_is_not_as_declared_is_not_put() {
 
 #[test]
 fn formats_count_in_every_draft_and_long_integers_are_compared_exactly() {
-    let ground = open();
+    let repo = open();
     for draft in ["draft-07/schema#", "draft/2020-12/schema"] {
         let schema = serde_json::json!({
             "$schema": format!("{}://json-schema.org/{draft}", if draft.starts_with("draft-") { "http" } else { "https" }),
             "properties": {"at": {"type": "string", "format": "date-time"}, "own": {"format": "ours"},
                            "id": {"type": "integer", "maximum": 917_204_512_345_678_901_u64}},
         });
-        ground.env.write("repo/schemas/score-1.json", &schema.to_string());
-        let put = |text: &str| put(&ground, "score", text, &["--schema", "score@1"]);
+        repo.env.write("repo/schemas/score-1.json", &schema.to_string());
+        let put = |text: &str| put(&repo, "score", text, &["--schema", "score@1"]);
         for fine in [r#"{"at":"2026-06-04T02:00:00Z","own":"x"}"#, r#"{"id":917204512345678901}"#] {
             put(fine).success();
         }
@@ -97,57 +97,57 @@ fn formats_count_in_every_draft_and_long_integers_are_compared_exactly() {
             (r#"{"id":917204512345678902}"#, "at /id: "),
             (r#"{"id":1e20}"#, "not-json at id: the integer 100000000000000000000 is beyond"),
         ] {
-            refused(&ground, 1, why, || put(wrong));
+            refused(&repo, 1, why, || put(wrong));
         }
     }
 }
 
 #[test]
 fn a_schema_that_nobody_asks_for_is_in_nobodys_way() {
-    let ground = open();
-    ground.config("handoff.schema.gone@1.path", "schemas/gone.json");
-    ground.config("handoff.schema.misnamed.path", "schemas/gone.json");
-    ground.env.write("repo/schemas/bad.json", "{");
-    ground.config("handoff.schema.bad@2.path", "schemas/bad.json");
-    ground.config("handoff.shape.gone.path", "shapes/gone.json");
-    ground.env.write("repo/schemas/no-schema.json", r#"{"type":"nothing"}"#);
-    ground.config("handoff.schema.none@1.path", "schemas/no-schema.json");
-    put(&ground, "n", "x", &[]).success();
-    let fine = put(&ground, "score", r#"{"score":1}"#, &["--schema", "score@1"]);
+    let repo = open();
+    repo.config("handoff.schema.gone@1.path", "schemas/gone.json");
+    repo.config("handoff.schema.misnamed.path", "schemas/gone.json");
+    repo.env.write("repo/schemas/bad.json", "{");
+    repo.config("handoff.schema.bad@2.path", "schemas/bad.json");
+    repo.config("handoff.shape.gone.path", "shapes/gone.json");
+    repo.env.write("repo/schemas/no-schema.json", r#"{"type":"nothing"}"#);
+    repo.config("handoff.schema.none@1.path", "schemas/no-schema.json");
+    put(&repo, "n", "x", &[]).success();
+    let fine = put(&repo, "score", r#"{"score":1}"#, &["--schema", "score@1"]);
     insta::assert_snapshot!(fine.stderr, @"warning: `handoff.schema.misnamed.path` in $TEST/repo/.git/config is ignored: it is not of a schema `id@version`");
     fine.success();
     // Neither plans nor drivers need what they do not name.
     let mut item = item("a", "echo '{\"score\":1}' >outputs/s");
     item["produces"] = serde_json::json!([{"kind": "document", "name": "s", "path": "s", "schema": "score@1"}]);
-    ground.drive("other", &[item.clone()]).success();
+    repo.drive("other", &[item.clone()]).success();
     item["produces"][0]["schema"] = "gone@1".into();
-    let said = refused_plan(&ground, "needy", &item);
+    let said = refused_plan(&repo, "needy", &item);
     insta::assert_snapshot!(said, @r#"
     inputs-schema at items[0].produces[0].schema (item "a", line 1): the schema gone@1.0.0 could not be read from schemas/gone.json: No such file or directory (os error 2); handoff.schema.gone@1.path in $TEST/repo/.git/config names that file
     warning: `handoff.schema.misnamed.path` in $TEST/repo/.git/config is ignored: it is not of a schema `id@version`
     1 problem
     "#);
     // One that goes after the plan was submitted costs no attempt.
-    ground.env.write("repo/schemas/gone.json", "{}");
-    ground.submit("late", &[item.clone()]);
-    fs::remove_file(ground.env.repo().join("schemas/gone.json")).unwrap();
-    let said = ground.env.handoff(["run", "late"]).exit(1).stderr;
+    repo.env.write("repo/schemas/gone.json", "{}");
+    repo.submit("late", &[item.clone()]);
+    fs::remove_file(repo.env.repo().join("schemas/gone.json")).unwrap();
+    let said = repo.env.handoff(["run", "late"]).exit(1).stderr;
     insta::assert_snapshot!(said, @"
     warning: `handoff.schema.misnamed.path` in $TEST/repo/.git/config is ignored: it is not of a schema `id@version`
     error: the schema gone@1.0.0 could not be read from schemas/gone.json: No such file or directory (os error 2); handoff.schema.gone@1.path in $TEST/repo/.git/config names that file
     hint: git config handoff.schema.gone@1.path FILE
     ");
-    assert_eq!(ground.entries("late").len(), 1);
+    assert_eq!(repo.entries("late").len(), 1);
     item["produces"] = serde_json::json!([]);
     item["subagentShape"] = "gone".into();
-    let said = refused_plan(&ground, "shaped", &item);
+    let said = refused_plan(&repo, "shaped", &item);
     insta::assert_snapshot!(said, @r#"
     unknown-shape at items[0].subagentShape (item "a", line 1): the shape "gone" could not be read from shapes/gone.json: No such file or directory (os error 2); handoff.shape.gone.path in $TEST/repo/.git/config names that file
     warning: `handoff.schema.misnamed.path` in $TEST/repo/.git/config is ignored: it is not of a schema `id@version`
     1 problem
     "#);
     // One look finds all of them, and says how each is mended.
-    let doctor = ground.env.handoff(["doctor"]).exit(3).stdout;
+    let doctor = repo.env.handoff(["doctor"]).exit(3).stdout;
     for (what, key) in [
         ("the schema gone@1.0.0 could not be read from schemas/gone.json", "handoff.schema.gone@1.path"),
         ("the schema bad@2.0.0 in schemas/bad.json is not JSON", "handoff.schema.bad@2.path"),
@@ -161,82 +161,82 @@ fn a_schema_that_nobody_asks_for_is_in_nobodys_way() {
 }
 
 /// Submits a plan of one item that must be refused; returns why.
-fn refused_plan(ground: &Ground, run: &str, item: &serde_json::Value) -> String {
-    let plan = ground.plan(run, std::slice::from_ref(item));
-    let output = ground.env.handoff(["submit", &plan]);
+fn refused_plan(repo: &TestRepo, run: &str, item: &serde_json::Value) -> String {
+    let plan = repo.plan(run, std::slice::from_ref(item));
+    let output = repo.env.handoff(["submit", &plan]);
     assert_eq!(output.status, Some(1), "{output}");
     output.stdout + &output.stderr
 }
 
 #[test]
 fn names_that_cannot_be_are_refused() {
-    let ground = ground();
+    let repo = repo();
     let mut producer = item("a", "true");
     producer["produces"] = serde_json::json!([{"kind": "document", "name": "Report", "path": "r"}]);
-    ground.submit("r", &[producer]);
-    put(&ground, "a/b", "x", &[]).success();
+    repo.submit("r", &[producer]);
+    put(&repo, "a/b", "x", &[]).success();
     for name in ["../x", "a//b", ".git/config", "x\\y", "", "a\nb", &"x".repeat(129)] {
-        refused(&ground, 2, "cannot be a document's name", || put(&ground, name, "x", &[]));
+        refused(&repo, 2, "cannot be a document's name", || put(&repo, name, "x", &[]));
     }
     for name in ["A/b", "a", "a/b/c", "report", "Report/x"] {
-        refused(&ground, 1, "cannot stand side by side", || put(&ground, name, "x", &[]));
+        refused(&repo, 1, "cannot stand side by side", || put(&repo, name, "x", &[]));
     }
-    put(&ground, "Report", "x", &[]).success();
+    put(&repo, "Report", "x", &[]).success();
 }
 
 #[test]
 fn what_is_not_there_is_not_given() {
-    let ground = open();
-    put(&ground, "n", "x", &[]).success();
-    refused(&ground, 1, "the run \"r\" has no document \"m\"", || get(&ground, "m", &[]));
-    refused(&ground, 1, "has no revision 2; the highest is 1", || get(&ground, "n", &["--revision", "2"]));
-    refused(&ground, 2, "0", || get(&ground, "n", &["--revision", "0"]));
-    refused(&ground, 1, "there is no run", || ground.env.handoff(["doc", "list", "s"]));
-    refused(&ground, 1, "could not be read", || ground.env.handoff(["doc", "put", "r", "n", "missing"]));
-    ground.config("handoff.maxProductSize", "2");
-    refused(&ground, 1, "it has more than 2 bytes", || put(&ground, "n", "three", &[]));
+    let repo = open();
+    put(&repo, "n", "x", &[]).success();
+    refused(&repo, 1, "the run \"r\" has no document \"m\"", || get(&repo, "m", &[]));
+    refused(&repo, 1, "has no revision 2; the highest is 1", || get(&repo, "n", &["--revision", "2"]));
+    refused(&repo, 2, "0", || get(&repo, "n", &["--revision", "0"]));
+    refused(&repo, 1, "there is no run", || repo.env.handoff(["doc", "list", "s"]));
+    refused(&repo, 1, "could not be read", || repo.env.handoff(["doc", "put", "r", "n", "missing"]));
+    repo.config("handoff.maxProductSize", "2");
+    refused(&repo, 1, "it has more than 2 bytes", || put(&repo, "n", "three", &[]));
 }
 
 #[test]
 fn only_a_writer_of_an_open_run_that_verifies_puts_anything() {
-    let ground = open();
-    ground.config("handoff.signingKey", "");
-    refused(&ground, 1, "does not have the role document", || put(&ground, "n", "x", &[]));
-    ground.env.git(["config", "--unset", "handoff.signingKey"]).success();
-    put(&ground, "n", "x", &[]).success();
-    ground.env.handoff(["run", "r"]).success();
-    refused(&ground, 1, "is sealed; nothing can follow", || put(&ground, "n", "x", &[]));
-    ground.drive("s", &[item("a", "false")]).ends(4);
-    ground.env.handoff(["doc", "put", "s", "n", "a.txt"]).success();
-    ground.env.handoff(["close", "s"]).success();
-    refused(&ground, 1, "is sealed", || ground.env.handoff(["doc", "put", "s", "n", "a.txt"]));
+    let repo = open();
+    repo.config("handoff.signingKey", "");
+    refused(&repo, 1, "does not have the role document", || put(&repo, "n", "x", &[]));
+    repo.env.git(["config", "--unset", "handoff.signingKey"]).success();
+    put(&repo, "n", "x", &[]).success();
+    repo.env.handoff(["run", "r"]).success();
+    refused(&repo, 1, "is sealed; nothing can follow", || put(&repo, "n", "x", &[]));
+    repo.drive("s", &[item("a", "false")]).ends(4);
+    repo.env.handoff(["doc", "put", "s", "n", "a.txt"]).success();
+    repo.env.handoff(["close", "s"]).success();
+    refused(&repo, 1, "is sealed", || repo.env.handoff(["doc", "put", "s", "n", "a.txt"]));
 }
 
 #[test]
 fn a_chain_that_was_tampered_with_is_not_continued_and_its_bytes_are_not_given() {
-    let ground = open();
-    put(&ground, "n", "one\n", &[]).success();
-    let log = value(&ground.env.handoff(["doc", "log", "r", "n", "--json"]));
+    let repo = open();
+    put(&repo, "n", "one\n", &[]).success();
+    let log = value(&repo.env.handoff(["doc", "log", "r", "n", "--json"]));
     let oid = log["revisions"][0]["oid"].as_str().unwrap().to_owned();
     // The same name, other bytes: as if the object database had been written to.
-    crate::common::loosen(&ground.env.repo());
-    let file = ground.env.repo().join(".git/objects").join(&oid[..2]).join(&oid[2..]);
-    ground.env.write("evil", "evil\n");
-    let evil = ground.env.git(["hash-object", "-w", "../evil"]).success();
-    let evil = ground.env.repo().join(".git/objects").join(&evil.trim()[..2]).join(&evil.trim()[2..]);
+    crate::common::loosen(&repo.env.repo());
+    let file = repo.env.repo().join(".git/objects").join(&oid[..2]).join(&oid[2..]);
+    repo.env.write("evil", "evil\n");
+    let evil = repo.env.git(["hash-object", "-w", "../evil"]).success();
+    let evil = repo.env.repo().join(".git/objects").join(&evil.trim()[..2]).join(&evil.trim()[2..]);
     fs::remove_file(&file).unwrap();
     fs::copy(evil, &file).unwrap();
-    let output = get(&ground, "n", &[]);
+    let output = get(&repo, "n", &[]);
     assert!(output.status == Some(3) && output.stdout.is_empty(), "{output}");
     insta::assert_snapshot!(output.stderr, @r#"
     error: revision 1 of the document "n" was altered after it was recorded
     caused by: object 5626abf0f72e58d7a153368ba57db4c673c0e171 is damaged: its bytes do not hash to its id
     hint: git handoff verify r
     "#);
-    let report = value(&ground.env.handoff(["verify", "--json", "r"]));
+    let report = value(&repo.env.handoff(["verify", "--json", "r"]));
     assert_eq!(report["checks"]["content"]["ok"], false, "{report}");
-    let tree = ground.env.git(["rev-parse", "HEAD^{tree}"]).success();
-    let forged = ground.env.git(["commit-tree", "-p", "refs/handoff/runs/r", "-m", "x", tree.trim()]).success();
-    ground.env.git(["update-ref", "refs/handoff/runs/r", forged.trim()]).success();
-    refused(&ground, 1, "", || put(&ground, "n", "two\n", &[]));
+    let tree = repo.env.git(["rev-parse", "HEAD^{tree}"]).success();
+    let forged = repo.env.git(["commit-tree", "-p", "refs/handoff/runs/r", "-m", "x", tree.trim()]).success();
+    repo.env.git(["update-ref", "refs/handoff/runs/r", forged.trim()]).success();
+    refused(&repo, 1, "", || put(&repo, "n", "two\n", &[]));
 }

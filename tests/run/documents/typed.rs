@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::ground;
-use crate::common::ground::{Ground, item};
+use super::repo;
+use crate::common::repo::{TestRepo, item};
 
 /// A shape of items that hand over a score.
-fn shaped() -> Ground {
-    let ground = ground();
+fn shaped() -> TestRepo {
+    let repo = repo();
     let produces = json!([{ "kind": "output", "path": "score.json", "type": "score", "schema": "score@1" }]);
-    ground.env.write("repo/shapes/judge.json", &json!({ "produces": produces }).to_string());
-    ground.env.write("repo/shapes/reader.json", &json!({ "consumes": { "it": "text" } }).to_string());
-    ground.config("handoff.shape.judge.path", "shapes/judge.json");
-    ground.config("handoff.shape.reader.path", "shapes/reader.json");
-    ground.config("handoff.queue.default.maxAttempts", "1");
-    ground
+    repo.env.write("repo/shapes/judge.json", &json!({ "produces": produces }).to_string());
+    repo.env.write("repo/shapes/reader.json", &json!({ "consumes": { "it": "text" } }).to_string());
+    repo.config("handoff.shape.judge.path", "shapes/judge.json");
+    repo.config("handoff.shape.reader.path", "shapes/reader.json");
+    repo.config("handoff.queue.default.maxAttempts", "1");
+    repo
 }
 
 fn judge(script: &str) -> Value {
@@ -23,14 +23,14 @@ fn judge(script: &str) -> Value {
     judge
 }
 
-fn reason(ground: &Ground, run: &str) -> String {
-    let status = ground.status(run);
+fn reason(repo: &TestRepo, run: &str) -> String {
+    let status = repo.status(run);
     status["items"][0]["reason"].as_str().unwrap_or_default().to_owned()
 }
 
 #[test]
 fn what_a_shape_declares_is_handed_over_and_is_what_it_is_declared_to_be() {
-    let ground = shaped();
+    let repo = shaped();
     let cases = [
         ("missing", "true", "the product outputs/score.json is missing, which the item declares"),
         (
@@ -45,28 +45,28 @@ fn what_a_shape_declares_is_handed_over_and_is_what_it_is_declared_to_be() {
         ),
     ];
     for (run, script, words) in cases {
-        ground.drive(run, &[judge(script)]).ends(4);
-        assert!(reason(&ground, run).starts_with(words), "{}", reason(&ground, run));
+        repo.drive(run, &[judge(script)]).ends(4);
+        assert!(reason(&repo, run).starts_with(words), "{}", reason(&repo, run));
     }
-    ground.drive("good", &[judge(r#"echo '{"score":1}' >outputs/score.json"#)]).success();
-    ground.is_intact("good");
+    repo.drive("good", &[judge(r#"echo '{"score":1}' >outputs/score.json"#)]).success();
+    repo.is_intact("good");
     // Without its shape, an item is not dispatched.
-    ground.submit("gone", &[judge("true")]);
-    std::fs::remove_file(ground.path("repo/shapes/judge.json")).unwrap();
-    ground.env.handoff(["run", "gone"]).ends(4);
-    insta::assert_snapshot!(reason(&ground, "gone"), @r#"the shape "judge" could not be read from shapes/judge.json: No such file or directory (os error 2); handoff.shape.judge.path in $TEST/repo/.git/config names that file"#);
+    repo.submit("gone", &[judge("true")]);
+    std::fs::remove_file(repo.path("repo/shapes/judge.json")).unwrap();
+    repo.env.handoff(["run", "gone"]).ends(4);
+    insta::assert_snapshot!(reason(&repo, "gone"), @r#"the shape "judge" could not be read from shapes/judge.json: No such file or directory (os error 2); handoff.shape.judge.path in $TEST/repo/.git/config names that file"#);
 }
 
 #[test]
 fn an_item_may_declare_the_same_without_a_shape() {
-    let ground = shaped();
+    let repo = shaped();
     let produces = json!([{ "kind": "output", "path": "score.json", "schema": "score@1" }]);
     let mut own = item("own", "echo '[1]' >outputs/score.json");
     own["produces"] = produces;
-    ground.drive("r", &[own.clone()]).ends(4);
-    insta::assert_snapshot!(reason(&ground, "r"), @r#"the product outputs/score.json is not as declared: it is not score@1.0.0: value is not of type "object""#);
+    repo.drive("r", &[own.clone()]).ends(4);
+    insta::assert_snapshot!(reason(&repo, "r"), @r#"the product outputs/score.json is not as declared: it is not score@1.0.0: value is not of type "object""#);
     own["produces"][0]["schema"] = "nothing@1".into();
-    let refused = ground.env.handoff(["validate", &ground.plan("s", &[own])]).exit(1);
+    let refused = repo.env.handoff(["validate", &repo.plan("s", &[own])]).exit(1);
     insta::assert_snapshot!(refused.stdout, @r#"
     unknown-shape at items[0].produces[0].schema (item "own", line 1): the schema nothing@1.0.0 is not registered here
         git config handoff.schema.nothing@1.0.0.path <file>
@@ -75,10 +75,10 @@ fn an_item_may_declare_the_same_without_a_shape() {
 
 #[test]
 fn an_edge_of_two_types_is_named() {
-    let ground = shaped();
+    let repo = shaped();
     let mut reader = item("reader", "true");
     reader["subagentShape"] = "reader".into();
     reader["needs"] = json!({ "it": { "from": "judge", "select": { "kind": "output", "path": "score.json" } } });
-    let refused = ground.env.handoff(["validate", &ground.plan("r", &[judge("true"), reader])]).exit(1);
+    let refused = repo.env.handoff(["validate", &repo.plan("r", &[judge("true"), reader])]).exit(1);
     insta::assert_snapshot!(refused.stdout, @r#"type-mismatch at items[1].needs.it (item "reader", line 1): judge -> reader (it): outputs/score.json is score, and text is wanted"#);
 }

@@ -5,9 +5,9 @@ use git_handoff::model::entry::{Cause, Event, RunConcluded, RunEnded};
 use git_handoff::model::plan::Item;
 use serde_json::{Value, json};
 
-use crate::common::lab::{Lab, assert_fails, assert_intact};
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, assert_fails, assert_intact};
 use crate::common::report::find_row;
-use crate::common::teller::Teller;
 
 /// A plan with the rules of a gate as they are sealed: a red `look` has `make` fixed.
 fn plan() -> String {
@@ -46,9 +46,9 @@ fn round() -> Vec<Item> {
 }
 
 /// Tells a story in which `look` failed, or is done, up to what follows.
-fn tell(fails: bool, then: impl FnOnce(&mut Teller<'_>)) -> git_handoff::verify::Report {
-    let lab = Lab::new();
-    let mut run = Teller::submit(&lab, &plan());
+fn tell(fails: bool, then: impl FnOnce(&mut ChainBuilder<'_>)) -> git_handoff::verify::Report {
+    let forge = Forge::new();
+    let mut run = ChainBuilder::submit(&forge, &plan());
     run.fire("make");
     run.done("make", &[]);
     run.fire("look");
@@ -60,11 +60,11 @@ fn tell(fails: bool, then: impl FnOnce(&mut Teller<'_>)) -> git_handoff::verify:
     then(&mut run);
     run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
     run.seal();
-    lab.finish(run);
-    lab.verify()
+    forge.finish(run);
+    forge.verify()
 }
 
-fn second_round(run: &mut Teller<'_>) {
+fn second_round(run: &mut ChainBuilder<'_>) {
     run.fire("fix-1");
     run.done("fix-1", &[]);
     run.fire("look~2");
@@ -151,12 +151,12 @@ fn what_a_run_says_of_itself_follows_from_its_rules() {
 
 #[test]
 fn nothing_takes_the_place_of_what_is_not_over() {
-    let lab = Lab::new();
+    let forge = Forge::new();
     let rules = json!([{ "id": "early", "when": { "items": [{ "items": ["make"], "are": "done" }] }, "create": [
         { "item": { "id": "other", "executor": "command", "inputs": { "command": ["true"] }, "replaces": "look" } }] }]);
     let mut plan: Value = serde_json::from_str(&plan()).unwrap();
     plan["rules"] = rules;
-    let mut run = Teller::submit(&lab, &plan.to_string());
+    let mut run = ChainBuilder::submit(&forge, &plan.to_string());
     run.fire("make");
     run.done("make", &[]);
     let other =
@@ -166,37 +166,37 @@ fn nothing_takes_the_place_of_what_is_not_over() {
     run.fail("look");
     run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
     run.seal();
-    lab.finish(run);
-    assert_fails(&lab.verify(), "plan", "the rule early creates nothing here");
+    forge.finish(run);
+    assert_fails(&forge.verify(), "plan", "the rule early creates nothing here");
 }
 
 #[test]
 fn a_verdict_that_was_left_out_counts_all_the_same() {
-    let lab = Lab::new();
+    let forge = Forge::new();
     let reviewer = json!({ "id": "look", "executor": "command", "inputs": { "command": ["true"] } });
     let plan = json!({ "id": "handoff-dag-1", "items": [reviewer], "rules": [
         { "id": "vote", "gate": { "item": "look", "votes": true } },
         { "id": "rejected", "when": { "items": [{ "items": ["look"], "are": "green", "op": "<", "value": 1 }] }, "outcome": "rejected" },
     ] });
-    let mut run = Teller::submit(&lab, &plan.to_string());
+    let mut run = ChainBuilder::submit(&forge, &plan.to_string());
     run.fire("look");
     run.red("look");
     run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
     run.seal();
-    lab.finish(run);
-    let report = lab.verify();
+    forge.finish(run);
+    let report = forge.verify();
     assert!(report.intact, "{}", report.to_text(false));
     insta::assert_snapshot!(find_row(&report.to_text(false), "outcome"), @"✗ outcome    1 of 1 done, rejected");
 }
 
 #[test]
 fn nobodys_verdict_is_a_vote_because_of_what_he_is_called() {
-    let lab = Lab::new();
+    let forge = Forge::new();
     let plan = json!({ "id": "handoff-dag-1", "openEnded": true,
         "items": [{ "id": "make", "executor": "command", "inputs": { "command": ["true"] } }],
         "rules": [{ "id": "vote", "gate": { "item": "look", "votes": true } }] });
     let look = item(&json!({ "id": "look", "executor": "command", "inputs": { "command": ["true"] } }));
-    let mut run = Teller::submit(&lab, &plan.to_string());
+    let mut run = ChainBuilder::submit(&forge, &plan.to_string());
     run.extend(Cause::Actor, &[look]);
     for id in ["make", "look"] {
         run.fire(id);
@@ -205,8 +205,8 @@ fn nobodys_verdict_is_a_vote_because_of_what_he_is_called() {
     run.red("look");
     run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
     run.seal();
-    lab.finish(run);
-    let report = lab.verify();
+    forge.finish(run);
+    let report = forge.verify();
     assert!(report.intact, "{}", report.to_text(false));
     insta::assert_snapshot!(find_row(&report.to_text(false), "outcome"), @"✗ outcome    1 of 2 done, 1 red, 2 with nothing handed over");
 }

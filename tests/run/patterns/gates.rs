@@ -4,7 +4,7 @@ use base64ct::{Base64, Encoding as _};
 use serde_json::{Value, json};
 
 use super::{RED, cat, item, play, said, template, told, work};
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
 use crate::common::report::{find_line, find_row, verdict};
 
 /// Work that is good once `fixed` stands so often in it, a gate that says so, and one that takes
@@ -29,32 +29,32 @@ const FIX: &str = "git apply inputs/work; echo fixed >>code; cat inputs/findings
 #[test]
 fn items_without_dependencies_follow_one_another() {
     let each = |id: &str| item(id, "true", &json!({}));
-    let ground = play("pipeline", &[each("c"), each("a"), each("b")], 0);
-    let fired: Vec<_> = ground.entries("r").into_iter().filter(|entry| entry["kind"] == "item.fired").collect();
+    let repo = play("pipeline", &[each("c"), each("a"), each("b")], 0);
+    let fired: Vec<_> = repo.entries("r").into_iter().filter(|entry| entry["kind"] == "item.fired").collect();
     let fired: Vec<&str> = fired.iter().map(|entry| entry["item"].as_str().unwrap()).collect();
     assert_eq!(fired, ["c", "a", "b"]);
-    ground.is_intact("r");
+    repo.is_intact("r");
 }
 
 #[test]
 fn a_green_gate_changes_nothing() {
-    let ground = play("pipeline", &plan(0, &json!({})), 0);
-    assert_eq!(told(&ground), ["build done", "review done", "ship done"]);
-    assert_eq!(cat(&ground, "ship:outputs/shipped"), "bad\n");
-    ground.is_intact("r");
+    let repo = play("pipeline", &plan(0, &json!({})), 0);
+    assert_eq!(told(&repo), ["build done", "review done", "ship done"]);
+    assert_eq!(cat(&repo, "ship:outputs/shipped"), "bad\n");
+    repo.is_intact("r");
 }
 
 #[test]
 fn a_fix_is_told_what_was_found_and_what_is_shipped_is_the_newest() {
-    let ground = play("pipeline", &plan(1, &json!({})), 0);
+    let repo = play("pipeline", &plan(1, &json!({})), 0);
     let all = ["build done", "review done", "review-fix-1 done", "review~2 done", "ship skipped", "ship~2 done"];
-    assert_eq!(told(&ground), all);
-    assert_eq!(cat(&ground, "review-fix-1:outputs/told"), "seen 0\n");
-    assert_eq!(cat(&ground, "ship~2:outputs/shipped"), "bad\nfixed\n");
-    assert!(said(&ground).is_empty());
-    ground.is_intact("r");
+    assert_eq!(told(&repo), all);
+    assert_eq!(cat(&repo, "review-fix-1:outputs/told"), "seen 0\n");
+    assert_eq!(cat(&repo, "ship~2:outputs/shipped"), "bad\nfixed\n");
+    assert!(said(&repo).is_empty());
+    repo.is_intact("r");
     // A reader of the statement alone learns that the item was replaced.
-    let statement = ground.env.handoff(["export", "r/review", "--format", "in-toto"]).success();
+    let statement = repo.env.handoff(["export", "r/review", "--format", "in-toto"]).success();
     let envelope: Value = serde_json::from_str(statement.lines().next().unwrap()).unwrap();
     let payload = Base64::decode_vec(envelope["payload"].as_str().unwrap()).unwrap();
     let statement: Value = serde_json::from_slice(&payload).unwrap();
@@ -64,29 +64,29 @@ fn a_fix_is_told_what_was_found_and_what_is_shipped_is_the_newest() {
 
 #[test]
 fn every_further_round_judges_the_newest_fix() {
-    let ground = play("pipeline", &plan(3, &json!({ "maxFixAttempts": 3 })), 0);
-    assert_eq!(cat(&ground, "review~2:outputs/findings"), "seen 1\n");
-    assert_eq!(cat(&ground, "review~4:outputs/findings"), "seen 3\n");
-    assert_eq!(cat(&ground, "review-fix-3:outputs/told"), "seen 2\n");
-    assert_eq!(cat(&ground, "ship~4:outputs/shipped"), "bad\nfixed\nfixed\nfixed\n");
-    assert_eq!(ground.items("r")["ship~3"].status, "skipped");
-    ground.is_intact("r");
+    let repo = play("pipeline", &plan(3, &json!({ "maxFixAttempts": 3 })), 0);
+    assert_eq!(cat(&repo, "review~2:outputs/findings"), "seen 1\n");
+    assert_eq!(cat(&repo, "review~4:outputs/findings"), "seen 3\n");
+    assert_eq!(cat(&repo, "review-fix-3:outputs/told"), "seen 2\n");
+    assert_eq!(cat(&repo, "ship~4:outputs/shipped"), "bad\nfixed\nfixed\nfixed\n");
+    assert_eq!(repo.items("r")["ship~3"].status, "skipped");
+    repo.is_intact("r");
 }
 
 #[test]
 fn attempts_that_are_used_up_are_said_and_nothing_ships() {
-    let ground = play("pipeline", &plan(9, &json!({ "maxFixAttempts": 2 })), 4);
-    assert_eq!(said(&ground), ["attempts-used-up"]);
-    let items = ground.items("r");
+    let repo = play("pipeline", &plan(9, &json!({ "maxFixAttempts": 2 })), 4);
+    assert_eq!(said(&repo), ["attempts-used-up"]);
+    let items = repo.items("r");
     assert_eq!((items["review~3"].status.as_str(), items["ship~3"].status.as_str()), ("done", "skipped"));
     assert!(!items.contains_key("review-fix-3"));
 }
 
 #[test]
 fn a_gate_without_attempts_only_blocks() {
-    let ground = play("pipeline", &plan(1, &json!({ "maxFixAttempts": 0 })), 4);
-    assert_eq!(told(&ground), ["build done", "review done", "ship skipped"]);
-    assert_eq!(said(&ground), ["attempts-used-up"]);
+    let repo = play("pipeline", &plan(1, &json!({ "maxFixAttempts": 0 })), 4);
+    assert_eq!(told(&repo), ["build done", "review done", "ship skipped"]);
+    assert_eq!(said(&repo), ["attempts-used-up"]);
 }
 
 #[test]
@@ -94,20 +94,20 @@ fn a_gate_that_fails_gives_its_reason_to_the_fix() {
     let mut items =
         plan(1, &json!({ "fixTemplate": template("git apply inputs/work; echo fixed >>code; cat $HANDOFF_TASK") }));
     items[1]["inputs"]["command"] = "git apply inputs/work; grep -q fixed code".into();
-    let ground = play("pipeline", &items, 0);
-    assert_eq!(ground.items("r")["review"].status, "failed");
-    let task = cat(&ground, "review-fix-1:transcript");
+    let repo = play("pipeline", &items, 0);
+    assert_eq!(repo.items("r")["review"].status, "failed");
+    let task = cat(&repo, "review-fix-1:transcript");
     assert!(task.contains(r#""gateReason": "exited with 1""#), "{task}");
     assert!(!task.contains("findings"), "{task}");
-    ground.is_intact("r");
+    repo.is_intact("r");
 }
 
 #[test]
 fn a_gate_that_advances_stops_nobody() {
     let mut items = plan(1, &json!({ "onRed": "advance" }));
     items[1]["inputs"]["gate"].as_object_mut().unwrap().remove("fixTemplate");
-    let ground = play("pipeline", &items, 4);
-    assert_eq!(told(&ground), ["build done", "review done", "ship done"]);
+    let repo = play("pipeline", &items, 4);
+    assert_eq!(told(&repo), ["build done", "review done", "ship done"]);
 }
 
 #[test]
@@ -118,8 +118,8 @@ fn whoever_needs_what_a_red_gate_wrote_goes_on() {
     // With a dependency of its own, it does not come after what was skipped.
     let more = json!({ "needs": findings, "depends_on": ["review"] });
     items.push(item("tell", "cp inputs/why outputs/why", &more));
-    let ground = play("pipeline", &items, 4);
-    let told = told(&ground);
+    let repo = play("pipeline", &items, 4);
+    let told = told(&repo);
     assert!(told.contains(&"ship skipped".to_owned()), "{told:?}");
     assert!(told.contains(&"tell done".to_owned()), "{told:?}");
 }
@@ -130,62 +130,67 @@ fn two_gates_in_a_row_each_have_their_rounds() {
     let second = format!("git apply inputs/work; n=$(grep -c fixed code); test $n -ge 2 || {RED}");
     let gate = json!({ "onRed": "spawn-fix", "subject": "build", "fixTemplate": template(FIX.split(';').take(2).collect::<Vec<_>>().join(";").as_str()) });
     items.insert(2, item("audit", &second, &json!({ "gate": gate, "needs": work("build") })));
-    let ground = play("pipeline", &items, 0);
-    assert_eq!(cat(&ground, "ship~3:outputs/shipped"), "bad\nfixed\nfixed\n");
-    assert_eq!(ground.items("r")["audit-fix-1"].status, "done");
-    ground.is_intact("r");
+    let repo = play("pipeline", &items, 0);
+    assert_eq!(cat(&repo, "ship~3:outputs/shipped"), "bad\nfixed\nfixed\n");
+    assert_eq!(repo.items("r")["audit-fix-1"].status, "done");
+    repo.is_intact("r");
 }
 
 #[test]
 fn who_is_killed_while_a_run_grows_changes_nothing_about_it() {
     let whole = play("pipeline", &plan(2, &json!({ "maxFixAttempts": 2 })), 0);
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.maxAttempts", "100");
-    ground.config("handoff.maxCrashes", "1000");
-    super::submit(&ground, "pipeline", &plan(2, &json!({ "maxFixAttempts": 2 }))).success();
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.maxAttempts", "100");
+    repo.config("handoff.maxCrashes", "1000");
+    super::submit(&repo, "pipeline", &plan(2, &json!({ "maxFixAttempts": 2 }))).success();
     let (mut round, mut killed) = (0_u64, 0);
-    while !ground.is_sealed("r") && round < 40 {
-        let driver = ground.start(&["run", "r"]);
+    while !repo.is_sealed("r") && round < 40 {
+        let driver = repo.start(&["run", "r"]);
         std::thread::sleep(std::time::Duration::from_millis(20 + round * 17 % 90));
         killed += usize::from(driver.kill());
         round += 1;
     }
-    ground.env.handoff(["run", "r"]).success();
+    repo.env.handoff(["run", "r"]).success();
     assert!(killed > 2, "hardly anything was alive when it was killed");
-    assert_eq!(told(&ground), told(&whole));
-    assert_eq!(cat(&ground, "ship~3:outputs/shipped"), cat(&whole, "ship~3:outputs/shipped"));
-    ground.is_intact("r");
+    assert_eq!(told(&repo), told(&whole));
+    assert_eq!(cat(&repo, "ship~3:outputs/shipped"), cat(&whole, "ship~3:outputs/shipped"));
+    repo.is_intact("r");
 }
 
 #[test]
 fn every_screen_counts_what_counts() {
-    let ground = play("pipeline", &plan(1, &json!({})), 0);
-    let applied = ground.env.handoff(["apply", "r", "--branch", "feature"]).exit(0);
-    assert!(!applied.stderr.contains("not done"), "{applied}");
-    assert_eq!(ground.env.git(["show", "feature:code"]).success(), "bad\nfixed\n");
-    assert_eq!(ground.env.git(["rev-list", "--count", "main..feature"]).success(), "1\n");
-    let packet = ground.env.handoff(["packet", "auto", "--run", "r"]).success();
-    assert!(!packet.contains("is skipped"), "{packet}");
+    let repo = play("pipeline", &plan(1, &json!({})), 0);
+    let applied = repo.env.handoff(["apply", "r", "--branch", "feature"]).exit(0);
+    assert_eq!(applied.stderr, "");
+    assert_eq!(repo.env.git(["show", "feature:code"]).success(), "bad\nfixed\n");
+    assert_eq!(repo.env.git(["rev-list", "--count", "main..feature"]).success(), "1\n");
+    let packet = repo.env.handoff(["packet", "auto", "--run", "r"]).success();
+    let read: Value = serde_json::from_str(&packet).expect("it is JSON");
+    assert_eq!((&read["unresolved"], &read["risks"]), (&json!(["none"]), &json!(["none"])), "{packet}");
     insta::assert_snapshot!(find_line(&packet, "  \"objective\": "), @r#"  "objective": "Bring the run \"r\" to its end with all 4 of its items done","#);
-    let ground = play("pipeline", &plan(9, &json!({})), 4);
-    for screen in [&["runs"][..], &["status", "r"], &["log", "r"]] {
-        let shown = ground.env.handoff(screen.iter().copied()).success();
-        assert!(shown.contains("attempts-used-up"), "{shown}");
+    let repo = play("pipeline", &plan(9, &json!({})), 4);
+    for (screen, end) in [
+        (&["runs"][..], "2 done, 1 red, 1 skipped, 2 superseded, attempts-used-up, PARTIAL\n"),
+        (&["status", "r"], "\nr: 2 of 4 done, 1 red, 1 skipped, 2 superseded, attempts-used-up, PARTIAL\n"),
+        (&["log", "r"], "  run.concluded review.used-up: attempts-used-up\n"),
+    ] {
+        let shown = repo.env.handoff(screen.iter().copied()).success();
+        assert!(shown.ends_with(end), "{shown}");
     }
-    ground.config("color.ui", "always");
-    let shown = ground.env.handoff(["status", "r"]).success();
+    repo.config("color.ui", "always");
+    let shown = repo.env.handoff(["status", "r"]).success();
     assert!(shown.contains("\u{1b}[2m!\u{1b}[0m review "), "it is in nobody's way any more: {shown}");
     assert!(shown.contains("\u{1b}[31m!\u{1b}[0m review~2 "), "{shown}");
     for screen in [&["runs"][..], &["status", "r"], &["log", "r"]] {
-        let shown = ground.env.handoff(screen.iter().copied()).success();
+        let shown = repo.env.handoff(screen.iter().copied()).success();
         assert!(shown.contains("\u{1b}[31mattempts-used-up\u{1b}[0m"), "{shown}");
     }
-    ground.config("color.ui", "auto");
-    let verified = ground.env.handoff(["verify", "r"]).exit(3);
+    repo.config("color.ui", "auto");
+    let verified = repo.env.handoff(["verify", "r"]).exit(3);
     insta::assert_snapshot!(find_row(&verified.stdout, "outcome"), @"✗ outcome    2 of 4 done, 1 red, 1 skipped, 2 superseded, attempts-used-up");
-    let refused = ground.env.handoff(["retry", "r/ship"]).exit(1);
+    let refused = repo.env.handoff(["retry", "r/ship"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @r#"error: "ship" was superseded by "ship~2""#);
-    ground.env.handoff(["close", "r"]).success();
-    let verified = ground.env.handoff(["verify", "r"]).exit(4);
+    repo.env.handoff(["close", "r"]).success();
+    let verified = repo.env.handoff(["verify", "r"]).exit(4);
     assert_eq!(verdict(&verified.stdout), "─ INTACT · tamper-detecting PARTIAL");
 }

@@ -22,10 +22,10 @@ const NOT_TWO: &str = "test $(cat inputs/input) != 2 && cp inputs/input outputs/
 
 #[test]
 fn every_output_is_mapped_and_all_are_reduced() {
-    let ground = play("map-reduce", &[splitter("split", SPLIT, TIMES, &json!({}))], 0);
-    assert_eq!(told(&ground), ["map-a done", "map-we ird done", "map-x/b done", "reduce done", "split done"]);
-    assert_eq!(cat(&ground, "reduce:outputs/all"), "./part-a 10\n./part-we ird 30\n./part-x/b 20\n");
-    ground.is_intact("r");
+    let repo = play("map-reduce", &[splitter("split", SPLIT, TIMES, &json!({}))], 0);
+    assert_eq!(told(&repo), ["map-a done", "map-we ird done", "map-x/b done", "reduce done", "split done"]);
+    assert_eq!(cat(&repo, "reduce:outputs/all"), "./part-a 10\n./part-we ird 30\n./part-x/b 20\n");
+    repo.is_intact("r");
 }
 
 #[test]
@@ -35,17 +35,17 @@ fn the_names_of_inputs_and_outputs_may_be_others() {
     payload["map"]["needsKey"] = "one".into();
     payload["map"]["outputPath"] = "other".into();
     payload["reduce"]["keyPrefix"] = "p".into();
-    let ground = play("map-reduce", &[plan], 0);
-    assert_eq!(cat(&ground, "reduce:outputs/all"), "./p-a 1\n./p-we ird 3\n./p-x/b 2\n");
+    let repo = play("map-reduce", &[plan], 0);
+    assert_eq!(cat(&repo, "reduce:outputs/all"), "./p-a 1\n./p-we ird 3\n./p-x/b 2\n");
 }
 
 #[test]
 fn nothing_to_map_is_said() {
-    let ground = play("map-reduce", &[splitter("split", "true", TIMES, &json!({}))], 4);
-    assert_eq!(told(&ground), ["split done"]);
-    assert_eq!(said(&ground), ["no-outputs"]);
+    let repo = play("map-reduce", &[splitter("split", "true", TIMES, &json!({}))], 4);
+    assert_eq!(told(&repo), ["split done"]);
+    assert_eq!(said(&repo), ["no-outputs"]);
     // A format without a word for it would show a run that is done.
-    let output = ground.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
+    let output = repo.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
     insta::assert_snapshot!(output.stderr, @r#"error: the run's own outcome is "no-outputs", but this format has only outcomes of items"#);
 }
 
@@ -53,39 +53,39 @@ fn nothing_to_map_is_said() {
 fn a_map_that_fails_is_said_and_nothing_is_reduced_until_it_is_asked_for_again() {
     let map = "test -e /dev/shm/$HANDOFF_RUN-never || test $(cat inputs/input) != 2 || test $HANDOFF_ATTEMPT -gt 1; cp inputs/input outputs/result";
     let map = format!("set -e; {map}");
-    let ground = play("map-reduce", &[splitter("split", SPLIT, &map, &json!({}))], 4);
-    assert_eq!(said(&ground), ["map-failed"]);
-    assert!(!ground.items("r").contains_key("reduce"));
-    ground.env.handoff(["retry", "r/map-x/b"]).success();
-    ground.env.handoff(["run", "r"]).success();
-    assert_eq!(cat(&ground, "reduce:outputs/all"), "./part-a 1\n./part-we ird 3\n./part-x/b 2\n");
-    ground.is_intact("r");
+    let repo = play("map-reduce", &[splitter("split", SPLIT, &map, &json!({}))], 4);
+    assert_eq!(said(&repo), ["map-failed"]);
+    assert!(!repo.items("r").contains_key("reduce"));
+    repo.env.handoff(["retry", "r/map-x/b"]).success();
+    repo.env.handoff(["run", "r"]).success();
+    assert_eq!(cat(&repo, "reduce:outputs/all"), "./part-a 1\n./part-we ird 3\n./part-x/b 2\n");
+    repo.is_intact("r");
 }
 
 #[test]
 fn survivors_are_reduced_where_there_are_enough() {
     let survive = |least: u64| json!({ "onMapFailure": "reduce-survivors", "minSuccess": least });
-    let ground = play("map-reduce", &[splitter("split", SPLIT, NOT_TWO, &survive(2))], 4);
-    assert_eq!(cat(&ground, "reduce:outputs/all"), "./part-a 1\n./part-we ird 3\n");
-    assert!(said(&ground).is_empty());
-    let ground = play("map-reduce", &[splitter("split", SPLIT, NOT_TWO, &survive(3))], 4);
-    assert_eq!(said(&ground), ["too-few-maps"]);
-    assert!(!ground.items("r").contains_key("reduce"));
+    let repo = play("map-reduce", &[splitter("split", SPLIT, NOT_TWO, &survive(2))], 4);
+    assert_eq!(cat(&repo, "reduce:outputs/all"), "./part-a 1\n./part-we ird 3\n");
+    assert!(said(&repo).is_empty());
+    let repo = play("map-reduce", &[splitter("split", SPLIT, NOT_TWO, &survive(3))], 4);
+    assert_eq!(said(&repo), ["too-few-maps"]);
+    assert!(!repo.items("r").contains_key("reduce"));
 }
 
 #[test]
 fn several_splitters_each_have_their_maps() {
     let two = [splitter("one", "echo 1 >outputs/a", TIMES, &json!({})), splitter("two", SPLIT, TIMES, &json!({}))];
-    let ground = play("map-reduce", &two, 0);
-    assert_eq!(cat(&ground, "one-reduce:outputs/all"), "./part-a 10\n");
-    assert_eq!(ground.items("r")["two-map-x/b"].status, "done");
-    ground.is_intact("r");
+    let repo = play("map-reduce", &two, 0);
+    assert_eq!(cat(&repo, "one-reduce:outputs/all"), "./part-a 10\n");
+    assert_eq!(repo.items("r")["two-map-x/b"].status, "done");
+    repo.is_intact("r");
 }
 
 #[test]
 fn names_that_cannot_be_are_said() {
     // The name of the item would have more bytes than one may have.
     let long = format!("touch outputs/{}", "n".repeat(199));
-    let ground = play("map-reduce", &[splitter("split", &long, TIMES, &json!({}))], 4);
-    assert_eq!(said(&ground), ["name-clash"]);
+    let repo = play("map-reduce", &[splitter("split", &long, TIMES, &json!({}))], 4);
+    assert_eq!(said(&repo), ["name-clash"]);
 }

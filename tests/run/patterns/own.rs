@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 
 use super::{RED, cat, item, said, told};
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
 
 /// Runs a plan with rules of its own to its end, which is to have this exit code.
-fn play(items: &[Value], rules: &Value, exit: i32) -> Ground {
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.maxAttempts", "1");
-    ground.env.write("r.json", &json!({ "id": "r", "items": items, "rules": rules }).to_string());
-    ground.env.handoff(["submit", "../r.json"]).success();
-    let _ = ground.env.handoff(["run", "r"]).exit(exit);
-    ground.is_clean();
-    ground
+fn play(items: &[Value], rules: &Value, exit: i32) -> TestRepo {
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.maxAttempts", "1");
+    repo.env.write("r.json", &json!({ "id": "r", "items": items, "rules": rules }).to_string());
+    repo.env.handoff(["submit", "../r.json"]).success();
+    let _ = repo.env.handoff(["run", "r"]).exit(exit);
+    repo.is_clean();
+    repo
 }
 
 #[test]
@@ -27,10 +27,10 @@ fn what_became_of_items_decides_and_an_output_is_what_an_item_is_made_for() {
         { "id": "tried", "when": { "items": [{ "createdBy": "each", "are": "done" }, { "createdBy": "each", "count": "attempts", "op": "==", "value": 2 }] },
           "create": [{ "item": { "id": "last", "executor": "command", "inputs": { "command": "true" }, "depends_on": ["a"] } }] },
     ]);
-    let ground = play(&[item("a", "echo 1 >outputs/x; echo 2 >outputs/y", &json!({}))], &rules, 0);
-    assert_eq!(told(&ground), ["a done", "got x done", "got y done", "last done"]);
-    assert_eq!(cat(&ground, "got y:outputs/it"), "2\n");
-    ground.is_intact("r");
+    let repo = play(&[item("a", "echo 1 >outputs/x; echo 2 >outputs/y", &json!({}))], &rules, 0);
+    assert_eq!(told(&repo), ["a done", "got x done", "got y done", "last done"]);
+    assert_eq!(cat(&repo, "got y:outputs/it"), "2\n");
+    repo.is_intact("r");
 }
 
 #[test]
@@ -42,10 +42,10 @@ fn what_a_run_cannot_take_is_said_and_ends_nothing() {
           "create": [{ "again": "a~18446744073709551615" }] },
     ]);
     let items = [item("a", "echo 1 >outputs/x", &json!({})), item("a~18446744073709551615", "false", &json!({}))];
-    let ground = play(&items, &rules, 4);
-    assert_eq!(said(&ground), ["name-clash", "name-clash"]);
-    ground.env.handoff(["close", "r"]).success();
-    ground.is_intact("r");
+    let repo = play(&items, &rules, 4);
+    assert_eq!(said(&repo), ["name-clash", "name-clash"]);
+    repo.env.handoff(["close", "r"]).success();
+    repo.is_intact("r");
 }
 
 #[test]
@@ -53,10 +53,10 @@ fn an_id_that_a_rule_may_come_to_is_nobody_elses() {
     let gate = json!({ "onRed": "spawn-fix", "subject": "a", "fixTemplate": super::template("true") });
     let items = [item("a", "true", &json!({})), item("look", RED, &json!({ "gate": gate }))];
     for id in ["look~2", "look~3", "a~2", "look-fix-1"] {
-        let (ground, output) = extended("pipeline", &items, &item(id, "true", &json!({ "depends_on": ["a"] })));
+        let (repo, output) = extended("pipeline", &items, &item(id, "true", &json!({ "depends_on": ["a"] })));
         let output = output.exit(1);
         assert!(output.stdout.starts_with("duplicate-id at items[2].id: the rule \"look.fix\" may create"), "{output}");
-        assert!(!ground.items("r").contains_key(id));
+        assert!(!repo.items("r").contains_key(id));
     }
     for id in ["look-fix-x", "look~x", "b~2", "look-fix-"] {
         let (_, output) = extended("pipeline", &items, &item(id, "true", &json!({ "depends_on": ["a"] })));
@@ -81,10 +81,10 @@ fn what_stands_for_what_stands_for_it_ends_soon_and_is_said() {
     ] {
         let rules =
             json!([{ "id": "r", "when": { "items": [{ "items": ["a", "t"], "are": "ended" }] }, "create": create }]);
-        let ground = play(&[item("a", "true", &json!({})), item("t", "true", &json!({}))], &rules, 4);
-        assert_eq!(said(&ground), ["name-clash"], "{rules}");
-        assert_eq!(told(&ground), ["a done", "t done"]);
-        ground.is_intact("r");
+        let repo = play(&[item("a", "true", &json!({})), item("t", "true", &json!({}))], &rules, 4);
+        assert_eq!(said(&repo), ["name-clash"], "{rules}");
+        assert_eq!(told(&repo), ["a done", "t done"]);
+        repo.is_intact("r");
     }
 }
 
@@ -94,37 +94,37 @@ fn two_needs_of_one_name_are_said() {
     let create = json!([{ "item": { "id": "b", "executor": "command", "inputs": { "command": "true" },
         "needs": { "in-{{n}}": need, "in-1": need } } }]);
     let rules = json!([{ "id": "r", "when": { "items": [{ "items": ["a"], "are": "done" }] }, "create": create }]);
-    let ground = Ground::new();
-    ground.env.write("x", "x");
+    let repo = TestRepo::new();
+    repo.env.write("x", "x");
     let plan =
         json!({ "id": "r", "items": [item("a", "true", &json!({}))], "rules": rules, "artifacts": { "x": "x" } });
-    ground.env.write("r.json", &plan.to_string());
-    ground.env.handoff(["submit", "../r.json"]).success();
-    let _ = ground.env.handoff(["run", "r"]).exit(4);
-    assert_eq!(said(&ground), ["name-clash"]);
+    repo.env.write("r.json", &plan.to_string());
+    repo.env.handoff(["submit", "../r.json"]).success();
+    let _ = repo.env.handoff(["run", "r"]).exit(4);
+    assert_eq!(said(&repo), ["name-clash"]);
 }
 
 /// An open-ended run of a pattern, with what is added to it.
-fn extended(pattern: &str, items: &[Value], more: &Value) -> (Ground, crate::common::Output) {
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.maxAttempts", "1");
+fn extended(pattern: &str, items: &[Value], more: &Value) -> (TestRepo, crate::common::Output) {
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.maxAttempts", "1");
     let plan =
         |items: &[Value]| json!({ "id": "r", "pattern": pattern, "openEnded": true, "items": items }).to_string();
-    ground.env.write("r.json", &plan(items));
-    ground.env.handoff(["submit", "../r.json"]).success();
-    ground.env.write("more.json", &plan(&[items, std::slice::from_ref(more)].concat()));
-    let output = ground.env.handoff(["extend", "r", "../more.json"]);
-    (ground, output)
+    repo.env.write("r.json", &plan(items));
+    repo.env.handoff(["submit", "../r.json"]).success();
+    repo.env.write("more.json", &plan(&[items, std::slice::from_ref(more)].concat()));
+    let output = repo.env.handoff(["extend", "r", "../more.json"]);
+    (repo, output)
 }
 
 #[test]
 fn a_payload_that_nobody_would_read_is_refused() {
     let gate = |onto: &str| json!({ "gate": { "onRed": "block", "subject": onto } });
     let items = [item("a", "true", &json!({})), item("look", RED, &gate("a"))];
-    let (ground, output) = extended("pipeline", &items, &item("more", RED, &gate("a")));
+    let (repo, output) = extended("pipeline", &items, &item("more", RED, &gate("a")));
     let output = output.exit(1);
     assert!(output.stdout.starts_with("bad-pattern at items[2].inputs.gate: pipeline made its rules when"), "{output}");
-    assert!(!ground.items("r").contains_key("more"));
+    assert!(!repo.items("r").contains_key("more"));
     // Where no pattern reads it, it is an input like any other.
     let (_, output) = extended("dag", &items, &item("more", "true", &gate("a")));
     output.success();

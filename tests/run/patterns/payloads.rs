@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{item, template};
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
 
 /// Asks for the problems of a plan, by their codes and places.
 fn problems(pattern: &str, items: &[Value]) -> Vec<String> {
-    let ground = Ground::new();
-    ground.env.write("r.json", &json!({ "id": "r", "pattern": pattern, "items": items }).to_string());
-    let answer = ground.env.handoff(["validate", "../r.json", "--json"]);
+    let repo = TestRepo::new();
+    repo.env.write("r.json", &json!({ "id": "r", "pattern": pattern, "items": items }).to_string());
+    let answer = repo.env.handoff(["validate", "../r.json", "--json"]);
     let answer: Value = serde_json::from_str(&answer.stdout).unwrap();
     let problems = answer["problems"].as_array().unwrap().iter();
     problems
@@ -94,11 +94,11 @@ fn a_circle_that_the_order_makes_is_told() {
 
 #[test]
 fn a_circle_of_an_authors_own_order_is_told() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let told = |rules: &Value, more: &Value| {
         let items = [item("a", "true", more), item("b", "true", &json!({}))];
-        ground.env.write("r.json", &json!({ "id": "r", "items": items, "rules": rules }).to_string());
-        let output = ground.env.handoff(["--json", "validate", "../r.json"]).exit(1);
+        repo.env.write("r.json", &json!({ "id": "r", "items": items, "rules": rules }).to_string());
+        let output = repo.env.handoff(["--json", "validate", "../r.json"]).exit(1);
         let verdict: Value = serde_json::from_str(&output.stdout).unwrap();
         format!(
             "{} {}",
@@ -114,25 +114,25 @@ fn a_circle_of_an_authors_own_order_is_told() {
     assert_eq!(told(&json!([{ "id": "o", "order": { "b": ["a"] } }]), &on), "cycle items[0]");
     assert_eq!(told(&json!([{ "id": "o", "order": { "a": ["a"] } }]), &none), "bad-rule rules[0].order.a");
     // The queue's rules are held to the same.
-    ground.env.write("repo/rules.json", &json!([{ "id": "o", "order": { "a": ["b"], "b": ["a"] } }]).to_string());
-    ground.config("handoff.queue.default.rules", "rules.json");
+    repo.env.write("repo/rules.json", &json!([{ "id": "o", "order": { "a": ["b"], "b": ["a"] } }]).to_string());
+    repo.config("handoff.queue.default.rules", "rules.json");
     assert_eq!(told(&json!([]), &none), "cycle items[0]");
 }
 
 #[test]
 fn an_unknown_pattern_is_refused_and_a_payload_that_nobody_reads_is_told() {
     assert_eq!(problems("pipelines", &[item("a", "true", &json!({}))]), ["bad-pattern pattern"]);
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let items = [item("a", "true", &json!({ "gate": { "anything": 1 } }))];
-    ground.env.write("r.json", &json!({ "id": "r", "items": items }).to_string());
-    let said = ground.env.handoff(["run", "../r.json"]);
+    repo.env.write("r.json", &json!({ "id": "r", "items": items }).to_string());
+    let said = repo.env.handoff(["run", "../r.json"]);
     insta::assert_snapshot!(said.stderr, @"
     warning: nothing reads items[0].inputs.gate: this is dag, and no pattern such as pipeline
     ▶ a  attempt 1
     ✓ a  done in 0ms, nothing handed over
     ");
     said.success();
-    ground.is_intact("r");
+    repo.is_intact("r");
 }
 
 #[test]
@@ -143,11 +143,11 @@ fn only_a_rule_gives_an_item_the_place_of_another() {
 
 #[test]
 fn what_a_pattern_comes_to_is_shown() {
-    let ground = Ground::new();
+    let repo = TestRepo::new();
     let gate = json!({ "onRed": "spawn-fix", "subject": "build", "fixTemplate": template("true") });
     let items = [item("build", "true", &json!({})), item("review", "true", &json!({ "gate": gate }))];
-    ground.env.write("r.json", &json!({ "id": "r", "pattern": "pipeline", "items": items }).to_string());
-    crate::common::assert_output!("pattern_compiled", ground.env.handoff(["validate", "../r.json"]).success());
+    repo.env.write("r.json", &json!({ "id": "r", "pattern": "pipeline", "items": items }).to_string());
+    crate::common::assert_output!("pattern_compiled", repo.env.handoff(["validate", "../r.json"]).success());
 }
 
 #[test]

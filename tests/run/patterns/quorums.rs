@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{RED, cat, item, play, said, submit, template, told};
-use crate::common::ground::Ground;
+use crate::common::repo::TestRepo;
 use crate::common::report::{find_line, find_row};
 
 /// A subject with reviewers, each of whom wants so many lines.
@@ -27,39 +27,40 @@ fn subject(wanted: &[u32], threshold: u32, more: &Value) -> Vec<Value> {
 
 #[test]
 fn enough_approvals_commit_and_who_was_outvoted_is_no_fault() {
-    let ground = play("quorum", &subject(&[1, 1, 9], 2, &json!({})), 0);
+    let repo = play("quorum", &subject(&[1, 1, 9], 2, &json!({})), 0);
     let all = ["work done", "work::commit done", "work::rev-0 done", "work::rev-1 done", "work::rev-2 done"];
-    assert_eq!(told(&ground), all);
-    assert_eq!(cat(&ground, "work::commit:outputs/committed"), "one\n");
-    ground.is_intact("r");
+    assert_eq!(told(&repo), all);
+    assert_eq!(cat(&repo, "work::commit:outputs/committed"), "one\n");
+    repo.is_intact("r");
 }
 
 #[test]
 fn too_few_approvals_commit_nothing() {
-    let ground = play("quorum", &subject(&[1, 9, 9], 2, &json!({})), 4);
-    assert!(!ground.items("r").contains_key("work::commit"));
-    assert_eq!(said(&ground), ["rejected"]);
+    let repo = play("quorum", &subject(&[1, 9, 9], 2, &json!({})), 4);
+    assert!(!repo.items("r").contains_key("work::commit"));
+    assert_eq!(said(&repo), ["rejected"]);
 }
 
 #[test]
 fn what_is_rejected_is_fixed_and_looked_at_again() {
     let fix = "git apply inputs/work; echo more >>code; cat inputs/findings-* >outputs/told";
     let more = json!({ "onReject": "spawn-fix", "fixTemplate": template(fix), "maxRounds": 2 });
-    let ground = play("quorum", &subject(&[2, 2], 2, &more), 0);
-    assert_eq!(cat(&ground, "work-fix-1:outputs/told"), "1\n1\n");
-    assert_eq!(cat(&ground, "work~2::commit:outputs/committed"), "one\nmore\n");
+    let repo = play("quorum", &subject(&[2, 2], 2, &more), 0);
+    assert_eq!(cat(&repo, "work-fix-1:outputs/told"), "1\n1\n");
+    assert_eq!(cat(&repo, "work~2::commit:outputs/committed"), "one\nmore\n");
     // An approved change is committed once, as it was reviewed.
-    let items = ground.items("r");
+    let items = repo.items("r");
     assert!(!items.contains_key("work-fix-2") && !items.contains_key("work::commit"), "{items:?}");
-    ground.is_intact("r");
-    let ground = play("quorum", &subject(&[9, 9], 1, &more), 4);
-    assert_eq!(said(&ground), ["rejected"]);
-    let items = ground.items("r");
+    repo.is_intact("r");
+    let repo = play("quorum", &subject(&[9, 9], 1, &more), 4);
+    assert_eq!(said(&repo), ["rejected"]);
+    let items = repo.items("r");
     assert!(items.contains_key("work-fix-2") && !items.contains_key("work-fix-3"), "{items:?}");
     // A forced apply prints a warning, and replaced items are shown as such.
-    let output = ground.env.handoff(["apply", "r", "--branch", "taken", "--allow-red"]).exit(0);
+    let output = repo.env.handoff(["apply", "r", "--branch", "taken", "--allow-red"]).exit(0);
     insta::assert_snapshot!(output.stderr, @"warning: the run says of itself: rejected");
-    assert!(ground.env.handoff(["show", "r/work::rev-0"]).success().contains("\nsuperseded by work~2::rev-0\n"));
+    let shown = repo.env.handoff(["show", "r/work::rev-0"]).success();
+    insta::assert_snapshot!(find_line(&shown, "superseded "), @"superseded by work~2::rev-0");
 }
 
 #[test]
@@ -69,12 +70,12 @@ fn what_was_sent_back_is_not_committed_whatever_reviewers_say_later() {
     // He approves at the second request, while a fix is in progress.
     let second = template("test $HANDOFF_ATTEMPT -ge 2");
     items[0]["inputs"]["quorum"]["reviewers"][1] = second;
-    let ground = play("quorum", &items, 4);
-    assert_eq!(ground.items("r")["work-fix-1"].status, "failed");
-    ground.env.handoff(["retry", "r/work::rev-1"]).success();
-    let _ = ground.env.handoff(["run", "r"]).exit(4);
-    assert_eq!(ground.items("r")["work::rev-1"].status, "done");
-    assert!(!ground.items("r").contains_key("work::commit"));
+    let repo = play("quorum", &items, 4);
+    assert_eq!(repo.items("r")["work-fix-1"].status, "failed");
+    repo.env.handoff(["retry", "r/work::rev-1"]).success();
+    let _ = repo.env.handoff(["run", "r"]).exit(4);
+    assert_eq!(repo.items("r")["work::rev-1"].status, "done");
+    assert!(!repo.items("r").contains_key("work::commit"));
 }
 
 #[test]
@@ -82,33 +83,33 @@ fn nobody_is_told_to_ask_again_for_what_another_took_the_place_of() {
     let more = json!({ "onReject": "spawn-fix", "fixTemplate": template("git apply inputs/work; echo more >>code") });
     let mut items = subject(&[1], 1, &more);
     items[0]["inputs"]["quorum"]["reviewers"][0] = template("exit 1");
-    let ground = Ground::new();
-    ground.config("handoff.queue.default.maxAttempts", "1");
-    submit(&ground, "quorum", &items).success();
-    let output = ground.env.handoff(["run", "r"]).exit(4);
+    let repo = TestRepo::new();
+    repo.config("handoff.queue.default.maxAttempts", "1");
+    submit(&repo, "quorum", &items).success();
+    let output = repo.env.handoff(["run", "r"]).exit(4);
     insta::assert_snapshot!(find_line(&output.stderr, "hint: git handoff retry "), @"hint: git handoff retry 'r/work~2::rev-0'   # or seal it as it is: git handoff close r");
 }
 
 #[test]
 fn who_closes_a_run_before_its_rules_were_asked_has_it_say_so() {
-    let ground = Ground::new();
-    ground.config("handoff.maxItems", "1");
-    submit(&ground, "quorum", &subject(&[9], 1, &json!({}))).success();
+    let repo = TestRepo::new();
+    repo.config("handoff.maxItems", "1");
+    submit(&repo, "quorum", &subject(&[9], 1, &json!({}))).success();
     // No reviewers.
-    ground.env.handoff(["run", "r"]).ends(1);
-    ground.env.handoff(["close", "r"]).success();
-    let output = ground.env.handoff(["verify", "r"]).exit(4);
+    repo.env.handoff(["run", "r"]).ends(1);
+    repo.env.handoff(["close", "r"]).success();
+    let output = repo.env.handoff(["verify", "r"]).exit(4);
     insta::assert_snapshot!(find_row(&output.stdout, "outcome"), @"✗ outcome    1 of 1 done, closed-early");
-    insta::assert_snapshot!(ground.env.handoff(["status", "r"]).success(), @"
+    insta::assert_snapshot!(repo.env.handoff(["status", "r"]).success(), @"
     ✓ work  done  1 attempt  2026-06-04 02:00Z  0ms  patch
     submitted 2026-06-04 02:00Z by human:ada
     r: 1 of 1 done, closed-early, sealed, PARTIAL
     ");
-    let output = ground.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
+    let output = repo.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
     insta::assert_snapshot!(output.stderr, @r#"error: the run's own outcome is "closed-early", but this format has only outcomes of items"#);
-    let packet = ground.env.handoff(["packet", "auto", "--run", "r"]).success();
+    let packet = repo.env.handoff(["packet", "auto", "--run", "r"]).success();
     insta::assert_snapshot!(find_line(&packet, "  \"next_action\": "), @r#"  "next_action": "Run `git handoff show r` and submit a new plan for what is missing","#);
-    ground.is_intact("r");
+    repo.is_intact("r");
 }
 
 #[test]
@@ -118,11 +119,11 @@ fn a_reviewer_who_is_asked_again_holds_the_next_round_up_and_does_not_end_it() {
     let mut items = subject(&[1], 1, &more);
     let reviewer = "case $HANDOFF_ITEM in *~2*) exit 0;; esac; test $HANDOFF_ATTEMPT -ge 2; sleep 1";
     items[0]["inputs"]["quorum"]["reviewers"][0] = template(&format!("set -e; {reviewer}"));
-    let ground = play("quorum", &items, 4);
-    ground.env.handoff(["retry", "r/work::rev-0"]).success();
-    ground.env.handoff(["retry", "r/work-fix-1"]).success();
-    ground.env.handoff(["run", "r"]).ends(0);
-    let items = ground.items("r");
+    let repo = play("quorum", &items, 4);
+    repo.env.handoff(["retry", "r/work::rev-0"]).success();
+    repo.env.handoff(["retry", "r/work-fix-1"]).success();
+    repo.env.handoff(["run", "r"]).ends(0);
+    let items = repo.items("r");
     assert!(items.contains_key("work~2::commit") && !items.contains_key("work::commit"), "{items:?}");
-    ground.is_intact("r");
+    repo.is_intact("r");
 }

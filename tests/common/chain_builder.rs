@@ -1,5 +1,5 @@
-//! Makes up stories: derives everything as the format says, and lets anything be bent before it is
-//! written.
+//! Builds the chain of a run entry by entry. Derives everything as the format says, and lets a test
+//! change any part before it is written.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -25,18 +25,18 @@ use git_handoff::model::plan::{Item, Need, Plan, ProductKey, Selector, Source};
 use git_handoff::model::state::{Phase, RunState};
 use serde_json::Value;
 
-use super::lab::{Lab, PLAN, blob, next, path};
-/// A story that was written and published.
-pub(crate) struct Told {
+use super::forge::{Forge, PLAN, blob, next, path};
+
+/// A chain that was written and published.
+pub(crate) struct BuiltChain {
     pub(crate) run: RunId,
     pub(crate) head: Head,
     pub(crate) links: Vec<Link>,
 }
 
-/// A story being made up. It derives everything as the format says, and lets anything be bent
-/// before it is written.
-pub(crate) struct Teller<'a> {
-    lab: &'a Lab,
+/// A chain that is not written yet: the plan, the entries so far and the state after them.
+pub(crate) struct ChainBuilder<'a> {
+    forge: &'a Forge,
     pub(crate) plan: Plan,
     pub(crate) drafts: Vec<Draft>,
     pub(crate) state: RunState,
@@ -48,18 +48,18 @@ pub(crate) struct Teller<'a> {
     pub(crate) driver: Option<DriverId>,
 }
 
-impl<'a> Teller<'a> {
-    pub(crate) fn honest(lab: &'a Lab) -> Self {
-        let mut teller = Self::submit(lab, PLAN);
-        teller.fire("edit-a");
-        teller.done("edit-a", &[("patch", b"diff --git a/x b/x\n"), ("outputs/we ird.bin", b"\0\x01\x02")]);
-        teller.fire("edit-b");
-        teller.done("edit-b", &[("outputs/report.md", b"fine\n")]);
-        teller.seal();
-        teller
+impl<'a> ChainBuilder<'a> {
+    pub(crate) fn honest(forge: &'a Forge) -> Self {
+        let mut chain_builder = Self::submit(forge, PLAN);
+        chain_builder.fire("edit-a");
+        chain_builder.done("edit-a", &[("patch", b"diff --git a/x b/x\n"), ("outputs/we ird.bin", b"\0\x01\x02")]);
+        chain_builder.fire("edit-b");
+        chain_builder.done("edit-b", &[("outputs/report.md", b"fine\n")]);
+        chain_builder.seal();
+        chain_builder
     }
 
-    pub(crate) fn submit(lab: &'a Lab, plan: &str) -> Self {
+    pub(crate) fn submit(forge: &'a Forge, plan: &str) -> Self {
         let parsed = git_handoff::plan::parse(plan.as_bytes()).unwrap();
         let spec = b"# Spec\n";
         let fan_out = parsed.items.len() > 256 || parsed.open_ended || !parsed.rules.is_empty();
@@ -69,23 +69,31 @@ impl<'a> Teller<'a> {
             rules: None,
             pipelines: BTreeMap::new(),
             continues: None,
-            base: lab.base,
+            base: forge.base,
             queue: parsed.queue.clone(),
             pattern: "dag".to_owned(),
             open_ended: parsed.open_ended,
             concurrency: parsed.concurrency,
-            writers: vec![lab.signer.fingerprint()],
+            writers: vec![forge.signer.fingerprint()],
             imports: BTreeMap::new(),
             roles: None,
             fan_out,
-            object_format: lab.store.object_format().to_owned(),
+            object_format: forge.store.object_format().to_owned(),
             tool: format::TOOL.to_owned(),
         };
-        let mut edits = vec![("plan.json".to_owned(), blob(lab, plan.as_bytes()))];
-        edits.extend(submitted.artifacts.keys().map(|path| (format::artifact_path(path), blob(lab, spec))));
+        let mut edits = vec![("plan.json".to_owned(), blob(forge, plan.as_bytes()))];
+        edits.extend(submitted.artifacts.keys().map(|path| (format::artifact_path(path), blob(forge, spec))));
         let state = RunState::new(submitted.clone(), Graph::new(&parsed)).with_rules(parsed.rules.clone());
         let first = Draft { about: parsed.id.clone().into(), event: Event::RunSubmitted(submitted), edits };
-        Self { lab, plan: parsed, drafts: vec![first], state, true_seal: true, signers: BTreeMap::new(), driver: None }
+        Self {
+            forge,
+            plan: parsed,
+            drafts: vec![first],
+            state,
+            true_seal: true,
+            signers: BTreeMap::new(),
+            driver: None,
+        }
     }
 
     /// Adds an entry with edits; what the rules do not allow is forced upon the state.
@@ -108,7 +116,7 @@ impl<'a> Teller<'a> {
         }
         if let Some(at) = at {
             let path = self.state.layout().state(&self.state.graph.item(at).id);
-            edits.push((path, blob(self.lab, &self.state.items[at].canonical())));
+            edits.push((path, blob(self.forge, &self.state.items[at].canonical())));
         }
         self.drafts.push(Draft { about: self.plan.id.clone().into(), event, edits });
     }
@@ -116,7 +124,7 @@ impl<'a> Teller<'a> {
     /// The items whose `item.json` is written.
     fn items(&self, edits: &[(String, Edit)]) -> Vec<Item> {
         let read = |(_, edit): &(String, Edit)| match edit {
-            Edit::Blob(oid) => git_handoff::plan::parse_item(&self.lab.store.read_blob(*oid).unwrap()).ok(),
+            Edit::Blob(oid) => git_handoff::plan::parse_item(&self.forge.store.read_blob(*oid).unwrap()).ok(),
             _ => None,
         };
         edits.iter().filter_map(read).collect()
@@ -130,7 +138,7 @@ impl<'a> Teller<'a> {
 
     pub(crate) fn extend(&mut self, cause: Cause, items: &[Item]) {
         let layout = self.state.layout();
-        let edits = items.iter().map(|item| (layout.definition(&item.id), blob(self.lab, &definition(item))));
+        let edits = items.iter().map(|item| (layout.definition(&item.id), blob(self.forge, &definition(item))));
         self.add(Event::RunExtended(RunExtended::of(cause, items)), edits.collect());
     }
 
@@ -154,7 +162,7 @@ impl<'a> Teller<'a> {
             run: self.plan.id.clone(),
             item: id.clone(),
             attempt: self.state.items[at].attempts + 1,
-            base: self.lab.base,
+            base: self.forge.base,
             executor: node.executor.clone(),
             subagent: None,
             argv,
@@ -185,7 +193,7 @@ impl<'a> Teller<'a> {
         let bytes = manifest.canonical();
         let fired = ItemFired::new(id.clone(), manifest.attempt, Digest::of(&bytes), manifest.input_refs);
         let event = ItemFired { driver: self.driver.clone(), ..fired };
-        let edits = vec![(self.state.layout().manifest(&id), blob(self.lab, &bytes))];
+        let edits = vec![(self.state.layout().manifest(&id), blob(self.forge, &bytes))];
         self.add(Event::ItemFired(event), edits);
     }
 
@@ -219,7 +227,7 @@ impl<'a> Teller<'a> {
             revision: latest.map_or(1, |latest| latest.number + 1),
             schema: None,
             sha256: Digest::of(bytes),
-            oid: self.lab.store.write_blob(bytes).unwrap(),
+            oid: self.forge.store.write_blob(bytes).unwrap(),
             size: bytes.len() as u64,
             previous: latest.map(|latest| latest.product.sha256),
             author: "human:ada".to_owned(),
@@ -235,7 +243,7 @@ impl<'a> Teller<'a> {
         let made = products.iter().map(|(key, bytes)| {
             let product = Product {
                 sha256: Digest::of(bytes),
-                oid: self.lab.store.write_blob(bytes).unwrap(),
+                oid: self.forge.store.write_blob(bytes).unwrap(),
                 size: bytes.len() as u64,
             };
             (key.parse().unwrap(), product)
@@ -257,7 +265,7 @@ impl<'a> Teller<'a> {
         let at = self.state.graph.position(&e.item).unwrap();
         self.state.items[at].red = true;
         let path = self.state.layout().state(&e.item);
-        let state = (path.clone(), blob(self.lab, &self.state.items[at].canonical()));
+        let state = (path.clone(), blob(self.forge, &self.state.items[at].canonical()));
         let edits = edits.into_iter().filter(|(written, _)| *written != path).chain([state]).collect();
         self.drafts.push(Draft { about: self.plan.id.clone().into(), event: Event::ItemReconciled(e), edits });
     }
@@ -332,12 +340,12 @@ impl<'a> Teller<'a> {
         self.signers.insert(self.drafts.len() - 1, signer.clone());
     }
 
-    /// Writes the story with true links, true seals and true signatures, and publishes it.
-    pub(crate) fn write(self, signer: &Signer) -> Told {
+    /// Writes the chain with true links, true seals and true signatures, and publishes it.
+    pub(crate) fn write(self, signer: &Signer) -> BuiltChain {
         let mut head = Head::unborn(String::new());
         let (mut links, mut frontier) = (Vec::<Link>::new(), Frontier::default());
         for (number, mut draft) in self.drafts.into_iter().enumerate() {
-            let writer = self.lab.writer_with(self.signers.get(&number).unwrap_or(signer));
+            let writer = self.forge.writer_with(self.signers.get(&number).unwrap_or(signer));
             if let (Event::RunSealed(seal), true) = (&mut draft.event, self.true_seal) {
                 (seal.root, seal.entries) = (frontier.root(), frontier.len());
             }
@@ -348,7 +356,7 @@ impl<'a> Teller<'a> {
             frontier.push(link.hash);
             links.push(link);
         }
-        refs::set(&self.lab.store, &format::run_ref(&self.plan.id), links.last().unwrap().commit).unwrap();
-        Told { run: self.plan.id, head, links }
+        refs::set(&self.forge.store, &format::run_ref(&self.plan.id), links.last().unwrap().commit).unwrap();
+        BuiltChain { run: self.plan.id, head, links }
     }
 }

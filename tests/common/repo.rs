@@ -16,7 +16,7 @@ use crate::common::{Environment, Output, program_path};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A repository with a few files, below an environment of its own.
-pub(crate) struct Ground {
+pub(crate) struct TestRepo {
     pub(crate) env: Environment,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Driver {
     printed: PathBuf,
 }
 
-impl Ground {
+impl TestRepo {
     pub(crate) fn new() -> Self {
         Self::of(Environment::empty())
     }
@@ -49,9 +49,9 @@ impl Ground {
     /// Makes one with options of `git init`.
     pub(crate) fn with_options(env: Environment, options: &[&str]) -> Self {
         fs::create_dir(env.repo()).unwrap();
-        let ground = Self { env };
-        ground.make(options);
-        ground
+        let repo = Self { env };
+        repo.make(options);
+        repo
     }
 
     /// Makes the repository in the folder `repo`, which may be a mount.

@@ -1,4 +1,5 @@
-//! A repository of its own, seen through the built binary and stock git with a cleared environment.
+//! A repository with its own home, driven through the built binary and stock git with a cleared
+//! environment.
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
@@ -9,24 +10,24 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A folder with a home and a repository in it, gone when dropped.
-pub(crate) struct Place {
+pub(crate) struct TestClone {
     folder: TempDir,
 }
 
-impl Place {
+impl TestClone {
     /// Makes a repository with one commit of `main.txt`, which has the lines `one` to `five`.
     pub(crate) fn new() -> Self {
-        let place = Self { folder: crate::common::folder() };
-        std::fs::create_dir(place.home()).unwrap();
+        let clone = Self { folder: crate::common::folder() };
+        std::fs::create_dir(clone.home()).unwrap();
         // Items speak to the test through files beside the repository.
         let settings = "[user]\n\tname = Ada\n\temail = ada@example.com\n[handoff]\n\tsandbox = none\n";
-        std::fs::write(place.home().join(".gitconfig"), settings).unwrap();
-        std::fs::create_dir(place.root()).unwrap();
-        place.git(&["init", "--quiet", "--initial-branch=main"]);
-        place.write("main.txt", "one\ntwo\nthree\nfour\nfive\n");
-        place.git(&["add", "."]);
-        place.git(&["commit", "--quiet", "-m", "Start"]);
-        place
+        std::fs::write(clone.home().join(".gitconfig"), settings).unwrap();
+        std::fs::create_dir(clone.root()).unwrap();
+        clone.git(&["init", "--quiet", "--initial-branch=main"]);
+        clone.write("main.txt", "one\ntwo\nthree\nfour\nfive\n");
+        clone.git(&["add", "."]);
+        clone.git(&["commit", "--quiet", "-m", "Start"]);
+        clone
     }
 
     pub(crate) fn home(&self) -> PathBuf {

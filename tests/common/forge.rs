@@ -1,5 +1,5 @@
-//! A repository to tell stories in: true ones, and false ones that are nevertheless linked, sealed
-//! and signed.
+//! A repository for chains of entries that the library writes: honest ones, and forged ones that
+//! are nevertheless linked, sealed and signed.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -22,7 +22,7 @@ use serde_json::json;
 use ssh_key::private::Ed25519Keypair;
 use ssh_key::{LineEnding, PrivateKey};
 
-use super::teller::{Teller, Told};
+use super::chain_builder::{BuiltChain, ChainBuilder};
 
 pub(crate) const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
   {"id":"edit-a","executor":"command","inputs":{"command":["true"]},"resourceLocks":["build"]},
@@ -31,14 +31,14 @@ pub(crate) const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
             "spec":{"from":"@artifacts","select":{"kind":"output","path":"docs/spec.md"}}}}],
   "artifacts":{"docs/spec.md":"spec.md"}}"#;
 
-pub(crate) struct Lab {
+pub(crate) struct Forge {
     dir: tempfile::TempDir,
     pub(crate) store: Store,
     pub(crate) signer: Signer,
     pub(crate) base: Oid,
 }
 
-impl Lab {
+impl Forge {
     pub(crate) fn new() -> Self {
         Self::with_format("sha1")
     }
@@ -71,23 +71,23 @@ impl Lab {
     }
 
     /// A whole honest run, published and logged.
-    pub(crate) fn honest(&self) -> Told {
-        self.finish(Teller::honest(self))
+    pub(crate) fn honest(&self) -> BuiltChain {
+        self.finish(ChainBuilder::honest(self))
     }
 
-    /// Writes a story, publishes it and logs it.
-    pub(crate) fn finish(&self, teller: Teller<'_>) -> Told {
-        let told = teller.write(&self.signer);
+    /// Writes a chain, publishes it and logs it.
+    pub(crate) fn finish(&self, chain_builder: ChainBuilder<'_>) -> BuiltChain {
+        let told = chain_builder.write(&self.signer);
         self.log(&told, &self.signer);
         told
     }
 
     /// Appends what the log says of a run.
-    pub(crate) fn log(&self, told: &Told, signer: &Signer) {
+    pub(crate) fn log(&self, told: &BuiltChain, signer: &Signer) {
         self.log_as(told, signer, |_| {});
     }
 
-    pub(crate) fn log_as(&self, told: &Told, signer: &Signer, bend: impl FnOnce(&mut LogSealed)) {
+    pub(crate) fn log_as(&self, told: &BuiltChain, signer: &Signer, bend: impl FnOnce(&mut LogSealed)) {
         let log = signer.fingerprint();
         let name = format::log_ref(&log);
         let head = git_handoff::ledger::chain::tip(&self.store, &name).unwrap();
@@ -139,12 +139,12 @@ impl Lab {
 }
 
 /// Writes entries as they are, each on the one before, signed; nothing is put right.
-pub(crate) fn relink(lab: &Lab, entries: &[(Entry, Oid)]) -> Oid {
+pub(crate) fn relink(forge: &Forge, entries: &[(Entry, Oid)]) -> Oid {
     let mut parents: Vec<Oid> = Vec::new();
     for (entry, tree) in entries {
-        let signature = lab.signer.sign(&codec::payload(entry, *tree, &parents)).unwrap();
+        let signature = forge.signer.sign(&codec::payload(entry, *tree, &parents)).unwrap();
         let raw = codec::signed(entry, *tree, &parents, &signature);
-        parents = vec![lab.store.write(gix::objs::Kind::Commit, &raw).unwrap()];
+        parents = vec![forge.store.write(gix::objs::Kind::Commit, &raw).unwrap()];
     }
     parents[0]
 }
@@ -161,8 +161,8 @@ pub(crate) fn next(head: &Head, link: &Link) -> Head {
     }
 }
 
-pub(crate) fn blob(lab: &Lab, bytes: &[u8]) -> Edit {
-    Edit::Blob(lab.store.write_blob(bytes).unwrap())
+pub(crate) fn blob(forge: &Forge, bytes: &[u8]) -> Edit {
+    Edit::Blob(forge.store.write_blob(bytes).unwrap())
 }
 
 pub(crate) fn key(dir: &Path, seed: u8) -> Signer {
