@@ -210,11 +210,6 @@ impl Report {
         parts.join("  ")
     }
 
-    /// Returns the row with this name.
-    pub fn row(&self, name: &str) -> Option<&Row> {
-        self.rows.iter().find(|row| row.name == name)
-    }
-
     /// Returns the text of the first failed row, or of the first open one.
     pub(super) fn first_finding(&self) -> &str {
         let of = |state| self.rows.iter().find(move |row| row.state == state);

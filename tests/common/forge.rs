@@ -17,7 +17,7 @@ use git_handoff::model::entry::{Entry, Event, LogSealed, LogSubmitted};
 use git_handoff::model::format;
 use git_handoff::model::name::{FilePath, RunId};
 use git_handoff::model::time::Moment;
-use git_handoff::verify::{Options, Report, State, verify};
+use git_handoff::verify::{Options, Report, Row, State, verify};
 use serde_json::json;
 use ssh_key::private::Ed25519Keypair;
 use ssh_key::{LineEnding, PrivateKey};
@@ -195,11 +195,17 @@ pub(crate) fn path(text: &str) -> FilePath {
     FilePath::parse(text).unwrap()
 }
 
+/// The row of a report with a name from a table of the test.
+#[track_caller]
+pub(crate) fn row_of<'a>(report: &'a Report, name: &str) -> &'a Row {
+    report.rows.iter().find(|row| row.name == name).expect("a report has this row")
+}
+
 /// The row that must fail, and a part of what it must say.
 #[track_caller]
 pub(crate) fn assert_fails(report: &Report, row: &str, part: &str) {
     let text = report.to_text(false);
-    let row = report.row(row).unwrap();
+    let row = row_of(report, row);
     assert!(row.state == State::Failed && row.detail.contains(part), "wanted ✗ {} …{part}…, got\n{text}", row.name);
     assert!(!report.intact, "{text}");
 }

@@ -145,7 +145,7 @@ fn what_another_run_handed_over_holds_with_its_proof() {
     for format in ["sha1", "sha256"] {
         let report = told(&Forge::with_format(format), |_, _| {});
         assert_intact(&report);
-        let row = report.row("handoff").unwrap();
+        let row = &report.rows.handoff;
         assert_eq!(row.detail, "1 input ref accounted for, 1 product from elsewhere proven");
     }
 }

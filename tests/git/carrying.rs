@@ -1,6 +1,6 @@
 //! Stock git reads, checks and carries what we wrote, and verification holds on the other side.
 
-use crate::common::forge::{Forge, assert_intact, git, stock_git};
+use crate::common::forge::{Forge, assert_intact, git, row_of, stock_git};
 
 use git_handoff::git::store::Store;
 use git_handoff::ledger::sign;
@@ -66,10 +66,10 @@ fn without_evidence_a_blobless_clone_is_incomplete_and_fetches_nothing() {
     let text = report.to_text(false);
     assert_eq!((report.failure, report.headline), (Some(Failure::Incomplete), "INCOMPLETE"), "{text}");
     for row in ["chain", "root", "signature"] {
-        assert_eq!(report.row(row).unwrap().state, State::Ok, "{text}");
+        assert_eq!(row_of(&report, row).state, State::Ok, "{text}");
     }
     for row in ["anchor", "plan", "handoff", "manifest", "content"] {
-        assert_eq!(report.row(row).unwrap().state, State::NotApplicable, "{text}");
+        assert_eq!(row_of(&report, row).state, State::NotApplicable, "{text}");
     }
     assert_eq!(packs(), before);
 }
@@ -95,7 +95,7 @@ fn with_evidence_a_blobless_clone_lacks_only_the_content() {
     let report = verify(&store, &run, RUN, &forge.options()).unwrap();
     let text = report.to_text(false);
     assert!(report.intact, "{text}");
-    let content = report.row("content").unwrap();
+    let content = report.rows.content;
     assert_eq!(content.state, State::NotApplicable, "{text}");
     assert!(content.detail.ends_with("not in this partial clone"), "{text}");
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::common::Environment;
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, key};
+use crate::common::forge::{Forge, key, row_of};
 use crate::common::report::{find_row, verdict};
 use crate::tamper::edits::{changed, taken_out};
 use crate::tamper::run::{End, RUN, Scene};
@@ -48,11 +48,11 @@ fn every_product_can_be_proven() {
             let report = check_with(&read, file(bytes), &forge.options());
             assert!(report.intact, "{}", report.to_text(false));
             for row in ["chain", "root", "signature", "content"] {
-                assert_eq!(report.row(row).unwrap().state, State::Ok, "{}", report.to_text(false));
+                assert_eq!(row_of(&report, row).state, State::Ok, "{}", report.to_text(false));
             }
             assert_eq!((report.headline, report.root), ("PROVEN", Some(proof.root)));
             let other = check_with(&read, file(b"another"), &forge.options());
-            assert!(!other.intact && other.row("content").unwrap().state == State::Failed);
+            assert!(!other.intact && other.rows.content.state == State::Failed);
             // The signed commit has the same name in stock git.
             let seal = told.links.last().unwrap().commit;
             let file = forge.path().join("seal");
@@ -105,7 +105,7 @@ fn a_sealed_run_is_proven_to_have_gone_on_from_each_of_its_entries() {
             (said.head.size, said.head.root, said.known),
             (since + 1, proof.since.as_ref().unwrap().root, false)
         );
-        let detail = &report.row("root").unwrap().detail;
+        let detail = &report.rows.root.detail;
         let (_, extends) = detail.split_once(", ").unwrap();
         let since_root = proof.since.as_ref().unwrap().root;
         assert_eq!(
@@ -147,7 +147,7 @@ fn the_logs_at_hand_have_a_say() {
     let forge = Forge::new();
     let anchor = |logs: &Logs, proof: &Proof| {
         let report = verify_proof(proof, Beside::default(), &forge.options(), &AtHand::logs(logs));
-        let row = report.row("anchor").unwrap();
+        let row = &report.rows.anchor;
         (report.intact, row.state, row.detail.clone())
     };
     let told = ChainBuilder::submit(&forge, crate::common::forge::PLAN).write(&forge.signer);
@@ -267,7 +267,7 @@ fn a_proof_is_of_one_run_and_one_tree() {
     one.tell(tale, &stranger);
     let report = check_with(&prove(&one, "make"), Beside::default(), &one.forge.options());
     assert!(report.intact && !report.signers[0].trusted, "{}", report.to_text(false));
-    insta::assert_snapshot!(report.row("signature").unwrap().detail, @"valid, key SHA256:doxiASlJnKSD9j+JpVoWpfEFHjUrsF9ZYr+cir4FYjo not known to you");
+    insta::assert_snapshot!(report.rows.signature.detail, @"valid, key SHA256:doxiASlJnKSD9j+JpVoWpfEFHjUrsF9ZYr+cir4FYjo not known to you");
 }
 
 #[test]

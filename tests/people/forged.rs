@@ -80,7 +80,7 @@ fn a_decision_holds_with_the_signature_of_the_key_that_made_it() {
     chain_builder.seal();
     forge.finish(chain_builder);
     let report = forge.verify_with(&options(&forge));
-    assert!(report.intact && report.row("plan").unwrap().state == State::Ok, "{}", report.to_text(false));
+    assert!(report.intact && report.rows.plan.state == State::Ok, "{}", report.to_text(false));
     // Taken in.
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
@@ -191,7 +191,7 @@ fn a_key_does_what_its_role_is_and_no_more() {
             chain_builder.by(&bob);
             forge.finish(chain_builder);
             let report = forge.verify_with(&options(&forge));
-            let row = report.row("signature").unwrap();
+            let row = &report.rows.signature;
             let refused =
                 row.state == State::Failed && row.detail.contains(&format!("does not have the role {wanted}"));
             assert_eq!(refused, role != wanted, "{role}, {wanted}: {}", row.detail);
@@ -205,7 +205,7 @@ fn a_key_does_what_its_role_is_and_no_more() {
         chain_builder.by(&bob);
         forge.finish(chain_builder);
         let report = forge.verify_with(&options(&forge));
-        let detail = &report.row("signature").unwrap().detail;
+        let detail = &report.rows.signature.detail;
         assert_eq!(
             detail,
             "entry 5 is signed by SHA256:4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD+G4, which does not have the role seal"

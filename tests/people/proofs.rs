@@ -84,7 +84,7 @@ fn a_decision_without_its_statement_is_by_the_word_of_who_sealed() {
     );
     assert!(text.contains(&line) && !text.contains("bob@example.com"), "{text}");
     let row = format!("; that sign-off was approved is a claim of the key that sealed: nothing here is signed by {by}");
-    assert!(report.row("signature").unwrap().detail.ends_with(&row), "{text}");
+    assert!(report.rows.signature.detail.ends_with(&row), "{text}");
     let said = json!([{ "item": "sign-off", "decision": "approved", "by": by, "signed": false, "onWordOf": ada }]);
     assert_eq!(report.to_json()["decisions"], said);
     // A key that is revoked or not known fails by being named, so that it is no use to leave its

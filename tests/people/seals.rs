@@ -143,7 +143,7 @@ fn nobody_else_lets_a_key_seal() {
         assert_fails(&forge.verify(), "signature", why);
         check_incoming(&forge.store, Chain::Run(&told.run), None, told.head.commit.unwrap()).unwrap_err();
         let report = check(&proof(&forge), &forge.options());
-        let row = report.row("signature").unwrap();
+        let row = &report.rows.signature;
         assert_eq!(row.state, State::Failed, "{what}: {}", row.detail);
     }
 }
@@ -193,7 +193,7 @@ fn a_revoked_owner_and_a_revoked_sealer_are_not_trusted() {
         options.revoked = [(revoked.fingerprint(), None)].into_iter().collect();
         for report in [forge.verify_with(&options), check(&proof, &options)] {
             assert_eq!(report.headline, "UNTRUSTED", "{}", report.to_text(false));
-            assert_eq!(report.row("signature").unwrap().codes, [Code::KeyRevoked]);
+            assert_eq!(report.rows.signature.codes, [Code::KeyRevoked]);
         }
     }
 }

@@ -156,7 +156,7 @@ fn what_the_other_run_does_not_show_does_not_hold() {
         let first = first(&forge);
         println!("{what}");
         let report = told(&forge, &first, bend);
-        let row = report.row("handoff").unwrap();
+        let row = &report.rows.handoff;
         assert!(row.state == git_handoff::verify::State::Failed, "{what}: {}", report.to_text(false));
         assert!(row.detail.contains(why), "{what}: {}", row.detail);
     }

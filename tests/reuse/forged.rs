@@ -134,7 +134,7 @@ fn what_another_run_did_holds_with_its_proof() {
     for format in ["sha1", "sha256"] {
         let forge = Forge::with_format(format);
         let report = told(&forge, |_| {});
-        let row = report.row("handoff").unwrap();
+        let row = &report.rows.handoff;
         assert_eq!(row.detail, "0 input refs, 1 item of other runs proven");
     }
 }
@@ -210,7 +210,7 @@ fn a_proof_is_worth_no_more_here_than_it_is_alone() {
     let forge = Forge::new();
     let other = key(forge.path(), 2);
     let report = told_of(&forge, first_by(&forge, &other), |_| {});
-    insta::assert_snapshot!(report.row("handoff").unwrap().detail, @"0 input refs, 1 item of other runs proven");
+    insta::assert_snapshot!(report.rows.handoff.detail, @"0 input refs, 1 item of other runs proven");
     let strangers = report.signers.iter().filter(|signer| !signer.trusted);
     assert_eq!(strangers.map(|signer| &*signer.fingerprint).collect::<Vec<_>>(), [other.fingerprint()]);
     // The other run's first key is revoked, its sealing key is not.

@@ -155,7 +155,7 @@ fn a_log_that_only_grew_says_for_ever_what_it_said() {
     let mut top = it.garbage(&[it.log], "x");
     it.push(top, &own);
     let [_, there] = it.read("the same, and a commit of garbage on top of the true log there", &options);
-    let said = there.row("anchor").unwrap().detail.clone();
+    let said = there.rows.anchor.detail.clone();
     insta::assert_snapshot!(said, @"vault: refs/handoff/logs/SHA256%3Afe85JkIjo8VPe%2BXqXJGH5Mau1EMFdK1OdKvJUFicyA8 holds the root d1af420f, recomputed is 5647f66e");
     for at in 0..MANY {
         top = it.garbage(&[top], &at.to_string());
@@ -171,7 +171,7 @@ fn a_log_that_only_grew_says_for_ever_what_it_said() {
     it.scene.forge.git(&["update-ref", "-d", &further]);
     refs::set(&it.scene.forge.store, super::run::RUN, honest).unwrap();
     let [here, _] = it.read("the true run, and garbage on top of its log here and there", &options);
-    let said = here.row("anchor").unwrap().detail.clone();
+    let said = here.rows.anchor.detail.clone();
     insta::assert_snapshot!(said, @"refs/handoff/logs/SHA256%3Afe85JkIjo8VPe%2BXqXJGH5Mau1EMFdK1OdKvJUFicyA8 is broken: commit 5b2eeb9: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count");
     table::check("grown", &["what was done", "the logs at hand", "and a `git` anchor that only grows"], &it.rows);
 }
@@ -214,7 +214,7 @@ fn a_name_that_another_trusted_writer_took_is_in_conflict() {
     it.push(log, &name);
     it.scene.forge.git(&["update-ref", "-d", &own]);
     let [_, there] = it.read("the name taken by another trusted writer, whose log is the only one here", &options);
-    let said = there.row("anchor").unwrap().detail.clone();
+    let said = there.rows.anchor.detail.clone();
     for part in ["another run by this name", &bo.fingerprint(), &it.scene.forge.signer.fingerprint()] {
         assert!(said.contains(part), "{said}");
     }

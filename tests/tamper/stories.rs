@@ -289,7 +289,7 @@ fn a_whole_run_by_another_key() {
     let mut rows = Vec::new();
     let mut read = |what: &str, report: &git_handoff::verify::Report| {
         assert!(report.signers.iter().all(|signer| !signer.trusted), "{}", report.to_text(false));
-        let signature = report.row("signature").unwrap();
+        let signature = &report.rows.signature;
         let said = signature.detail.replace(&stranger.fingerprint(), "SHA256:…");
         let mark = if signature.state == State::Failed { '✗' } else { '─' };
         let fails = failing(report);

@@ -138,7 +138,7 @@ fn what_was_cancelled_may_have_been_under_way() {
     cancel.insert("kind".into(), "run.cancelled".into());
     cancel.insert("itemId".into(), "notes".into());
     entries(&mut bundle).insert(10, Value::Object(cancel));
-    let state = |bundle: Value| check(&relinked(bundle)).row("plan").expect("a row").clone();
+    let state = |bundle: Value| check(&relinked(bundle)).rows.plan.clone();
     assert_eq!(state(bundle.clone()).state, State::NotApplicable, "{}", state(bundle.clone()).detail);
     entries(&mut bundle).remove(11);
     assert_eq!(state(bundle.clone()).detail, "notes is shown as done, the entries say cancelled (and 1 more)");

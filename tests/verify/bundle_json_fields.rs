@@ -248,7 +248,7 @@ fn products_do_not_vanish_under_another_name() {
     let report = check(&bundle);
     assert_eq!(report.failure, Some(Failure::Chain), "{}", report.to_text(false));
     assert_eq!(
-        report.row("chain").expect("a row").detail,
+        report.rows.chain.detail,
         "entry 10 has an authorization where only outputRefs can stand, and both hash alike"
     );
     // And the other way about: a decision that becomes a product.
@@ -304,7 +304,7 @@ fn more_than_a_few_are_counted() {
 #[test]
 fn another_spelling_of_the_same_bundle_is_no_forgery() {
     let healthy = check(&bundle());
-    assert!(healthy.intact && healthy.row("manifest").expect("a row").state == State::Ok);
+    assert!(healthy.intact && healthy.rows.manifest.state == State::Ok);
     let reversed = {
         fn write(value: &Value, out: &mut String) {
             match value {

@@ -58,7 +58,7 @@ fn an_anchor_older_than_what_it_holds_deserves_a_word() {
                 2026-06-04T02:00:00.000Z: one of the two clocks is wrong";
     let forge = Forge::new();
     let report = held_since(&forge, Some("2019-01-01T00:00:00.000Z"), None, &known(&forge));
-    let row = report.row("anchor").unwrap();
+    let row = &report.rows.anchor;
     assert!(report.intact && row.state == State::Ok, "{}", report.to_text(false));
     assert_eq!(row.detail, format!("vault: s3 (external-immutable){word}"));
     assert_eq!(report.to_json()["checks"]["anchor"]["detail"], row.detail);
@@ -68,13 +68,13 @@ fn an_anchor_older_than_what_it_holds_deserves_a_word() {
     {
         let forge = Forge::new();
         let report = held_since(&forge, since, None, &known(&forge));
-        assert_eq!(report.row("anchor").unwrap().detail, "vault: s3 (external-immutable)", "{since:?}");
+        assert_eq!(report.rows.anchor.detail, "vault: s3 (external-immutable)", "{since:?}");
     }
     // So is a time stamp.
     let forge = Forge::new();
     let stamp = Answer::Time(Ok("2026-06-03T00:00:00.000Z".parse().unwrap()));
     let report = held_since(&forge, None, Some(stamp), &known(&forge));
-    let detail = &report.row("anchor").unwrap().detail;
+    let detail = &report.rows.anchor.detail;
     insta::assert_snapshot!(detail, @"vault: s3 (external-immutable); authority held the seal at 2026-06-03T00:00:00.000Z, and the run dates its first entry 2026-06-04T02:00:00.000Z: one of the two clocks is wrong");
 }
 
@@ -88,7 +88,7 @@ fn dates_ahead_of_the_verifiers_clock_deserve_a_word() {
         let forge = Forge::new();
         let report = held_since(&forge, since, None, &Options { now, ..known(&forge) });
         assert!(report.intact, "{}", report.to_text(false));
-        report.row("anchor").unwrap().detail.clone()
+        report.rows.anchor.detail.clone()
     };
     let plain = "vault: s3 (external-immutable)";
     let early = now("2026-06-01T00:00:00.000Z", pinned);
@@ -113,7 +113,7 @@ fn nothing_is_tamper_evident_without_signers_that_name_its_keys() {
     let forge = Forge::new();
     let mut own = held_since(&forge, None, None, &forge.options());
     assert_eq!((own.intact, own.claim, own.headline), (true, Claim::TamperDetecting, "INTACT · tamper-detecting"));
-    insta::assert_snapshot!(own.row("signature").unwrap().detail, @"ed25519 SHA256:fe8… · this repository's key");
+    insta::assert_snapshot!(own.rows.signature.detail, @"ed25519 SHA256:fe8… · this repository's key");
     own.require(Claim::TamperEvident, &[]);
     assert_eq!((own.failure, own.headline), (Some(Failure::Required), "MISMATCH"));
     let why = format!(

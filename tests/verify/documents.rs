@@ -146,7 +146,7 @@ fn what_is_consumed_is_the_highest_revision_before() {
     // From an item: its own, whatever was written later.
     let later = fired("score", Digest::of(b"8\n"));
     assert_fails(&later, "handoff", "was consumed, but documents/score of make is");
-    insta::assert_snapshot!(fired("score", Digest::of(b"7\n")).row("handoff").unwrap().detail, @"2 input refs accounted for");
+    insta::assert_snapshot!(fired("score", Digest::of(b"7\n")).rows.handoff.detail, @"2 input refs accounted for");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn what_is_consumed_is_of_the_schema_that_is_wanted() {
         assert_fails(&story(Some(schema)), "handoff", "revision 1 of document notes is not notes@>=1.1");
     }
     assert_fails(&story(None), "handoff", "there was no document notes yet");
-    insta::assert_snapshot!(story(Some("notes@3")).row("handoff").unwrap().detail, @"2 input refs accounted for");
+    insta::assert_snapshot!(story(Some("notes@3")).rows.handoff.detail, @"2 input refs accounted for");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use crate::common::chain_builder::{BuiltChain, ChainBuilder};
-use crate::common::forge::{Forge, assert_fails, assert_intact, blob, relink};
+use crate::common::forge::{Forge, assert_fails, assert_intact, blob, relink, row_of};
 
 use git_handoff::git::codec;
 use git_handoff::git::refs;
@@ -118,7 +118,7 @@ fn a_signature_is_byte_for_byte_what_openssh_writes() {
         forge.point_at(forge.store.write(gix::objs::Kind::Commit, bent.as_bytes()).unwrap());
         let report = forge.verify();
         assert_fails(&report, "signature", "entry 5: the signature");
-        assert_eq!(report.row("chain").unwrap().state, State::Ok, "{what}\n{}", report.to_text(false));
+        assert_eq!(report.rows.chain.state, State::Ok, "{what}\n{}", report.to_text(false));
     }
 }
 
@@ -269,7 +269,7 @@ fn what_others_wrote_cannot_move_the_cursor() {
     report.rows.chain.detail = "a\nb".to_owned();
     let text = report.to_text(false);
     assert!(!text.contains('\x1b') && !text.contains('\u{202e}') && text.lines().count() == 10, "{text}");
-    assert_eq!(report.row("content").unwrap().state, State::NotApplicable);
+    assert_eq!(report.rows.content.state, State::NotApplicable);
 }
 
 #[test]
@@ -309,9 +309,9 @@ fn a_parent_that_is_no_commit_cuts_the_chain_off() {
     forge.point_at(parents[0]);
     let report = forge.verify();
     assert_fails(&report, "chain", "is a blob, not a commit");
-    assert_eq!(report.row("chain").unwrap().codes, [Code::Object]);
+    assert_eq!(report.rows.chain.codes, [Code::Object]);
     for row in ["root", "anchor", "handoff", "plan", "manifest"] {
-        assert_eq!(report.row(row).unwrap().state, State::NotApplicable, "{row}");
+        assert_eq!(row_of(&report, row).state, State::NotApplicable, "{row}");
     }
 }
 
@@ -330,6 +330,6 @@ fn a_second_submission_does_not_exchange_the_plan() {
     run.drafts.insert(3, second);
     forge.finish(run);
     let report = forge.verify();
-    assert_eq!(report.row("chain").unwrap().codes, [Code::Misplaced]);
-    assert_eq!(report.row("plan").unwrap().codes, [Code::Transition], "{}", report.to_text(false));
+    assert_eq!(report.rows.chain.codes, [Code::Misplaced]);
+    assert_eq!(report.rows.plan.codes, [Code::Transition], "{}", report.to_text(false));
 }

@@ -68,7 +68,7 @@ fn a_commit_that_is_no_entry_is_left_out_of_the_other_rows() {
     // The manifest of the first dispatch is held against the plan; the product of an item that was
     // never dispatched is there.
     assert_marks(&report, "✗✗✓✗✓✗✓✓");
-    insta::assert_snapshot!(report.row("plan").unwrap().detail, @r#"entry 4: item "edit-b" has no running attempt (and 1 more)"#);
+    insta::assert_snapshot!(report.rows.plan.detail, @r#"entry 4: item "edit-b" has no running attempt (and 1 more)"#);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn an_entry_that_is_not_legal_changes_nothing() {
     forge.finish(run);
     let report = forge.verify();
     assert_marks(&report, "✓✓✓✓✓✗✓✓");
-    insta::assert_snapshot!(report.row("plan").unwrap().detail, @r#"entry 3: item "edit-a" has no running attempt"#);
+    insta::assert_snapshot!(report.rows.plan.detail, @r#"entry 3: item "edit-a" has no running attempt"#);
 }
 
 #[test]

@@ -239,7 +239,7 @@ fn a_validity_ends_with_its_second_as_it_does_for_git() {
         let text = format!("ci@example.com valid-before=\"{time}\" {public}\n");
         let signers = Some(Signers::parse(&text, &TimeZone::UTC).unwrap());
         let report = forge.verify_with(&Options { signers, ..Options::default() });
-        assert_eq!(report.row("signature").unwrap().state == State::Ok, valid, "{time}\n{}", report.to_text(false));
+        assert_eq!(report.rows.signature.state == State::Ok, valid, "{time}\n{}", report.to_text(false));
     }
 }
 
@@ -259,5 +259,5 @@ fn an_old_run_outlives_the_key_it_was_signed_with() {
     let ended = Options { signers: Some(Signers::parse(&text, &TimeZone::UTC).unwrap()), ..rotated };
     let report = forge.verify_with(&ended);
     assert_fails(&report, "signature", "was not valid at 2026-06-04T02:00:00.000Z, the time that the entry asserts");
-    assert_eq!((report.headline, report.row("chain").unwrap().state), ("UNTRUSTED", State::Ok));
+    assert_eq!((report.headline, report.rows.chain.state), ("UNTRUSTED", State::Ok));
 }

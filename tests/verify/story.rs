@@ -76,7 +76,7 @@ fn an_open_run_is_not_sealed_and_nothing_worse() {
     let report = tell(|_, run| run.fire("edit-a"));
     assert_eq!(report.failure, Some(Failure::NotSealed), "{}", report.to_text(false));
     assert_eq!(report.headline, "NOT SEALED");
-    assert!(report.row("plan").unwrap().detail.starts_with("0 of 2 items"));
+    assert!(report.rows.plan.detail.starts_with("0 of 2 items"));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn needs_must_be_consumed_and_nothing_else() {
         run.seal();
     });
     assert_fails(&missing, "handoff", "need spec was not consumed");
-    assert_eq!(missing.row("manifest").unwrap().state, State::Ok, "which says what the entry says");
+    assert_eq!(missing.rows.manifest.state, State::Ok, "which says what the entry says");
     let more = tell(|_, run| {
         run.fire("edit-a");
         run.done("edit-a", PATCH);
@@ -279,7 +279,7 @@ fn the_plan_is_the_one_that_was_submitted() {
         e.plan = Digest::of(b"{}");
     });
     assert_fails(&no_plan, "plan", "plan.json is not a valid plan");
-    assert_eq!(no_plan.row("handoff").unwrap().state, State::NotApplicable);
+    assert_eq!(no_plan.rows.handoff.state, State::NotApplicable);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn an_unknown_key_is_neither_tampering_nor_trusted() {
     let forge = Forge::new();
     forge.honest();
     let report = forge.verify_with(&Options::default());
-    let row = report.row("signature").unwrap();
+    let row = &report.rows.signature;
     assert_eq!(row.state, State::NotApplicable);
     assert_eq!(row.detail, format!("valid, key {} not known to you", forge.signer.fingerprint()));
     assert!(report.intact && !report.signers[0].trusted);
@@ -42,7 +42,7 @@ fn a_known_key_has_a_name() {
     };
     let report = forge.verify_with(&options);
     assert_intact(&report);
-    assert!(report.row("signature").unwrap().detail.ends_with("… · trusted as ci@example.com"));
+    assert!(report.rows.signature.detail.ends_with("… · trusted as ci@example.com"));
     assert_eq!(report.to_json()["signers"][0]["principal"], "ci@example.com");
 }
 
@@ -112,7 +112,7 @@ fn an_unknown_key_that_was_admitted_has_its_admission_named() {
     chain_builder.by(&bob);
     forge.finish(chain_builder);
     let (ada, bob) = (forge.signer.fingerprint(), bob.fingerprint());
-    let whose = |options: &Options| forge.verify_with(options).row("signature").unwrap().detail.clone();
+    let whose = |options: &Options| forge.verify_with(options).rows.signature.detail.clone();
     let said =
         |by: &str| format!("valid, key {bob} not known to you, admitted as approve, document in entry 1 by {by}");
     assert!(whose(&Options::default()).ends_with(&said(&ada)), "{}", whose(&Options::default()));
@@ -180,7 +180,7 @@ fn a_known_key_that_may_not_seal_says_nothing_against_a_run() {
         signers: Some(Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap()),
         ..forge.options()
     });
-    assert_ne!(report.row("anchor").unwrap().state, State::Failed, "{}", report.to_text(false));
+    assert_ne!(report.rows.anchor.state, State::Failed, "{}", report.to_text(false));
 }
 
 #[test]
@@ -207,11 +207,11 @@ fn a_broken_log_anchors_nothing() {
     forge.git(&["update-ref", &other, &log]);
     let report = forge.verify();
     assert!(report.intact, "{}", report.to_text(false));
-    insta::assert_snapshot!(report.row("anchor").unwrap().detail, @"local (detect); refs/handoff/logs/SHA256%3A4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD%2BG4 is broken: entry 0 is signed by SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8");
+    insta::assert_snapshot!(report.rows.anchor.detail, @"local (detect); refs/handoff/logs/SHA256%3A4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD%2BG4 is broken: entry 0 is signed by SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8");
     forge.git(&["update-ref", "-d", &log]);
     let report = forge.verify();
     assert_eq!(report.failure, Some(Failure::AnchorMissing), "{}", report.to_text(false));
-    insta::assert_snapshot!(report.row("anchor").unwrap().detail, @"no log at hand holds the run; refs/handoff/logs/SHA256%3A4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD%2BG4 is broken: entry 0 is signed by SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8");
+    insta::assert_snapshot!(report.rows.anchor.detail, @"no log at hand holds the run; refs/handoff/logs/SHA256%3A4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD%2BG4 is broken: entry 0 is signed by SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8");
 }
 
 #[test]

@@ -83,8 +83,8 @@ fn a_run_that_grew_by_its_rules_is_intact() {
         run.seal();
     });
     assert_intact(&report);
-    assert!(report.row("plan").unwrap().detail.starts_with("3 of 3 items"));
-    assert!(report.row("manifest").unwrap().detail.starts_with("3 manifests"));
+    assert!(report.rows.plan.detail.starts_with("3 of 3 items"));
+    assert!(report.rows.manifest.detail.starts_with("3 manifests"));
 }
 
 #[test]
