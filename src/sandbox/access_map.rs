@@ -1,6 +1,6 @@
 //! Maps paths to a worker's access.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -37,6 +37,9 @@ pub(crate) struct AccessMap {
     own: BTreeSet<PathBuf>,
     /// The folders that workers may write: links in them are not trusted.
     worked: Vec<PathBuf>,
+    /// Paths that were found to be no links. Only while the map is made, which resolves thousands
+    /// of paths in few folders.
+    plain: Option<HashSet<PathBuf>>,
 }
 
 /// The result of resolving a path.
@@ -53,7 +56,12 @@ impl AccessMap {
     /// Creates a map in which everything is hidden. Workers may write in `worked`, paths without
     /// links.
     pub(super) fn among(worked: &[PathBuf]) -> Self {
-        Self { worked: worked.to_vec(), ..Self::default() }
+        Self { worked: worked.to_vec(), plain: Some(HashSet::new()), ..Self::default() }
+    }
+
+    /// Ends the making of the map: each path is looked at again from now on.
+    pub(super) fn finish(&mut self) {
+        self.plain = None;
     }
 
     /// Sets the access to a path and returns its resolved path, or `None` if it does not exist or
@@ -221,13 +229,20 @@ impl AccessMap {
         let mut left: Vec<OsString> = parts(path);
         let mut links = 0;
         let mut is_there = true;
+        // True if `real` does not exist, so that nothing below it does.
+        let mut is_missing = false;
         let mut planted = None;
         while let Some(part) = left.pop() {
             if part == ".." {
                 real.pop();
+                is_missing = false;
                 continue;
             }
             let next = real.join(&part);
+            if is_missing || self.plain.as_ref().is_some_and(|plain| plain.contains(&next)) {
+                real = next;
+                continue;
+            }
             match fs::symlink_metadata(&next) {
                 Ok(meta) if meta.is_symlink() => {
                     let target = fs::read_link(&next).ok()?;
@@ -245,9 +260,14 @@ impl AccessMap {
                     }
                     self.links.insert(next, target);
                 }
-                Ok(_) => real = next,
+                Ok(_) => {
+                    if let Some(plain) = &mut self.plain {
+                        plain.insert(next.clone());
+                    }
+                    real = next;
+                }
                 Err(_) => {
-                    is_there = false;
+                    (is_there, is_missing) = (false, true);
                     real = next;
                 }
             }
