@@ -409,6 +409,17 @@ fn no_file_is_long_and_none_is_unfinished() {
 }
 
 #[test]
+fn no_error_hides_the_one_that_it_wraps() {
+    let mut wrong = Vec::new();
+    for source in sources() {
+        let hiding = source.lines().filter(|(_, line)| line.contains("#[error(transparent)]"));
+        wrong.extend(hiding.map(|(number, _)| format!("src/{}:{number}", source.path)));
+    }
+    let mend = "the rules for failures do not see the source of a transparent error; write #[error(\"{0}\")]";
+    assert!(wrong.is_empty(), "{mend}:\n{}", wrong.join("\n"));
+}
+
+#[test]
 fn every_file_of_tests_is_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let declared = fs::read_to_string(root.join("it.rs")).expect("the integration binary has a root");

@@ -228,7 +228,7 @@ fn are(items: &[ItemId]) -> String {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Protected(#[from] protected::Error),
     #[error("the run's base commit {0} is not in this repository")]
     NoBase(Oid),
@@ -274,24 +274,24 @@ pub enum Error {
     MessageFile(#[source] io::Error),
     #[error("{0}; and the index and work tree could not be restored: {1}")]
     Left(Box<Error>, restore_worktree::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     PutBack(#[from] restore_worktree::Error),
     #[error("there would be {0} commits, but the message is for one; nothing was changed")]
     Commits(usize),
-    #[error(transparent)]
+    #[error("{0}")]
     ThreeWay(#[from] threeway::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Message(#[from] message::Error),
     #[error("cannot create the commit")]
     Commit(#[source] program::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Merge(#[from] merge::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     WorkTree(#[from] work_tree::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
 }

@@ -211,7 +211,7 @@ pub enum Error {
     Nothing,
     #[error("{0}; and earlier steps could not be undone")]
     Half(Box<ApplyError>),
-    #[error(transparent)]
+    #[error("{0}")]
     CherryPick(#[from] cherry_pick::Error),
 }
 

@@ -74,21 +74,15 @@ fn line(step: &Step) -> String {
     words.concat()
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::NotSaid => Self::usage(error.to_string()),
-            Error::NoProduct(ref text) => {
-                let item = text.rsplit_once(':').map_or(text.as_str(), |(item, _)| item);
-                Self::of("no-such-thing", &error).hint(hints::show(item))
-            }
-            Error::Long => Self::of("too-long", &error),
-            Error::NoEvidence(_) => Self::of("no-such-thing", &error),
-            Error::Target(inner) => inner.into(),
-            Error::Trust(inner) => (*inner).into(),
-            Error::Verify(inner) => inner.into(),
-            Error::Run(inner) => inner.into(),
-            Error::Blob(inner) => inner.into(),
+pub(super) fn lineage(error: &Error) -> Option<Failure> {
+    Some(match error {
+        Error::NotSaid => Failure::usage(error.to_string()),
+        Error::NoProduct(text) => {
+            let item = text.rsplit_once(':').map_or(text.as_str(), |(item, _)| item);
+            Failure::of("no-such-thing", error).hint(hints::show(item))
         }
-    }
+        Error::Long => Failure::of("too-long", error),
+        Error::NoEvidence(_) => Failure::of("no-such-thing", error),
+        _ => return None,
+    })
 }

@@ -114,17 +114,9 @@ fn open(path: &Path, repository: &Repository) -> Result<(), Failure> {
     call.run().map(drop).map_err(|error| Failure::of("no-browser", &error))
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Gather(inner) => inner.into(),
-            Error::Verify(inner) => inner.into(),
-            Error::Store(inner) => inner.into(),
-            Error::Evidence(inner) => inner.into(),
-            Error::Target(inner) => inner.into(),
-            Error::ThreadTarget(inner) => inner.into(),
-            Error::Threads(inner) => inner.into(),
-            Error::Unnamed(_) => Self::of("bad-name", &error),
-        }
-    }
+pub(super) fn report(error: &Error) -> Option<Failure> {
+    Some(match error {
+        Error::Unnamed(_) => Failure::of("bad-name", error),
+        _ => return None,
+    })
 }

@@ -124,7 +124,7 @@ pub enum Error {
     Open { path: PathBuf, mode: u32 },
     #[error("the spec {} has more than {MAX_SPEC} bytes", .0.display())]
     TooLarge(PathBuf),
-    #[error(transparent)]
+    #[error("{0}")]
     Spec(#[from] SpecError),
     #[error("cannot open the repository {} of the spec", place.display())]
     NoRepository { place: PathBuf, source: Box<repository::Error> },
@@ -134,9 +134,9 @@ pub enum Error {
     NoItem(ItemId),
     #[error("the item {:?} cannot be dispatched: {why}", item.as_str())]
     NotReady { item: ItemId, why: String },
-    #[error(transparent)]
+    #[error("{0}")]
     NoCache(#[from] NoCache),
-    #[error(transparent)]
+    #[error("{0}")]
     Workspace(#[from] workspace::Error),
 }
 

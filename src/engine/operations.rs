@@ -332,28 +332,28 @@ pub enum Error {
     Shared { run: RunId, remote: Option<String> },
     #[error("handoff.lostAfter must be at least four times handoff.heartbeat")]
     Times,
-    #[error(transparent)]
+    #[error("{0}")]
     Sharing(#[from] sharing::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Statements(#[from] statements::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] run::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Trust(#[from] trust::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     NoCache(#[from] NoCache),
-    #[error(transparent)]
+    #[error("{0}")]
     Sandbox(#[from] sandbox::Refused),
-    #[error(transparent)]
+    #[error("{0}")]
     Denied(#[from] Denied),
     #[error("cannot compare the work tree with the base of the run")]
     WorkTree(#[from] work_tree::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Drive(#[from] drive::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Log(#[from] log::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
 }

@@ -272,18 +272,18 @@ pub enum Error {
     Read(ItemId, #[source] Box<crate::git::verified_stream::Error>),
     #[error("cannot read the manifest of {:?}", .0.as_str())]
     Manifest(ItemId, #[source] manifest::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     NoCache(#[from] NoCache),
-    #[error(transparent)]
+    #[error("{0}")]
     Lock(#[from] run_lock::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] run::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Workspace(#[from] workspace::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Discard(#[from] Box<drive::Error>),
 }

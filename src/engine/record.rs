@@ -214,20 +214,20 @@ pub enum Error {
     Clock,
     #[error("{} could not be read", .0.display())]
     Read(PathBuf, #[source] std::io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Snapshot(#[from] snapshot::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Secret(#[from] Secret),
-    #[error(transparent)]
+    #[error("{0}")]
     WorkTree(#[from] work_tree::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Submit(#[from] submission::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Refs(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Log(#[from] log::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
 }

@@ -198,15 +198,15 @@ enum Error {
     Lost(String),
     #[error("{0}")]
     Refused(String),
-    #[error(transparent)]
-    Secret(Secret),
-    #[error(transparent)]
+    #[error("{0}")]
+    Secret(#[source] Secret),
+    #[error("{0}")]
     Remote(#[from] remote::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Quarantine(#[from] quarantine::Error),
     #[error("cannot search for credentials")]
     Git(#[from] program::Error),

@@ -51,9 +51,9 @@ pub(super) fn add(store: &Store, name: &str, edits: &[(String, Edit)]) -> Result
 /// Failures to keep transcripts and salvaged work.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
 }
 

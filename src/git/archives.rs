@@ -197,7 +197,7 @@ fn kept(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Refs(#[from] ref_lookup::Error),
     #[error("{0}, which holds archived runs, cannot be read")]
     Unreadable(String, #[source] Box<Fault>),
@@ -207,12 +207,12 @@ pub enum Error {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Fault {
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
     #[error("commit {0} of the archive cannot be read")]
     Entry(Oid, #[source] codec::Error),
     #[error("commit {0} is not an entry of an archive")]
     Kind(Oid),
-    #[error(transparent)]
+    #[error("{0}")]
     TooMuch(#[from] bounds::TooMuch),
 }

@@ -201,8 +201,8 @@ pub enum Error {
     Look(PathBuf, #[source] io::Error),
     #[error("cannot copy the index")]
     Index(#[source] io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Merge(#[from] merge::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
 }

@@ -202,7 +202,7 @@ pub fn parse_message(raw: &[u8]) -> Option<Parsed> {
 pub enum Error {
     #[error("the commit is not an entry: {0}")]
     Malformed(&'static str),
-    #[error(transparent)]
+    #[error("{0}")]
     Entry(#[from] entry::Error),
     #[error("the commit's bytes differ from those that its entry determines")]
     NotExact,

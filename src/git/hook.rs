@@ -202,6 +202,6 @@ pub enum Error {
     Spawn(#[source] io::Error),
     #[error("cannot create a temporary file")]
     Folder(#[source] io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
 }

@@ -91,6 +91,6 @@ pub enum Error {
     Refused(String),
     #[error("cannot use a temporary folder")]
     Folder(#[source] io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
 }

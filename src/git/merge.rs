@@ -234,10 +234,10 @@ pub fn oid(text: &str) -> Result<Oid, Error> {
 pub enum Error {
     #[error("cannot create a temporary folder")]
     Folder(#[source] std::io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
     #[error("git names an object as {0:?}")]
     Answer(String),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }

@@ -218,8 +218,8 @@ pub enum Error {
     Names,
     #[error("git ls-files printed an unknown line")]
     Listing,
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Merge(#[from] merge::Error),
 }

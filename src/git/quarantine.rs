@@ -118,8 +118,8 @@ pub enum Error {
     Refused(String),
     #[error("cannot use a temporary folder")]
     Folder(#[source] io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
 }

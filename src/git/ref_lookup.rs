@@ -39,7 +39,7 @@ pub(super) fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Er
 pub enum Error {
     #[error("{0} is a symbolic ref, to {1}")]
     Symbolic(String, String),
-    #[error(transparent)]
+    #[error("{0}")]
     Packed(#[from] packed::Error),
     #[error("{0} could not be read")]
     Find(String, #[source] Box<dyn std::error::Error + Send + Sync>),

@@ -260,12 +260,12 @@ pub enum Error {
     LostRace(String),
     #[error("{name} is locked: {} exists", lock.display())]
     Locked { name: String, lock: PathBuf },
-    #[error(transparent)]
-    Stored(ref_lookup::Error),
-    #[error(transparent)]
-    Packed(packed::Error),
-    #[error(transparent)]
-    Archive(archives::Error),
+    #[error("{0}")]
+    Stored(#[source] ref_lookup::Error),
+    #[error("{0}")]
+    Packed(#[source] packed::Error),
+    #[error("{0}")]
+    Archive(#[source] archives::Error),
     #[error("{0} could not be read or written")]
     Other(String, #[source] Box<dyn std::error::Error + Send + Sync>),
 }

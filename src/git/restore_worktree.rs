@@ -153,8 +153,8 @@ pub enum Error {
     Bare,
     #[error("cannot remove {0:?}")]
     Remove(PathBuf, #[source] io::Error),
-    #[error(transparent)]
-    Nothing(program::Error),
-    #[error(transparent)]
+    #[error("{0}")]
+    Nothing(#[source] program::Error),
+    #[error("{0}")]
     Git(#[from] program::Error),
 }

@@ -44,6 +44,6 @@ pub enum Error {
     TooLarge(u64),
     #[error("it could not be read")]
     Read(#[source] io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }

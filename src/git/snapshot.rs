@@ -185,10 +185,10 @@ pub enum Error {
     Root(Oid),
     #[error("the commits of {0:?} do not follow each other along first parents")]
     Broken(String),
-    #[error(transparent)]
+    #[error("{0}")]
     WorkTree(#[from] work_tree::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
 }

@@ -353,8 +353,8 @@ pub enum Error {
     Folder(usize),
     #[error("object {0} could not be read")]
     Find(Oid, #[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error(transparent)]
-    Whole(bounded_read::Error),
+    #[error("{0}")]
+    Whole(#[source] bounded_read::Error),
     #[error("object {0} is not in the repository")]
     Missing(Oid),
     #[error("object {0} is a {1}")]
@@ -365,8 +365,8 @@ pub enum Error {
     Write(#[source] io::Error),
     #[error("cannot sync new objects to disk")]
     Sync(#[source] io::Error),
-    #[error(transparent)]
-    Program(Box<program::Error>),
+    #[error("{0}")]
+    Program(#[source] Box<program::Error>),
 }
 
 impl From<bounded_read::Error> for Error {

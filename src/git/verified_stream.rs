@@ -84,6 +84,6 @@ pub enum Error {
     Damaged(Oid),
     #[error("object {oid} hashes to {}, not to {} that was recorded", found.short(), recorded.short())]
     Altered { oid: Oid, recorded: Digest, found: Digest },
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }

@@ -216,6 +216,6 @@ pub enum Error {
     Look(PathBuf, #[source] std::io::Error),
     #[error("cannot copy the index")]
     Index(#[source] std::io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
 }

@@ -105,7 +105,7 @@ pub enum Error {
     Chain(#[from] chain::Error),
     #[error("cannot read the contents of the archive")]
     Contents(#[from] archives::Fault),
-    #[error(transparent)]
+    #[error("{0}")]
     Refs(#[from] refs::Error),
 }
 

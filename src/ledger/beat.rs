@@ -36,8 +36,8 @@ pub fn read(store: &Store, oid: Oid) -> Result<Option<(Beat, String)>, Error> {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Sign(#[from] sign::Error),
 }

@@ -290,10 +290,10 @@ fn link(store: &Store, commit: Oid, meter: &mut Meter) -> Result<(Link, Option<O
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
-    Ref(refs::Error),
+    #[error("{0}")]
+    Ref(#[source] refs::Error),
     #[error("cannot sign the entry")]
     Sign(#[from] sign::Error),
     #[error("cannot read commit {0} of the chain")]

@@ -156,8 +156,8 @@ pub enum Error {
     NoProduct(ItemId, ProductKey),
     #[error("there is no entry {since} under the root, which is over {entries} entries")]
     NoEntry { since: u64, entries: u64 },
-    #[error(transparent)]
+    #[error("{0}")]
     Chain(#[from] chain::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }

@@ -287,7 +287,7 @@ pub enum Error {
     LiteralAlgorithm(&'static str),
     #[error("signing failed")]
     Sign(#[source] ssh_key::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Program(#[from] program::Error),
     #[error("this needs a key file without a passphrase: an agent signs in the SSH format only")]
     Bare,

@@ -382,8 +382,8 @@ pub enum Error {
     Unkillable(i32),
     #[error("cannot wait for the command")]
     Wait(#[source] io::Error),
-    #[error(transparent)]
-    Transcript(transcript::Error),
+    #[error("{0}")]
+    Transcript(#[source] transcript::Error),
 }
 
 /// Explains common errors of starting a command.

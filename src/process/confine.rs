@@ -136,9 +136,9 @@ pub(crate) enum Error {
     Landlock(#[from] landlock::RulesetError),
     #[error("Landlock has version {found}, but version {version} is recorded")]
     Older { found: u32, version: u32 },
-    #[error(transparent)]
+    #[error("{0}")]
     Changed(#[from] Changed),
-    #[error(transparent)]
+    #[error("{0}")]
     Calls(#[from] calls::Error),
 }
 

@@ -238,17 +238,17 @@ fn base64(bytes: &[u8]) -> String {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Gather(#[from] bundling::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Verify(#[from] verification::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     ThreadTarget(#[from] crate::thread::target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Threads(#[from] crate::thread::verification::Error),
     #[error("the run {0:?} has no valid id")]
     Unnamed(String),

@@ -355,18 +355,18 @@ pub enum Error {
     Principal(String),
     #[error("the file of rules of the queue {queue:?} could not be read from {}", path.display())]
     Rules { queue: String, path: PathBuf, source: io::Error },
-    #[error(transparent)]
+    #[error("{0}")]
     Save(#[from] save::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Secret(#[from] Secret),
     #[error("{}: {source}", name.display())]
     Saved { name: PathBuf, source: save::Error },
-    #[error(transparent)]
+    #[error("{0}")]
     Sign(#[from] sign::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Config(#[from] config::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     ScratchRepo(#[from] scratch_repo::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }

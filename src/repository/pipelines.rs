@@ -269,6 +269,6 @@ pub enum AddError {
     Write(PathBuf, #[source] io::Error),
     #[error("the pipeline could not be registered")]
     Config(#[source] program::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] Error),
 }

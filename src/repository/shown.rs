@@ -299,7 +299,7 @@ pub enum Error {
     Read(PathBuf, #[source] io::Error),
     #[error("{0} does not say what a remote has shown")]
     Bad(PathBuf, #[source] serde_json::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
     #[error("what the remote shows could not be written to {0}; what was fetched is here")]
     Write(PathBuf, #[source] io::Error),

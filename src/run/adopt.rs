@@ -286,22 +286,22 @@ pub enum Error {
     Absent { run: RunId, item: ItemId },
     #[error("cannot read all of the run {:?}", .0.as_str())]
     Unreadable(RunId),
-    #[error(transparent)]
+    #[error("{0}")]
     Barred(#[from] Barred),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Submission(#[from] submission::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Denied(#[from] Denied),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Coordinate(#[from] coordinate::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Verify(#[from] verify::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Trust(#[from] trust::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
 }

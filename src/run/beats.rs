@@ -185,11 +185,11 @@ pub(super) struct Mark {
 /// Failures to read the remote of a shared run.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReadError {
-    #[error(transparent)]
+    #[error("{0}")]
     Remote(#[from] remote::Error),
     /// The objects of the run's head at the remote were refused here.
     #[error("{why}")]
     Head { head: Oid, why: remote::Error },
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
 }

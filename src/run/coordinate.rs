@@ -107,9 +107,9 @@ pub fn apply(run: &mut OpenRun, max_items: usize) -> Result<Vec<Link>, Error> {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] run::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Document(#[from] stopped_rules::Unreadable),
     #[error("the rules of {run:?} would give it {count} items; at most {most} are allowed")]
     TooMany { run: RunId, count: usize, most: usize },

@@ -316,15 +316,15 @@ pub enum Error {
     OnItem,
     #[error("--if-match needs the SHA-256 of a revision, because another key drives the run")]
     NothingElsewhere,
-    #[error(transparent)]
+    #[error("{0}")]
     People(#[from] people::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Schema(#[from] SchemaError),
     #[error("{source}")]
     Document { run: String, name: String, source: Box<revisions::Error> },
-    #[error(transparent)]
+    #[error("{0}")]
     Steer(#[from] steer::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
 }
 

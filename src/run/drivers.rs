@@ -304,17 +304,17 @@ pub enum Error {
     NotShared(RunId),
     #[error("cannot record which beats were seen")]
     Seen(#[source] std::io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Sharing(#[from] sharing::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Denied(#[from] Denied),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }
 

@@ -259,18 +259,18 @@ pub enum Error {
     Ended(RunId),
     #[error("the plan has the id {:?}, but the run is {:?}", plan.as_str(), run.as_str())]
     OtherRun { plan: RunId, run: RunId },
-    #[error(transparent)]
+    #[error("{0}")]
     Steer(#[from] steer::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Denied(#[from] Denied),
-    #[error(transparent)]
+    #[error("{0}")]
     Coordinate(#[from] coordinate::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Pipeline(#[from] Unusable),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
 }

@@ -342,16 +342,16 @@ pub enum Error {
     NoProduct(String),
     #[error("there is no evidence of the origin of {0}")]
     NoEvidence(String),
-    #[error(transparent)]
+    #[error("{0}")]
     Trust(#[from] Box<trust::Error>),
-    #[error(transparent)]
+    #[error("{0}")]
     Verify(#[from] verify::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Blob(#[from] verified_stream::Error),
     #[error("there are more than {MAX_STEPS} steps")]
     Long,
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
 }

@@ -109,14 +109,14 @@ impl Denied {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Denied {
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Refused(#[from] Refusal),
     #[error("the run {:?} is shared, and nothing here says through which remote", .0.as_str())]
     Shared(RunId),
     #[error("cannot use the remote through which the run is shared")]
     Remote(#[source] Box<sharing::Error>),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
 }

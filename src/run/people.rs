@@ -270,7 +270,7 @@ pub enum Error {
     NoDocument { item: ItemId, document: FilePath },
     #[error("the key {key} does not have the role `{role}` in the run {:?}", run.as_str())]
     NoRole { run: RunId, key: String, role: Role },
-    #[error(transparent)]
+    #[error("{0}")]
     Illegal(#[from] Illegal),
     #[error("the key {key} has the role `{}` already", roles.iter().map(|role| role.word()).collect::<Vec<_>>().join("`, `"))]
     HasRoles { key: String, roles: Vec<Role> },
@@ -288,16 +288,16 @@ pub enum Error {
     Key { file: std::path::PathBuf, source: sign::Error },
     #[error("the message has {0} bytes; at most {MAX_MESSAGE} are recorded")]
     Long(usize),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Steer(#[from] steer::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Denied(#[from] Denied),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Log(#[from] log::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
 }

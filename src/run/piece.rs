@@ -238,12 +238,12 @@ pub enum Error {
     NoCheck(ItemId),
     #[error("the transcript of {:?} is not here; only its hash is recorded", item.as_str())]
     NoTranscript { item: ItemId, remote: Option<String> },
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
 }

@@ -38,8 +38,8 @@ pub enum Error {
     NotSaid,
     #[error("{0:?} is no product: say :patch or :outputs/PATH")]
     NoProduct(String),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Prove(#[from] prove::Error),
 }

@@ -168,9 +168,9 @@ pub enum Error {
     Changed { name: FilePath, found: Option<Digest> },
     #[error("cannot put the document {0:?}")]
     Illegal(FilePath, #[source] Illegal),
-    #[error(transparent)]
-    Run(run::Error),
-    #[error(transparent)]
+    #[error("{0}")]
+    Run(#[source] run::Error),
+    #[error("{0}")]
     Store(#[from] store::Error),
 }
 

@@ -304,12 +304,12 @@ pub enum Error {
     Statements(#[source] Box<super::statements::Error>),
     #[error("cannot list the files of the base")]
     Git(#[from] program::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Remote(#[from] remote::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] crate::git::store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Chain(#[from] chain::Error),
 }

@@ -343,20 +343,20 @@ fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Denied(#[from] Denied),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] super::target::Error),
     #[error("cannot copy a document to a temporary file")]
     Copy(#[source] std::io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Refs(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Trust(#[from] repository::trust::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
 }

@@ -288,12 +288,12 @@ pub enum Error {
     NoItem,
     #[error("only a whole run can be closed")]
     WholeRun,
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Denied(#[from] Denied),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
 }

@@ -43,7 +43,7 @@ pub(super) fn read(store: &Store, name: &FilePath, revision: &Revision) -> Resul
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Unreadable {
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
     #[error("revision {1} of the document {0:?} is damaged: its bytes do not match its entry")]
     Damaged(FilePath, u64),

@@ -296,14 +296,14 @@ pub enum Error {
     Queue(String),
     #[error("your own key needs the role `own`, because the submitter owns the run")]
     NotOwned,
-    #[error(transparent)]
+    #[error("{0}")]
     Submit(#[from] submit::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Refs(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     WorkTree(#[from] work_tree::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Denied(#[from] Denied),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
 }

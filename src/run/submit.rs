@@ -267,8 +267,8 @@ pub enum Error {
     Used(RunId),
     #[error("HEAD does not point to a commit yet, so items have no base")]
     Unborn,
-    #[error(transparent)]
-    Head(work_tree::Error),
+    #[error("{0}")]
+    Head(#[source] work_tree::Error),
     #[error("the base {0:?} is not a commit here")]
     Base(String),
     #[error("cannot read the artifact {path:?} from {}", file.display())]
@@ -277,16 +277,16 @@ pub enum Error {
     Unsealed(String),
     #[error("cannot copy an imported product to a temporary file")]
     Copy(#[source] std::io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Secret(#[from] Secret),
     #[error("cannot inspect the base")]
     Git(#[source] program::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Chain(#[from] chain::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Log(#[from] log::Error),
 }

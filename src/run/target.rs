@@ -212,9 +212,9 @@ pub enum Error {
     UnknownItem { run: RunId, named: String, near: Option<String> },
     #[error("{name:?} was fetched from more than one remote: it may be {}", either(places))]
     Ambiguous { name: String, places: Vec<String>, kind: Kind },
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
 }
 

@@ -373,7 +373,7 @@ pub enum Refused {
     Network(Network, String),
     #[error("cannot enforce `handoff.network` = `{0}`: `handoff.sandbox` is `none`")]
     Unconfined(Network),
-    #[error(transparent)]
+    #[error("{0}")]
     Writable(#[from] Missing),
     #[error(
         "`{setting}` gives workers {}, which contains folders that each worker has privately (/run, /dev, /proc); name folders below it", .folder.display()

@@ -145,7 +145,7 @@ pub(super) fn try_out(arguments: &mut impl Iterator<Item = OsString>) -> Option<
 /// Why the overlays could not be mounted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Changed(#[from] Changed),
     #[error("cannot enter a mount namespace")]
     Namespace(#[source] rustix::io::Errno),

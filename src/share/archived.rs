@@ -121,8 +121,8 @@ pub(super) fn retire(store: &Store, reach: &Reach, request: &Request, pushed: &m
 /// An error while comparing archives.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Archive(#[from] Fault),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
 }

@@ -94,8 +94,8 @@ pub enum Error {
     TwoLogs(String),
     #[error("the bundle could not be written")]
     Write(#[from] program::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     ScratchRepo(#[from] scratch_repo::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
 }

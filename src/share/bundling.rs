@@ -108,18 +108,18 @@ pub enum Error {
     Nothing,
     #[error("{} could not be written", path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     ThreadTarget(#[from] thread_target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Thread(#[from] crate::thread::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Log(#[from] log::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Refs(#[from] crate::git::refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Bundle(#[from] bundle::Error),
 }

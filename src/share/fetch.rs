@@ -373,19 +373,19 @@ pub enum Error {
     Unknown(String, String),
     #[error("{}", .0.sentence())]
     Vanished(Box<Vanished>),
-    #[error(transparent)]
+    #[error("{0}")]
     Shown(#[from] shown::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Logs(#[from] verify::Error),
     #[error("the remote shows {0} runs, threads and logs; not more than {MOST_REFS} are taken")]
     TooMany(usize),
-    #[error(transparent)]
+    #[error("{0}")]
     Remote(#[from] remote::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Archive(#[from] archived::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }
 

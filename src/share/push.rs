@@ -323,21 +323,21 @@ pub enum Error {
     #[error("the remote refused {}", porcelain::refused(answers))]
     Declined { answers: Vec<Answer>, said: String },
     #[error("{0}")]
-    Overtaken(Box<Error>, Overtaken),
+    Overtaken(#[source] Box<Error>, Overtaken),
     #[error("{name} was pushed as {pushed}, but the remote shows {}", .found.map_or("nothing".into(), |oid| oid.to_string()))]
     ReadBack { name: String, pushed: Oid, found: Option<Oid> },
-    #[error(transparent)]
-    Secret(Secret),
-    #[error(transparent)]
+    #[error("{0}")]
+    Secret(#[source] Secret),
+    #[error("{0}")]
     Git(#[from] program::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Head(#[from] work_tree::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Remote(#[from] remote::Error),
     #[error("the log of this clone could not make way for another's by the same key")]
     Log(#[from] log::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }

@@ -181,7 +181,7 @@ impl Accepted {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Descriptor(#[from] descriptor::Error),
     #[error("the descriptor is not what was signed")]
     Signature(#[source] sign::Error),
@@ -214,24 +214,24 @@ pub enum Error {
     Forged(&'static str),
     #[error("the source does not verify")]
     Unsound(#[from] Unsound),
-    #[error(transparent)]
+    #[error("{0}")]
     Quarantine(#[from] quarantine::Error),
     #[error("the working tree cannot be put back")]
     Checkout(#[from] checkout::Error),
     #[error("the checkpoint was adopted, but its working tree could not be put back")]
     Unfinished { thread: ThreadId, source: checkout::Error },
-    #[error(transparent)]
+    #[error("{0}")]
     Packet(#[from] gate::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Record(#[from] used::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Logs(#[from] verify::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Remotes(#[from] remote::Error),
     #[error("the nonce could not be noted")]
     Nonce(#[from] nonce::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Thread(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
 }

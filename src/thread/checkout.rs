@@ -184,13 +184,13 @@ pub enum Error {
     OtherBase { base: Option<Oid>, head: Option<Oid> },
     #[error("changed here, and in the way: {}", paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "))]
     LocalChanges { paths: Vec<PathBuf>, marks: Marks },
-    #[error(transparent)]
+    #[error("{0}")]
     Snapshot(#[from] worktree::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Head(#[from] work_tree::Error),
     #[error("{} could not be removed", .0.display())]
     Io(PathBuf, #[source] io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
 }
 

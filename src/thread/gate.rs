@@ -109,10 +109,10 @@ pub enum Error {
     Unclean { checkpoint: CheckpointId, report: Box<Report> },
     #[error("the packet of {0} is not what its entry says")]
     Altered(CheckpointId),
-    #[error(transparent)]
+    #[error("{0}")]
     Used(#[from] used::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Logs(#[from] verify::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }

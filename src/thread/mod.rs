@@ -245,31 +245,31 @@ pub enum Error {
     NoCheckpoint { thread: ThreadId, checkpoint: CheckpointId },
     #[error("the thread {:?} belongs to the key {owner}, not to {key}", thread.as_str())]
     NotOurs { thread: ThreadId, owner: String, key: String },
-    #[error(transparent)]
+    #[error("{0}")]
     Unsound(#[from] Unsound),
-    #[error(transparent)]
+    #[error("{0}")]
     Vouch(#[from] vouch::Error),
     #[error("the run {:?} cannot be tied to a checkpoint: {finding}", run.as_str())]
     Tie { run: RunId, finding: String },
     #[error("the state of {0} is not what its entry says")]
     Altered(CheckpointId),
-    #[error(transparent)]
+    #[error("{0}")]
     Nonce(#[from] nonce::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Packet(#[from] gate::Error),
     #[error("the descriptor could not be signed")]
     Sign(#[from] crate::ledger::sign::Error),
     #[error("the working tree cannot be put back")]
     Checkout(#[from] checkout::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Worktree(#[from] worktree::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Chain(#[from] chain::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] crate::git::store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Log(#[from] log::Error),
 }
 

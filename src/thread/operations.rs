@@ -226,27 +226,27 @@ pub enum Error {
     UnknownSigner { named: String, key: String, why: String },
     #[error("the state has {size} bytes, and an answer at most {at_most}")]
     TooLarge { thread: ThreadId, size: u64, at_most: u64 },
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] run::target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Thread(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Adopt(#[from] adopt::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Worktree(#[from] worktree::Error),
     #[error("cannot write the packet of the checkpoint: {0}")]
     Packet(Box<packets::Error>),
-    #[error(transparent)]
+    #[error("{0}")]
     Head(#[from] work_tree::Error),
     #[error("cannot draw the threads")]
     Git(#[from] program::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Trust(#[from] trust::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
 }
 

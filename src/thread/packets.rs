@@ -186,24 +186,24 @@ fn believed(gate: &Gate<'_>, target: &Target, warn: &mut dyn FnMut(&str)) -> Res
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     ThreadTarget(#[from] thread_target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Thread(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Attached(#[from] attached::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Barred(#[from] Barred),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] run::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Document(#[from] revisions::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     DocumentName(#[from] documents::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Head(#[from] work_tree::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
 }

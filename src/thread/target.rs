@@ -117,18 +117,18 @@ pub enum Error {
     Name { name: String, source: NameError },
     #[error("there is no thread {named:?} here")]
     Unknown { named: String, near: Option<String> },
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
     #[error("{source}")]
     Vouch { named: String, source: vouch::Error },
-    #[error(transparent)]
+    #[error("{0}")]
     Unsound(#[from] Unsound),
-    #[error(transparent)]
+    #[error("{0}")]
     Trust(#[from] trust::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Thread(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] crate::repository::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
 }

@@ -98,6 +98,6 @@ impl Used {
 pub enum Error {
     #[error("cannot read {name}, so the tokens and nonces it used are unknown")]
     Thread { name: String, source: store::Error },
-    #[error(transparent)]
+    #[error("{0}")]
     Refs(#[from] refs::Error),
 }

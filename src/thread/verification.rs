@@ -118,14 +118,14 @@ impl ThreadsToVerify<'_> {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Trust(#[from] trust::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Shown(#[from] shown::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Thread(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Verify(#[from] verify::Error),
 }

@@ -104,12 +104,12 @@ impl VerifiedThread {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Tampered(#[from] Unsound),
     #[error("thread {thread} is not to be trusted: {finding}")]
     Untrusted { thread: ThreadId, finding: String },
-    #[error(transparent)]
+    #[error("{0}")]
     Logs(#[from] verify::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
 }

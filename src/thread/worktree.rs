@@ -290,16 +290,16 @@ pub enum Error {
     TooLarge(PathBuf, u64),
     #[error("more than {MOST_IGNORED} files and folders are ignored")]
     TooManyIgnored,
-    #[error(transparent)]
-    Secret(Secret),
-    #[error(transparent)]
+    #[error("{0}")]
+    Secret(#[source] Secret),
+    #[error("{0}")]
     Quarantine(#[from] quarantine::Error),
     #[error("cannot read {}", .0.display())]
     Read(PathBuf, #[source] io::Error),
     #[error("{} could not be written", .0.display())]
     Io(PathBuf, #[source] io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
 }

@@ -257,19 +257,19 @@ pub enum Error {
     NotArchived(RunId),
     #[error("the age must be a time like 90d, 12w or 6mo")]
     Age,
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Archive(#[from] archive::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Contents(#[from] archives::Fault),
-    #[error(transparent)]
+    #[error("{0}")]
     Chain(#[from] chain::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
 }
 

@@ -172,20 +172,20 @@ fn set_aside(host: &Host, run: &RunId) -> Vec<String> {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Hold(#[from] run_lock::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] run::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Kept(#[from] super::archive::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Workspace(#[from] workspace::Error),
     #[error("the spent worktrees in {} could not be removed", .0.display())]
     Pool(PathBuf, #[source] std::io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Clear(#[from] drive::Error),
 }

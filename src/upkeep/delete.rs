@@ -241,24 +241,24 @@ fn forget(path: &Path) -> io::Result<()> {
 pub enum Error {
     #[error("the run {name:?} was fetched; only runs of this repository are deleted here")]
     Foreign { name: String, reference: String },
-    #[error(transparent)]
+    #[error("{0}")]
     Hold(#[from] run_lock::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Archive(#[from] archive::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Kept(#[from] super::archive::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Workspace(#[from] workspace::Error),
     #[error("the record of the deletion could not be signed")]
     Sign(#[source] sign::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Logs(#[from] verify::Error),
     #[error("cannot record the deletion in the git directory")]
     Mark(#[source] io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
 }

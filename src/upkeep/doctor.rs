@@ -155,26 +155,26 @@ fn restrict(path: &Path) -> bool {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] run::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Denied(#[from] run::Denied),
-    #[error(transparent)]
+    #[error("{0}")]
     Chain(#[from] chain::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Log(#[from] log::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Logs(#[from] verify::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Hold(#[from] run_lock::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Config(#[from] config::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Workspace(#[from] workspace::Error),
 }

@@ -229,18 +229,18 @@ fn is_public(key: &str) -> bool {
 pub enum Error {
     #[error("the run {0:?} was fetched; there is nothing of it to clean here")]
     Foreign(String),
-    #[error(transparent)]
+    #[error("{0}")]
     Doctor(#[from] doctor::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Clean(#[from] clean::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Disk(#[from] disk::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     NoCache(#[from] NoCache),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
 }

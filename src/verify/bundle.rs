@@ -240,10 +240,10 @@ pub enum BundleError {
     Missing(String),
     #[error("there are no runs or threads in the bundle")]
     Empty,
-    #[error(transparent)]
+    #[error("{0}")]
     ScratchRepo(#[from] scratch_repo::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Logs(#[from] Error),
 }

@@ -203,6 +203,6 @@ pub enum Refusal {
     NotAWriter { run: RunId, key: String },
     #[error("cannot read entry 0 of run {run}: {why}")]
     Unread { run: RunId, why: String },
-    #[error(transparent)]
+    #[error("{0}")]
     Verify(#[from] Error),
 }

@@ -168,6 +168,6 @@ pub enum Barred {
     Conflict { report: Box<Report>, what: String },
     #[error("the run {:?} does not verify: {}", .0.run, .0.headline)]
     NotIntact(Box<Report>),
-    #[error(transparent)]
+    #[error("{0}")]
     Verify(#[from] Error),
 }

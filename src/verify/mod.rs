@@ -343,10 +343,10 @@ pub enum Error {
     VanishedThread { reference: String, log: String },
     #[error("cannot read the ref {0}")]
     Ref(String, #[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error(transparent)]
+    #[error("{0}")]
     Packed(#[from] packed::Error),
     #[error("cannot list the logs")]
     Refs(#[source] crate::git::refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }

@@ -213,5 +213,5 @@ impl Known {
 }
 
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    causes::chain(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    causes::messages(error).join(": ")
 }

@@ -98,20 +98,20 @@ pub enum Error {
     NoParent(Oid),
     #[error("{0:?} is no range of commits like main..feature")]
     NoRange(String),
-    #[error(transparent)]
+    #[error("{0}")]
     Verification(#[from] verification::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Apply(#[from] apply::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] run::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Scratch(#[from] scratch_repo::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }

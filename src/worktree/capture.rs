@@ -170,10 +170,10 @@ fn store(batch: &mut Batch, file: &mut File) -> Result<Product, Error> {
 pub enum Error {
     #[error("{0}")]
     Refused(String),
-    #[error(transparent)]
+    #[error("{0}")]
     Secret(#[from] Secret),
-    #[error(transparent)]
-    Workspace(workspace::Error),
+    #[error("{0}")]
+    Workspace(#[source] workspace::Error),
     #[error("{} could not be read or written", .0.display())]
     Io(PathBuf, #[source] io::Error),
     #[error("capturing the item's products exceeds `handoff.captureTimeout`")]

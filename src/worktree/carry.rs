@@ -180,7 +180,7 @@ pub enum Error {
     Io(PathBuf, #[source] io::Error),
     #[error("{} has more than {MOST} files", .0.display())]
     Many(PathBuf),
-    #[error(transparent)]
+    #[error("{0}")]
     Snapshot(#[from] snapshot::Error),
 }
 

@@ -57,8 +57,8 @@ pub struct Error {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Problem {
-    #[error(transparent)]
-    Read(store::Error),
+    #[error("{0}")]
+    Read(#[source] store::Error),
     #[error("its bytes hash to {0}")]
     Mismatch(Digest),
     #[error("{} could not be written", .0.display())]

@@ -83,7 +83,7 @@ pub enum Error {
     Io(PathBuf, #[source] io::Error),
     #[error("cannot read a product")]
     Read(#[from] verified_stream::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Files(#[from] protect::Error),
 }
 

@@ -187,13 +187,13 @@ pub enum Error {
     Moved,
     #[error("cannot read or write {0}")]
     Io(String, #[source] io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Reference(#[from] protected::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Merge(#[from] merge::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Workspace(#[from] workspace::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     HeldOut(#[from] held_out::Error),
 }
 

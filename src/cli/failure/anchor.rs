@@ -10,58 +10,47 @@ use git_handoff::share::push;
 
 use super::{Failure, left_out};
 
-impl From<SettingError> for Failure {
-    fn from(error: SettingError) -> Self {
-        if let SettingError::LeftOut { .. } = error {
-            return Self::of(left_out::CODE, &error).hint(hints::build_whole());
-        }
-        let failure = Self::of("bad-anchor", &error);
-        match error.key() {
-            Some(key) => failure.hint(hints::setting(key)),
-            None => failure,
-        }
+pub(super) fn setting_error(error: &SettingError) -> Failure {
+    if let SettingError::LeftOut { .. } = error {
+        return Failure::of(left_out::CODE, error).hint(hints::build_whole());
+    }
+    let failure = Failure::of("bad-anchor", error);
+    match error.key() {
+        Some(key) => failure.hint(hints::setting(key)),
+        None => failure,
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error {
-            // The anchor has different evidence: a failed check.
-            Error::Push(push::Error::Diverged(_))
-            | Error::NotOurs(_)
-            | Error::Elsewhere { .. }
-            | Error::ThreadElsewhere { .. } => Self { exit: 3, ..Self::of("anchor-differs", &error) },
-            Error::Push(inner) => inner.into(),
-            Error::Remote(inner) => inner.into(),
-            Error::Scratch(inner) => inner.into(),
-            Error::Ref(inner) => inner.into(),
-            Error::Itself(_) => Self::of("anchor-itself", &error),
-            Error::Differs { ref run, .. } => {
-                Self { exit: 3, ..Self::of("anchor-differs", &error) }.hint(hints::check_anchors(run))
-            }
-            Error::DiffersOnThread { ref thread, .. } => {
-                Self { exit: 3, ..Self::of("anchor-differs", &error) }.hint(hints::verify_thread(thread))
-            }
-            Error::Unsound(ref subject, _) => {
-                let hint = match subject {
-                    Subject::Thread(thread) => hints::verify_thread(thread),
-                    other => hints::verify(other.as_str()),
-                };
-                Self { exit: 3, ..Self::of("not-intact", &error) }.hint(hint)
-            }
-            Error::Verify(inner) => inner.into(),
-            Error::NotLocked(..) => Self::of("no-object-lock", &error).hint(hints::s3_lock()),
-            Error::NotKept(_) | Error::TooManyKeys(_) => Self::of("s3", &error),
-            Error::Unreadable { .. } => Self::of("io", &error),
-            Error::Ca(..) => Self::of("bad-ca", &error),
-            Error::Status(..)
-            | Error::NoStamp(_)
-            | Error::Refused(_)
-            | Error::Nonce
-            | Error::NoRoot
-            | Error::NoToken => Self::of("time-stamp", &error),
-            #[cfg(feature = "anchors")]
-            other => web::failure(other),
+pub(super) fn anchor(error: &Error) -> Option<Failure> {
+    Some(match error {
+        // The anchor has different evidence: a failed check.
+        Error::Push(push::Error::Diverged(_))
+        | Error::NotOurs(_)
+        | Error::Elsewhere { .. }
+        | Error::ThreadElsewhere { .. } => Failure { exit: 3, ..Failure::of("anchor-differs", error) },
+        Error::Push(_) | Error::Remote(_) | Error::Scratch(_) | Error::Ref(_) | Error::Verify(_) => return None,
+        Error::Itself(_) => Failure::of("anchor-itself", error),
+        Error::Differs { run, .. } => {
+            Failure { exit: 3, ..Failure::of("anchor-differs", error) }.hint(hints::check_anchors(run))
         }
-    }
+        Error::DiffersOnThread { thread, .. } => {
+            Failure { exit: 3, ..Failure::of("anchor-differs", error) }.hint(hints::verify_thread(thread))
+        }
+        Error::Unsound(subject, _) => {
+            let hint = match subject {
+                Subject::Thread(thread) => hints::verify_thread(thread),
+                other => hints::verify(other.as_str()),
+            };
+            Failure { exit: 3, ..Failure::of("not-intact", error) }.hint(hint)
+        }
+        Error::NotLocked(..) => Failure::of("no-object-lock", error).hint(hints::s3_lock()),
+        Error::NotKept(_) | Error::TooManyKeys(_) => Failure::of("s3", error),
+        Error::Unreadable { .. } => Failure::of("io", error),
+        Error::Ca(..) => Failure::of("bad-ca", error),
+        Error::Status(..) | Error::NoStamp(_) | Error::Refused(_) | Error::Nonce | Error::NoRoot | Error::NoToken => {
+            Failure::of("time-stamp", error)
+        }
+        #[cfg(feature = "anchors")]
+        _ => return web::failure(error),
+    })
 }

@@ -6,27 +6,18 @@ use git_handoff::upkeep::archive;
 
 use super::Failure;
 
-impl From<archive::Error> for Failure {
-    fn from(error: archive::Error) -> Self {
-        match error {
-            archive::Error::Foreign(_) => Self::of("not-ours", &error),
-            archive::Error::NotSealed(ref run) => Self::of("not-sealed", &error).hint(hints::run_or_close(run)),
-            archive::Error::Unsound { ref run, .. } => Self::of("unsound", &error).hint(hints::verify(run)),
-            archive::Error::NotArchived(_) => Self::of("not-archived", &error).hint(hints::archived_runs()),
-            archive::Error::Age => Self::usage(error.to_string()),
-            archive::Error::Archive(_) => Self::of("archive", &error),
-            archive::Error::Contents(inner) => inner.into(),
-            archive::Error::Target(inner) => inner.into(),
-            archive::Error::Chain(inner) => inner.into(),
-            archive::Error::Ref(inner) => inner.into(),
-            archive::Error::Store(inner) => inner.into(),
-            archive::Error::Repository(inner) => inner.into(),
-        }
-    }
+pub(super) fn archive(error: &archive::Error) -> Option<Failure> {
+    Some(match error {
+        archive::Error::Foreign(_) => Failure::of("not-ours", error),
+        archive::Error::NotSealed(run) => Failure::of("not-sealed", error).hint(hints::run_or_close(run)),
+        archive::Error::Unsound { run, .. } => Failure::of("unsound", error).hint(hints::verify(run)),
+        archive::Error::NotArchived(_) => Failure::of("not-archived", error).hint(hints::archived_runs()),
+        archive::Error::Age => Failure::usage(error.to_string()),
+        archive::Error::Archive(_) => Failure::of("archive", error),
+        _ => return None,
+    })
 }
 
-impl From<archives::Fault> for Failure {
-    fn from(error: archives::Fault) -> Self {
-        Self::of("archive", &error).hint(hints::doctor())
-    }
+pub(super) fn fault(error: &archives::Fault) -> Failure {
+    Failure::of("archive", error).hint(hints::doctor())
 }

@@ -4,12 +4,6 @@ use git_handoff::repository::config::Error;
 
 use super::Failure;
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let failure = Self::of("config", &error);
-        match error.hint() {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-    }
+pub(super) fn config(error: &Error) -> Failure {
+    Failure::of("config", error).hint_if(error.hint())
 }

@@ -10,74 +10,60 @@ use git_handoff::run::revisions::Error;
 
 use super::{Failure, left_out};
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let failure = Self::of("document", &error);
-        match error {
-            Error::Unknown { run, .. } => Self { code: "unknown-document", ..failure }.hint(hints::documents(run)),
-            Error::NoRevision { .. } => Self { code: "unknown-revision", ..failure },
-            Error::Drift { drift, at, commit } => {
-                let causes = [
-                    format!("revision {} was produced by {}", drift.revision.number, drift.revision.author),
-                    format!("{}; at {at}, in commit {commit}", drift.origin()),
-                ];
-                Self { code: "drift", causes: causes.into(), ..failure }
-            }
-            Error::Altered { .. } => Self { code: "altered", exit: 3, ..failure },
-            Error::Unfit(_, unfit) => match *unfit {
-                Unfit::Unknown(schema) => {
-                    Self { code: "unknown-schema", ..failure }.hint(hints::register_schema(schema))
-                }
-                Unfit::Unreadable(_, why) => {
-                    Self { code: "schema-unreadable", ..failure }.hint(hints::set_file(&why.place.key))
-                }
-                Unfit::LeftOut(..) => Self { code: left_out::CODE, ..failure }.hint(hints::build_whole()),
-                _ => Self { code: "not-as-declared", ..failure },
-            },
-            Error::Changed { .. } => Self { code: "lost-race", exit: 5, ..failure },
-            Error::Illegal(_, Illegal::NoPlace(_, other)) => {
-                Self { code: "name-clash", ..failure }.hint(hints::name_there(other))
-            }
-            Error::Illegal(_, Illegal::AfterSeal) => Self { code: "sealed", ..failure },
-            Error::Illegal(_, Illegal::WrittenAfterEnd(_)) => Self { code: "ended", ..failure },
-            Error::Illegal(..) => failure,
-            Error::Run(inner) => inner.into(),
-            Error::Store(inner) => inner.into(),
+pub(super) fn revision(error: &Error) -> Option<Failure> {
+    let failure = Failure::of("document", error);
+    Some(match error {
+        Error::Unknown { run, .. } => Failure { code: "unknown-document", ..failure }.hint(hints::documents(run)),
+        Error::NoRevision { .. } => Failure { code: "unknown-revision", ..failure },
+        Error::Drift { drift, at, commit } => {
+            let causes = [
+                format!("revision {} was produced by {}", drift.revision.number, drift.revision.author),
+                format!("{}; at {at}, in commit {commit}", drift.origin()),
+            ];
+            Failure { code: "drift", causes: causes.into(), ..failure }
         }
-    }
+        Error::Altered { .. } => Failure { code: "altered", exit: 3, ..failure },
+        Error::Unfit(_, unfit) => match unfit.as_ref() {
+            Unfit::Unknown(schema) => {
+                Failure { code: "unknown-schema", ..failure }.hint(hints::register_schema(schema))
+            }
+            Unfit::Unreadable(_, why) => {
+                Failure { code: "schema-unreadable", ..failure }.hint(hints::set_file(&why.place.key))
+            }
+            Unfit::LeftOut(..) => Failure { code: left_out::CODE, ..failure }.hint(hints::build_whole()),
+            _ => Failure { code: "not-as-declared", ..failure },
+        },
+        Error::Changed { .. } => Failure { code: "lost-race", exit: 5, ..failure },
+        Error::Illegal(_, Illegal::NoPlace(_, other)) => {
+            Failure { code: "name-clash", ..failure }.hint(hints::name_there(other))
+        }
+        Error::Illegal(_, Illegal::AfterSeal) => Failure { code: "sealed", ..failure },
+        Error::Illegal(_, Illegal::WrittenAfterEnd(_)) => Failure { code: "ended", ..failure },
+        Error::Illegal(..) => failure,
+        _ => return None,
+    })
 }
 
-impl From<documents::Error> for Failure {
-    fn from(error: documents::Error) -> Self {
-        match error {
-            documents::Error::Name { .. }
-            | documents::Error::Match(_)
-            | documents::Error::OnItem
-            | documents::Error::NothingElsewhere => Self::usage(error.to_string()),
-            documents::Error::People(inner) => inner.into(),
-            documents::Error::Schema(inner) => inner.into(),
-            documents::Error::Steer(inner) => inner.into(),
-            documents::Error::Target(inner) => inner.into(),
-            documents::Error::Document { run, name, source } => {
-                let hint = match source.as_ref() {
-                    Error::Changed { found: Some(_), .. } | Error::Drift { .. } => Some(hints::revisions(run, name)),
-                    Error::Changed { found: None, .. } => Some(hints::documents(run)),
-                    Error::Store(store::Error::Missing(oid)) => Some(hints::fetch_object(oid)),
-                    Error::Altered { .. } | Error::Store(_) => Some(hints::verify(run)),
-                    _ => None,
-                };
-                let failure = Self::from(*source);
-                match hint {
-                    Some(hint) => failure.hint(hint),
-                    None => failure,
-                }
-            }
+pub(super) fn documents(error: &documents::Error) -> Option<Failure> {
+    Some(match error {
+        documents::Error::Name { .. }
+        | documents::Error::Match(_)
+        | documents::Error::OnItem
+        | documents::Error::NothingElsewhere => Failure::usage(error.to_string()),
+        documents::Error::Document { run, name, source } => {
+            let hint = match source.as_ref() {
+                Error::Changed { found: Some(_), .. } | Error::Drift { .. } => Some(hints::revisions(run, name)),
+                Error::Changed { found: None, .. } => Some(hints::documents(run)),
+                Error::Store(store::Error::Missing(oid)) => Some(hints::fetch_object(oid)),
+                Error::Altered { .. } | Error::Store(_) => Some(hints::verify(run)),
+                _ => None,
+            };
+            Failure::new(source.as_ref()).hint_if(hint)
         }
-    }
+        _ => return None,
+    })
 }
 
-impl From<SchemaError> for Failure {
-    fn from(error: SchemaError) -> Self {
-        Self::usage(error.to_string())
-    }
+pub(super) fn schema_error(error: &SchemaError) -> Failure {
+    Failure::usage(error.to_string())
 }

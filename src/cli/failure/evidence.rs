@@ -1,50 +1,50 @@
 //! Failures of proofs, exports and bundles.
 
+use git_handoff::ledger::prove;
 use git_handoff::model::hints;
-use git_handoff::report::export::operations as export;
+use git_handoff::report::export::{self, operations};
 use git_handoff::run::proving;
 use git_handoff::share::bundling;
 
 use super::Failure;
 
-impl From<proving::Error> for Failure {
-    fn from(error: proving::Error) -> Self {
-        match error {
-            proving::Error::WholeRun | proving::Error::NotSaid | proving::Error::NoProduct(_) => {
-                Self::usage(error.to_string())
-            }
-            proving::Error::Target(inner) => inner.into(),
-            proving::Error::Prove(inner) => inner.into(),
+pub(super) fn proving(error: &proving::Error) -> Option<Failure> {
+    Some(match error {
+        proving::Error::WholeRun | proving::Error::NotSaid | proving::Error::NoProduct(_) => {
+            Failure::usage(error.to_string())
         }
-    }
+        _ => return None,
+    })
 }
 
-impl From<export::Error> for Failure {
-    fn from(error: export::Error) -> Self {
-        match error {
-            export::Error::WholeRun | export::Error::NoLines => Self::usage(error.to_string()),
-            export::Error::NotOfRun { commit, .. } => Self::of("not-of-run", &error).hint(hints::whence(commit)),
-            export::Error::Whence(inner) => inner.into(),
-            export::Error::Target(inner) => inner.into(),
-            export::Error::Gate(inner) => inner.into(),
-            export::Error::Export(inner) => inner.into(),
-            export::Error::Repository(inner) => inner.into(),
-        }
-    }
+pub(super) fn export_operation(error: &operations::Error) -> Option<Failure> {
+    Some(match error {
+        operations::Error::WholeRun | operations::Error::NoLines => Failure::usage(error.to_string()),
+        operations::Error::NotOfRun { commit, .. } => Failure::of("not-of-run", error).hint(hints::whence(commit)),
+        _ => return None,
+    })
 }
 
-impl From<bundling::Error> for Failure {
-    fn from(error: bundling::Error) -> Self {
-        match error {
-            bundling::Error::Nothing => Self::of("no-runs", &error),
-            bundling::Error::File { .. } => Self::of("io", &error),
-            bundling::Error::Repository(inner) => inner.into(),
-            bundling::Error::Log(inner) => inner.into(),
-            bundling::Error::Refs(inner) => inner.into(),
-            bundling::Error::Target(inner) => inner.into(),
-            bundling::Error::ThreadTarget(inner) => inner.into(),
-            bundling::Error::Thread(inner) => inner.into(),
-            bundling::Error::Bundle(inner) => inner.into(),
-        }
-    }
+pub(super) fn bundling(error: &bundling::Error) -> Option<Failure> {
+    Some(match error {
+        bundling::Error::Nothing => Failure::of("no-runs", error),
+        bundling::Error::File { .. } => Failure::of("io", error),
+        _ => return None,
+    })
+}
+
+pub(super) fn prove(error: &prove::Error) -> Option<Failure> {
+    let failure = Failure::of("prove", error);
+    Some(match error {
+        prove::Error::NotSealed(run) => Failure { code: "not-sealed", ..failure }.hint(hints::run_or_close(run)),
+        prove::Error::NotDone(_) => Failure { code: "not-done", ..failure },
+        prove::Error::NoProduct(..) => Failure { code: "no-such-thing", ..failure },
+        prove::Error::Nothing(_) | prove::Error::NoEntry { .. } | prove::Error::NotARun => failure,
+        _ => return None,
+    })
+}
+
+pub(super) fn export(error: &export::Error) -> Option<Failure> {
+    let is_ours = !matches!(error, export::Error::Store(_) | export::Error::Sign(_));
+    is_ours.then(|| Failure::of("export", error))
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use git_handoff::engine::machine::NoCache;
-use git_handoff::git::{packed, refs, save, store, verified_stream};
+use git_handoff::git::{packed, program, refs, save, store, verified_stream};
 use git_handoff::ledger::{chain, log, sign};
 use git_handoff::model::credential::gate::Secret;
 use git_handoff::model::hints;
@@ -11,125 +11,100 @@ use git_handoff::repository;
 
 use super::Failure;
 
-impl From<store::Error> for Failure {
-    fn from(error: store::Error) -> Self {
-        let failure = Self::of("store", &error);
-        match error {
-            store::Error::Nowhere(_) => Self { code: "no-repository", ..failure }.hint(hints::init()),
-            store::Error::Open(..) => Self { code: "no-repository", ..failure },
-            store::Error::Foreign(ref place) => {
-                let hint = hints::safe_directory(place.display());
-                Self { code: "foreign-repository", ..failure }.hint(hint)
-            }
-            store::Error::Missing(_) => failure.hint(hints::bring_object()),
-            store::Error::RefStorage(_) => Self { code: "ref-storage", ..failure }.hint(hints::ref_format()),
-            _ => failure,
+pub(super) fn store(error: &store::Error) -> Failure {
+    let failure = Failure::of("store", error);
+    match error {
+        store::Error::Nowhere(_) => Failure { code: "no-repository", ..failure }.hint(hints::init()),
+        store::Error::Open(..) => Failure { code: "no-repository", ..failure },
+        store::Error::Foreign(place) => {
+            let hint = hints::safe_directory(place.display());
+            Failure { code: "foreign-repository", ..failure }.hint(hint)
         }
+        store::Error::Missing(_) => failure.hint(hints::bring_object()),
+        store::Error::RefStorage(_) => Failure { code: "ref-storage", ..failure }.hint(hints::ref_format()),
+        _ => failure,
     }
 }
 
-impl From<repository::Error> for Failure {
-    fn from(error: repository::Error) -> Self {
-        match error {
-            repository::Error::Actor | repository::Error::Principal(_) => Self::usage(error.to_string()),
-            repository::Error::Rules { .. } => Self::of("bad-rule", &error),
-            repository::Error::Save(inner) => inner.into(),
-            repository::Error::Saved { name, source } => {
-                let failure = Self::from(source);
-                Self { message: format!("{}: {}", name.display(), failure.message), ..failure }
-            }
-            repository::Error::Secret(inner) => inner.into(),
-            repository::Error::Sign(inner) => inner.into(),
-            repository::Error::Config(inner) => inner.into(),
-            repository::Error::ScratchRepo(inner) => inner.into(),
-            repository::Error::Store(inner) => inner.into(),
+pub(super) fn repository(error: &repository::Error) -> Option<Failure> {
+    Some(match error {
+        repository::Error::Actor | repository::Error::Principal(_) => Failure::usage(error.to_string()),
+        repository::Error::Rules { .. } => Failure::of("bad-rule", error),
+        repository::Error::Saved { name, source } => {
+            let failure = Failure::new(source);
+            Failure { message: format!("{}: {}", name.display(), failure.message), ..failure }
         }
+        _ => return None,
+    })
+}
+
+pub(super) fn no_cache(error: &NoCache) -> Failure {
+    Failure::of("no-cache", error).hint(hints::workspace_root())
+}
+
+pub(super) fn verified_stream(error: &verified_stream::Error) -> Option<Failure> {
+    let failure = Failure::of("altered", error);
+    Some(match error {
+        verified_stream::Error::Damaged(_) | verified_stream::Error::Altered { .. } => Failure { exit: 3, ..failure },
+        verified_stream::Error::Store(_) => return None,
+    })
+}
+
+pub(super) fn secret(secret: &Secret) -> Failure {
+    Failure::of("secret-found", secret).hint(hints::allow_secret(secret))
+}
+
+pub(super) fn save(error: &save::Error) -> Option<Failure> {
+    Some(match error {
+        save::Error::TooLarge(_) => Failure::of("too-large", error).hint(hints::max_product_size()),
+        save::Error::Read(_) => Failure::of("io", error),
+        save::Error::Store(_) => return None,
+    })
+}
+
+pub(super) fn refs(error: &refs::Error) -> Option<Failure> {
+    let failure = Failure::of("ref", error);
+    Some(match error {
+        refs::Error::LostRace(_) => failure.race(),
+        refs::Error::Locked { .. } => failure.locked(),
+        refs::Error::Packed(_) => return None,
+        refs::Error::Archive(_) => failure.hint(hints::doctor()),
+        _ => failure,
+    })
+}
+
+pub(super) fn packed(error: &packed::Error) -> Failure {
+    let failure = Failure::of("packed-refs", error);
+    match error {
+        packed::Error::Ambiguous(..) => failure.hint(hints::refs()),
+        packed::Error::Read(..) => failure,
     }
 }
 
-impl From<NoCache> for Failure {
-    fn from(error: NoCache) -> Self {
-        Self::of("no-cache", &error).hint(hints::workspace_root())
-    }
-}
-
-impl From<verified_stream::Error> for Failure {
-    fn from(error: verified_stream::Error) -> Self {
-        let failure = Self::of("altered", &error);
-        match error {
-            verified_stream::Error::Store(inner) => inner.into(),
-            verified_stream::Error::Damaged(_) | verified_stream::Error::Altered { .. } => Self { exit: 3, ..failure },
+pub(super) fn sign(error: &sign::Error) -> Failure {
+    let failure = Failure::of("signing", error);
+    match error {
+        sign::Error::Program(_) => failure.hint(hints::own_signing_key()),
+        sign::Error::Read(file, source) if source.kind() == io::ErrorKind::PermissionDenied => {
+            failure.hint(hints::take_over_files(file.parent().unwrap_or(file).display()))
         }
+        _ => failure.hint(hints::signing_key()),
     }
 }
 
-impl From<Secret> for Failure {
-    fn from(secret: Secret) -> Self {
-        Self::of("secret-found", &secret).hint(hints::allow_secret(&secret))
-    }
+pub(super) fn chain(error: &chain::Error) -> Option<Failure> {
+    Some(match error {
+        chain::Error::LostRace(_) => Failure::of("lost-race", error).race(),
+        chain::Error::TooLarge(..) => Failure::of("too-large", error),
+        chain::Error::Entry(..) | chain::Error::Broken(..) | chain::Error::TooMuch(..) => Failure::of("chain", error),
+        _ => return None,
+    })
 }
 
-impl From<save::Error> for Failure {
-    fn from(error: save::Error) -> Self {
-        match error {
-            save::Error::Store(inner) => inner.into(),
-            save::Error::TooLarge(_) => Self::of("too-large", &error).hint(hints::max_product_size()),
-            save::Error::Read(_) => Self::of("io", &error),
-        }
-    }
+pub(super) fn log(error: &log::Error) -> Failure {
+    Failure::of("log", error).hint(hints::doctor())
 }
 
-impl From<refs::Error> for Failure {
-    fn from(error: refs::Error) -> Self {
-        let failure = Self::of("ref", &error);
-        match error {
-            refs::Error::LostRace(_) => failure.race(),
-            refs::Error::Locked { .. } => failure.locked(),
-            refs::Error::Packed(inner) => inner.into(),
-            refs::Error::Archive(_) => failure.hint(hints::doctor()),
-            _ => failure,
-        }
-    }
-}
-
-impl From<packed::Error> for Failure {
-    fn from(error: packed::Error) -> Self {
-        let failure = Self::of("packed-refs", &error);
-        match error {
-            packed::Error::Ambiguous(..) => failure.hint(hints::refs()),
-            packed::Error::Read(..) => failure,
-        }
-    }
-}
-
-impl From<sign::Error> for Failure {
-    fn from(error: sign::Error) -> Self {
-        let failure = Self::of("signing", &error);
-        match error {
-            sign::Error::Program(_) => failure.hint(hints::own_signing_key()),
-            sign::Error::Read(file, source) if source.kind() == io::ErrorKind::PermissionDenied => {
-                failure.hint(hints::take_over_files(file.parent().unwrap_or(&file).display()))
-            }
-            _ => failure.hint(hints::signing_key()),
-        }
-    }
-}
-
-impl From<chain::Error> for Failure {
-    fn from(error: chain::Error) -> Self {
-        match error {
-            chain::Error::Store(inner) => inner.into(),
-            chain::Error::Ref(inner) => inner.into(),
-            chain::Error::Sign(inner) => inner.into(),
-            chain::Error::LostRace(_) => Self::of("lost-race", &error).race(),
-            chain::Error::TooLarge(..) => Self::of("too-large", &error),
-            chain::Error::Entry(..) | chain::Error::Broken(..) | chain::Error::TooMuch(..) => Self::of("chain", &error),
-        }
-    }
-}
-
-impl From<log::Error> for Failure {
-    fn from(error: log::Error) -> Self {
-        Self::of("log", &error).hint(hints::doctor())
-    }
+pub(super) fn program(error: &program::Error) -> Failure {
+    Failure::of("git", error)
 }

@@ -8,8 +8,6 @@ use super::Failure;
 /// The code of all such failures.
 pub(super) const CODE: &str = "left-out";
 
-impl From<LeftOut> for Failure {
-    fn from(error: LeftOut) -> Self {
-        Self::of(CODE, &error).hint(hints::build_whole())
-    }
+pub(super) fn left_out(error: &LeftOut) -> Failure {
+    Failure::of(CODE, error).hint(hints::build_whole())
 }

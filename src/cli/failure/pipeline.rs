@@ -6,21 +6,14 @@ use git_handoff::repository::pipelines::AddError;
 
 use super::Failure;
 
-impl From<Unusable> for Failure {
-    fn from(error: Unusable) -> Self {
-        let failure = Self::of("unknown-pipeline", &error);
-        match error {
-            Unusable::NoReference(_) => Self::usage(failure.message),
-            _ => failure.hint(hints::pipelines()),
-        }
+pub(super) fn unusable(error: &Unusable) -> Failure {
+    let failure = Failure::of("unknown-pipeline", error);
+    match error {
+        Unusable::NoReference(_) => Failure::usage(failure.message),
+        _ => failure.hint(hints::pipelines()),
     }
 }
 
-impl From<AddError> for Failure {
-    fn from(error: AddError) -> Self {
-        match error {
-            AddError::Repository(inner) => inner.into(),
-            error => Self::of("pipeline", &error),
-        }
-    }
+pub(super) fn add_error(error: &AddError) -> Option<Failure> {
+    (!matches!(error, AddError::Repository(_))).then(|| Failure::of("pipeline", error))
 }

@@ -5,25 +5,20 @@ use git_handoff::upkeep::setup;
 
 use super::Failure;
 
-impl From<setup::Error> for Failure {
-    fn from(error: setup::Error) -> Self {
-        match error {
-            setup::Error::UnknownAgent { ref nearest, .. } => {
-                let hint = nearest.as_deref().map_or_else(hints::register_subagent, hints::did_you_mean);
-                Self::of("unknown-agent", &error).hint(hint)
-            }
-            setup::Error::Pathspec(..) => Self::of("bad-pathspec", &error),
-            setup::Error::NoRemote => Self::of("no-remote", &error).hint(hints::add_remote()),
-            setup::Error::NoDefaultRemote(_) => Self::of("no-remote", &error).hint(hints::share_with()),
-            setup::Error::UnknownRemote(_) => Self::of("no-remote", &error).hint(hints::remotes()),
-            setup::Error::Remotes(inner) => inner.into(),
-            setup::Error::Config(inner) => inner.into(),
+pub(super) fn setup(error: &setup::Error) -> Option<Failure> {
+    Some(match error {
+        setup::Error::UnknownAgent { nearest, .. } => {
+            let hint = nearest.as_deref().map_or_else(hints::register_subagent, hints::did_you_mean);
+            Failure::of("unknown-agent", error).hint(hint)
         }
-    }
+        setup::Error::Pathspec(..) => Failure::of("bad-pathspec", error),
+        setup::Error::NoRemote => Failure::of("no-remote", error).hint(hints::add_remote()),
+        setup::Error::NoDefaultRemote(_) => Failure::of("no-remote", error).hint(hints::share_with()),
+        setup::Error::UnknownRemote(_) => Failure::of("no-remote", error).hint(hints::remotes()),
+        _ => return None,
+    })
 }
 
-impl From<setup::WriteError> for Failure {
-    fn from(error: setup::WriteError) -> Self {
-        Self::of("config", &error).hint(hints::again())
-    }
+pub(super) fn write_error(error: &setup::WriteError) -> Failure {
+    Failure::of("config", error).hint(hints::again())
 }

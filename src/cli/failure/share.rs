@@ -53,111 +53,82 @@ impl Failure {
     }
 }
 
-impl From<scratch_repo::Error> for Failure {
-    fn from(error: scratch_repo::Error) -> Self {
-        Self::of("scratch", &error)
+pub(super) fn scratch_repo(error: &scratch_repo::Error) -> Failure {
+    Failure::of("scratch", error)
+}
+
+pub(super) fn remote(error: &remote::Error) -> Failure {
+    let failure = Failure::of("remote", error);
+    match error {
+        remote::Error::Unknown(_) => Failure { code: "unknown-remote", ..failure },
+        remote::Error::Forbidden(..) => Failure { code: "forbidden", ..failure },
+        remote::Error::TooLarge(..) => Failure { code: "too-large", ..failure }.hint(hints::fetch_less_or_raise()),
+        remote::Error::Failed(to, why) if why.to_string().contains(MIRROR) => failure.hint(hints::no_mirror(to)),
+        remote::Error::Failed(_, why) if why.to_string().contains(NO_PUSH_OPTIONS) => {
+            failure.hint(hints::no_push_option())
+        }
+        remote::Error::NotGit(..) => Failure { code: "not-git", ..failure },
+        remote::Error::Failed(..) | remote::Error::Unsound(..) => failure.hint_if(refusal::of_remote(error)),
+        remote::Error::Quarantine(_) | remote::Error::Outgoing(_) | remote::Error::Git(_) => failure,
     }
 }
 
-impl From<remote::Error> for Failure {
-    fn from(error: remote::Error) -> Self {
-        let failure = Self::of("remote", &error);
-        match &error {
-            remote::Error::Unknown(_) => Self { code: "unknown-remote", ..failure },
-            remote::Error::Forbidden(..) => Self { code: "forbidden", ..failure },
-            remote::Error::TooLarge(..) => Self { code: "too-large", ..failure }.hint(hints::fetch_less_or_raise()),
-            remote::Error::Failed(to, why) if why.to_string().contains(MIRROR) => failure.hint(hints::no_mirror(to)),
-            remote::Error::Failed(_, why) if why.to_string().contains(NO_PUSH_OPTIONS) => {
-                failure.hint(hints::no_push_option())
-            }
-            remote::Error::NotGit(..) => Self { code: "not-git", ..failure },
-            remote::Error::Failed(..) | remote::Error::Unsound(..) => failure.hint_if(refusal::of_remote(&error)),
-            remote::Error::Quarantine(_) | remote::Error::Outgoing(_) | remote::Error::Git(_) => failure,
+pub(super) fn push(error: &push::Error) -> Option<Failure> {
+    Some(match error {
+        push::Error::Unknown(_) => Failure::of("unknown-run", error).hint(hints::runs_and_threads()),
+        push::Error::Diverged(_) => Failure::of("diverged", error),
+        push::Error::Declined { said, .. } => {
+            let causes = said.lines().filter_map(|line| line.strip_prefix("remote: "));
+            let causes = causes.map(|line| line.trim_end().to_owned()).collect();
+            Failure { causes, ..Failure::of("declined", error) }
         }
-    }
+        push::Error::Blocked(_) => Failure::of("unsound", error),
+        push::Error::ReadBack { .. } => Failure::of("read-back", error),
+        push::Error::Head(_) => Failure::of("git", error),
+        _ => return None,
+    })
 }
 
-impl From<push::Error> for Failure {
-    fn from(error: push::Error) -> Self {
-        match error {
-            push::Error::Unknown(_) => Self::of("unknown-run", &error).hint(hints::runs_and_threads()),
-            push::Error::Diverged(_) => Self::of("diverged", &error),
-            push::Error::Declined { ref said, .. } => {
-                let causes = said.lines().filter_map(|line| line.strip_prefix("remote: "));
-                let causes = causes.map(|line| line.trim_end().to_owned()).collect();
-                Self { causes, ..Self::of("declined", &error) }
-            }
-            push::Error::Overtaken(inner, _) => (*inner).into(),
-            push::Error::Blocked(_) => Self::of("unsound", &error),
-            push::Error::ReadBack { .. } => Self::of("read-back", &error),
-            push::Error::Secret(inner) => inner.into(),
-            push::Error::Git(inner) => inner.into(),
-            push::Error::Head(_) => Self::of("git", &error),
-            push::Error::Remote(inner) => inner.into(),
-            push::Error::Ref(inner) => inner.into(),
-            push::Error::Log(inner) => inner.into(),
-            push::Error::Store(inner) => inner.into(),
+pub(super) fn fetch(error: &fetch::Error) -> Option<Failure> {
+    Some(match error {
+        fetch::Error::Unknown(..) => Failure::of("unknown-run", error),
+        fetch::Error::Vanished(vanished) => {
+            let exit = if vanished.seen { 3 } else { 1 };
+            Failure { exit, ..Failure::of("vanished", error) }
         }
-    }
+        fetch::Error::TooMany(_) => Failure::of("too-many", error).hint(hints::fetch_less()),
+        fetch::Error::Archive(_) => Failure::of("archive", error),
+        _ => return None,
+    })
 }
 
-impl From<fetch::Error> for Failure {
-    fn from(error: fetch::Error) -> Self {
-        match error {
-            fetch::Error::Unknown(..) => Self::of("unknown-run", &error),
-            fetch::Error::Vanished(ref vanished) => {
-                let exit = if vanished.seen { 3 } else { 1 };
-                Self { exit, ..Self::of("vanished", &error) }
-            }
-            fetch::Error::Shown(inner) => inner.into(),
-            fetch::Error::Logs(inner) => inner.into(),
-            fetch::Error::TooMany(_) => Self::of("too-many", &error).hint(hints::fetch_less()),
-            fetch::Error::Remote(inner) => inner.into(),
-            fetch::Error::Ref(inner) => inner.into(),
-            fetch::Error::Archive(_) => Self::of("archive", &error),
-            fetch::Error::Store(inner) => inner.into(),
-        }
-    }
+pub(super) fn shown(error: &shown::Error) -> Option<Failure> {
+    let failure = Failure::of("remote-record", error);
+    Some(match error {
+        // This loses only the record of what was seen, no fetched data.
+        shown::Error::Read(path, _) | shown::Error::Bad(path, _) => failure.hint(hints::forget_seen(path.display())),
+        shown::Error::Write(..) => failure,
+        shown::Error::Ref(_) => return None,
+    })
 }
 
-impl From<shown::Error> for Failure {
-    fn from(error: shown::Error) -> Self {
-        let failure = Self::of("remote-record", &error);
-        match error {
-            // This loses only the record of what was seen, no fetched data.
-            shown::Error::Read(path, _) | shown::Error::Bad(path, _) => {
-                failure.hint(hints::forget_seen(path.display()))
-            }
-            shown::Error::Ref(inner) => inner.into(),
-            shown::Error::Write(..) => failure,
-        }
-    }
+pub(super) fn bundle(error: &bundle::Error) -> Option<Failure> {
+    Some(match error {
+        bundle::Error::ScratchRepo(_) | bundle::Error::Ref(_) => return None,
+        bundle::Error::Write(_) => Failure::of("bundle", error).hint(hints::fetch_content()),
+        _ => Failure::of("bundle", error),
+    })
 }
 
-impl From<bundle::Error> for Failure {
-    fn from(error: bundle::Error) -> Self {
-        match error {
-            bundle::Error::ScratchRepo(inner) => inner.into(),
-            bundle::Error::Ref(inner) => inner.into(),
-            bundle::Error::Write(_) => Self::of("bundle", &error).hint(hints::fetch_content()),
-            _ => Self::of("bundle", &error),
+pub(super) fn bundle_error(error: &BundleError) -> Option<Failure> {
+    Some(match error {
+        BundleError::Missing(_) => Failure::of("unknown-run", error),
+        BundleError::Empty => Failure::of("no-runs", error),
+        BundleError::Pack(_, why) => {
+            let hint = refusal::of_check(&why.to_string());
+            Failure::of("bundle", error).hint_if(hint)
         }
-    }
-}
-
-impl From<BundleError> for Failure {
-    fn from(error: BundleError) -> Self {
-        match error {
-            BundleError::Missing(_) => Self::of("unknown-run", &error),
-            BundleError::Empty => Self::of("no-runs", &error),
-            BundleError::Pack(_, ref why) => {
-                let hint = refusal::of_check(&why.to_string());
-                Self::of("bundle", &error).hint_if(hint)
-            }
-            BundleError::ScratchRepo(inner) => inner.into(),
-            BundleError::Ref(inner) => inner.into(),
-            BundleError::Logs(inner) => inner.into(),
-            _ => Self::of("bundle", &error),
-        }
-    }
+        BundleError::ScratchRepo(_) | BundleError::Ref(_) | BundleError::Logs(_) => return None,
+        _ => Failure::of("bundle", error),
+    })
 }

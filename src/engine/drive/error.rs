@@ -12,13 +12,13 @@ use crate::engine::{run_lock, slots, transcript_refs};
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Hold(#[from] run_lock::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Slots(#[from] slots::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] run::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Coordinate(#[from] coordinate::Error),
     #[error(
         "the item {1:?} of the run {0:?} runs, and not here: another machine drives the run without --via, or did so"
@@ -34,7 +34,7 @@ pub enum Error {
     Aside(#[source] std::io::Error),
     #[error("cannot keep the transcript or the salvaged work of an attempt")]
     Keep(#[from] transcript_refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
     #[error("cannot send signs of life to the remote: {0}")]
     Beat(String),

@@ -324,6 +324,6 @@ pub struct SelectorError(pub(super) String);
 pub enum ProductKeyError {
     #[error("{0:?} is not a product: expected `patch`, `outputs/<path>` or `documents/<name>`")]
     Kind(String),
-    #[error(transparent)]
+    #[error("{0}")]
     Name(#[from] NameError),
 }

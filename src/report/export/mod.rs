@@ -96,12 +96,12 @@ pub enum Error {
         "the models of {0} items made patches, and an authorship log has one state of the files: name an item (RUN/ITEM) or a commit (--commit REV)"
     )]
     SeveralPatches(usize),
-    #[error(transparent)]
+    #[error("{0}")]
     Bytes(#[from] verified_stream::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Manifest(#[from] manifest::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Sign(#[from] sign::Error),
 }

@@ -157,14 +157,14 @@ pub enum Error {
     NoLines,
     #[error("no line of the commit {commit} is proven to be the run {:?}'s", run.as_str())]
     NotOfRun { commit: Oid, run: RunId },
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Gate(#[from] gate::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Export(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Whence(#[from] whence::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
 }

@@ -56,15 +56,15 @@ pub enum Error {
     Unjudged(RunId, ItemId, #[source] Unreadable),
     #[error("the event cannot follow the entries before it")]
     Illegal(#[source] Illegal),
-    #[error(transparent)]
+    #[error("{0}")]
     Chain(#[from] chain::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Submit(#[from] submit::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Log(#[from] log::Error),
 }
 

@@ -127,18 +127,18 @@ pub fn let_in(
 pub enum Error {
     #[error("there is no anchor {0:?} in your configuration")]
     Unknown(String),
-    #[error(transparent)]
+    #[error("{0}")]
     Setting(#[from] SettingError),
-    #[error(transparent)]
+    #[error("{0}")]
     Trust(#[from] trust::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Barred(#[from] Barred),
-    #[error(transparent)]
+    #[error("{0}")]
     Verify(#[from] verify::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Piece(#[from] piece::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Run(#[from] run::Error),
 }

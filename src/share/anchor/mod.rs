@@ -258,7 +258,7 @@ pub enum Error {
     ThreadElsewhere { expected: u64, thread: ThreadId, entries: u64, fingerprint: String },
     #[error("{what} does not verify: {1}", what = named(.0))]
     Unsound(Subject, String),
-    #[error(transparent)]
+    #[error("{0}")]
     Verify(#[from] verify::Error),
     #[error("there are more than {0} keys to be asked about: the run's writers and those in your signers")]
     TooManyKeys(usize),
@@ -269,7 +269,7 @@ pub enum Error {
     #[error("the CA certificates in {} could not be read", .0.display())]
     Ca(PathBuf, #[source] std::io::Error),
     #[cfg(feature = "anchors")]
-    #[error(transparent)]
+    #[error("{0}")]
     Token(#[from] TokenError),
     #[error("it answers with status {0}: {1}")]
     Status(u16, String),
@@ -280,24 +280,24 @@ pub enum Error {
     #[error("its time stamp answers another request")]
     Nonce,
     #[cfg(feature = "anchors")]
-    #[error(transparent)]
+    #[error("{0}")]
     Stamps(#[from] StampsError),
     #[cfg(feature = "anchors")]
-    #[error(transparent)]
+    #[error("{0}")]
     Http(#[from] HttpError),
     #[cfg(feature = "anchors")]
-    #[error(transparent)]
+    #[error("{0}")]
     S3(#[from] s3::WireError),
     #[cfg(feature = "anchors")]
-    #[error(transparent)]
+    #[error("{0}")]
     Credentials(#[from] CredentialsError),
-    #[error(transparent)]
+    #[error("{0}")]
     Push(#[from] push::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Remote(#[from] crate::git::remote::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Scratch(#[from] crate::git::scratch_repo::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] crate::git::refs::Error),
 }
 

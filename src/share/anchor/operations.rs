@@ -211,22 +211,22 @@ pub enum Error {
     NotSealed(RunId),
     #[error("your log says nothing of the thread {:?}", .0.as_str())]
     NotOurThread(ThreadId),
-    #[error(transparent)]
+    #[error("{0}")]
     Thread(#[from] thread::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Verify(#[from] verify::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Git(#[from] program::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Anchors(#[from] gate::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Anchor(#[from] super::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Log(#[from] log::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Repository(#[from] repository::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Verification(#[from] verification::Error),
 }

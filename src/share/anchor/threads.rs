@@ -57,11 +57,11 @@ impl Repository {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Anchors(#[from] gate::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Threads(#[from] threads::Error),
     /// Refs could not be read.
-    #[error(transparent)]
+    #[error("{0}")]
     Refs(#[from] refs::Error),
 }

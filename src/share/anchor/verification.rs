@@ -252,18 +252,18 @@ fn describe_vanished(vanished: &[Vanished]) -> Vec<String> {
 pub enum Error {
     #[error("{0:?} must be a commit's full id: there is no repository here")]
     NoId(String),
-    #[error(transparent)]
+    #[error("{0}")]
     Base(#[from] submit::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Trust(#[from] trust::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Anchors(#[from] gate::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Target(#[from] target::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Shown(#[from] shown::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Bundle(#[from] BundleError),
-    #[error(transparent)]
+    #[error("{0}")]
     Verify(#[from] verify::Error),
 }

@@ -6,23 +6,22 @@ use git_handoff::share::anchor::{Error, HttpError, S3_SKEWED, S3Error, StampsErr
 use super::Failure;
 
 /// Returns the failure for an error that only such an anchor has.
-pub(super) fn failure(error: Error) -> Failure {
-    match error {
-        Error::Stamps(StampsError::Ref(inner)) => inner.into(),
-        Error::Stamps(StampsError::Store(inner)) => inner.into(),
-        Error::Credentials(_) => Failure::of("credentials", &error),
-        Error::S3(S3Error::Refused { status, ref code, .. }) => {
-            let hint = s3_hint(status, code);
-            Failure::of("s3", &error).hint_if(hint)
+pub(super) fn failure(error: &Error) -> Option<Failure> {
+    Some(match error {
+        Error::Stamps(StampsError::Ref(_) | StampsError::Store(_)) => return None,
+        Error::Credentials(_) => Failure::of("credentials", error),
+        Error::S3(S3Error::Refused { status, code, .. }) => {
+            let hint = s3_hint(*status, code);
+            Failure::of("s3", error).hint_if(hint)
         }
         Error::S3(S3Error::Http(HttpError::Redirect(301 | 302 | 307 | 308))) => {
-            Failure::of("s3", &error).hint(hints::s3_region())
+            Failure::of("s3", error).hint(hints::s3_region())
         }
-        Error::S3(S3Error::NoLock) => Failure::of("no-object-lock", &error).hint(hints::s3_lock()),
-        Error::S3(_) => Failure::of("s3", &error),
-        Error::Token(TokenError::NoRoots) => Failure::of("bad-ca", &error),
-        _ => Failure::of("time-stamp", &error),
-    }
+        Error::S3(S3Error::NoLock) => Failure::of("no-object-lock", error).hint(hints::s3_lock()),
+        Error::S3(_) => Failure::of("s3", error),
+        Error::Token(TokenError::NoRoots) => Failure::of("bad-ca", error),
+        _ => Failure::of("time-stamp", error),
+    })
 }
 
 /// Returns the hint for a refusal of S3.

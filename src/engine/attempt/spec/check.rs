@@ -170,13 +170,13 @@ pub enum Error {
     Base(Oid),
     #[error("the spec names the known agent {0:?}, which this version does not know")]
     Preset(String),
-    #[error(transparent)]
+    #[error("{0}")]
     Sandbox(#[from] sandbox::Refused),
     #[error("held-out-readable: {}: {why}", .folder.display())]
     HeldOutReadable { folder: PathBuf, why: String },
     #[error("cannot read the held-out files {}: {why}", .folder.display())]
     HeldOut { folder: PathBuf, why: String },
-    #[error(transparent)]
+    #[error("{0}")]
     HeldOutFiles(#[from] held_out::Error),
     #[error("the held-out files in {} have another digest than in the spec", .0.display())]
     HeldOutChanged(PathBuf),

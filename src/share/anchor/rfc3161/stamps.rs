@@ -105,9 +105,9 @@ pub(super) fn keep(store: &Store, subject: &Place, entries: Option<u64>, token: 
 pub enum Error {
     #[error("{0} holds more time stamps than are looked at, and none of those that were looked at holds")]
     Overfull(String),
-    #[error(transparent)]
+    #[error("{0}")]
     Ref(#[from] refs::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }
 

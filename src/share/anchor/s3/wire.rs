@@ -291,7 +291,7 @@ pub enum Error {
     TooManyObjects,
     #[error("S3 answers {code} (status {status}): {message}")]
     Refused { status: u16, code: String, message: String },
-    #[error(transparent)]
+    #[error("{0}")]
     Http(#[from] http::Error),
 }
 
