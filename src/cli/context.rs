@@ -12,7 +12,7 @@ use git_handoff::model::entry::Product;
 use git_handoff::repository::config::Paging;
 use git_handoff::repository::{Environment, Repository, read_up_to};
 
-use super::failure::Failure;
+use super::Failure;
 use super::output::Output;
 use super::pager::Pager;
 

@@ -133,7 +133,7 @@ fn next(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request) -> 
     }
     let changed = |taken: &&Taken| !taken.status.is_refused() && taken.status != Status::UpToDate;
     let taken = fetched.taken.iter().filter(|taken| !taken.place.kind.is_of_key()).find(changed)?;
-    let name = share::fetched(&request.remote, &taken.place);
+    let name = request.remote.name_of(&taken.place);
     Some(match taken.place.kind {
         Kind::Thread => hints::verify_thread(name),
         _ => hints::verify(name),

@@ -1,9 +1,8 @@
 //! `git handoff lineage`
 
-use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use git_handoff::run::Target;
-use git_handoff::run::lineage::{Error, Kind, Step};
+use git_handoff::run::lineage::{Kind, Step};
 
 use super::{Ending, Failure, Output, gate};
 
@@ -72,17 +71,4 @@ fn line(step: &Step) -> String {
         words.push(", as above".to_owned());
     }
     words.concat()
-}
-
-pub(super) fn lineage(error: &Error) -> Option<Failure> {
-    Some(match error {
-        Error::NotSaid => Failure::usage(error.to_string()),
-        Error::NoProduct(text) => {
-            let item = text.rsplit_once(':').map_or(text.as_str(), |(item, _)| item);
-            Failure::of("no-such-thing", error).hint(hints::show(item))
-        }
-        Error::Long => Failure::of("too-long", error),
-        Error::NoEvidence(_) => Failure::of("no-such-thing", error),
-        _ => return None,
-    })
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use git_handoff::git::temporary::NewFile;
-use git_handoff::report::{self, Content, Error, Request, Written};
+use git_handoff::report::{self, Content, Request, Written};
 use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output};
@@ -112,11 +112,4 @@ fn default_path(names: &[String]) -> PathBuf {
 fn open(path: &Path, repository: &Repository) -> Result<(), Failure> {
     let call = repository.store.git().args(["web--browse", "--config=web.browser"]).arg(path);
     call.run().map(drop).map_err(|error| Failure::of("no-browser", &error))
-}
-
-pub(super) fn report(error: &Error) -> Option<Failure> {
-    Some(match error {
-        Error::Unnamed(_) => Failure::of("bad-name", error),
-        _ => return None,
-    })
 }

@@ -4,7 +4,7 @@ use git_handoff::git::remote::{Remote, Remotes};
 use git_handoff::model::{hints, printable};
 use git_handoff::repository::Repository;
 use git_handoff::run::target::own_runs;
-use git_handoff::share::{Place, Space};
+use git_handoff::share::Space;
 use git_handoff::thread::own_threads;
 
 use super::Failure;
@@ -29,11 +29,6 @@ pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) ->
             None => failure.hint(hints::add_remote()),
         }
     })
-}
-
-/// Formats the name of something fetched.
-pub(crate) fn fetched(remote: &Remote, place: &Place) -> String {
-    format!("{}/{}", remote.name, place.name)
 }
 
 /// Returns the folder of the remote's refs.

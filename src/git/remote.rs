@@ -20,6 +20,7 @@ use super::store::{KeepGuard, Store};
 use super::web;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::encode_segment;
+use crate::model::place::Place;
 use crate::model::printable;
 
 pub use super::pushing::{Spec, delete, push};
@@ -59,6 +60,13 @@ pub struct Remote {
     pub name: String,
     /// True if `given` is the name of a configured remote.
     pub configured: bool,
+}
+
+impl Remote {
+    /// Returns the name in commands of something fetched from it: `<remote>/<name>`.
+    pub fn name_of(&self, place: &Place) -> String {
+        format!("{}/{}", self.name, place.name)
+    }
 }
 
 /// The configured remotes.

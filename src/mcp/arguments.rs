@@ -5,7 +5,7 @@ use git_handoff::model::problem::nearest;
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 
-use crate::cli::Failure;
+use crate::output::Failure;
 
 /// The longest value that an error repeats, in bytes.
 const SHOWN: usize = 80;

@@ -5,7 +5,7 @@ use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode};
 use serde_json::{Value, json};
 
-use crate::cli::Failure;
+use crate::output::Failure;
 
 use super::hints;
 

@@ -5,7 +5,7 @@ use git_handoff::model::hints::Hint;
 use git_handoff::thread::packet::Report;
 use serde_json::{Value, json};
 
-use crate::cli::Failure;
+use crate::output::Failure;
 
 /// The program names in commands of hints.
 const PROGRAMS: [&str; 9] = ["apt-get", "aws", "cargo", "chmod", "git", "git-handoff", "mkdir", "rm", "ssh-add"];

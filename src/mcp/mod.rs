@@ -37,7 +37,7 @@ use server::{AT_WORK, Server};
 use tools::Session;
 use watch::Watches;
 
-use crate::cli::{Ending, Failure, Output};
+use crate::output::{Ending, Failure, Output};
 
 /// The default actor.
 const ACTOR: &str = "agent:mcp";

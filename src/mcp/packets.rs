@@ -7,7 +7,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cli::Failure;
+use crate::output::Failure;
 
 use super::hints;
 use super::threads::target;

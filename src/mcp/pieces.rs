@@ -7,7 +7,7 @@ use git_handoff::share::anchor::gate::Terms;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use crate::cli::Failure;
+use crate::output::Failure;
 
 use super::tools::{Call, Effect, Encoding, Entry, tool};
 

@@ -4,7 +4,7 @@ use git_handoff::model::plan::BUILT_IN;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use crate::cli::Failure;
+use crate::output::Failure;
 
 use super::tools::{Call, Effect, Entry, tool};
 

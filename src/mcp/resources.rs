@@ -11,7 +11,7 @@ use git_handoff::run::{Target, View, revisions};
 use rmcp::model::{JsonObject, ListResourcesResult, Resource, ResourceTemplate};
 use serde_json::{Value, json};
 
-use crate::cli::Failure;
+use crate::output::Failure;
 
 use super::address::{Address, DOCUMENTS, RUNS};
 use super::failures::in_one_line;

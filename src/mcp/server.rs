@@ -13,7 +13,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::cli::Failure;
+use crate::output::Failure;
 
 use super::address::Address;
 use super::progress::Progress;

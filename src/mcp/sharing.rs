@@ -11,7 +11,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cli::Failure;
+use crate::output::Failure;
 
 use super::tools::{Call, Effect, Entry, answer, tool};
 

@@ -14,7 +14,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cli::Failure;
+use crate::output::Failure;
 
 use super::tools::{Call, Effect, Encoding, Entry, Json, MOST_TEXT, tool};
 

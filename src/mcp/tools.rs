@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cli::{Failure, Output};
+use crate::output::{Failure, Output};
 
 use super::ending::Ending;
 use super::progress::Progress;

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::cli::Failure;
+use crate::output::Failure;
 
 use super::server::cancelled;
 use super::tools::{Call, Effect, Entry, Run, Waiting, answer, off_the_loop, read, shown};

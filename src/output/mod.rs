@@ -1,6 +1,12 @@
 //! The only code that prints: results to standard output, everything else to standard error. All
 //! text is made safe for a terminal; only explicitly requested bytes are printed unchanged.
 
+mod ending;
+mod failure;
+pub(crate) mod interrupt;
+pub(crate) mod pager;
+pub(crate) mod table;
+
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -13,15 +19,17 @@ use git_handoff::repository::config::{Colors, When};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::failure::Failure;
-use super::pager::{self, Pager};
-use super::table::wrap;
+pub(crate) use ending::Ending;
+pub(crate) use failure::Failure;
+
+use pager::Pager;
+use table::wrap;
 
 /// The exit status after writing to a closed pipe, as shells report it.
 const BROKEN_PIPE: i32 = 141;
 
 /// Ends the program as by a signal, after removing temporary folders and waiting for the pager.
-pub(super) fn leave(signal: i32) -> ! {
+pub(crate) fn leave(signal: i32) -> ! {
     pager::wait();
     temporary::remove_all();
     std::process::exit(128 + signal);
@@ -68,7 +76,7 @@ impl Output {
     }
 
     /// Sends the output through a pager.
-    pub(super) fn page(&mut self, pager: Pager, colors: Colors) {
+    pub(crate) fn page(&mut self, pager: Pager, colors: Colors) {
         self.color &= colors.in_pager() || colors.when() == When::Always;
         self.pager = Some(pager);
     }

@@ -6,10 +6,10 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch::{Receiver, channel};
 
 use super::Failure;
-use super::output::leave;
+use super::leave;
 
 /// Returns a runtime with one thread beside the caller's, and the channel of [`watch`].
-pub(super) fn runtime() -> Result<(Runtime, Receiver<bool>), Failure> {
+pub(crate) fn runtime() -> Result<(Runtime, Receiver<bool>), Failure> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -24,7 +24,7 @@ pub(super) fn runtime() -> Result<(Runtime, Receiver<bool>), Failure> {
 ///
 /// A separate thread listens, so that a busy driver does not delay it. A signal that was ignored at
 /// the start, as by `nohup`, stays ignored.
-pub(super) fn watch() -> Receiver<bool> {
+pub(crate) fn watch() -> Receiver<bool> {
     let (sender, receiver) = channel(false);
     listen(move |_| {
         sender.send_replace(true);
@@ -33,7 +33,7 @@ pub(super) fn watch() -> Receiver<bool> {
 }
 
 /// Ends the program at the first signal as by default, but removes temporary folders first.
-pub(super) fn tidy() {
+pub(crate) fn tidy() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| listen(|signal| leave(signal)));
 }

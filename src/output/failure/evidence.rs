@@ -2,8 +2,9 @@
 
 use git_handoff::ledger::prove;
 use git_handoff::model::hints;
+use git_handoff::report;
 use git_handoff::report::export::{self, operations};
-use git_handoff::run::proving;
+use git_handoff::run::{lineage, proving};
 use git_handoff::share::bundling;
 
 use super::Failure;
@@ -47,4 +48,24 @@ pub(super) fn prove(error: &prove::Error) -> Option<Failure> {
 pub(super) fn export(error: &export::Error) -> Option<Failure> {
     let is_ours = !matches!(error, export::Error::Store(_) | export::Error::Sign(_));
     is_ours.then(|| Failure::of("export", error))
+}
+
+pub(super) fn lineage(error: &lineage::Error) -> Option<Failure> {
+    Some(match error {
+        lineage::Error::NotSaid => Failure::usage(error.to_string()),
+        lineage::Error::NoProduct(text) => {
+            let item = text.rsplit_once(':').map_or(text.as_str(), |(item, _)| item);
+            Failure::of("no-such-thing", error).hint(hints::show(item))
+        }
+        lineage::Error::Long => Failure::of("too-long", error),
+        lineage::Error::NoEvidence(_) => Failure::of("no-such-thing", error),
+        _ => return None,
+    })
+}
+
+pub(super) fn report(error: &report::Error) -> Option<Failure> {
+    Some(match error {
+        report::Error::Unnamed(_) => Failure::of("bad-name", error),
+        _ => return None,
+    })
 }

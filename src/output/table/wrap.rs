@@ -22,7 +22,7 @@ impl Word {
 
 /// Wraps a line to `width`. Continuation lines begin at `indent`, where the last column does, if
 /// that leaves half of the width. A longer word stays whole.
-pub(super) fn lines(line: &Cell, width: usize, indent: usize) -> Vec<Cell> {
+pub(crate) fn lines(line: &Cell, width: usize, indent: usize) -> Vec<Cell> {
     if line.width() <= width || width == 0 {
         return vec![line.clone()];
     }

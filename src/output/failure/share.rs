@@ -6,7 +6,6 @@ use git_handoff::repository::shown;
 use git_handoff::share::{How, Kind, bundle, fetch, push};
 use git_handoff::verify::BundleError;
 
-use super::super::share::fetched;
 use super::{Failure, refusal};
 
 /// The remote git's message about a locked ref.
@@ -31,9 +30,9 @@ impl Failure {
                 let chain = diverged.iter().find(|one| matches!(one.place.kind, Kind::Run | Kind::Thread));
                 chain.or(diverged.first()).map(|one| match one.place.kind {
                     Kind::Run if one.how == How::Another => hints::rename_and_delete(&one.place.name),
-                    Kind::Run => hints::fetch_and_verify(to, &one.place.name, fetched(&request.remote, &one.place)),
+                    Kind::Run => hints::fetch_and_verify(to, &one.place.name, request.remote.name_of(&one.place)),
                     Kind::Thread => {
-                        hints::fetch_and_verify_thread(to, &one.place.name, fetched(&request.remote, &one.place))
+                        hints::fetch_and_verify_thread(to, &one.place.name, request.remote.name_of(&one.place))
                     }
                     Kind::Log => hints::verify_logs(),
                     Kind::Archive | Kind::Transcripts | Kind::Stamps | Kind::ThreadStamps => hints::fetch(to),

@@ -1,6 +1,6 @@
 //! Tables of text.
 
-pub(super) mod wrap;
+pub(crate) mod wrap;
 
 use git_handoff::model::printable::{self, Color, Painted};
 use git_handoff::model::time::Moment;

@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 static RUNNING: Mutex<Option<Child>> = Mutex::new(None);
 
 /// A pager, started with the first byte of output.
-pub(super) struct Pager {
+pub(crate) struct Pager {
     command: String,
     /// The [`DEFAULTS`] that the environment does not set.
     unset: Vec<(&'static str, &'static str)>,
@@ -46,19 +46,19 @@ enum Input {
 
 impl Pager {
     /// Creates a pager for a command; `is_set` tests environment variables.
-    pub(super) fn new(command: String, is_set: impl Fn(&str) -> bool) -> Self {
+    pub(crate) fn new(command: String, is_set: impl Fn(&str) -> bool) -> Self {
         let unset = DEFAULTS.into_iter().filter(|(name, _)| !is_set(name)).collect();
         Self { command, unset, input: Input::Waits }
     }
 
     /// Returns true if the pager has the terminal.
-    pub(super) fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         !matches!(self.input, Input::Waits)
     }
 
     /// Writes to the pager. Fails if it cannot be started or written to; a closed pager is no
     /// error.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Input::Waits = self.input {
             self.input = self.start()?;
         }
@@ -73,7 +73,7 @@ impl Pager {
     }
 
     /// Waits for the pager to end; returns its command if it could not be run.
-    pub(super) fn end(self) -> Option<String> {
+    pub(crate) fn end(self) -> Option<String> {
         let is_running = self.is_running();
         drop(self.input);
         let ended = is_running.then(wait).flatten();
@@ -99,7 +99,7 @@ impl Pager {
 }
 
 /// Waits for the pager, if any, without blocking other waiters; returns its exit status.
-pub(super) fn wait() -> Option<ExitStatus> {
+pub(crate) fn wait() -> Option<ExitStatus> {
     loop {
         let ended = running().as_mut()?.try_wait();
         match ended {

@@ -7,7 +7,6 @@
 
 use std::error::Error;
 
-use super::super::{lineage, report};
 use super::{Failure, anchor, apply, archive, checking, config, delete, document, driving, evidence, ground, left_out};
 use super::{packet, people, piece, pipeline, running, setup, share, sharing, target, thread, upkeep, whence};
 
@@ -30,15 +29,13 @@ pub(super) fn decide(error: &(dyn Error + 'static)) -> Option<Failure> {
         delete: delete;
         document: revision documents schema_error;
         driving: operations record drive execute recheck;
-        evidence: proving export_operation bundling prove export;
+        evidence: proving export_operation bundling prove export lineage report;
         ground: store repository no_cache verified_stream secret save refs packed sign chain log program;
         left_out: left_out;
-        lineage: lineage;
         packet: packet;
         people: people adopt statements;
         piece: piece;
         pipeline: unusable add_error;
-        report: report;
         running: submit submission run extend steer coordinate;
         setup: setup write_error;
         share: scratch_repo remote push fetch shown bundle bundle_error;
