@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::panic;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use serde::{Deserialize, Serialize};
 
@@ -62,8 +64,12 @@ impl Surroundings {
         let settings = if rustix::process::geteuid().is_root() { OTHERS } else { bit };
         let folders = SELF_INSTALLED.map(|folder| (folder, bit, MOST_LOOKED));
         let folders = std::iter::once((SETTINGS, settings, usize::MAX)).chain(folders);
-        let kept = |(folder, bits, most)| kept_by_mode(Path::new(folder), bits, most, &self.worked);
-        self.kept = folders.flat_map(kept).collect();
+        let worked = &self.worked;
+        self.kept = thread::scope(|scope| {
+            let kept = |(folder, bits, most)| scope.spawn(move || kept_by_mode(Path::new(folder), bits, most, worked));
+            let searches: Vec<_> = folders.map(kept).collect();
+            searches.into_iter().flat_map(|search| search.join().unwrap_or_else(|e| panic::resume_unwind(e))).collect()
+        });
     }
 
     /// Returns the path to which an XDG variable moves a path of the home directory.
