@@ -72,7 +72,9 @@ impl Watch {
 
     /// Returns the time until the next check.
     pub(super) fn due(&self) -> Duration {
-        self.processes.min(self.disk).saturating_duration_since(Instant::now())
+        let due = self.processes.min(self.disk).saturating_duration_since(Instant::now());
+        // Another machine may take the item a third of this time after the end of it.
+        self.lease.as_ref().map_or(due, |lease| due.min(Duration::from_millis(lease.millis / 12)))
     }
 
     /// Runs a check if it is due. Returns the exceeded limit.
