@@ -300,6 +300,18 @@ fn the_rooms_of_the_program_import_one_way() {
 }
 
 #[test]
+fn mcp_takes_from_the_output_only_how_things_end() {
+    let ends = ["Ending", "Failure", "Output"];
+    for source in sources().iter().filter(|source| source.path.starts_with("mcp/")) {
+        for (number, line) in source.lines() {
+            let other: Vec<_> =
+                named(line, "crate::output::").into_iter().filter(|name| !ends.contains(name)).collect();
+            assert!(other.is_empty(), "src/{}:{number}: {other:?} belongs into the library", source.path);
+        }
+    }
+}
+
+#[test]
 fn the_library_is_without_the_crates_of_the_program() {
     let mut wrong = Vec::new();
     for source in sources().iter().filter(|source| source.module().is_some()) {

@@ -183,7 +183,7 @@ fn an_object_that_is_there_already_is_kept_all_the_same() {
     assert_eq!(store.read_blob(oid).unwrap(), b"here before");
     drop(kept);
     repo.env.git(["gc", "--quiet", "--prune=now"]).success();
-    assert!(!Store::discover(&repo.env.repo()).unwrap().contains(oid), "nobody wants it any more");
+    assert!(!Store::discover(&repo.env.repo()).unwrap().contains(oid), "nothing needs it any more");
 }
 
 /// Adds one file to the tree that a ref holds.

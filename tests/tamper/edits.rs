@@ -242,8 +242,8 @@ fn every_field_of_the_header() {
         let kept = scene.forge.verify();
         assert!(!kept.intact, "{what}, against the log that was kept:\n{}", kept.to_text(false));
         scene.rewrite_log(&told, &scene.forge.signer);
-        let anew = scene.forge.verify();
-        let right = if anew.intact { POSSIBLE.to_owned() } else { failing(&anew) };
+        let renewed = scene.forge.verify();
+        let right = if renewed.intact { POSSIBLE.to_owned() } else { failing(&renewed) };
         rows.push(vec![what.to_owned(), right, failing(&kept)]);
     }
     table::check("header", &["changed", "right key, log rewritten", "right key, log as it was"], &rows);

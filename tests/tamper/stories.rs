@@ -50,13 +50,13 @@ impl Found {
         let kept = forge.verify();
         assert!(!kept.intact, "{what}, against the log that was kept:\n{}", kept.to_text(false));
         scene.rewrite_log(&told, &forge.signer);
-        let anew = forge.verify();
+        let renewed = forge.verify();
         scene.keep_log();
         tell(&key(forge.path(), 9));
         let other = forge.verify();
         let rows = failing(&other);
         assert!(rows.contains("signature"), "{what}, by another key:\n{}", other.to_text(false));
-        let right = if anew.intact { POSSIBLE.to_owned() } else { failing(&anew) };
+        let right = if renewed.intact { POSSIBLE.to_owned() } else { failing(&renewed) };
         let row = vec![what.to_owned(), right, failing(&kept), rows];
         match self.rows.iter().position(|known| *known == row) {
             Some(_) => {}

@@ -7,7 +7,9 @@
 
 use std::error::Error;
 
-use super::{Failure, anchor, apply, archive, checking, config, delete, document, driving, evidence, ground, left_out};
+use super::{
+    Failure, anchor, apply, archive, checking, config, delete, document, driving, evidence, left_out, repository,
+};
 use super::{packet, people, piece, pipeline, running, setup, share, sharing, target, thread, upkeep, whence};
 
 /// Asks the functions of each file in turn. Each is for another type, so the order is free.
@@ -30,7 +32,7 @@ pub(super) fn decide(error: &(dyn Error + 'static)) -> Option<Failure> {
         document: revision documents schema_error;
         driving: operations record drive execute recheck;
         evidence: proving export_operation bundling prove export lineage report;
-        ground: store repository no_cache verified_stream secret save refs packed sign chain log program;
+        repository: store repository no_cache verified_stream secret save refs packed sign chain log program;
         left_out: left_out;
         packet: packet;
         people: people adopt statements;

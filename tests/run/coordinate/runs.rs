@@ -237,7 +237,7 @@ fn an_open_ended_run_takes_items_until_it_is_closed() {
     };
     submit(&repo, "r", &[item("a", "echo a >outputs/a")], &json!({ "openEnded": true })).success();
     repo.env.handoff(["run", "r"]).success();
-    assert!(!repo.is_sealed("r"), "it waits for whoever closes it");
+    assert!(!repo.is_sealed("r"), "it waits to be closed");
     let mut needs = item("c", "test -f inputs/a");
     needs["needs"] = json!({ "a": { "from": "a", "select": { "kind": "output", "path": "a" } } });
     assert_eq!(extend(&[needs.clone(), after("b", &["c"], "true")]).success(), "b\nc\n");
