@@ -1,6 +1,6 @@
 //! Maps paths to a worker's access.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -37,9 +37,6 @@ pub(crate) struct AccessMap {
     own: BTreeSet<PathBuf>,
     /// The folders that workers may write: links in them are not trusted.
     worked: Vec<PathBuf>,
-    /// Paths that were found to be no links. Only while the map is made, which resolves thousands
-    /// of paths in few folders.
-    plain: Option<HashSet<PathBuf>>,
 }
 
 /// The result of resolving a path.
@@ -56,12 +53,7 @@ impl AccessMap {
     /// Creates a map in which everything is hidden. Workers may write in `worked`, paths without
     /// links.
     pub(super) fn among(worked: &[PathBuf]) -> Self {
-        Self { worked: worked.to_vec(), plain: Some(HashSet::new()), ..Self::default() }
-    }
-
-    /// Ends the making of the map: each path is looked at again from now on.
-    pub(super) fn finish(&mut self) {
-        self.plain = None;
+        Self { worked: worked.to_vec(), ..Self::default() }
     }
 
     /// Sets the access to a path and returns its resolved path, or `None` if it does not exist or
@@ -239,7 +231,7 @@ impl AccessMap {
                 continue;
             }
             let next = real.join(&part);
-            if is_missing || self.plain.as_ref().is_some_and(|plain| plain.contains(&next)) {
+            if is_missing {
                 real = next;
                 continue;
             }
@@ -260,12 +252,7 @@ impl AccessMap {
                     }
                     self.links.insert(next, target);
                 }
-                Ok(_) => {
-                    if let Some(plain) = &mut self.plain {
-                        plain.insert(next.clone());
-                    }
-                    real = next;
-                }
+                Ok(_) => real = next,
                 Err(_) => {
                     (is_there, is_missing) = (false, true);
                     real = next;

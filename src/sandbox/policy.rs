@@ -190,7 +190,6 @@ impl ExecutorPolicy {
             (Some(home), Home::Private) => at_home(&map, around, home, caches.known()),
             _ => Vec::new(),
         };
-        map.finish();
         let mut given = map.given();
         given.push((SHARED_MEMORY.into(), Access::Write));
         let given = given.into_iter().map(|(path, access)| (path.into(), access)).collect();
