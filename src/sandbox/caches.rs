@@ -21,7 +21,7 @@ pub use overlays::HiddenInCache;
 
 use super::access_map::{Access, AccessMap};
 use super::policy::{ExecutorPolicy, More, Surroundings};
-use super::secrets::{MOST_LOOKED, search};
+use super::secrets::search;
 use super::tools::TOOLS;
 use super::{Confinement, Sandbox, java, servers, settings};
 
@@ -36,6 +36,9 @@ pub struct Size {
 
 /// The most bytes and files to copy for one attempt, all caches together.
 pub const MOST_COPIED: Size = Size { bytes: 1 << 30, files: 100_000 };
+
+/// The most entries of a worktree whose names say which caches it needs.
+const MOST_NAMES: usize = 20_000;
 
 /// The most bytes and files of a cache that is copied for every attempt. A larger one with a
 /// `needed` line in the data file is copied for worktrees that need it.
@@ -309,7 +312,7 @@ fn needed(tree: &Path) -> BTreeSet<&'static Path> {
         needed.extend(name.into_iter().flat_map(|name| TOOLS.needed_by(name)).map(Path::new));
         false
     };
-    search(tree, MOST_LOOKED, note, |_| false);
+    search(tree, MOST_NAMES, note, |_| false);
     needed
 }
 

@@ -200,6 +200,13 @@ impl ExecutorPolicy {
     }
 }
 
+/// Returns a map of the machine's programs alone.
+pub(super) fn system() -> AccessMap {
+    let mut map = AccessMap::default();
+    give_system(&mut map);
+    map
+}
+
 fn give_system(map: &mut AccessMap) {
     for place in SYSTEM {
         map.set(Path::new(place), Access::Read);

@@ -4,13 +4,15 @@ use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
+use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
+use std::thread::{self, ScopedJoinHandle};
 
 use super::Sandbox;
 use super::mounts::{self, Mounts, PROGRAM};
 use super::overlay;
-use super::policy::{ExecutorPolicy, More, Surroundings};
+use super::policy::{self, Surroundings};
 use super::scratch::Over;
 use crate::model::confinement::Network;
 use crate::sandbox::folder::Folder;
@@ -43,46 +45,48 @@ impl Sandbox {
             sandbox.missing.push("workers are confined on Linux, by a program that can start itself again".into());
             return sandbox;
         };
-        sandbox.around.programs.push(program.clone());
-        sandbox.around.look();
-        sandbox.inner(&program);
-        sandbox.outer(&program, path);
+        let (name, package) = NAMES;
+        let bwrap = super::folders(path).iter().map(|folder| folder.join(name)).find(|file| file.is_file());
+        sandbox.around.programs.extend([Some(program.clone()), bwrap.clone()].into_iter().flatten());
+        // The folders are searched while the programs start.
+        let (inner, outer) = thread::scope(|scope| {
+            let inner = scope.spawn(|| layers(&output(Command::new(&program).arg(ARGUMENT)).ok()?));
+            let outer = bwrap
+                .as_deref()
+                .map(|bwrap| scope.spawn(move || version(&output(Command::new(bwrap).arg("--version")).ok()?)));
+            sandbox.around.look();
+            (joined(inner), outer.and_then(joined))
+        });
+        sandbox.note_inner(inner.unwrap_or_default());
+        match bwrap {
+            Some(bwrap) => sandbox.outer(&program, bwrap, outer),
+            None => sandbox.missing.push(format!("{package} is not installed (no `{name}` in PATH)")),
+        }
         if sandbox.layers.reach_sockets() {
             sandbox.missing.push("the user's sockets are reachable, such as those of an SSH agent and of tmux".into());
         }
         sandbox
     }
 
-    /// Lets this program confine itself.
-    fn inner(&mut self, program: &Path) {
-        let ended = Command::new(program).arg(ARGUMENT).env_clear().stdin(Stdio::null()).output();
-        (self.layers.landlock, self.layers.seccomp) = ended.ok().and_then(|output| layers(&output)).unwrap_or_default();
-        if self.layers.landlock.is_none() {
+    /// Notes by which layers this program confined itself.
+    fn note_inner(&mut self, (landlock, seccomp): (Option<u32>, bool)) {
+        (self.layers.landlock, self.layers.seccomp) = (landlock, seccomp);
+        if landlock.is_none() {
             self.missing.push("the kernel has no Landlock, or it is not enabled".into());
         }
-        if !self.layers.seccomp {
+        if !seccomp {
             self.missing.push("the kernel accepts no seccomp filter".into());
         }
     }
 
-    /// Starts this program below bubblewrap.
-    fn outer(&mut self, program: &Path, path: Option<&OsString>) {
-        let (name, package) = NAMES;
-        let folders = super::folders(path);
-        let Some(bwrap) = folders.iter().map(|folder| folder.join(name)).find(|file| file.is_file()) else {
-            self.missing.push(format!("{package} is not installed (no `{name}` in PATH)"));
-            return;
-        };
-        let output = |command: &mut Command| command.env_clear().stdin(Stdio::null()).output();
-        self.around.programs.push(bwrap.clone());
-        let version = output(Command::new(&bwrap).arg("--version")).ok().and_then(|output| version(&output));
-        let Ok(reach) = ExecutorPolicy::of(&self.around, &More::default()) else { return };
-        let homes: Vec<PathBuf> = reach.home.iter().cloned().collect();
+    /// Starts this program below bubblewrap, with the machine's programs and nothing else.
+    fn outer(&mut self, program: &Path, bwrap: PathBuf, version: Option<String>) {
+        let map = policy::system();
         let tried = |shared: Option<u64>| {
             let mounts = Mounts {
-                map: &reach.map,
+                map: &map,
                 over: &Over::default(),
-                homes: &homes,
+                homes: &[],
                 program: Some(program),
                 network: Network::Loopback,
                 shared,
@@ -105,11 +109,21 @@ impl Sandbox {
             (Ok(output), _) => {
                 let said = String::from_utf8_lossy(&output.stderr);
                 let said: String = said.lines().next().unwrap_or("it says nothing").chars().take(200).collect();
-                self.missing.push(format!("{package} does not work here: {said}"));
+                self.missing.push(format!("{} does not work here: {said}", NAMES.1));
             }
-            (Err(error), _) => self.missing.push(format!("{package} does not start: {error}")),
+            (Err(error), _) => self.missing.push(format!("{} does not start: {error}", NAMES.1)),
         }
     }
+}
+
+/// Runs a program without an environment.
+fn output(command: &mut Command) -> io::Result<Output> {
+    command.env_clear().stdin(Stdio::null()).output()
+}
+
+/// Returns the result of a thread, and passes its panic on.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|e| panic::resume_unwind(e))
 }
 
 impl Sandbox {

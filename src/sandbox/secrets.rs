@@ -16,8 +16,9 @@ use super::tools::TOOLS;
 /// The file of the machine's users, and the lowest user id of a person.
 const USERS: (&str, u32) = ("/etc/passwd", 1000);
 
-/// The most entries to check below one folder, so that a large tree does not delay a driver.
-pub(super) const MOST_LOOKED: usize = 20_000;
+/// The most entries to check below one folder, the upper ones first, so that a large tree does not
+/// delay a driver.
+pub(super) const MOST_LOOKED: usize = 5_000;
 
 /// The bit of a mode that lets others read a file.
 pub(super) const OTHERS: u32 = 0o004;
