@@ -5,7 +5,7 @@ use git_handoff::repository::Repository;
 use git_handoff::upkeep::clean::Request;
 use git_handoff::upkeep::operations::{CleanAnswer, PieceShown};
 
-use git_handoff::run::Target;
+use git_handoff::run::query::Target;
 
 use super::{Ending, Failure, Output, table};
 

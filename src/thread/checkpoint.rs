@@ -7,7 +7,7 @@ use crate::model::name::ThreadId;
 use crate::model::packet::{Draft, MAX_BYTES};
 use crate::model::thread::{Checkpoint, MAX_SUMMARY, Trail};
 use crate::repository::Repository;
-use crate::run::{self, Target};
+use crate::run::query::{self, Target};
 use crate::thread::packet::{self, Classification, Terms};
 use crate::verify::{self, Gate, Logs, Options};
 
@@ -142,7 +142,7 @@ impl Repository {
         let target = Target::find(&self.store, text)?;
         let view = target.view(&self.store)?;
         let commit =
-            view.head.commit.ok_or_else(|| run::target::Error::Run(run::Error::Unknown(target.run.clone())))?;
+            view.head.commit.ok_or_else(|| query::target::Error::Run(query::Error::Unknown(target.run.clone())))?;
         Ok(RunTie { id: target.run, commit })
     }
 

@@ -40,7 +40,7 @@ use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, Place};
 use crate::model::thread::{CheckpointId, PACKET, STATE, WORKTREE};
-use crate::run::marks;
+use crate::repository::marks;
 use crate::verify::{self, Mark, ThreadSnapshot, Unsound, Verified};
 
 /// A valid thread of ours that can be continued.

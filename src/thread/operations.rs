@@ -13,7 +13,7 @@ use crate::model::packet::Unclean;
 use crate::model::printable;
 use crate::model::thread::{Checkpoint, CheckpointId, MAX_SUMMARY};
 use crate::repository::{self, Repository, Trust, trust};
-use crate::run;
+use crate::run::query;
 use crate::verify::{Options, knows_key};
 
 use super::adopt::{self, Request};
@@ -229,7 +229,7 @@ pub enum Error {
     #[error("{0}")]
     Target(#[from] target::Error),
     #[error("{0}")]
-    Run(#[from] run::target::Error),
+    Run(#[from] query::target::Error),
     #[error("{0}")]
     Ref(#[from] refs::Error),
     #[error("{0}")]

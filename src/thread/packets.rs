@@ -1,5 +1,4 @@
 //! Packets by name: those of checkpoints and of runs' documents, and new ones from recorded facts.
-
 use crate::git::{program, work_tree};
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
@@ -8,8 +7,8 @@ use crate::model::name::ThreadId;
 use crate::model::packet::{Draft, MAX_BYTES, Packet, Unusable};
 use crate::model::thread::{Content, Trail};
 use crate::repository::Repository;
-use crate::run::target::{self, Target};
-use crate::run::{self, VerifiedRun, View, documents, revisions};
+use crate::run::query::target::{self, Target};
+use crate::run::query::{self, VerifiedRun, View, documents, revisions};
 use crate::thread::packet::auto::thread::{Source, State};
 use crate::thread::packet::facts::{self, Absent};
 use crate::thread::packet::{self, Report, Terms, auto};
@@ -197,7 +196,7 @@ pub enum Error {
     #[error("{0}")]
     Barred(#[from] Barred),
     #[error("{0}")]
-    Run(#[from] run::Error),
+    Run(#[from] query::Error),
     #[error("{0}")]
     Document(#[from] revisions::Error),
     #[error("{0}")]

@@ -13,7 +13,7 @@ use crate::ledger::chain::Writer;
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Item;
-use crate::run::{self, View};
+use crate::run::query::{self, View};
 use crate::worktree::filters::Filters;
 use crate::worktree::host::Host;
 use crate::worktree::workspace::{self, Workspace};
@@ -96,7 +96,7 @@ pub fn clean(
         }
         Err(other) => return Err(other.into()),
     };
-    let view = run::view(store, run, &format::run_ref(run))?.ok_or_else(|| run::Error::Unknown(run.clone()))?;
+    let view = query::view(store, run, &format::run_ref(run))?.ok_or_else(|| query::Error::Unknown(run.clone()))?;
     // Removes salvaged work before worktrees, so that work saved from them now is kept.
     for what in asked_for(run, request) {
         cleaned.pieces.extend(delete(writer, &view, what, request.remove)?);
@@ -175,7 +175,7 @@ pub enum Error {
     #[error("{0}")]
     Hold(#[from] run_lock::Error),
     #[error("{0}")]
-    Run(#[from] run::Error),
+    Run(#[from] query::Error),
     #[error("{0}")]
     Ref(#[from] refs::Error),
     #[error("{0}")]

@@ -26,7 +26,7 @@ use crate::model::pipeline::Spec;
 use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
 use crate::repository::config::{self, Unregistered};
-use crate::run;
+use crate::run::operate;
 use crate::verify::{self, Options};
 use crate::worktree::host::Host;
 use crate::worktree::workspace;
@@ -162,9 +162,9 @@ pub enum Error {
     #[error("{0}")]
     Ref(#[from] refs::Error),
     #[error("{0}")]
-    Run(#[from] run::Error),
+    Run(#[from] operate::Error),
     #[error("{0}")]
-    Denied(#[from] run::Denied),
+    Denied(#[from] operate::Denied),
     #[error("{0}")]
     Chain(#[from] chain::Error),
     #[error("{0}")]

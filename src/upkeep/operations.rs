@@ -11,8 +11,8 @@ use crate::ledger::sign;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Item;
 use crate::repository::{self, Repository, Trust};
-use crate::run::Target;
-use crate::run::target::{self, own_runs, unarchived_runs};
+use crate::run::query::Target;
+use crate::run::query::target::{self, own_runs, unarchived_runs};
 use crate::worktree::filters::Filters;
 use crate::worktree::workspace;
 

@@ -1,8 +1,8 @@
 //! Checks that rest on files which their workers can edit.
 
 use super::{Finding, Patient};
-use crate::run::Target;
-use crate::run::target::own_runs;
+use crate::run::query::Target;
+use crate::run::query::target::own_runs;
 
 /// Suggests protected files, unless a plan of a run here protects some.
 pub(super) fn examine(patient: &Patient) -> Option<Finding> {

@@ -1,7 +1,5 @@
 //! Checks of runs and of what belongs to them besides their refs.
 
-use std::path::{Path, PathBuf};
-
 use crate::engine::run_lock::{self, RunLock};
 use crate::git::refs;
 use crate::ledger::log::{self, Record};
@@ -10,10 +8,12 @@ use crate::model::format::{REFS, RUN_REFS};
 use crate::model::hints;
 use crate::model::name::RunId;
 use crate::model::state::Phase;
-use crate::run::sharing::Sharing;
-use crate::run::{self, OpenRun, View};
+use crate::run::operate::OpenRun;
+use crate::run::query::sharing::Sharing;
+use crate::run::query::{self, View};
 use crate::verify::{Refusal, continuable};
 use crate::worktree::workspace::Workspace;
+use std::path::{Path, PathBuf};
 
 use super::{Error, Finding, Patient};
 
@@ -29,7 +29,7 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
             findings.push(Finding::problem("bad-ref", message).hint(hints::remove_ref(name)));
             continue;
         };
-        match run::view(&patient.store, &run, &name) {
+        match query::view(&patient.store, &run, &name) {
             Ok(Some(view)) => findings.extend(one(patient, &view, fix)?),
             Ok(None) => {}
             Err(error) => {
