@@ -252,6 +252,6 @@ pub enum Error {
     Threads(#[from] crate::thread::verification::Error),
     #[error("the run {0:?} has no valid id")]
     Unnamed(String),
-    #[error("cannot write the evidence")]
+    #[error("{0}")]
     Evidence(#[from] program::Error),
 }

@@ -216,7 +216,7 @@ pub enum Error {
     Unsound(#[from] Unsound),
     #[error("{0}")]
     Quarantine(#[from] quarantine::Error),
-    #[error("the working tree cannot be put back")]
+    #[error("{0}")]
     Checkout(#[from] checkout::Error),
     #[error("the checkpoint was adopted, but its working tree could not be put back")]
     Unfinished { thread: ThreadId, source: checkout::Error },

@@ -257,9 +257,9 @@ pub enum Error {
     Nonce(#[from] nonce::Error),
     #[error("{0}")]
     Packet(#[from] gate::Error),
-    #[error("the descriptor could not be signed")]
+    #[error("{0}")]
     Sign(#[from] crate::ledger::sign::Error),
-    #[error("the working tree cannot be put back")]
+    #[error("{0}")]
     Checkout(#[from] checkout::Error),
     #[error("{0}")]
     Worktree(#[from] worktree::Error),

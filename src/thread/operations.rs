@@ -242,7 +242,7 @@ pub enum Error {
     Packet(Box<packets::Error>),
     #[error("{0}")]
     Head(#[from] work_tree::Error),
-    #[error("cannot draw the threads")]
+    #[error("{0}")]
     Git(#[from] program::Error),
     #[error("{0}")]
     Trust(#[from] trust::Error),

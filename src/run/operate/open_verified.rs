@@ -116,7 +116,7 @@ pub enum Denied {
     Refused(#[from] Refusal),
     #[error("the run {:?} is shared, and nothing here says through which remote", .0.as_str())]
     Shared(RunId),
-    #[error("cannot use the remote through which the run is shared")]
+    #[error("{0}")]
     Remote(#[source] Box<sharing::Error>),
     #[error("{0}")]
     Repository(#[from] repository::Error),

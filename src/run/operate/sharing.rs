@@ -265,9 +265,9 @@ pub enum Error {
     NotARun(RunId),
     #[error("cannot record the remote of the run")]
     Record(#[source] std::io::Error),
-    #[error("cannot record what others said about the run")]
+    #[error("{0}")]
     Statements(#[source] Box<super::statements::Error>),
-    #[error("cannot list the files of the base")]
+    #[error("{0}")]
     Git(#[from] program::Error),
     #[error("{0}")]
     Remote(#[from] remote::Error),
