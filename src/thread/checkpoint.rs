@@ -13,7 +13,7 @@ use crate::verify::{self, Gate, Logs, Options};
 
 use super::answers::MadeCheckpoint;
 use super::operations::{Error, THREAD};
-use super::{OpenThread, begin, packets, steps, vouch, worktree};
+use super::{OpenThread, begin, packet_operations, steps, vouch, worktree};
 
 /// Options of a checkpoint besides state and packet.
 #[derive(Clone, Copy, Default)]
@@ -131,7 +131,7 @@ impl Repository {
     /// Warns of a written packet that a resumption will refuse: a thread's name can read like an
     /// order.
     fn warn_if_unclean(&self, packet: &[u8], warn: &mut dyn FnMut(&str)) {
-        let report = packets::check(&packet::read(packet), None, &Terms::new(self.environment.clock.now()));
+        let report = packet_operations::check(&packet::read(packet), None, &Terms::new(self.environment.clock.now()));
         if report.classification != Classification::Clean {
             let class = report.classification.as_str();
             warn(&format!("`git handoff check` finds the packet of this checkpoint {class}, so it stops a resumption"));

@@ -17,7 +17,7 @@ pub mod offer;
 pub mod operations;
 pub mod overview;
 pub mod packet;
-pub mod packets;
+pub mod packet_operations;
 pub mod steps;
 pub mod submodules;
 pub mod target;

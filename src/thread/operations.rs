@@ -20,7 +20,7 @@ use super::adopt::{self, Request};
 use super::answers::{AdoptedCheckpoint, CheckpointShown, MadeCheckpoint, ThreadSummary, Threads};
 use super::offer::{self, AtRemotes, Terms};
 use super::target::{self, ThreadTarget};
-use super::{Made, own_threads, packets, steps, worktree};
+use super::{Made, own_threads, packet_operations, steps, worktree};
 
 /// The maximum length of an agent's name, in bytes.
 const MAX_AGENT: usize = 256;
@@ -239,7 +239,7 @@ pub enum Error {
     #[error("{0}")]
     Worktree(#[from] worktree::Error),
     #[error("cannot write the packet of the checkpoint: {0}")]
-    Packet(Box<packets::Error>),
+    Packet(Box<packet_operations::Error>),
     #[error("{0}")]
     Head(#[from] work_tree::Error),
     #[error("{0}")]

@@ -1,4 +1,7 @@
-//! Packets by name: those of checkpoints and of runs' documents, and new ones from recorded facts.
+//! Operations on packets: checks one by its name, and writes one from recorded facts.
+//!
+//! The rules that decide are in [`packet`](super::packet).
+
 use crate::git::{program, work_tree};
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
