@@ -26,6 +26,10 @@ pub mod verification;
 pub mod vouch;
 pub mod worktree;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
 use vouch::VerifiedThread;
 
 use crate::git::private_files::VERIFIED_THREADS;
@@ -206,12 +210,8 @@ pub(crate) fn publish(
 }
 
 /// Formats a path as git does.
-fn path_of(bytes: &[u8]) -> std::path::PathBuf {
-    #[cfg(unix)]
-    let path: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(bytes);
-    #[cfg(not(unix))]
-    let path = String::from_utf8_lossy(bytes).into_owned();
-    std::path::PathBuf::from(path)
+fn path_of(bytes: &[u8]) -> PathBuf {
+    OsStr::from_bytes(bytes).into()
 }
 
 /// Returns the threads of this repository, in order of name.
