@@ -16,7 +16,7 @@ use common::Recording;
 use git_handoff::git::store::Durability;
 use git_handoff::model::entry::{Again, Event, Exit, ItemEnded};
 use git_handoff::model::plan::Item;
-use git_handoff::run::NewEntry;
+use git_handoff::run::operate::NewEntry;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_git-handoff");
 

@@ -7,16 +7,19 @@
 //! behalf of an actor.
 //!
 //! A **plan** is a DAG of work items. [`plan`] parses it, [`plan::validate`] turns it into a
-//! `ValidPlan` or a list of problems, and [`run::submit`] starts a **run** from it: one ref, with
-//! one signed commit for each event.
+//! `ValidPlan` or a list of problems, and [`run::operate::submit`] starts a **run** from it: one
+//! ref, with one signed commit for each event.
 //!
-//! [`run`] opens that chain, folds it into its state ([`model::state`]) and records what happens
-//! next. The [`engine`] drives a run: a pure function decides, and one driver dispatches, records
-//! and reconciles. It runs each attempt in a [`worktree`]
-//! with the inputs under `inputs/`, as a [`process`] in a [`sandbox`], and captures the products.
+//! [`run::query`] reads that chain and folds it into its state ([`model::state`]).
+//! [`run::import`] finds what a run takes from other runs and threads. [`run::operate`] alone opens
+//! a run to record what happens next.
 //!
-//! A run can grow. [`run::coordinate`] evaluates its rules against its documents, and adds the
-//! items that they create, each exactly once.
+//! The [`engine`] drives a run: a pure function decides, and one driver dispatches, records and
+//! reconciles. It runs each attempt in a [`worktree`] with the inputs under `inputs/`, as a
+//! [`process`] in a [`sandbox`], and captures the products.
+//!
+//! A run can grow. [`run::operate::coordinate`] evaluates its rules against its documents, and adds
+//! the items that they create, each exactly once.
 //!
 //! [`report`] writes a run as a page that carries its evidence and checks itself, and
 //! [`report::export`] writes it in the formats of other programs.
@@ -37,8 +40,8 @@
 //! local changes. [`whence`] goes the other way: from a commit or a line to the item that made it.
 //! [`upkeep`] finds and repairs what crashes left behind, and frees disk space.
 //!
-//! A [`run::revisions`] is a file on a run with a history of revisions, written by a user or
-//! produced by an item. It is validated against its JSON Schema ([`plan::schemas`]).
+//! A [document](run::query::documents) is a file on a run with a history of revisions, written by a
+//! user or produced by an item. It is validated against its JSON Schema ([`plan::schemas`]).
 //!
 //! A [`thread`] is a chain of saved states. One agent offers a checkpoint, and another adopts it
 //! only if bytes, chain and signatures are the offered ones.

@@ -10,7 +10,7 @@ use git_handoff::model::item_index::{ItemIndex, ItemVec};
 use git_handoff::model::name::ItemId;
 use git_handoff::report::graph::tree::{Needs, rows};
 use git_handoff::report::graph::{BOXES, Keys, LABEL, Outline, OutlineItem, Picture, mermaid, text};
-use git_handoff::run::Target;
+use git_handoff::run::query::Target;
 use serde_json::json;
 
 use crate::common::repo::{TestRepo, item};

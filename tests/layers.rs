@@ -27,31 +27,65 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("ledger", &["clock", "git", "ledger::merkle", "ledger::sign", "model"]),
     // The front door: everything that is done with runs, threads and documents starts from it.
     ("repository", &["clock", "git", "ledger", "model", "plan", "repository::config", "verify"]),
-    ("run", &["git", "ledger", "model", "plan", "repository", "verify"]),
+    // Only `operate` appends to runs. What a run takes from others is found and verified before.
+    ("run", &[]),
+    ("run::query", &["git", "ledger", "model", "plan", "repository", "verify"]),
+    ("run::import", &["git", "ledger", "model", "repository", "run::query", "verify"]),
+    ("run::operate", &["git", "ledger", "model", "plan", "repository", "run::import", "run::query", "verify"]),
     // The parts of an attempt know nothing of chains.
     ("sandbox", &["model"]),
     ("process", &["model", "sandbox"]),
     ("worktree", &["git", "model", "process", "sandbox"]),
     // The driver is the one stage that knows the others.
-    ("engine", &["clock", "git", "ledger", "model", "plan", "process", "repository", "run", "sandbox", "worktree"]),
+    (
+        "engine",
+        &[
+            "clock",
+            "git",
+            "ledger",
+            "model",
+            "plan",
+            "process",
+            "repository",
+            "run::import",
+            "run::operate",
+            "run::query",
+            "sandbox",
+            "worktree",
+        ],
+    ),
     // Pure but for the facts, which are looked up in the repository and its runs.
-    ("thread::packet", &["git", "model", "run", "verify"]),
+    ("thread::packet", &["git", "model", "run::query", "verify"]),
     // A thread is read by the verifier before anything is appended to it or taken from it.
-    ("thread", &["git", "ledger", "model", "repository", "run", "thread::packet", "verify"]),
+    ("thread", &["git", "ledger", "model", "repository", "run::query", "thread::packet", "verify"]),
     // Operations on runs other than driving.
-    ("share", &["git", "ledger", "model", "plan", "repository", "run", "thread", "verify"]),
+    ("share", &["git", "ledger", "model", "plan", "repository", "run::operate", "run::query", "thread", "verify"]),
     // Anchors are reached from one place; what they answer is judged by the verifier.
-    ("share::anchor", &["clock", "git", "ledger", "model", "repository", "run", "share", "thread", "verify"]),
-    ("apply", &["git", "model", "run"]),
+    (
+        "share::anchor",
+        &["clock", "git", "ledger", "model", "repository", "run::operate", "run::query", "share", "thread", "verify"],
+    ),
+    ("apply", &["git", "model", "run::query"]),
     // Compares applied commits with the record.
-    ("whence", &["apply", "git", "ledger", "model", "repository", "run", "share::anchor", "verify"]),
+    ("whence", &["apply", "git", "ledger", "model", "repository", "run::query", "share::anchor", "verify"]),
     // Pictures of runs and plans: pure.
-    ("report::graph", &["model", "plan", "run"]),
+    ("report::graph", &["model", "plan", "run::query"]),
     // Pages and other people's formats are filled from verified runs.
-    ("report::export", &["git", "ledger", "model", "repository", "run", "share::anchor", "verify", "whence"]),
+    ("report::export", &["git", "ledger", "model", "repository", "run::query", "share::anchor", "verify", "whence"]),
     (
         "report",
-        &["git", "ledger", "model", "report::graph", "repository", "run", "share", "share::anchor", "thread", "verify"],
+        &[
+            "git",
+            "ledger",
+            "model",
+            "report::graph",
+            "repository",
+            "run::query",
+            "share",
+            "share::anchor",
+            "thread",
+            "verify",
+        ],
     ),
     (
         "upkeep",
@@ -64,7 +98,8 @@ const IMPORTS: &[(&str, &[&str])] = &[
             "plan",
             "process",
             "repository",
-            "run",
+            "run::operate",
+            "run::query",
             "sandbox",
             "verify",
             "worktree",
@@ -256,7 +291,9 @@ fn modules_import_only_what_lies_below_them() {
                     wrong.push(format!("src/{}:{number}: `{module}` may not import `{name}`", source.path));
                 }
             }
-            if line.contains("git_handoff::") || line.contains("super::super::") {
+            // The room around a part is not its to use.
+            let is_outward = module.contains("::") && source.path.ends_with("/mod.rs") && line.contains("super::");
+            if line.contains("git_handoff::") || line.contains("super::super::") || is_outward {
                 wrong.push(format!("src/{}:{number}: go through `crate::`", source.path));
             }
         }

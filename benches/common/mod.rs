@@ -16,8 +16,8 @@ use git_handoff::model::manifest::{Manifest, SCHEMA};
 use git_handoff::model::plan::Item;
 use git_handoff::model::protected::{OnProtectedChange, VerifyIn};
 use git_handoff::plan::validate::validate;
-use git_handoff::run::submit::{self, Request};
-use git_handoff::run::{NewEntry, OpenRun};
+use git_handoff::run::operate::submit::{self, Request};
+use git_handoff::run::operate::{NewEntry, OpenRun};
 use serde_json::Value;
 
 /// A run with everything that its entries are made of.

@@ -30,7 +30,7 @@ use crate::git::work_tree;
 use crate::model::digest::{Digest, Oid};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
-use crate::run::{VerifiedRun, View};
+use crate::run::query::{VerifiedRun, View};
 
 use message::Message;
 use submodules::Left;

@@ -11,7 +11,7 @@ use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
 use crate::model::state::Phase;
-use crate::run::{VerifiedRun, View};
+use crate::run::query::{VerifiedRun, View};
 
 use super::{Applied, Conflict, Error, Step, submodules};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::git::merge::{self, Scratch};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
-use crate::run::VerifiedRun;
+use crate::run::query::VerifiedRun;
 
 use super::message::{self, Message};
 use super::parts::{self, Parts};

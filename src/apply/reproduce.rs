@@ -6,7 +6,7 @@ use crate::git::merge::Scratch;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::item_index::ItemIndex;
-use crate::run::VerifiedRun;
+use crate::run::query::VerifiedRun;
 
 use super::{Change, Error, parts};
 

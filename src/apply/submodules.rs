@@ -6,7 +6,7 @@ use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
-use crate::run::View;
+use crate::run::query::View;
 
 use super::Error;
 

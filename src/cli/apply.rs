@@ -6,7 +6,7 @@ use git_handoff::apply::{self as stage, Applied, Onto, Planned, Request, threewa
 use git_handoff::model::hints;
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::repository::Repository;
-use git_handoff::run::{Target, View, target};
+use git_handoff::run::query::{Target, View, target};
 
 use super::{Ending, Failure, Output, gate};
 

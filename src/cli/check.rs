@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use git_handoff::model::packet::{Age, MAX_BYTES, Packet, Unusable};
 use git_handoff::repository::Environment;
 use git_handoff::thread::packet::{self, Classification, Terms};
-use git_handoff::thread::packets;
+use git_handoff::thread::packet_operations;
 use git_handoff::verify::Gate;
 
 use super::{Ending, Failure, Output, context, gate};
@@ -53,9 +53,9 @@ fn check(
     let several = arguments.packets.len() > 1;
     let mut worst = Classification::Clean;
     for (at, path) in arguments.packets.iter().enumerate() {
-        let found = gate.zip(path.to_str()).map(|(gate, name)| packets::check_named(gate, name, terms));
+        let found = gate.zip(path.to_str()).map(|(gate, name)| packet_operations::check_named(gate, name, terms));
         let found = found.transpose()?.flatten();
-        let report = found.unwrap_or_else(|| packets::check(&read(path), gate, terms));
+        let report = found.unwrap_or_else(|| packet_operations::check(&read(path), gate, terms));
         worst = worst.max(report.classification);
         let name = path.to_string_lossy();
         if output.json {

@@ -10,8 +10,8 @@ use clap::{Arg, Command, CommandFactory, ValueEnum};
 
 use git_handoff::git::remote::Remotes;
 use git_handoff::repository::Repository;
-use git_handoff::run::Target;
-use git_handoff::run::target::own_runs;
+use git_handoff::run::query::Target;
+use git_handoff::run::query::target::own_runs;
 use git_handoff::thread::own_threads;
 
 use super::{Ending, Output};

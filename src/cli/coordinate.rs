@@ -3,7 +3,7 @@
 use git_handoff::model::hints;
 use git_handoff::model::name::ItemId;
 use git_handoff::repository::Repository;
-use git_handoff::run::extend::{Coordinated, RuleJudged};
+use git_handoff::run::operate::extend::{Coordinated, RuleJudged};
 
 use super::{Ending, Failure, Output};
 

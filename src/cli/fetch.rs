@@ -5,7 +5,7 @@ use git_handoff::model::digest::Oid;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::name::RunId;
 use git_handoff::repository::{Repository, shown};
-use git_handoff::run::statements::StatementOutcome;
+use git_handoff::run::operate::statements::StatementOutcome;
 use git_handoff::share::Kind;
 use git_handoff::share::answers::FetchAnswer;
 use git_handoff::share::fetch::{self as stage, Fetched, Request, Status, Taken};

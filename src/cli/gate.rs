@@ -1,7 +1,7 @@
 //! Verification before a command uses the content of a run.
 
 use git_handoff::repository::{Environment, Repository};
-use git_handoff::run::{Target, VerifiedRun};
+use git_handoff::run::query::{Target, VerifiedRun};
 use git_handoff::share::anchor::gate;
 use git_handoff::verify::Gate;
 

@@ -11,8 +11,8 @@ use git_handoff::report::graph::{
     self, BOXES, Drawing, Node, Outline, Picture, count_statuses, dot, mermaid, svg, worst,
 };
 use git_handoff::repository::Repository;
-use git_handoff::run::submission::Wanted;
-use git_handoff::run::{Target, View};
+use git_handoff::run::operate::submission::Wanted;
+use git_handoff::run::query::{Target, View};
 
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, status, validate};

@@ -1,8 +1,8 @@
 //! `git handoff lineage`
 
 use git_handoff::repository::Repository;
-use git_handoff::run::Target;
-use git_handoff::run::lineage::{Kind, Step};
+use git_handoff::run::import::lineage::{Kind, Step};
+use git_handoff::run::query::Target;
 
 use super::{Ending, Failure, Output, gate};
 

@@ -8,10 +8,9 @@ use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::model::state::{Holder, RunState};
 use git_handoff::model::takeover::Takeover;
 use git_handoff::repository::Repository;
-use git_handoff::run::follow::Follower;
-use git_handoff::run::log_entry::entry_shown;
-use git_handoff::run::trace_event;
-use git_handoff::run::{Target, View};
+use git_handoff::run::query::follow::Follower;
+use git_handoff::run::query::log_entry::entry_shown;
+use git_handoff::run::query::{Target, View, trace_event};
 
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, progress, shade};

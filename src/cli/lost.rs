@@ -3,8 +3,9 @@
 use git_handoff::model::driver::DriverId;
 use git_handoff::model::name::ItemId;
 use git_handoff::repository::Repository;
-use git_handoff::run::drivers::{DriverShown, DriverState};
-use git_handoff::run::{Target, steer};
+use git_handoff::run::operate::drivers::{DriverShown, DriverState};
+use git_handoff::run::operate::steer;
+use git_handoff::run::query::Target;
 
 use super::{Ending, Failure, Output, table};
 

@@ -4,7 +4,7 @@ use git_handoff::apply::threeway::Underway;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::outcomes::NOTHING;
 use git_handoff::repository::Repository;
-use git_handoff::run::list::RunSummary;
+use git_handoff::run::query::list::RunSummary;
 use git_handoff::thread::overview::Overview;
 use git_handoff::upkeep::setup;
 

@@ -9,7 +9,7 @@ use git_handoff::model::printable::written_out;
 use git_handoff::model::time::Moment;
 use git_handoff::repository::{Environment, Repository};
 use git_handoff::thread::packet::{self, Classification, Report, Terms};
-use git_handoff::thread::packets::{self, Whose};
+use git_handoff::thread::packet_operations::{self, Whose};
 use git_handoff::verify::Gate;
 
 use super::{Ending, Failure, Output, context, gate};
@@ -135,7 +135,7 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
 fn write(draft: &Draft, gate: Option<&Gate<'_>>, now: Moment, output: &mut Output) {
     let text = if output.json { draft.line() } else { draft.pretty() };
     output.json_text(&text);
-    warn(&packets::check(&packet::read(text.as_bytes()), gate, &Terms::new(now)), output);
+    warn(&packet_operations::check(&packet::read(text.as_bytes()), gate, &Terms::new(now)), output);
 }
 
 /// Prints the findings of a check, if any.
@@ -163,7 +163,7 @@ impl Import {
             return Err(Failure::refused("incomplete-note", message).hint(hints::complete_note()));
         }
         // Checks the packet together with the rest of the note.
-        let report = packets::check(&read, gate, &Terms::new(now));
+        let report = packet_operations::check(&read, gate, &Terms::new(now));
         let Ok(packet) = read else { return Ok(()) };
         if !packet.unknown.is_empty() {
             let left: Vec<String> = packet.unknown.iter().map(|name| packet::quoted(name)).collect();

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use git_handoff::model::entry::{Decision, Role};
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
-use git_handoff::run::Target;
-use git_handoff::run::people::{Decided, products};
-use git_handoff::run::waiting::Look;
+use git_handoff::run::operate::people::{Decided, products};
+use git_handoff::run::query::Target;
+use git_handoff::run::query::waiting::Look;
 
 use super::status::AWAITED;
 use super::{Ending, Failure, Output, gate, table};

@@ -3,7 +3,7 @@
 use git_handoff::git::remote::{self, Remote};
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
-use git_handoff::run::target::own_runs;
+use git_handoff::run::query::target::own_runs;
 use git_handoff::share::answers::PushAnswer;
 use git_handoff::share::push::{self as stage, Asked, Moved, Request, Status};
 use git_handoff::share::{Kind, Rival};

@@ -13,8 +13,9 @@ use git_handoff::model::name::RunId;
 use git_handoff::model::printable;
 use git_handoff::model::state::Phase;
 use git_handoff::repository::Repository;
-use git_handoff::run::submission::Wanted;
-use git_handoff::run::{Target, View, piece, steer};
+use git_handoff::run::operate::steer;
+use git_handoff::run::operate::submission::Wanted;
+use git_handoff::run::query::{Target, View, piece};
 
 use super::progress::{Display, Watched, tell_of_silence};
 use super::{Ending, Failure, Output, interrupt, status, submit, table, validate};

@@ -3,7 +3,7 @@
 use git_handoff::model::hints;
 use git_handoff::model::outcomes::NOTHING;
 use git_handoff::repository::Repository;
-use git_handoff::run::list::{Besides, RunSummary};
+use git_handoff::run::query::list::{Besides, RunSummary};
 
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, shade, status};

@@ -3,7 +3,7 @@
 use git_handoff::git::remote::{Remote, Remotes};
 use git_handoff::model::{hints, printable};
 use git_handoff::repository::Repository;
-use git_handoff::run::target::own_runs;
+use git_handoff::run::query::target::own_runs;
 use git_handoff::share::Space;
 use git_handoff::thread::own_threads;
 

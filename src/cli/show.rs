@@ -14,8 +14,8 @@ use git_handoff::model::protected::ProtectedChange;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::{Holder, RunState};
 use git_handoff::repository::Repository;
-use git_handoff::run::show::{Record, RunDocument, Step, seal};
-use git_handoff::run::{Target, View, piece, revisions, target};
+use git_handoff::run::query::show::{Record, RunDocument, Step, seal};
+use git_handoff::run::query::{Target, View, piece, revisions, target};
 
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, cat, gate, progress, shade, status, usage};

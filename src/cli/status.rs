@@ -7,10 +7,10 @@ use git_handoff::model::outcomes::Outcomes;
 use git_handoff::model::printable::Color;
 use git_handoff::model::time::Moment;
 use git_handoff::repository::Repository;
-use git_handoff::run::list::{Awaited, Driver, ItemStatus, Status};
-use git_handoff::run::sharing::Sharing;
-use git_handoff::run::times::between;
-use git_handoff::run::{Target, View};
+use git_handoff::run::query::list::{Awaited, Driver, ItemStatus, Status};
+use git_handoff::run::query::sharing::Sharing;
+use git_handoff::run::query::times::between;
+use git_handoff::run::query::{Target, View};
 
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, lost, shade, usage};

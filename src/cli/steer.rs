@@ -2,8 +2,8 @@
 
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
-use git_handoff::run::steer::Steered;
-use git_handoff::run::{Target, target};
+use git_handoff::run::operate::steer::Steered;
+use git_handoff::run::query::{Target, target};
 
 use super::{Ending, Failure, Output};
 

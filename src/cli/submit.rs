@@ -6,7 +6,7 @@ use git_handoff::engine::operations::DriveOptions;
 use git_handoff::model::credential;
 use git_handoff::plan::validate::Problems;
 use git_handoff::repository::Repository;
-use git_handoff::run::submission::{Submission, Wanted};
+use git_handoff::run::operate::submission::{Submission, Wanted};
 
 use super::{Ending, Failure, Output, people, run, validate};
 

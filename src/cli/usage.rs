@@ -1,8 +1,8 @@
 //! The table of tokens and prices.
 
 use git_handoff::model::usage::{Dollars, Usage};
-use git_handoff::run::list::{ItemStatus, Status};
-use git_handoff::run::usage::{ItemUsage, RunUsage};
+use git_handoff::run::query::list::{ItemStatus, Status};
+use git_handoff::run::query::usage::{ItemUsage, RunUsage};
 
 use super::Output;
 use super::table::{self, Cell};

@@ -6,7 +6,7 @@ use git_handoff::model::credential;
 use git_handoff::plan::MAX_PLAN_BYTES;
 use git_handoff::plan::validate::{Problems, ValidPlan};
 use git_handoff::repository::Repository;
-use git_handoff::run::submission::{Verdict, Wanted};
+use git_handoff::run::operate::submission::{Verdict, Wanted};
 
 use super::{Ending, Failure, Output, context};
 

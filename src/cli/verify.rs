@@ -18,7 +18,7 @@ use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
 use git_handoff::model::{format, hints, printable};
 use git_handoff::repository::{Repository, Trust};
-use git_handoff::run::Target;
+use git_handoff::run::query::Target;
 use git_handoff::share::anchor::held::Missed;
 use git_handoff::share::anchor::verification::{Base, RunsToVerify, Verification, VerifyRequest};
 use git_handoff::upkeep::delete;

@@ -2,8 +2,8 @@
 
 use git_handoff::model::printable::Painted;
 use git_handoff::repository::Repository;
-use git_handoff::run::follow::Follower;
-use git_handoff::run::{Target, View};
+use git_handoff::run::query::follow::Follower;
+use git_handoff::run::query::{Target, View};
 
 use super::progress::Display;
 use super::{Ending, Failure, Output, graph, status};
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         follow(following, view, repository, output)?
     };
     if output.json {
-        output.value(&git_handoff::run::list::Status::of(&view));
+        output.value(&git_handoff::run::query::list::Status::of(&view));
     } else if !is_graph {
         status::print_table(&view, output);
     } else if !output.is_terminal() {

@@ -36,8 +36,8 @@ use crate::model::item_index::ItemIndex;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::repository::Repository;
-use crate::run::OpenRun;
-use crate::run::via::Via;
+use crate::run::operate::OpenRun;
+use crate::run::operate::via::Via;
 
 use super::attempt::spec::AttemptSpec;
 use super::attempt::{AttemptResult, Ended, Verdict};

@@ -18,7 +18,7 @@ use crate::process::attendant::Attendant;
 use crate::process::live::Lives;
 use crate::repository::config::{self, Config, Executor};
 use crate::repository::{Environment, Repository};
-use crate::run::reuse::Reusable;
+use crate::run::import::reuse::Reusable;
 use crate::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, folders, named_in};
 use crate::worktree::filters::{Filters, Inside};
 use crate::worktree::host::Host;

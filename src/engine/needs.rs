@@ -7,7 +7,7 @@ use crate::model::entry::InputRef;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::FilePath;
 use crate::model::plan::{Need, Selector, Source};
-use crate::run::OpenRun;
+use crate::run::operate::OpenRun;
 
 /// The resolved inputs of one dispatch.
 #[derive(Clone, Debug, Default)]

@@ -4,10 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
-use serde_json::Value;
-use tokio::sync::watch;
-
 use crate::clock::Clock;
 use crate::git::tip::Tip;
 use crate::git::work_tree;
@@ -25,13 +21,16 @@ use crate::model::state::RunState;
 use crate::plan::schemas::Schemas;
 use crate::process::live::Lives;
 use crate::repository::{self, Repository, Trust, trust};
-use crate::run::home::Home;
-use crate::run::list::{self, ItemStatus};
-use crate::run::sharing::{self, LastDriver, Sharing};
-use crate::run::target::{self, unarchived_runs};
-use crate::run::via::Via;
-use crate::run::{self, Denied, OpenRun, Target, View, statements};
+use crate::run::operate::via::Via;
+use crate::run::operate::{self, Denied, OpenRun, sharing, statements};
+use crate::run::query::list::{self, ItemStatus};
+use crate::run::query::sharing::{Home, LastDriver, Sharing};
+use crate::run::query::target::{self, unarchived_runs};
+use crate::run::query::{Target, View};
 use crate::sandbox;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::watch;
 
 use super::drive::Joining;
 use super::event::Progress;
@@ -131,7 +130,7 @@ impl Repository {
         }
         if !open.state.sealed && !open.state.keys.has(&open.writer().signer.fingerprint(), Role::Work) {
             let (run, key) = (run.clone(), open.writer().signer.fingerprint());
-            return Err(Error::Run(run::Error::Role { run, key, why: Refused::Role(&[Role::Work]) }));
+            return Err(Error::Run(operate::Error::Role { run, key, why: Refused::Role(&[Role::Work]) }));
         }
         self.expect_unrevoked(&open)?;
         let mut joining = tip.map(|tip| self.joining(&mut open, tip)).transpose()?;
@@ -337,7 +336,7 @@ pub enum Error {
     #[error("{0}")]
     Statements(#[from] statements::Error),
     #[error("{0}")]
-    Run(#[from] run::Error),
+    Run(#[from] operate::Error),
     #[error("{0}")]
     Trust(#[from] trust::Error),
     #[error("{0}")]

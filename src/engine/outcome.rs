@@ -7,9 +7,9 @@ use crate::model::entry::{Again, Event, Grade, ItemEnded, ItemReconciled, Outcom
 use crate::model::item_index::ItemIndex;
 use crate::model::state::{Phase, RunState};
 use crate::model::time::Moment;
-use crate::run::NewEntry;
-use crate::run::reuse::Found;
-use crate::run::steer::{dropped, lost_with, requeued};
+use crate::run::import::reuse::Found;
+use crate::run::operate::NewEntry;
+use crate::run::operate::steer::{dropped, lost_with, requeued};
 
 use super::attempt::Verdict;
 use super::attempt::spec::AttemptSpec;

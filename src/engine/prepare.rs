@@ -17,7 +17,7 @@ use crate::model::registered::Registered;
 use crate::model::schema::Schema;
 use crate::model::{bounds, format};
 use crate::repository::config::OnVerifyFail;
-use crate::run::OpenRun;
+use crate::run::operate::OpenRun;
 use crate::sandbox::Confinement;
 
 use super::attempt::spec::{AttemptSpec, Blob, Check, Command, ConsumedPatch, HeldOutFiles, Protected, SCHEMA};

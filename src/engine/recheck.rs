@@ -19,8 +19,8 @@ use crate::model::plan::Selector;
 use crate::model::said::last_lines;
 use crate::model::state::Phase;
 use crate::repository::Repository;
-use crate::run::piece::PieceName;
-use crate::run::{self, Target, VerifiedRun, target};
+use crate::run::query::piece::PieceName;
+use crate::run::query::{self, Target, VerifiedRun, target};
 use crate::worktree::workspace::{self, Workspace};
 
 use super::attempt::repeat::{Repeated, repeat};
@@ -277,7 +277,7 @@ pub enum Error {
     #[error("{0}")]
     Lock(#[from] run_lock::Error),
     #[error("{0}")]
-    Run(#[from] run::Error),
+    Run(#[from] query::Error),
     #[error("{0}")]
     Target(#[from] target::Error),
     #[error("{0}")]

@@ -16,9 +16,9 @@ use crate::model::name::{FilePath, RunId};
 use crate::model::printable;
 use crate::plan::validate::Problems;
 use crate::repository::{self, Repository};
-use crate::run::submission::{self, Submission, Wanted};
-use crate::run::submit;
-use crate::run::target::{self, Target};
+use crate::run::operate::submission::{self, Submission, Wanted};
+use crate::run::operate::submit;
+use crate::run::query::target::{self, Target};
 
 use super::machine;
 use super::operations::Manner;

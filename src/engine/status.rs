@@ -2,8 +2,8 @@
 
 use crate::model::state::Phase;
 use crate::repository::Repository;
-use crate::run::list::{Awaited, Driver, Status};
-use crate::run::{Target, View};
+use crate::run::query::list::{Awaited, Driver, Status};
+use crate::run::query::{Target, View};
 
 use super::{command, run_lock, slots};
 

@@ -7,7 +7,7 @@ use crate::git::refs;
 use crate::git::retry::{self, Lost};
 use crate::git::store::{self, Edit, Store};
 use crate::model::format;
-use crate::run::OpenRun;
+use crate::run::operate::OpenRun;
 
 /// Adds the transcripts and the salvaged work of attempts to their refs.
 pub(super) fn add_all(run: &OpenRun, finished: &[Finished]) -> Result<(), Error> {

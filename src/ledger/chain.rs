@@ -294,7 +294,7 @@ pub enum Error {
     Store(#[from] store::Error),
     #[error("{0}")]
     Ref(#[source] refs::Error),
-    #[error("cannot sign the entry")]
+    #[error("{0}")]
     Sign(#[from] sign::Error),
     #[error("cannot read commit {0} of the chain")]
     Entry(Oid, #[source] codec::Error),

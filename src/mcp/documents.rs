@@ -1,8 +1,9 @@
 //! Tools about documents: named files of a run, each with its revisions.
 
 use git_handoff::model::hints;
-use git_handoff::run::Target;
-use git_handoff::run::documents::{DocumentLog, DocumentPut, DocumentShown, Documents, NewRevision, WantedRevision};
+use git_handoff::run::operate::documents::{DocumentPut, NewRevision};
+use git_handoff::run::query::Target;
+use git_handoff::run::query::documents::{DocumentLog, DocumentShown, Documents, WantedRevision};
 use git_handoff::share::anchor::gate::Terms;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use git_handoff::share::anchor::gate;
 use git_handoff::thread::packet::{self, Terms};
-use git_handoff::thread::packets;
+use git_handoff::thread::packet_operations;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
@@ -72,9 +72,9 @@ fn packet_check(call: &Call, parameters: &PacketCheck) -> Result<Value, Failure>
     let keeper = repository.gatekeeper_at_hand(gate::Terms::default(), &mut |text| call.output().warn(text))?;
     keeper.open(|gate| match subject {
         Subject::Given(packet) => {
-            Ok(hints::report_json(&packets::check(&packet::read(&packet.bytes()), Some(gate), &terms)))
+            Ok(hints::report_json(&packet_operations::check(&packet::read(&packet.bytes()), Some(gate), &terms)))
         }
-        Subject::Named(name) => match packets::check_named(gate, &name, &terms)? {
+        Subject::Named(name) => match packet_operations::check_named(gate, &name, &terms)? {
             Some(report) => Ok(hints::report_json(&report)),
             None => Err(Failure::refused("unknown-packet", format!("there is no {name:?} here"))),
         },

@@ -5,9 +5,9 @@
 use git_handoff::git::store::Store;
 use git_handoff::model::name::RunId;
 use git_handoff::model::printable::beginning;
-use git_handoff::run::list::counts;
-use git_handoff::run::target::unarchived_runs;
-use git_handoff::run::{Target, View, revisions};
+use git_handoff::run::query::list::counts;
+use git_handoff::run::query::target::unarchived_runs;
+use git_handoff::run::query::{Target, View, revisions};
 use rmcp::model::{JsonObject, ListResourcesResult, Resource, ResourceTemplate};
 use serde_json::{Value, json};
 

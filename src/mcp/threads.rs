@@ -3,7 +3,7 @@
 use git_handoff::git::store::Store;
 use git_handoff::model::name::ThreadId;
 use git_handoff::model::thread::{Checkpoint, CheckpointId};
-use git_handoff::run::difference::Difference;
+use git_handoff::run::query::difference::Difference;
 use git_handoff::share::anchor::gate;
 use git_handoff::thread::answers::MadeCheckpoint;
 use git_handoff::thread::checkpoint::Besides;

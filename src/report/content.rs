@@ -10,7 +10,7 @@ use crate::model::digest::Oid;
 use crate::model::entry::Event;
 use crate::model::format;
 use crate::model::plan::ProductKey;
-use crate::run::View;
+use crate::run::query::View;
 
 /// The patches, outputs, artifacts and saved states that a page carries. Everything else is always
 /// in its evidence.

@@ -13,10 +13,10 @@ use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
-use crate::run::View;
-use crate::run::attempts::AttemptShown;
-use crate::run::log_entry::entry_shown;
-use crate::run::show::SourceShown;
+use crate::run::query::View;
+use crate::run::query::attempts::AttemptShown;
+use crate::run::query::log_entry::entry_shown;
+use crate::run::query::show::SourceShown;
 
 /// From this number of items on, those that are done and green are only a row of the table.
 const MOST_DETAILED: usize = 2000;

@@ -42,7 +42,7 @@ use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::time::Moment;
 use crate::repository::{Repository, Trust};
-use crate::run::{Target, View, target, view};
+use crate::run::query::{Target, View, target, view};
 use crate::share::anchor::verification::{self, VerifyRequest};
 use crate::share::bundling;
 use crate::thread::target::ThreadTarget;
@@ -252,6 +252,6 @@ pub enum Error {
     Threads(#[from] crate::thread::verification::Error),
     #[error("the run {0:?} has no valid id")]
     Unnamed(String),
-    #[error("cannot write the evidence")]
+    #[error("{0}")]
     Evidence(#[from] program::Error),
 }

@@ -13,7 +13,7 @@ use super::facts::RunPage;
 use super::item;
 use crate::model::item_index::ItemIndex;
 use crate::report::graph::{self, Outline};
-use crate::run::View;
+use crate::run::query::View;
 
 /// The longest label, in characters.
 const LABEL: usize = 22;

@@ -9,8 +9,8 @@ use super::{item, picture, words};
 use crate::model::entry::Event;
 use crate::model::item_index::{ItemIndex, ItemVec};
 use crate::model::time::Moment;
-use crate::run::View;
-use crate::run::attempts::AttemptShown;
+use crate::run::query::View;
+use crate::run::query::attempts::AttemptShown;
 
 /// The most items that the timeline draws.
 const MOST_ROWS: usize = 200;

@@ -5,6 +5,7 @@
 
 pub mod config;
 pub mod key;
+pub(crate) mod marks;
 pub mod pipelines;
 pub mod shown;
 pub mod trust;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::run::statements::StatementOutcome;
+use crate::run::operate::statements::StatementOutcome;
 
 use crate::git::remote;
 use crate::model::digest::Oid;

@@ -14,8 +14,8 @@ use crate::model::format;
 use crate::model::log_name::LogName;
 use crate::model::place::{Kind, Place};
 use crate::repository::{self, Repository};
-use crate::run::Target;
-use crate::run::target::{self, own_runs};
+use crate::run::query::Target;
+use crate::run::query::target::{self, own_runs};
 use crate::thread::own_threads;
 use crate::thread::target::{self as thread_target, ThreadTarget};
 

@@ -334,7 +334,7 @@ pub enum Error {
     Head(#[from] work_tree::Error),
     #[error("{0}")]
     Remote(#[from] remote::Error),
-    #[error("the log of this clone could not make way for another's by the same key")]
+    #[error("{0}")]
     Log(#[from] log::Error),
     #[error("{0}")]
     Ref(#[from] refs::Error),

@@ -100,15 +100,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let origin = accepted.origin(&passed, accepted_unknown);
     let event = Event::ThreadAdopted(ThreadAdopted::new(origin, Content::clone(content)));
     let appended = draft(writer, &request.new, None, event, content)?;
-    nonces.intend(&descriptor.nonce, &request.new, appended.links()[0].commit)?;
-    // After a crash before the ref moves, the intent is void; after it, the intent is fulfilled.
-    let made = match publish(writer, &request.new, appended, content) {
-        Ok(made) => made,
-        Err(error) => {
-            nonces.is_used(&descriptor.nonce)?;
-            return Err(taken(&request.new, error).into());
-        }
-    };
+    let made = publish(writer, &request.new, appended, content).map_err(|error| taken(&request.new, error))?;
     nonces.consume(&descriptor.nonce)?;
     let unfinished = |source| Error::Unfinished { thread: request.new.clone(), source };
     let behind = plan.map(|plan| plan.apply()).transpose().map_err(unfinished)?.unwrap_or_default();
@@ -216,7 +208,7 @@ pub enum Error {
     Unsound(#[from] Unsound),
     #[error("{0}")]
     Quarantine(#[from] quarantine::Error),
-    #[error("the working tree cannot be put back")]
+    #[error("{0}")]
     Checkout(#[from] checkout::Error),
     #[error("the checkpoint was adopted, but its working tree could not be put back")]
     Unfinished { thread: ThreadId, source: checkout::Error },

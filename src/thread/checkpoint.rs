@@ -7,13 +7,13 @@ use crate::model::name::ThreadId;
 use crate::model::packet::{Draft, MAX_BYTES};
 use crate::model::thread::{Checkpoint, MAX_SUMMARY, Trail};
 use crate::repository::Repository;
-use crate::run::{self, Target};
+use crate::run::query::{self, Target};
 use crate::thread::packet::{self, Classification, Terms};
 use crate::verify::{self, Gate, Logs, Options};
 
 use super::answers::MadeCheckpoint;
 use super::operations::{Error, THREAD};
-use super::{OpenThread, begin, packets, steps, vouch, worktree};
+use super::{OpenThread, begin, packet_operations, steps, vouch, worktree};
 
 /// Options of a checkpoint besides state and packet.
 #[derive(Clone, Copy, Default)]
@@ -131,7 +131,7 @@ impl Repository {
     /// Warns of a written packet that a resumption will refuse: a thread's name can read like an
     /// order.
     fn warn_if_unclean(&self, packet: &[u8], warn: &mut dyn FnMut(&str)) {
-        let report = packets::check(&packet::read(packet), None, &Terms::new(self.environment.clock.now()));
+        let report = packet_operations::check(&packet::read(packet), None, &Terms::new(self.environment.clock.now()));
         if report.classification != Classification::Clean {
             let class = report.classification.as_str();
             warn(&format!("`git handoff check` finds the packet of this checkpoint {class}, so it stops a resumption"));
@@ -142,7 +142,7 @@ impl Repository {
         let target = Target::find(&self.store, text)?;
         let view = target.view(&self.store)?;
         let commit =
-            view.head.commit.ok_or_else(|| run::target::Error::Run(run::Error::Unknown(target.run.clone())))?;
+            view.head.commit.ok_or_else(|| query::target::Error::Run(query::Error::Unknown(target.run.clone())))?;
         Ok(RunTie { id: target.run, commit })
     }
 

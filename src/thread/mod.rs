@@ -17,7 +17,7 @@ pub mod offer;
 pub mod operations;
 pub mod overview;
 pub mod packet;
-pub mod packets;
+pub mod packet_operations;
 pub mod steps;
 pub mod submodules;
 pub mod target;
@@ -25,6 +25,10 @@ pub mod used;
 pub mod verification;
 pub mod vouch;
 pub mod worktree;
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 use vouch::VerifiedThread;
 
@@ -40,7 +44,7 @@ use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, Place};
 use crate::model::thread::{CheckpointId, PACKET, STATE, WORKTREE};
-use crate::run::marks;
+use crate::repository::marks;
 use crate::verify::{self, Mark, ThreadSnapshot, Unsound, Verified};
 
 /// A valid thread of ours that can be continued.
@@ -206,12 +210,8 @@ pub(crate) fn publish(
 }
 
 /// Formats a path as git does.
-fn path_of(bytes: &[u8]) -> std::path::PathBuf {
-    #[cfg(unix)]
-    let path: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(bytes);
-    #[cfg(not(unix))]
-    let path = String::from_utf8_lossy(bytes).into_owned();
-    std::path::PathBuf::from(path)
+fn path_of(bytes: &[u8]) -> PathBuf {
+    OsStr::from_bytes(bytes).into()
 }
 
 /// Returns the threads of this repository, in order of name.
@@ -257,9 +257,9 @@ pub enum Error {
     Nonce(#[from] nonce::Error),
     #[error("{0}")]
     Packet(#[from] gate::Error),
-    #[error("the descriptor could not be signed")]
+    #[error("{0}")]
     Sign(#[from] crate::ledger::sign::Error),
-    #[error("the working tree cannot be put back")]
+    #[error("{0}")]
     Checkout(#[from] checkout::Error),
     #[error("{0}")]
     Worktree(#[from] worktree::Error),

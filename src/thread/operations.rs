@@ -13,14 +13,14 @@ use crate::model::packet::Unclean;
 use crate::model::printable;
 use crate::model::thread::{Checkpoint, CheckpointId, MAX_SUMMARY};
 use crate::repository::{self, Repository, Trust, trust};
-use crate::run;
+use crate::run::query;
 use crate::verify::{Options, knows_key};
 
 use super::adopt::{self, Request};
 use super::answers::{AdoptedCheckpoint, CheckpointShown, MadeCheckpoint, ThreadSummary, Threads};
 use super::offer::{self, AtRemotes, Terms};
 use super::target::{self, ThreadTarget};
-use super::{Made, own_threads, packets, steps, worktree};
+use super::{Made, own_threads, packet_operations, steps, worktree};
 
 /// The maximum length of an agent's name, in bytes.
 const MAX_AGENT: usize = 256;
@@ -229,7 +229,7 @@ pub enum Error {
     #[error("{0}")]
     Target(#[from] target::Error),
     #[error("{0}")]
-    Run(#[from] run::target::Error),
+    Run(#[from] query::target::Error),
     #[error("{0}")]
     Ref(#[from] refs::Error),
     #[error("{0}")]
@@ -239,10 +239,10 @@ pub enum Error {
     #[error("{0}")]
     Worktree(#[from] worktree::Error),
     #[error("cannot write the packet of the checkpoint: {0}")]
-    Packet(Box<packets::Error>),
+    Packet(Box<packet_operations::Error>),
     #[error("{0}")]
     Head(#[from] work_tree::Error),
-    #[error("cannot draw the threads")]
+    #[error("{0}")]
     Git(#[from] program::Error),
     #[error("{0}")]
     Trust(#[from] trust::Error),

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::repository::Repository;
-use crate::run::list::{Besides, RunSummary};
-use crate::run::waiting::Waits;
+use crate::run::query::list::{Besides, RunSummary};
+use crate::run::query::waiting::Waits;
 
 use super::answers::ThreadSummary;
 use super::operations::Error;

@@ -9,7 +9,7 @@ use crate::model::place::Place;
 use crate::model::problem::nearest;
 use crate::model::thread::CheckpointId;
 use crate::repository::{Repository, trust};
-use crate::run::target::{self, located};
+use crate::run::query::target::{self, located};
 use crate::verify::{Options, ThreadSnapshot, Unsound, Verified, verified_thread};
 
 use super::own_threads;

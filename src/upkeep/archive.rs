@@ -24,7 +24,7 @@ use crate::model::name::RunId;
 use crate::model::outcomes::Outcomes;
 use crate::model::time::Moment;
 use crate::repository::{self, Repository};
-use crate::run::target::{self, Target, unarchived_runs};
+use crate::run::query::target::{self, Target, unarchived_runs};
 use crate::verify::{self, Chain};
 
 use super::replaced::{self, By, Replaced};

@@ -3,7 +3,9 @@
 //! Never removes a run or anything that is evidence of one.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
 
 use crate::engine::run_lock::{self, RunLock};
 use crate::engine::{drive, recover};
@@ -13,10 +15,10 @@ use crate::ledger::chain::Writer;
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Item;
-use crate::run::{self, View};
+use crate::run::query::{self, View};
 use crate::worktree::filters::Filters;
 use crate::worktree::host::Host;
-use crate::worktree::workspace::{self, Workspace};
+use crate::worktree::workspace::{self, Leftover, Workspace};
 
 use super::replaced;
 
@@ -36,34 +38,44 @@ pub struct Request {
 }
 
 /// Something that can be removed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/clean.json describes the fields")]
 pub struct Piece {
-    /// The run that it belongs to.
-    pub run: RunId,
-    /// Its kind.
-    pub what: What,
-    /// The size in bytes.
+    /// `worktree`, whose work is saved first, or `transcripts`, `salvage` or `pool`.
+    pub kind: &'static str,
+    /// The run; `None` for a pool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
     pub bytes: u64,
-    /// Whether it was removed.
     pub removed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<ItemId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// The folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The ref of anything else; an archived run may lack it.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
 }
 
-/// A kind of removable thing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
-    /// The worktree of an attempt that no longer runs. Its work is saved to the salvage ref first.
-    Worktree {
-        /// The item.
-        item: ItemId,
-        /// The attempt.
-        attempt: u32,
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The transcripts of a run, by their ref; an archived run may lack the ref.
-    Transcripts(String),
-    /// Work saved from interrupted attempts, by its ref; an archived run may lack the ref.
-    Salvage(String),
+impl Piece {
+    fn worktree(run: &RunId, left: &Leftover, host: &Host) -> Self {
+        let (item, attempt) = (Some(left.item.clone()), Some(left.attempt));
+        Self { kind: "worktree", run: Some(run.clone()), item, attempt, ..Self::folder(&left.dir, left.bytes(host)) }
+    }
+
+    /// Returns a folder, or the used worktrees of a dead driver.
+    pub(super) fn folder(path: &Path, bytes: u64) -> Self {
+        let (removed, path) = (!path.exists(), Some(path.display().to_string()));
+        Self { kind: "pool", run: None, bytes, removed, item: None, attempt: None, path, reference: None }
+    }
+
+    /// Returns the folder or ref.
+    pub fn place(&self) -> &str {
+        self.path.as_deref().or(self.reference.as_deref()).unwrap_or_default()
+    }
 }
 
 /// The result for one run.
@@ -96,22 +108,20 @@ pub fn clean(
         }
         Err(other) => return Err(other.into()),
     };
-    let view = run::view(store, run, &format::run_ref(run))?.ok_or_else(|| run::Error::Unknown(run.clone()))?;
+    let view = query::view(store, run, &format::run_ref(run))?.ok_or_else(|| query::Error::Unknown(run.clone()))?;
     // Removes salvaged work before worktrees, so that work saved from them now is kept.
-    for what in asked_for(run, request) {
-        cleaned.pieces.extend(delete(writer, &view, what, request.remove)?);
+    if request.transcripts {
+        cleaned.pieces.extend(delete(writer, &view, "transcripts", request.remove)?);
+    }
+    if request.salvage {
+        cleaned.pieces.extend(delete(writer, &view, "salvage", request.remove)?);
     }
     let mut left = Workspace::leftovers(host, run)?;
     if request.discard {
         left.extend(Workspace::unsaved(host, run)?);
     }
-    let found = left.iter().map(|left| Piece {
-        run: run.clone(),
-        bytes: left.bytes(host),
-        what: What::Worktree { item: left.item.clone(), attempt: left.attempt, path: left.dir.clone() },
-        removed: false,
-    });
-    let mut worktrees: Vec<Piece> = found.collect();
+    let mut worktrees: Vec<Piece> = left.iter().map(|left| Piece::worktree(run, left, host)).collect();
+    let folders: Vec<PathBuf> = left.iter().map(|left| left.dir.clone()).collect();
     if request.remove && !worktrees.is_empty() {
         if request.discard {
             cleaned.notes.extend(recover::discard(host, run, left, view.state.submitted.base)?);
@@ -119,46 +129,31 @@ pub fn clean(
             cleaned.notes.extend(recover::clear(run, &view.state, host, filters)?);
         }
         host.leave(run)?;
-        for piece in &mut worktrees {
-            piece.removed = matches!(&piece.what, What::Worktree { path, .. } if !path.exists());
-        }
+        worktrees.iter_mut().zip(&folders).for_each(|(piece, folder)| piece.removed = !folder.exists());
     }
     cleaned.pieces.extend(worktrees);
     cleaned.notes.extend(set_aside(host, run));
     Ok(cleaned)
 }
 
-fn asked_for(run: &RunId, request: Request) -> Vec<What> {
-    let mut asked = Vec::new();
-    if request.transcripts {
-        asked.push(What::Transcripts(format::transcripts_ref(run)));
-    }
-    if request.salvage {
-        asked.push(What::Salvage(format::salvage_ref(run)));
-    }
-    asked
-}
-
-/// Deletes a ref that a sealed run does not need, or its replacement after archiving.
-fn delete(writer: &Writer, view: &View, what: What, remove: bool) -> Result<Option<Piece>, Error> {
-    let store = &writer.store;
-    let (reference, folder) = match &what {
-        What::Transcripts(reference) => (reference, "transcripts"),
-        What::Salvage(reference) => (reference, "salvage"),
-        What::Worktree { .. } => return Ok(None),
-    };
-    let tree = match refs::read(store, reference)? {
+/// Deletes the transcripts or the salvaged work of a sealed run: their ref, or their replacement
+/// after archiving.
+fn delete(writer: &Writer, view: &View, kind: &'static str, remove: bool) -> Result<Option<Piece>, Error> {
+    let (store, run) = (&writer.store, &view.run);
+    let reference = if kind == "salvage" { format::salvage_ref(run) } else { format::transcripts_ref(run) };
+    let tree = match refs::read(store, &reference)? {
         Some(tree) if view.state.sealed => tree,
         _ => return Ok(None),
     };
     let bytes = store.tree_size(tree)?;
     if remove {
-        if refs::is_stored(store, reference)? {
-            refs::delete(store, reference, tree)?;
+        if refs::is_stored(store, &reference)? {
+            refs::delete(store, &reference, tree)?;
         }
-        replaced::forget(writer, &format::kept_path(folder, &view.run))?;
+        replaced::forget(writer, &format::kept_path(kind, run))?;
     }
-    Ok(Some(Piece { run: view.run.clone(), what, bytes, removed: remove }))
+    let (run, reference) = (Some(run.clone()), Some(reference));
+    Ok(Some(Piece { kind, run, bytes, removed: remove, item: None, attempt: None, path: None, reference }))
 }
 
 /// Reports work that could not be saved.
@@ -175,7 +170,7 @@ pub enum Error {
     #[error("{0}")]
     Hold(#[from] run_lock::Error),
     #[error("{0}")]
-    Run(#[from] run::Error),
+    Run(#[from] query::Error),
     #[error("{0}")]
     Ref(#[from] refs::Error),
     #[error("{0}")]

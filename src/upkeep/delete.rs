@@ -20,8 +20,7 @@ use crate::model::name::RunId;
 use crate::model::place::Place;
 use crate::model::time::Moment;
 use crate::repository::{self, Repository};
-use crate::run::Target;
-use crate::run::target;
+use crate::run::query::{Target, target};
 use crate::verify::{self, Logs, Options};
 use crate::worktree::workspace::{self, Workspace};
 

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::engine::run_lock::{self, RunLock};
 use crate::model::name::RunId;
 use crate::process::disk;
@@ -10,50 +12,29 @@ use crate::worktree::host::Host;
 use crate::worktree::workspace::{self, UNSAVED};
 
 /// Something on the disk that is not removed now.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Stay {
-    /// The reason.
-    pub kind: Kind,
-    /// The path.
-    pub path: PathBuf,
+    /// `live`, `pool`, `unsaved` or `unknown`.
+    pub kind: &'static str,
+    /// The folder.
+    pub path: String,
     /// The size in bytes.
     pub bytes: u64,
+    /// The reason, in words.
+    pub why: &'static str,
 }
 
-/// The reason why something is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A worktree of a running driver.
-    Live,
-    /// Used worktrees that a running driver will reuse.
-    Pool,
-    /// Work that could not be saved and needs a person.
-    Unsaved,
-    /// A worktree of a run that is not in this repository.
-    Stranger,
-}
-
-impl Kind {
-    /// Returns the word in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Pool => "pool",
-            Self::Unsaved => "unsaved",
-            Self::Stranger => "unknown",
-        }
-    }
-
-    /// Returns a sentence for people.
-    pub fn why(self) -> &'static str {
-        match self {
-            Self::Live => "its run is being driven",
-            Self::Pool => "a driver that runs uses it again, and removes it when it ends",
-            Self::Unsaved => "it holds work that could not be saved; --discard --force removes it",
-            Self::Stranger => "this repository has no run of that name; remove the folder if you know it",
-        }
+impl Stay {
+    fn of(path: &Path, (kind, why): (&'static str, &'static str)) -> Self {
+        Self { kind, path: path.display().to_string(), bytes: disk::size(path, 0), why }
     }
 }
+
+/// Why something stays: the kind, and a sentence for people.
+const LIVE: (&str, &str) = ("live", "its run is being driven");
+const POOL: (&str, &str) = ("pool", "a driver that runs uses it again, and removes it when it ends");
+const KEPT: (&str, &str) = ("unsaved", "it holds work that could not be saved; --discard --force removes it");
+const UNKNOWN: (&str, &str) = ("unknown", "this repository has no run of that name; remove the folder if you know it");
 
 /// The content of the folder of worktrees.
 #[derive(Clone, Debug, Default)]
@@ -73,10 +54,10 @@ pub fn survey(host: &Host, known: &dyn Fn(&RunId) -> bool) -> Result<Survey, Err
     let mut survey =
         Survey { root: host.settings.root.is_dir().then(|| host.settings.root.clone()), ..Survey::default() };
     for pool in workspace::pools(&host.settings.root).map_err(|e| Error(host.settings.root.clone(), e))? {
-        let bytes = disk::size(&pool.path, 0);
         if pool.held {
-            survey.stays.push(Stay { kind: Kind::Pool, path: pool.path, bytes });
+            survey.stays.push(Stay::of(&pool.path, POOL));
         } else {
+            let bytes = disk::size(&pool.path, 0);
             survey.dead.push((pool.path, bytes));
         }
     }
@@ -84,14 +65,14 @@ pub fn survey(host: &Host, known: &dyn Fn(&RunId) -> bool) -> Result<Survey, Err
         let Some(run) = dir.file_name().and_then(|name| RunId::decode(name.to_str()?)) else { continue };
         let held = known(&run) && is_held(host, &run);
         for path in folders(&dir) {
-            let kind = match () {
-                () if path.to_string_lossy().ends_with(UNSAVED) => Kind::Unsaved,
-                () if held => Kind::Live,
-                () if !known(&run) => Kind::Stranger,
+            let why = match () {
+                () if path.to_string_lossy().ends_with(UNSAVED) => KEPT,
+                () if held => LIVE,
+                () if !known(&run) => UNKNOWN,
                 // It is removed and reported with its run.
                 () => continue,
             };
-            survey.stays.push(Stay { kind, bytes: disk::size(&path, 0), path });
+            survey.stays.push(Stay::of(&path, why));
         }
     }
     survey.stays.sort_by(|a, b| a.path.cmp(&b.path));

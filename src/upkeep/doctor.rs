@@ -11,8 +11,6 @@ mod repository;
 mod runs;
 mod settings;
 
-use std::path::{Path, PathBuf};
-
 use serde::Serialize;
 
 use crate::engine::run_lock;
@@ -20,18 +18,12 @@ use crate::git::store::Store;
 use crate::git::{program, refs, store};
 use crate::ledger::chain::{self, Writer};
 use crate::ledger::log;
-use crate::model::catalog::Shape;
 use crate::model::hints::Hint;
-use crate::model::pipeline::Spec;
-use crate::model::registered::Registered;
-use crate::plan::schemas::Schemas;
-use crate::repository::config::{self, Unregistered};
-use crate::run;
+use crate::repository::{Repository, config};
+use crate::run::operate;
 use crate::verify::{self, Options};
 use crate::worktree::host::Host;
 use crate::worktree::workspace;
-
-use super::protection::Suggestion;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -97,35 +89,23 @@ impl Finding {
     }
 }
 
-/// The input of the checks.
-pub struct Patient {
-    /// The repository.
-    pub store: Store,
+/// The repository that is checked.
+pub(super) struct Patient<'r> {
+    pub(super) repository: &'r Repository,
+    pub(super) store: &'r Store,
     /// Our key, if any; without one no run is ours.
-    pub writer: Option<Writer>,
-    /// The key's file, if any.
-    pub key_file: Option<PathBuf>,
+    pub(super) writer: Option<Writer>,
     /// The folder of worktrees.
-    pub host: Host,
-    /// The registered schemas.
-    pub schemas: Schemas,
-    /// The registered shapes.
-    pub shapes: Registered<String, Shape>,
-    /// The registered pipelines.
-    pub pipelines: Registered<String, Spec>,
-    /// Settings whose executor or subagent is not registered.
-    pub unregistered: Vec<Unregistered>,
-    /// Files to protect, if a check is configured and no setting protects any.
-    pub unprotected: Option<Suggestion>,
+    pub(super) host: Host,
     /// The configured trust; empty if it cannot be read, which is a finding of its own.
-    pub options: Options,
+    pub(super) options: Options,
 }
 
 /// Runs all checks; with `fix`, makes the safe repairs.
 ///
 /// One unreadable thing does not hide the others. Repairs delete only the remains of dead
 /// processes: lock files, and unfinished packs and objects.
-pub fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
+pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, Error> {
     let mut findings = repository::examine(patient, fix)?;
     findings.extend(registered::examine(patient));
     findings.extend(protection::examine(patient));
@@ -135,20 +115,6 @@ pub fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     findings.extend(gone::examine(patient)?);
     findings.extend(archives::examine(patient)?);
     Ok(findings)
-}
-
-/// Makes a file accessible to its owner only.
-fn restrict(path: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).is_ok()
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = path;
-        false
-    }
 }
 
 /// An error during a check or repair.
@@ -162,9 +128,9 @@ pub enum Error {
     #[error("{0}")]
     Ref(#[from] refs::Error),
     #[error("{0}")]
-    Run(#[from] run::Error),
+    Run(#[from] operate::Error),
     #[error("{0}")]
-    Denied(#[from] run::Denied),
+    Denied(#[from] operate::Denied),
     #[error("{0}")]
     Chain(#[from] chain::Error),
     #[error("{0}")]

@@ -1,25 +1,21 @@
 //! Maintenance operations.
 
 use std::cell::OnceCell;
-use std::path::Path;
 
 use serde::Serialize;
 
 use crate::engine::machine::{Machine, NoCache, host};
 use crate::git::{keep_pack, store};
-use crate::ledger::sign;
-use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Item;
 use crate::repository::{self, Repository, Trust};
-use crate::run::Target;
-use crate::run::target::{self, own_runs, unarchived_runs};
+use crate::run::query::Target;
+use crate::run::query::target::{self, own_runs, unarchived_runs};
 use crate::worktree::filters::Filters;
 use crate::worktree::workspace;
 
-use super::clean::{self, Piece, Request, What};
-use super::disk;
+use super::clean::{self, Piece, Request};
+use super::disk::{self, Stay};
 use super::doctor::{self, Diagnosis, Patient, examine};
-use super::protection;
 
 /// The output of `clean --json`.
 #[derive(Clone, Debug, Serialize)]
@@ -29,30 +25,17 @@ pub struct CleanAnswer {
     /// Whether this was a dry run.
     pub dry_run: bool,
     /// Removed or removable things.
-    pub pieces: Vec<PieceShown>,
+    pub pieces: Vec<Piece>,
     /// The freed bytes.
     pub bytes: u64,
     /// Kept things, with reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub stays: Vec<StayShown>,
+    pub stays: Vec<Stay>,
     /// The folder of worktrees, if it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worktrees: Option<WorktreesShown>,
     /// Messages about what happened.
     pub notes: Vec<String>,
-}
-
-/// Something that is kept on the disk.
-#[derive(Clone, Debug, Serialize)]
-pub struct StayShown {
-    /// `live`, `pool`, `unsaved` or `unknown`.
-    pub kind: &'static str,
-    /// The folder.
-    pub path: String,
-    /// The size in bytes.
-    pub bytes: u64,
-    /// The reason, in words.
-    pub why: &'static str,
 }
 
 /// The folder of this repository's worktrees.
@@ -66,88 +49,14 @@ pub struct WorktreesShown {
     pub cap: u64,
 }
 
-/// Something that can be removed.
-#[derive(Clone, Debug, Serialize)]
-pub struct PieceShown {
-    /// `worktree`, `transcripts`, `salvage` or `pool`.
-    pub kind: &'static str,
-    /// The run; `None` for a pool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<RunId>,
-    /// The size in bytes.
-    pub bytes: u64,
-    /// Whether it was removed.
-    pub removed: bool,
-    /// The item of a worktree.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub item: Option<ItemId>,
-    /// The attempt of a worktree.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<u32>,
-    /// The folder of a worktree.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// The ref of anything else.
-    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
-    pub reference: Option<String>,
-}
-
-impl PieceShown {
-    fn of(piece: Piece) -> Self {
-        let Piece { run, bytes, removed, what } = piece;
-        let run = Some(run);
-        let shown = Self { kind: "", run, bytes, removed, item: None, attempt: None, path: None, reference: None };
-        match what {
-            What::Worktree { item, attempt, path } => Self {
-                kind: "worktree",
-                item: Some(item),
-                attempt: Some(attempt),
-                path: Some(path.display().to_string()),
-                ..shown
-            },
-            What::Transcripts(reference) => Self { kind: "transcripts", reference: Some(reference), ..shown },
-            What::Salvage(reference) => Self { kind: "salvage", reference: Some(reference), ..shown },
-        }
-    }
-
-    /// Used worktrees of a dead driver.
-    fn of_pool(path: &Path, bytes: u64) -> Self {
-        let removed = !path.exists();
-        let path = Some(path.display().to_string());
-        Self { kind: "pool", run: None, bytes, removed, item: None, attempt: None, path, reference: None }
-    }
-
-    /// Returns the folder or ref.
-    pub fn place(&self) -> &str {
-        self.path.as_deref().or(self.reference.as_deref()).unwrap_or_default()
-    }
-}
-
-impl StayShown {
-    fn of(stay: &disk::Stay) -> Self {
-        let path = stay.path.display().to_string();
-        Self { kind: stay.kind.word(), path, bytes: stay.bytes, why: stay.kind.why() }
-    }
-}
-
 impl Repository {
     /// Finds unfinished, missing and dangerous things; with `fix`, repairs those that are safe to
     /// repair.
     pub fn diagnose(&self, fix: bool) -> Result<Diagnosis, Error> {
         // A check must not create a key.
         let writer = self.own_fingerprint().map(|_| self.writer()).transpose()?;
-        let key_file = match &self.config.signing_key {
-            Some(key) if sign::literal(key).is_some() || is_public(key) => None,
-            Some(key) => Some(self.below_top(Path::new(key))),
-            None => Some(self.store.common_dir().join("handoff/signing_key")),
-        };
-        let (store, host) = (self.store.clone(), host(self)?);
-        let (schemas, shapes, pipelines) = (self.schemas(), self.shapes(), self.pipelines().known);
-        let unregistered = self.config.unregistered();
-        let unprotected = protection::suggest(&self.store, &self.config);
         let options = self.options(&Trust::default(), &mut |_| ()).unwrap_or_default();
-        let patient =
-            Patient { store, writer, key_file, host, schemas, shapes, pipelines, unregistered, unprotected, options };
+        let patient = Patient { repository: self, store: &self.store, writer, host: host(self)?, options };
         Ok(Diagnosis::of(examine(&patient, fix)?))
     }
 
@@ -179,7 +88,7 @@ impl Repository {
             for run in &runs {
                 match clean::clean(&writer, &host, run, request, &filters) {
                     Ok(cleaned) => {
-                        pieces.extend(cleaned.pieces.into_iter().map(PieceShown::of));
+                        pieces.extend(cleaned.pieces);
                         notes.extend(cleaned.notes);
                     }
                     // An unreadable run does not prevent cleaning the others.
@@ -195,8 +104,8 @@ impl Repository {
             if request.remove && !survey.dead.is_empty() {
                 workspace::sweep(&host.settings.root).map_err(|e| clean::Error::Pool(host.settings.root.clone(), e))?;
             }
-            pieces.extend(survey.dead.iter().map(|(path, bytes)| PieceShown::of_pool(path, *bytes)));
-            stays.extend(survey.stays.iter().map(StayShown::of));
+            pieces.extend(survey.dead.iter().map(|(path, bytes)| Piece::folder(path, *bytes)));
+            stays = survey.stays;
             worktrees = survey.root.filter(|_| survey.used > 0).map(|root| WorktreesShown {
                 path: root.display().to_string(),
                 bytes: crate::process::disk::size(&root, 0),
@@ -216,11 +125,6 @@ impl Repository {
         let note = format!("{freed} pack(s) that a dead process kept from git {verb} git's again");
         Ok((freed > 0).then_some(note).into_iter().collect())
     }
-}
-
-/// Returns true if the file is a public key, which anyone may read.
-fn is_public(key: &str) -> bool {
-    Path::new(key).extension().is_some_and(|extension| extension == "pub")
 }
 
 /// An error during maintenance.

@@ -277,9 +277,9 @@ pub enum Error {
     NoDefaultRemote(String),
     #[error("cannot share runs: the repository has no remote {0:?}")]
     UnknownRemote(String),
-    #[error("the remotes cannot be read")]
+    #[error("{0}")]
     Remotes(#[from] remote::Error),
-    #[error("the repository's configuration cannot be read")]
+    #[error("{0}")]
     Config(#[from] program::Error),
 }
 

@@ -16,7 +16,7 @@ use crate::model::plan::Item;
 use crate::model::printable;
 use crate::model::reused::Reused;
 use crate::model::time::Moment;
-use crate::run::VerifiedRun;
+use crate::run::query::VerifiedRun;
 
 use super::Error;
 use super::attribution::{Attribution, Finding, How, Origin, Verdict};

@@ -10,7 +10,7 @@ use crate::git::{history, store, verified_stream};
 use crate::model::causes;
 use crate::model::digest::Oid;
 use crate::model::item_index::ItemIndex;
-use crate::run::{VerifiedRun, target};
+use crate::run::query::{VerifiedRun, target};
 use crate::verify::Gate;
 
 use super::Error;

@@ -26,7 +26,7 @@ use crate::apply;
 use crate::git::{program, refs, scratch_repo, store};
 use crate::model::digest::Oid;
 use crate::repository::Repository;
-use crate::run::{self, target};
+use crate::run::query::{self, target};
 use crate::share::anchor::verification::{self, Verification};
 
 use answer::{CommitsVerified, Whence};
@@ -103,7 +103,7 @@ pub enum Error {
     #[error("{0}")]
     Apply(#[from] apply::Error),
     #[error("{0}")]
-    Run(#[from] run::Error),
+    Run(#[from] query::Error),
     #[error("{0}")]
     Target(#[from] target::Error),
     #[error("{0}")]

@@ -10,7 +10,7 @@ use git_handoff::git::store::{Batch, Edit, Store, object_oid};
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{DocumentWritten, Event};
 use git_handoff::model::name::{FilePath, RunId};
-use git_handoff::run::{NewEntry, OpenRun};
+use git_handoff::run::operate::{NewEntry, OpenRun};
 use serde_json::json;
 
 use super::windows::writer;

@@ -1,8 +1,6 @@
 //! The moments between two writes, made by taking back the later one or by dropping what was
 //! written and not published.
 
-use std::path::Path;
-
 use git_handoff::clock::Clock;
 use git_handoff::git::refs;
 use git_handoff::git::store::Store;
@@ -16,7 +14,9 @@ use git_handoff::model::entry::{
 use git_handoff::model::format;
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::time::Moment;
-use git_handoff::run::{self, NewEntry, OpenRun};
+use git_handoff::run::operate::{self, NewEntry, OpenRun};
+use git_handoff::run::query;
+use std::path::Path;
 
 use crate::common::repo::{TestRepo, after, item};
 
@@ -61,7 +61,7 @@ fn what_was_written_and_not_published_has_not_happened() {
         let kind = event.kind();
         drop(writer.append(&head, vec![Draft { about: run.clone().into(), event, edits: Vec::new() }]).unwrap());
         assert_eq!(repo.refs(), before, "{kind}");
-        let view = run::view(&writer.store, &run, &format::run_ref(&run)).unwrap().unwrap();
+        let view = query::view(&writer.store, &run, &format::run_ref(&run)).unwrap().unwrap();
         assert_eq!(view.links.len(), 1, "{kind}");
     }
     repo.is_sound();
@@ -129,7 +129,7 @@ fn a_run_that_was_ended_and_not_sealed_is_sealed_by_the_next_command() {
         let repo = TestRepo::new();
         repo.drive("r", &[item("a", "false"), after("b", &["a"], "true")]).ends(4);
         let mut open = OpenRun::open(&writer(&repo), &RunId::parse("r").unwrap()).unwrap();
-        open.record(&[NewEntry::Plain(run::closed("the process dies after this"))]).unwrap();
+        open.record(&[NewEntry::Plain(operate::closed("the process dies after this"))]).unwrap();
         let refused = repo.env.handoff(["retry", "r/a"]).exit(1);
         assert_eq!(
             refused.stderr,

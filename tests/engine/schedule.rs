@@ -8,7 +8,7 @@ use git_handoff::model::entry::{Again, Event, Outcome};
 use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::state::{Phase, RunState};
 use git_handoff::model::time::Moment;
-use git_handoff::run::steer::lost_with;
+use git_handoff::run::operate::steer::lost_with;
 use proptest::prelude::*;
 
 use crate::model::{Made, dropped, ended, fired, reconciled, submitted};

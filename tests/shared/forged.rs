@@ -13,7 +13,7 @@ use git_handoff::model::driver::{DriverId, RunShared};
 use git_handoff::model::entry::{Again, Event, ItemEnded, ItemFired};
 use git_handoff::model::format;
 use git_handoff::model::name::{ItemId, RunId};
-use git_handoff::run::view;
+use git_handoff::run::query::view;
 
 use super::{Hub, plan, succeeds, works};
 use crate::common::repo::{item, wait_for};

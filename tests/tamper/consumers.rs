@@ -12,7 +12,7 @@ use git_handoff::ledger::chain::{self, Link};
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
-use git_handoff::run::VerifiedRun;
+use git_handoff::run::query::VerifiedRun;
 use git_handoff::verify::{AtHand, Barred, Gate, Logs, Options};
 use gix::objs::Kind;
 use serde_json::{Value, json};

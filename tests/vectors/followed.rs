@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use git_handoff::git::refs;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::name::RunId;
-use git_handoff::run::{View, view};
+use git_handoff::run::query::{View, view};
 use git_handoff::verify::{Options, State, check_applied, check_next, dispatchers, read_further, verify};
 
 use super::{RUN, Vector, clean, forged};

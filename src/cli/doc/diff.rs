@@ -6,8 +6,8 @@ use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
 use git_handoff::model::json::changes::{Changes, MOST_READ};
 use git_handoff::model::name::FilePath;
-use git_handoff::run::difference::Difference;
-use git_handoff::run::{VerifiedRun, documents, revisions};
+use git_handoff::run::query::difference::Difference;
+use git_handoff::run::query::{VerifiedRun, documents, revisions};
 
 use super::super::{fields, gate};
 use super::{Ending, Failure, Output, Repository};

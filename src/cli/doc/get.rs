@@ -1,6 +1,6 @@
 //! `git handoff doc get`
 
-use git_handoff::run::documents::WantedRevision;
+use git_handoff::run::query::documents::WantedRevision;
 
 use super::super::cat::Stdout;
 use super::super::gate;

@@ -1,6 +1,6 @@
 //! `git handoff doc list`
 
-use git_handoff::run::documents::DocumentShown;
+use git_handoff::run::query::documents::DocumentShown;
 
 use super::super::table;
 use super::{Ending, Failure, Output, Repository};

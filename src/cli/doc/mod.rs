@@ -7,7 +7,7 @@ pub(crate) mod log;
 pub(crate) mod put;
 
 use git_handoff::repository::Repository;
-use git_handoff::run::{Target, VerifiedRun};
+use git_handoff::run::query::{Target, VerifiedRun};
 
 use super::{Ending, Failure, Output, gate};
 

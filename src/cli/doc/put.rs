@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use git_handoff::model::hints;
-use git_handoff::run::Target;
-use git_handoff::run::documents::{NewRevision, Uncompared};
+use git_handoff::run::operate::documents::{NewRevision, Uncompared};
+use git_handoff::run::query::Target;
 
 use super::super::{context, gate};
 use super::{Ending, Failure, Output, Repository};

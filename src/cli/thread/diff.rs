@@ -1,6 +1,6 @@
 //! `git handoff thread diff`
 
-use git_handoff::run::difference::Difference;
+use git_handoff::run::query::difference::Difference;
 
 use super::super::fields;
 use super::{Ending, Failure, Output, Repository};

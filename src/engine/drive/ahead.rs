@@ -10,8 +10,8 @@ use crate::engine::slots::Claim;
 use crate::model::driver::DriverId;
 use crate::model::entry::{Again, Event, ItemEnded};
 use crate::model::item_index::ItemIndex;
-use crate::run::NewEntry;
-use crate::run::steer::requeued;
+use crate::run::operate::NewEntry;
+use crate::run::operate::steer::requeued;
 
 use super::shared::Ahead;
 use super::{Claimed, Driver, Error};

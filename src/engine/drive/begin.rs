@@ -2,7 +2,7 @@
 
 use crate::engine::machine::Machine;
 use crate::model::state::Phase;
-use crate::run::OpenRun;
+use crate::run::operate::OpenRun;
 use crate::worktree::workspace::Workspace;
 
 use super::Error;

@@ -11,8 +11,8 @@ use crate::model::entry::Event;
 use crate::model::item_index::ItemIndex;
 use crate::model::manifest::Manifest;
 use crate::model::time::Moment;
-use crate::run::NewEntry;
-use crate::run::via::Via;
+use crate::run::operate::NewEntry;
+use crate::run::operate::via::Via;
 use crate::worktree::workspace::Workspace;
 
 use super::{Claimed, Driver, Error, trouble};

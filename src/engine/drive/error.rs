@@ -1,9 +1,8 @@
 //! Errors of a driver.
-
 use crate::git::refs;
 use crate::ledger::beat;
 use crate::model::name::{ItemId, RunId};
-use crate::run::{self, coordinate};
+use crate::run::operate::{self, coordinate};
 use crate::worktree::{capture, workspace};
 
 use crate::engine::{run_lock, slots, transcript_refs};
@@ -17,7 +16,7 @@ pub enum Error {
     #[error("{0}")]
     Slots(#[from] slots::Error),
     #[error("{0}")]
-    Run(#[from] run::Error),
+    Run(#[from] operate::Error),
     #[error("{0}")]
     Coordinate(#[from] coordinate::Error),
     #[error(

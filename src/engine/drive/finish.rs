@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
-
 use crate::engine::event::Progress;
 use crate::engine::finished::Finished;
 use crate::engine::transcript_refs;
 use crate::ledger::chain;
 use crate::model::causes::in_words;
 use crate::model::role::Role;
-use crate::run::{self, coordinate};
+use crate::run::operate::{self, coordinate};
+use tokio::sync::{mpsc, watch};
 
 use super::{Driver, Error, Settled};
 
@@ -139,13 +138,13 @@ impl Driver<'_> {
         let before = match (over, self.machine.close) {
             _ if self.run.state.sealed => return Ok(Some(settled(None))),
             (true, _) => None,
-            (false, true) => Some(run::closed("closed when it had settled")),
+            (false, true) => Some(operate::closed("closed when it had settled")),
             (false, false) => return Ok(Some(settled(None))),
         };
         match self.run.seal(before) {
             Ok(sealed) => Ok(Some(settled(Some(sealed)))),
             // A new document may satisfy a rule.
-            Err(run::Error::Chain(chain::Error::LostRace(_))) => {
+            Err(operate::Error::Chain(chain::Error::LostRace(_))) => {
                 self.catch_up()?;
                 Ok(None)
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::clock::since_boot;
-use crate::run::via::Via;
+use crate::run::operate::via::Via;
 
 use super::{Driver, Error};
 

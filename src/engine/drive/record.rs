@@ -10,7 +10,7 @@ use crate::engine::finished::Finished;
 use crate::engine::outcome::Batch;
 use crate::engine::{command, transcript_refs};
 use crate::model::state::Phase;
-use crate::run::NewEntry;
+use crate::run::operate::NewEntry;
 
 use super::{Driver, Error, trouble};
 

@@ -2,7 +2,7 @@
 
 use crate::engine::event::Progress;
 use crate::model::state::RunState;
-use crate::run::coordinate::{self, Changed};
+use crate::run::operate::coordinate::{self, Changed};
 
 use super::{Driver, Error};
 

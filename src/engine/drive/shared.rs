@@ -3,9 +3,6 @@
 //! The chain decides: a driver runs exactly the attempts that the chain says it holds. After each
 //! read it stops what it runs and does not hold, and starts or ends what it holds and does not run.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
-
 use crate::clock::since_boot;
 use crate::engine::attempt::spec::AttemptSpec;
 use crate::engine::beat::{self, Beats, Pulse};
@@ -28,8 +25,10 @@ use crate::model::role::{Refused, Role};
 use crate::model::state::Phase;
 use crate::process::lease::Lease;
 use crate::repository::Repository;
-use crate::run::via::Via;
-use crate::run::{self, NewEntry, OpenRun, sharing, statements};
+use crate::run::operate::via::Via;
+use crate::run::operate::{self, NewEntry, OpenRun, sharing, statements};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use super::ahead::Waits;
 use super::trouble::Trouble;
@@ -124,9 +123,9 @@ impl Colleagues {
         let beats = beats.map_err(Error::Beat)?;
         while run.state.shared.is_none() {
             let share = || run.record(&[NewEntry::Plain(Event::RunShared(new))]);
-            match passing::insist(share, |error| run::Error::is_of_remote(error) && !error.is_raced()) {
+            match passing::insist(share, |error| operate::Error::is_of_remote(error) && !error.is_raced()) {
                 // Another driver may have shared it.
-                Err(run::Error::Raced) => {}
+                Err(operate::Error::Raced) => {}
                 recorded => drop(recorded?),
             }
         }
@@ -279,7 +278,7 @@ impl Driver<'_> {
             return Ok(());
         }
         let (run, why) = (self.run.id().clone(), Refused::Role(&[Role::Work]));
-        Err(run::Error::Role { run, key, why }.into())
+        Err(operate::Error::Role { run, key, why }.into())
     }
 
     /// Records what people said in logs of their own since the last beat.
@@ -292,7 +291,7 @@ impl Driver<'_> {
         match repository.hear(self.run) {
             Ok(true) => self.force_catch_up(),
             Ok(false) => Ok(()),
-            Err(sharing::Error::Statements(why)) if matches!(*why, statements::Error::Run(run::Error::Raced)) => {
+            Err(sharing::Error::Statements(why)) if matches!(*why, statements::Error::Run(operate::Error::Raced)) => {
                 self.force_catch_up()
             }
             // The next read of the chain tells if the remote is away.

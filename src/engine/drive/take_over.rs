@@ -13,8 +13,8 @@ use crate::model::beat::Beat;
 use crate::model::digest::Oid;
 use crate::model::driver::{Because, DriverId};
 use crate::model::entry::{Again, Event, ItemEnded};
-use crate::run::NewEntry;
-use crate::run::steer::requeued;
+use crate::run::operate::NewEntry;
+use crate::run::operate::steer::requeued;
 
 use super::{Driver, Error};
 

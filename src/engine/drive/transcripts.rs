@@ -6,7 +6,7 @@ use crate::engine::event::Progress;
 use crate::engine::machine::Machine;
 use crate::engine::run_lock::RunLock;
 use crate::engine::transcript_push::TranscriptPush;
-use crate::run::OpenRun;
+use crate::run::operate::OpenRun;
 
 use super::{Error, Joining, Settled, drive_locked};
 

@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
-
 use crate::engine::event::Progress;
 use crate::git::passing;
 use crate::model::causes::in_words;
-use crate::run::{self, OpenRun, coordinate};
+use crate::run::operate::{self, OpenRun, coordinate};
+use tokio::sync::watch;
 
 use super::shared::Colleagues;
 use super::{Driver, Error};
@@ -55,7 +54,7 @@ impl Driver<'_> {
             self.look_again();
             return Ok(());
         }
-        let is_poisoned = matches!(run_error(&error), Some(run::Error::Poisoned(_)));
+        let is_poisoned = matches!(run_error(&error), Some(operate::Error::Poisoned(_)));
         let (beats, lost_after) = (shared.beats.accepted(), Duration::from_millis(shared.times.lost_after));
         let trouble = shared.trouble_with(is_poisoned);
         trouble.tries += 1;
@@ -71,11 +70,11 @@ impl Driver<'_> {
         } else if is_poisoned && is_over {
             return Err(error);
         }
-        let is_refused = matches!(run_error(&error), Some(run::Error::PushRefused { .. }));
+        let is_refused = matches!(run_error(&error), Some(operate::Error::PushRefused { .. }));
         let tries = trouble.tries;
         // A remote that takes no beats takes nothing.
         let is_choosy = tries >= REFUSALS && beats >= trouble.beats + u64::from(REFUSALS);
-        if let (Some(run::Error::PushRefused { why, .. }), true) = (run_error(&error), is_choosy)
+        if let (Some(operate::Error::PushRefused { why, .. }), true) = (run_error(&error), is_choosy)
             && self.fail_results(why)?
         {
             return Ok(());
@@ -108,7 +107,7 @@ impl Driver<'_> {
 /// Returns what an operator has to know about a remote that cannot be used.
 fn in_trouble(error: &Error) -> String {
     let note = format!("{}; attempts go on, and their results are kept", in_words(error));
-    match run_error(error).and_then(run::Error::hint) {
+    match run_error(error).and_then(operate::Error::hint) {
         Some(hint) => format!("{note}; {hint}"),
         None => note,
     }
@@ -116,21 +115,21 @@ fn in_trouble(error: &Error) -> String {
 
 /// Reads what other writers appended, and tries again while a remote is busy.
 pub(super) fn refresh_patiently(run: &mut OpenRun) -> Result<(), Error> {
-    passing::insist(|| run.refresh(), run::Error::is_of_remote)?;
+    passing::insist(|| run.refresh(), operate::Error::is_of_remote)?;
     Ok(())
 }
 
 /// Returns true if another driver was first, so that claims were not accepted.
 pub(super) fn is_raced(error: &Error) -> bool {
-    run_error(error).is_some_and(run::Error::is_raced)
+    run_error(error).is_some_and(operate::Error::is_raced)
 }
 
 /// Returns true if the remote could not be used now, and may be later.
 pub(super) fn is_of_remote(error: &Error) -> bool {
-    run_error(error).is_some_and(run::Error::is_of_remote)
+    run_error(error).is_some_and(operate::Error::is_of_remote)
 }
 
-fn run_error(error: &Error) -> Option<&run::Error> {
+fn run_error(error: &Error) -> Option<&operate::Error> {
     match error {
         Error::Run(error) | Error::Coordinate(coordinate::Error::Run(error)) => Some(error),
         _ => None,

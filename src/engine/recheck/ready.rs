@@ -19,7 +19,7 @@ use crate::model::name::FilePath;
 use crate::model::plan::ProductKey;
 use crate::model::protected::OnProtectedChange;
 use crate::repository::config::{Config, Executor, OnVerifyFail};
-use crate::run::VerifiedRun;
+use crate::run::query::VerifiedRun;
 use crate::worktree::product::Recorded;
 
 use super::Shown;

@@ -4,7 +4,8 @@ use git_handoff::ledger::prove;
 use git_handoff::model::hints;
 use git_handoff::report;
 use git_handoff::report::export::{self, operations};
-use git_handoff::run::{lineage, proving};
+use git_handoff::run::import::lineage;
+use git_handoff::run::query::proving;
 use git_handoff::share::bundling;
 
 use super::Failure;

@@ -1,6 +1,6 @@
 //! Failures of packets.
 
-use git_handoff::thread::packets::Error;
+use git_handoff::thread::packet_operations::Error;
 
 use super::Failure;
 

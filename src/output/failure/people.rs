@@ -5,9 +5,8 @@ use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::name::RunId;
 use git_handoff::model::role::Refused;
 use git_handoff::model::state::Illegal;
-use git_handoff::run::adopt;
-use git_handoff::run::people::Error;
-use git_handoff::run::statements;
+use git_handoff::run::operate::people::Error;
+use git_handoff::run::operate::{adopt, statements};
 use git_handoff::verify::Barred;
 
 use super::Failure;

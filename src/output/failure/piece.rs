@@ -1,7 +1,7 @@
 //! Failures of reading a piece of a run.
 
 use git_handoff::model::hints;
-use git_handoff::run::piece;
+use git_handoff::run::query::piece;
 
 use super::Failure;
 

@@ -29,7 +29,7 @@ pub(super) fn decide(error: &(dyn Error + 'static)) -> Option<Failure> {
         checking: operations verification threads refusal verify;
         config: config;
         delete: delete;
-        document: revision documents schema_error;
+        document: revision put_revision documents put_document schema_error;
         driving: operations record drive execute recheck;
         evidence: proving export_operation bundling prove export lineage report;
         repository: store repository no_cache verified_stream secret save refs packed sign chain log program;
@@ -38,7 +38,7 @@ pub(super) fn decide(error: &(dyn Error + 'static)) -> Option<Failure> {
         people: people adopt statements;
         piece: piece;
         pipeline: unusable add_error;
-        running: submit submission run extend steer coordinate;
+        running: submit submission query run extend steer coordinate;
         setup: setup write_error;
         share: scratch_repo remote push fetch shown bundle bundle_error;
         sharing: sharing drivers denied;
@@ -61,8 +61,7 @@ fn of_type<E: Error + 'static, D: Into<Option<Failure>>>(
 #[cfg(test)]
 mod tests {
     use git_handoff::git::{refs, verified_stream};
-    use git_handoff::run;
-    use git_handoff::run::sharing;
+    use git_handoff::run::operate::{self, sharing};
 
     use super::*;
 
@@ -71,7 +70,7 @@ mod tests {
         #[error("cannot do it")]
         Itself,
         #[error("{0}")]
-        Wraps(#[from] Box<run::Denied>),
+        Wraps(#[from] Box<operate::Denied>),
     }
 
     fn moved() -> refs::Error {
@@ -80,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_source_of_an_error_that_only_wraps_decides() {
-        let failure = Failure::from(run::Error::Ref(moved()));
+        let failure = Failure::from(operate::Error::Ref(moved()));
         assert_eq!((failure.code, failure.exit), ("lost-race", 5));
         assert_eq!(failure.message, moved().to_string());
         assert!(failure.causes.is_empty() && failure.hint.is_some(), "{failure:?}");
@@ -88,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_boxed_source_decides_and_the_message_begins_there() {
-        let remote = run::Denied::Remote(Box::new(sharing::Error::Ref(moved())));
+        let remote = operate::Denied::Remote(Box::new(sharing::Error::Ref(moved())));
         let failure = Failure::from(Strange::from(Box::new(remote)));
         assert_eq!((failure.code, failure.message), ("lost-race", moved().to_string()));
     }

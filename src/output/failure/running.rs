@@ -1,7 +1,7 @@
 //! Failures of submitting and steering runs.
-
 use git_handoff::model::hints;
-use git_handoff::run::{self, Unreadable, coordinate, extend, steer, submission, submit};
+use git_handoff::run::operate::{self, coordinate, extend, steer, submission, submit};
+use git_handoff::run::query::{self, Unreadable};
 
 use super::{Failure, people, sharing};
 
@@ -31,27 +31,35 @@ pub(super) fn submission(error: &submission::Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn run(error: &run::Error) -> Option<Failure> {
+pub(super) fn query(error: &query::Error) -> Option<Failure> {
     Some(match error {
-        run::Error::Unknown(_) => Failure::of("unknown-run", error).hint(hints::runs()),
-        run::Error::NotARun(run)
-        | run::Error::Plan(run)
-        | run::Error::Rules(run)
-        | run::Error::Item(run, _)
-        | run::Error::History(run, ..) => Failure::of("not-a-run", error).hint(hints::verify(run)),
-        run::Error::Rewritten(run) | run::Error::Stranger(run, _) => {
+        query::Error::Unknown(_) => Failure::of("unknown-run", error).hint(hints::runs()),
+        query::Error::NotARun(run)
+        | query::Error::Plan(run)
+        | query::Error::Rules(run)
+        | query::Error::Item(run, _)
+        | query::Error::History(run, ..) => Failure::of("not-a-run", error).hint(hints::verify(run)),
+        _ => return None,
+    })
+}
+
+pub(super) fn run(error: &operate::Error) -> Option<Failure> {
+    Some(match error {
+        operate::Error::Rewritten(run) | operate::Error::Stranger(run, _) => {
             Failure::of("not-continuable", error).hint(hints::verify(run))
         }
-        run::Error::Unjudged(run, ..) => Failure::of("altered", error).hint(hints::verify(run)),
-        run::Error::Illegal(_) => Failure::of("illegal", error),
-        run::Error::Role { run, key, why } => Failure::of("no-role", error).hint(people::missing_role(run, key, *why)),
-        run::Error::Raced
-        | run::Error::Unanswered { .. }
-        | run::Error::Unreachable { .. }
-        | run::Error::Locked { .. }
-        | run::Error::PushRefused { .. }
-        | run::Error::Poisoned(_)
-        | run::Error::Forked(_) => sharing::of_remote(error),
+        operate::Error::Unjudged(run, ..) => Failure::of("altered", error).hint(hints::verify(run)),
+        operate::Error::Illegal(_) => Failure::of("illegal", error),
+        operate::Error::Role { run, key, why } => {
+            Failure::of("no-role", error).hint(people::missing_role(run, key, *why))
+        }
+        operate::Error::Raced
+        | operate::Error::Unanswered { .. }
+        | operate::Error::Unreachable { .. }
+        | operate::Error::Locked { .. }
+        | operate::Error::PushRefused { .. }
+        | operate::Error::Poisoned(_)
+        | operate::Error::Forked(_) => sharing::of_remote(error),
         _ => return None,
     })
 }

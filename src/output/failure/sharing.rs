@@ -1,7 +1,6 @@
 //! Failures of runs that are shared through a remote.
-
 use git_handoff::model::hints;
-use git_handoff::run::{self, drivers, sharing};
+use git_handoff::run::operate::{self, drivers, sharing};
 
 use super::Failure;
 
@@ -34,21 +33,25 @@ pub(super) fn drivers(error: &drivers::Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn denied(denied: &run::Denied) -> Option<Failure> {
+pub(super) fn denied(denied: &operate::Denied) -> Option<Failure> {
     Some(match denied {
-        run::Denied::Shared(run) => Failure::of("shared", denied).hint(hints::run_via(run, "REMOTE")),
+        operate::Denied::Shared(run) => Failure::of("shared", denied).hint(hints::run_via(run, "REMOTE")),
         _ => return None,
     })
 }
 
 /// Returns the failure for an error of the remote of a shared run.
-pub(super) fn of_remote(error: &run::Error) -> Failure {
+pub(super) fn of_remote(error: &operate::Error) -> Failure {
     match error {
-        run::Error::Raced => Failure { exit: 5, ..Failure::of("lost-race", error) },
-        run::Error::PushRefused { .. } => Failure::of("push-refused", error),
-        run::Error::Locked { .. } => Failure { exit: 5, ..Failure::of("lost-race", error) }.hint_if(error.hint()),
-        run::Error::Poisoned(_) => Failure { exit: 3, ..Failure::of("not-continuable", error) }.hint_if(error.hint()),
-        run::Error::Forked(bad) => Failure { exit: 3, ..Failure::of("diverged", error) }.hint(hints::verify(&bad.run)),
+        operate::Error::Raced => Failure { exit: 5, ..Failure::of("lost-race", error) },
+        operate::Error::PushRefused { .. } => Failure::of("push-refused", error),
+        operate::Error::Locked { .. } => Failure { exit: 5, ..Failure::of("lost-race", error) }.hint_if(error.hint()),
+        operate::Error::Poisoned(_) => {
+            Failure { exit: 3, ..Failure::of("not-continuable", error) }.hint_if(error.hint())
+        }
+        operate::Error::Forked(bad) => {
+            Failure { exit: 3, ..Failure::of("diverged", error) }.hint(hints::verify(&bad.run))
+        }
         _ => Failure::of("remote", error),
     }
 }

@@ -4,7 +4,7 @@ use git_handoff::model::hints;
 use git_handoff::model::place::Kind;
 use git_handoff::model::printable::cut;
 use git_handoff::repository::trust;
-use git_handoff::run::target;
+use git_handoff::run::query::target;
 use git_handoff::share::anchor::{gate, held};
 use git_handoff::thread::{operations, target as thread_target, vouch};
 use git_handoff::verify::Barred;

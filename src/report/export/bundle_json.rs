@@ -22,7 +22,7 @@ use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{ProductKey, Source};
-use crate::run::{VerifiedRun, View};
+use crate::run::query::{VerifiedRun, View};
 
 use super::Error;
 

@@ -10,10 +10,10 @@ use crate::model::entry::{Claims, Event, ItemFired, ItemReconciled};
 use crate::model::item_index::{ItemIndex, ItemVec};
 use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
-use crate::run::attempts::AttemptShown;
-use crate::run::sharing::Sharing;
-use crate::run::show::{RunDocument, Step};
-use crate::run::{Target, VerifiedRun};
+use crate::run::query::attempts::AttemptShown;
+use crate::run::query::sharing::Sharing;
+use crate::run::query::show::{RunDocument, Step};
+use crate::run::query::{Target, VerifiedRun};
 
 use super::Error;
 

@@ -16,7 +16,7 @@ use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
 use crate::model::program::{Interpreter, Program};
-use crate::run::{VerifiedRun, View};
+use crate::run::query::{VerifiedRun, View};
 
 use super::{Done, Error};
 

@@ -6,7 +6,7 @@ use crate::model::entry::Exit;
 use crate::model::item_index::ItemIndex;
 use crate::model::item_state::Phase;
 use crate::model::time::Moment;
-use crate::run::list::ItemStatus;
+use crate::run::query::list::ItemStatus;
 
 use super::facts::{Attempt, Facts};
 use super::xml::{Element, seconds};
@@ -28,7 +28,7 @@ pub(super) fn export(facts: &Facts<'_>) -> String {
     let failures = count(|verdict| matches!(verdict, Verdict::Failed(..)));
     let skipped = count(|verdict| matches!(verdict, Verdict::Skipped(_)));
     let (first, last) = (&facts.run.links[0].entry, facts.run.links.last().map(|link| link.entry.at));
-    let time = seconds(crate::run::times::between(first.at, last.unwrap_or(first.at)));
+    let time = seconds(crate::run::query::times::between(first.at, last.unwrap_or(first.at)));
     let tests = items.len().to_string();
     let mut suite = Element::new("testsuite")
         .attribute("name", facts.run.run.as_str())

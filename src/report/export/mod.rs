@@ -28,7 +28,7 @@ use crate::model::entry::{Event, ItemFired, ItemReconciled, Outcome};
 use crate::model::item_index::ItemIndex;
 use crate::model::manifest::{self, Manifest};
 use crate::model::name::{FilePath, ItemId, RunId};
-use crate::run::View;
+use crate::run::query::View;
 
 /// A done item, with the entries and manifest of the attempt that counts.
 struct Done<'a> {

@@ -7,7 +7,7 @@ use crate::model::item_index::ItemIndex;
 use crate::model::name::RunId;
 use crate::model::problems::Problems;
 use crate::repository::{self, Repository};
-use crate::run::{Target, VerifiedRun, target};
+use crate::run::query::{Target, VerifiedRun, target};
 use crate::share::anchor::gate::{self, Terms};
 use crate::share::anchor::verification::{Verification, VerifyRequest};
 use crate::verify::Report;

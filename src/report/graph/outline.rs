@@ -10,7 +10,7 @@ use crate::model::name::ItemId;
 use crate::model::rule::{Rule, Then};
 use crate::model::state::RunState;
 use crate::plan::validate::ValidPlan;
-use crate::run::View;
+use crate::run::query::View;
 
 /// The items to draw, by position in the graph of the run or the plan.
 #[derive(Clone, Debug, Default)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::model::name::RunId;
 use crate::repository::{Repository, Trust, trust};
-use crate::run::piece::{self, PieceName};
-use crate::run::{self, Blob, Target, VerifiedRun, target};
+use crate::run::query::piece::{self, PieceName};
+use crate::run::query::{self, Blob, Target, VerifiedRun, target};
 use crate::verify::{self, AtHand, Barred, Gate, GatedRun, LOCAL, Logs, Options, Question, Verified, ask_none};
 
 use super::{Anchor, Means, SettingError, ask_all, read};
@@ -140,5 +140,5 @@ pub enum Error {
     #[error("{0}")]
     Piece(#[from] piece::Error),
     #[error("{0}")]
-    Run(#[from] run::Error),
+    Run(#[from] query::Error),
 }

@@ -8,8 +8,8 @@ use crate::model::causes::in_words;
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, Place};
-use crate::run::Target;
-use crate::run::target::{self, own_runs};
+use crate::run::query::Target;
+use crate::run::query::target::{self, own_runs};
 use crate::verify::Logs;
 
 use super::{Anchor, Holdings, Means};

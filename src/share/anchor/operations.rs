@@ -8,7 +8,7 @@ use crate::model::entry::Subject;
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::repository::{self, Repository};
-use crate::run::target::{self, own_runs};
+use crate::run::query::target::{self, own_runs};
 use crate::thread::{self, own_threads};
 use crate::verify::{self, Logs, Options, Seal, State, ThreadsAtHand, thread_leaves, verify};
 

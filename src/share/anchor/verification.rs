@@ -10,7 +10,8 @@ use crate::model::place::{Kind, Place};
 use crate::model::proof::Proof;
 use crate::repository::shown::{self, Vanished};
 use crate::repository::{Repository, Trust, trust};
-use crate::run::{Target, submit, target};
+use crate::run::operate::submit;
+use crate::run::query::{Target, target};
 use crate::verify::{
     self, AskAnchors, AtHand, Beside, Bundle, BundleError, ChainReport, Gate, LocalCopies, Logs, Options, Question,
     Report, ThreadQuestion, Witness, verify_beside, verify_proof,

@@ -9,7 +9,7 @@ use crate::model::item_state::Phase;
 use crate::model::packet::{Draft, marker};
 use crate::model::quote::quoted as shell;
 use crate::model::time::Moment;
-use crate::run::{VerifiedRun, View};
+use crate::run::query::{VerifiedRun, View};
 
 /// The maximum number of named items in a list; the others are counted.
 const NAMED: usize = 100;

@@ -13,7 +13,7 @@ use crate::model::name::{FilePath, RunId};
 use crate::model::packet::Claims;
 use crate::model::place::Place;
 use crate::model::printable::written_out;
-use crate::run::{VerifiedRun, View};
+use crate::run::query::{VerifiedRun, View};
 use crate::verify::Gate;
 
 use super::quote::quoted;

@@ -18,14 +18,14 @@ use super::{Error, Finding, Patient};
 /// The content of each run by the first ref that names it.
 type Said = BTreeMap<String, (String, Oid)>;
 
-pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
+pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, Error> {
     let (mut findings, mut said) = (Vec::new(), Said::new());
-    for (reference, tip) in refs::list(&patient.store, REFS)? {
+    for (reference, tip) in refs::list(patient.store, REFS)? {
         let Some(archive) = Place::of_ref(&reference).filter(|place| place.kind == Kind::Archive) else { continue };
         let Some(name) = LogName::parse(&archive.name) else { continue };
         let is_own = reference.starts_with(ARCHIVE_REFS);
         let look = || if is_own { hints::look_into_archive(&reference) } else { hints::remove_ref(&reference) };
-        if let Err(why) = verify::check_incoming(&patient.store, Chain::Archive(&name), None, tip) {
+        if let Err(why) = verify::check_incoming(patient.store, Chain::Archive(&name), None, tip) {
             let message = format!("the archive {reference} is not sound: {why}");
             findings.push(Finding::problem("archive-unsound", message).hint(look()));
             continue;
@@ -39,8 +39,8 @@ pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
 
 /// Reports the runs of a valid archive that differ from their own ref, or from an archive of the
 /// same folder that was checked before.
-fn differences(patient: &Patient, reference: &str, tip: Oid, said: &mut Said) -> Result<Vec<String>, Error> {
-    let store = &patient.store;
+fn differences(patient: &Patient<'_>, reference: &str, tip: Oid, said: &mut Said) -> Result<Vec<String>, Error> {
+    let store = patient.store;
     let (Some(folder), Ok(contents)) = (archives::folder_of(reference), archives::contents(store, tip)) else {
         return Ok(Vec::new());
     };

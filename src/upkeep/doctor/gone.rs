@@ -15,8 +15,8 @@ use crate::verify::Logs;
 use super::{Error, Finding, Patient};
 use crate::upkeep::delete;
 
-pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
-    let logs = Logs::read(&patient.store)?;
+pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, Error> {
+    let logs = Logs::read(patient.store)?;
     let mut findings = Vec::new();
     for (run, log) in logs.held(None) {
         findings.extend(of_run(patient, &logs, &run, &log)?);
@@ -24,7 +24,7 @@ pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
     for (thread, (entries, log)) in logs.own_threads() {
         findings.extend(of_thread(patient, &thread, entries, &log)?);
     }
-    for found in shown::vanished_by_remote(&patient.store, &logs) {
+    for found in shown::vanished_by_remote(patient.store, &logs) {
         match found {
             Ok(some) => findings.extend(of_remote(&some)),
             Err(shown::Error::Ref(error)) => return Err(error.into()),
@@ -65,8 +65,8 @@ fn vanished(vanished: &Vanished) -> Finding {
     finding("vanished", vanished.sentence()).hint(hint)
 }
 
-fn of_run(patient: &Patient, logs: &Logs, run: &RunId, log: &str) -> Result<Option<Finding>, Error> {
-    let (store, name) = (&patient.store, format::run_ref(run));
+fn of_run(patient: &Patient<'_>, logs: &Logs, run: &RunId, log: &str) -> Result<Option<Finding>, Error> {
+    let (store, name) = (patient.store, format::run_ref(run));
     let is_here = match refs::read(store, &name) {
         // An unreadable archive is a finding of its own.
         Err(refs::Error::Archive(_)) => true,
@@ -89,8 +89,8 @@ fn of_run(patient: &Patient, logs: &Logs, run: &RunId, log: &str) -> Result<Opti
     Ok(Some(back("run-gone", message, &name, found)))
 }
 
-fn of_thread(patient: &Patient, thread: &ThreadId, entries: u64, log: &str) -> Result<Option<Finding>, Error> {
-    let (store, name) = (&patient.store, format::thread_ref(thread));
+fn of_thread(patient: &Patient<'_>, thread: &ThreadId, entries: u64, log: &str) -> Result<Option<Finding>, Error> {
+    let (store, name) = (patient.store, format::thread_ref(thread));
     // A missing ref has no entries; an existing thread has at least one.
     let has = chain::tip(store, &name)?.entries;
     if has >= entries {

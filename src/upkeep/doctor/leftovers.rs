@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,13 +32,12 @@ enum Kind {
 }
 
 /// Finds leftover files. With `fix`, removes old ones that no process holds open.
-pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
+pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, Error> {
     let common = patient.store.common_dir();
     let objects = patient.store.objects_dir();
     let mut left = locks(&common).into_iter().map(|path| (Kind::Lock, path)).collect::<Vec<_>>();
     left.extend(locks_of_git(&common).into_iter().map(|path| (Kind::OfGit, path)));
-    let temporary =
-        [temporaries(&objects), outgoing::folders(&patient.store), private_files::unfinished(&patient.store)];
+    let temporary = [temporaries(&objects), outgoing::folders(patient.store), private_files::unfinished(patient.store)];
     left.extend(temporary.into_iter().flatten().map(|path| (Kind::Temporary, path)));
     let old = left.into_iter().filter_map(|(kind, path)| Some((kind, age(&path)?, path)));
     let left: Vec<_> = old.filter(|(_, age, _)| *age >= YOUNG).collect();
@@ -88,8 +88,8 @@ fn judge(kind: Kind, age: Duration, path: &Path, open: Option<&HashSet<Id>>, fix
 }
 
 /// Finds packs with the keep mark of a dead process.
-fn keeps(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
-    let forsaken = keep_pack::forsaken(&patient.store).map_err(crate::git::store::Error::Pack)?;
+fn keeps(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, Error> {
+    let forsaken = keep_pack::forsaken(patient.store).map_err(crate::git::store::Error::Pack)?;
     let found = forsaken.into_iter().map(|path| {
         let message = format!("{} keeps a pack from git for a process that died", path.display());
         Finding::problem("keep-left", message).hint(hints::mend()).fixed(fix && keep_pack::release(&path))
@@ -98,8 +98,8 @@ fn keeps(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
 }
 
 /// Finds a multi-pack-index that refers to removed packs.
-fn stale_index(patient: &Patient, fix: bool) -> Option<Finding> {
-    let path = midx::stale(&patient.store)?;
+fn stale_index(patient: &Patient<'_>, fix: bool) -> Option<Finding> {
+    let path = midx::stale(patient.store)?;
     let message = format!("{} names packs that are gone, and `git fsck` finds fault with it", path.display());
     let removed = fix && fs::remove_file(&path).is_ok();
     Some(Finding::problem("multi-pack-index-stale", message).hint(hints::mend()).fixed(removed))
@@ -169,16 +169,7 @@ fn age(path: &Path) -> Option<Duration> {
 type Id = (u64, u64);
 
 fn id(meta: &Metadata) -> Id {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        (meta.dev(), meta.ino())
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = meta;
-        (0, 0)
-    }
+    (meta.dev(), meta.ino())
 }
 
 /// Returns a file, or all files in a folder.

@@ -6,8 +6,9 @@ use crate::model::registered::RegisteredBy;
 use crate::plan::schemas::{self, Unfit};
 use crate::repository::config::Unregistered;
 
-pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
-    let Patient { schemas, shapes, pipelines, .. } = patient;
+pub(super) fn examine(patient: &Patient<'_>) -> Vec<Finding> {
+    let repository = patient.repository;
+    let (schemas, shapes, pipelines) = (&repository.schemas(), repository.shapes(), repository.pipelines().known);
     let bad_schema = |schema| {
         let unfit = schemas::usable(schemas, schema).err()?;
         let found = finding("schema-unusable", unfit.to_string(), schemas.place(schema)?);
@@ -23,7 +24,8 @@ pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
     };
     let schemas = schemas.names().filter_map(bad_schema);
     let pipelines = pipelines.names().filter_map(bad_pipeline);
-    let without_effect = patient.unregistered.iter().map(without_effect);
+    let unregistered = repository.config.unregistered();
+    let without_effect = unregistered.iter().map(without_effect);
     schemas.chain(shapes.names().filter_map(bad_shape)).chain(pipelines).chain(without_effect).collect()
 }
 

@@ -1,6 +1,8 @@
 //! Checks of the repository, the machine and the configuration.
 
 use std::collections::HashSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use crate::clock::Clock;
@@ -8,10 +10,12 @@ use crate::git::history;
 use crate::git::program;
 use crate::git::refs;
 use crate::git::store::Store;
+use crate::ledger::sign;
 use crate::model::format::{FETCHED_REFS, TRANSCRIPT_REFS};
 use crate::model::hints;
+use crate::repository::Repository;
 
-use super::{Error, Finding, Patient, owners, remotes, restrict};
+use super::{Error, Finding, Patient, owners, remotes};
 
 /// The first version of git that merges trees without a work tree.
 const OLDEST_GIT: (u32, u32) = (2, 38);
@@ -23,11 +27,11 @@ const MANY_TRANSCRIPTS: u64 = 256 << 20;
 /// a moment.
 const PRUNE_AFTER: i64 = 3600;
 
-pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
-    let store = &patient.store;
+pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, Error> {
+    let store = patient.store;
     let mut findings = Vec::new();
     findings.extend(git_version(store)?);
-    findings.extend(key_mode(patient, fix));
+    findings.extend(key_mode(patient.repository, fix));
     findings.extend(owners::examine(store));
     findings.extend(prune(store)?);
     findings.extend(space(&[&store.common_dir(), &patient.host.settings.root]));
@@ -53,24 +57,24 @@ fn git_version(store: &Store) -> Result<Option<Finding>, Error> {
     }))
 }
 
-fn key_mode(patient: &Patient, fix: bool) -> Option<Finding> {
-    let file = patient.key_file.as_ref()?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = std::fs::metadata(file).ok()?.permissions().mode() & 0o777;
-        if mode.trailing_zeros() >= 6 {
-            return None;
-        }
-        let message = format!("the signing key {} can be read by others (mode {mode:04o})", file.display());
-        Some(
-            Finding::problem("key-readable", message)
-                .hint(hints::restrict(file.display()))
-                .fixed(fix && restrict(file)),
-        )
+fn key_mode(repository: &Repository, fix: bool) -> Option<Finding> {
+    let file = match &repository.config.signing_key {
+        Some(key) if sign::literal(key).is_some() || is_public(key) => return None,
+        Some(key) => repository.below_top(Path::new(key)),
+        None => repository.store.common_dir().join("handoff/signing_key"),
+    };
+    let mode = fs::metadata(&file).ok()?.permissions().mode() & 0o777;
+    if mode.trailing_zeros() >= 6 {
+        return None;
     }
-    #[cfg(not(unix))]
-    None
+    let message = format!("the signing key {} can be read by others (mode {mode:04o})", file.display());
+    let fixed = fix && fs::set_permissions(&file, Permissions::from_mode(0o600)).is_ok();
+    Some(Finding::problem("key-readable", message).hint(hints::restrict(file.display())).fixed(fixed))
+}
+
+/// Returns true if the file is a public key, which anyone may read.
+fn is_public(key: &str) -> bool {
+    Path::new(key).extension().is_some_and(|extension| extension == "pub")
 }
 
 fn prune(store: &Store) -> Result<Option<Finding>, Error> {
@@ -91,19 +95,16 @@ fn prune(store: &Store) -> Result<Option<Finding>, Error> {
 
 fn space(places: &[&Path]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    #[cfg(unix)]
-    {
-        // The cache and the repository are usually on the same disk.
-        let mut seen = HashSet::new();
-        for place in places {
-            let Some(place) = place.ancestors().find(|path| path.exists()) else { continue };
-            let Ok(found) = rustix::fs::statvfs(place) else { continue };
-            let free = found.f_bavail.saturating_mul(found.f_frsize);
-            if seen.insert(found.f_fsid) && free < LITTLE_SPACE {
-                let message = format!("only {} MiB are free for {}", free >> 20, place.display());
-                let finding = Finding::problem("disk-full", message);
-                findings.push(finding.hint(hints::clean_all()));
-            }
+    // The cache and the repository are usually on the same disk.
+    let mut seen = HashSet::new();
+    for place in places {
+        let Some(place) = place.ancestors().find(|path| path.exists()) else { continue };
+        let Ok(found) = rustix::fs::statvfs(place) else { continue };
+        let free = found.f_bavail.saturating_mul(found.f_frsize);
+        if seen.insert(found.f_fsid) && free < LITTLE_SPACE {
+            let message = format!("only {} MiB are free for {}", free >> 20, place.display());
+            let finding = Finding::problem("disk-full", message);
+            findings.push(finding.hint(hints::clean_all()));
         }
     }
     findings
@@ -176,7 +177,7 @@ fn missing(store: &Store) -> Result<Option<Finding>, Error> {
     Ok(Some(Finding::problem("objects-missing", message).hint(hints::verify_all())))
 }
 
-fn worktrees_in_tree(patient: &Patient) -> Result<Option<Finding>, Error> {
+fn worktrees_in_tree(patient: &Patient<'_>) -> Result<Option<Finding>, Error> {
     let (root, Some(work_dir)) = (&patient.host.settings.root, patient.store.work_dir()) else { return Ok(None) };
     if !root.starts_with(&work_dir) || root.starts_with(patient.store.common_dir()) {
         return Ok(None);

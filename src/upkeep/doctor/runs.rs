@@ -1,7 +1,5 @@
 //! Checks of runs and of what belongs to them besides their refs.
 
-use std::path::{Path, PathBuf};
-
 use crate::engine::run_lock::{self, RunLock};
 use crate::git::refs;
 use crate::ledger::log::{self, Record};
@@ -10,26 +8,28 @@ use crate::model::format::{REFS, RUN_REFS};
 use crate::model::hints;
 use crate::model::name::RunId;
 use crate::model::state::Phase;
-use crate::run::sharing::Sharing;
-use crate::run::{self, OpenRun, View};
+use crate::run::operate::OpenRun;
+use crate::run::query::sharing::Sharing;
+use crate::run::query::{self, View};
 use crate::verify::{Refusal, continuable};
 use crate::worktree::workspace::Workspace;
+use std::path::{Path, PathBuf};
 
 use super::{Error, Finding, Patient};
 
 /// The folders below `refs/handoff/` whose refs only the driver of a run writes.
 pub(super) const HELD: [&str; 4] = ["runs", "bases", "salvage", "transcripts"];
 
-pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
+pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, Error> {
     // A stale lock on a ref would prevent every other repair.
     let mut findings = stale_locks(patient, fix)?;
-    for (name, _) in refs::list(&patient.store, RUN_REFS)? {
+    for (name, _) in refs::list(patient.store, RUN_REFS)? {
         let Some(run) = name.strip_prefix(RUN_REFS).and_then(RunId::decode) else {
             let message = format!("{name} is not the ref of a run");
             findings.push(Finding::problem("bad-ref", message).hint(hints::remove_ref(name)));
             continue;
         };
-        match run::view(&patient.store, &run, &name) {
+        match query::view(patient.store, &run, &name) {
             Ok(Some(view)) => findings.extend(one(patient, &view, fix)?),
             Ok(None) => {}
             Err(error) => {
@@ -42,7 +42,7 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
     Ok(findings)
 }
 
-fn one(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Error> {
+fn one(patient: &Patient<'_>, view: &View, fix: bool) -> Result<Vec<Finding>, Error> {
     let mut findings = records(patient, view, fix)?;
     if let Some(finding) = unfinished(patient, view)? {
         findings.push(finding);
@@ -62,8 +62,8 @@ fn one(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Error>
 }
 
 /// Finds log entries that are missing because of a crash right after submit or seal.
-fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Error> {
-    let (store, run) = (&patient.store, &view.run);
+fn records(patient: &Patient<'_>, view: &View, fix: bool) -> Result<Vec<Finding>, Error> {
+    let (store, run) = (patient.store, &view.run);
     let base = view.state.submitted.base;
     let mut missing = Vec::new();
     if !store.contains(base) {
@@ -110,7 +110,7 @@ fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Er
 }
 
 /// Finds attempts and worktrees without a driver.
-fn unfinished(patient: &Patient, view: &View) -> Result<Option<Finding>, Error> {
+fn unfinished(patient: &Patient<'_>, view: &View) -> Result<Option<Finding>, Error> {
     let run = &view.run;
     let running = view.state.items.iter().filter(|item| item.phase == Phase::Running).count();
     let left = Workspace::leftovers(&patient.host, run)?.len();
@@ -119,7 +119,7 @@ fn unfinished(patient: &Patient, view: &View) -> Result<Option<Finding>, Error> 
         return Ok(None);
     }
     if running > 0 && view.state.shared.is_some() {
-        let sharing = Sharing::read(&patient.store, run);
+        let sharing = Sharing::read(patient.store, run);
         let remote = sharing.as_ref().map_or("a remote", |sharing| &sharing.remote);
         let message = format!("the run {:?} is driven through {remote}: {running} item(s) were running", run.as_str());
         let finding = Finding::note("driven-elsewhere", message);
@@ -133,7 +133,7 @@ fn unfinished(patient: &Patient, view: &View) -> Result<Option<Finding>, Error> 
     Ok(Some(Finding::problem("worktrees-left", message).hint(hints::clean(run))))
 }
 
-fn is_held(patient: &Patient, run: &RunId) -> Result<bool, Error> {
+fn is_held(patient: &Patient<'_>, run: &RunId) -> Result<bool, Error> {
     match RunLock::take(&patient.store.common_dir(), run) {
         Ok(_) => Ok(false),
         Err(run_lock::Error::Held { .. }) => Ok(true),
@@ -142,13 +142,13 @@ fn is_held(patient: &Patient, run: &RunId) -> Result<bool, Error> {
 }
 
 /// Finds worktrees of unknown runs, whose work cannot be saved under any name.
-fn leftovers_of_nothing(patient: &Patient) -> Vec<Finding> {
+fn leftovers_of_nothing(patient: &Patient<'_>) -> Vec<Finding> {
     let entries = std::fs::read_dir(&patient.host.settings.root).into_iter().flatten().flatten();
     let mut orphans: Vec<PathBuf> = entries
         .map(|entry| entry.path())
         .filter(|path| {
             let run = path.file_name().and_then(|name| name.to_str()).and_then(RunId::decode);
-            run.is_some_and(|run| refs::read(&patient.store, &format::run_ref(&run)).is_ok_and(|found| found.is_none()))
+            run.is_some_and(|run| refs::read(patient.store, &format::run_ref(&run)).is_ok_and(|found| found.is_none()))
         })
         .collect();
     orphans.sort();
@@ -159,7 +159,7 @@ fn leftovers_of_nothing(patient: &Patient) -> Vec<Finding> {
     orphans.into_iter().map(finding).collect()
 }
 
-fn stale_locks(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
+fn stale_locks(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, Error> {
     let common = patient.store.common_dir();
     let mut findings = Vec::new();
     for kind in HELD {
@@ -172,7 +172,7 @@ fn stale_locks(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
                 Err(run_lock::Error::Held { .. }) => continue,
                 Err(other) => return Err(other.into()),
             };
-            let fixed = fix && refs::clear_stale_lock(&patient.store, &name).is_ok();
+            let fixed = fix && refs::clear_stale_lock(patient.store, &name).is_ok();
             drop(hold);
             findings.push(finding.fixed(fixed));
         }

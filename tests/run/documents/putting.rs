@@ -12,8 +12,8 @@ use git_handoff::model::name::{FilePath, RunId};
 use git_handoff::model::plan::Need;
 use git_handoff::model::state::Phase;
 use git_handoff::plan::schemas::Schemas;
-use git_handoff::run::revisions::{self, Put};
-use git_handoff::run::{NewEntry, OpenRun};
+use git_handoff::run::operate::revisions::{self, Put};
+use git_handoff::run::operate::{NewEntry, OpenRun};
 use serde_json::{Value, json};
 
 use super::{open, put, repo, value};

@@ -7,7 +7,7 @@ use crate::model::packet::{Draft, marker};
 use crate::model::quote::quoted as shell;
 use crate::model::thread::{Checkpoint, Content, Trail};
 use crate::model::time::Moment;
-use crate::run::{VerifiedRun, View};
+use crate::run::query::{VerifiedRun, View};
 use crate::thread::packet::untrusted::is_suspect;
 
 /// The maximum number of named checkpoints, latest first; the others are counted.

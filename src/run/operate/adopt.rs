@@ -1,0 +1,300 @@
+//! Continues a run whose owners cannot go on, as a new run of the same plan.
+//!
+//! The new run seals the signed entries of the old one. Items that are done there are recorded as
+//! done in the new run with the same products, and the sealed entries prove their origin.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::ledger::merkle;
+use crate::model::bounds;
+use crate::model::continued::{self, Continues};
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{
+    Cause, DocumentWritten, Event, ItemFired, ItemReconciled, Outcome, RunExtended, RunSubmitted,
+};
+use crate::model::format;
+use crate::model::manifest::Manifest;
+use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::reused::{Evidence, Reused};
+use crate::model::state::{Phase, RunState};
+use crate::plan;
+use crate::plan::validate::Problems;
+use crate::repository::{self, Repository, Trust, trust};
+use crate::run::import::sources::{Carried, Found, Imports};
+use crate::run::query::target::{self, Target};
+use crate::run::query::{self, VerifiedRun};
+use crate::verify::{self, AtHand, Barred, Gate, Logs};
+
+use super::submission::{self, Wanted};
+use super::{Denied, NewEntry, OpenRun, coordinate};
+
+/// A run that continues another one, as `adopt-run` prints it.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/adopt-run.json describes the fields")]
+pub struct AdoptedRun {
+    schema: &'static str,
+    pub run: RunId,
+    /// Whether it was created now, not by an earlier call.
+    pub created: bool,
+    pub continues: RunId,
+    /// The number of entries of that run, without its seal.
+    pub entries: u64,
+    /// The Merkle root over these entries.
+    pub root: Digest,
+    /// The items that were taken over, in the order in which they were done.
+    pub taken: Vec<ItemId>,
+    /// The number of items that are left to do.
+    pub left: usize,
+    /// Warnings of the submission.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+impl Repository {
+    /// Continues a run under another id, with our key as its owner. Problems of its plan are a
+    /// result, not an error.
+    ///
+    /// The run and all its products must verify, and every key that signed it must be known here.
+    /// Calling this again completes an interrupted call.
+    pub fn adopt_run(&self, text: &str, id: &RunId) -> Result<Result<AdoptedRun, Problems>, Error> {
+        let old = self.continuable_elsewhere(&Target::find(&self.store, text)?)?;
+        if old.run == *id {
+            return Err(Error::SameId(id.clone()));
+        }
+        let (continues, evidence) = self.entries_of(&old)?;
+        let carried = Carried { artifacts: self.artifacts(&old)?, continues: continues.clone(), evidence };
+        let imports = Imports { found: self.imported(&old)?, carried: Some(carried), ..Imports::default() };
+        let submitted = &old.state.submitted;
+        let (queue, base) = (Some(submitted.queue.clone()), Some(submitted.base.to_string()));
+        let wanted = Wanted { queue, base, ..Wanted::default() };
+        let unreadable = || Error::Unreadable(old.run.clone());
+        let sealed = old.file(&self.store, format::PLAN)?.ok_or_else(unreadable)?.read(&self.store);
+        let bytes = plan::renamed(&sealed.map_err(|_| unreadable())?, id.as_str()).ok_or_else(unreadable)?;
+        let valid = match self.valid(&bytes, &wanted) {
+            Ok((valid, _)) => valid,
+            Err(problems) => return Ok(Err(problems)),
+        };
+        let submission = self.submit_valid(&valid, imports, PathBuf::new(), &wanted)?;
+        let mut open = self.opened(&submission.run)?;
+        if open.state.submitted.continues.as_ref() != Some(&continues) {
+            return Err(Error::Other { run: id.clone(), old: old.run.clone() });
+        }
+        let taken = self.carry(&mut open, &old, &continues)?;
+        let left = open.state.items.iter().filter(|item| !item.phase.is_terminal()).count();
+        let Continues { run, entries, root, .. } = continues;
+        Ok(Ok(AdoptedRun {
+            schema: "git-handoff.adopt-run/1",
+            run: submission.run,
+            created: submission.created,
+            continues: run,
+            entries,
+            root,
+            taken,
+            left,
+            warnings: submission.warnings,
+        }))
+    }
+
+    /// Passes a run through the gate, sealed or not, if all its keys are known here.
+    fn continuable_elsewhere(&self, target: &Target) -> Result<VerifiedRun, Error> {
+        let options = self.options(&Trust::default(), &mut |_| ())?;
+        let logs = Logs::read(&self.store)?;
+        let gate =
+            Gate { store: &self.store, at_hand: &AtHand::logs(&logs), options: &options, accept_untrusted: false };
+        let admitted = gate.admit_whole(&target.run, &target.reference)?;
+        if let Some(key) = admitted.strangers.first() {
+            return Err(Error::Stranger { run: target.run.clone(), key: key.clone() });
+        }
+        Ok(VerifiedRun::read(&self.store, &admitted)?)
+    }
+
+    /// Returns what entry 0 records of the continued run, and the evidence.
+    fn entries_of(&self, old: &VerifiedRun) -> Result<(Continues, Vec<u8>), Error> {
+        let commit = |oid: Oid| -> Result<String, Error> {
+            let (_, raw) = self.store.read(oid).map_err(query::Error::from)?;
+            String::from_utf8(raw).map_err(|_| Error::Unreadable(old.run.clone()))
+        };
+        let commits = old.links.iter().map(|link| commit(link.commit)).collect::<Result<Vec<_>, _>>()?;
+        let evidence = continued::evidence(&commits);
+        if evidence.len() as u64 > bounds::BLOB {
+            return Err(Error::TooLarge { run: old.run.clone(), bytes: evidence.len() });
+        }
+        let under = &old.links[..old.links.len() - usize::from(old.state.sealed)];
+        let (entries, root) = (under.len() as u64, merkle::root(under.iter().map(|link| link.hash)));
+        Ok((Continues { run: old.run.clone(), entries, root, evidence: Digest::of(&evidence) }, evidence))
+    }
+
+    fn artifacts(&self, old: &VerifiedRun) -> Result<BTreeMap<FilePath, (Oid, Digest)>, Error> {
+        let one = |(path, digest): (&FilePath, &Digest)| {
+            let blob =
+                self.store.blob_at(old.links[0].tree, &format::artifact_path(path)).map_err(query::Error::from)?;
+            Ok((path.clone(), (blob.ok_or_else(|| Error::Unreadable(old.run.clone()))?, *digest)))
+        };
+        old.state.submitted.artifacts.iter().map(one).collect()
+    }
+
+    /// Returns the imports of the old run, with their evidence.
+    fn imported(&self, old: &VerifiedRun) -> Result<BTreeMap<String, Found>, Error> {
+        let unreadable = || Error::Unreadable(old.run.clone());
+        let RunSubmitted { imports, .. } = &old.state.submitted;
+        let one = |(name, import): (&String, &crate::model::elsewhere::Import)| {
+            let evidence = old.evidence(&self.store, name)?.ok_or_else(unreadable)?;
+            let evidence = evidence.read(&self.store).map_err(|_| unreadable())?;
+            Ok((name.clone(), Found { product: import.product, evidence }))
+        };
+        imports.iter().map(one).collect()
+    }
+
+    /// Records the results of the old run in their order, as far as the new run allows. Returns the
+    /// items.
+    fn carry(&self, open: &mut OpenRun, old: &VerifiedRun, continues: &Continues) -> Result<Vec<ItemId>, Error> {
+        let mut taken = Vec::new();
+        for link in &old.links[1..] {
+            let entries = match &link.entry.event {
+                Event::ItemReconciled(e) if may_take(&open.state, e) => {
+                    let manifest = self.manifest(old, &e.item)?;
+                    self.expect_here(old, e)?;
+                    done_again(open, continues, &manifest, e)
+                }
+                Event::DocumentWritten(e) => vec![written_again(open, e)],
+                Event::RunExtended(e) if e.cause == Cause::Actor => added_again(old, e),
+                _ => Vec::new(),
+            };
+            let item = entries.first().and_then(NewEntry::item).cloned();
+            if entries.is_empty() {
+                continue;
+            }
+            match open.record(&entries) {
+                // The new run does such items itself, for example those that wait for people.
+                Err(super::Error::Illegal(_)) => {}
+                Err(other) => return Err(other.into()),
+                Ok(links) if links.is_empty() => {}
+                Ok(_) => {
+                    taken.extend(item);
+                    coordinate::apply(open, self.config.max_items)?;
+                }
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Returns the manifest of the attempt that did an item, which is its last.
+    fn manifest(&self, old: &VerifiedRun, item: &ItemId) -> Result<Manifest, Error> {
+        let unreadable = || Error::Unreadable(old.run.clone());
+        let blob = old.file(&self.store, &old.state.layout().manifest(item))?.ok_or_else(unreadable)?;
+        let bytes = blob.read(&self.store).map_err(|_| unreadable())?;
+        Manifest::parse(&bytes).map_err(|_| unreadable())
+    }
+
+    fn expect_here(&self, old: &VerifiedRun, e: &ItemReconciled) -> Result<(), Error> {
+        if e.products.values().all(|product| self.store.contains(product.oid)) {
+            return Ok(());
+        }
+        Err(Error::Absent { run: old.run.clone(), item: e.item.clone() })
+    }
+}
+
+/// Returns true if the old run itself did an item, the item is green, and it waits in the new run.
+fn may_take(state: &RunState, e: &ItemReconciled) -> bool {
+    let waits = state.graph.position(&e.item).is_some_and(|at| state.items[at].phase == Phase::Waiting);
+    e.status == Outcome::Done && e.attempt > 0 && !e.is_red() && e.reused.is_none() && e.grade.is_none() && waits
+}
+
+/// Returns the entries that record an item as done in the new run, or nothing if its pipeline
+/// differs here.
+fn done_again(open: &OpenRun, continues: &Continues, old: &Manifest, e: &ItemReconciled) -> Vec<NewEntry> {
+    let state = &open.state;
+    let Some(at) = state.graph.position(&e.item) else { return Vec::new() };
+    let named = state.graph.item(at).pipeline().and_then(|name| state.pipelines.get(name));
+    if old.pipeline.as_ref() != named {
+        return Vec::new();
+    }
+    let attempt = state.items[at].attempts + 1;
+    let manifest = Manifest { run: open.id().clone(), attempt, ..old.clone() };
+    let evidence = Evidence { proof: None, manifest: old.clone() }.canonical();
+    let reused = Reused {
+        run: continues.run.clone(),
+        item: e.item.clone(),
+        root: continues.root,
+        evidence: Digest::of(&evidence),
+        continued: true,
+    };
+    let fired = ItemFired::new(e.item.clone(), attempt, Digest::of(&manifest.canonical()), old.input_refs.clone());
+    let ended = ItemReconciled {
+        attempt,
+        reason: None,
+        exit: None,
+        duration_ms: 0,
+        transcript: None,
+        summary: None,
+        claims: None,
+        reference: None,
+        check: None,
+        check_before: None,
+        reused: Some(reused),
+        ..e.clone()
+    };
+    vec![
+        NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)),
+        NewEntry::Reused(Event::ItemReconciled(ended), evidence),
+    ]
+}
+
+/// Returns the entry that writes a document of the old run again, with us as its author.
+fn written_again(open: &OpenRun, e: &DocumentWritten) -> NewEntry {
+    let author = open.writer().actor.clone();
+    NewEntry::Plain(Event::DocumentWritten(DocumentWritten { author, said: None, ..e.clone() }))
+}
+
+/// Returns the entry that adds the items that an actor added to the old run, or nothing if one of
+/// them names a pipeline.
+fn added_again(old: &VerifiedRun, e: &RunExtended) -> Vec<NewEntry> {
+    let item = |id: &ItemId| old.state.graph.position(id).map(|at| old.state.graph.item(at).clone());
+    match e.items.keys().map(item).collect::<Option<Vec<_>>>() {
+        Some(items) if e.pipelines.is_empty() && items.iter().all(|item| item.pipeline().is_none()) => {
+            vec![NewEntry::Extended(Cause::Actor, items, BTreeMap::new())]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Failures to continue a run.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("the run {0:?} cannot continue itself: name another id with --id")]
+    SameId(RunId),
+    #[error("cannot continue the run {:?}: it is signed with the key {key}, which is not known here", run.as_str())]
+    Stranger { run: RunId, key: String },
+    #[error("the run {:?} exists, and does not continue the current state of {:?}", run.as_str(), old.as_str())]
+    Other { run: RunId, old: RunId },
+    #[error("the entries of the run {:?} have {bytes} bytes; at most {} can be sealed with another run", run.as_str(), bounds::BLOB)]
+    TooLarge { run: RunId, bytes: usize },
+    #[error("the products of {:?} of the run {:?} are not here", item.as_str(), run.as_str())]
+    Absent { run: RunId, item: ItemId },
+    #[error("cannot read all of the run {:?}", .0.as_str())]
+    Unreadable(RunId),
+    #[error("{0}")]
+    Barred(#[from] Barred),
+    #[error("{0}")]
+    Target(#[from] target::Error),
+    #[error("{0}")]
+    Submission(#[from] submission::Error),
+    #[error("{0}")]
+    Denied(#[from] Denied),
+    #[error("{0}")]
+    Run(#[from] super::Error),
+    #[error("{0}")]
+    Query(#[from] query::Error),
+    #[error("{0}")]
+    Coordinate(#[from] coordinate::Error),
+    #[error("{0}")]
+    Verify(#[from] verify::Error),
+    #[error("{0}")]
+    Trust(#[from] trust::Error),
+    #[error("{0}")]
+    Repository(#[from] repository::Error),
+}

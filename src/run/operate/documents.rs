@@ -1,0 +1,206 @@
+//! Puts documents on a run.
+
+use serde::Serialize;
+
+use crate::ledger::chain::Writer;
+use crate::ledger::log;
+use crate::model::digest::Digest;
+use crate::model::entry::{Event, LogWritten, Product, Role};
+use crate::model::judge;
+use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::rule::{MAX_CONDITION_BYTES, Rule};
+use crate::model::schema::{Schema, SchemaError};
+use crate::repository::Repository;
+use crate::run::query::VerifiedRun;
+use crate::run::query::documents::{self as read, DocumentShown};
+use crate::run::query::target::{self, Target};
+use crate::run::query::view::is_sealed;
+
+use super::revisions::{self, InsteadOf, Put};
+use super::{OpenRun, people, steer};
+
+/// A recorded document, as `doc put --json` prints it.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/document.json describes the fields")]
+pub struct DocumentPut {
+    schema: &'static str,
+    pub run: RunId,
+    pub document: DocumentShown,
+    /// Conditions of rules that cannot be checked against this revision.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uncompared: Vec<Uncompared>,
+}
+
+/// A condition of a rule that cannot be checked against a document.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Uncompared {
+    pub rule: ItemId,
+    /// The condition, with the value that it cannot be compared with, or why the document is
+    /// unreadable.
+    pub reason: String,
+}
+
+/// A document in the log of our key, for a run of another key, as `doc put --json` prints it.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/document-said.json describes the fields")]
+pub struct DocumentSaid {
+    schema: &'static str,
+    pub run: RunId,
+    pub name: FilePath,
+    pub sha256: Digest,
+    pub size: u64,
+    /// The key in whose log it is.
+    pub by: String,
+    /// Conditions of rules that cannot be checked against it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uncompared: Vec<Uncompared>,
+}
+
+/// A revision to record, as people write it.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct NewRevision<'a> {
+    pub run: &'a str,
+    pub name: &'a str,
+    pub schema: Option<&'a str>,
+    /// The digest of the revision that it must follow, or `none`.
+    pub if_match: Option<&'a str>,
+}
+
+/// A parsed [`NewRevision`].
+struct Parsed {
+    name: FilePath,
+    schema: Option<Schema>,
+    instead_of: Option<InsteadOf>,
+}
+
+impl Repository {
+    /// Puts a document on a run as its next revision. `bytes` stores its content, after all other
+    /// checks.
+    pub fn put_document<E: From<Error>>(
+        &self,
+        asked: &NewRevision<'_>,
+        bytes: impl FnOnce() -> Result<Product, E>,
+    ) -> Result<DocumentPut, E> {
+        let Parsed { name, schema, instead_of } = self.parse(asked)?;
+        let mut open = self.open_for_documents(asked.run)?;
+        let put = Put { name, product: bytes()?, schema, instead_of, said: None };
+        let uncompared = self.uncompared(asked, &open.state.rules, &put)?;
+        let change = revisions::put(&mut open, &put, &self.schemas());
+        let document = DocumentShown::of(&change.map_err(|source| Error::document(asked.run, asked.name, source))?);
+        Ok(DocumentPut { schema: "git-handoff.document/1", run: open.id().clone(), document, uncompared })
+    }
+
+    /// Writes a document for a fetched and verified run, in the log of our own key. The run's
+    /// driver accepts it from there.
+    pub fn write_elsewhere<E: From<Error>>(
+        &self,
+        run: &VerifiedRun,
+        asked: &NewRevision<'_>,
+        bytes: impl FnOnce() -> Result<Product, E>,
+    ) -> Result<DocumentSaid, E> {
+        let Parsed { name, schema, instead_of } = self.parse(asked)?;
+        let previous = match instead_of {
+            Some(InsteadOf::Nothing) => return Err(Error::NothingElsewhere.into()),
+            Some(InsteadOf::Revision(digest)) => Some(digest),
+            None => None,
+        };
+        let writer = self.writer_elsewhere(run)?;
+        let log = writer.signer.fingerprint();
+        let first = run.links[0].hash;
+        let put = Put { name, product: bytes()?, schema, instead_of: None, said: None };
+        if let Some(schema) = &put.schema {
+            let fits = revisions::check(&self.store, &put, schema, &self.schemas());
+            fits.map_err(|source| Error::document(asked.run, asked.name, source))?;
+        }
+        let uncompared = self.uncompared(asked, &run.state.rules, &put)?;
+        let Put { name, product: Product { sha256, oid, size }, schema, .. } = put;
+        let by = log.clone();
+        let said = LogWritten { log, first, name: name.clone(), schema, sha256, oid, size, previous, made: None };
+        log::record_statement(&writer, &run.run, &Event::LogWritten(said))
+            .map_err(people::Error::from)
+            .map_err(Error::from)?;
+        let run = run.run.clone();
+        Ok(DocumentSaid { schema: "git-handoff.document-said/1", run, name, sha256, size, by, uncompared })
+    }
+
+    fn parse(&self, asked: &NewRevision<'_>) -> Result<Parsed, Error> {
+        self.free_of_secrets("document name", asked.name).map_err(people::Error::from)?;
+        let (name, schema) = (read::name(asked.name)?, asked.schema.map(str::parse).transpose()?);
+        Ok(Parsed { name, schema, instead_of: asked.if_match.map(read_match).transpose()? })
+    }
+
+    fn open_for_documents(&self, run: &str) -> Result<OpenRun, Error> {
+        let (target, rest) = Target::with_rest(&self.store, run)?;
+        if rest.is_some() {
+            return Err(Error::OnItem);
+        }
+        steer::refuse_foreign(&target)?;
+        if is_sealed(&self.store, &target.reference) {
+            return Err(steer::Error::Sealed(target.run).into());
+        }
+        let open = self.opened_by_anyone(&target.run).map_err(|denied| denied.lacking(&[Role::Document]));
+        Ok(open.map_err(steer::Error::from)?)
+    }
+
+    /// Returns our writer if its key can write documents for a run that it does not drive.
+    fn writer_elsewhere(&self, run: &VerifiedRun) -> Result<Writer, Error> {
+        if run.state.sealed {
+            return Err(steer::Error::Sealed(run.run.clone()).into());
+        }
+        let writer = self.writer().map_err(people::Error::from)?;
+        people::expect_role(&run.state, &run.run, &writer.signer.fingerprint(), Role::Document)?;
+        Ok(writer)
+    }
+
+    /// Returns the conditions of rules that cannot be checked against a new revision.
+    fn uncompared(&self, asked: &NewRevision<'_>, rules: &[Rule], put: &Put) -> Result<Vec<Uncompared>, Error> {
+        if !rules.iter().any(|rule| rule.when.conditions.iter().any(|condition| condition.document == put.name)) {
+            return Ok(Vec::new());
+        }
+        let is_read = put.product.size <= MAX_CONDITION_BYTES;
+        let bytes = is_read.then(|| self.store.read_blob(put.product.oid)).transpose();
+        let bytes = bytes.map_err(|source| Error::document(asked.run, asked.name, source.into()))?;
+        let found = judge::uncompared(rules, &put.name, bytes.as_deref());
+        Ok(found.into_iter().map(|(rule, reason)| Uncompared { rule, reason }).collect())
+    }
+}
+
+fn read_match(text: &str) -> Result<InsteadOf, Error> {
+    if text == "none" {
+        return Ok(InsteadOf::Nothing);
+    }
+    let digest: Option<Digest> = text.parse().or_else(|_| format!("sha256:{text}").parse()).ok();
+    digest.map(InsteadOf::Revision).ok_or_else(|| Error::Match(text.to_owned()))
+}
+
+/// Failures to put a document.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("{0:?} is neither a SHA-256 nor `none`")]
+    Match(String),
+    #[error("a document is put on a run, not on an item")]
+    OnItem,
+    #[error("--if-match needs the SHA-256 of a revision, because another key drives the run")]
+    NothingElsewhere,
+    #[error("{0}")]
+    People(#[from] people::Error),
+    #[error("{0}")]
+    Schema(#[from] SchemaError),
+    #[error("{0}")]
+    Name(#[from] read::Error),
+    #[error("{source}")]
+    Document { run: String, name: String, source: Box<revisions::Error> },
+    #[error("{0}")]
+    Steer(#[from] steer::Error),
+    #[error("{0}")]
+    Target(#[from] target::Error),
+}
+
+impl Error {
+    fn document(run: &str, name: &str, source: revisions::Error) -> Self {
+        Self::Document { run: run.to_owned(), name: name.to_owned(), source: Box::new(source) }
+    }
+}

@@ -1,0 +1,330 @@
+//! The drivers of a shared run, as people see them: who lives, who holds what, who is lost.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::git::tip::{Move, Swap};
+use crate::git::{private_files, refs, store};
+use crate::model::digest::Oid;
+use crate::model::driver::{Because, DriverId};
+use crate::model::entry::{Again, Event, ItemEnded};
+use crate::model::format;
+use crate::model::item_index::ItemIndex;
+use crate::model::name::{ItemId, RunId};
+use crate::model::role::Role;
+use crate::model::state::RunState;
+use crate::model::time::Moment;
+use crate::repository::Repository;
+use crate::run::query::sharing::Sharing;
+use crate::run::query::target::own_runs;
+use crate::run::query::{Target, View, target};
+use crate::verify::{Chain, check_incoming, dispatchers};
+
+use super::beats::{Judge, Mark, ReadError, Reader, Sign};
+use super::sharing;
+use super::steer::requeued;
+use super::{Denied, NewEntry};
+
+/// The most bytes of such a file.
+const LARGEST: u64 = 4 << 20;
+
+/// The drivers of a shared run, as `status --drivers --json` prints them.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/drivers.json describes the fields")]
+pub struct DriversShown {
+    schema: &'static str,
+    pub run: RunId,
+    pub remote: String,
+    /// The silence after which a driver counts as lost, in milliseconds.
+    pub lost_after: u64,
+    pub drivers: Vec<DriverShown>,
+}
+
+/// One driver of a shared run.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/drivers.json describes the fields")]
+pub struct DriverShown {
+    pub driver: DriverId,
+    pub state: DriverState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The number of its last beat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beat: Option<u64>,
+    /// The time of that beat, by the driver's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Moment>,
+    /// Since when this clone has seen this beat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Moment>,
+    /// The running items that it holds, by the chain.
+    pub holds: Vec<ItemId>,
+    /// The value of its ref.
+    #[serde(skip)]
+    value: Option<Oid>,
+    /// Whether that has not changed for longer than a driver may be silent.
+    #[serde(skip)]
+    is_silent: bool,
+}
+
+/// Whether a driver lives, as far as this clone can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DriverState {
+    /// It beat lately.
+    Alive,
+    /// This clone has seen the same beat for longer than a driver may be silent.
+    Silent,
+    /// Another driver took over its attempts.
+    Lost,
+    /// It has no beat that counts: one of this run and driver, by a key that may drive for it.
+    Unknown,
+}
+
+/// The answer of `lost --json`.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/lost.json describes the fields")]
+pub struct LostShown {
+    schema: &'static str,
+    pub run: RunId,
+    pub driver: DriverId,
+    /// The items whose attempts were taken from the driver.
+    pub items: Vec<ItemId>,
+}
+
+/// The answer of `clean --remote --json`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/clean-remote.json describes the fields")]
+pub struct StaleBeats {
+    schema: &'static str,
+    pub dry_run: bool,
+    pub beats: Vec<StaleBeat>,
+}
+
+/// A beat on a remote that no driver needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StaleBeat {
+    /// The run.
+    pub run: RunId,
+    /// The driver.
+    pub driver: DriverId,
+    /// The remote.
+    pub remote: String,
+    /// Whether it was removed.
+    pub removed: bool,
+}
+
+/// The highest beat of a driver that this clone saw, and since when.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Seen {
+    since: Moment,
+    mark: Option<Mark>,
+}
+
+impl Repository {
+    /// Reads the remote of a shared run once, and returns its drivers.
+    pub fn drivers(&self, run: &RunId) -> Result<DriversShown, Error> {
+        let sharing = Sharing::read(&self.store, run).ok_or_else(|| Error::NotShared(run.clone()))?;
+        let tip = self.tip(&sharing.remote)?;
+        let ours = format::run_ref(run);
+        let read = Reader::default().read(&tip, &self.store, run)?;
+        let known = refs::read_stored(&self.store, &ours)?;
+        if let (Some(known), Some(head)) = (known, read.head)
+            // A head that cannot follow ours is reported by the next driver.
+            && check_incoming(&self.store, Chain::Run(run), Some(known), head).is_ok()
+        {
+            refs::advance(&self.store, &ours, known, head)?;
+        }
+        read.kept.put_back().map_err(store::Error::Pack)?;
+        let state = self.state_with_dispatchers(run)?;
+        let judge = Judge { store: &self.store, run, first: sharing.first, state: &state };
+        let lost_after = state.shared.map(|shared| shared.lost_after).unwrap_or_default();
+        let sign = |(driver, value): (&DriverId, &Oid)| (driver.clone(), judge.sign(driver, *value));
+        let signs: BTreeMap<DriverId, Option<Sign>> = read.values.iter().map(sign).collect();
+        let seen = self.seen(run, &signs)?;
+        let mut drivers: BTreeMap<DriverId, DriverShown> = BTreeMap::new();
+        for (driver, sign) in signs {
+            let since = seen.get(&driver).map(|seen| seen.since);
+            let value = read.values.get(&driver).copied();
+            drivers.insert(driver.clone(), DriverShown { value, ..self.shown(driver, since, sign, lost_after) });
+        }
+        for (at, item) in state.items.indexed() {
+            let Some(holder) = &item.holder else { continue };
+            let shown = drivers.entry(holder.driver.clone());
+            let shown = shown.or_insert_with(|| self.shown(holder.driver.clone(), None, None, lost_after));
+            shown.host = shown.host.take().or_else(|| holder.host.clone());
+            shown.job = shown.job.take().or_else(|| holder.job.clone());
+            shown.holds.push(state.graph.item(at).id.clone());
+        }
+        let drivers = drivers.into_values().collect();
+        Ok(DriversShown {
+            schema: "git-handoff.drivers/1",
+            run: run.clone(),
+            remote: sharing.remote,
+            lost_after,
+            drivers,
+        })
+    }
+
+    /// Returns the state of a run, with the keys that dispatched what drivers hold.
+    fn state_with_dispatchers(&self, run: &RunId) -> Result<RunState, Error> {
+        let View { head, mut state, .. } = Target::own(run.clone()).view(&self.store)?;
+        if let Some(tip) = head.commit {
+            let found = dispatchers(&self.store, &state.keys, tip);
+            let found = found.map_err(|why| super::Error::Stranger(run.clone(), why))?;
+            found.into_iter().for_each(|(item, key)| state.keys.set_dispatcher(item, key));
+        }
+        Ok(state)
+    }
+
+    fn shown(&self, driver: DriverId, since: Option<Moment>, sign: Option<Sign>, lost_after: u64) -> DriverShown {
+        let now = self.environment.clock.now();
+        let is_silent = since.is_some_and(|since| since.plus_millis(lost_after) < now);
+        let (beat, key) = sign.map(|Sign { beat, key }| (beat, key)).unzip();
+        DriverShown {
+            driver,
+            state: match &beat {
+                None => DriverState::Unknown,
+                Some(beat) if beat.taker.is_some() => DriverState::Lost,
+                Some(_) if is_silent => DriverState::Silent,
+                Some(_) => DriverState::Alive,
+            },
+            host: beat.as_ref().and_then(|beat| beat.host.clone()),
+            job: beat.as_ref().and_then(|beat| beat.job.clone()),
+            key,
+            beat: beat.as_ref().and_then(|beat| beat.beat),
+            at: beat.as_ref().map(|beat| beat.at),
+            since,
+            holds: Vec::new(),
+            value: None,
+            is_silent,
+        }
+    }
+
+    /// Returns since when this clone has seen the value of each driver's ref. A value that is no
+    /// higher beat than those before it changes nothing.
+    fn seen(&self, run: &RunId, signs: &BTreeMap<DriverId, Option<Sign>>) -> Result<BTreeMap<DriverId, Seen>, Error> {
+        let path = private_files::path(&self.store, private_files::VIA_SEEN, &run.encoded());
+        let before: BTreeMap<DriverId, Seen> = private_files::read(&path, LARGEST)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default();
+        let now = self.environment.clock.now();
+        let seen = signs.iter().map(|(driver, sign)| {
+            let mark = sign.as_ref().and_then(Sign::mark);
+            let known = before.get(driver).filter(|known| mark <= known.mark);
+            (driver.clone(), known.cloned().unwrap_or(Seen { since: now, mark }))
+        });
+        let seen = seen.collect();
+        private_files::put(&self.store, private_files::VIA_SEEN, &run.encoded(), &format::canonical(&seen))
+            .map_err(Error::Seen)?;
+        Ok(seen)
+    }
+
+    /// Takes the attempts of a driver from it at once, because the caller knows that it is dead.
+    pub fn lost(&self, run: &RunId, driver: &DriverId) -> Result<LostShown, Error> {
+        let mut open = self.opened(run).map_err(|denied| denied.lacking(&[Role::Own, Role::Work]))?;
+        if open.state.shared.is_none() {
+            return Err(Error::NotShared(run.clone()));
+        }
+        let held = held_by(&open.state, driver);
+        let lost = |at: &ItemIndex| {
+            NewEntry::Plain(Event::ItemRequeued(ItemEnded {
+                detail: Some(format!("its driver {} was reported lost", driver.short())),
+                driver: Some(driver.clone()),
+                because: Some(Because::Told),
+                ..requeued(&open.state, *at, Again::Lost)
+            }))
+        };
+        let entries: Vec<NewEntry> = held.iter().map(lost).collect();
+        let recorded = open.record(&entries)?;
+        let items = recorded.iter().filter_map(|link| link.entry.event.item().map(|(item, _)| item.clone())).collect();
+        Ok(LostShown { schema: "git-handoff.lost/1", run: run.clone(), driver: driver.clone(), items })
+    }
+
+    /// Finds the beats of drivers that ended, for the runs that this repository shares, and removes
+    /// them from the remotes if `remove` is true.
+    ///
+    /// A beat is removable if its run is sealed, or if its driver holds nothing and was silent for
+    /// longer than a driver may be.
+    pub fn clear_beats(&self, runs: &[RunId], remove: bool) -> Result<StaleBeats, Error> {
+        let mut stale = Vec::new();
+        for run in own_runs(&self.store)?.into_iter().filter(|run| runs.is_empty() || runs.contains(run)) {
+            if Sharing::read(&self.store, &run).is_none() {
+                continue;
+            }
+            let shown = self.drivers(&run)?;
+            let view = Target::own(run.clone()).view(&self.store)?;
+            let tip = self.tip(&shown.remote)?;
+            for driver in shown.drivers {
+                let is_idle = driver.holds.is_empty() && (driver.is_silent || driver.state == DriverState::Lost);
+                let name = format!("{}{}", format::driver_refs(&run), driver.driver);
+                let Some(beat) = driver.value.filter(|_| view.state.sealed || is_idle) else {
+                    continue;
+                };
+                let mut removed = false;
+                if remove {
+                    let one = Move { name: name.clone(), old: Some(beat), new: None };
+                    let answer = tip.swap(&[one]).map_err(sharing::Error::from)?;
+                    removed = answer == Swap::Won;
+                    if let Some(copy) = refs::read_stored(&self.store, &name)?.filter(|_| removed) {
+                        refs::delete(&self.store, &name, copy)?;
+                    }
+                }
+                stale.push(StaleBeat {
+                    run: run.clone(),
+                    driver: driver.driver,
+                    remote: shown.remote.clone(),
+                    removed,
+                });
+            }
+        }
+        Ok(StaleBeats { schema: "git-handoff.clean-remote/1", dry_run: !remove, beats: stale })
+    }
+}
+
+/// Returns the running items that a driver holds.
+fn held_by(state: &RunState, driver: &DriverId) -> Vec<ItemIndex> {
+    let is_held = |at: &ItemIndex| state.items[*at].holder.as_ref().is_some_and(|holder| holder.driver == *driver);
+    state.items.indices().filter(is_held).collect()
+}
+
+/// Failures to look at drivers, or to declare one lost.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("the run {:?} is not shared from here", .0.as_str())]
+    NotShared(RunId),
+    #[error("cannot record which beats were seen")]
+    Seen(#[source] std::io::Error),
+    #[error("{0}")]
+    Sharing(#[from] sharing::Error),
+    #[error("{0}")]
+    Denied(#[from] Denied),
+    #[error("{0}")]
+    Run(#[from] super::Error),
+    #[error("{0}")]
+    Target(#[from] target::Error),
+    #[error("{0}")]
+    Ref(#[from] refs::Error),
+    #[error("{0}")]
+    Store(#[from] store::Error),
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Remote(error) | ReadError::Head { why: error, .. } => Self::Sharing(error.into()),
+            ReadError::Ref(error) => Self::Ref(error),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Seals runs, and records the seals in logs.
+use crate::git::refs;
+use crate::git::tip::Move;
+use crate::ledger::chain::{self, Link};
+use crate::ledger::log::{self, Record};
+use crate::model::entry::{Event, RunSealed};
+use crate::model::log_name::LogName;
+use crate::run::operate::new_entry::NewEntry;
+use crate::run::operate::via::Via;
+use crate::run::query::stopped_rules;
+
+use super::{Applying, Error, OpenRun};
+
+impl OpenRun {
+    /// Seals the run, after recording `before`, which ends it.
+    ///
+    /// Entries that other writers append in between are included, because the root covers
+    /// everything before the seal. If another writer sealed the run, this returns that seal. A run
+    /// with rules that has not ended is sealed only in the state in which the rules were checked.
+    /// Otherwise this returns [`chain::Error::LostRace`].
+    pub fn seal(&mut self, before: Option<Event>) -> Result<RunSealed, Error> {
+        self.record(before.map(NewEntry::Plain).as_slice())?;
+        loop {
+            if self.state.sealed
+                && let Some(sealed) = if self.shared.is_some() { self.read_seal()? } else { self.mend_seal()? }
+            {
+                return Ok(sealed);
+            }
+            let sealed = self.next_seal()?;
+            if self.shared.is_some() {
+                if self.push_seal(&sealed)? {
+                    return Ok(sealed);
+                }
+            } else if let Some(links) = self.propose(&[NewEntry::Plain(Event::RunSealed(sealed.clone()))])? {
+                let seal = links.first().expect("one event makes one entry");
+                // After a crash here the log lacks the seal; `run` and `doctor` add it.
+                self.log_seal(&sealed, seal)?;
+                return Ok(sealed);
+            }
+            let decided = self.state.rules.is_empty() || self.state.is_ended() || self.state.sealed;
+            if !decided {
+                return Err(chain::Error::LostRace(self.head.name.clone()).into());
+            }
+        }
+    }
+
+    fn next_seal(&self) -> Result<RunSealed, Error> {
+        let stopped = stopped_rules::stopped(self.store(), &self.state);
+        let stopped = stopped.map_err(|(rule, why)| Error::Unjudged(self.run.clone(), rule, why))?;
+        let (root, entries) = (self.frontier.root(), self.frontier.len());
+        Ok(RunSealed { root, entries, counts: self.state.counts(), stopped })
+    }
+
+    fn log_seal(&self, sealed: &RunSealed, seal: &Link) -> Result<(), Error> {
+        let (root, entries, run) = (sealed.root, sealed.entries, self.run.clone());
+        let record = Record::Sealed { run, root, entries, seal: seal.hash, commit: seal.commit };
+        Ok(log::ensure(&self.writer, &record)?)
+    }
+
+    /// Adds the log entry of a seal after a crash. Returns the seal, or `None` if the run is not
+    /// sealed.
+    pub fn mend_seal(&self) -> Result<Option<RunSealed>, Error> {
+        let Some((_, links)) = chain::read(&self.writer.store, &self.head.name)? else { return Ok(None) };
+        let Some(seal) = links.last() else { return Ok(None) };
+        let Event::RunSealed(sealed) = &seal.entry.event else { return Ok(None) };
+        self.log_seal(sealed, seal)?;
+        Ok(Some(sealed.clone()))
+    }
+
+    /// Returns the seal at the head, or `None` if the run is not sealed.
+    fn read_seal(&self) -> Result<Option<RunSealed>, Error> {
+        let Some(tip) = self.head.commit else { return Ok(None) };
+        match chain::decode(&self.writer.store, tip)?.entry.event {
+            Event::RunSealed(sealed) => Ok(Some(sealed)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Seals a shared run: the seal and its entry in our log are one push. Returns false if another
+    /// writer appended first.
+    ///
+    /// A sealed run is therefore anchored in a log on the remote.
+    pub(super) fn push_seal(&mut self, sealed: &RunSealed) -> Result<bool, Error> {
+        let generation = self.generation;
+        self.publish()?;
+        if self.generation != generation {
+            return Ok(false);
+        }
+        let seal = [NewEntry::Plain(Event::RunSealed(sealed.clone()))];
+        if let Err(error) = self.apply(&seal, Applying::All) {
+            self.unstage();
+            return Err(error);
+        }
+        let drafts = std::mem::take(&mut self.staged).drafts;
+        let appended = self.writer.append(&self.head, drafts)?;
+        let Some(seal) = appended.links().last() else { return Ok(false) };
+        let (root, entries, run) = (sealed.root, sealed.entries, self.run.clone());
+        let record = Record::Sealed { run, root, entries, seal: seal.hash, commit: seal.commit };
+        let (kept, links) = appended.place()?;
+        let log = self.extend_log(&record)?;
+        let more = Move { name: log.name.reference(), old: log.old, new: Some(log.head) };
+        let Some(links) = self.push_links(&kept, links, &[more])? else { return Ok(false) };
+        log.publish(&self.writer.store)?;
+        if let Some(seal) = links.last() {
+            self.log_seal(sealed, seal)?;
+        }
+        Ok(true)
+    }
+
+    /// Writes a record after the end of a public log of ours that the remote has as we have it, or
+    /// into a new one.
+    fn extend_log(&self, record: &Record) -> Result<log::Extension, Error> {
+        let (store, key) = (&self.writer.store, self.writer.signer.fingerprint());
+        let names: Vec<_> = log::travelling(store)?.into_iter().filter(|name| name.key() == key).collect();
+        let references: Vec<String> = names.iter().map(LogName::reference).collect();
+        let references: Vec<&str> = references.iter().map(String::as_str).collect();
+        let (mut known, remote) = (None, self.via().map(Via::tip));
+        if let Some(tip) = remote.filter(|_| !references.is_empty()) {
+            let unreachable = |why| Error::Unreachable { remote: tip.remote().to_owned(), why: Box::new(why) };
+            let theirs = tip.list(&references).map_err(unreachable)?;
+            for (name, reference) in names.iter().zip(references) {
+                let ours = refs::read(store, reference)?;
+                if ours.is_some() && ours == theirs.get(reference).copied() {
+                    known = known.or(ours.map(|head| (name, head)));
+                }
+            }
+        }
+        let event = log::Dated { at: self.writer.clock.now(), event: record.event(key) };
+        Ok(log::extend(&self.writer, known, vec![(self.run.clone().into(), event)])?)
+    }
+}

@@ -1,0 +1,123 @@
+//! Opens runs only if they verify, and remembers how far they did, so that the next writer verifies
+//! only newer entries.
+//!
+//! `verify` and code that takes bytes out of a run ignore the [mark](marks).
+
+use std::fs;
+
+use crate::git::private_files::{self, VERIFIED};
+use crate::ledger::chain::{Head, Writer};
+use crate::model::format;
+use crate::model::name::{FilePath, RunId};
+use crate::model::role::{Refused, Role};
+use crate::repository::{self, Repository, Trust, marks};
+use crate::run::query;
+use crate::verify::{Appender, Begun, Continuable, Mark, Refusal, Verified, continuable_on};
+
+use super::open::Loaded;
+use super::{Error, OpenRun, sharing};
+
+impl OpenRun {
+    /// Opens a run of this repository for recording, if it verifies and our key can append to it.
+    ///
+    /// This and [`OpenRun::from_verified`] are the only ways to open a run. A sealed run is opened
+    /// too, so that its log entry can be added after a crash; nothing else can be recorded.
+    pub fn open(writer: &Writer, run: &RunId) -> Result<Self, Denied> {
+        Self::open_begun(writer, run, Begun::ByKnown(None))
+    }
+
+    /// Opens a run like [`OpenRun::open`], with other rules for who can have begun it.
+    pub fn open_begun(writer: &Writer, run: &RunId, begun: Begun<'_>) -> Result<Self, Denied> {
+        let key = writer.signer.fingerprint();
+        let mark = marks::read(&writer.store, VERIFIED, &run.encoded());
+        let appender = Appender { key: &key, begun, mark: mark.as_ref() };
+        match continuable_on(&writer.store, run, &format::run_ref(run), appender) {
+            Ok(proven) => {
+                let now = Mark { commit: proven.commit, key };
+                if mark.as_ref() != Some(&now) {
+                    // If this fails, the next writer verifies everything again.
+                    let _ = marks::keep(&writer.store, VERIFIED, &run.encoded(), now);
+                }
+                Ok(Self::from_verified(writer, proven)?)
+            }
+            Err(refusal) => {
+                let opened = Self::unverified(writer.clone(), run)?;
+                match refusal {
+                    Refusal::Sealed(_) => {
+                        let _ = fs::remove_file(private_files::path(&writer.store, VERIFIED, &run.encoded()));
+                        Ok(opened)
+                    }
+                    refusal => Err(refusal.into()),
+                }
+            }
+        }
+    }
+
+    /// Opens a verified run, without leaving a mark.
+    pub fn from_verified(writer: &Writer, proven: Verified<Continuable>) -> Result<Self, Error> {
+        let proven = proven.into_inner();
+        let entries = proven.entries();
+        let artifact = |path: &FilePath| {
+            let oid = writer.store.blob_at(proven.first_tree, &format::artifact_path(path))?;
+            Ok((path.clone(), oid.ok_or_else(|| query::Error::Plan(proven.run.clone()))?))
+        };
+        let artifacts = proven.state.submitted.artifacts.keys().map(artifact).collect::<Result<_, Error>>()?;
+        let head = Head {
+            name: proven.reference,
+            commit: Some(proven.commit),
+            tree: Some(proven.tree),
+            last: Some(proven.last),
+            at: Some(proven.at),
+            entries,
+        };
+        let (run, first, frontier, state) = (proven.run, proven.first, proven.frontier, proven.state);
+        Ok(Self::new(writer.clone(), Loaded { run, first, artifacts, head, frontier, state }))
+    }
+}
+
+impl Repository {
+    /// Opens a run for recording, if our key began it, or a known signer whose key is not revoked.
+    pub fn opened(&self, run: &RunId) -> Result<OpenRun, Denied> {
+        self.follow_sharing(self.opened_here(run)?)
+    }
+
+    /// Opens a run like [`Repository::opened`], by the entries that are here. A shared run is not
+    /// followed to its remote.
+    pub fn opened_here(&self, run: &RunId) -> Result<OpenRun, Denied> {
+        let trust = self.options(&Trust::default(), &mut |_| ()).ok();
+        OpenRun::open_begun(&self.writer()?, run, Begun::ByKnown(trust.as_ref()))
+    }
+
+    /// Opens a run for recording, no matter which key began it. Nothing of it may be executed.
+    pub fn opened_by_anyone(&self, run: &RunId) -> Result<OpenRun, Denied> {
+        self.follow_sharing(OpenRun::open_begun(&self.writer()?, run, Begun::ByAnyone)?)
+    }
+}
+
+impl Denied {
+    /// Names the roles that would do, if the key has none at all in the run.
+    pub(crate) fn lacking(self, roles: &'static [Role]) -> Self {
+        match self {
+            Self::Refused(Refusal::NotAWriter { run, key }) => {
+                Self::Run(Error::Role { run, key, why: Refused::Role(roles) })
+            }
+            other => other,
+        }
+    }
+}
+
+/// Failures to open a run.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Denied {
+    #[error("{0}")]
+    Run(#[from] Error),
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    #[error("the run {:?} is shared, and nothing here says through which remote", .0.as_str())]
+    Shared(RunId),
+    #[error("{0}")]
+    Remote(#[source] Box<sharing::Error>),
+    #[error("{0}")]
+    Repository(#[from] repository::Error),
+}

@@ -1,0 +1,106 @@
+//! Writes revisions of a run's documents.
+use crate::git::store::{self, Store};
+use crate::model::digest::Digest;
+use crate::model::entry::{DocumentWritten, Event, Product};
+use crate::model::name::FilePath;
+use crate::model::schema::Schema;
+use crate::model::state::Illegal;
+use crate::plan::schemas::{self, MAX_CHECKED, Schemas, Unfit};
+use crate::run::operate;
+use crate::run::query::revisions::Change;
+
+use super::{NewEntry, OpenRun};
+
+/// A revision to record. Its bytes are in the repository.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the types say it")]
+pub struct Put {
+    pub name: FilePath,
+    pub product: Product,
+    pub schema: Option<Schema>,
+    /// The revision that it must follow, if any.
+    pub instead_of: Option<InsteadOf>,
+    /// The author and the commit of the log entry that it comes from, if it was written elsewhere.
+    pub said: Option<(String, String)>,
+}
+
+/// The state of a document that a new revision expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InsteadOf {
+    /// The document does not exist yet.
+    Nothing,
+    /// The highest revision has this digest.
+    Revision(Digest),
+}
+
+/// Records a revision after checking its schema.
+///
+/// If another writer appends first, this one follows theirs, unless it names the revision to
+/// follow. After an error the run is as its last entry says.
+pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Error> {
+    if let Some(schema) = &put.schema {
+        check(run.store(), put, schema, known)?;
+    }
+    loop {
+        let latest = run.state.documents.latest(&put.name);
+        let previous = latest.map(|latest| latest.product.sha256);
+        let expected = put.instead_of.is_none_or(|wanted| match wanted {
+            InsteadOf::Nothing => previous.is_none(),
+            InsteadOf::Revision(digest) => previous == Some(digest),
+        });
+        if !expected {
+            return Err(Error::Changed { name: put.name.clone(), found: previous });
+        }
+        let event = DocumentWritten {
+            name: put.name.clone(),
+            revision: latest.map_or(1, |latest| latest.number + 1),
+            schema: put.schema.clone(),
+            sha256: put.product.sha256,
+            oid: put.product.oid,
+            size: put.product.size,
+            previous,
+            author: put.said.as_ref().map_or_else(|| run.writer().actor.clone(), |(author, _)| author.clone()),
+            said: put.said.as_ref().map(|(_, commit)| commit.clone()),
+        };
+        let recorded = run.propose(&[NewEntry::Plain(Event::DocumentWritten(event))]);
+        let recorded = recorded.map_err(|error| match error {
+            operate::Error::Illegal(why) => Error::Illegal(put.name.clone(), why),
+            other => Error::Run(other),
+        })?;
+        // If another writer appended first, this checks again what it follows.
+        let Some(links) = recorded else { continue };
+        if let (Some(link), Some(ours)) = (links.first(), run.state.documents.latest(&put.name)) {
+            let (at, commit) = (link.entry.at, link.commit);
+            return Ok(Change { name: put.name.clone(), revision: ours.clone(), at, commit });
+        }
+    }
+}
+
+/// Returns an error if a revision does not match its schema.
+pub(super) fn check(store: &Store, put: &Put, schema: &Schema, known: &Schemas) -> Result<(), Error> {
+    let unfit = |unfit| Error::Unfit(put.name.clone(), Box::new(unfit));
+    if put.product.size > MAX_CHECKED {
+        return Err(unfit(Unfit::TooLarge(schema.clone())));
+    }
+    schemas::check(known, schema, &store.read_blob(put.product.oid)?).map_err(unfit)
+}
+
+/// Failures to write a revision.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("cannot put the document {0:?}")]
+    Unfit(FilePath, #[source] Box<Unfit>),
+    #[error("the document {name:?} changed: {}", standing(.found.as_ref()))]
+    Changed { name: FilePath, found: Option<Digest> },
+    #[error("cannot put the document {0:?}")]
+    Illegal(FilePath, #[source] Illegal),
+    #[error("{0}")]
+    Run(#[source] operate::Error),
+    #[error("{0}")]
+    Store(#[from] store::Error),
+}
+
+fn standing(found: Option<&Digest>) -> String {
+    found.map_or_else(|| "it does not exist".to_owned(), |digest| format!("it is {digest}"))
+}

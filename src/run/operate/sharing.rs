@@ -1,0 +1,280 @@
+//! Shares a run through a remote, and joins a run that is shared.
+//!
+//! A private file in the git directory names the remote of each shared run, so that every command
+//! records through it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::git::remote::{self, Remotes};
+use crate::git::store::Store;
+use crate::git::tip::{Copy, Move, Swap, Tip};
+use crate::git::{history, passing, private_files, program, refs};
+use crate::ledger::chain;
+use crate::model::causes::in_words;
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::Event;
+use crate::model::format;
+use crate::model::log_name::LogName;
+use crate::model::name::RunId;
+use crate::model::place::{Kind, Place};
+use crate::model::role::Role;
+use crate::repository::Repository;
+use crate::run::query::sharing::Sharing;
+use crate::verify::{Chain, check_continued, check_incoming};
+
+use super::via::Via;
+use super::{Denied, OpenRun};
+
+/// The time limit of one call of git.
+const WITHIN: Duration = Duration::from_secs(60);
+
+impl Sharing {
+    /// Replaces the record.
+    pub fn keep(&self, store: &Store, run: &RunId) -> std::io::Result<()> {
+        private_files::put(store, private_files::VIA, &run.encoded(), &format::canonical(self))
+    }
+}
+
+impl Repository {
+    /// Returns the remote for a word, for the refs of shared runs.
+    pub fn tip(&self, remote: &str) -> Result<Tip, Error> {
+        let found = Remotes::read(&self.store)?.find(remote)?;
+        let to = remote::push_url(&self.store, &found)?;
+        Ok(Tip::new(&self.store, self.reach(), found.given, to).within(WITHIN))
+    }
+
+    /// Opens a run that is shared through a remote, for a command of a person.
+    pub(super) fn follow_sharing(&self, mut open: OpenRun) -> Result<OpenRun, Denied> {
+        if open.state.shared.is_none() || open.state.sealed {
+            return Ok(open);
+        }
+        let Some(sharing) = Sharing::read(&self.store, open.id()) else {
+            return Err(Denied::Shared(open.id().clone()));
+        };
+        let tip = self.tip(&sharing.remote).map_err(|why| Denied::Remote(Box::new(why)))?;
+        let via = Via::new(tip, open.id(), None, self.config.via_interval);
+        open.share_via(via)?;
+        open.refresh()?;
+        Ok(open)
+    }
+
+    /// Joins a run like [`Repository::join`], and tries again while the remote is busy.
+    pub fn join_patiently(&self, run: &RunId, remote: &str) -> Result<Tip, Error> {
+        let is_busy = |error: &Error| matches!(error, Error::Remote(why) if passing::is_passing(&in_words(why)));
+        passing::insist(|| self.join(run, remote), is_busy)
+    }
+
+    /// Makes the remote and this repository have the same entries of a run: fetches it, or pushes
+    /// it if the remote does not have it. Records the remote.
+    pub fn join(&self, run: &RunId, remote: &str) -> Result<Tip, Error> {
+        let (tip, name) = (self.tip(remote)?, format::run_ref(run));
+        let theirs = tip.list(&[&name])?.get(&name).copied();
+        let ours = refs::read_stored(&self.store, &name)?;
+        let head = match (theirs, ours) {
+            (None, None) => return Err(Error::Nowhere { run: run.clone(), remote: remote.to_owned() }),
+            (Some(theirs), None) => {
+                self.receive(&tip, run, None, theirs)?;
+                theirs
+            }
+            (Some(theirs), Some(ours)) if theirs == ours => ours,
+            (Some(theirs), Some(ours)) => {
+                let kept = tip.fetch(&[theirs])?;
+                if history::goes_on(&self.store, ours, theirs) {
+                    self.receive(&tip, run, Some(ours), theirs)?;
+                    theirs
+                } else if history::goes_on(&self.store, theirs, ours) {
+                    publish(&tip, run, remote, &[Move { name, old: Some(theirs), new: Some(ours) }])?;
+                    ours
+                } else {
+                    drop(kept);
+                    return Err(Error::Other { run: run.clone(), remote: remote.to_owned(), theirs, ours });
+                }
+            }
+            (None, Some(ours)) => {
+                self.expect_shared_there(run, remote, ours)?;
+                let base = self.entry_zero(run, ours)?.1;
+                let moves = [(name, ours), (format::base_ref(run), base)];
+                let listed = tip.list(&[&moves[1].0])?;
+                let moves = moves.map(|(name, new)| Move { old: listed.get(&name).copied(), name, new: Some(new) });
+                let changed: Vec<Move> = moves.into_iter().filter(|one| one.old != one.new).collect();
+                publish(&tip, run, remote, &changed)?;
+                ours
+            }
+        };
+        let (first, base) = self.entry_zero(run, head)?;
+        if !self.store.contains(base) {
+            let kept = tip.fetch(&[base])?;
+            refs::create(&self.store, &format::base_ref(run), base)?;
+            kept.put_back().map_err(crate::git::store::Error::Pack)?;
+        }
+        self.complete_base(&tip, base)?;
+        let driver =
+            Sharing::read(&self.store, run).filter(|known| known.first == first).and_then(|known| known.driver);
+        Sharing { remote: remote.to_owned(), first, driver }.keep(&self.store, run).map_err(Error::Record)?;
+        Ok(tip)
+    }
+
+    /// Moves our refs of shared runs to fetched heads that continue them. Returns these runs.
+    ///
+    /// Otherwise `verify` would compare an old copy with the logs of those who drove the run on.
+    pub fn follow_fetched(&self, heads: impl Iterator<Item = (RunId, Oid)>) -> Result<Vec<RunId>, Error> {
+        let mut followed = Vec::new();
+        for (run, theirs) in heads {
+            let name = format::run_ref(&run);
+            let Some(ours) = refs::read_stored(&self.store, &name)? else { continue };
+            let is_behind = ours != theirs && history::goes_on(&self.store, ours, theirs);
+            if !is_behind || !is_shared(&self.store, &name, theirs)? {
+                continue;
+            }
+            // The fetched copy tells what is wrong with entries that may not follow ours.
+            if check_continued(&self.store, &run, Some(ours), theirs).is_err() {
+                continue;
+            }
+            match refs::advance(&self.store, &name, ours, theirs) {
+                Ok(()) => followed.push(run),
+                // A driver of this repository moved it.
+                Err(refs::Error::LostRace(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(followed)
+    }
+
+    /// Fails if the run is driven through another remote. It is published again only where it was.
+    fn expect_shared_there(&self, run: &RunId, remote: &str, ours: Oid) -> Result<(), Error> {
+        let known = Sharing::read(&self.store, run).map(|sharing| sharing.remote);
+        if known.as_deref() == Some(remote) || !is_shared(&self.store, &format::run_ref(run), ours)? {
+            return Ok(());
+        }
+        Err(Error::Elsewhere { run: run.clone(), remote: remote.to_owned(), known })
+    }
+
+    /// Fetches the logs of the keys that may approve or write documents, and records what they say
+    /// about a shared run. Returns true if anything was recorded.
+    ///
+    /// A log that cannot be read is left out; its key can publish another.
+    pub fn hear(&self, open: &mut OpenRun) -> Result<bool, Error> {
+        let Some(via) = open.via() else { return Ok(false) };
+        let own = open.writer().signer.fingerprint();
+        let speaks = |roles: &BTreeSet<Role>| roles.contains(&Role::Approve) || roles.contains(&Role::Document);
+        let keys: Vec<String> = open
+            .state
+            .keys
+            .iter()
+            .filter(|(key, roles)| *key != own && speaks(roles))
+            .map(|(key, _)| key.to_owned())
+            .collect();
+        if keys.is_empty() {
+            return Ok(false);
+        }
+        let folder = format::fetched_refs(&Remotes::read(&self.store)?.find(via.tip().remote())?.name);
+        let copy = |key: &String| {
+            let theirs = format::log_ref(key);
+            let ours = theirs.replacen(format::REFS, &folder, 1);
+            Copy { theirs: theirs + "*", ours: ours + "*" }
+        };
+        let read = via.tip().read(&keys.iter().map(copy).collect::<Vec<_>>())?;
+        for (name, value) in &read.changed {
+            let place = Place::fetched_of(name, Kind::Log).and_then(|place| LogName::parse(&place.name));
+            let (Some(head), Some(log)) = (value, place) else { continue };
+            let known = refs::read_stored(&self.store, name)?;
+            if check_incoming(&self.store, Chain::Log(&log), known, *head).is_ok() {
+                refs::set(&self.store, name, *head)?;
+            }
+        }
+        read.kept.put_back().map_err(crate::git::store::Error::Pack)?;
+        let outcomes = self.accept_statements_on(open).map_err(|error| Error::Statements(Box::new(error)))?;
+        Ok(outcomes.iter().any(|outcome| outcome.refused.is_none()))
+    }
+
+    /// Fetches the files of the base that a partial clone lacks, because worktrees are made without
+    /// a remote.
+    fn complete_base(&self, tip: &Tip, base: Oid) -> Result<(), Error> {
+        if !history::is_partial(&self.store) {
+            return Ok(());
+        }
+        let list = ["rev-list", "--objects", "--missing=print", "--no-walk", &base.to_string()].map(str::to_owned);
+        let listed = self.store.git().env("GIT_NO_LAZY_FETCH", "1").args(list).run()?;
+        let text = String::from_utf8_lossy(&listed).into_owned();
+        let missing: Vec<Oid> = text.lines().filter_map(|line| line.strip_prefix('?')?.parse().ok()).collect();
+        if !missing.is_empty() {
+            // They stay as long as the base does, which a ref keeps.
+            let _kept = tip.fetch_blobs(&missing)?;
+        }
+        Ok(())
+    }
+
+    /// Fetches a run, and moves our ref to its head if its entries may follow ours.
+    fn receive(&self, tip: &Tip, run: &RunId, known: Option<Oid>, theirs: Oid) -> Result<(), Error> {
+        let kept = tip.fetch(&[theirs])?;
+        let checked = check_continued(&self.store, run, known, theirs);
+        checked.map_err(|why| Error::Unsound { run: run.clone(), remote: tip.remote().to_owned(), why })?;
+        let name = format::run_ref(run);
+        match known {
+            None => refs::begin(&self.store, &name, theirs)?,
+            Some(ours) => refs::advance(&self.store, &name, ours, theirs)?,
+        }
+        kept.put_back().map_err(crate::git::store::Error::Pack)?;
+        Ok(())
+    }
+
+    /// Returns the leaf hash of entry 0 of a chain, and the base that it names.
+    fn entry_zero(&self, run: &RunId, head: Oid) -> Result<(Digest, Oid), Error> {
+        let first = history::since(&self.store, head, None)?.pop();
+        let decoded = chain::decode(&self.store, first.unwrap_or(head))?;
+        match &decoded.entry.event {
+            Event::RunSubmitted(e) => Ok((decoded.hash, e.base)),
+            _ => Err(Error::NotARun(run.clone())),
+        }
+    }
+}
+
+/// Returns true if a chain says that its run is driven through a remote.
+fn is_shared(store: &Store, name: &str, head: Oid) -> Result<bool, Error> {
+    let (_, links) = chain::read_at(store, name, head)?;
+    Ok(links.iter().any(|link| matches!(link.entry.event, Event::RunShared(_))))
+}
+
+/// Pushes the first entries of a run, or those that the remote lacks.
+fn publish(tip: &Tip, run: &RunId, remote: &str, moves: &[Move]) -> Result<(), Error> {
+    let why = match tip.swap(moves)? {
+        Swap::Won => return Ok(()),
+        Swap::Lost => "another process moved it meanwhile".to_owned(),
+        Swap::Locked(why) | Swap::Refused(why) | Swap::Unknown(why) => why,
+    };
+    Err(Error::NotTaken { run: run.clone(), remote: remote.to_owned(), why })
+}
+
+/// Failures to share a run.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("neither this repository nor {remote} has the run {:?}", run.as_str())]
+    Nowhere { run: RunId, remote: String },
+    #[error("{remote} has another run {:?}: its head is {theirs}, ours is {ours}", run.as_str())]
+    Other { run: RunId, remote: String, theirs: Oid, ours: Oid },
+    #[error("the run {:?} is shared through another remote{}, and {remote} does not have it", run.as_str(),
+        known.as_ref().map(|known| format!(", {known}")).unwrap_or_default())]
+    Elsewhere { run: RunId, remote: String, known: Option<String> },
+    #[error("the run {:?} of {remote} cannot be driven here: {why}", run.as_str())]
+    Unsound { run: RunId, remote: String, why: String },
+    #[error("{remote} does not take the run {:?}: {why}", run.as_str())]
+    NotTaken { run: RunId, remote: String, why: String },
+    #[error("the ref of the run {0:?} holds something else")]
+    NotARun(RunId),
+    #[error("cannot record the remote of the run")]
+    Record(#[source] std::io::Error),
+    #[error("{0}")]
+    Statements(#[source] Box<super::statements::Error>),
+    #[error("{0}")]
+    Git(#[from] program::Error),
+    #[error("{0}")]
+    Remote(#[from] remote::Error),
+    #[error("{0}")]
+    Ref(#[from] refs::Error),
+    #[error("{0}")]
+    Store(#[from] crate::git::store::Error),
+    #[error("{0}")]
+    Chain(#[from] chain::Error),
+}

@@ -1,0 +1,363 @@
+//! Accepts statements from the logs of other keys: decisions on items, and documents.
+//!
+//! A statement names the run by the hash of its entry 0, and a decision names all products that it
+//! is about. So it stays valid for exactly these, however far the run went on. It is recorded whole
+//! with its signature, so that `verify` needs nothing else. A statement that cannot be accepted yet
+//! stays in its log and is tried again the next time.
+
+use std::collections::BTreeSet;
+use std::io::Seek as _;
+
+use serde::Serialize;
+
+use crate::git::store::{self, Store};
+use crate::git::{history, refs};
+use crate::ledger::chain;
+use crate::ledger::log::Dated;
+use crate::model::decision::{Decision, ItemDecided};
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Event, LogDecided, LogWritten, Product, Role};
+use crate::model::format;
+use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::place::{Kind, Place};
+use crate::model::state::Illegal;
+use crate::model::time::Moment;
+use crate::repository::{self, Repository, Trust};
+use crate::run::query::target::unarchived_runs;
+use crate::run::query::view::is_sealed;
+use crate::verify::{Options, read_statement};
+
+use super::revisions::{self, InsteadOf, Put};
+use super::{Denied, NewEntry, OpenRun};
+
+/// The most bytes of a statement, besides the products that it is about. Every message of `approve`
+/// fits.
+const MAX_STATEMENT: usize = 64 << 10;
+
+/// A statement of another key, with what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/fetch.json describes the fields")]
+pub struct StatementOutcome {
+    pub run: RunId,
+    /// The key that made it.
+    pub by: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<ItemId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub document: Option<FilePath>,
+    /// Why it was not recorded, or `None` if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// A statement, with the commit that makes it.
+struct Statement {
+    by: String,
+    actor: String,
+    /// When it was made, by its own word.
+    at: Moment,
+    /// The digest of its content, author and time. Two logs of a key can contain the same
+    /// statement.
+    said: Digest,
+    commit: String,
+    content: Content,
+}
+
+enum Content {
+    Decided(LogDecided),
+    Written(LogWritten),
+}
+
+impl Repository {
+    /// Accepts statements on all open runs of this repository. Skips runs that cannot be opened;
+    /// their driver reports why.
+    pub fn accept_statements(&self) -> Result<Vec<StatementOutcome>, Error> {
+        let mut outcomes = Vec::new();
+        if self.own_fingerprint().is_none() {
+            return Ok(outcomes);
+        }
+        let logs = StatementLogs::find(&self.store)?;
+        let runs = if logs.0.is_empty() { Vec::new() } else { unarchived_runs(&self.store)? };
+        for run in runs {
+            let is_silent = logs.about(&self.store, &run).next().is_none();
+            if is_silent || is_sealed(&self.store, &format::run_ref(&run)) {
+                continue;
+            }
+            match self.opened(&run) {
+                Ok(mut open) => outcomes.extend(self.accept(&mut open, &logs)?),
+                Err(Denied::Refused(_)) => {}
+                Err(other) => return Err(other.into()),
+            }
+        }
+        Ok(outcomes)
+    }
+
+    /// Accepts statements on one run.
+    pub fn accept_statements_on(&self, open: &mut OpenRun) -> Result<Vec<StatementOutcome>, Error> {
+        self.accept(open, &StatementLogs::find(&self.store)?)
+    }
+
+    fn accept(&self, open: &mut OpenRun, logs: &StatementLogs) -> Result<Vec<StatementOutcome>, Error> {
+        let own = open.writer().signer.fingerprint();
+        let drives = [Role::Own, Role::Work].iter().any(|role| open.state.keys.has(&own, *role));
+        if open.state.sealed || !drives {
+            return Ok(Vec::new());
+        }
+        let statements = statements(&self.store, open, logs)?;
+        if statements.is_empty() {
+            return Ok(Vec::new());
+        }
+        let trust = self.options(&Trust::default(), &mut |_| ())?;
+        let mut outcomes = Vec::new();
+        for statement in statements {
+            let refused = match (refusal(open, &statement, &trust), &statement.content) {
+                (Some(why), _) => Some(why),
+                (None, Content::Decided(said)) => self.accept_decision(open, &statement, said)?,
+                (None, Content::Written(said)) => self.accept_document(open, &statement, said)?,
+            };
+            let (item, decision, document) = match statement.content {
+                Content::Decided(said) => (Some(said.item), Some(said.decision), None),
+                Content::Written(said) => (None, None, Some(said.name)),
+            };
+            let (run, by) = (open.id().clone(), statement.by);
+            outcomes.push(StatementOutcome { run, by, item, decision, document, refused });
+        }
+        Ok(outcomes)
+    }
+
+    /// Records a document that another key wrote, or returns why not.
+    fn accept_document(
+        &self,
+        open: &mut OpenRun,
+        statement: &Statement,
+        said: &LogWritten,
+    ) -> Result<Option<String>, Error> {
+        let latest = open.state.documents.latest(&said.name).map(|latest| latest.product.sha256);
+        if said.previous.is_some() && said.previous != latest {
+            return Ok(Some("it follows a revision that is not the latest".to_owned()));
+        }
+        let put = Put {
+            name: said.name.clone(),
+            product: Product { sha256: said.sha256, oid: said.oid, size: said.size },
+            schema: said.schema.clone(),
+            instead_of: said.previous.map(InsteadOf::Revision),
+            said: Some((statement.actor.clone(), statement.commit.clone())),
+        };
+        if let Some(why) = self.document_fault(&put)? {
+            return Ok(Some(why));
+        }
+        match revisions::put(open, &put, &self.schemas()) {
+            Ok(_) => Ok(None),
+            Err(revisions::Error::Run(error)) => illegal_reason(error),
+            Err(revisions::Error::Store(error)) => Err(error.into()),
+            Err(why) => Ok(Some(why.to_string())),
+        }
+    }
+
+    /// Returns why the bytes of a document cannot be recorded, or `None` if they can.
+    fn document_fault(&self, put: &Put) -> Result<Option<String>, Error> {
+        if self.store.kind(put.product.oid)?.is_some_and(|kind| !kind.is_blob()) {
+            return Ok(Some("it names an object that is not a blob".to_owned()));
+        }
+        let mut copy = tempfile::tempfile().map_err(Error::Copy)?;
+        match self.store.copy_blob(put.product.oid, &mut copy) {
+            Ok(is) if is == (put.product.sha256, put.product.size) => {}
+            Ok(_) => return Ok(Some("its bytes do not match its digest".to_owned())),
+            Err(store::Error::Missing(_)) => return Ok(Some("its bytes were not fetched".to_owned())),
+            Err(other) => return Err(other.into()),
+        }
+        copy.rewind().map_err(Error::Copy)?;
+        let passed = self.gate().check_reader(put.name.as_str(), &mut copy).map_err(Error::Copy)?;
+        Ok(passed.err().map(|secret| secret.to_string()))
+    }
+
+    /// Records a decision, or returns why not.
+    fn accept_decision(
+        &self,
+        open: &mut OpenRun,
+        statement: &Statement,
+        said: &LogDecided,
+    ) -> Result<Option<String>, Error> {
+        if let Err(why) = self.message(said.message.as_deref()) {
+            return Ok(Some(why.to_string()));
+        }
+        loop {
+            let Some(at) = open.state.graph.position(&said.item) else {
+                return Ok(Some(Illegal::UnknownItem(said.item.clone()).to_string()));
+            };
+            let event = ItemDecided {
+                item: said.item.clone(),
+                attempt: open.state.items[at].attempts,
+                decision: said.decision,
+                status: open.state.decided_status(at, said.decision),
+                about: said.about.clone(),
+                by: statement.by.clone(),
+                message: said.message.clone(),
+                said: Some(statement.commit.clone()),
+            };
+            // Checked before anything is staged, so that a decision that comes too early costs
+            // little.
+            if let Err(why) = open.state.expect_decision(&event) {
+                return Ok(Some(explain(&why)));
+            }
+            match open.propose(&[NewEntry::Plain(Event::ItemDecided(event))]) {
+                Ok(Some(_)) => return Ok(None),
+                // Another writer appended first.
+                Ok(None) => {}
+                Err(error) => return illegal_reason(error),
+            }
+        }
+    }
+}
+
+/// Returns why a statement cannot be recorded, whatever it says, or `None` if it can.
+fn refusal(open: &OpenRun, statement: &Statement, trust: &Options) -> Option<String> {
+    let (role, of_run) = match &statement.content {
+        // The run has the products that a decision is about.
+        Content::Decided(said) => (Role::Approve, format::canonical(&said.about).len()),
+        Content::Written(_) => (Role::Document, 0),
+    };
+    if !open.state.keys.has(&statement.by, role) {
+        return Some(format!("the key {} does not have the role `{role}`", statement.by));
+    }
+    if let Some(why) = trust.speaks_against(&statement.by, statement.at) {
+        return Some(format!("the key {} {why}", statement.by));
+    }
+    let besides = statement.commit.len().saturating_sub(of_run);
+    (besides > MAX_STATEMENT)
+        .then(|| format!("it has {besides} bytes besides its products; at most {MAX_STATEMENT} are recorded"))
+}
+
+/// Returns why an event was not recorded if the event is at fault, and otherwise an error.
+fn illegal_reason(error: super::Error) -> Result<Option<String>, Error> {
+    match error {
+        super::Error::Illegal(why) => Ok(Some(explain(&why))),
+        super::Error::Chain(error @ chain::Error::TooLarge(..)) => Ok(Some(error.to_string())),
+        other => Err(other.into()),
+    }
+}
+
+fn explain(why: &Illegal) -> String {
+    match why {
+        Illegal::OtherProducts(_) => "it is about products that have changed since".to_owned(),
+        why => why.to_string(),
+    }
+}
+
+/// The fetched logs with statements on runs of other keys, each with its head and tree.
+struct StatementLogs(Vec<(Oid, Oid)>);
+
+impl StatementLogs {
+    /// Finds the logs by their trees, once for all runs.
+    fn find(store: &Store) -> Result<Self, Error> {
+        let mut logs = Vec::new();
+        for (name, tip) in refs::list(store, format::FETCHED_REFS)? {
+            let is_log = Place::fetched_of(&name, Kind::Log).is_some();
+            let Some(decoded) = is_log.then(|| chain::decode(store, tip).ok()).flatten() else { continue };
+            let speaks = |folder| store.has_tree_at(decoded.tree, folder).unwrap_or(false);
+            if [format::DECIDED, format::WRITTEN].into_iter().any(speaks) {
+                logs.push((tip, decoded.tree));
+            }
+        }
+        Ok(Self(logs))
+    }
+
+    /// Returns the heads of the logs with statements on a run.
+    fn about<'s>(&'s self, store: &'s Store, run: &RunId) -> impl Iterator<Item = Oid> + 's {
+        let folders = [format::DECIDED, format::WRITTEN].map(|folder| format!("{folder}/{}", format::log_path(run)));
+        let speaks = move |tree| folders.iter().any(|folder| store.has_tree_at(tree, folder).unwrap_or(false));
+        self.0.iter().filter(move |(_, tree)| speaks(*tree)).map(|(tip, _)| *tip)
+    }
+}
+
+/// Returns the statements on a run that are not recorded yet, by their own times.
+///
+/// Only the last of several decisions of one key about the same products counts. Of several
+/// documents that a key wrote under one name, only those after the last recorded one count. Older
+/// statements are ignored, because another remote may have an older copy of the log.
+fn statements(store: &Store, open: &OpenRun, logs: &StatementLogs) -> Result<Vec<Statement>, Error> {
+    let (mut statements, mut read) = (Vec::new(), BTreeSet::new());
+    for tip in logs.about(store, open.id()) {
+        // A log that is not complete here has no statements.
+        for commit in history::since(store, tip, None).unwrap_or_default().into_iter().rev() {
+            if !read.insert(commit) {
+                continue;
+            }
+            let (_, raw) = store.read(commit)?;
+            let statement = statement(open.id(), raw).filter(|(_, first)| *first == open.first());
+            statements.extend(statement.map(|(statement, _)| statement));
+        }
+    }
+    statements.sort_by_key(|statement| statement.at);
+    let taken: BTreeSet<Digest> =
+        statements.iter().filter(|one| open.state.was_said(&one.commit)).map(|one| one.said).collect();
+    let (mut decided, mut written, mut seen) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut last: Vec<Statement> = Vec::new();
+    for statement in statements.into_iter().rev() {
+        let was_said = taken.contains(&statement.said);
+        if !seen.insert(statement.said) {
+            continue;
+        }
+        let stands = match &statement.content {
+            Content::Decided(said) => {
+                decided.insert((statement.by.clone(), said.item.clone(), format::canonical(&said.about)))
+            }
+            Content::Written(said) => {
+                let key = (statement.by.clone(), said.name.clone());
+                if was_said { written.insert(key) } else { !written.contains(&key) }
+            }
+        };
+        if stands && !was_said {
+            last.push(statement);
+        }
+    }
+    last.reverse();
+    Ok(last)
+}
+
+/// Parses a commit of a log as a statement on a run. Also returns the hash of entry 0 that it
+/// names.
+fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
+    let commit = String::from_utf8(raw).ok()?;
+    // Most log entries are something else, and checking a signature takes longer than this.
+    if !commit.contains("\nlog.decided ") && !commit.contains("\nlog.written ") {
+        return None;
+    }
+    let (decoded, by) = read_statement(commit.as_bytes()).ok()?;
+    if decoded.entry.about.run() != Some(run) {
+        return None;
+    }
+    let Dated { at, event } = Dated::of(&decoded.entry);
+    let (first, bytes, content) = match event {
+        Event::LogDecided(said) => (said.first, format::canonical(&(&by, at, &said)), Content::Decided(said)),
+        Event::LogWritten(said) => (said.first, format::canonical(&(&by, at, &said)), Content::Written(said)),
+        _ => return None,
+    };
+    let said = Digest::of(&bytes);
+    Some((Statement { by, actor: decoded.entry.actor, at, said, commit, content }, first))
+}
+
+/// Failures to accept statements.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("{0}")]
+    Denied(#[from] Denied),
+    #[error("{0}")]
+    Run(#[from] super::Error),
+    #[error("{0}")]
+    Target(#[from] crate::run::query::target::Error),
+    #[error("cannot copy a document to a temporary file")]
+    Copy(#[source] std::io::Error),
+    #[error("{0}")]
+    Store(#[from] store::Error),
+    #[error("{0}")]
+    Refs(#[from] refs::Error),
+    #[error("{0}")]
+    Trust(#[from] repository::trust::Error),
+    #[error("{0}")]
+    Repository(#[from] repository::Error),
+}

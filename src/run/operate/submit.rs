@@ -1,0 +1,291 @@
+//! Creates a run from a valid plan: a ref, one signed entry, and the plan with its artifacts in the
+//! tree.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::git::store::{self, Batch, Edit, Store};
+use crate::git::{program, refs, work_tree};
+use crate::ledger::chain::{self, Draft, Head, Writer};
+use crate::ledger::log::{self, Record};
+use crate::model::bounds;
+use crate::model::credential::gate::{Gate, Secret};
+use crate::model::digest::{Digest, Oid};
+use crate::model::elsewhere::Import;
+use crate::model::entry::{Event, RunSubmitted};
+use crate::model::format;
+use crate::model::name::{FilePath, RunId, fold};
+use crate::model::plan::{Need, Plan};
+use crate::model::role::Role;
+use crate::plan;
+use crate::plan::validate::ValidPlan;
+
+use crate::run::import::sources::{Carried, Found};
+
+/// The settings of a submission.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The commit that items start from.
+    pub base: Oid,
+    /// The queue, or `None` for that of the plan.
+    pub queue: Option<String>,
+    /// The base of relative paths of artifacts.
+    pub folder: PathBuf,
+    /// Rejects secrets.
+    pub gate: Gate,
+    /// The products that the plan imports.
+    pub imports: BTreeMap<String, Found>,
+    /// The files of the run that this one continues.
+    pub carried: Option<Carried>,
+    /// The keys that can append, with their roles, or `None` for our own key with all roles.
+    pub roles: Option<BTreeMap<String, BTreeSet<Role>>>,
+}
+
+/// A submitted run.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the types say it")]
+pub struct Submitted {
+    pub run: RunId,
+    /// Whether it was created now, not by an earlier submission of the same plan.
+    pub created: bool,
+}
+
+/// Submits a plan.
+///
+/// Submitting the same plan again changes nothing. Another plan with the id of a run is rejected. A
+/// failure leaves no run behind.
+pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<Submitted, Error> {
+    let plan = valid.plan();
+    let run = plan.id.clone();
+    let name = format::run_ref(&run);
+    if let Some(same) = existing(writer, &run, valid)? {
+        return Ok(same);
+    }
+    if !log::witnesses(&writer.store, &writer.signer.fingerprint(), &run)?.is_empty() {
+        // The log is written after the ref, so another process may just have submitted the same
+        // plan.
+        return existing(writer, &run, valid)?.ok_or(Error::Used(run));
+    }
+    refuse_other_case(&writer.store, &run)?;
+    let mut batch = writer.store.batch();
+    let (event, edits) = first_entry(writer, &mut batch, valid, request)?;
+    let draft = Draft { about: run.clone().into(), event: Event::RunSubmitted(event), edits };
+    let appended = writer.append_with(batch, &Head::unborn(name), vec![draft])?;
+    let first = appended.links()[0].hash;
+    match appended.publish() {
+        // If two submissions race, the second one counts as a repetition.
+        Err(chain::Error::LostRace(name)) => {
+            return existing(writer, &run, valid)?.ok_or(Error::Chain(chain::Error::LostRace(name)));
+        }
+        other => other?,
+    };
+    // A crash here leaves a run without its base ref and log entry; `run` and `doctor` add them.
+    register(writer, &run, request.base, first)?;
+    Ok(Submitted { run, created: true })
+}
+
+/// Adds the base ref and the log entry of a submitted run. Safe to repeat.
+pub fn register(writer: &Writer, run: &RunId, base: Oid, first: Digest) -> Result<(), Error> {
+    let name = format::base_ref(run);
+    if writer.store.contains(base) && refs::read(&writer.store, &name)? != Some(base) {
+        refs::set(&writer.store, &name, base)?;
+    }
+    Ok(log::ensure(writer, &Record::Submitted { run: run.clone(), first })?)
+}
+
+/// Resolves a revision to the base commit of a run.
+pub fn resolve_base(store: &Store, revision: &str) -> Result<Oid, Error> {
+    // HEAD, the base of nearly every run, needs no call of git.
+    if revision == "HEAD" {
+        return Ok(work_tree::head(store).map_err(Error::Head)?.ok_or(Error::Unborn)?.0);
+    }
+    let parsed = store
+        .git()
+        .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
+        .arg(format!("{revision}^{{commit}}"))
+        .line();
+    match parsed {
+        Ok(id) => id.parse().map_err(|_| Error::Base(revision.to_owned())),
+        Err(program::Error::Failed { .. }) => Err(Error::Base(revision.to_owned())),
+        Err(other) => Err(Error::Git(other)),
+    }
+}
+
+/// Returns which of the folders that items use are tracked in the base commit.
+pub fn reserved_in_base(store: &Store, base: Oid, folders: [&str; 2]) -> Result<Vec<String>, Error> {
+    let listed = store.git().args(["ls-tree", "-z", "--name-only"]).arg(base.to_string()).run().map_err(Error::Git)?;
+    let names = listed.split(|b| *b == 0).map(String::from_utf8_lossy);
+    // File systems can ignore case, so `Inputs` and `inputs` can be one folder.
+    Ok(names.filter(|name| folders.iter().any(|f| name.eq_ignore_ascii_case(f))).map(Into::into).collect())
+}
+
+/// Returns an error if the id differs from that of another run only in case.
+///
+/// File systems can ignore case, and then their refs and their worktrees would clash.
+fn refuse_other_case(store: &Store, run: &RunId) -> Result<(), Error> {
+    let folded = fold(run.as_str());
+    for (name, _) in refs::list_with_archived(store, format::RUN_REFS)? {
+        let other = name.strip_prefix(format::RUN_REFS).and_then(RunId::decode);
+        if let Some(other) = other.filter(|other| other != run && fold(other.as_str()) == folded) {
+            return Err(Error::OtherCase { run: run.clone(), other });
+        }
+    }
+    Ok(())
+}
+
+/// Returns the existing run if it has the same plan, or an error if it has another one.
+fn existing(writer: &Writer, run: &RunId, valid: &ValidPlan) -> Result<Option<Submitted>, Error> {
+    let Some((_, links)) = chain::read(&writer.store, &format::run_ref(run))? else { return Ok(None) };
+    let Some(Event::RunSubmitted(first)) = links.first().map(|link| &link.entry.event) else {
+        return Err(Error::Different(run.clone()));
+    };
+    // A run that another key planted under this id is not ours, whatever its plan is.
+    let is_same = first.plan == Digest::of(valid.bytes())
+        || sealed_plan(writer, links[0].tree)?.is_some_and(|sealed| plan::is_same(&sealed, valid.bytes()));
+    if !is_same || !first.writers.contains(&writer.signer.fingerprint()) {
+        return Err(Error::Different(run.clone()));
+    }
+    Ok(Some(Submitted { run: run.clone(), created: false }))
+}
+
+/// Returns the plan that a run was submitted with.
+fn sealed_plan(writer: &Writer, tree: Oid) -> Result<Option<Vec<u8>>, Error> {
+    let blob = writer.store.blob_at(tree, format::PLAN)?;
+    Ok(blob.map(|blob| writer.store.read_blob_of(blob, bounds::PLAN)).transpose()?)
+}
+
+fn first_entry(
+    writer: &Writer,
+    batch: &mut Batch,
+    valid: &ValidPlan,
+    request: &Request,
+) -> Result<(RunSubmitted, Vec<(String, Edit)>), Error> {
+    let plan = valid.plan();
+    request.gate.check("plan", valid.bytes())?;
+    let mut edits = vec![(format::PLAN.to_owned(), Edit::Bytes(valid.bytes().to_vec()))];
+    let mut artifacts = BTreeMap::new();
+    for (path, file) in &plan.artifacts {
+        let carried = request.carried.as_ref().and_then(|carried| carried.artifacts.get(path)).copied();
+        let (oid, digest) = match carried {
+            Some(sealed) => sealed,
+            None => seal_file(batch, &request.gate, path, &request.folder.join(file))?,
+        };
+        artifacts.insert(path.clone(), digest);
+        edits.push((format::artifact_path(path), Edit::Blob(oid)));
+    }
+    let rules = valid.added_rules();
+    if let Some(bytes) = rules {
+        request.gate.check("rules", bytes)?;
+        edits.push((format::RULES.to_owned(), Edit::Bytes(bytes.to_vec())));
+    }
+    let own = writer.signer.fingerprint();
+    let mut pipelines = BTreeMap::new();
+    for (name, spec) in valid.pipelines() {
+        request.gate.check("pipeline", spec.bytes())?;
+        edits.push((format::pipeline_path(spec.digest()), Edit::Bytes(spec.bytes().to_vec())));
+        pipelines.insert(name.clone(), spec.digest());
+    }
+    if let Some(carried) = &request.carried {
+        edits.push((format::CONTINUES.to_owned(), Edit::Bytes(carried.evidence.clone())));
+    }
+    let imports = seal_imports(writer, batch, plan, &request.imports, &mut edits)?;
+    let submitted = RunSubmitted {
+        plan: Digest::of(valid.bytes()),
+        pipelines,
+        artifacts,
+        imports,
+        rules: rules.map(Digest::of),
+        continues: request.carried.as_ref().map(|carried| carried.continues.clone()),
+        base: request.base,
+        queue: request.queue.clone().unwrap_or_else(|| plan.queue.clone()),
+        pattern: valid.pattern().to_owned(),
+        open_ended: plan.open_ended,
+        concurrency: plan.concurrency,
+        writers: request.roles.as_ref().map_or_else(|| vec![own], |roles| roles.keys().cloned().collect()),
+        roles: request.roles.clone(),
+        fan_out: fans_out(plan) || rules.is_some(),
+        object_format: writer.store.object_format().to_owned(),
+        tool: format::TOOL.to_owned(),
+    };
+    Ok((submitted, edits))
+}
+
+/// Copies the imported products into the run, because their sources can be deleted at any time.
+fn seal_imports(
+    writer: &Writer,
+    batch: &mut Batch,
+    plan: &Plan,
+    found: &BTreeMap<String, Found>,
+    edits: &mut Vec<(String, Edit)>,
+) -> Result<BTreeMap<String, Import>, Error> {
+    let mut imports = BTreeMap::new();
+    let names: BTreeSet<String> =
+        plan.items.iter().flat_map(|item| item.needs.values()).filter_map(Need::import).collect();
+    for name in names {
+        let unsealed = || Error::Unsealed(name.clone());
+        let Found { product, evidence } = found.get(&name).ok_or_else(unsealed)?;
+        let mut file = tempfile::tempfile().map_err(Error::Copy)?;
+        writer.store.copy_blob(product.oid, &mut file)?;
+        let (oid, digest, _) = batch.write_file(&mut file)?;
+        if (oid, digest) != (product.oid, product.sha256) {
+            return Err(unsealed());
+        }
+        let [at, shown_by] = format::import_paths(&name);
+        edits.extend([(at, Edit::Blob(oid)), (shown_by, Edit::Bytes(evidence.clone()))]);
+        imports.insert(name, Import { product: *product, evidence: Digest::of(evidence) });
+    }
+    Ok(imports)
+}
+
+/// Returns true if the folder `items/` of the run is split into subfolders. This applies to large
+/// runs and to those that can grow.
+fn fans_out(plan: &Plan) -> bool {
+    plan.items.len() > format::FAN_OUT_ABOVE || plan.open_ended || !plan.rules.is_empty()
+}
+
+fn seal_file(batch: &mut Batch, gate: &Gate, path: &FilePath, file: &Path) -> Result<(Oid, Digest), Error> {
+    let failed = |source| Error::Artifact { path: path.clone(), file: file.to_owned(), source };
+    let mut opened = std::fs::File::open(file).map_err(failed)?;
+    if !opened.metadata().map_err(failed)?.is_file() {
+        return Err(failed(std::io::Error::other("it is not a regular file")));
+    }
+    gate.check_reader(&file.display().to_string(), &mut opened).map_err(failed)??;
+    let (oid, digest, _) = batch.write_file(&mut opened)?;
+    Ok((oid, digest))
+}
+
+/// Failures to submit a plan.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("the run {0:?} exists already with another plan or another writer")]
+    Different(RunId),
+    #[error("the run id {run:?} differs from that of the run {other:?} only in letter case")]
+    OtherCase { run: RunId, other: RunId },
+    #[error("the id {0:?} was used before: a log of your key names it, and its ref is gone")]
+    Used(RunId),
+    #[error("HEAD does not point to a commit yet, so items have no base")]
+    Unborn,
+    #[error("{0}")]
+    Head(#[source] work_tree::Error),
+    #[error("the base {0:?} is not a commit here")]
+    Base(String),
+    #[error("cannot read the artifact {path:?} from {}", file.display())]
+    Artifact { path: FilePath, file: PathBuf, source: std::io::Error },
+    #[error("nothing was sealed for {0}: submit the plan again")]
+    Unsealed(String),
+    #[error("cannot copy an imported product to a temporary file")]
+    Copy(#[source] std::io::Error),
+    #[error("{0}")]
+    Secret(#[from] Secret),
+    #[error("cannot inspect the base")]
+    Git(#[source] program::Error),
+    #[error("{0}")]
+    Ref(#[from] refs::Error),
+    #[error("{0}")]
+    Store(#[from] store::Error),
+    #[error("{0}")]
+    Chain(#[from] chain::Error),
+    #[error("{0}")]
+    Log(#[from] log::Error),
+}

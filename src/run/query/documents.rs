@@ -1,0 +1,166 @@
+//! Lists and reads the documents of a run.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::model::digest::{Digest, Oid};
+use crate::model::document::Author;
+use crate::model::name::{FilePath, NameError, RunId};
+use crate::model::schema::{SchemaError, Wanted};
+use crate::model::time::Moment;
+use crate::repository::Repository;
+
+use super::revisions::{self, Change};
+use super::target::{self, Target};
+use super::{VerifiedRun, View};
+
+/// A revision, with the entry that recorded it.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/document.json describes the fields")]
+pub struct DocumentShown {
+    pub name: FilePath,
+    /// The number of the revision, from 1.
+    pub revision: u64,
+    pub sha256: Digest,
+    pub oid: Oid,
+    pub size: u64,
+    /// Its declared schema.
+    pub schema: Option<String>,
+    /// The schema for people.
+    #[serde(skip)]
+    pub is: String,
+    /// The digest of the revision before it.
+    pub previous: Option<Digest>,
+    pub author: Author,
+    /// The number of the entry.
+    pub entry: u64,
+    /// When it was recorded.
+    pub at: Moment,
+    /// The commit of the entry.
+    pub commit: Oid,
+}
+
+impl DocumentShown {
+    /// Returns a revision for an answer.
+    pub fn of(change: &Change) -> Self {
+        let Change { name, revision, at, commit } = change;
+        Self {
+            name: name.clone(),
+            revision: revision.number,
+            sha256: revision.product.sha256,
+            oid: revision.product.oid,
+            size: revision.product.size,
+            schema: revision.schema.as_ref().map(ToString::to_string),
+            is: revision.is(),
+            previous: revision.previous,
+            author: revision.author.clone(),
+            entry: revision.entry,
+            at: *at,
+            commit: *commit,
+        }
+    }
+}
+
+/// The highest revisions of all documents, as `doc list --json` prints them.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/documents.json describes the fields")]
+pub struct Documents {
+    schema: &'static str,
+    pub run: RunId,
+    /// In order of name.
+    pub documents: Vec<DocumentShown>,
+}
+
+/// The revisions of a document, as `doc log --json` prints them.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/document-log.json describes the fields")]
+pub struct DocumentLog {
+    schema: &'static str,
+    pub run: RunId,
+    pub name: FilePath,
+    /// Newest first.
+    pub revisions: Vec<DocumentShown>,
+}
+
+/// A revision to read, as people write it.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct WantedRevision<'a> {
+    pub run: &'a str,
+    pub name: &'a str,
+    /// The number of the revision, or `None` for the highest.
+    pub revision: Option<u64>,
+    /// The schema that it must have.
+    pub expect: Option<&'a str>,
+}
+
+impl WantedRevision<'_> {
+    /// Parses the name and the expected schema.
+    pub fn read(&self) -> Result<(FilePath, Option<Wanted>), Error> {
+        Ok((name(self.name)?, self.expect.map(str::parse).transpose()?))
+    }
+
+    /// Finds the revision in a run, or returns an error if it does not match the expected schema.
+    pub fn find(&self, run: &VerifiedRun, name: &FilePath, wanted: Option<&Wanted>) -> Result<Change, Error> {
+        let failed = |source| Error::document(self.run, self.name, source);
+        let change = revisions::find(run, name, self.revision).map_err(failed)?;
+        if let Some(wanted) = wanted {
+            revisions::expect(run, &change, wanted).map_err(failed)?;
+        }
+        Ok(change)
+    }
+}
+
+impl Repository {
+    /// Lists the highest revisions of all documents of a run, ours or a fetched one.
+    pub fn documents(&self, run: &str) -> Result<Documents, Error> {
+        let view = self.view(run)?;
+        let documents = revisions::list(&view).iter().map(DocumentShown::of).collect();
+        Ok(Documents { schema: "git-handoff.documents/1", run: view.run, documents })
+    }
+
+    /// Lists the revisions of a document, newest first.
+    pub fn document_log(&self, run: &str, document: &str) -> Result<DocumentLog, Error> {
+        let name = name(document)?;
+        let view = self.view(run)?;
+        let changes = revisions::log(&view, &name).map_err(|source| Error::document(run, document, source))?;
+        let revisions = changes.iter().rev().map(DocumentShown::of).collect();
+        Ok(DocumentLog { schema: "git-handoff.document-log/1", run: view.run, name, revisions })
+    }
+
+    /// Copies the bytes of a revision after checking them.
+    pub fn give_document(&self, run: &VerifiedRun, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
+        revisions::give(&self.store, run, change, out)
+            .map_err(|source| Error::document(run.run.as_str(), change.name.as_str(), source))
+    }
+
+    fn view(&self, run: &str) -> Result<View, Error> {
+        Ok(Target::find(&self.store, run)?.view(&self.store)?)
+    }
+}
+
+/// Parses the name of a document.
+pub fn name(text: &str) -> Result<FilePath, Error> {
+    FilePath::parse_document(text).map_err(|source| Error::Name { name: text.to_owned(), source })
+}
+
+/// Failures to read documents.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("{name:?} cannot be a document's name: {source}")]
+    Name { name: String, source: NameError },
+    #[error("{0}")]
+    Schema(#[from] SchemaError),
+    #[error("{source}")]
+    Document { run: String, name: String, source: Box<revisions::Error> },
+    #[error("{0}")]
+    Target(#[from] target::Error),
+}
+
+impl Error {
+    fn document(run: &str, name: &str, source: revisions::Error) -> Self {
+        Self::Document { run: run.to_owned(), name: name.to_owned(), source: Box::new(source) }
+    }
+}

@@ -1,0 +1,29 @@
+//! Reads runs, ours and fetched ones: their names, states, products and history.
+
+pub mod attempts;
+pub mod difference;
+pub mod documents;
+pub mod follow;
+pub mod list;
+pub mod log_entry;
+pub mod piece;
+pub mod proving;
+pub mod revisions;
+pub mod sharing;
+pub mod show;
+pub mod target;
+pub mod times;
+pub mod trace_event;
+pub mod usage;
+pub mod waiting;
+
+pub(in crate::run) mod stopped_rules;
+
+mod item_status;
+mod verified_run;
+pub(in crate::run) mod view;
+
+pub use stopped_rules::Unreadable;
+pub use target::Target;
+pub use verified_run::{Blob, VerifiedRun};
+pub use view::{Error, View, view};

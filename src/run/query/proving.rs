@@ -1,0 +1,44 @@
+//! Proves a product, or the growth of a run, to a person without the repository.
+use crate::ledger::prove;
+use crate::model::plan::ProductKey;
+use crate::model::proof::Proof;
+use crate::repository::Repository;
+
+use super::target::{self, Target};
+
+impl Repository {
+    /// Proves `<run>/<item>` or `<run>/<item>:<product>` of a sealed run. With `since`, proves that
+    /// a sealed run `<run>` still begins with the entries up to that number.
+    pub fn prove(&self, text: &str, since: Option<u64>) -> Result<Proof, Error> {
+        let store = &self.store;
+        let (target, rest) = Target::with_rest(store, text)?;
+        match (since, rest) {
+            (Some(since), None) => Ok(prove::growth(store, &target.reference, since)?),
+            (Some(_), Some(_)) => Err(Error::WholeRun),
+            (None, None) => Err(Error::NotSaid),
+            (None, Some(rest)) => {
+                let view = target.view(store)?;
+                let (at, selected) = target::item_and_rest(&view, rest)?;
+                let named = |text: &str| ProductKey::named(text).map_err(|_| Error::NoProduct(text.to_owned()));
+                let key = selected.map(named).transpose()?;
+                Ok(prove::item(store, &target.reference, &view.state.graph.item(at).id, key.as_ref())?)
+            }
+        }
+    }
+}
+
+/// Failures to prove something.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("--since is about a whole run: name no item")]
+    WholeRun,
+    #[error("say what to prove: RUN/ITEM:patch, or RUN --since SEQ")]
+    NotSaid,
+    #[error("{0:?} is no product: say :patch or :outputs/PATH")]
+    NoProduct(String),
+    #[error("{0}")]
+    Target(#[from] target::Error),
+    #[error("{0}")]
+    Prove(#[from] prove::Error),
+}

@@ -1,0 +1,71 @@
+//! How this repository takes part in shared runs, and which repository it is.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::git::private_files;
+use crate::git::store::Store;
+use crate::model::digest::Digest;
+use crate::model::driver::DriverId;
+use crate::model::name::RunId;
+
+/// The most bytes of a private file.
+const LARGEST: u64 = 64 << 10;
+
+/// The file with the id that a system got when it was installed.
+const MACHINE_ID: &str = "/etc/machine-id";
+
+/// How this repository takes part in a shared run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Sharing {
+    /// The remote, as `--via` named it.
+    pub remote: String,
+    /// The leaf hash of entry 0.
+    pub first: Digest,
+    /// The last driver of this repository, or `None` if none has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<LastDriver>,
+}
+
+/// The last driver of a repository. Only the same repository can prove by its lock that it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LastDriver {
+    /// The driver.
+    pub id: DriverId,
+    /// The repository, which a copy is not.
+    pub home: Home,
+}
+
+impl Sharing {
+    /// Reads how the repository takes part in a run, or returns `None`.
+    pub fn read(store: &Store, run: &RunId) -> Option<Self> {
+        let path = private_files::path(store, private_files::VIA, &run.encoded());
+        serde_json::from_slice(&private_files::read(&path, LARGEST).ok()?).ok()
+    }
+}
+
+/// A git directory on a machine: a digest of the machine's id and name, and of the directory's path
+/// and inode.
+///
+/// A copy has another one, even if it has the same path on another machine. A copy of a whole
+/// machine under the same name has the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Home(Digest);
+
+impl Home {
+    /// Returns the place of a repository.
+    pub fn of(store: &Store) -> io::Result<Self> {
+        let folder = store.common_dir().canonicalize()?;
+        // Not every system has the file; then the name alone tells machines apart.
+        let id = std::fs::read(MACHINE_ID).unwrap_or_default();
+        let (system, inode) = (rustix::system::uname(), folder.metadata()?.ino().to_string());
+        let parts = [&id, system.nodename().to_bytes(), folder.as_os_str().as_bytes(), inode.as_bytes()];
+        Ok(Self(Digest::of(&parts.join(&0))))
+    }
+}

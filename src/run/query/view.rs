@@ -1,0 +1,146 @@
+//! Reads a run's chain into its state.
+use crate::git::bounded_read::Whole;
+use crate::git::refs;
+use crate::git::store::{self, Store};
+use crate::ledger::chain::{self, Head, Link};
+use crate::model::bounds::Meter;
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Event, RunExtended, RunSubmitted};
+use crate::model::format;
+use crate::model::graph::Graph;
+use crate::model::name::{ItemId, RunId};
+use crate::model::plan::{Item, Plan};
+use crate::model::rule::{self, Rule};
+use crate::model::state::{Illegal, RunState};
+use crate::plan;
+use crate::verify::Further;
+
+use super::stopped_rules;
+
+/// A run as its chain describes it, read-only.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the types say it")]
+pub struct View {
+    pub run: RunId,
+    pub head: Head,
+    pub links: Vec<Link>,
+    pub plan: Plan,
+    pub state: RunState,
+}
+
+/// Reads a run from a ref of any writer, or returns `None` if the ref does not exist.
+///
+/// Entries are decoded strictly, and each must be a legal successor of those before it. Whether to
+/// trust them is decided by `verify`.
+pub fn view(store: &Store, run: &RunId, reference: &str) -> Result<Option<View>, Error> {
+    chain::read(store, reference)?.map(|(head, links)| fold(store, run, head, links)).transpose()
+}
+
+/// Reads a run from entries that were read before.
+pub(in crate::run) fn of(store: &Store, run: &RunId, reference: &str, links: Vec<Link>) -> Result<View, Error> {
+    fold(store, run, chain::end(reference, &links)?, links)
+}
+
+fn fold(store: &Store, run: &RunId, head: Head, links: Vec<Link>) -> Result<View, Error> {
+    let (submitted, plan) = first(store, run, &links)?;
+    let rules = rules(store, run, links[0].tree, &submitted, &plan)?;
+    let mut state = RunState::new(submitted, Graph::new(&plan)).with_rules(rules);
+    let layout = state.layout();
+    let mut meter = Meter::default();
+    for link in &links[1..] {
+        let applied = match &link.entry.event {
+            Event::RunExtended(e) => state.extend(e, items(store, run, link.tree, layout, e, &mut meter)?),
+            event => state.apply(event),
+        };
+        applied.map_err(|why| Error::History(run.clone(), link.entry.seq, why))?;
+    }
+    stopped_rules::find_stopped(store, &mut state);
+    Ok(View { run: run.clone(), head, links, plan, state })
+}
+
+/// Applies an entry that another writer appended.
+pub(in crate::run) fn apply(store: &Store, run: &RunId, state: &mut RunState, one: &Further) -> Result<(), Error> {
+    let layout = state.layout();
+    let applied = match &one.entry.event {
+        Event::RunExtended(e) => state.extend(e, items(store, run, one.tree, layout, e, &mut Meter::default())?),
+        event => state.apply_signed(event, Some(&one.key)),
+    };
+    applied.map_err(|why| Error::History(run.clone(), one.entry.seq, why))
+}
+
+/// Reads the items that an entry added.
+fn items(
+    store: &Store,
+    run: &RunId,
+    tree: Oid,
+    layout: format::Layout,
+    e: &RunExtended,
+    meter: &mut Meter,
+) -> Result<Vec<Item>, Error> {
+    let read = |(id, digest): (&ItemId, &Digest)| {
+        let item = added(store, tree, &layout.definition(id), *digest, meter)?;
+        item.ok_or_else(|| Error::Item(run.clone(), id.clone()))
+    };
+    e.items.iter().map(read).collect()
+}
+
+/// Reads the rules in force: those of the plan, and those that the queue added at submit.
+fn rules(store: &Store, run: &RunId, tree: Oid, submitted: &RunSubmitted, plan: &Plan) -> Result<Vec<Rule>, Error> {
+    let Some(digest) = submitted.rules else { return Ok(plan.rules.clone()) };
+    let unreadable = || Error::Rules(run.clone());
+    let blob = store.blob_at(tree, format::RULES)?.ok_or_else(unreadable)?;
+    let bytes = store.read_blob(blob)?;
+    let added = plan::parse_rules(&bytes).ok().filter(|_| Digest::of(&bytes) == digest).ok_or_else(unreadable)?;
+    rule::together(&plan.rules, added).map_err(|_| unreadable())
+}
+
+/// Reads an item that an entry added, or returns `None` if its definition is missing or altered.
+fn added(store: &Store, tree: Oid, path: &str, digest: Digest, meter: &mut Meter) -> Result<Option<Item>, Error> {
+    let Some(blob) = store.blob_at(tree, path)? else { return Ok(None) };
+    let Whole { bytes, stored, .. } = store.whole(blob)?;
+    // All items are in memory together, so the meter bounds their sum.
+    if meter.add(bytes.len() as u64, stored).is_err() || Digest::of(&bytes) != digest {
+        return Ok(None);
+    }
+    Ok(plan::parse_item(&bytes).ok())
+}
+
+fn first(store: &Store, run: &RunId, links: &[Link]) -> Result<(RunSubmitted, Plan), Error> {
+    let link = links.first().ok_or_else(|| Error::NotARun(run.clone()))?;
+    let Event::RunSubmitted(submitted) = &link.entry.event else { return Err(Error::NotARun(run.clone())) };
+    let blob = store.blob_at(link.tree, format::PLAN)?.ok_or_else(|| Error::NotARun(run.clone()))?;
+    let plan = plan::parse(&store.read_blob(blob)?).map_err(|_| Error::Plan(run.clone()))?;
+    if link.entry.about.run() != Some(run) || plan.id != *run {
+        return Err(Error::NotARun(run.clone()));
+    }
+    Ok((submitted.clone(), plan))
+}
+
+/// Returns true if a chain ends with a seal, and false if it cannot be read.
+pub(in crate::run) fn is_sealed(store: &Store, reference: &str) -> bool {
+    let tip = refs::read(store, reference).ok().flatten();
+    let entry = tip.and_then(|tip| chain::decode(store, tip).ok());
+    entry.is_some_and(|decoded| matches!(decoded.entry.event, Event::RunSealed(_)))
+}
+
+/// Failures to read a run.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("there is no run {0:?} here")]
+    Unknown(RunId),
+    #[error("the ref of the run {0:?} holds something else")]
+    NotARun(RunId),
+    #[error("the plan of the run {0:?} cannot be read")]
+    Plan(RunId),
+    #[error("the rules of the run {0:?} cannot be read")]
+    Rules(RunId),
+    #[error("the item {1:?} that was added to the run {0:?} cannot be read")]
+    Item(RunId, ItemId),
+    #[error("the run {0:?} is not valid from entry {1} on: {2}")]
+    History(RunId, u64, #[source] Illegal),
+    #[error("{0}")]
+    Chain(#[from] chain::Error),
+    #[error("{0}")]
+    Store(#[from] store::Error),
+}

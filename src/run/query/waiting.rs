@@ -1,0 +1,213 @@
+//! Lists the items that wait for a decision.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::ledger::chain;
+use crate::model::decision::{About, LogDecided};
+use crate::model::entry::Role;
+use crate::model::format;
+use crate::model::item_index::ItemIndex;
+use crate::model::name::{ItemId, RunId};
+use crate::model::plan::{ProductKey, Source};
+use crate::repository::Repository;
+
+use super::View;
+use super::target::{self, Target, unarchived_runs};
+use super::view::is_sealed;
+
+/// The most bytes of a patch whose lines are counted.
+const MOST_COUNTED: u64 = 8 << 20;
+
+/// An item that waits for a decision.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/waiting.json describes the fields")]
+pub struct Waits {
+    /// Its name here: `RUN/ITEM` or `REMOTE/RUN/ITEM`.
+    pub target: String,
+    pub run: RunId,
+    pub item: ItemId,
+    pub about: About,
+    /// The products and checks to look at.
+    pub look: Vec<Look>,
+    /// Whether our key can decide.
+    pub mine: bool,
+    /// The decision of our key, if it is only in its log so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided: Option<&'static str>,
+}
+
+/// A product that a decision is about, or the check of the item that made it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Look {
+    /// `diff`, `output`, `document` or `check`.
+    pub kind: &'static str,
+    /// The argument for `cat`, or of a check, for `show`.
+    pub target: String,
+    /// The bytes of a product.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// The size of a diff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
+    /// The result of a check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed: Option<bool>,
+}
+
+/// The size of a diff.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Changes {
+    pub files: usize,
+    pub added: usize,
+    pub removed: usize,
+}
+
+impl Changes {
+    /// Counts the changes of a git patch. Lines count only inside of hunks, by the lengths in their
+    /// headers.
+    pub fn of(patch: &[u8]) -> Self {
+        let (mut changes, mut left) = (Self::default(), (0_u64, 0_u64));
+        for line in patch.split(|byte| *byte == b'\n') {
+            match line.first() {
+                Some(b'+') if left.1 > 0 => (changes.added, left.1) = (changes.added + 1, left.1 - 1),
+                Some(b'-') if left.0 > 0 => (changes.removed, left.0) = (changes.removed + 1, left.0 - 1),
+                Some(b'\\') => {}
+                _ if left != (0, 0) => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
+                _ if line.starts_with(b"diff --git ") => changes.files += 1,
+                _ => left = hunk(line).unwrap_or((0, 0)),
+            }
+        }
+        changes
+    }
+}
+
+/// Returns the numbers of old and new lines of a hunk header `@@ -1,2 +3 @@`.
+fn hunk(line: &[u8]) -> Option<(u64, u64)> {
+    // The rest of the line is text of the file.
+    let line = String::from_utf8_lossy(&line[..line.len().min(100)]);
+    let mut ranges = line.strip_prefix("@@ -")?.split(" @@").next()?.split(" +");
+    let mut length = || {
+        let range = ranges.next()?;
+        range.split_once(',').map_or(Some(1), |(_, length)| length.parse().ok())
+    };
+    Some((length()?, length()?))
+}
+
+/// All waiting items, as `waiting --json` prints them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Waiting {
+    schema: &'static str,
+    /// In order of the runs, our own first.
+    pub items: Vec<Waits>,
+    /// The errors of runs that cannot be read.
+    pub unreadable: Vec<String>,
+}
+
+impl Repository {
+    /// Returns the items that wait for a decision of our key, in our own and fetched runs. With
+    /// `all`, also returns those that other keys decide.
+    pub fn waiting(&self, all: bool) -> Result<Waiting, target::Error> {
+        let key = self.own_fingerprint();
+        let mut waiting = Waiting { schema: "git-handoff.waiting/1", items: Vec::new(), unreadable: Vec::new() };
+        let own = unarchived_runs(&self.store)?;
+        let fetched = Target::unarchived_fetched(&self.store)?;
+        // If our own run was fetched back from a remote, only ours counts.
+        let ours: BTreeSet<RunId> = own.iter().cloned().collect();
+        let fetched = fetched.into_iter().filter(|target| !ours.contains(&target.run));
+        for target in own.into_iter().map(Target::own).chain(fetched) {
+            let name = target.name();
+            if is_sealed(&self.store, &target.reference) {
+                continue;
+            }
+            let view = match target.view(&self.store) {
+                Ok(view) => view,
+                Err(error) => {
+                    waiting.unreadable.push(format!("{name}: {error}"));
+                    continue;
+                }
+            };
+            let state = &view.state;
+            for at in state.waiting_for_people() {
+                let may = |key: &String| state.keys.has(key, Role::Approve) && state.expect_decider(at, key).is_ok();
+                let mine = key.as_ref().is_some_and(may);
+                let item = state.graph.item(at).id.clone();
+                let decided = key.as_ref().and_then(|key| self.decided_elsewhere(key, &view, at));
+                if mine || all {
+                    let (target, run) = (format!("{name}/{item}"), view.run.clone());
+                    let about = state.decided_about(at);
+                    let look = self.to_look_at(&name, &view, &about);
+                    waiting.items.push(Waits { target, run, item, about, look, mine, decided });
+                }
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// Returns the products that a decision is about, and the checks of the items that made them.
+    fn to_look_at(&self, name: &str, view: &View, about: &About) -> Vec<Look> {
+        let mut look = Vec::new();
+        for (source, products) in about {
+            let Source::Item(item) = source else { continue };
+            let Some(at) = view.state.graph.position(item) else { continue };
+            for key in products.keys() {
+                let product = view.state.items[at].products.get(key);
+                let kind = match key {
+                    ProductKey::Patch => "diff",
+                    ProductKey::Output(_) => "output",
+                    ProductKey::Document(_) => "document",
+                };
+                // A patch that is missing or too large is shown without its numbers.
+                let patch = product.filter(|product| kind == "diff" && product.size <= MOST_COUNTED);
+                let changes = patch.and_then(|product| self.store.read_blob(product.oid).ok());
+                look.push(Look {
+                    kind,
+                    target: format!("{name}/{item}:{key}"),
+                    size: product.map(|product| product.size),
+                    changes: changes.map(|patch| Changes::of(&patch)),
+                    passed: None,
+                });
+            }
+            look.extend(checked(view, item).map(|passed| Look {
+                kind: "check",
+                target: format!("{name}/{item}"),
+                size: None,
+                changes: None,
+                passed: Some(passed),
+            }));
+        }
+        look
+    }
+
+    /// Returns our key's last decision on an item by its own log, if it is about the current
+    /// products. A log that cannot be read has none.
+    pub(in crate::run) fn decided_elsewhere(&self, key: &str, view: &View, at: ItemIndex) -> Option<&'static str> {
+        let tree = chain::tip(&self.store, &format::log_ref(key)).ok()?.tree?;
+        let path = format::decided_path(&view.run, &view.state.graph.item(at).id);
+        let bytes = self.store.read_blob(self.store.blob_at(tree, &path).ok()??).ok()?;
+        let said: LogDecided = serde_json::from_slice(&bytes).ok()?;
+        let first = view.links.first()?.hash;
+        (said.first == first && said.about == view.state.decided_about(at)).then(|| said.decision.word())
+    }
+}
+
+/// Returns whether the check of an item passed, or `None` if it has none.
+fn checked(view: &View, item: &ItemId) -> Option<bool> {
+    let end = view.links.iter().rev().find_map(|link| link.entry.event.end_of(item))?;
+    end.verify.map(|verify| verify.passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_of_a_patch_are_counted_inside_of_its_hunks() {
+        let patch = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@ fn\n a\n--- b\n+++ c\n d\n\
+            diff --git a/y b/y\nnew file mode 100644\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+only\n\\ No newline at end of file\n";
+        assert_eq!(Changes::of(patch), Changes { files: 2, added: 2, removed: 1 });
+        assert_eq!(Changes::of(b""), Changes::default());
+    }
+}
