@@ -170,7 +170,7 @@ impl Repository {
 
     /// Returns our key's last decision on an item by its own log, if it is about the current
     /// products. A log that cannot be read has none.
-    pub(in crate::run) fn decided_elsewhere(&self, key: &str, view: &View, at: ItemIndex) -> Option<&'static str> {
+    pub(crate) fn decided_elsewhere(&self, key: &str, view: &View, at: ItemIndex) -> Option<&'static str> {
         let tree = chain::tip(&self.store, &format::log_ref(key)).ok()?.tree?;
         let path = format::decided_path(&view.run, &view.state.graph.item(at).id);
         let bytes = self.store.read_blob(self.store.blob_at(tree, &path).ok()??).ok()?;
