@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::digest::Oid;
-use crate::model::entry::{Product, Worktree};
+use crate::model::entry::{Content, Product, Worktree};
 use crate::model::name::ThreadId;
 use crate::model::thread::{Checkpoint, CheckpointId};
 use crate::model::time::Moment;
@@ -76,29 +76,24 @@ impl MadeCheckpoint {
 
     /// Returns the answer for a new checkpoint.
     pub(super) fn of(made: &Made, schema: &'static str) -> Self {
-        Self {
-            schema,
-            thread_id: made.thread.clone(),
-            checkpoint_id: made.checkpoint.clone(),
-            blob_id: made.content.state.oid,
-            blob_sha256: made.content.state.sha256.hex(),
-            commit: made.link.commit,
-            left_out: Vec::new(),
-            unchanged: false,
-        }
+        Self { schema, ..Self::at(&made.thread, &made.checkpoint, &made.content, made.link.commit) }
     }
 
     /// Returns the answer for a checkpoint that was not made, because the latest holds the same.
     pub(super) fn unchanged(thread: &ThreadId, latest: &Checkpoint) -> Self {
+        Self { unchanged: true, ..Self::at(thread, &latest.id, &latest.content, latest.commit) }
+    }
+
+    fn at(thread: &ThreadId, checkpoint: &CheckpointId, content: &Content, commit: Oid) -> Self {
         Self {
             schema: Self::SAVED,
             thread_id: thread.clone(),
-            checkpoint_id: latest.id.clone(),
-            blob_id: latest.content.state.oid,
-            blob_sha256: latest.content.state.sha256.hex(),
-            commit: latest.commit,
+            checkpoint_id: checkpoint.clone(),
+            blob_id: content.state.oid,
+            blob_sha256: content.state.sha256.hex(),
+            commit,
             left_out: Vec::new(),
-            unchanged: true,
+            unchanged: false,
         }
     }
 }

@@ -83,7 +83,7 @@ struct Search<'r> {
 
 impl Repository {
     /// Finds all imports of a plan.
-    pub(in crate::run) fn imports(&self, plan: &Plan, catalog: &Catalog) -> Result<Imports, Problems> {
+    pub(crate) fn imports(&self, plan: &Plan, catalog: &Catalog) -> Result<Imports, Problems> {
         let mut problems = Problems::default();
         if plan.items.iter().flat_map(Item::elsewhere).next().is_none() {
             return Ok(Imports::default());

@@ -17,11 +17,11 @@ pub mod trace_event;
 pub mod usage;
 pub mod waiting;
 
-pub(in crate::run) mod stopped_rules;
+pub(crate) mod stopped_rules;
 
 mod item_status;
 mod verified_run;
-pub(in crate::run) mod view;
+pub(crate) mod view;
 
 pub use stopped_rules::Unreadable;
 pub use target::Target;

@@ -11,10 +11,7 @@ use crate::model::state::RunState;
 
 /// Returns the rules that stopped, each with the reason. An error names a rule whose document
 /// cannot be read.
-pub(in crate::run) fn stopped(
-    store: &Store,
-    state: &RunState,
-) -> Result<BTreeMap<ItemId, String>, (ItemId, Unreadable)> {
+pub(crate) fn stopped(store: &Store, state: &RunState) -> Result<BTreeMap<ItemId, String>, (ItemId, Unreadable)> {
     judge::stopped(state, |name, revision| read(store, name, revision))
 }
 
@@ -22,7 +19,7 @@ pub(in crate::run) fn stopped(
 ///
 /// In an open run, a rule whose document is missing or damaged counts as stopped. Seals of older
 /// versions name no rules, so such runs are judged too.
-pub(in crate::run) fn find_stopped(store: &Store, state: &mut RunState) {
+pub(crate) fn find_stopped(store: &Store, state: &mut RunState) {
     if state.rules.is_empty() || !state.stopped.is_empty() {
         return;
     }
@@ -34,7 +31,7 @@ pub(in crate::run) fn find_stopped(store: &Store, state: &mut RunState) {
 }
 
 /// Reads a document for a rule, and checks its digest.
-pub(in crate::run) fn read(store: &Store, name: &FilePath, revision: &Revision) -> Result<Vec<u8>, Unreadable> {
+pub(crate) fn read(store: &Store, name: &FilePath, revision: &Revision) -> Result<Vec<u8>, Unreadable> {
     let bytes = store.read_blob(revision.product.oid)?;
     if Digest::of(&bytes) != revision.product.sha256 {
         return Err(Unreadable::Damaged(name.clone(), revision.number));

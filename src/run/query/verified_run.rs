@@ -64,7 +64,7 @@ impl VerifiedRun {
     }
 
     /// Returns the evidence for an imported product, by the name that entry 0 gives it.
-    pub(in crate::run) fn evidence(&self, store: &Store, name: &str) -> Result<Option<Blob>, Error> {
+    pub(crate) fn evidence(&self, store: &Store, name: &str) -> Result<Option<Blob>, Error> {
         let (Some(tree), Some(import)) = (self.view.head.tree, self.view.state.submitted.imports.get(name)) else {
             return Ok(None);
         };

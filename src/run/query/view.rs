@@ -37,7 +37,7 @@ pub fn view(store: &Store, run: &RunId, reference: &str) -> Result<Option<View>,
 }
 
 /// Reads a run from entries that were read before.
-pub(in crate::run) fn of(store: &Store, run: &RunId, reference: &str, links: Vec<Link>) -> Result<View, Error> {
+pub(crate) fn of(store: &Store, run: &RunId, reference: &str, links: Vec<Link>) -> Result<View, Error> {
     fold(store, run, chain::end(reference, &links)?, links)
 }
 
@@ -59,7 +59,7 @@ fn fold(store: &Store, run: &RunId, head: Head, links: Vec<Link>) -> Result<View
 }
 
 /// Applies an entry that another writer appended.
-pub(in crate::run) fn apply(store: &Store, run: &RunId, state: &mut RunState, one: &Further) -> Result<(), Error> {
+pub(crate) fn apply(store: &Store, run: &RunId, state: &mut RunState, one: &Further) -> Result<(), Error> {
     let layout = state.layout();
     let applied = match &one.entry.event {
         Event::RunExtended(e) => state.extend(e, items(store, run, one.tree, layout, e, &mut Meter::default())?),
@@ -117,7 +117,7 @@ fn first(store: &Store, run: &RunId, links: &[Link]) -> Result<(RunSubmitted, Pl
 }
 
 /// Returns true if a chain ends with a seal, and false if it cannot be read.
-pub(in crate::run) fn is_sealed(store: &Store, reference: &str) -> bool {
+pub(crate) fn is_sealed(store: &Store, reference: &str) -> bool {
     let tip = refs::read(store, reference).ok().flatten();
     let entry = tip.and_then(|tip| chain::decode(store, tip).ok());
     entry.is_some_and(|decoded| matches!(decoded.entry.event, Event::RunSealed(_)))

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::git::store::Store;
 use crate::ledger::chain;
 use crate::model::decision::{About, LogDecided};
 use crate::model::entry::Role;
@@ -66,34 +67,20 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Counts the changes of a git patch. Lines count only inside of hunks, by the lengths in their
-    /// headers.
-    pub fn of(patch: &[u8]) -> Self {
-        let (mut changes, mut left) = (Self::default(), (0_u64, 0_u64));
-        for line in patch.split(|byte| *byte == b'\n') {
-            match line.first() {
-                Some(b'+') if left.1 > 0 => (changes.added, left.1) = (changes.added + 1, left.1 - 1),
-                Some(b'-') if left.0 > 0 => (changes.removed, left.0) = (changes.removed + 1, left.0 - 1),
-                Some(b'\\') => {}
-                _ if left != (0, 0) => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
-                _ if line.starts_with(b"diff --git ") => changes.files += 1,
-                _ => left = hunk(line).unwrap_or((0, 0)),
-            }
+    /// Counts the changes of a patch as git does, or returns `None` if git cannot read it.
+    fn of(store: &Store, patch: Vec<u8>) -> Option<Self> {
+        let git = store.work_dir().map_or_else(|| store.git(), |top| store.git().work_tree(&top));
+        let listed = git.args(["apply", "--numstat", "--allow-empty"]).input(patch).run().ok()?;
+        let mut changes = Self::default();
+        for line in String::from_utf8_lossy(&listed).lines() {
+            // A binary file has no lines.
+            let mut counts = line.split('\t').map(|count| count.parse().unwrap_or(0));
+            changes.files += 1;
+            changes.added += counts.next().unwrap_or(0);
+            changes.removed += counts.next().unwrap_or(0);
         }
-        changes
+        Some(changes)
     }
-}
-
-/// Returns the numbers of old and new lines of a hunk header `@@ -1,2 +3 @@`.
-fn hunk(line: &[u8]) -> Option<(u64, u64)> {
-    // The rest of the line is text of the file.
-    let line = String::from_utf8_lossy(&line[..line.len().min(100)]);
-    let mut ranges = line.strip_prefix("@@ -")?.split(" @@").next()?.split(" +");
-    let mut length = || {
-        let range = ranges.next()?;
-        range.split_once(',').map_or(Some(1), |(_, length)| length.parse().ok())
-    };
-    Some((length()?, length()?))
 }
 
 /// All waiting items, as `waiting --json` prints them.
@@ -166,7 +153,7 @@ impl Repository {
                     kind,
                     target: format!("{name}/{item}:{key}"),
                     size: product.map(|product| product.size),
-                    changes: changes.map(|patch| Changes::of(&patch)),
+                    changes: changes.and_then(|patch| Changes::of(&self.store, patch)),
                     passed: None,
                 });
             }
@@ -183,7 +170,7 @@ impl Repository {
 
     /// Returns our key's last decision on an item by its own log, if it is about the current
     /// products. A log that cannot be read has none.
-    pub(in crate::run) fn decided_elsewhere(&self, key: &str, view: &View, at: ItemIndex) -> Option<&'static str> {
+    pub(crate) fn decided_elsewhere(&self, key: &str, view: &View, at: ItemIndex) -> Option<&'static str> {
         let tree = chain::tip(&self.store, &format::log_ref(key)).ok()?.tree?;
         let path = format::decided_path(&view.run, &view.state.graph.item(at).id);
         let bytes = self.store.read_blob(self.store.blob_at(tree, &path).ok()??).ok()?;
@@ -197,17 +184,4 @@ impl Repository {
 fn checked(view: &View, item: &ItemId) -> Option<bool> {
     let end = view.links.iter().rev().find_map(|link| link.entry.event.end_of(item))?;
     end.verify.map(|verify| verify.passed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_lines_of_a_patch_are_counted_inside_of_its_hunks() {
-        let patch = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@ fn\n a\n--- b\n+++ c\n d\n\
-            diff --git a/y b/y\nnew file mode 100644\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+only\n\\ No newline at end of file\n";
-        assert_eq!(Changes::of(patch), Changes { files: 2, added: 2, removed: 1 });
-        assert_eq!(Changes::of(b""), Changes::default());
-    }
 }

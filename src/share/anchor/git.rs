@@ -40,12 +40,9 @@ struct Seen {
     logs: BTreeMap<LogName, Rc<Logs>>,
 }
 
-impl AnchorKind for GitPlace {
-    fn name() -> &'static str {
-        "git"
-    }
-
-    fn read(settings: &mut Settings<'_>) -> Result<Self, SettingError> {
+impl GitPlace {
+    /// Parses the settings.
+    pub(super) fn read(settings: &mut Settings<'_>) -> Result<Self, SettingError> {
         let url = settings.required("url")?.to_owned();
         let space = Space::new(settings.take("branches"))
             .ok_or_else(|| settings.bad("branches", "cannot begin the name of a branch"))?;
@@ -54,13 +51,19 @@ impl AnchorKind for GitPlace {
 
     /// Replaces the name of a remote, which may later mean another place, by its URL; ignores files
     /// inside the work tree.
-    fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), Error> {
+    pub(super) fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), Error> {
         let Some(url) = settings.get_mut("url") else { return Ok(()) };
         let store = &repository.store;
         let apart = IsolatedConfig::new(store.object_format(), &repository.config.reaching)?;
         let remote = Remotes::read_apart(store, &apart)?.find(url)?;
         *url = remote::push_destination(store, &apart, &remote)?;
         Ok(())
+    }
+}
+
+impl AnchorKind for GitPlace {
+    fn kind(&self) -> &'static str {
+        "git"
     }
 
     fn shown(&self) -> String {

@@ -1,4 +1,4 @@
-//! The interface of a kind of anchor: one file here, and an entry in [`KINDS`].
+//! The interface of a kind of anchor: one file here, and an arm in [`read`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -19,38 +19,14 @@ use super::s3::S3Place;
 use super::settings::{SettingError, Settings};
 use super::{Error, Means};
 
-/// All kinds.
-const KINDS: &[Known] = &[
-    Known::new::<GitPlace>(),
-    #[cfg(feature = "anchors")]
-    Known::new::<S3Place>(),
-    #[cfg(feature = "anchors")]
-    Known::new::<Authority>(),
-];
-
 /// The kinds that need the feature `anchors`.
 const OVER_HTTP: [&str; 2] = ["s3", "rfc3161"];
 
 /// A place outside the repository. Requests have limits of time and size, and `verify` judges the
 /// answers.
 pub(super) trait AnchorKind {
-    /// Returns the name in the configuration.
-    fn name() -> &'static str
-    where
-        Self: Sized;
-
-    /// Parses the settings of this kind; unused ones are an error.
-    fn read(settings: &mut Settings<'_>) -> Result<Self, SettingError>
-    where
-        Self: Sized;
-
-    /// Normalises settings, so that they mean the same later and from any folder.
-    fn settle(_repository: &Repository, _settings: &mut BTreeMap<String, String>) -> Result<(), Error>
-    where
-        Self: Sized,
-    {
-        Ok(())
-    }
+    /// Returns the name of the kind in the configuration.
+    fn kind(&self) -> &'static str;
 
     /// Returns the address without secrets.
     fn shown(&self) -> String;
@@ -88,38 +64,32 @@ pub(super) trait AnchorKind {
     }
 }
 
-/// A parser of settings.
-type Read = fn(&mut Settings<'_>) -> Result<Box<dyn AnchorKind>, SettingError>;
-
-/// A normaliser of settings.
-type Settle = fn(&Repository, &mut BTreeMap<String, String>) -> Result<(), Error>;
-
-/// A registered kind.
-pub(super) struct Known {
-    name: fn() -> &'static str,
-    pub(super) read: Read,
-    pub(super) settle: Settle,
+/// Parses the settings of a kind of anchor, or returns `None` for an unknown kind. Unused settings
+/// are left to the caller.
+pub(super) fn read(word: &str, settings: &mut Settings<'_>) -> Result<Option<Box<dyn AnchorKind>>, SettingError> {
+    Ok(Some(match word {
+        "git" => Box::new(GitPlace::read(settings)?),
+        #[cfg(feature = "anchors")]
+        "s3" => Box::new(S3Place::read(settings)?),
+        #[cfg(feature = "anchors")]
+        "rfc3161" => Box::new(Authority::read(settings)?),
+        _ => return Ok(None),
+    }))
 }
 
-impl Known {
-    const fn new<K: AnchorKind + 'static>() -> Self {
-        Self { name: K::name, read: |settings| Ok(Box::new(K::read(settings)?)), settle: K::settle }
+/// Normalises settings, so that they mean the same later and from any folder.
+pub(super) fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), Error> {
+    match settings.get("type").map(String::as_str) {
+        Some("git") => GitPlace::settle(repository, settings),
+        #[cfg(feature = "anchors")]
+        Some("rfc3161") => Authority::settle(repository, settings),
+        _ => Ok(()),
     }
+}
 
-    /// Returns the kind with this name.
-    pub(super) fn find(name: &str) -> Option<&'static Self> {
-        KINDS.iter().find(|known| known.name() == name)
-    }
-
-    /// Returns true if a build with all features has the kind, and this one lacks it.
-    pub(super) fn is_left_out(name: &str) -> bool {
-        OVER_HTTP.contains(&name) && Self::find(name).is_none()
-    }
-
-    /// Returns the name.
-    pub(super) fn name(&self) -> &'static str {
-        (self.name)()
-    }
+/// Returns true if a build with all features has the kind, and this one lacks it.
+pub(super) fn is_left_out(word: &str) -> bool {
+    cfg!(not(feature = "anchors")) && OVER_HTTP.contains(&word)
 }
 
 /// An anchor's answer about a run, with its strength.

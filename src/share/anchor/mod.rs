@@ -65,8 +65,6 @@ pub struct Anchor {
     pub stated: Option<Guarantee>,
     /// The time limit of a request.
     pub within: Duration,
-    /// The name of its kind.
-    kind: &'static str,
     /// The implementation.
     place: Box<dyn AnchorKind>,
     /// The reason why it was unreachable; then it is not asked again.
@@ -121,7 +119,7 @@ impl Means {
 impl Anchor {
     /// Returns the name of its kind.
     pub fn kind(&self) -> &'static str {
-        self.kind
+        self.place.kind()
     }
 
     /// Returns the address without secrets.

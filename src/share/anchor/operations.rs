@@ -14,7 +14,7 @@ use crate::verify::{self, Logs, Options, Seal, State, ThreadsAtHand, thread_leav
 
 use super::answers::{AnchorCheck, AnchorList, AnchorPush, AnchorShown};
 use super::held::Missed;
-use super::kind::{Evidence, Known, Sealing, ThreadTip};
+use super::kind::{self, Evidence, Sealing, ThreadTip};
 use super::verification::{self, RunsToVerify, VerifyRequest};
 use super::{Means, gate};
 
@@ -35,9 +35,7 @@ impl Repository {
         if self.config.anchors.contains_key(name) {
             return Err(Error::Exists(name.to_owned()));
         }
-        if let Some(kind) = settings.get("type").and_then(|word| Known::find(word)) {
-            (kind.settle)(self, &mut settings)?;
-        }
+        kind::settle(self, &mut settings)?;
         let lower = settings.iter().map(|(key, value)| (key.to_ascii_lowercase(), value.clone())).collect();
         let anchor = self.anchor(name, &lower)?;
         anchor.probe(&Means::of(self))?;

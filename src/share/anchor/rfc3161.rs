@@ -45,12 +45,9 @@ pub(super) struct Authority {
     ca: PathBuf,
 }
 
-impl AnchorKind for Authority {
-    fn name() -> &'static str {
-        "rfc3161"
-    }
-
-    fn read(settings: &mut Settings<'_>) -> Result<Self, SettingError> {
+impl Authority {
+    /// Parses the settings.
+    pub(super) fn read(settings: &mut Settings<'_>) -> Result<Self, SettingError> {
         if settings.stated.is_some() {
             return Err(settings.bad("guarantee", "says nothing: a time stamp changes no claim"));
         }
@@ -62,12 +59,18 @@ impl AnchorKind for Authority {
     }
 
     /// Makes the path of the certificates absolute.
-    fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), Error> {
+    pub(super) fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), Error> {
         let Some(ca) = settings.get_mut("ca") else { return Ok(()) };
         let whole = repository.environment.directory.join(&*ca).canonicalize();
         let whole = whole.map_err(|source| Error::Unreadable { path: PathBuf::from(&*ca), source })?;
         *ca = whole.to_string_lossy().into_owned();
         Ok(())
+    }
+}
+
+impl AnchorKind for Authority {
+    fn kind(&self) -> &'static str {
+        "rfc3161"
     }
 
     fn shown(&self) -> String {

@@ -68,12 +68,9 @@ struct Found {
     stored: Stored,
 }
 
-impl AnchorKind for S3Place {
-    fn name() -> &'static str {
-        "s3"
-    }
-
-    fn read(settings: &mut Settings<'_>) -> Result<Self, SettingError> {
+impl S3Place {
+    /// Parses the settings.
+    pub(super) fn read(settings: &mut Settings<'_>) -> Result<Self, SettingError> {
         let bucket = settings.required("bucket")?.to_owned();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
         let prefix = settings.take("prefix").unwrap_or(PREFIX).to_owned();
@@ -98,6 +95,12 @@ impl AnchorKind for S3Place {
         };
         let region = settings.take("region").map(str::to_owned);
         Ok(Self { bucket, prefix, endpoint, region, named, retention_days })
+    }
+}
+
+impl AnchorKind for S3Place {
+    fn kind(&self) -> &'static str {
+        "s3"
     }
 
     fn shown(&self) -> String {

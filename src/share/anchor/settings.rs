@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::model::left_out::LeftOut;
 use crate::verify::{Guarantee, LOCAL};
 
-use super::kind::Known;
+use super::kind;
 use super::{Anchor, PATIENCE};
 
 /// The maximum time limit of a request.
@@ -40,21 +40,16 @@ pub fn read(name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, S
             _ => return Err(settings.bad("timeout", "is not between 1 and 600 seconds")),
         },
     };
-    if Known::is_left_out(word) {
+    if kind::is_left_out(word) {
         return Err(SettingError::LeftOut { name: name.to_owned(), kind: word.to_owned(), source: LeftOut("anchors") });
     }
-    let kind = Known::find(word).ok_or_else(|| settings.bad("type", "is no kind of anchor"))?;
-    let place = (kind.read)(&mut settings)?;
+    let place = kind::read(word, &mut settings)?.ok_or_else(|| settings.bad("type", "is no kind of anchor"))?;
     match settings.values.keys().next() {
         Some(key) => Err(settings.bad(key, "is no setting of such an anchor")),
-        None => Ok(Anchor {
-            name: name.to_owned(),
-            stated: settings.stated,
-            within,
-            kind: kind.name(),
-            place,
-            gave_up: OnceCell::new(),
-        }),
+        None => {
+            let (name, stated) = (name.to_owned(), settings.stated);
+            Ok(Anchor { name, stated, within, place, gave_up: OnceCell::new() })
+        }
     }
 }
 
