@@ -67,76 +67,31 @@ function equalBytes(a, b) {
   return true;
 }
 
-const base64Alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-const base64Values = new Int8Array(128).fill(-1);
-for (let i = 0; i < 64; i++) base64Values[base64Alphabet.charCodeAt(i)] = i;
-
 function toBase64(bytes, padded = true) {
-  let text = '';
-  for (let i = 0; i < bytes.length; i += 3) {
-    const left = Math.min(3, bytes.length - i);
-    const bits = (bytes[i] << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0);
-    for (let j = 0; j <= left; j++) text += base64Alphabet[(bits >> (18 - 6 * j)) & 63];
-    if (padded) text += '='.repeat(3 - left);
-  }
-  return text;
+  const text = btoa(toLatin(bytes));
+  return padded ? text : text.replace(/=+$/, '');
 }
 
 /** Decodes padded base64, and returns null unless the text is exactly its canonical encoding. */
 function fromBase64(text) {
-  if (text.length % 4 !== 0) return null;
-  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
-  const bytes = new Uint8Array((text.length / 4) * 3 - padding);
-  let at = 0;
-  for (let i = 0; i < text.length; i += 4) {
-    const last = i + 4 === text.length;
-    let bits = 0;
-    for (let j = 0; j < 4; j++) {
-      const code = text.charCodeAt(i + j);
-      if (last && j >= 4 - padding) {
-        if (code !== 61) return null;
-        bits <<= 6;
-        continue;
-      }
-      const value = code < 128 ? base64Values[code] : -1;
-      if (value < 0) return null;
-      bits = (bits << 6) | value;
-    }
-    const unused = last ? [0, 0xff, 0xffff][padding] : 0;
-    if (bits & unused) return null;
-    if (at < bytes.length) bytes[at++] = (bits >> 16) & 255;
-    if (at < bytes.length) bytes[at++] = (bits >> 8) & 255;
-    if (at < bytes.length) bytes[at++] = bits & 255;
+  try {
+    const decoded = atob(text);
+    return btoa(decoded) === text ? Uint8Array.from(decoded, (c) => c.charCodeAt(0)) : null;
+  } catch {
+    return null;
   }
-  return bytes;
 }
 
 /** Compares two strings by the bytes of their UTF-8, which is the order of names (section 1). */
 function compareNames(a, b) {
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) {
-    const x = a.charCodeAt(i);
-    const y = b.charCodeAt(i);
-    if (x === y) continue;
-    // Surrogates are code points above U+FFFF, so they follow U+E000 to U+FFFF.
-    const xHigh = x >= 0xd800 && x <= 0xdfff;
-    const yHigh = y >= 0xd800 && y <= 0xdfff;
-    if (xHigh !== yHigh) return xHigh ? 1 : -1;
-    return x - y;
-  }
-  return a.length - b.length;
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1);
 }
 
 const sortNames = (names) => [...names].sort(compareNames);
 
-function byteLength(text) {
-  let length = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    length += code < 0x80 ? 1 : code < 0x800 ? 2 : code >= 0xd800 && code <= 0xdfff ? 2 : 3;
-  }
-  return length;
-}
+const byteLength = (text) => toBytes(text).length;
 
 // ---- SHA-1, SHA-256 and SHA-512 ----
 //
@@ -180,37 +135,12 @@ function sha1Blocks(state, bytes, end) {
     let c = state[2];
     let d = state[3];
     let e = state[4];
-    // One loop for each of the four functions is a third faster than a choice within one loop.
-    let i = 0;
-    for (; i < 20; i++) {
-      const f = (d ^ (b & (c ^ d))) + 0x5a827999;
-      const next = (((a << 5) | (a >>> 27)) + f + e + w[i]) | 0;
-      e = d;
-      d = c;
-      c = (b << 30) | (b >>> 2);
-      b = a;
-      a = next;
-    }
-    for (; i < 40; i++) {
-      const f = (b ^ c ^ d) + 0x6ed9eba1;
-      const next = (((a << 5) | (a >>> 27)) + f + e + w[i]) | 0;
-      e = d;
-      d = c;
-      c = (b << 30) | (b >>> 2);
-      b = a;
-      a = next;
-    }
-    for (; i < 60; i++) {
-      const f = ((b & c) | (d & (b | c))) - 0x70e44324;
-      const next = (((a << 5) | (a >>> 27)) + f + e + w[i]) | 0;
-      e = d;
-      d = c;
-      c = (b << 30) | (b >>> 2);
-      b = a;
-      a = next;
-    }
-    for (; i < 80; i++) {
-      const f = (b ^ c ^ d) - 0x359d3e2a;
+    for (let i = 0; i < 80; i++) {
+      let f;
+      if (i < 20) f = (d ^ (b & (c ^ d))) + 0x5a827999;
+      else if (i < 40) f = (b ^ c ^ d) + 0x6ed9eba1;
+      else if (i < 60) f = ((b & c) | (d & (b | c))) - 0x70e44324;
+      else f = (b ^ c ^ d) - 0x359d3e2a;
       const next = (((a << 5) | (a >>> 27)) + f + e + w[i]) | 0;
       e = d;
       d = c;
@@ -318,114 +248,48 @@ function sha256(bytes) {
   return wordsToBytes(state);
 }
 
-const sha512High = Int32Array.from(sha512Constants, (k) => Number(k >> 32n));
-const sha512Low = Int32Array.from(sha512Constants, (k) => Number(k & 0xffffffffn));
-const sha512ScheduleHigh = new Int32Array(80);
-const sha512ScheduleLow = new Int32Array(80);
+const low64 = (value) => BigInt.asUintN(64, value);
+const rotate64 = (value, count) => (value >> count) | low64(value << (64n - count));
 
-/** Extends a block of 128 bytes to 80 words. Each has a high and a low half of 32 bits. */
-function fillSha512Schedule(view, at) {
-  const wh = sha512ScheduleHigh;
-  const wl = sha512ScheduleLow;
-  for (let i = 0; i < 16; i++) {
-    wh[i] = view.getInt32(at + 8 * i);
-    wl[i] = view.getInt32(at + 8 * i + 4);
-  }
-  for (let i = 16; i < 80; i++) {
-    const xh = wh[i - 15];
-    const xl = wl[i - 15];
-    const yh = wh[i - 2];
-    const yl = wl[i - 2];
-    const s0h = ((xh >>> 1) | (xl << 31)) ^ ((xh >>> 8) | (xl << 24)) ^ (xh >>> 7);
-    const s0l = ((xl >>> 1) | (xh << 31)) ^ ((xl >>> 8) | (xh << 24)) ^ ((xl >>> 7) | (xh << 25));
-    const s1h = ((yh >>> 19) | (yl << 13)) ^ ((yl >>> 29) | (yh << 3)) ^ (yh >>> 6);
-    const s1l = ((yl >>> 19) | (yh << 13)) ^ ((yh >>> 29) | (yl << 3)) ^ ((yl >>> 6) | (yh << 26));
-    const sum = (wl[i - 16] >>> 0) + (s0l >>> 0) + (wl[i - 7] >>> 0) + (s1l >>> 0);
-    wl[i] = sum | 0;
-    wh[i] = (wh[i - 16] + s0h + wh[i - 7] + s1h + Math.floor(sum / 0x100000000)) | 0;
-  }
-}
-
-function sha512Blocks(high, low, bytes, end) {
-  const wh = sha512ScheduleHigh;
-  const wl = sha512ScheduleLow;
+/** Only browsers without `crypto.subtle` use this, so that it may be slow. */
+function sha512Blocks(state, bytes, end) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const w = [];
   for (let at = 0; at < end; at += 128) {
-    fillSha512Schedule(view, at);
-    let [ah, bh, ch, dh, eh, fh, gh, hh] = high;
-    let [al, bl, cl, dl, el, fl, gl, hl] = low;
+    for (let i = 0; i < 16; i++) w[i] = view.getBigUint64(at + 8 * i);
+    for (let i = 16; i < 80; i++) {
+      const [x, y] = [w[i - 15], w[i - 2]];
+      const s0 = rotate64(x, 1n) ^ rotate64(x, 8n) ^ (x >> 7n);
+      const s1 = rotate64(y, 19n) ^ rotate64(y, 61n) ^ (y >> 6n);
+      w[i] = low64(w[i - 16] + s0 + w[i - 7] + s1);
+    }
+    let [a, b, c, d, e, f, g, h] = state;
     for (let i = 0; i < 80; i++) {
-      const s1h =
-        ((eh >>> 14) | (el << 18)) ^ ((eh >>> 18) | (el << 14)) ^ ((el >>> 9) | (eh << 23));
-      const s1l =
-        ((el >>> 14) | (eh << 18)) ^ ((el >>> 18) | (eh << 14)) ^ ((eh >>> 9) | (el << 23));
-      const choiceH = (eh & fh) ^ (~eh & gh);
-      const choiceL = (el & fl) ^ (~el & gl);
-      const t1Sum =
-        (hl >>> 0) + (s1l >>> 0) + (choiceL >>> 0) + (sha512Low[i] >>> 0) + (wl[i] >>> 0);
-      const t1l = t1Sum | 0;
-      const carry = Math.floor(t1Sum / 0x100000000);
-      const t1h = (hh + s1h + choiceH + sha512High[i] + wh[i] + carry) | 0;
-      const s0h = ((ah >>> 28) | (al << 4)) ^ ((al >>> 2) | (ah << 30)) ^ ((al >>> 7) | (ah << 25));
-      const s0l = ((al >>> 28) | (ah << 4)) ^ ((ah >>> 2) | (al << 30)) ^ ((ah >>> 7) | (al << 25));
-      const t2Sum = (s0l >>> 0) + (((al & bl) ^ (al & cl) ^ (bl & cl)) >>> 0);
-      const t2h = (s0h + ((ah & bh) ^ (ah & ch) ^ (bh & ch)) + (t2Sum > 0xffffffff ? 1 : 0)) | 0;
-      hh = gh;
-      hl = gl;
-      gh = fh;
-      gl = fl;
-      fh = eh;
-      fl = el;
-      const eSum = (dl >>> 0) + (t1l >>> 0);
-      el = eSum | 0;
-      eh = (dh + t1h + (eSum > 0xffffffff ? 1 : 0)) | 0;
-      dh = ch;
-      dl = cl;
-      ch = bh;
-      cl = bl;
-      bh = ah;
-      bl = al;
-      const aSum = (t1l >>> 0) + ((t2Sum | 0) >>> 0);
-      al = aSum | 0;
-      ah = (t1h + t2h + (aSum > 0xffffffff ? 1 : 0)) | 0;
+      const s1 = rotate64(e, 14n) ^ rotate64(e, 18n) ^ rotate64(e, 41n);
+      const t1 = h + s1 + (g ^ (e & (f ^ g))) + sha512Constants[i] + w[i];
+      const s0 = rotate64(a, 28n) ^ rotate64(a, 34n) ^ rotate64(a, 39n);
+      const t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
+      [h, g, f, e, d, c, b, a] = [g, f, e, low64(d + t1), c, b, a, low64(t1 + t2)];
     }
-    const endHigh = [ah, bh, ch, dh, eh, fh, gh, hh];
-    const endLow = [al, bl, cl, dl, el, fl, gl, hl];
-    for (let i = 0; i < 8; i++) {
-      const sum = (low[i] >>> 0) + (endLow[i] >>> 0);
-      low[i] = sum | 0;
-      high[i] = (high[i] + endHigh[i] + (sum > 0xffffffff ? 1 : 0)) | 0;
-    }
+    [a, b, c, d, e, f, g, h].forEach((word, i) => (state[i] += word));
   }
 }
 
 function sha512(bytes) {
-  const high = Int32Array.from(sha512Start, (word) => Number(word >> 32n));
-  const low = Int32Array.from(sha512Start, (word) => Number(word & 0xffffffffn));
-  hashPadded(bytes, 128, 16, (part, end) => sha512Blocks(high, low, part, end));
-  const words = new Int32Array(16);
-  for (let i = 0; i < 8; i++) {
-    words[2 * i] = high[i];
-    words[2 * i + 1] = low[i];
-  }
-  return wordsToBytes(words);
+  const state = BigUint64Array.from(sha512Start);
+  hashPadded(bytes, 128, 16, (part, end) => sha512Blocks(state, part, end));
+  const view = new DataView(new ArrayBuffer(64));
+  state.forEach((word, i) => view.setBigUint64(8 * i, word));
+  return new Uint8Array(view.buffer);
 }
 
 const digestOf = (bytes) => 'sha256:' + toHex(sha256(bytes));
 const hexOfSha256 = (text) => toHex(sha256(toBytes(text)));
 
-// Most objects are copied here to be hashed behind their header, without an array for each.
-const hashBuffer = new Uint8Array(64 * 1024);
-
 /** Returns the name of a git object. */
 function objectName(format, type, bytes) {
-  const header = `${type} ${bytes.length}\0`;
-  const length = header.length + bytes.length;
-  const whole =
-    length <= hashBuffer.length ? hashBuffer.subarray(0, length) : new Uint8Array(length);
-  for (let i = 0; i < header.length; i++) whole[i] = header.charCodeAt(i);
-  whole.set(bytes, header.length);
-  return toHex(format === 'sha1' ? sha1(whole) : sha256(whole));
+  const whole = concatBytes(toBytes(`${type} ${bytes.length}\0`), bytes);
+  return toHex((format === 'sha1' ? sha1 : sha256)(whole));
 }
 
 // ---- Ed25519 ----
@@ -579,27 +443,6 @@ function verifyEd25519Plain(key, signature, message) {
  */
 const settings = { useSubtle: true, pause: async () => {} };
 const importedKeys = new Map();
-let subtleHasEd25519 = null;
-
-/** Returns true if this browser verifies Ed25519, tried with the first vector of RFC 8032. */
-async function hasSubtleEd25519() {
-  if (!settings.useSubtle) return false;
-  subtleHasEd25519 ??= (async () => {
-    try {
-      const key = fromHex('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a');
-      const signature = fromHex(
-        'e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155' +
-          '5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b',
-      );
-      const { subtle } = globalThis.crypto;
-      const imported = await subtle.importKey('raw', key, { name: 'Ed25519' }, false, ['verify']);
-      return await subtle.verify({ name: 'Ed25519' }, imported, signature, new Uint8Array(0));
-    } catch {
-      return false;
-    }
-  })();
-  return subtleHasEd25519;
-}
 
 /** Verifies an ed25519 signature as strictly as section 3 requires. */
 async function verifyEd25519(key, signature, message) {
@@ -607,18 +450,21 @@ async function verifyEd25519(key, signature, message) {
   // The order is above 2^252, so that most numbers need no comparison.
   if (signature[63] >= 16 && bigFromLittle(signature.subarray(32)) >= groupOrder) return false;
   if (!isStrictEncoding(key) || !isStrictEncoding(signature.subarray(0, 32))) return false;
-  if (!(await hasSubtleEd25519())) return verifyEd25519Plain(key, signature, message);
-  const { subtle } = globalThis.crypto;
+  const subtle = settings.useSubtle ? globalThis.crypto?.subtle : undefined;
+  if (!subtle) return verifyEd25519Plain(key, signature, message);
+  const name = 'Ed25519';
   const keyHex = toHex(key);
   if (!importedKeys.has(keyHex)) {
+    const imported = subtle.importKey('raw', key, { name }, false, ['verify']);
     importedKeys.set(
       keyHex,
-      subtle.importKey('raw', key, { name: 'Ed25519' }, false, ['verify']).catch(() => null),
+      imported.catch(() => null),
     );
   }
   const imported = await importedKeys.get(keyHex);
-  if (!imported) return false;
-  return subtle.verify({ name: 'Ed25519' }, imported, signature, message).catch(() => false);
+  // Older browsers have no Ed25519.
+  if (!imported) return verifyEd25519Plain(key, signature, message);
+  return subtle.verify({ name }, imported, signature, message).catch(() => false);
 }
 
 // ---- JSON (sections 1 and 14) ----
@@ -654,23 +500,12 @@ const isObject = (value) =>
   !Array.isArray(value) &&
   !(value instanceof WrittenNumber);
 
-const numberPattern = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
-const plainStringPattern = /[^"\\\u0000-\u001f]*/y;
-const jsonEscapes = {
-  '"': '"',
-  '\\': '\\',
-  '/': '/',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-};
-const jsonWords = [
+const scalarPattern = /true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+const jsonWords = new Map([
   ['true', true],
   ['false', false],
   ['null', null],
-];
+]);
 // With the flag `u`, only a surrogate without its partner is a surrogate.
 const loneSurrogate = /\p{Surrogate}/u;
 
@@ -693,38 +528,35 @@ class JsonReader {
   }
 
   skipBlanks() {
-    for (;;) {
-      const code = this.text.charCodeAt(this.at);
-      if (code !== 32 && code !== 10 && code !== 13 && code !== 9) return;
-      this.at++;
-    }
+    while (' \n\r\t'.includes(this.text[this.at] ?? 'end')) this.at++;
+  }
+
+  /** Passes a character, if it is the next one behind blanks. */
+  take(character) {
+    this.skipBlanks();
+    if (this.text[this.at] !== character) return false;
+    this.at++;
+    return true;
   }
 
   readValue() {
     this.skipBlanks();
     const first = this.text[this.at];
     if (first === '"') return this.readString();
-    if (first === '{' || first === '[') {
-      this.containers++;
-      ensure(++this.depth <= limits.depth, 'more than 127 arrays and objects inside one another');
-      const value = first === '{' ? this.readObject() : this.readArray();
-      this.depth--;
-      return value;
-    }
-    for (const [word, value] of jsonWords) {
-      if (this.text.startsWith(word, this.at)) {
-        this.at += word.length;
-        return value;
-      }
-    }
-    return this.readNumber();
+    if (first !== '{' && first !== '[') return this.readScalar();
+    this.containers++;
+    ensure(++this.depth <= limits.depth, 'more than 127 arrays and objects inside one another');
+    const value = first === '{' ? this.readObject() : this.readArray();
+    this.depth--;
+    return value;
   }
 
-  readNumber() {
-    numberPattern.lastIndex = this.at;
-    const text = numberPattern.exec(this.text)?.[0];
+  readScalar() {
+    scalarPattern.lastIndex = this.at;
+    const text = scalarPattern.exec(this.text)?.[0];
     ensure(text !== undefined, `not JSON at character ${this.at}`);
     this.at += text.length;
+    if (jsonWords.has(text)) return jsonWords.get(text);
     if (this.exactNumbers) return new WrittenNumber(text);
     const value = Number(text);
     ensure(Math.abs(value) < 2 ** 53, 'a number that is too large');
@@ -732,72 +564,50 @@ class JsonReader {
   }
 
   readString() {
-    let text = '';
-    this.at++;
-    for (;;) {
-      plainStringPattern.lastIndex = this.at;
-      const plain = plainStringPattern.exec(this.text)[0];
-      text += plain;
-      this.at += plain.length;
-      const next = this.text[this.at++];
-      if (next === '"') break;
-      ensure(next === '\\', 'not JSON: a string that does not end');
-      const escape = this.text[this.at++];
-      if (escape === 'u') {
-        const hex = this.text.substr(this.at, 4);
-        ensure(/^[0-9a-fA-F]{4}$/.test(hex), 'not JSON: an escape that is none');
-        text += String.fromCharCode(parseInt(hex, 16));
-        this.at += 4;
-      } else {
-        ensure(Object.hasOwn(jsonEscapes, escape ?? ''), 'not JSON: an escape that is none');
-        text += jsonEscapes[escape];
-      }
+    const start = this.at++;
+    for (; this.text[this.at] !== '"'; this.at++) {
+      if (this.text[this.at] === '\\') this.at++;
+      ensure(this.at < this.text.length, 'not JSON: a string that does not end');
     }
+    const text = parseOrNull(this.text.slice(start, ++this.at));
+    ensure(text !== null, 'not JSON: a string with an impossible character or escape');
     ensure(!loneSurrogate.test(text), 'a lone surrogate');
     return text;
   }
 
   readArray() {
     const values = [];
-    this.at++;
-    this.skipBlanks();
-    if (this.text[this.at] === ']') {
-      this.at++;
-      return values;
-    }
-    for (;;) {
-      values.push(this.readValue());
-      if (this.endsHere(']')) return values;
-    }
+    this.readMembers(']', () => values.push(this.readValue()));
+    return values;
   }
 
   readObject() {
     const members = Object.create(null);
-    this.at++;
-    this.skipBlanks();
-    if (this.text[this.at] === '}') {
-      this.at++;
-      return members;
-    }
-    for (;;) {
+    this.readMembers('}', () => {
       this.skipBlanks();
       ensure(this.text[this.at] === '"', 'not JSON: a key that is no string');
       const key = this.readString();
       ensure(!(key in members), 'a duplicate key');
-      this.skipBlanks();
-      ensure(this.text[this.at++] === ':', 'not JSON: a key without a value');
+      ensure(this.take(':'), 'not JSON: a key without a value');
       members[key] = this.readValue();
-      if (this.endsHere('}')) return members;
-    }
+    });
+    return members;
   }
 
-  endsHere(end) {
-    this.skipBlanks();
-    const next = this.text[this.at++];
-    if (next === end) return true;
-    ensure(next === ',', 'not JSON: no comma');
-    this.commas++;
-    return false;
+  readMembers(end, readMember) {
+    this.at++;
+    if (this.take(end)) return;
+    readMember();
+    for (; this.take(','); this.commas++) readMember();
+    ensure(this.take(end), 'not JSON: no comma');
+  }
+}
+
+function parseOrNull(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
   }
 }
 
@@ -882,47 +692,21 @@ function isName(value) {
   );
 }
 
-const unencodedByte = /[A-Za-z0-9_-]/;
-
 /** Encodes a name as one segment of a ref or of a path in a tree. */
 function encodeSegment(name) {
-  if (/^[A-Za-z0-9_-]*$/.test(name)) return name;
-  const bytes = toBytes(name);
-  let encoded = '';
-  let afterPlainDot = false;
-  for (let i = 0; i < bytes.length; i++) {
-    const character = String.fromCharCode(bytes[i]);
-    if (character === '.') {
-      const isLast = i === bytes.length - 1;
-      const beforeLock = toLatin(bytes.subarray(i + 1)).toLowerCase() === 'lock';
-      const escaped = i === 0 || isLast || afterPlainDot || beforeLock;
-      encoded += escaped ? '%2E' : '.';
-      afterPlainDot = !escaped;
-      continue;
-    }
-    afterPlainDot = false;
-    encoded += unencodedByte.test(character) ? character : '%' + hexOfByte[bytes[i]].toUpperCase();
-  }
-  return encoded;
+  return encodeURIComponent(name)
+    .replace(/[!'()*~]/g, (character) => '%' + toHex(toBytes(character)).toUpperCase())
+    .replace(/^\.|\.$|\.(?=lock$)/gi, '%2E')
+    .replaceAll('..', '.%2E');
 }
 
 const encodePath = (path) => path.split('/').map(encodeSegment).join('/');
 
 /** Decodes a segment, or returns null unless it is exactly the encoding of the decoded name. */
 function decodeSegment(segment) {
-  if (!/^(?:[A-Za-z0-9_.-]|%[0-9A-F]{2})+$/.test(segment)) return null;
-  const bytes = [];
-  for (let i = 0; i < segment.length; i++) {
-    if (segment[i] === '%') {
-      bytes.push(parseInt(segment.substr(i + 1, 2), 16));
-      i += 2;
-    } else {
-      bytes.push(segment.charCodeAt(i));
-    }
-  }
   try {
-    const name = toText(Uint8Array.from(bytes));
-    return encodeSegment(name) === segment ? name : null;
+    const name = decodeURIComponent(segment);
+    return segment !== '' && encodeSegment(name) === segment ? name : null;
   } catch {
     return null;
   }
@@ -1071,65 +855,24 @@ function readRequirement(text) {
   return comparators;
 }
 
-function isExactly(wanted, version) {
-  if (version.major !== wanted.major) return false;
-  if (wanted.minor !== null && version.minor !== wanted.minor) return false;
-  if (wanted.patch !== null && version.patch !== wanted.patch) return false;
-  return version.pre === wanted.pre;
-}
-
-/** Compares the numbers that a comparator names, and returns null if they are equal and few. */
-function compareNumbers(version, wanted) {
+/** Compares the numbers that a comparator names and, if it names all, what is behind them. */
+function compareVersions(version, wanted) {
   for (const part of ['major', 'minor', 'patch']) {
-    if (wanted[part] === null) return null;
+    if (wanted[part] === null) return version.pre === '' ? 0 : NaN;
     if (version[part] !== wanted[part]) return version[part] < wanted[part] ? -1 : 1;
   }
   return comparePre(version.pre, wanted.pre);
 }
 
-function isCompatible(wanted, version) {
-  if (version.major !== wanted.major) return false;
-  if (wanted.minor === null) return true;
-  if (wanted.patch === null) {
-    return wanted.major > 0n ? version.minor >= wanted.minor : version.minor === wanted.minor;
-  }
-  if (wanted.major > 0n) {
-    if (version.minor !== wanted.minor) return version.minor > wanted.minor;
-    if (version.patch !== wanted.patch) return version.patch > wanted.patch;
-  } else if (wanted.minor > 0n) {
-    if (version.minor !== wanted.minor) return false;
-    if (version.patch !== wanted.patch) return version.patch > wanted.patch;
-  } else if (version.minor !== wanted.minor || version.patch !== wanted.patch) {
-    return false;
-  }
-  return comparePre(version.pre, wanted.pre) >= 0;
-}
-
-function isCloseTo(wanted, version) {
-  if (version.major !== wanted.major) return false;
-  if (wanted.minor !== null && version.minor !== wanted.minor) return false;
-  if (wanted.patch !== null && version.patch !== wanted.patch) return version.patch > wanted.patch;
-  return comparePre(version.pre, wanted.pre) >= 0;
-}
-
 function meetsComparator(version, wanted) {
-  const order = compareNumbers(version, wanted);
-  switch (wanted.operator) {
-    case '=':
-      return isExactly(wanted, version);
-    case '>':
-      return order !== null && order > 0;
-    case '>=':
-      return isExactly(wanted, version) || (order !== null && order > 0);
-    case '<':
-      return order !== null && order < 0;
-    case '<=':
-      return isExactly(wanted, version) || (order !== null && order < 0);
-    case '~':
-      return isCloseTo(wanted, version);
-    default:
-      return isCompatible(wanted, version);
-  }
+  const { operator, major, minor } = wanted;
+  const order = compareVersions(version, wanted);
+  const isSame = (...parts) =>
+    parts.every((part) => wanted[part] === null || version[part] === wanted[part]);
+  if (operator === '~') return isSame('major', 'minor') && order >= 0;
+  if (operator !== '^') return compareBy[operator === '=' ? '==' : operator](order);
+  const fixed = ['major', ...(major === 0n ? ['minor', ...(minor === 0n ? ['patch'] : [])] : [])];
+  return isSame(...fixed) && !(order < 0);
 }
 
 /** Reads the schema that a need wants, `id@requirement` or `id`, or returns null. */
@@ -1731,20 +1474,12 @@ function shape(fields) {
     Object.keys(value).every((name) => name in checks && checks[name](value[name]));
 }
 
-const timePattern =
-  /^([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})\.[0-9]{3}Z$/;
-
 /** Returns a time in seconds since 1970, rounded down, or null if it is no time. */
 function secondsOf(text) {
-  const match = isString(text) ? timePattern.exec(text) : null;
-  if (!match) return null;
-  const [year, month, day, hour, minute, second] = match.slice(1).map(Number);
-  if (hour > 23 || minute > 59 || second > 59) return null;
-  const date = new Date(0);
-  date.setUTCFullYear(year, month - 1, day);
-  date.setUTCHours(hour, minute, second);
-  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
-  return date.getTime() / 1000;
+  if (!isString(text) || !/^[0-9]/.test(text)) return null;
+  const date = new Date(text);
+  const isReal = !isNaN(date) && date.toISOString() === text;
+  return isReal ? Math.floor(date / 1000) : null;
 }
 
 const isTime = (value) => secondsOf(value) !== null;
