@@ -937,20 +937,14 @@ function buildHuffman(lengths) {
   return { table, mask: table.length - 1 };
 }
 
-const lengthBase = [
-  3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131,
-  163, 195, 227, 258,
-];
-const lengthExtra = [
-  0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0,
-];
-const distanceBase = [
-  1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537, 2049,
-  3073, 4097, 6145, 8193, 12289, 16385, 24577,
-];
-const distanceExtra = [
-  0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13,
-];
+// A length or distance is the base of its code plus some extra bits: a base follows the last value
+// of the code before it.
+const lengthExtra = Array.from({ length: 29 }, (_, i) => (i < 8 || i === 28 ? 0 : (i >> 2) - 1));
+const distanceExtra = Array.from({ length: 30 }, (_, i) => (i < 4 ? 0 : (i >> 1) - 1));
+const basesFrom = (first, extra) =>
+  extra.map((_, i) => extra.slice(0, i).reduce((sum, bits) => sum + (1 << bits), first));
+const lengthBase = [...basesFrom(3, lengthExtra).slice(0, 28), 258];
+const distanceBase = basesFrom(1, distanceExtra);
 const codeLengthOrder = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
 const fixedLiterals = buildHuffman(
@@ -969,17 +963,14 @@ class Inflater {
     this.bitCount = 0;
   }
 
-  needBits(count) {
-    while (this.bitCount < count) {
-      ensure(this.at < this.bytes.length, 'a compressed stream that ends too early');
-      this.bitBuffer |= this.bytes[this.at++] << this.bitCount;
-      this.bitCount += 8;
-    }
+  needByte() {
+    ensure(this.at < this.bytes.length, 'a compressed stream that ends too early');
+    this.bitBuffer |= this.bytes[this.at++] << this.bitCount;
+    this.bitCount += 8;
   }
 
   takeBits(count) {
-    if (count === 0) return 0;
-    this.needBits(count);
+    while (this.bitCount < count) this.needByte();
     const value = this.bitBuffer & ((1 << count) - 1);
     this.bitBuffer >>>= count;
     this.bitCount -= count;
@@ -996,9 +987,7 @@ class Inflater {
         return entry >> 4;
       }
       ensure(this.bitCount < 15, 'a compressed stream with an unused code');
-      ensure(this.at < this.bytes.length, 'a compressed stream that ends too early');
-      this.bitBuffer |= this.bytes[this.at++] << this.bitCount;
-      this.bitCount += 8;
+      this.needByte();
     }
   }
 
@@ -1018,12 +1007,8 @@ class Inflater {
       }
       ensure(symbol !== 16 || i > 0, 'a compressed stream that repeats nothing');
       const value = symbol === 16 ? lengths[i - 1] : 0;
-      const [bits, least] = [
-        [2, 3],
-        [3, 3],
-        [7, 11],
-      ][symbol - 16];
-      const end = i + least + this.takeBits(bits);
+      const least = symbol === 18 ? 11 : 3;
+      const end = i + least + this.takeBits({ 16: 2, 17: 3, 18: 7 }[symbol]);
       ensure(end <= lengths.length, 'a compressed stream with too many codes');
       while (i < end) lengths[i++] = value;
     }
@@ -1106,45 +1091,76 @@ class Inflater {
   }
 }
 
+/** Reads bytes from a place on. Throws FormatError at their end. */
+class ByteReader {
+  constructor(bytes, at = 0) {
+    this.bytes = bytes;
+    this.at = at;
+  }
+
+  get isAtEnd() {
+    return this.at === this.bytes.length;
+  }
+
+  take(count) {
+    ensure(this.at + count <= this.bytes.length, 'bytes that end too early');
+    this.at += count;
+    return this.bytes.subarray(this.at - count, this.at);
+  }
+
+  takeByte() {
+    return this.take(1)[0];
+  }
+
+  takeUint32() {
+    return this.take(4).reduce((number, byte) => number * 256 + byte, 0);
+  }
+
+  /** Reads the string of SSH: its length, and its bytes. */
+  takeString() {
+    return this.take(this.takeUint32());
+  }
+
+  takeLine() {
+    const end = this.bytes.indexOf(10, this.at);
+    ensure(end >= 0, 'a bundle that ends too early');
+    return this.take(end + 1 - this.at).subarray(0, -1);
+  }
+
+  /** Reads the rest of a size: 7 bits in each byte, the lowest first, as long as `byte` goes on. */
+  takeSize(byte = 128, size = 0, factor = 1) {
+    for (; byte & 128; factor *= 128) {
+      byte = this.takeByte();
+      size += (byte & 127) * factor;
+    }
+    ensure(size <= 0x7fffffff, 'an object that is too large');
+    return size;
+  }
+}
+
 /** Builds an object from its base and git's list of differences. */
 function applyDelta(base, delta) {
-  let at = 0;
-  function readSize() {
-    let size = 0;
-    for (let factor = 1; ; factor *= 128) {
-      ensure(at < delta.length, 'a difference that ends too early');
-      const byte = delta[at++];
-      size += (byte & 127) * factor;
-      if (byte < 128) return size;
-    }
-  }
-  ensure(readSize() === base.length, 'a difference from another object');
-  const size = readSize();
-  ensure(size <= 0x7fffffff, 'an object that is too large');
-  const output = new Uint8Array(size);
+  const reader = new ByteReader(delta);
+  ensure(reader.takeSize() === base.length, 'a difference from another object');
+  const output = new Uint8Array(reader.takeSize());
   let length = 0;
-  while (at < delta.length) {
-    const command = delta[at++];
+  while (!reader.isAtEnd) {
+    const command = reader.takeByte();
     ensure(command !== 0, 'a difference with an unknown command');
     let part;
     if (command & 128) {
-      let offset = 0;
-      let count = 0;
-      for (let i = 0; i < 4; i++) if (command & (1 << i)) offset += delta[at++] * 256 ** i;
-      for (let i = 0; i < 3; i++) if (command & (16 << i)) count += delta[at++] * 256 ** i;
-      count ||= 65536;
+      const takeNumber = (bits) =>
+        bits.reduce((sum, bit, i) => sum + (command & bit ? reader.takeByte() * 256 ** i : 0), 0);
+      const offset = takeNumber([1, 2, 4, 8]);
+      const count = takeNumber([16, 32, 64]) || 65536;
       ensure(offset + count <= base.length, 'a difference that copies from nowhere');
       part = base.subarray(offset, offset + count);
-    } else {
-      ensure(at + command <= delta.length, 'a difference that ends too early');
-      part = delta.subarray(at, at + command);
-      at += command;
-    }
-    ensure(length + part.length <= size, 'a difference that makes too much');
+    } else part = reader.take(command);
+    ensure(length + part.length <= output.length, 'a difference that makes too much');
     output.set(part, length);
     length += part.length;
   }
-  ensure(length === size, 'a difference that makes too little');
+  ensure(length === output.length, 'a difference that makes too little');
   return output;
 }
 
@@ -1154,50 +1170,36 @@ const namedDelta = 7;
 
 /** Reads the head of each object in a pack, and inflates it. */
 function readPackEntries(pack, format) {
-  const view = new DataView(pack.buffer, pack.byteOffset, pack.byteLength);
   const nameLength = format === 'sha1' ? 20 : 32;
   ensure(pack.length >= 12 + nameLength && toLatin(pack.subarray(0, 4)) === 'PACK', 'no pack');
-  ensure([2, 3].includes(view.getUint32(4)), 'a pack of an unknown version');
-  const end = pack.length - nameLength;
-  const sum = (format === 'sha1' ? sha1 : sha256)(pack.subarray(0, end));
-  ensure(equalBytes(sum, pack.subarray(end)), 'a pack with a wrong checksum');
-  const body = pack.subarray(0, end);
+  const body = pack.subarray(0, -nameLength);
+  const sum = (format === 'sha1' ? sha1 : sha256)(body);
+  ensure(equalBytes(sum, pack.subarray(-nameLength)), 'a pack with a wrong checksum');
+  const reader = new ByteReader(body, 4);
+  ensure([2, 3].includes(reader.takeUint32()), 'a pack of an unknown version');
   const entries = [];
-  let at = 12;
-  for (let count = view.getUint32(8); count > 0; count--) {
-    const start = at;
-    ensure(at < end, 'a pack that ends too early');
-    let byte = body[at++];
+  for (let count = reader.takeUint32(); count > 0; count--) {
+    const start = reader.at;
+    let byte = reader.takeByte();
     const type = (byte >> 4) & 7;
-    let size = byte & 15;
-    for (let factor = 16; byte & 128; factor *= 128) {
-      ensure(at < end, 'a pack that ends too early');
-      byte = body[at++];
-      size += (byte & 127) * factor;
-    }
-    ensure(size <= 0x7fffffff, 'an object that is too large');
-    const entry = { start, type, base: null };
+    const size = reader.takeSize(byte, byte & 15, 16);
+    let base = null;
     if (type === offsetDelta) {
-      byte = body[at++];
+      byte = reader.takeByte();
       let back = byte & 127;
       while (byte & 128) {
-        byte = body[at++];
+        byte = reader.takeByte();
         back = (back + 1) * 128 + (byte & 127);
       }
-      entry.base = start - back;
-    } else if (type === namedDelta) {
-      entry.base = toHex(body.subarray(at, at + nameLength));
-      at += nameLength;
-    } else {
-      ensure(type in packTypes, 'an object of an unknown type');
-    }
-    const inflater = new Inflater(body, at, size);
-    entry.bytes = inflater.readStream();
-    at = inflater.at;
-    entry.packed = at - start;
-    entries.push(entry);
+      base = start - back;
+    } else if (type === namedDelta) base = toHex(reader.take(nameLength));
+    else ensure(type in packTypes, 'an object of an unknown type');
+    const inflater = new Inflater(body, reader.at, size);
+    const bytes = inflater.readStream();
+    reader.at = inflater.at;
+    entries.push({ start, base, type: packTypes[type], bytes, packed: reader.at - start });
   }
-  ensure(at === end, 'a pack with more than its objects');
+  ensure(reader.isAtEnd, 'a pack with more than its objects');
   return entries;
 }
 
@@ -1205,33 +1207,18 @@ function readPackEntries(pack, format) {
 function readPack(pack, format) {
   const entries = readPackEntries(pack, format);
   const objects = new Map();
-  const byStart = new Map();
+  /** The place or the name of a base to the differences from it. */
   const waiting = new Map();
-  for (const entry of entries) byStart.set(entry.start, entry);
-  const resolved = [];
-  function add(entry, type, bytes) {
-    entry.objectType = type;
-    entry.objectBytes = bytes;
+  for (const entry of entries.filter(({ base }) => base !== null))
+    waiting.set(entry.base, [...(waiting.get(entry.base) ?? []), entry]);
+  // A difference is resolved as soon as its base is known, by its place or by its name.
+  const resolved = entries.filter(({ base }) => base === null);
+  for (const { start, type, bytes, packed } of resolved) {
     const name = objectName(format, type, bytes);
-    objects.set(name, { type, bytes, packed: entry.packed });
-    resolved.push(entry.start, name);
-  }
-  for (const entry of entries) {
-    if (entry.type in packTypes) continue;
-    if (!waiting.has(entry.base)) waiting.set(entry.base, []);
-    waiting.get(entry.base).push(entry);
-  }
-  for (const entry of entries) {
-    if (entry.type in packTypes) add(entry, packTypes[entry.type], entry.bytes);
-    // A difference is resolved as soon as its base is known, by its place or by its name.
-    while (resolved.length) {
-      const base = resolved.pop();
-      const found = typeof base === 'number' ? byStart.get(base) : objects.get(base);
-      const [type, bytes] =
-        typeof base === 'number'
-          ? [found.objectType, found.objectBytes]
-          : [found.type, found.bytes];
-      for (const child of waiting.get(base) ?? []) add(child, type, applyDelta(bytes, child.bytes));
+    objects.set(name, { type, bytes, packed });
+    for (const base of [start, name]) {
+      for (const child of waiting.get(base) ?? [])
+        resolved.push({ ...child, type, bytes: applyDelta(bytes, child.bytes) });
       waiting.delete(base);
     }
   }
@@ -1256,9 +1243,8 @@ class Store {
     const object = this.objects.get(name);
     if (object) return object.type === type ? object.bytes : null;
     // Git knows the empty tree without having it.
-    const isEmptyTree =
-      type === 'tree' && name === objectName(this.format, 'tree', new Uint8Array(0));
-    return isEmptyTree ? new Uint8Array(0) : null;
+    const none = new Uint8Array(0);
+    return type === 'tree' && name === objectName(this.format, 'tree', none) ? none : null;
   }
 
   readBlob(name) {
@@ -1275,6 +1261,17 @@ class Store {
     return this.trees.get(name);
   }
 
+  readCapability(name, value) {
+    if (name === 'object-format') {
+      ensure(value === 'sha1' || value === 'sha256', 'an unknown object format');
+      this.format = value;
+      return;
+    }
+    ensure(name === 'filter', 'a bundle with an unknown capability');
+    this.filter = value;
+    this.filtered = true;
+  }
+
   /** Returns true if an object is not here because the bundle leaves objects out. */
   isLeftOut(name) {
     return this.filtered && !this.objects.has(name);
@@ -1284,77 +1281,28 @@ class Store {
 /** Reads a git bundle of version 2 or 3. Throws FormatError if git could not read it. */
 async function readBundle(bytes) {
   const store = new Store();
-  let at = 0;
-  function readLine() {
-    const end = bytes.indexOf(10, at);
-    ensure(end >= 0, 'a bundle that ends too early');
-    const line = bytes.subarray(at, end);
-    at = end + 1;
-    return line;
-  }
   ensure(bytes.length < 0x7fffffff, 'a bundle that is too large');
   ensure(toLatin(bytes.subarray(0, 13)).startsWith('# v'), 'not a git bundle of version 2 or 3');
-  const version = { '# v2 git bundle': 2, '# v3 git bundle': 3 }[toLatin(readLine())];
+  const reader = new ByteReader(bytes);
+  const version = /^# v([23]) git bundle$/.exec(toLatin(reader.takeLine()))?.[1];
   ensure(version !== undefined, 'not a git bundle of version 2 or 3');
-  for (;;) {
-    const line = toText(readLine());
-    if (line === '') break;
+  for (let line; (line = toText(reader.takeLine())) !== '';) {
     if (line.startsWith('@')) {
-      ensure(version === 3, 'a bundle of version 2 with a capability');
-      const [name, value] = line.slice(1).split(/=(.*)/s);
-      if (name === 'object-format') {
-        ensure(value === 'sha1' || value === 'sha256', 'an unknown object format');
-        store.format = value;
-      } else {
-        ensure(name === 'filter', 'a bundle with an unknown capability');
-        store.filter = value;
-        store.filtered = true;
-      }
+      ensure(version === '3', 'a bundle of version 2 with a capability');
+      store.readCapability(...line.slice(1).split(/=(.*)/s));
       continue;
     }
     const match = /^(-?)([0-9a-f]+) ?(.*)$/s.exec(line);
-    ensure(
-      match && match[2].length === (store.format === 'sha1' ? 40 : 64),
-      'a line that is no ref',
-    );
+    ensure(match?.[2].length === (store.format === 'sha1' ? 40 : 64), 'a line that is no ref');
     ensure(match[1] === '', 'a bundle that needs objects of a repository');
     ensure(match[3] !== '', 'a ref without a name');
     store.refs.set(match[3], match[2]);
   }
-  store.objects = readPack(bytes.subarray(at), store.format);
+  store.objects = readPack(bytes.subarray(reader.at), store.format);
   return store;
 }
 
 // ---- SSH signatures (section 3) ----
-
-class SshReader {
-  constructor(bytes, at = 0) {
-    this.bytes = bytes;
-    this.at = at;
-  }
-
-  readNumber() {
-    ensure(this.at + 4 <= this.bytes.length, 'a signature that ends too early');
-    const view = new DataView(this.bytes.buffer, this.bytes.byteOffset + this.at, 4);
-    this.at += 4;
-    return view.getUint32(0);
-  }
-
-  readBytes() {
-    const length = this.readNumber();
-    ensure(this.at + length <= this.bytes.length, 'a signature that ends too early');
-    this.at += length;
-    return this.bytes.subarray(this.at - length, this.at);
-  }
-
-  readText() {
-    return toLatin(this.readBytes());
-  }
-
-  get isAtEnd() {
-    return this.at === this.bytes.length;
-  }
-}
 
 function sshString(bytes) {
   const length = new Uint8Array(4);
@@ -1376,17 +1324,17 @@ function readSshSignature(armour) {
   const raw = fromBase64(lines.join(''));
   if (!raw || toLatin(raw.subarray(0, 6)) !== 'SSHSIG') return null;
   try {
-    const reader = new SshReader(raw, 6);
-    if (reader.readNumber() !== 1) return null;
-    const wire = reader.readBytes();
-    const [namespace, reserved, hash] = [reader.readText(), reader.readText(), reader.readText()];
-    const signature = new SshReader(reader.readBytes());
-    if (!reader.isAtEnd || namespace !== 'git' || reserved !== '') return null;
-    if (hash !== 'sha512' && hash !== 'sha256') return null;
+    const reader = new ByteReader(raw, 6);
+    ensure(reader.takeUint32() === 1, 'another version');
+    const wire = reader.takeString();
+    const [namespace, reserved, hash] = [0, 1, 2].map(() => toLatin(reader.takeString()));
+    const signature = new ByteReader(reader.takeString());
+    ensure(reader.isAtEnd && namespace === 'git' && reserved === '', 'another purpose');
+    ensure(hash === 'sha512' || hash === 'sha256', 'another hash');
     const key = readEd25519Key(wire);
-    if (!key || signature.readText() !== 'ssh-ed25519') return null;
-    const bytes = signature.readBytes();
-    if (!signature.isAtEnd) return null;
+    ensure(key && toLatin(signature.takeString()) === 'ssh-ed25519', 'another kind of key');
+    const bytes = signature.takeString();
+    ensure(signature.isAtEnd, 'more bytes than a signature');
     return { key, wire, hash, signature: bytes };
   } catch (error) {
     if (error instanceof FormatError) return null;
@@ -1396,9 +1344,9 @@ function readSshSignature(armour) {
 
 /** Returns the 32 bytes of an ed25519 key in SSH's encoding, or null. */
 function readEd25519Key(wire) {
-  const reader = new SshReader(wire);
-  if (reader.readText() !== 'ssh-ed25519') return null;
-  const key = reader.readBytes();
+  const reader = new ByteReader(wire);
+  if (toLatin(reader.takeString()) !== 'ssh-ed25519') return null;
+  const key = reader.takeString();
   return reader.isAtEnd && key.length === 32 ? key : null;
 }
 
