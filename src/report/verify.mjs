@@ -668,6 +668,12 @@ function canonical(value) {
   return `{${text}}`;
 }
 
+/** Returns an object of those of the fields that a value has. */
+const pickFields = (value, fields) =>
+  Object.fromEntries(
+    fields.filter((field) => field in value).map((field) => [field, value[field]]),
+  );
+
 const canonicalBytes = (value) => toBytes(canonical(value));
 const canonicalDigest = (value) => digestOf(canonicalBytes(value));
 
@@ -3515,31 +3521,25 @@ class Tree {
   constructor(bytes, format) {
     this.bytes = bytes;
     this.nameLength = format === 'sha1' ? 20 : 32;
-    /** The place of each node in the bytes. */
-    this.starts = [];
+    /** The place of each node in the bytes, and the end of the last one. */
+    this.starts = [0];
     /** False if git would not write such a tree. It has no nodes then. */
     this.isWellFormed = this.findNodes();
-    if (!this.isWellFormed) this.starts = [];
-  }
-
-  get count() {
-    return this.starts.length;
+    if (!this.isWellFormed) this.starts = [0];
+    this.count = this.starts.length - 1;
   }
 
   /** Notes where nodes start. Returns false unless they are whole, named, and in git's order. */
   findNodes() {
-    const { bytes, nameLength } = this;
-    let before = null;
-    for (let at = 0; at < bytes.length;) {
+    const { bytes, nameLength, starts } = this;
+    for (let at = 0; at < bytes.length; at = starts.at(-1)) {
       const space = bytes.indexOf(32, at);
       const zero = space < 0 ? -1 : bytes.indexOf(0, space);
       const end = zero + 1 + nameLength;
       if (zero <= space + 1 || end > bytes.length) return false;
-      for (let i = space + 1; i < zero; i++) if (bytes[i] === 47) return false;
-      if (before !== null && !this.isInOrder(before, at)) return false;
-      this.starts.push(at);
-      before = at;
-      at = end;
+      if (bytes.subarray(space + 1, zero).includes(47)) return false;
+      if (at > 0 && !this.isInOrder(starts.at(-2), at)) return false;
+      starts.push(end);
     }
     return true;
   }
@@ -3558,59 +3558,40 @@ class Tree {
 
   /** Returns true if the node at a place of the bytes has the mode 40000. */
   isFolderAt(at) {
-    const { bytes } = this;
-    if (bytes[at] !== 52 || bytes[at + 5] !== 32) return false;
-    for (let i = at + 1; i < at + 5; i++) if (bytes[i] !== 48) return false;
-    return true;
+    return folderMode.every((byte, i) => this.bytes[at + i] === byte);
   }
 
   /** Returns {name, mode, isFolder, key, oid}: `key` is the name, and a slash if it is a folder. */
   node(index) {
-    const at = this.starts[index];
-    const end = this.starts[index + 1] ?? this.bytes.length;
+    const [at, end] = this.starts.slice(index, index + 2);
     const space = this.bytes.indexOf(32, at);
     const name = toLatin(this.bytes.subarray(space + 1, end - this.nameLength - 1));
+    const mode = toLatin(this.bytes.subarray(at, space));
     const isFolder = this.isFolderAt(at);
-    return {
-      name,
-      mode: toLatin(this.bytes.subarray(at, space)),
-      isFolder,
-      key: isFolder ? name + '/' : name,
-      oid: toHex(this.bytes.subarray(end - this.nameLength, end)),
-    };
+    const oid = toHex(this.bytes.subarray(end - this.nameLength, end));
+    return { name, mode, isFolder, key: isFolder ? name + '/' : name, oid };
   }
 
-  /** Returns the node of a key, or null. */
+  get nodes() {
+    return Array.from({ length: this.count }, (_, index) => this.node(index));
+  }
+
+  /** Returns the node of a key, or undefined. */
   find(key) {
-    let low = 0;
-    let high = this.count - 1;
-    while (low <= high) {
-      const middle = (low + high) >> 1;
-      const found = this.node(middle);
-      if (found.key === key) return found;
-      if (found.key < key) low = middle + 1;
-      else high = middle - 1;
-    }
-    return null;
+    this.byKey ??= new Map(this.nodes.map((node) => [node.key, node]));
+    return this.byKey.get(key);
   }
 
-  /** Counts the nodes from one on that are byte for byte those of another tree from one on. */
-  countSame(index, other, otherIndex) {
-    if (index === this.count || otherIndex === other.count) return 0;
-    const [start, otherStart] = [this.starts[index], other.starts[otherIndex]];
-    const length = Math.min(this.bytes.length - start, other.bytes.length - otherStart);
-    let same = 0;
-    while (same < length && this.bytes[start + same] === other.bytes[otherStart + same]) same++;
-    let [low, high] = [index, this.count];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const end = this.starts[middle + 1] ?? this.bytes.length;
-      if (end <= start + same) low = middle + 1;
-      else high = middle;
-    }
-    return low - index;
+  /** Returns true if a node is byte for byte one of another tree. */
+  hasSame(index, other, otherIndex) {
+    let at = other.starts[otherIndex];
+    for (let i = this.starts[index]; i < this.starts[index + 1]; i++, at++)
+      if (this.bytes[i] !== other.bytes[at]) return false;
+    return true;
   }
 }
+
+const folderMode = toBytes('40000 ');
 
 /** The changes of a tree by one entry. Folders that the entry must not change are not read. */
 class TreeChanges {
@@ -3653,13 +3634,15 @@ class TreeChanges {
       return;
     }
     if (now !== null && right.count === 0 && path !== '') this.problem(path, 'is an empty folder');
-    for (let i = 0, j = 0; ;) {
-      const same = left.countSame(i, right, j);
-      i += same;
-      j += same;
-      const x = i < left.count ? left.node(i) : null;
-      const y = j < right.count ? right.node(j) : null;
-      if (!x && !y) return;
+    for (let i = 0, j = 0; i < left.count || j < right.count;) {
+      const [isOldLeft, isNewLeft] = [i < left.count, j < right.count];
+      if (isOldLeft && isNewLeft && left.hasSame(i, right, j)) {
+        i++;
+        j++;
+        continue;
+      }
+      const x = isOldLeft ? left.node(i) : null;
+      const y = isNewLeft ? right.node(j) : null;
       const isOld = x && (!y || x.key <= y.key);
       const isNew = y && (!x || y.key <= x.key);
       this.compareNodes(isOld ? x : null, isNew ? y : null, path);
@@ -3715,17 +3698,9 @@ function readBlobAt(store, tree, path) {
   return store.readBlob(oid);
 }
 
-const fanOutFolders = new Map();
-
 /** Returns the folder of an item. With `fanOut`, it is below one of 256 folders. */
 function itemFolder(item, fanOut) {
-  if (!fanOut) return `items/${encodeSegment(item)}/`;
-  let folder = fanOutFolders.get(item);
-  if (folder === undefined) {
-    folder = `items/${hexOfSha256(item).slice(0, 2)}/${encodeSegment(item)}/`;
-    fanOutFolders.set(item, folder);
-  }
-  return folder;
+  return fanOut ? `items/${pathOfName(item)}/` : `items/${encodeSegment(item)}/`;
 }
 
 const pathOfName = (name) => `${hexOfSha256(name).slice(0, 2)}/${encodeSegment(name)}`;
@@ -3764,41 +3739,33 @@ class AllowedChanges {
   }
 
   allowRun(entry, fanOut) {
-    const { kind } = entry;
+    const { kind, artifacts = {}, imports = {}, pipelines = {} } = entry;
     const allowAny = (path) => this.sets.set(path, null);
-    if (kind === 'document.written') {
+    if (kind === 'document.written')
       this.sets.set(`documents/${encodePath(entry.name)}`, entry.oid);
-    } else if (kind === 'run.extended') {
+    if (kind === 'run.extended')
       for (const item of Object.keys(entry.items)) allowAny(itemFolder(item, fanOut) + 'item.json');
-    } else if (kind === 'run.submitted') {
-      allowAny('plan.json');
-      for (const path of Object.keys(entry.artifacts)) allowAny(`artifacts/${encodePath(path)}`);
-      if ('rules' in entry) allowAny('rules.json');
-      if ('continues' in entry) allowAny('continues.json');
-      for (const [name, { product }] of Object.entries(entry.imports ?? {})) {
-        this.sets.set(importPath(name) + 'product', product.oid);
-        allowAny(importPath(name) + 'evidence.json');
-      }
+    if (kind === 'run.submitted')
+      for (const name of ['plan', 'rules', 'continues'])
+        if (name in entry) allowAny(`${name}.json`);
+    for (const path of Object.keys(artifacts)) allowAny(`artifacts/${encodePath(path)}`);
+    for (const [name, { product }] of Object.entries(imports)) {
+      this.sets.set(importPath(name) + 'product', product.oid);
+      allowAny(importPath(name) + 'evidence.json');
     }
-    for (const digest of Object.values(entry.pipelines ?? {})) allowAny(pipelinePath(digest));
+    for (const digest of Object.values(pipelines)) allowAny(pipelinePath(digest));
   }
 
   /** The record in a log follows from its entry. */
   allowLog(entry, format) {
     const { kind, run } = entry;
-    if (kind === 'log.written') {
+    if (kind === 'log.written')
       this.sets.set(`written/${pathOfName(run)}/${encodePath(entry.name)}`, entry.oid);
-      return;
-    }
-    const fields = recordFields[kind];
-    if (!fields) return;
-    const record = Object.create(null);
-    for (const field of fields) if (field in entry) record[field] = entry[field];
-    const paths = {
-      'log.decided': () => `decided/${pathOfName(run)}/${encodeSegment(entry.item)}`,
-      'log.thread': () => `threads/${pathOfName(entry.thread)}`,
-    };
-    const path = paths[kind]?.() ?? pathOfName(run);
+    if (!(kind in recordFields)) return;
+    const record = pickFields(entry, recordFields[kind]);
+    let path = pathOfName(run ?? entry.thread);
+    if (kind === 'log.decided') path = `decided/${path}/${encodeSegment(entry.item)}`;
+    if (kind === 'log.thread') path = `threads/${path}`;
     this.sets.set(path, objectName(format, 'blob', canonicalBytes(record)));
   }
 
@@ -3817,72 +3784,65 @@ class AllowedChanges {
 
 // ---- chains (section 9) ----
 
+/**
+ * Yields the commits from a head back to the first one. In place of one that is not here, the last
+ * is {name, isMissing, isLeftOut}.
+ */
+function* commitsFrom(store, head) {
+  let name = head;
+  do {
+    const bytes = store.read(name, 'commit');
+    const commit = bytes && new Commit(bytes, store.format, name);
+    yield commit ?? { name, isMissing: true, isLeftOut: store.isLeftOut(name) };
+    name = commit?.parents[0];
+  } while (name !== undefined);
+}
+
 /** The commits of a chain, oldest first, and whether it could be read to its first entry. */
 class Chain {
-  constructor() {
+  constructor(store, head) {
     this.commits = [];
-    /** False if the ref names no commit at all. */
-    this.hasRef = true;
     this.isWhole = false;
     /** {code, text} of what was wrong with reading. */
     this.faults = [];
     /** True if a commit is not here in a store that leaves objects out. */
     this.isLeftOut = false;
+    /** False if the ref names no commit at all. */
+    this.hasRef =
+      head !== undefined && (!store.objects.has(head) || store.read(head, 'commit') !== null);
+    if (this.hasRef) this.walk(store, head);
+    else this.fault('ref', 'the ref names no commit');
+    this.commits.reverse();
+    /** The check of the signatures, which goes on in the background. */
+    this.signatures = checkSignatures(this.commits);
   }
 
-  static async read(store, head) {
-    const chain = Chain.start(store, head);
-    await chain.signatures;
-    return chain;
-  }
-
-  /** Reads a chain whose signatures are checked in the background, until `signatures` settles. */
-  static start(store, head) {
-    const chain = new Chain();
-    chain.signatures = Promise.resolve();
-    if (head === undefined || (store.objects.has(head) && store.read(head, 'commit') === null)) {
-      chain.hasRef = false;
-      chain.faults.push({ code: 'ref', text: 'the ref names no commit' });
-      return chain;
-    }
-    chain.walk(store, head);
-    chain.commits.reverse();
-    chain.signatures = checkSignatures(chain.commits);
-    return chain;
+  fault(code, text) {
+    this.faults.push({ code, text });
   }
 
   walk(store, head) {
-    let invalid = 0;
-    let size = 0;
-    let allowed = limits.chain;
-    for (let name = head; ;) {
-      const bytes = store.read(name, 'commit');
-      if (bytes === null) {
-        this.isLeftOut = store.isLeftOut(name);
-        if (!this.isLeftOut)
-          this.faults.push({ code: 'object', text: `object ${name} is not here` });
+    let [invalid, size, allowed] = [0, 0, limits.chain];
+    for (const commit of commitsFrom(store, head)) {
+      const { name, entry, parents } = commit;
+      if (commit.isMissing) {
+        this.isLeftOut = commit.isLeftOut;
+        if (!this.isLeftOut) this.fault('object', `object ${name} is not here`);
         return;
       }
-      size += bytes.length;
+      size += commit.bytes.length;
       allowed += 1024 * store.objects.get(name).packed;
       if (size > allowed) {
-        this.faults.push({ code: 'object', text: 'the commits are too large together' });
+        this.fault('object', 'the commits are too large together');
         return;
       }
-      const commit = new Commit(bytes, store.format, name);
       this.commits.push(commit);
-      if (!commit.entry) {
-        this.faults.push({ code: 'entry', text: `commit ${name} is no entry: ${commit.fault}` });
-        if (++invalid > limits.invalidCommits) {
-          this.faults.push({ code: 'not-read', text: 'more than 100 commits are no entries' });
-          return;
-        }
-      }
-      if (commit.parents.length === 0) {
-        this.isWhole = commit.tree !== null;
+      if (!entry) this.fault('entry', `commit ${name} is no entry: ${commit.fault}`);
+      if (!entry && ++invalid > limits.invalidCommits) {
+        this.fault('not-read', 'more than 100 commits are no entries');
         return;
       }
-      name = commit.parents[0];
+      this.isWhole = parents.length === 0 && commit.tree !== null;
     }
   }
 
@@ -3921,15 +3881,10 @@ function readValidity(text) {
     text,
   );
   ensure(match, `a time that cannot be understood: ${text}`);
-  const [year, month, day, hour, minute, second] = match
-    .slice(1, 7)
-    .map((part) => Number(part ?? 0));
-  const clock = match.slice(4, 7).map((part) => part ?? '00');
-  const iso = `${match.slice(1, 4).join('-')}T${clock.join(':')}.000Z`;
-  const seconds = secondsOf(iso);
-  ensure(seconds !== null, `a time that does not exist: ${text}`);
-  if (match[7]) return seconds;
-  return new Date(year, month - 1, day, hour, minute, second).getTime() / 1000;
+  const [, year, month, day, hour = '00', minute = '00', second = '00', zone] = match;
+  const time = `${year}-${month}-${day}T${hour}:${minute}:${second}.000`;
+  ensure(secondsOf(time + 'Z') !== null, `a time that does not exist: ${text}`);
+  return new Date(time + zone).getTime() / 1000;
 }
 
 function matchesPatterns(name, patterns) {
@@ -4209,71 +4164,63 @@ const recordFields = {
   'log.thread': ['entries', 'last', 'thread'],
   'log.decided': ['log', 'first', 'item', 'decision', 'about', 'message', 'made'],
 };
-const sealFields = ['root', 'entries', 'seal', 'commit'];
-const sealOf = (entry) => Object.fromEntries(sealFields.map((field) => [field, entry[field]]));
+const sealOf = (entry) => pickFields(entry, ['root', 'entries', 'seal', 'commit']);
 
 /** A log of a key: what its sound entries say, and whether it is broken or unread. */
 class Log {
-  static async read(store, ref, head) {
-    const log = new Log();
-    log.ref = ref;
-    log.isBeside = ref.startsWith('refs/handoff/logs/');
+  constructor(ref) {
+    this.ref = ref;
+    this.isBeside = ref.startsWith('refs/handoff/logs/');
     const [segment, digits = ''] = ref.slice(ref.lastIndexOf('/') + 1).split('.');
-    log.key = decodeSegment(segment);
-    log.isBroken = !isFingerprint(log.key);
-    log.isUnread = false;
-    log.sound = [];
+    this.key = decodeSegment(segment);
+    this.digits = digits;
+    this.isBroken = !isFingerprint(this.key);
+    this.isUnread = false;
+    this.sound = [];
     /** Each entry `log.thread` that the key signed, sound or not. */
-    log.signedThreads = [];
+    this.signedThreads = [];
     /** Runs and threads one of whose blobs is damaged or missing. */
-    log.damaged = new Set();
-    log.submitted = new Map();
-    log.sealed = new Map();
-    log.threads = new Map();
-    await log.readEntries(store, head);
+    this.damaged = new Set();
+    this.submitted = new Map();
+    this.sealed = new Map();
+    this.threads = new Map();
+  }
+
+  static async read(store, ref, head) {
+    const log = new Log(ref);
+    const commits = [...commitsFrom(store, head)].reverse();
+    if (commits[0]?.isMissing) {
+      if (commits[0].isLeftOut) log.isUnread = true;
+      else log.isBroken = true;
+    } else {
+      await checkSignatures(commits);
+      log.readEntries(store, commits);
+    }
+    const isOwn = ({ hash }) => hash.startsWith(`sha256:${log.digits}`);
     /** False if no sound entry is of the key and the digits in the name of the ref. */
-    log.hasOwnName =
-      log.isUnread || log.sound.some(({ hash }) => hash.startsWith(`sha256:${digits}`));
-    if (digits !== '' && !log.hasOwnName) log.isBroken = true;
+    log.hasOwnName = log.isUnread || log.sound.some(isOwn);
+    if (log.digits !== '' && !log.hasOwnName) log.isBroken = true;
     return log;
   }
 
-  async readEntries(store, head) {
-    const commits = [];
-    for (let name = head; name !== undefined;) {
-      const bytes = store.read(name, 'commit');
-      if (bytes === null) {
-        if (store.isLeftOut(name)) this.isUnread = true;
-        else this.isBroken = true;
-        return;
-      }
-      const commit = new Commit(bytes, store.format, name);
-      commits.push(commit);
-      name = commit.parents[0];
-    }
-    commits.reverse();
-    await checkSignatures(commits);
-    for (const { entry, signer } of commits) {
-      if (entry?.kind === 'log.thread' && signer === this.key) this.signedThreads.push(entry);
-    }
+  readEntries(store, commits) {
+    this.signedThreads = commits
+      .filter(({ entry, signer }) => entry?.kind === 'log.thread' && signer === this.key)
+      .map(({ entry }) => entry);
     const files = new Map();
     for (const [i, commit] of commits.entries()) {
       const before = this.sound.at(-1);
       const isSound =
         this.isInPlace(commit, i, before) &&
         this.isTreeSound(store, commit, before?.tree ?? null, files);
-      if (this.isUnread) return;
-      if (!isSound) {
-        this.isBroken = true;
-        return;
-      }
+      if (!isSound && !this.isUnread) this.isBroken = true;
+      if (!isSound || this.isUnread) return;
       this.sound.push(commit);
       const { entry } = commit;
       if (entry.kind === 'log.submitted') this.submitted.set(entry.run, entry.first);
       if (entry.kind === 'log.sealed') this.sealed.set(entry.run, sealOf(entry));
-      if (entry.kind === 'log.thread') {
+      if (entry.kind === 'log.thread')
         this.threads.set(entry.thread, [...(this.threads.get(entry.thread) ?? []), entry]);
-      }
     }
   }
 
@@ -4527,7 +4474,7 @@ class RunVerifier {
   async verify() {
     const ref = `refs/handoff/runs/${encodeSegment(this.run)}`;
     this.head ??= this.store.refs.get(ref);
-    this.chain = Chain.start(this.store, this.head);
+    this.chain = new Chain(this.store, this.head);
     this.commits = this.chain.valid;
     for (const { code, text } of this.chain.faults) this.findings.add('chain', code, text);
     if (!this.chain.hasRef) {
@@ -5833,10 +5780,7 @@ function threadTreeOf({ state, packet, worktree }, format) {
 const threadRows = ['chain', 'signature', 'anchor', 'lineage', 'content'];
 const maxLineage = 1000;
 const contentFields = ['state', 'summary', 'packet', 'worktree', 'base'];
-const contentOf = (entry) =>
-  Object.fromEntries(
-    contentFields.filter((field) => field in entry).map((field) => [field, entry[field]]),
-  );
+const contentOf = (entry) => pickFields(entry, contentFields);
 
 /** Returns the source of an adopted or forked thread, or null. */
 const sourceOfThread = (entry) => entry?.adopted_from ?? entry?.from ?? null;
@@ -5871,28 +5815,21 @@ class ThreadChain {
   }
 
   walk(head) {
-    for (let name = head; ;) {
-      const bytes = this.store.read(name, 'commit');
-      if (bytes === null) {
-        this.isLeftOut = this.store.isLeftOut(name);
+    for (const commit of commitsFrom(this.store, head)) {
+      const { name, entry, parents } = commit;
+      if (commit.isMissing) {
+        this.isLeftOut = commit.isLeftOut;
         if (!this.isLeftOut) this.fault(`object ${name} is no commit that is here`);
         return;
       }
-      const commit = new Commit(bytes, this.store.format, name);
-      if (!commit.entry) {
+      if (!entry) {
         this.fault(`commit ${name} is no entry: ${commit.fault}`);
         return;
       }
       this.commits.push(commit);
-      if (!('prev' in commit.entry)) {
-        this.isWhole = true;
-        return;
-      }
-      name = commit.parents[0];
-      if (name === undefined) {
-        this.fault(`entry ${commit.entry.seq} has no parent`, commit);
-        return;
-      }
+      this.isWhole = !('prev' in entry);
+      if (this.isWhole) return;
+      if (parents.length === 0) this.fault(`entry ${entry.seq} has no parent`, commit);
     }
   }
 
@@ -6138,7 +6075,8 @@ class ThreadVerifier {
     const { first } = run;
     if (!first) return;
     if (own !== undefined) {
-      const copy = await Chain.read(this.store, own);
+      const copy = new Chain(this.store, own);
+      await copy.signatures;
       const isOfKey = copy.isWhole && copy.valid[0]?.signer === first.signer;
       if (isOfKey && !copy.commits.some(({ name }) => name === run.head))
         report('the run that is here does not have the commit');
@@ -6184,8 +6122,7 @@ class ThreadVerifier {
       this.reportMissing(oid, `a folder of the working tree of ${where}`);
       return;
     }
-    for (let i = 0; i < tree.count; i++) {
-      const node = tree.node(i);
+    for (const node of tree.nodes) {
       if (node.isFolder) this.checkWorktree(node.oid, where, seen);
       else if (node.mode !== '160000' && this.store.readBlob(node.oid) === null) {
         this.reportMissing(node.oid, `the file ${node.name} of the working tree of ${where}`);
@@ -7134,12 +7071,9 @@ function noteOfThread({ run, adopted_from: adopted, from, to, checkpoint }) {
 function countLeftOut(store) {
   const missing = new Set();
   for (const [name, { type }] of store.objects) {
-    const tree = type === 'tree' ? store.readTree(name) : null;
-    for (let i = 0; i < (tree?.count ?? 0); i++) {
-      if (tree.isFolderAt(tree.starts[i])) continue;
-      const { mode, oid } = tree.node(i);
-      if (mode !== '160000' && !store.objects.has(oid)) missing.add(oid);
-    }
+    const nodes = (type === 'tree' && store.readTree(name)?.nodes) || [];
+    for (const { mode, isFolder, oid } of nodes)
+      if (!isFolder && mode !== '160000' && !store.objects.has(oid)) missing.add(oid);
   }
   return missing.size;
 }
