@@ -1384,17 +1384,16 @@ const isString = (value) => typeof value === 'string';
 const isText = (value) => typeof value === 'string' && value !== '';
 const isBoolean = (value) => typeof value === 'boolean';
 const isTrue = (value) => value === true;
-const isDigest = (value) => isString(value) && /^sha256:[0-9a-f]{64}$/.test(value);
-const isObjectId = (value) => isString(value) && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value);
 
 function isInteger(value, least = 0, most = maxInteger) {
   return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most;
 }
 
-const isCount = (value) => isInteger(value);
-const isInt32 = (value) => isInteger(value, -(2 ** 31), 2 ** 31 - 1);
-const isAttempt = (value) => isInteger(value, 0, 2 ** 32 - 1);
-const isPositive = (value) => isInteger(value, 1);
+const between = (least, most) => (value) => isInteger(value, least, most);
+const isCount = between(0);
+const isInt32 = between(-(2 ** 31), 2 ** 31 - 1);
+const isAttempt = between(0, 2 ** 32 - 1);
+const isPositive = between(1);
 
 function isFingerprint(value) {
   if (!isString(value) || !/^SHA256:[A-Za-z0-9+/]{43}$/.test(value)) return false;
@@ -1405,7 +1404,34 @@ const oneOf =
   (...words) =>
   (value) =>
     words.includes(value);
-const arrayOf = (check) => (value) => Array.isArray(value) && value.every(check);
+const matches = (pattern) => (value) => isString(value) && pattern.test(value);
+
+const allOf =
+  (...checks) =>
+  (value) =>
+    checks.every((check) => check(value));
+const anyOf =
+  (...checks) =>
+  (value) =>
+    checks.some((check) => check(value));
+
+/** An array of so many values that are checked. */
+const arrayOf =
+  (check, least = 0, most = Infinity) =>
+  (value) =>
+    Array.isArray(value) &&
+    value.length >= least &&
+    value.length <= most &&
+    value.every((each) => check(each));
+
+/** An object that has exactly one of the fields. */
+const hasOneOf =
+  (...fields) =>
+  (value) =>
+    fields.filter((field) => field in value).length === 1;
+
+const isDigest = matches(/^sha256:[0-9a-f]{64}$/);
+const isObjectId = matches(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/);
 
 /** An object whose keys and values are checked. */
 const mapOf = (checkKey, checkValue) => (value) =>
@@ -1450,17 +1476,17 @@ const isProduct = shape({ sha256: isDigest, oid: isObjectId, size: isCount });
 const isSchemaObject = shape({ id: isSchemaId, version: (text) => readVersion(text) !== null });
 const isWantedSchema = (text) => readWantedSchema(text) !== null;
 
-const isSelector = (value) =>
-  shape({ kind: oneOf('patch') })(value) ||
-  shape({ kind: oneOf('output'), path: isPath })(value) ||
-  shape({ kind: oneOf('document'), name: isDocumentName, 'schema?': isWantedSchema })(value);
+const isSelector = anyOf(
+  shape({ kind: oneOf('patch') }),
+  shape({ kind: oneOf('output'), path: isPath }),
+  shape({ kind: oneOf('document'), name: isDocumentName, 'schema?': isWantedSchema }),
+);
 
-const isCheckpointName = (value) =>
-  isString(value) && /^(?:0|[1-9][0-9]*)-[0-9a-f]{12}$/.test(value);
+const isCheckpointName = matches(/^(?:0|[1-9][0-9]*)-[0-9a-f]{12}$/);
 
 /** Reads a source `@run/…` or `@thread/…` (section 14). */
 function isElsewhereSource(value) {
-  const match = /^@(run|thread)\/(.+)$/s.exec(value);
+  const match = isString(value) ? /^@(run|thread)\/(.+)$/s.exec(value) : null;
   if (!match) return false;
   const parts = match[2].split('/').map(decodeSegment);
   if (parts.includes(null) || parts.length < 2 || parts.length > 3) return false;
@@ -1469,26 +1495,22 @@ function isElsewhereSource(value) {
   return match[1] === 'run' ? isItemName(last) : last === 'latest' || isCheckpointName(last);
 }
 
-const isSource = (value) =>
-  isItemName(value) ||
-  value === '@artifacts' ||
-  value === '@documents' ||
-  (isString(value) && isElsewhereSource(value));
+const isOwnSource = anyOf(oneOf('@artifacts', '@documents'), isItemName);
+const isSource = anyOf(isOwnSource, isElsewhereSource);
 
 const isExit = shape({ 'code?': isInt32, 'signal?': isInt32 });
 const isBytesClaim = shape({ sha256: isDigest, size: isCount });
 const isVerdict = shape({ passed: isBoolean, by: oneOf('command', 'self') });
-const isBlocks = notEmpty(
-  arrayOf(
-    shape({
-      ordinal: isCount,
-      kind: oneOf('agent', 'script', 'capture'),
-      status: oneOf('done', 'failed', 'timed-out', 'interrupted'),
-      'exit?': isExit,
-      durationMs: isCount,
-      'verify?': isVerdict,
-    }),
-  ),
+const isBlocks = arrayOf(
+  shape({
+    ordinal: isCount,
+    kind: oneOf('agent', 'script', 'capture'),
+    status: oneOf('done', 'failed', 'timed-out', 'interrupted'),
+    'exit?': isExit,
+    durationMs: isCount,
+    'verify?': isVerdict,
+  }),
+  1,
 );
 const isAbout = mapOf(isSource, mapOf(isProductKey, isDigest));
 const isInputRefs = mapOf(isPath, shape({ from: isSource, select: isSelector, ref: isDigest }));
@@ -1500,8 +1522,7 @@ const isCheckRun = shape({
   'restored?': isPositive,
   'heldOut?': isDigest,
 });
-const isPrice = (value) =>
-  isString(value) && /^(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{0,8}[1-9])?$/.test(value);
+const isPrice = matches(/^(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{0,8}[1-9])?$/);
 const isUsage = notEmpty(
   shape({
     'inputTokens?': isCount,
@@ -1533,12 +1554,8 @@ const isProtectedChanges = notEmpty(
   ),
 );
 const isRoleList = (value) =>
-  Array.isArray(value) &&
-  value.length > 0 &&
-  sameJson(
-    value,
-    roles.filter((role) => value.includes(role)),
-  );
+  arrayOf(oneOf(...roles), 1)(value) &&
+  value.every((role, i) => i === 0 || roles.indexOf(value[i - 1]) < roles.indexOf(role));
 const isPipelineDigests = notEmpty(mapOf(isString, isDigest));
 
 const isPacketResult = oneOf('operational', 'critical');
@@ -1553,7 +1570,7 @@ const threadContent = {
   'base?': isObjectId,
 };
 
-const isDriver = (value) => isString(value) && /^[0-9a-f]{32}$/.test(value);
+const isDriver = matches(/^[0-9a-f]{32}$/);
 const isDriverText = (value) => isString(value) && byteLength(value) <= 255;
 
 const ending = {
@@ -1591,7 +1608,7 @@ const kindFields = {
     base: isObjectId,
     queue: isString,
     openEnded: isBoolean,
-    'concurrency?': (value) => isInteger(value, 1, 2 ** 32 - 1),
+    'concurrency?': between(1, 2 ** 32 - 1),
     pattern: isString,
     writers: arrayOf(isFingerprint),
     'roles?': mapOf(isFingerprint, isRoleList),
@@ -1628,7 +1645,7 @@ const kindFields = {
     'blocks?': isBlocks,
     'summary?': isString,
     'claims?': isClaims,
-    'excluded?': (value) => arrayOf(isString)(value) && value.length <= 100,
+    'excluded?': arrayOf(isString, 0, 100),
     'reference?': isObjectId,
     'protected?': isProtectedChanges,
     'grade?': oneOf('claimed'),
@@ -1660,7 +1677,7 @@ const kindFields = {
     'said?': isString,
   },
   'run.extended': {
-    cause: (value) => value === 'actor' || shape({ rule: isItemName })(value),
+    cause: anyOf(oneOf('actor'), shape({ rule: isItemName })),
     items: notEmpty(mapOf(isItemName, isDigest)),
     'pipelines?': isPipelineDigests,
   },
@@ -1746,7 +1763,7 @@ const entryShapes = Object.create(null);
 for (const [kind, fields] of Object.entries(kindFields)) {
   const about = subjectField(kind);
   entryShapes[kind] = shape({
-    v: (value) => value === 1,
+    v: oneOf(1),
     kind: isString,
     [about]: about === 'archive' ? isFingerprint : isRunName,
     seq: isCount,
@@ -1975,24 +1992,22 @@ const hasDistinct = (values) => new Set(values).size === values.length;
 
 // ---- plans, rules, pipelines and manifests (sections 5, 6 and 14) ----
 
-const isRemoteName = (checkName) => (value) => {
+/** The name of a run or thread, behind that of its remote if it has one. */
+function isRemoteName(value) {
   if (!isString(value)) return false;
   const slash = value.lastIndexOf('/');
-  return checkName(value.slice(slash + 1)) && (slash < 0 || isPath(value.slice(0, slash)));
-};
+  return isRunName(value.slice(slash + 1)) && (slash < 0 || isPath(value.slice(0, slash)));
+}
 
-const isNeed = (value) => {
-  if (!isObject(value)) return false;
-  if ('run' in value) {
-    return shape({ run: isRemoteName(isRunName), from: isItemName, select: isSelector })(value);
-  }
-  if ('thread' in value) {
-    const isFrom = (from) => from === 'latest' || isCheckpointName(from);
-    return shape({ thread: isRemoteName(isRunName), 'from?': isFrom, select: isSelector })(value);
-  }
-  const isFrom = (from) => from === '@artifacts' || from === '@documents' || isItemName(from);
-  return shape({ from: isFrom, select: isSelector })(value);
-};
+const isNeed = anyOf(
+  shape({ run: isRemoteName, from: isItemName, select: isSelector }),
+  shape({
+    thread: isRemoteName,
+    'from?': anyOf(oneOf('latest'), isCheckpointName),
+    select: isSelector,
+  }),
+  shape({ from: isOwnSource, select: isSelector }),
+);
 
 const isFromElsewhere = (need) => 'run' in need || 'thread' in need;
 
@@ -2019,21 +2034,21 @@ function productOf(selector) {
 const importName = (need) => `${sourceOf(need)}:${productOf(need.select)}`;
 
 const isPlanSchema = (text) => readSchema(text) !== null;
-const isDeclared = (value) =>
-  shape({ kind: oneOf('patch'), 'type?': isText })(value) ||
-  shape({ kind: oneOf('output'), path: isPath, 'schema?': isPlanSchema, 'type?': isText })(value) ||
+const isDeclared = anyOf(
+  shape({ kind: oneOf('patch'), 'type?': isText }),
+  shape({ kind: oneOf('output'), path: isPath, 'schema?': isPlanSchema, 'type?': isText }),
   shape({
     kind: oneOf('document'),
     name: isDocumentName,
     path: isPath,
     'schema?': isPlanSchema,
     'type?': isText,
-  })(value);
+  }),
+);
 
 function isProduces(value) {
   if (!arrayOf(isDeclared)(value)) return false;
-  const keys = value.map(productOf);
-  if (new Set(keys).size < keys.length) return false;
+  if (!hasDistinct(value.map(productOf))) return false;
   return !haveClash(new Set(value.filter((each) => 'path' in each).map((each) => each.path)));
 }
 
@@ -2060,21 +2075,20 @@ const itemFields = {
   'inputs?': isObject,
   'depends_on?': arrayOf(isItemName),
   'protect?': arrayOf(isPathspec),
-  'resourceLocks?': (value) => arrayOf(isText)(value) && hasDistinct(value),
+  'resourceLocks?': allOf(arrayOf(isText), hasDistinct),
   'subagentShape?': isText,
   'needs?': (value) => mapOf(isPath, isNeed)(value) && !haveClash(Object.keys(value)),
   'produces?': isProduces,
-  'timeout?': (value) => isInteger(value, 1, 315360000),
-  'maxAttempts?': (value) => isInteger(value, 1, 100),
+  'timeout?': between(1, 315360000),
+  'maxAttempts?': between(1, 100),
 };
-const unnamedItemFields = Object.fromEntries(
-  Object.entries(itemFields).filter(([field]) => field !== 'id'),
-);
-const successorFields = { 'replaces?': isItemName, 'continues?': isItemName };
+const { id: _, ...unnamedItemFields } = itemFields;
+const isItemOf = (fields) =>
+  allOf(
+    shape({ ...fields, 'replaces?': isItemName, 'continues?': isItemName }),
+    (value) => !('replaces' in value && 'continues' in value),
+  );
 const isPlanItem = shape(itemFields);
-const hasOneSuccessorField = (value) => !('replaces' in value && 'continues' in value);
-const isItemOf = (fields) => (value) =>
-  shape({ ...fields, ...successorFields })(value) && hasOneSuccessorField(value);
 const isAddedItem = isItemOf(itemFields);
 const isUnnamedItem = isItemOf(unnamedItemFields);
 
@@ -2115,66 +2129,53 @@ function normaliseItem(item) {
 const operators = ['<', '<=', '==', '!=', '>=', '>'];
 const statesOfItems = ['done', 'green', 'red', 'failed', 'skipped', 'cancelled', 'ended'];
 
-function isItemCondition(value) {
-  if (!isObject(value)) return false;
-  const isComparison = {
+const isState = oneOf(...statesOfItems);
+const isItemCondition = allOf(
+  shape({
+    'items?': arrayOf(isItemName, 1, 1000),
+    'createdBy?': isItemName,
+    'are?': anyOf(isState, arrayOf(isState, 1)),
+    'have?': isPath,
+    'count?': oneOf('outputs', 'attempts', 'rounds'),
     'op?': oneOf(...operators),
-    'value?': (number) => isInteger(number, 0, 2 ** 32 - 1),
-  };
-  const who = 'items' in value ? 'items' : 'createdBy';
-  const what = ['are', 'have', 'count'].find((field) => field in value);
-  if (!what || 'op' in value !== 'value' in value || (what === 'count' && !('op' in value)))
-    return false;
-  const isState = oneOf(...statesOfItems);
-  const isItems = (items) =>
-    arrayOf(isItemName)(items) && items.length >= 1 && items.length <= 1000;
-  const counts = who === 'items' ? ['outputs', 'attempts'] : ['outputs', 'attempts', 'rounds'];
-  return shape({
-    [who]: who === 'items' ? isItems : isItemName,
-    [what]: {
-      are: (states) => isState(states) || notEmpty(arrayOf(isState))(states),
-      have: isPath,
-      count: oneOf(...counts),
-    }[what],
-    ...isComparison,
-  })(value);
-}
+    'value?': between(0, 2 ** 32 - 1),
+  }),
+  hasOneOf('items', 'createdBy'),
+  hasOneOf('are', 'have', 'count'),
+  (value) => 'op' in value === 'value' in value && ('op' in value || !('count' in value)),
+  (value) => !('items' in value && value.count === 'rounds'),
+);
 
 const isNumber = (value) => typeof value === 'number' || value instanceof WrittenNumber;
 
-function isDocumentCondition(value) {
-  const isPointer = (text) => isString(text) && /^(?:\/(?:[^~/]|~[01])*)*$/.test(text);
-  const isShaped = shape({
+const isDocumentCondition = allOf(
+  shape({
     document: isDocumentName,
-    pointer: isPointer,
+    pointer: matches(/^(?:\/(?:[^~/]|~[01])*)*$/),
     op: oneOf(...operators),
     value: (each) => !Array.isArray(each) && !isObject(each),
-  })(value);
-  return isShaped && (value.op === '==' || value.op === '!=' || isNumber(value.value));
-}
+  }),
+  ({ op, value }) => op === '==' || op === '!=' || isNumber(value),
+);
 
-const isDocumentList = (value) => arrayOf(isDocumentName)(value) && hasDistinct(value);
-
-function isWhen(value) {
-  const isShaped = shape({
+const isDocumentList = allOf(arrayOf(isDocumentName), hasDistinct);
+const isWhen = allOf(
+  shape({
     'present?': isDocumentList,
     'absent?': isDocumentList,
     'if?': arrayOf(isDocumentCondition),
-    'items?': (conditions) => arrayOf(isItemCondition)(conditions) && conditions.length <= 20,
-    'atMost?': (number) => isInteger(number, 1, 10000),
-  })(value);
-  if (!isShaped) return false;
-  const named = [
-    ...(value.present ?? []),
-    ...(value.if ?? []).map((condition) => condition.document),
-  ];
-  return !(value.absent ?? []).some((name) => named.includes(name));
-}
+    'items?': arrayOf(isItemCondition, 0, 20),
+    'atMost?': between(1, 10000),
+  }),
+  ({ present = [], absent = [], if: conditions = [] }) => {
+    const named = [...present, ...conditions.map(({ document }) => document)];
+    return !absent.some((name) => named.includes(name));
+  },
+);
 
-const isTemplate = (value) => {
-  if (!isObject(value)) return false;
-  if ('again' in value) return shape({ again: isItemName })(value);
-  return shape({
+const isTemplate = anyOf(
+  shape({ again: isItemName }),
+  shape({
     item: isAddedItem,
     'optional?': arrayOf(isString),
     'each?': shape({
@@ -2185,44 +2186,38 @@ const isTemplate = (value) => {
       'survivors?': isBoolean,
     }),
     'reasons?': mapOf(isString, isItemName),
-  })(value);
-};
+  }),
+);
 
-const isOrder = (value) =>
-  isObject(value) &&
-  Object.keys(value).every(
-    (item) => isItemName(item) && arrayOf(isItemName)(value[item]) && !value[item].includes(item),
-  );
+const isOrder = allOf(mapOf(isItemName, arrayOf(isItemName)), (value) =>
+  Object.entries(value).every(([item, others]) => !others.includes(item)),
+);
 
-function isRule(value) {
-  const isShaped = shape({
+const isRule = allOf(
+  shape({
     id: (id) => isItemName(id) && isItemName(id + '-000000000000'),
     'when?': isWhen,
-    'create?': (create) =>
-      Array.isArray(create)
-        ? create.length <= 1000 && create.every(isTemplate)
-        : isUnnamedItem(create),
+    'create?': anyOf(arrayOf(isTemplate, 0, 1000), isUnnamedItem),
     'forEach?': shape({ outputsOf: isItemName }),
-    'outcome?': (word) => isString(word) && /^[a-z-]{1,64}$/.test(word),
+    'outcome?': matches(/^[a-z-]{1,64}$/),
     'order?': isOrder,
     'gate?': shape({ item: isItemName, 'blocks?': isBoolean, 'votes?': isBoolean }),
-  })(value);
-  if (!isShaped) return false;
-  if (['create', 'outcome', 'order', 'gate'].filter((field) => field in value).length !== 1)
-    return false;
-  if (!('when' in value) && !('order' in value || 'gate' in value)) return false;
-  return !('forEach' in value) || Array.isArray(value.create);
-}
+  }),
+  hasOneOf('create', 'outcome', 'order', 'gate'),
+  (value) => 'when' in value || 'order' in value || 'gate' in value,
+  (value) => !('forEach' in value) || Array.isArray(value.create),
+);
 
 const haveDistinctIds = (rules) => hasDistinct(rules.map((rule) => foldCase(rule.id)));
-const isRuleList = (value) =>
-  arrayOf(isRule)(value) && value.length <= 10000 && haveDistinctIds(value);
+const isRuleList = allOf(arrayOf(isRule, 0, 10000), haveDistinctIds);
 
-/** Reads `rules.json`, or returns null. */
-function readRules(bytes) {
-  const value = tryJson(bytes, { size: limits.file });
-  return Array.isArray(value) && value.length > 0 && isRuleList(value) ? value : null;
-}
+/** Returns a function that reads JSON, or returns null unless it fulfils a check. */
+const readerOf = (check, bounds) => (bytes) => {
+  const value = tryJson(bytes, bounds);
+  return check(value) ? value : null;
+};
+
+const readRules = readerOf(notEmpty(isRuleList), { size: limits.file });
 
 const isPlan = shape({
   id: isRunName,
@@ -2231,46 +2226,39 @@ const isPlan = shape({
   'queue?': isText,
   'base?': isText,
   'openEnded?': isBoolean,
-  'concurrency?': (value) => isInteger(value, 1, 100000),
+  'concurrency?': between(1, 100000),
   'pattern?': isText,
   'rules?': isRuleList,
   'artifacts?': (value) => mapOf(isPath, isText)(value) && !haveClash(Object.keys(value)),
-  items: (value) => arrayOf(isPlanItem)(value) && value.length >= 1 && value.length <= 262144,
+  items: arrayOf(isPlanItem, 1, 262144),
 });
 
-/** Reads `plan.json`, or returns null. */
-function readPlan(bytes) {
-  const value = tryJson(bytes, { size: limits.file });
-  return isPlan(value) ? value : null;
-}
+const readPlan = readerOf(isPlan, { size: limits.file });
 
-const isBlockDefinition = (value) =>
-  shape({ kind: oneOf('agent') })(value) ||
-  shape({ kind: oneOf('capture'), what: oneOf('patch', 'outputs') })(value) ||
+const isBlockCommand = allOf(
+  matches(/\P{White_Space}/u),
+  (text) => byteLength(text) <= 16384 && !text.includes('\0'),
+);
+const isBlockDefinition = anyOf(
+  shape({ kind: oneOf('agent') }),
+  shape({ kind: oneOf('capture'), what: oneOf('patch', 'outputs') }),
   shape({
     kind: oneOf('script'),
-    command: (text) =>
-      isString(text) &&
-      byteLength(text) <= 16384 &&
-      /\P{White_Space}/u.test(text) &&
-      !text.includes('\0'),
+    command: isBlockCommand,
     'lens?': oneOf('gate', 'verify'),
-    'timeoutSeconds?': (value_) => isInteger(value_, 1, 315360000),
-  })(value);
+    'timeoutSeconds?': between(1, 315360000),
+  }),
+);
 
 const isPipeline = shape({
-  schemaVersion: (value) => value === 1,
-  id: (value) => isString(value) && value.length <= 128 && /^[a-z0-9-]+\.[a-z0-9-]+$/.test(value),
-  blocks: (value) => arrayOf(isBlockDefinition)(value) && value.length >= 1 && value.length <= 100,
+  schemaVersion: oneOf(1),
+  id: matches(/^(?=.{1,128}$)[a-z0-9-]+\.[a-z0-9-]+$/),
+  blocks: arrayOf(isBlockDefinition, 1, 100),
   'outputEdgeType?': isText,
   'inputEdgeTypes?': mapOf(isText, isText),
 });
 
-/** Reads a pipeline, or returns null. */
-function readPipeline(bytes) {
-  const value = tryJson(bytes, { size: limits.pipeline });
-  return isPipeline(value) ? value : null;
-}
+const readPipeline = readerOf(isPipeline, { size: limits.pipeline });
 
 /** Returns the pipeline that an item names, or null. */
 const pipelineNameOf = (item) => (isString(item.inputs?.pipeline) ? item.inputs.pipeline : null);
@@ -2329,8 +2317,8 @@ const isManifest = shape({
 /** Reads `manifest.json`, or returns null. */
 function readManifest(bytes) {
   const { containers, commas, manifest: size } = limits;
-  const value = tryJson(bytes, { size, containers, commas });
-  if (!isManifest(value) || 'tags' in value !== 'branches' in value) return null;
+  const value = readerOf(isManifest, { size, containers, commas })(bytes);
+  if (!value || 'tags' in value !== 'branches' in value) return null;
   return equalBytes(canonicalBytes(value), bytes) ? value : null;
 }
 
@@ -5470,7 +5458,7 @@ const isProofJson = shape({
   last: shape({ commit: isString }),
   'item?': isItemName,
   'product?': shape({ key: isProductKey, is: isProduct }),
-  'shown?': notEmpty(arrayOf(shape({ entry: isObject, path: isInclusionPath }))),
+  'shown?': arrayOf(shape({ entry: isObject, path: isInclusionPath }), 1),
   'since?': shape({ entries: isCount, root: isDigest, path: isInclusionPath }),
 });
 
@@ -7114,18 +7102,16 @@ function pageFacts(store, reports, claims, scriptText, evidence) {
 
 // ---- the page: is it what its evidence says? ----
 
-const isPlace = (value) => isInteger(value, 0, 10 ** 9);
-const isBox = (value) =>
-  Array.isArray(value) &&
-  value.length === 5 &&
-  value.slice(0, 4).every(isPlace) &&
-  notEmpty(arrayOf(isPlace))(value[4]);
-const isEdge = (value) =>
-  Array.isArray(value) &&
-  value.length === 3 &&
-  isPlace(value[0]) &&
-  isPlace(value[1]) &&
-  (value[2] === null || (arrayOf(isPlace)(value[2]) && value[2].length === 2));
+const isPlace = between(0, 10 ** 9);
+/** An array of exactly one value for each check. */
+const tupleOf =
+  (...checks) =>
+  (value) =>
+    Array.isArray(value) &&
+    value.length === checks.length &&
+    checks.every((check, i) => check(value[i]));
+const isBox = tupleOf(isPlace, isPlace, isPlace, isPlace, arrayOf(isPlace, 1));
+const isEdge = tupleOf(isPlace, isPlace, anyOf(oneOf(null), tupleOf(isPlace, isPlace)));
 const foundFields = (names) => ({
   headline: isString,
   rows: mapOf(oneOf(...names), oneOf('ok', 'fail', 'open')),
@@ -7151,8 +7137,7 @@ const isRunClaims = shape({
   height: isPlace,
 });
 /** No other program writes pages; a longer text could be read as praise. */
-const isTool = (value) =>
-  isString(value) && /^git-handoff [0-9]{1,5}(?:\.[0-9]{1,5}){2}(?:-rc\.[0-9]{1,5})?$/.test(value);
+const isTool = matches(/^git-handoff [0-9]{1,5}(?:\.[0-9]{1,5}){2}(?:-rc\.[0-9]{1,5})?$/);
 const areClaims = shape({
   tool: isTool,
   written: isTime,
