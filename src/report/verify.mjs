@@ -1805,10 +1805,13 @@ const statusInSubject = {
   'item.cancelled': 'cancelled',
 };
 
+/** Returns the status of an item after an entry about it. */
+const statusOf = (entry) => statusInSubject[entry.kind] ?? entry.status;
+
 function subjectOf(entry) {
   const { kind } = entry;
   if (kind.startsWith('item.')) {
-    return `${kind} ${entry.item} #${entry.attempt}: ${statusInSubject[kind] ?? entry.status}`;
+    return `${kind} ${entry.item} #${entry.attempt}: ${statusOf(entry)}`;
   }
   if (kind === 'document.written') return `${kind} ${entry.name} #${entry.revision}`;
   if (kind === 'run.concluded') return `${kind} ${entry.rule}: ${entry.outcome}`;
@@ -2403,8 +2406,6 @@ const compareBy = {
   '>': (order) => order > 0,
 };
 
-const compareIntegers = (a, operator, b) => compareBy[operator](a - b);
-
 /** Splits a decimal number into its sign, its digits and the power of ten of the first one. */
 function readDecimal(text) {
   const [, sign, whole, fraction = '', exponent = '0'] =
@@ -2664,22 +2665,25 @@ class Replay {
    * item cannot be used.
    */
   apply(entry, added) {
+    const { kind } = entry;
     this.codes = new Set();
     this.isLeftOut = false;
-    const isRepeated = 'said' in entry && this.recordedStatements.has(entry.said);
-    const method = this['apply ' + entry.kind];
-    let isLegal = Boolean(method) && !isRepeated;
-    if (['item.reconciled', 'item.retried', 'item.requeued'].includes(entry.kind))
-      this.checkBlocks(entry);
+    const item = this.items.get(entry.item);
+    const hasBlocks = ['item.reconciled', 'item.retried', 'item.requeued'].includes(kind);
+    // Blocks that do not fit the pipeline are reported whether the entry is legal or not.
+    if (item && hasBlocks && !this.areBlocksLegal(item, entry)) this.codes.add('blocks');
     // These are compared with the rules in any case.
-    const isOfRule = ['run.extended', 'run.concluded', 'run.sealed'].includes(entry.kind);
-    if (isLegal && (!this.isSealed || isOfRule)) isLegal = method.call(this, entry, added);
-    else isLegal = false;
+    const isOfRule = ['run.extended', 'run.concluded', 'run.sealed'].includes(kind);
+    const isLegal =
+      `apply ${kind}` in this &&
+      !('said' in entry && this.recordedStatements.has(entry.said)) &&
+      (!this.isSealed || isOfRule) &&
+      (item !== undefined || !kind.startsWith('item.')) &&
+      this[`apply ${kind}`](entry, item ?? added);
     // What a rule should have done is a finding of its own.
     if (!isLegal && !this.codes.has('rule')) this.codes.add('transition');
     if (isLegal && 'said' in entry) this.recordedStatements.add(entry.said);
-    const isRunning = this.items.get(entry.item)?.status === 'running';
-    if (isLegal && !isRunning) this.running.delete(entry.item);
+    if (isLegal && item?.status !== 'running') this.running.delete(entry.item);
     return { codes: this.codes, isLegal, isLeftOut: this.isLeftOut };
   }
 
@@ -2695,23 +2699,15 @@ class Replay {
     }
   }
 
-  'apply item.fired'(entry) {
-    const item = this.items.get(entry.item);
-    if (!item || item.status !== null || this.isClosed) return false;
-    const { executor, maxAttempts, resourceLocks } = item.definition;
+  'apply item.fired'(entry, item) {
+    if (item.status !== null || this.isClosed) return false;
+    const { executor, maxAttempts = Infinity, resourceLocks } = item.definition;
     if (executor === 'approval' || entry.attempt !== item.attemptCount + 1) return false;
-    if (maxAttempts !== undefined && item.limitedAttempts >= maxAttempts) return false;
-    if (!this.areAllMet(item.id)) return false;
+    if (item.limitedAttempts >= maxAttempts || !this.areAllMet(item.id)) return false;
     if (this.isShared && !('driver' in entry)) return false;
     if (this.running.size >= (this.entryZero.concurrency ?? Infinity)) return false;
-    if (resourceLocks.length > 0) {
-      const isHeld = [...this.items.values()].some(
-        (other) =>
-          other.status === 'running' &&
-          other.definition.resourceLocks.some((lock) => resourceLocks.includes(lock)),
-      );
-      if (isHeld) return false;
-    }
+    const held = [...this.running].flatMap((id) => this.items.get(id).definition.resourceLocks);
+    if (resourceLocks.some((lock) => held.includes(lock))) return false;
     item.settle('running', null);
     item.holder = entry.driver ?? null;
     this.running.add(item.id);
@@ -2720,17 +2716,12 @@ class Replay {
     return true;
   }
 
-  'apply item.reconciled'(entry) {
-    const item = this.items.get(entry.item);
+  'apply item.reconciled'(entry, item) {
     const isDone = entry.status === 'done';
-    if (!item) return false;
-    if (entry.attempt > 0) {
-      if (item.status !== 'running' || entry.attempt !== item.attemptCount) return false;
-    } else if (item.status !== null || isDone) {
-      return false;
-    }
-    if ((entry.driver ?? null) !== item.holder) return false;
-    if (!isExitLegal(entry.exit, isDone)) return false;
+    const isRunning = item.status === 'running' && entry.attempt === item.attemptCount;
+    const isRefused = item.status === null && !isDone;
+    if (!(entry.attempt > 0 ? isRunning : isRefused)) return false;
+    if ((entry.driver ?? null) !== item.holder || !isExitLegal(entry.exit, isDone)) return false;
     if (!isDone && Object.keys(entry.products).length > 0) return false;
     if ('reused' in entry && (!isDone || 'exit' in entry || 'transcript' in entry)) return false;
     const isClaimed = isDone && item.definition.executor === 'claimed';
@@ -2757,18 +2748,15 @@ class Replay {
     revisions.push({ ...revision, revision: revisions.length + 1 });
   }
 
-  'apply item.decided'(entry) {
-    const item = this.items.get(entry.item);
-    if (!item || item.status !== null || this.isClosed) return false;
+  'apply item.decided'(entry, item) {
+    if (item.status !== null || this.isClosed) return false;
     const { executor, inputs } = item.definition;
     if (executor !== 'approval' || entry.attempt !== item.attemptCount) return false;
     if (!this.areAllMet(item.id)) return false;
     const subject = this.subjectOfDecision(item.id);
     if (subject === null || !sameJson(subject, entry.about)) return false;
-    if ('approvers' in inputs) {
-      const { approvers } = inputs;
-      if (!Array.isArray(approvers) || !approvers.includes(entry.by)) return false;
-    }
+    const { approvers = [entry.by] } = inputs;
+    if (!Array.isArray(approvers) || !approvers.includes(entry.by)) return false;
     const isVote = this.isVote(item.id);
     if (isVote && this.hasVotedBefore(item, entry.by)) return false;
     const isApproved = entry.decision === 'approved';
@@ -2791,48 +2779,39 @@ class Replay {
     );
   }
 
-  'apply item.retried'(entry) {
-    const item = this.items.get(entry.item);
-    if (item?.status !== 'running' || entry.attempt !== item.attemptCount) return false;
+  'apply item.retried'(entry, item) {
+    if (item.status !== 'running' || entry.attempt !== item.attemptCount) return false;
     if (entry.reason !== 'failure' || !isExitLegal(entry.exit)) return false;
     if ((entry.driver ?? null) !== item.holder || !isTakeOverLegal(entry)) return false;
     item.settle(null, entry.detail);
     return true;
   }
 
-  'apply item.requeued'(entry) {
-    const item = this.items.get(entry.item);
-    if (!item || entry.attempt !== item.attemptCount || !isExitLegal(entry.exit)) return false;
-    const isNotCounted = entry.reason === 'crash' || entry.reason === 'lost';
-    if (isNotCounted) {
-      if (item.status !== 'running') return false;
-    } else if (entry.reason === 'operator') {
+  'apply item.requeued'(entry, item) {
+    if (entry.attempt !== item.attemptCount || !isExitLegal(entry.exit)) return false;
+    const byOperator = entry.reason === 'operator';
+    if (byOperator) {
       const canRestart = ['running', 'failed', 'skipped', 'cancelled'].includes(item.status);
       if (!canRestart || this.isClosed || this.superseded.has(item.id)) return false;
-    } else {
-      return false;
-    }
+    } else if (entry.reason === 'failure' || item.status !== 'running') return false;
     // An operator need not name the driver.
-    const mustName = isNotCounted || 'driver' in entry;
+    const mustName = !byOperator || 'driver' in entry;
     if (mustName && (entry.driver ?? null) !== item.holder) return false;
     if (!isTakeOverLegal(entry)) return false;
-    item.limitedAttempts = isNotCounted ? item.limitedAttempts - 1 : 0;
+    item.limitedAttempts = byOperator ? 0 : item.limitedAttempts - 1;
     item.settle(null, entry.detail);
     return true;
   }
 
-  'apply item.skipped'(entry) {
-    const item = this.items.get(entry.item);
-    if (!item || item.status !== null || entry.attempt !== item.attemptCount) return false;
+  'apply item.skipped'(entry, item) {
+    if (item.status !== null || entry.attempt !== item.attemptCount) return false;
     if (!this.dependencies(item.id).some((each) => this.isLost(item.id, each))) return false;
     item.settle('skipped', entry.reason);
     return true;
   }
 
-  'apply item.cancelled'(entry) {
-    const item = this.items.get(entry.item);
-    if (!item || entry.attempt !== item.attemptCount) return false;
-    if (item.status !== null && item.status !== 'running') return false;
+  'apply item.cancelled'(entry, item) {
+    if (item.hasEnded || entry.attempt !== item.attemptCount) return false;
     item.settle('cancelled', entry.reason);
     return true;
   }
@@ -2842,14 +2821,8 @@ class Replay {
     const latest = this.latestRevision(entry.name);
     if (entry.revision !== (latest?.revision ?? 0) + 1) return false;
     if (entry.previous !== latest?.sha256) return false;
-    const others = new Set([...this.declaredDocuments, ...this.documents.keys()]);
-    others.delete(entry.name);
-    const name = foldCase(entry.name);
-    const clashes = [...others]
-      .map(foldCase)
-      .some(
-        (other) => other === name || other.startsWith(name + '/') || name.startsWith(other + '/'),
-      );
+    const others = [...this.declaredDocuments, ...this.documents.keys()];
+    const clashes = others.some((other) => other !== entry.name && haveClash([other, entry.name]));
     if (clashes) return false;
     const { sha256: digest, oid, schema = null } = entry;
     this.addRevision(entry.name, { sha256: digest, oid, schema });
@@ -2918,13 +2891,10 @@ class Replay {
     const rule = this.rulesById.get(entry.rule);
     if (!rule) return false;
     const acting = this.tryRules(() => this.actionOf(rule));
-    if (acting) {
-      const { value: action } = acting;
-      const isClash = Boolean(action?.isClash);
-      if (action?.outcome !== entry.outcome || 'detail' in entry !== isClash) {
-        this.codes.add('rule');
-        return false;
-      }
+    const isClash = Boolean(acting?.value?.isClash);
+    if (acting && (acting.value?.outcome !== entry.outcome || 'detail' in entry !== isClash)) {
+      this.codes.add('rule');
+      return false;
     }
     if (this.isClosed || this.isSealed || this.hasConcluded(rule)) return false;
     const { outcome, detail = null } = entry;
@@ -2961,19 +2931,16 @@ class Replay {
   'apply run.sealed'(entry) {
     const isComplete = () =>
       !this.entryZero.openEnded && this.countingItems().every((item) => item.status === 'done');
-    let isLegal = !this.isSealed && this.isSettled && (this.isClosed || isComplete());
     const named = Object.keys(entry.stopped ?? {});
-    if ('stopped' in entry) {
-      const areRules = named.every((id) => this.rulesById.has(id));
-      if (!areRules || this.hasConclusion) isLegal = false;
-    }
-    if (!this.isClosed) {
-      for (const rule of this.rules) {
-        const waits = this.tryRules(
-          () => Boolean(this.actionOf(rule)) || this.hasStoppedShort(rule),
-        );
-        if (waits?.value) this.codes.add('rule-waits');
-      }
+    const areRules = !this.hasConclusion && named.every((id) => this.rulesById.has(id));
+    const isLegal =
+      !this.isSealed &&
+      this.isSettled &&
+      (this.isClosed || isComplete()) &&
+      (areRules || !('stopped' in entry));
+    for (const rule of this.isClosed ? [] : this.rules) {
+      const doesWait = () => Boolean(this.actionOf(rule)) || this.hasStoppedShort(rule);
+      if (this.tryRules(doesWait)?.value) this.codes.add('rule-waits');
     }
     const read = this.tryRules(() => this.rulesThatStopped());
     this.stoppedAtSeal = read ? read.value : sortNames(named);
@@ -2985,12 +2952,6 @@ class Replay {
 
   get hasConclusion() {
     return this.conclusions.length > 0 || this.earlyConclusions.length > 0;
-  }
-
-  /** Reports `blocks` if those of an entry, legal or not, do not fit the item's pipeline. */
-  checkBlocks(entry) {
-    const item = this.items.get(entry.item);
-    if (item && !this.areBlocksLegal(item, entry)) this.codes.add('blocks');
   }
 
   areBlocksLegal(item, entry) {
@@ -3088,7 +3049,7 @@ class Replay {
     const listed = condition.items ?? this.createdItems.get(condition.createdBy) ?? [];
     const items = listed.map((id) => this.items.get(this.newest(id))).filter(Boolean);
     const count = this.countForCondition(condition, items);
-    if ('op' in condition) return compareIntegers(count, condition.op, condition.value);
+    if ('op' in condition) return compareBy[condition.op](count - condition.value);
     return count === listed.length && count !== 0;
   }
 
@@ -3309,31 +3270,21 @@ function isBlockLegal(block, definition) {
 
 /** Returns true if one of the items depends on itself through others of them. */
 function hasCircle(items) {
-  const marks = new Map();
-  for (const start of items.keys()) {
-    const stack = [[start, 0]];
-    while (stack.length > 0) {
-      const top = stack.at(-1);
-      const [id, next] = top;
-      if (next === 0) {
-        if (marks.get(id) === 'left') {
-          stack.pop();
-          continue;
-        }
-        if (marks.get(id) === 'entered') return true;
-        marks.set(id, 'entered');
-      }
-      const dependency = items.get(id).depends_on[next];
-      if (dependency === undefined) {
-        marks.set(id, 'left');
-        stack.pop();
-        continue;
-      }
-      top[1]++;
-      if (items.has(dependency)) stack.push([dependency, 0]);
+  const dependents = new Map([...items.keys()].map((id) => [id, []]));
+  const waiting = new Map();
+  for (const [id, { depends_on: all }] of items) {
+    const own = all.filter((each) => items.has(each));
+    waiting.set(id, own.length);
+    for (const each of own) dependents.get(each).push(id);
+  }
+  const free = [...items.keys()].filter((id) => waiting.get(id) === 0);
+  for (const each of free) {
+    for (const id of dependents.get(each)) {
+      waiting.set(id, waiting.get(id) - 1);
+      if (waiting.get(id) === 0) free.push(id);
     }
   }
-  return false;
+  return free.length < items.size;
 }
 
 /** One application of a rule whose `create` is an array of templates. */
@@ -3359,12 +3310,10 @@ class TemplateRound {
       for (const output of outputs) this.applyTemplate(template, output);
     }
     if (this.created.size === 0 || this.isWaiting) return null;
-    const size = [...this.created.values()].reduce(
-      (sum, item) => sum + canonicalBytes(item).length,
-      0,
-    );
-    if (size > templateLimits.bytes) throw new NameClash();
-    if (!this.replay.doItemsFit(this.created, false)) throw new NameClash();
+    const sizes = [...this.created.values()].map((item) => canonicalBytes(item).length);
+    const size = sizes.reduce((sum, each) => sum + each);
+    if (size > templateLimits.bytes || !this.replay.doItemsFit(this.created, false))
+      throw new NameClash();
     return { items: this.created };
   }
 
@@ -4297,7 +4246,9 @@ const failureOfCode = {
   'other-plan': 'mismatch',
   'other-base': 'mismatch',
 };
+const failureOf = ({ row, code }) => failureOfCode[code] ?? row;
 const codesOfDistrust = ['key-revoked', 'key-not-valid', 'key-unknown'];
+
 /** Returns a number and a noun, such as `1 entry` and `2 entries`. */
 function counted(number, singular, plural = singular + 's') {
   return `${number} ${number === 1 ? singular : plural}`;
@@ -4328,48 +4279,42 @@ class Findings {
     if (row !== 'content') this.isIncomplete = true;
   }
 
+  of(row) {
+    return this.list.filter((finding) => finding.row === row);
+  }
+
   codesOf(row) {
-    return [...new Set(this.list.filter((finding) => finding.row === row).map(({ code }) => code))];
+    return [...new Set(this.of(row).map(({ code }) => code))];
   }
 
   has(row) {
-    return this.list.some((finding) => finding.row === row);
-  }
-
-  removeRow(row, keptCodes = []) {
-    this.list = this.list.filter(
-      (finding) => finding.row !== row || keptCodes.includes(finding.code),
-    );
+    return this.of(row).length > 0;
   }
 
   /** Returns {rows, codes, failure, isTampered}. */
   conclude(names = rowNames) {
     const rows = {};
     const codes = {};
-    const failures = new Set();
-    let isTampered = false;
+    const failures = this.list.map(failureOf);
     for (const row of names) {
-      const found = this.list.filter((finding) => finding.row === row);
+      const found = this.of(row);
       if (found.length > 0) {
         const more = found.length > 1 ? ` (and ${found.length - 1} more)` : '';
         rows[row] = { state: 'fail', detail: found[0].text + more };
         const named = this.codesOf(row).filter((code) => code !== null);
         if (named.length > 0) codes[row] = named;
-        for (const { code } of found) failures.add(failureOfCode[code] ?? row);
       } else if (this.open.has(row)) {
         rows[row] = { state: 'open', detail: this.open.get(row) };
       } else {
         rows[row] = { state: 'ok', detail: this.details[row] ?? '' };
       }
     }
-    for (const { row, code } of this.list) {
-      const failure = failureOfCode[code] ?? row;
-      const isDistrust = codesOfDistrust.includes(code);
-      const isDoubt = ['anchor-missing', 'mismatch', 'conflict', 'not-sealed'].includes(failure);
-      if (!isDistrust && !isDoubt) isTampered = true;
-    }
-    if (failures.size === 0 && this.isIncomplete) failures.add('incomplete');
-    const failure = failureOrder.find((each) => failures.has(each)) ?? null;
+    const doubts = ['anchor-missing', 'mismatch', 'conflict', 'not-sealed'];
+    const isTampered = this.list.some(
+      (finding) => !codesOfDistrust.includes(finding.code) && !doubts.includes(failureOf(finding)),
+    );
+    if (failures.length === 0 && this.isIncomplete) failures.push('incomplete');
+    const failure = failureOrder.find((each) => failures.includes(each)) ?? null;
     return { rows, codes, failure, isTampered };
   }
 }
@@ -4396,34 +4341,26 @@ function exitOf(failure, outcome) {
   return isPartial(outcome) ? 4 : 0;
 }
 
+const textsOfKeys = {
+  'key-revoked': 'is revoked',
+  'key-not-valid': 'is not valid at its time',
+  'key-unknown': 'is not known to the signers',
+  'other-signer': 'is not the one that is asked for',
+};
+
 /** Judges the keys that count, and returns the list of signers for the report. */
 function judgeKeys(keys, signers, findings) {
   const listed = new Map();
   for (const { key, seconds, conducts, entry } of keys) {
     const code = signers.judge(key, seconds, conducts);
-    if (code !== null) {
-      const reasons = {
-        'key-revoked': 'is revoked',
-        'key-not-valid': 'is not valid at its time',
-        'key-unknown': 'is not known to the signers',
-        'other-signer': 'is not the one that is asked for',
-      };
-      const place = entry ? { entry: entry.seq } : {};
-      const where = entry ? `entry ${entry.seq}: ` : '';
-      findings.add('signature', code, `${where}the key ${key} ${reasons[code]}`, place);
-    }
-    if (listed.has(key)) continue;
     const principal = signers.principalOf(key);
-    const isTrusted = signers.lines.has(key) && code === null;
-    listed.set(key, {
-      fingerprint: key,
-      principal,
-      trusted: isTrusted,
-      unknown: principal === null,
-    });
-  }
-  for (const { key, seconds, conducts } of keys) {
-    if (signers.judge(key, seconds, conducts) !== null) listed.get(key).trusted = false;
+    const before = listed.get(key)?.trusted ?? signers.lines.has(key);
+    const trusted = before && code === null;
+    listed.set(key, { fingerprint: key, principal, trusted, unknown: principal === null });
+    if (code === null) continue;
+    const place = entry ? { entry: entry.seq } : {};
+    const where = entry ? `entry ${entry.seq}: ` : '';
+    findings.add('signature', code, `${where}the key ${key} ${textsOfKeys[code]}`, place);
   }
   const list = [...listed.values()];
   const unknown = list.filter((signer) => !signer.trusted);
@@ -4500,17 +4437,17 @@ class RunVerifier {
     if (this.commits.length === 0) this.findings.addOpen('content', 'no entry was read');
   }
 
-  placeOf(commit, more = {}) {
-    const { seq, item } = commit.entry;
-    return { entry: seq, ...(item === undefined ? {} : { item }), ...more };
+  /** Adds a finding about an entry; `more` may have the path. */
+  report(row, code, { entry }, text, more = {}) {
+    const place = pickFields(entry, ['item']);
+    this.findings.add(row, code, text, { entry: entry.seq, ...place, ...more });
   }
 
   // -- chain --
 
   checkChain() {
     const { findings, commits } = this;
-    const report = (code, commit, text, more) =>
-      findings.add('chain', code, text, this.placeOf(commit, more));
+    const report = (...of) => this.report('chain', ...of);
     checkOrder(commits, this.chain.isWhole, report);
     let isSealed = false;
     for (const [i, commit] of commits.entries()) {
@@ -4584,8 +4521,7 @@ class RunVerifier {
   // -- signature --
 
   async checkSigners() {
-    const report = (code, commit, text) =>
-      this.findings.add('signature', code, text, this.placeOf(commit));
+    const report = (...of) => this.report('signature', ...of);
     if (this.chain.isWhole) {
       this.keys.push(...(await checkRoles(this.commits, report)));
       return;
@@ -4612,14 +4548,11 @@ class RunVerifier {
     }
     const { entry, hash, name } = commits[at];
     this.seal = { root: this.root, entries: at, seal: hash, commit: name };
-    const place = this.placeOf(commits[at]);
-    if (entry.root !== this.root)
-      findings.add('root', 'seal-root', 'the seal has another root', place);
-    if (entry.entries !== at)
-      findings.add('root', 'seal-entries', 'the seal counts other entries', place);
-    if (!sameJson(countStatuses(before), entry.counts)) {
-      findings.add('root', 'seal-counts', 'the seal counts the items otherwise', place);
-    }
+    const report = (code, text) => this.report('root', code, commits[at], text);
+    if (entry.root !== this.root) report('seal-root', 'the seal has another root');
+    if (entry.entries !== at) report('seal-entries', 'the seal counts other entries');
+    if (!sameJson(countStatuses(before), entry.counts))
+      report('seal-counts', 'the seal counts the items otherwise');
     findings.details.root = `merkle ${this.root.slice(7, 15)} = sealed root`;
   }
 
@@ -4717,7 +4650,7 @@ class RunVerifier {
     for (const commit of this.commits) {
       const { entry } = commit;
       const examine = (what, product, path) =>
-        this.examine('products', what, product, this.placeOf(commit, { path }));
+        this.examine('products', what, product, commit, path);
       if (entry.kind === 'document.written')
         examine(`the document ${entry.name}`, entry, entry.name);
       if (entry.kind !== 'item.reconciled') continue;
@@ -4732,23 +4665,21 @@ class RunVerifier {
 
   /** Examines the artifacts and the imports that entry 0 seals. */
   checkSealedContent({ entry, files }) {
-    for (const [path, digest] of Object.entries(entry.artifacts)) {
+    for (const [path, sha256] of Object.entries(entry.artifacts)) {
       const oid = files?.get(`artifacts/${encodePath(path)}`);
       // Row chain reports an artifact that is not in the tree, or in a folder that is damaged.
       if (oid === unreadFile.leftOut) this.findings.addLeftOut('content');
-      else if (oid !== undefined && oid !== unreadFile.unread) {
-        const artifact = { oid, sha256: digest };
-        this.examine('artifacts', `the artifact ${path}`, artifact, { entry: 0, path });
-      }
+      else if (oid !== undefined && oid !== unreadFile.unread)
+        this.examine('artifacts', `the artifact ${path}`, { oid, sha256 }, this.begin, path);
     }
     for (const [name, { product }] of Object.entries(entry.imports ?? {}))
-      this.examine('products', `the import ${name}`, product, { entry: 0, path: name });
+      this.examine('products', `the import ${name}`, product, this.begin, name);
   }
 
   /** Compares the bytes of a blob with an entry; a size may be absent. */
-  examine(kind, what, { oid, sha256: digest, size }, place) {
+  examine(kind, what, { oid, sha256: digest, size }, commit, path) {
     const bytes = this.store.readBlob(oid);
-    const fail = (code, text) => this.findings.add('content', code, `${what}${text}`, place);
+    const fail = (code, text) => this.report('content', code, commit, what + text, { path });
     if (bytes === null) {
       if (this.store.isLeftOut(oid)) this.findings.addLeftOut('content');
       else fail('content-unread', `: object ${oid} is not in the bundle`);
@@ -4761,17 +4692,18 @@ class RunVerifier {
   }
 
   /**
-   * Reads a file that an entry set. Returns {bytes, oid, isLeftOut}: `bytes` is null if the file
-   * is not in the tree, or its blob is missing or too large.
+   * Reads a file that an entry set. Returns null if it is not in the tree, or its blob is missing
+   * or too large, and undefined if it is left out, which leaves `rows` open.
    */
-  readFile(commit, path, size = limits.file) {
+  readFile(commit, path, rows, size = limits.file) {
     const oid = commit.files?.get(path);
-    const nothing = { bytes: null, oid: null, isLeftOut: false };
-    if (oid === undefined || oid === unreadFile.unread) return nothing;
-    if (oid === unreadFile.leftOut) return { ...nothing, isLeftOut: true };
+    if (oid === undefined || oid === unreadFile.unread) return null;
     const bytes = this.store.readBlob(oid);
-    if (bytes === null) return { bytes, oid, isLeftOut: this.store.isLeftOut(oid) };
-    return { bytes: bytes.length <= size ? bytes : null, oid, isLeftOut: false };
+    if (bytes === null && this.store.isLeftOut(oid)) {
+      for (const row of rows) this.findings.addLeftOut(row);
+      return undefined;
+    }
+    return bytes !== null && bytes.length <= size ? bytes : null;
   }
 
   // -- plan, handoff and manifest --
@@ -4801,7 +4733,8 @@ class RunVerifier {
   closePlan() {
     const { findings, replay } = this;
     if (this.begin && !replay) {
-      findings.removeRow('handoff', ['other-source']);
+      const remains = ({ row, code }) => row !== 'handoff' || code === 'other-source';
+      findings.list = findings.list.filter(remains);
       findings.addOpen('handoff', 'the plan cannot be used');
     }
     if (!replay && this.manifestCount > 0) findings.addOpen('manifest', 'the plan cannot be used');
@@ -4810,16 +4743,12 @@ class RunVerifier {
     }
     if (replay) this.outcome = replay.outcome();
     if (!findings.has('plan')) this.checkExpectations();
-    const ended = this.outcome
-      ? this.outcome.total - this.outcome.pending - this.outcome.running
-      : 0;
-    const total = this.outcome?.total ?? 0;
+    const { total, pending, running } = this.outcome ?? emptyOutcome();
     const items = counted(total, 'item');
+    const ended = total - pending - running;
     findings.details.plan = `${ended} of ${items} accounted for, every transition legal`;
-    findings.details.handoff =
-      this.inputCount > 0
-        ? `${counted(this.inputCount, 'input ref')} accounted for`
-        : '0 input refs';
+    const inputs = counted(this.inputCount, 'input ref');
+    findings.details.handoff = this.inputCount > 0 ? `${inputs} accounted for` : inputs;
     const manifests = counted(this.manifestCount, 'manifest');
     const bound = this.manifestCount === 1 ? 'its entry' : 'their entries';
     findings.details.manifest = `${manifests} bound to ${bound}`;
@@ -4827,31 +4756,19 @@ class RunVerifier {
 
   /** Compares the plan and the base with those that the verifier requires. */
   checkExpectations() {
-    const { plan, base } = this.options;
     if (!this.begin) return;
-    const { entry } = this.begin;
-    if (plan != null && digestOf(plan) !== entry.plan) {
-      const { bytes } = this.readFile(this.begin, 'plan.json');
-      const [wanted, own] = [tryJson(plan), bytes ? tryJson(bytes) : undefined];
-      if (wanted === undefined || !sameJson(wanted, own)) {
-        this.findings.add(
-          'plan',
-          'other-plan',
-          'the run has another plan than the one that is asked for',
-        );
-      }
-    }
-    if (base != null && base !== entry.base) {
-      this.findings.add('plan', 'other-base', `the run starts from ${entry.base}`);
-    }
+    const isSamePlan = (wanted) => {
+      const bytes = this.readFile(this.begin, 'plan.json', []);
+      const plan = tryJson(wanted);
+      return plan !== undefined && sameJson(plan, bytes ? tryJson(bytes) : undefined);
+    };
+    compareExpected(this.options, this.begin.entry, this.findings, isSamePlan);
   }
 
   /** Reads the plan and the rules. Returns null if the replay cannot begin. */
   startReplay() {
-    const { findings } = this;
     const { entry } = this.begin;
-    const report = (code, text, path) =>
-      findings.add('plan', code, text, { entry: entry.seq, path });
+    const report = (code, text, path) => this.report('plan', code, this.begin, text, { path });
     const plan = this.readPlanFile('plan', entry.plan, readPlan, report);
     const nameLength = this.store.format === 'sha1' ? 40 : 64;
     if (entry.objectFormat !== this.store.format || entry.base.length !== nameLength) {
@@ -4889,12 +4806,8 @@ class RunVerifier {
 
   readPlanFile(name, digest, read, report) {
     const path = `${name}.json`;
-    const { bytes, isLeftOut } = this.readFile(this.begin, path);
-    if (isLeftOut) {
-      this.findings.addLeftOut('plan');
-      this.findings.addLeftOut('handoff');
-      return null;
-    }
+    const bytes = this.readFile(this.begin, path, ['plan', 'handoff']);
+    if (bytes === undefined) return null;
     if (bytes === null) {
       report(`${name}-unread`, `${path} cannot be read`, path);
       return null;
@@ -4951,16 +4864,12 @@ class RunVerifier {
   /** Returns a pipeline, or null after a finding. */
   readSealedPipeline(commit, digest) {
     const path = pipelinePath(digest);
-    const { bytes, isLeftOut } = this.readFile(commit, path, limits.pipeline);
-    if (isLeftOut) {
-      this.findings.addLeftOut('plan');
-      return null;
-    }
+    const bytes = this.readFile(commit, path, ['plan'], limits.pipeline);
     const fail = (code, text) => {
-      const place = this.placeOf(commit, { path });
-      this.findings.add('plan', code, `the pipeline ${digest} ${text}`, place);
+      this.report('plan', code, commit, `the pipeline ${digest} ${text}`, { path });
       return null;
     };
+    if (bytes === undefined) return null;
     if (bytes === null) return fail('pipeline-unread', 'cannot be read');
     if (digestOf(bytes) !== digest) return fail('pipeline-digest', 'has another digest');
     return readPipeline(bytes) ?? fail('pipeline-invalid', 'is not valid');
@@ -4969,8 +4878,7 @@ class RunVerifier {
   async replayEntry(commit) {
     const { findings, replay } = this;
     const { entry } = commit;
-    const report = (code, text, more) =>
-      findings.add('plan', code, text, this.placeOf(commit, more));
+    const report = (code, text, more) => this.report('plan', code, commit, text, more);
     if (entry.kind === 'item.fired') this.checkNeeds(commit);
     let added;
     if (entry.kind === 'run.extended') {
@@ -4993,24 +4901,22 @@ class RunVerifier {
   checkState(commit, report) {
     const { item } = commit.entry;
     const path = itemFolder(item, this.fanOut) + 'state.json';
-    const expected = this.replay.items.get(item).stateJson();
-    const { bytes, oid, isLeftOut } = this.readFile(commit, path);
-    // The state follows from the entries, so that a blob that was left out is known by its name.
-    if (isLeftOut && oid === null) {
+    const oid = commit.files?.get(path);
+    if (oid === unreadFile.leftOut) {
       this.findings.addLeftOut('plan');
       return;
     }
-    const isRight = isLeftOut
-      ? oid === objectName(this.store.format, 'blob', expected)
-      : bytes !== null && equalBytes(bytes, expected);
-    if (!isRight)
+    // The state follows from the entries, so that a blob that was left out is known by its name.
+    const state = this.replay.items.get(item).stateJson();
+    const expected = objectName(this.store.format, 'blob', state);
+    const isHere = this.store.readBlob(expected) !== null || this.store.isLeftOut(expected);
+    if (oid !== expected || !isHere)
       report('state', `state.json of item ${item} is not what the entries give`, { path });
   }
 
   /** Compares the protected files of an entry with its manifest; their content needs the base. */
   checkProtected(entry, report) {
-    const { bytes } = this.readDispatchedManifest(entry.item);
-    const manifest = bytes && readManifest(bytes);
+    const manifest = this.readDispatchedManifest(entry.item, []);
     if (!manifest) return;
     const say = (text) => report('protected', `the protected files of ${entry.item}: ${text}`);
     if (!manifest.protect) {
@@ -5023,11 +4929,12 @@ class RunVerifier {
     else if (!('reference' in entry)) say('the entry names no reference state');
   }
 
-  /** Reads the manifest of the latest dispatch of an item, like `readFile`. */
-  readDispatchedManifest(item) {
+  /** Returns the manifest of the latest dispatch of an item, null, or undefined like `readFile`. */
+  readDispatchedManifest(item, rows) {
     const dispatch = this.dispatches.get(item);
-    if (!dispatch) return { bytes: null, oid: null, isLeftOut: false };
-    return this.readFile(dispatch, this.manifestPath(item), limits.manifest);
+    if (!dispatch) return null;
+    const bytes = this.readFile(dispatch, this.manifestPath(item), rows, limits.manifest);
+    return bytes && readManifest(bytes);
   }
 
   manifestPath(item) {
@@ -5043,10 +4950,10 @@ class RunVerifier {
     const items = new Map();
     for (const id of sortNames(Object.keys(entry.items))) {
       const path = itemFolder(id, this.fanOut) + 'item.json';
-      const { bytes, isLeftOut } = this.readFile(commit, path);
+      const bytes = this.readFile(commit, path, ['plan', 'handoff']);
+      if (bytes === undefined) return null;
       if (bytes === null) {
-        if (isLeftOut) for (const row of ['plan', 'handoff']) this.findings.addLeftOut(row);
-        else report('item-unread', `item.json of ${id} cannot be read`, { item: id, path });
+        report('item-unread', `item.json of ${id} cannot be read`, { item: id, path });
         return null;
       }
       const item = tryJson(bytes, { size: limits.file });
@@ -5062,7 +4969,7 @@ class RunVerifier {
 
   checkNeeds(commit) {
     const { entry } = commit;
-    const report = (code, text) => this.findings.add('handoff', code, text, this.placeOf(commit));
+    const report = (code, text) => this.report('handoff', code, commit, text);
     const item = this.replay.items.get(entry.item);
     if (!item) {
       report('unknown-item', `entry ${entry.seq} dispatches the unknown item ${entry.item}`);
@@ -5091,13 +4998,12 @@ class RunVerifier {
     const { entry } = commit;
     this.manifestCount++;
     const path = this.manifestPath(entry.item);
-    const report = (code, text) => {
-      const name = `the manifest of ${entry.item} #${entry.attempt}`;
-      this.findings.add('manifest', code, `${name} ${text}`, this.placeOf(commit, { path }));
-    };
-    const { bytes, isLeftOut } = this.readFile(commit, path, limits.manifest);
-    if (isLeftOut) this.findings.addLeftOut('manifest');
-    else if (bytes === null) report('manifest-unread', 'cannot be read');
+    const name = `the manifest of ${entry.item} #${entry.attempt}`;
+    const report = (code, text) =>
+      this.report('manifest', code, commit, `${name} ${text}`, { path });
+    const bytes = this.readFile(commit, path, ['manifest'], limits.manifest);
+    if (bytes === undefined) return;
+    if (bytes === null) report('manifest-unread', 'cannot be read');
     else if (digestOf(bytes) !== entry.manifest)
       report('manifest-digest', 'is not the one that its entry names');
     else {
@@ -5140,26 +5046,21 @@ class RunVerifier {
 
   // -- reuse, imports and continued runs --
 
-  /** Reads canonical evidence of a digest, or throws FormatError. */
-  readEvidence(commit, path, digest) {
-    const { bytes, isLeftOut } = this.readFile(commit, path);
-    if (isLeftOut) {
-      this.findings.addLeftOut('handoff');
-      return null;
-    }
-    ensure(bytes !== null && digestOf(bytes) === digest, 'is not the one that its entry names');
-    const evidence = readJson(bytes, { size: limits.file });
-    ensure(equalBytes(canonicalBytes(evidence), bytes), 'is not canonical');
-    return evidence;
-  }
-
-  /** Runs a check of evidence, and reports what does not hold. */
-  async tryEvidence(code, subject, place, check) {
+  /**
+   * Reads canonical evidence of a digest, and checks it. Reports what does not hold, which is the
+   * message of a FormatError. Evidence that is left out is not checked.
+   */
+  async checkEvidence(code, commit, path, digest, subject, check) {
+    const bytes = this.readFile(commit, path, ['handoff']);
+    if (bytes === undefined) return;
     try {
-      await check();
+      ensure(bytes !== null && digestOf(bytes) === digest, 'is not the one that its entry names');
+      const evidence = readJson(bytes, { size: limits.file });
+      ensure(equalBytes(canonicalBytes(evidence), bytes), 'is not canonical');
+      await check(evidence);
     } catch (error) {
       if (!(error instanceof FormatError)) throw error;
-      this.findings.add('handoff', code, `the evidence of ${subject} ${error.message}`, place);
+      this.report('handoff', code, commit, `the evidence of ${subject} ${error.message}`, { path });
     }
   }
 
@@ -5170,15 +5071,11 @@ class RunVerifier {
   async checkReused(commit) {
     const { entry } = commit;
     const path = itemFolder(entry.item, this.fanOut) + 'reused.json';
-    await this.tryEvidence('reused', entry.item, this.placeOf(commit, { path }), async () => {
-      const evidence = this.readEvidence(commit, path, entry.reused.evidence);
-      if (evidence === null) return;
-      const isContinued = 'continued' in entry.reused;
-      ensure(
-        shape({ manifest: isObject, ...(isContinued ? {} : { proof: isObject }) })(evidence),
-        'has other fields',
-      );
-      const shown = isContinued
+    const { evidence: digest, continued = false } = entry.reused;
+    await this.checkEvidence('reused', commit, path, digest, entry.item, async (evidence) => {
+      const fields = continued ? { manifest: isObject } : { manifest: isObject, proof: isObject };
+      ensure(shape(fields)(evidence), 'has other fields');
+      const shown = continued
         ? await this.shownByContinued(entry.reused)
         : await this.shownByProof(entry.reused, evidence.proof);
       this.compareReused(commit, evidence.manifest, shown);
@@ -5222,12 +5119,8 @@ class RunVerifier {
       'has another manifest than was dispatched',
     );
     ensure(manifest.run === entry.reused.run, 'has a manifest of another run');
-    const { bytes, isLeftOut } = this.readDispatchedManifest(entry.item);
-    if (isLeftOut) {
-      this.findings.addLeftOut('handoff');
-      return;
-    }
-    const own = bytes && readManifest(bytes);
+    const own = this.readDispatchedManifest(entry.item, ['handoff']);
+    if (own === undefined) return;
     ensure(own, 'cannot be compared with the manifest');
     const strip = ({ run, item, attempt, branches, ...rest }) => rest;
     ensure(sameJson(strip(manifest), strip(own)), 'is about another task');
@@ -5241,9 +5134,7 @@ class RunVerifier {
   async checkImports() {
     for (const [name, given] of Object.entries(this.begin.entry.imports ?? {})) {
       const path = importPath(name) + 'evidence.json';
-      await this.tryEvidence('import', `the import ${name}`, { entry: 0, path }, async () => {
-        const evidence = this.readEvidence(this.begin, path, given.evidence);
-        if (evidence === null) return;
+      const check = async (evidence) => {
         const [, source, key] = /^([^:]*):(.*)$/s.exec(name) ?? [];
         const parts = (source ?? '').split('/');
         const product =
@@ -5253,7 +5144,9 @@ class RunVerifier {
         const isSame =
           product && product.sha256 === given.product.sha256 && product.size === given.product.size;
         ensure(isSame, 'shows another product');
-      });
+      };
+      const subject = `the import ${name}`;
+      await this.checkEvidence('import', this.begin, path, given.evidence, subject, check);
     }
   }
 
@@ -5303,18 +5196,14 @@ class RunVerifier {
     this.continued ??= (async () => {
       const { continues } = this.begin.entry;
       let commits = null;
-      await this.tryEvidence(
-        'continues',
-        `the continued run ${continues.run}`,
-        { entry: 0, path: 'continues.json' },
-        async () => {
-          const evidence = this.readEvidence(this.begin, 'continues.json', continues.evidence);
-          if (evidence === null) return;
-          ensure(shape({ commits: notEmpty(arrayOf(isString)) })(evidence), 'has other fields');
-          commits = await Promise.all(evidence.commits.map((text) => readQuotedCommit(text)));
-          await this.compareContinued(commits, continues);
-        },
-      );
+      const check = async (evidence) => {
+        ensure(shape({ commits: arrayOf(isString, 1) })(evidence), 'has other fields');
+        commits = await Promise.all(evidence.commits.map((text) => readQuotedCommit(text)));
+        await this.compareContinued(commits, continues);
+      };
+      const [path, subject] = ['continues.json', `the continued run ${continues.run}`];
+      const { evidence } = continues;
+      await this.checkEvidence('continues', this.begin, path, evidence, subject, check);
       return commits;
     })();
     return this.continued;
@@ -5355,21 +5244,19 @@ class RunVerifier {
     if (!copy || copy.first?.hash !== commits[0].hash || copy.commits.length < entries) return;
     if (copy.findings.has('chain') || copy.findings.has('signature')) return;
     const leaves = copy.commits.slice(0, entries).map(({ leaf }) => leaf);
-    if (hashText(merkleRoot(leaves)) !== root) {
-      this.findings.add(
-        'handoff',
-        'other-source',
-        `the continued run ${run} is here, with other entries`,
-      );
-    }
+    if (hashText(merkleRoot(leaves)) !== root)
+      this.addOtherSource(`the continued run ${run} is here, with other entries`);
+  }
+
+  addOtherSource(text) {
+    this.findings.add('handoff', 'other-source', text);
   }
 
   /** Verifies a run of the bundle that is a source of this one, or returns null. */
   async verifySource(run) {
     if (this.sources.has(run) || !this.store.refs.has(`refs/handoff/runs/${encodeSegment(run)}`))
       return null;
-    const signers = this.signers;
-    const source = new RunVerifier(this.store, run, {}, signers, this.sources);
+    const source = new RunVerifier(this.store, run, {}, this.signers, this.sources);
     await source.verify();
     return source;
   }
@@ -5380,17 +5267,18 @@ class RunVerifier {
     const source = await this.verifySource(run);
     if (!source?.seal || source.first?.hash !== proof.first.hash) return;
     const harmless = ['mismatch', 'conflict', 'anchor-missing', 'not-sealed'];
-    const doesNotHold = source.findings.list.some(
-      ({ row, code }) => !harmless.includes(failureOfCode[code] ?? row),
-    );
-    if (doesNotHold || source.seal.root !== root) {
-      this.findings.add(
-        'handoff',
-        'other-source',
-        `the run ${run} is here, and contradicts the evidence`,
-      );
-    }
+    const doesNotHold = source.findings.list.some((each) => !harmless.includes(failureOf(each)));
+    if (doesNotHold || source.seal.root !== root)
+      this.addOtherSource(`the run ${run} is here, and contradicts the evidence`);
   }
+}
+
+/** Compares the plan and the base of entry 0 with those that the verifier requires. */
+function compareExpected({ plan, base }, entry, findings, isSamePlan = () => false) {
+  if (plan != null && digestOf(plan) !== entry.plan && !isSamePlan(plan))
+    findings.add('plan', 'other-plan', 'the run has another plan than the one that is asked for');
+  if (base != null && base !== entry.base)
+    findings.add('plan', 'other-base', `the run starts from ${entry.base}`);
 }
 
 /** Large blobs are hashed once, although several rows may read them. */
@@ -5408,17 +5296,11 @@ function digestOfBlob(bytes) {
 /** Counts the statuses of items by the entries alone, as a seal does. */
 function countStatuses(commits) {
   const statuses = new Map();
-  for (const { entry } of commits) {
-    const { kind, item } = entry;
-    if (kind === 'item.fired') statuses.set(item, 'running');
-    else if (kind === 'item.reconciled' || kind === 'item.decided')
-      statuses.set(item, entry.status);
-    else if (kind === 'item.retried' || kind === 'item.requeued') statuses.delete(item);
-    else if (kind === 'item.skipped') statuses.set(item, 'skipped');
-    else if (kind === 'item.cancelled') statuses.set(item, 'cancelled');
-  }
+  for (const { entry } of commits)
+    if (entry.kind.startsWith('item.')) statuses.set(entry.item, statusOf(entry));
   const counts = Object.create(null);
-  for (const status of statuses.values()) counts[status] = (counts[status] ?? 0) + 1;
+  for (const status of statuses.values())
+    if (status !== 'pending') counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 }
 
@@ -5718,14 +5600,7 @@ async function verifyProof(bytes, options = {}) {
       });
   }
   const zero = proof.first?.entry ?? null;
-  if (zero) {
-    const isOtherPlan = options.plan != null && digestOf(options.plan) !== zero.plan;
-    if (isOtherPlan)
-      findings.add('plan', 'other-plan', 'the run has another plan than the one that is asked for');
-    if (options.base != null && options.base !== zero.base) {
-      findings.add('plan', 'other-base', `the run starts from ${zero.base}`);
-    }
-  }
+  if (zero) compareExpected(options, zero, findings);
   const shown = 2 + proof.shown.length + (proof.admitted ? 1 : 0);
   findings.details.chain = `${shown} of ${json.entries + 1} entries shown, in canonical form`;
   findings.details.root = `merkle ${String(json.root).slice(7, 15)} = sealed root`;
@@ -6524,7 +6399,7 @@ class Timing {
     const open = times.attempts.at(-1);
     if (!open || open.end !== null) return;
     open.end = at;
-    open.isFailed = (statusInSubject[entry.kind] ?? entry.status) !== 'done';
+    open.isFailed = statusOf(entry) !== 'done';
   }
 
   took(id) {
