@@ -5353,73 +5353,75 @@ const hasOneSubject = (json) => {
 
 /** A proof, what it shows, and what is wrong with its rows chain, root and signature. */
 class Proof {
+  constructor(json) {
+    this.json = json;
+    this.faults = [];
+    this.keys = [];
+    this.decisions = [];
+    this.first = this.last = this.admitted = this.fired = this.end = this.statement = null;
+    this.shown = [];
+  }
+
   static async read(json) {
-    const proof = new Proof();
-    proof.json = json;
-    proof.faults = [];
-    proof.keys = [];
-    proof.decisions = [];
-    proof.first = proof.last = proof.admitted = proof.fired = proof.end = proof.statement = null;
-    proof.shown = [];
-    if (!isProofJson(json) || !hasOneSubject(json)) {
-      for (const row of ['chain', 'root'])
-        proof.fault(row, null, 'the proof is not in the form of a proof');
+    const proof = new Proof(json);
+    const isReadable = isProofJson(json) && hasOneSubject(json);
+    const text = isReadable
+      ? 'a commit of the proof carries no such entry'
+      : 'the proof is not in the form of a proof';
+    if (!isReadable || !(await proof.readCommits())) {
+      for (const row of ['chain', 'root']) proof.require(row, false, text);
       return proof;
     }
-    if (await proof.readCommits()) {
-      await proof.checkChain();
-      proof.checkRoot();
-      proof.checkSigners();
-      proof.noteDecision();
-    }
+    proof.checkChain();
+    if ('shown' in json) await proof.checkShown();
+    proof.checkRoot();
+    proof.checkSigners();
+    proof.noteDecision();
     return proof;
   }
 
-  fault(row, code, text) {
-    this.faults.push({ row, code, text });
+  require(row, holds, text, code = null) {
+    if (!holds) this.faults.push({ row, code, text });
+    return Boolean(holds);
   }
 
   get holds() {
     return this.faults.length === 0;
   }
 
+  /** Returns false unless all commits carry entries of such kinds. */
   async readCommits() {
     const { first, last, admitted } = this.json;
     this.first = await readQuotedCommit(first.commit);
-    const { entry } = this.first;
+    const { entry, format } = this.first;
     this.format = entry?.objectFormat;
     this.last = await readQuotedCommit(last.commit, this.format);
     if (admitted) this.admitted = await readQuotedCommit(admitted.commit, this.format);
-    if (entry?.kind === 'run.submitted' && this.first.format === this.format && this.last.entry) {
-      this.initialRoles = rolesOfEntryZero(entry);
-      return true;
-    }
-    for (const row of ['chain', 'root'])
-      this.fault(row, null, 'a commit of the proof carries no such entry');
-    return false;
+    if (entry?.kind !== 'run.submitted' || format !== this.format || !this.last.entry) return false;
+    this.initialRoles = rolesOfEntryZero(entry);
+    return true;
   }
 
-  async checkChain() {
+  hasRole(key, role) {
+    return this.initialRoles.get(key)?.has(role) === true;
+  }
+
+  checkChain() {
     const { json, first, last, admitted } = this;
-    const require = (holds, text) => {
-      if (!holds) this.fault('chain', null, text);
-    };
+    const require = (holds, text) => this.require('chain', holds, text);
     const zero = first.entry;
-    require(zero.base.length ===
-      (this.format === 'sha1' ? 40 : 64), 'the base has another object format');
-    require(zero.seq === 0 &&
-      !('prev' in zero) &&
-      first.parents.length === 0, 'the first entry is not entry 0');
-    require(last.entry.kind === 'run.sealed' &&
-      last.parents.length === 1, 'the last entry is no seal');
+    const nameLength = this.format === 'sha1' ? 40 : 64;
+    require(zero.base.length === nameLength, 'the base has another object format');
+    const isZero = zero.seq === 0 && !('prev' in zero) && first.parents.length === 0;
+    require(isZero, 'the first entry is not entry 0');
+    const isSeal = last.entry.kind === 'run.sealed' && last.parents.length === 1;
+    require(isSeal, 'the last entry is no seal');
     if (admitted) require(this.admitsSealer(), 'the admission does not admit the key that sealed');
-    const line = [{ entry: zero, leaf: first.leaf }];
     for (const { entry, path } of json.shown ?? []) {
-      require(faultOfEntry(entry) === null, 'a shown entry is not valid');
-      if (faultOfEntry(entry) !== null) continue;
-      this.shown.push({ entry, path, leaf: leafHash(canonicalBytes(entry)) });
-      line.push(this.shown.at(-1));
+      if (require(faultOfEntry(entry) === null, 'a shown entry is not valid'))
+        this.shown.push({ entry, path, leaf: leafHash(canonicalBytes(entry)) });
     }
+    const line = [first, ...this.shown];
     if (admitted?.entry) {
       const at = line.findIndex(({ entry }) => entry.seq > admitted.entry.seq);
       line.splice(at < 0 ? line.length : at, 0, admitted);
@@ -5428,14 +5430,12 @@ class Proof {
     for (const [i, { entry }] of line.entries()) {
       require(entry.run === json.run, `entry ${entry.seq} is of another run`);
       if (i === 0) continue;
-      const before = line[i - 1];
-      const isLater =
-        entry.seq > before.entry.seq && entry.at >= before.entry.at && 'prev' in entry;
-      const isLinked = entry.seq !== before.entry.seq + 1 || entry.prev === hashText(before.leaf);
-      require(isLater &&
-        isLinked, `entry ${entry.seq} does not follow the one that is shown before it`);
+      const { entry: before, leaf } = line[i - 1];
+      const isLater = entry.seq > before.seq && entry.at >= before.at && 'prev' in entry;
+      const isLinked = entry.seq !== before.seq + 1 || entry.prev === hashText(leaf);
+      const text = `entry ${entry.seq} does not follow the one that is shown before it`;
+      require(isLater && isLinked, text);
     }
-    if ('shown' in json) await this.checkShown(require);
   }
 
   admitsSealer() {
@@ -5445,112 +5445,97 @@ class Proof {
       entry.role === 'seal' &&
       parents.length === 1 &&
       entry.key === this.last.signer &&
-      !this.initialRoles.get(entry.key)?.has('seal')
+      !this.hasRole(entry.key, 'seal')
     );
   }
 
-  async checkShown(require) {
+  async checkShown() {
     const { json } = this;
+    const require = (holds, text) => this.require('chain', holds, text);
     const entries = this.shown.map(({ entry }) => entry);
-    this.end = entries.at(-1) ?? null;
     const kinds = entries.map(({ kind }) => kind).join(' ');
     require(entries.every(({ item }) => item === json.item), 'a shown entry is about another item');
     if (kinds === 'item.fired item.reconciled') {
-      const [fired, end] = entries;
-      this.fired = fired;
+      [this.fired, this.end] = entries;
+      const { fired, end } = this;
       const isAttempt = fired.attempt >= 1 && fired.attempt === end.attempt;
-      require(end.status === 'done' &&
-        isAttempt, 'the shown entries are not an attempt that was done');
-      if (json.product) {
-        const { key, is } = json.product;
-        require(sameJson(end.products[key], is), `${key} is not a product of the item`);
-      }
+      const isDone = end.status === 'done' && isAttempt;
+      require(isDone, 'the shown entries are not an attempt that was done');
+      if (!json.product) return;
+      const { key, is } = json.product;
+      require(sameJson(end.products[key], is), `${key} is not a product of the item`);
     } else if (kinds === 'item.decided') {
-      require(this.end.status === 'done' && !json.product, 'the shown decision proves no product');
-      if ('said' in this.end) {
-        this.statement = await readStatement(this.end, this.first.hash);
-        require(this.statement, 'the statement of the decision is about something else');
-      }
-    } else {
-      require(false, 'the shown entries are not those of an item');
-      this.end = null;
-    }
+      [this.end] = entries;
+      const isDone = this.end.status === 'done' && !json.product;
+      require(isDone, 'the shown decision proves no product');
+      if (!('said' in this.end)) return;
+      this.statement = await readStatement(this.end, this.first.hash);
+      require(this.statement, 'the statement of the decision is about something else');
+    } else require(false, 'the shown entries are not those of an item');
   }
 
   checkRoot() {
     const { json, first, last, admitted } = this;
-    const require = (holds, text) => {
-      if (!holds) this.fault('root', null, text);
-    };
-    const isOfSeal = last.entry.root === json.root && last.entry.entries === json.entries;
-    require(isOfSeal &&
-      last.entry.seq === json.entries, 'the seal has another root or number of entries');
-    const under = [
-      { path: json.first.path, entry: first.entry, leaf: first.leaf },
-      ...this.shown,
-      ...(admitted?.entry
-        ? [{ path: json.admitted.path, entry: admitted.entry, leaf: admitted.leaf }]
-        : []),
-    ];
+    const require = (holds, text) => this.require('root', holds, text);
+    const { root, entries } = last.entry;
+    const isOfSeal =
+      root === json.root && entries === json.entries && last.entry.seq === json.entries;
+    require(isOfSeal, 'the seal has another root or number of entries');
+    const under = [{ ...first, path: json.first.path }, ...this.shown];
+    if (admitted?.entry) under.push({ ...admitted, path: json.admitted.path });
     for (const { path, entry, leaf } of under) {
-      const root = rootByInclusion(path.map(digestBytes), entry.seq, json.entries, leaf);
-      require(root && hashText(root) === json.root, `entry ${entry.seq} is not under the root`);
+      const found = rootByInclusion(path.map(digestBytes), entry.seq, json.entries, leaf);
+      const isUnder = found && hashText(found) === json.root;
+      require(isUnder, `entry ${entry.seq} is not under the root`);
     }
-    if (!json.since) return;
-    const { entries, root, path } = json.since;
-    const isEarlier = entries >= 1 && entries <= json.entries;
-    const roots = isEarlier
-      ? rootsByConsistency(path.map(digestBytes), entries, json.entries, digestBytes(root))
-      : null;
-    const isExtended =
-      roots && hashText(roots.before) === root && hashText(roots.after) === json.root;
-    require(isExtended, 'the run did not go on from the earlier root');
+    if (json.since)
+      require(this.extendsEarlier(json.since), 'the run did not go on from the earlier root');
+  }
+
+  extendsEarlier({ entries, root, path }) {
+    const { json } = this;
+    if (entries < 1 || entries > json.entries) return false;
+    const hashes = path.map(digestBytes);
+    const roots = rootsByConsistency(hashes, entries, json.entries, digestBytes(root));
+    return roots && hashText(roots.before) === root && hashText(roots.after) === json.root;
   }
 
   checkSigners() {
     const { first, last, admitted } = this;
-    const hasRole = (key, role) => this.initialRoles.get(key)?.has(role) === true;
+    const require = (holds, code, text) => this.require('signature', holds, text, code);
     let admits = Boolean(admitted?.entry);
     for (const commit of [first, admitted, last]) {
       if (!commit) continue;
-      const number = `entry ${commit.entry?.seq}`;
-      if (commit.signer === null) {
-        this.fault('signature', 'signature', `${number} has no signature that matches`);
-        if (commit === admitted) admits = false;
-        continue;
-      }
       const { signer: key, seconds, entry } = commit;
-      this.keys.push({ key, seconds, conducts: true, entry });
-      if (commit !== last && !hasRole(key, 'own')) {
-        this.fault('signature', 'role', `${number}: the key ${key} has not the role own`);
-        if (commit === admitted) admits = false;
-      } else if (commit === admitted && entry.first !== first.hash) {
-        this.fault('signature', 'admission', `${number} is an admission to another run`);
-        admits = false;
-      }
+      const number = `entry ${entry?.seq}`;
+      if (key !== null) this.keys.push({ key, seconds, conducts: true, entry });
+      const isFine =
+        require(key !== null, 'signature', `${number} has no signature that matches`) &&
+        (commit === last ||
+          require(this.hasRole(
+            key,
+            'own',
+          ), 'role', `${number}: the key ${key} has not the role own`)) &&
+        (commit !== admitted ||
+          require(entry.first ===
+            first.hash, 'admission', `${number} is an admission to another run`));
+      if (commit === admitted && !isFine) admits = false;
     }
     const { signer } = last;
-    if (signer === null || hasRole(signer, 'seal') || (admits && admitted.entry.key === signer))
-      return;
-    this.fault('signature', 'role', `the key ${signer} has not the role seal`);
+    const isAdmitted = admits && admitted.entry.key === signer;
+    const maySeal = signer === null || this.hasRole(signer, 'seal') || isAdmitted;
+    require(maySeal, 'role', `the key ${signer} has not the role seal`);
   }
 
   noteDecision() {
     const { end, last, statement } = this;
     if (end?.kind !== 'item.decided') return;
-    const decision = { item: end.item, decision: end.decision, by: end.by, signed: true };
+    const decision = decisionOf(end, statement !== null || end.by === last.signer, last.signer);
     if (statement) {
-      this.keys.push({
-        key: statement.key,
-        seconds: statement.seconds,
-        conducts: false,
-        entry: end,
-      });
-    } else if (end.by !== last.signer) {
-      decision.signed = false;
-      decision.onWordOf = last.signer;
-      this.claimed = { key: end.by, seconds: secondsOf(end.at), conducts: false, entry: end };
-    }
+      const { key, seconds } = statement;
+      this.keys.push({ key, seconds, conducts: false, entry: end });
+    } else if (!decision.signed)
+      this.claimed = { key: end.by, seconds: secondsOf(end.at), entry: end };
     this.decisions = [decision];
   }
 
@@ -5594,10 +5579,8 @@ async function verifyProof(bytes, options = {}) {
     // The key is only named by the key that sealed, so that it is no signer.
     const { key, seconds, entry } = proof.claimed;
     const code = signers.judge(key, seconds, false);
-    if (code)
-      findings.add('signature', code, `the key ${key} of a claimed decision is not trusted`, {
-        entry: entry.seq,
-      });
+    const text = `the key ${key} of a claimed decision is not trusted`;
+    if (code) findings.add('signature', code, text, { entry: entry.seq });
   }
   const zero = proof.first?.entry ?? null;
   if (zero) compareExpected(options, zero, findings);
@@ -5772,12 +5755,8 @@ class ThreadVerifier {
     const { thread } = this;
     for (const { text, entry } of thread.faults) findings.add('chain', null, text, { entry });
     for (const { entry } of thread.unsigned()) {
-      findings.add(
-        'signature',
-        'signature',
-        `entry ${entry.seq} is not signed by the key of the thread`,
-        { entry: entry.seq },
-      );
+      const text = `entry ${entry.seq} is not signed by the key of the thread`;
+      findings.add('signature', 'signature', text, { entry: entry.seq });
     }
     for (const { signer: key, seconds, entry } of thread.commits) {
       if (key !== null) this.keys.push({ key, seconds, conducts: true, entry });
@@ -5850,7 +5829,7 @@ class ThreadVerifier {
 
   async checkLineage() {
     const { findings } = this;
-    const report = (text, code = null) => findings.add('lineage', code, text);
+    const report = (text) => findings.add('lineage', null, text);
     let chain = this.thread;
     for (let steps = 0; ; steps++) {
       const taken = chain.commits[0].entry;
@@ -5865,20 +5844,19 @@ class ThreadVerifier {
         findings.addLeftOut('lineage');
         return;
       }
-      const faults = this.faultsOfSource(earlier, source, taken);
-      for (const text of faults) report(`thread ${source.thread}: ${text}`);
-      if (!earlier.isWhole) return;
       const say = (text) => report(`thread ${source.thread}: ${text}`);
+      this.faultsOfSource(earlier, source, taken).forEach(say);
+      if (!earlier.isWhole) return;
       // No log is beside an ancestor, of which only the beginning counts.
       await this.compareLogs(earlier, () => false, say);
-      this.judgeLineageKeys(earlier);
+      for (const { signer, seconds, entry } of earlier.commits)
+        if (signer !== null) this.judgeLineageKey(signer, seconds, `entry ${entry.seq}`);
       this.lineage.push(earlier);
       chain = earlier;
     }
+    const threads = counted(this.lineage.length, 'thread');
     findings.details.lineage =
-      this.lineage.length === 0
-        ? 'it has no source'
-        : `${counted(this.lineage.length, 'thread')} back to the first`;
+      chain === this.thread ? 'it has no source' : `${threads} back to the first`;
   }
 
   faultsOfSource(earlier, source, taken) {
@@ -5896,15 +5874,11 @@ class ThreadVerifier {
     return faults;
   }
 
-  judgeLineageKeys({ commits }) {
-    for (const { signer: key, seconds, entry } of commits) {
-      if (key === null) continue;
-      const code = this.signers.judge(key, seconds, false);
-      if (code)
-        this.findings.add('lineage', code, `entry ${entry.seq}: the key ${key} is not trusted`);
-      else if (!this.signers.lines.has(key))
-        this.findings.addOpen('lineage', `key ${key} not known to you`);
-    }
+  judgeLineageKey(key, seconds, text) {
+    const code = this.signers.judge(key, seconds, false);
+    if (code) this.findings.add('lineage', code, `${text}: the key ${key} is not trusted`);
+    else if (!this.signers.lines.has(key))
+      this.findings.addOpen('lineage', `key ${key} not known to you`);
   }
 
   /** Verifies the runs to which checkpoints are tied. */
@@ -5922,12 +5896,7 @@ class ThreadVerifier {
       const rows = ['chain', 'signature', 'handoff', 'plan', 'manifest'];
       const found = run.findings.list.find(({ row }) => rows.includes(row));
       if (found) report(found.text, codesOfDistrust.includes(found.code) ? found.code : null);
-      for (const { key, seconds } of run.keys) {
-        const code = this.signers.judge(key, seconds, false);
-        if (code) report(`the key ${key} is not trusted`, code);
-        else if (!this.signers.lines.has(key))
-          this.findings.addOpen('lineage', `key ${key} not known to you`);
-      }
+      for (const { key, seconds } of run.keys) this.judgeLineageKey(key, seconds, `run ${id}`);
       await this.compareOwnRun(run, chain, report);
     }
   }
@@ -6035,16 +6004,18 @@ async function verifyThread(store, name, options = {}) {
 
 // ---- reports ----
 
+/** A decision for a report: signed by the key that made it, or claimed by the one that signed. */
+function decisionOf({ item, decision, by }, signed, signer) {
+  return { item, decision, by, signed, ...(signed ? {} : { onWordOf: signer }) };
+}
+
 function decisionsOf(verifier) {
-  const decisions = [];
-  for (const { entry, signer, statement } of verifier.commits ?? []) {
-    if (entry.kind !== 'item.decided') continue;
-    const isSigned = 'said' in entry ? Boolean(statement) : signer === entry.by;
-    const decision = { item: entry.item, decision: entry.decision, by: entry.by, signed: isSigned };
-    if (!isSigned) decision.onWordOf = signer;
-    decisions.push(decision);
-  }
-  return decisions;
+  return (verifier.commits ?? [])
+    .filter(({ entry }) => entry.kind === 'item.decided')
+    .map(({ entry, signer, statement }) => {
+      const isSigned = 'said' in entry ? Boolean(statement) : signer === entry.by;
+      return decisionOf(entry, isSigned, signer);
+    });
 }
 
 /** Returns the attempts that were taken from their drivers, in the order of the entries. */
@@ -6057,10 +6028,9 @@ function takeoversOf(verifier) {
     const { seq, item, attempt, driver, taker, because } = entry;
     if (driver === undefined || because === undefined) continue;
     const takeover = { entry: seq, item, attempt, driver, because };
-    const optional = { host: hosts.get(item), taker, key: signer ?? undefined };
-    for (const [name, value] of Object.entries(optional)) {
-      if (value !== undefined) takeover[name] = value;
-    }
+    if (hosts.get(item) !== undefined) takeover.host = hosts.get(item);
+    if (taker !== undefined) takeover.taker = taker;
+    if (signer !== null) takeover.key = signer;
     takeovers.push(takeover);
   }
   return takeovers;
