@@ -2456,6 +2456,18 @@ function valueAt(value, pointer) {
 /** How much a condition in `if` forgives, to find the rules that stopped. */
 const forgive = { nothing: 0, missingValue: 1, unusable: 2 };
 
+const outcomeWords = ['red', 'failed', 'skipped', 'cancelled', 'running', 'pending'];
+
+/** In words: `2 of 4 done, 1 failed, 1 skipped`. */
+function textOfOutcome(outcome, words = outcomeWords) {
+  const counts = words
+    .filter((word) => outcome[word] > 0)
+    .map((word) => `${outcome[word]} ${word}`);
+  return [`${outcome.done} of ${outcome.total} done`, ...counts, ...(outcome.said ?? [])].join(
+    ', ',
+  );
+}
+
 const emptyOutcome = () => ({
   total: 0,
   ...{ done: 0, red: 0, failed: 0, skipped: 0, cancelled: 0, running: 0, pending: 0 },
@@ -6083,6 +6095,17 @@ async function verifyRun(store, run, options = {}) {
   };
 }
 
+/** Verifies the runs and threads of a store, or only those of some names. */
+async function verifyAll(store, options, names) {
+  const isChosen = (name) => names?.includes(name) ?? true;
+  const reports = [];
+  for (const run of namesIn(store, 'runs').filter(isChosen))
+    reports.push(await verifyRun(store, run, options));
+  for (const thread of namesIn(store, 'threads').filter(isChosen))
+    reports.push(await verifyThread(store, thread, options));
+  return reports;
+}
+
 /** Returns the names of the runs or threads that a bundle has refs of. */
 function namesIn(store, folder) {
   const prefix = `refs/handoff/${folder}/`;
@@ -6110,42 +6133,23 @@ const toHtml = (text) =>
 
 /** Splits a template into texts, values and sections. Throws FormatError if tags do not match. */
 function parseTemplate(template) {
-  let rest = template;
-  function cut(end) {
-    const at = rest.indexOf(end);
-    ensure(at >= 0, 'a template with a tag that does not end');
-    const text = rest.slice(0, at);
-    rest = rest.slice(at + end.length);
-    return text;
+  const root = { parts: [] };
+  const open = [root];
+  // Each second piece is a tag.
+  for (const [i, piece] of template.split(/\{\{(\{[^}]*\}|[^}]*)\}\}/).entries()) {
+    const { parts } = open.at(-1);
+    const [mark, name] = [piece[0], piece.slice(1)];
+    if (i % 2 === 0) parts.push({ text: piece });
+    else if (mark === '{') parts.push({ value: name.slice(0, -1), isRaw: true });
+    else if (mark === '#' || mark === '^') {
+      open.push({ section: name, isInverted: mark === '^', parts: [] });
+      parts.push(open.at(-1));
+    } else if (mark === '/')
+      ensure(open.pop().section === name, 'a template whose sections do not match');
+    else parts.push({ value: piece, isRaw: false });
   }
-  function parseSection(within) {
-    const parts = [];
-    for (;;) {
-      if (!rest.includes('{{')) {
-        ensure(within === null, 'a template with a section that does not end');
-        parts.push({ text: rest });
-        return parts;
-      }
-      parts.push({ text: cut('{{') });
-      if (rest.startsWith('{')) {
-        rest = rest.slice(1);
-        parts.push({ value: cut('}}}'), isRaw: true });
-        continue;
-      }
-      const tag = cut('}}');
-      const name = tag.slice(1);
-      if (tag[0] === '/') {
-        ensure(within === name, 'a template whose sections do not match');
-        return parts;
-      }
-      if (tag[0] === '#' || tag[0] === '^') {
-        parts.push({ section: name, isInverted: tag[0] === '^', parts: parseSection(name) });
-      } else {
-        parts.push({ value: tag, isRaw: false });
-      }
-    }
-  }
-  return parseSection(null);
+  ensure(open.length === 1, 'a template with a section that does not end');
+  return root.parts;
 }
 
 function lookUp(stack, name) {
@@ -6155,11 +6159,7 @@ function lookUp(stack, name) {
 }
 
 const isShown = (value) =>
-  value !== undefined &&
-  value !== null &&
-  value !== false &&
-  value !== '' &&
-  !(Array.isArray(value) && value.length === 0);
+  Array.isArray(value) ? value.length > 0 : ![undefined, null, false, ''].includes(value);
 
 /** Fills a template with facts. The language is that of src/report/template.rs. */
 function fill(template, facts) {
@@ -6174,12 +6174,10 @@ function fill(template, facts) {
         else if (isNumber(value)) filled.push(canonical(value));
       } else {
         const value = lookUp(stack, part.section);
-        if (part.isInverted) {
-          if (!isShown(value)) write(part.parts, stack);
-        } else if (isShown(value)) {
-          for (const each of Array.isArray(value) ? value : [value])
-            write(part.parts, [...stack, each]);
-        }
+        if (isShown(value) === part.isInverted) continue;
+        for (const each of part.isInverted ? [] : [value].flat())
+          write(part.parts, [...stack, each]);
+        if (part.isInverted) write(part.parts, stack);
       }
     }
   }
@@ -6201,14 +6199,8 @@ function cutTo(text, most) {
 /** A string as it is, nothing for a missing or empty value, and others as canonical JSON. */
 function plainWord(value) {
   if (isString(value)) return value;
-  if (value === undefined || value === null || value === false) return '';
-  if (
-    typeof value === 'object' &&
-    !(value instanceof WrittenNumber) &&
-    Object.keys(value).length === 0
-  )
-    return '';
-  return canonical(value);
+  const isEmpty = (isObject(value) || Array.isArray(value)) && Object.keys(value).length === 0;
+  return isEmpty || !isShown(value) ? '' : canonical(value);
 }
 
 const listWord = (value) => (Array.isArray(value) ? value.filter(isString).join(', ') : '');
@@ -6479,7 +6471,7 @@ class RunFacts {
     return {
       anchor: `r${this.number}`,
       run: this.report.run,
-      outcome: this.outcome(),
+      outcome: textOfOutcome(this.report.outcome, [...outcomeWords, 'superseded']),
       facts: this.runFacts(),
       graph: this.graph(picture),
       timeline: this.timeline(),
@@ -6509,23 +6501,6 @@ class RunFacts {
     if (this.replay.superseded.has(id)) return 'superseded';
     if (item.status === 'done' && this.replay.isRed(item)) return 'done, red';
     return item.status ?? 'pending';
-  }
-
-  outcome() {
-    const { outcome } = this.report;
-    const words = [`${outcome.done} of ${outcome.total} done`];
-    for (const word of [
-      'red',
-      'failed',
-      'skipped',
-      'cancelled',
-      'running',
-      'pending',
-      'superseded',
-    ]) {
-      if (outcome[word] > 0) words.push(`${outcome[word]} ${word}`);
-    }
-    return [...words, ...(outcome.said ?? [])].join(', ');
   }
 
   linksOf(isWanted) {
@@ -7428,15 +7403,10 @@ async function compareKeys(page, { evidenceText }) {
     const known = new Set([...new Signers(pasted).lines.keys(), ...pasted.fingerprints]);
     ensure(known.size > 0, 'paste a fingerprint, a public key or an allowed-signers file');
     const store = await readBundle(fromBase64(evidenceText));
-    const unknown = new Set();
-    const reports = [];
     const options = pasted.fingerprints.size > 0 ? {} : { signers: pasted.signers };
-    for (const run of Handoff.runsIn(store)) reports.push(await verifyRun(store, run, options));
-    for (const thread of Handoff.threadsIn(store))
-      reports.push(await verifyThread(store, thread, options));
-    for (const { fingerprint } of reports.flatMap(({ signers }) => signers)) {
-      if (!known.has(fingerprint)) unknown.add(fingerprint);
-    }
+    const reports = await verifyAll(store, options);
+    const used = reports.flatMap(({ signers }) => signers).map(({ fingerprint }) => fingerprint);
+    const unknown = new Set(used.filter((key) => !known.has(key)));
     const isRefused = reports.some(({ rows }) => rows.signature.state === 'fail');
     if (unknown.size > 0) answer.textContent = `not among these keys: ${[...unknown].join(', ')}`;
     else if (isRefused)
@@ -7472,6 +7442,7 @@ const Handoff = {
 
 import { readFileSync, realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
 export default Handoff;
 
@@ -7492,35 +7463,20 @@ intact, 2 on wrong usage, and 1 if a file cannot be read.`;
 class UsageError extends Error {}
 
 function readArguments(words) {
-  const parsed = { names: [], options: {}, json: false };
-  for (let i = 0; i < words.length; i++) {
-    const word = words[i];
-    if (word === '--json') parsed.json = true;
-    else if (/^--(?:signers|revoked|signer|plan|base)$/.test(word)) {
-      const value = words[++i];
-      if (value === undefined) throw new UsageError(`${word} needs a value`);
-      const name = word.slice(2);
-      if (name === 'plan') parsed.options.plan = new Uint8Array(readFileSync(value));
-      else if (name === 'signers' || name === 'revoked')
-        parsed.options[name] = readFileSync(value, 'utf8');
-      else parsed.options[name] = value;
-    } else if (word.startsWith('-')) throw new UsageError(`unknown option ${word}`);
-    else if (parsed.file === undefined) parsed.file = word;
-    else parsed.names.push(word);
-  }
-  if (parsed.file === undefined) throw new UsageError('name a file');
-  return parsed;
+  const names = ['signers', 'revoked', 'signer', 'plan', 'base'];
+  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
+  options.json = { type: 'boolean', default: false };
+  const { values, positionals } = parseArgs({ args: words, options, allowPositionals: true });
+  const { json, ...given } = values;
+  const [file, ...chosen] = positionals;
+  if (file === undefined) throw new UsageError('name a file');
+  for (const name of ['signers', 'revoked'])
+    if (name in given) given[name] = readFileSync(given[name], 'utf8');
+  if ('plan' in given) given.plan = new Uint8Array(readFileSync(given.plan));
+  return { file, names: chosen, options: given, json };
 }
 
 const symbols = { ok: '✓', open: '─', fail: '✗' };
-
-function textOfOutcome(outcome) {
-  const parts = [`${outcome.done} of ${outcome.total} done`];
-  for (const word of ['red', 'failed', 'skipped', 'cancelled', 'running', 'pending']) {
-    if (outcome[word] > 0) parts.push(`${outcome[word]} ${word}`);
-  }
-  return [...parts, ...(outcome.said ?? [])].join(', ');
-}
 
 function textOfReport(report) {
   const partial = report.failure === null && isPartial(report.outcome) ? ' PARTIAL' : '';
@@ -7553,45 +7509,16 @@ function textOfReport(report) {
   return lines.join('\n');
 }
 
-function jsonOfReport(report) {
-  const { kind, run, thread, rows, codes, failure, headline, outcome, exit } = report;
-  const { signers, decisions, takeovers, root, entries, findings } = report;
-  const name = kind === 'thread' ? { thread } : { run };
-  const intact = failure === null;
-  return JSON.stringify({
-    kind,
-    ...name,
-    headline,
-    intact,
-    failure,
-    rows,
-    codes,
-    outcome,
-    exit,
-    signers,
-    decisions,
-    takeovers,
-    root,
-    entries,
-    findings,
-  });
+function jsonOfReport({ replay, proof, submitted, links, headTree, ...shown }) {
+  return JSON.stringify({ ...shown, intact: shown.failure === null });
 }
 
 async function verifyBundleFile(bytes, names, options) {
   const store = await readBundle(bytes);
-  const runs = Handoff.runsIn(store);
-  const threads = Handoff.threadsIn(store);
-  for (const name of names) {
-    ensure(
-      runs.includes(name) || threads.includes(name),
-      `there is no run or thread "${name}" in the bundle`,
-    );
-  }
-  const isChosen = (name) => names.length === 0 || names.includes(name);
-  const reports = [];
-  for (const run of runs.filter(isChosen)) reports.push(await verifyRun(store, run, options));
-  for (const thread of threads.filter(isChosen))
-    reports.push(await verifyThread(store, thread, options));
+  const all = [...Handoff.runsIn(store), ...Handoff.threadsIn(store)];
+  for (const name of names)
+    ensure(all.includes(name), `there is no run or thread "${name}" in the bundle`);
+  const reports = await verifyAll(store, options, names.length === 0 ? all : names);
   ensure(reports.length > 0, 'there is no run or thread in the bundle');
   return reports;
 }
@@ -7676,7 +7603,7 @@ if (isMain) {
   try {
     process.exitCode = await main(process.argv.slice(2));
   } catch (error) {
-    if (error instanceof UsageError) {
+    if (error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS')) {
       console.error(`error: ${error.message}\n\n${usage}`);
       process.exitCode = 2;
     } else if (error instanceof FormatError || error.code !== undefined) {
