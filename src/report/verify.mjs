@@ -18,6 +18,16 @@ function ensure(condition, message) {
   if (!condition) throw new FormatError(message);
 }
 
+/** Calls a function that reads input, and returns undefined if it throws FormatError. */
+function tryToRead(read) {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof FormatError) return undefined;
+    throw error;
+  }
+}
+
 const toBytes = (text) => utf8Encoder.encode(text);
 
 function toText(bytes) {
@@ -366,7 +376,6 @@ function addPoints(p, q) {
 }
 
 const neutralPoint = { X: 0n, Y: 1n, Z: 1n, T: 0n };
-const affinePoint = (x, y) => ({ X: x, Y: y, Z: 1n, T: modulo(x * y) });
 
 /** Decodes a point, or returns null if the bytes are none. */
 function decodePoint(bytes) {
@@ -380,7 +389,7 @@ function decodePoint(bytes) {
   if (square === modulo(-u)) x = modulo(x * rootOfMinusOne);
   else if (square !== u) return null;
   if (x & 1n ? !(encoded >> 255n) : encoded >> 255n) x = modulo(-x);
-  return affinePoint(x, y);
+  return { X: x, Y: y, Z: 1n, T: modulo(x * y) };
 }
 
 function encodePoint(point) {
@@ -646,14 +655,7 @@ function readJson(bytes, { size, exactNumbers = false, containers, commas } = {}
 }
 
 /** Reads JSON, or returns undefined if it is not readable. */
-function tryJson(bytes, options) {
-  try {
-    return readJson(bytes, options);
-  } catch (error) {
-    if (error instanceof FormatError) return undefined;
-    throw error;
-  }
-}
+const tryJson = (bytes, options) => tryToRead(() => readJson(bytes, options));
 
 /** Returns the canonical JSON (RFC 8785) of a value. */
 function canonical(value) {
@@ -718,18 +720,13 @@ function decodeSegment(segment) {
   }
 }
 
-const isRunName = (value) =>
-  isName(value) &&
-  byteLength(value) <= 128 &&
-  !value.includes('/') &&
-  !/^[@-]/.test(value) &&
-  encodeSegment(value).length <= 200;
-
 const isItemName = (value) =>
   isName(value) &&
   byteLength(value) <= 128 &&
   !value.startsWith('@') &&
   encodeSegment(value).length <= 200;
+
+const isRunName = (value) => isItemName(value) && !value.includes('/') && !value.startsWith('-');
 
 /** Returns true if git refuses the segment on some system, because it means `.git` there. */
 function isSpellingOfGit(segment) {
@@ -1329,23 +1326,21 @@ function readSshSignature(armour) {
     return null;
   const raw = fromBase64(lines.join(''));
   if (!raw || toLatin(raw.subarray(0, 6)) !== 'SSHSIG') return null;
-  try {
-    const reader = new ByteReader(raw, 6);
-    ensure(reader.takeUint32() === 1, 'another version');
-    const wire = reader.takeString();
-    const [namespace, reserved, hash] = [0, 1, 2].map(() => toLatin(reader.takeString()));
-    const signature = new ByteReader(reader.takeString());
-    ensure(reader.isAtEnd && namespace === 'git' && reserved === '', 'another purpose');
-    ensure(hash === 'sha512' || hash === 'sha256', 'another hash');
-    const key = readEd25519Key(wire);
-    ensure(key && toLatin(signature.takeString()) === 'ssh-ed25519', 'another kind of key');
-    const bytes = signature.takeString();
-    ensure(signature.isAtEnd, 'more bytes than a signature');
-    return { key, wire, hash, signature: bytes };
-  } catch (error) {
-    if (error instanceof FormatError) return null;
-    throw error;
-  }
+  return tryToRead(() => readSignatureBytes(new ByteReader(raw, 6))) ?? null;
+}
+
+function readSignatureBytes(reader) {
+  ensure(reader.takeUint32() === 1, 'another version');
+  const wire = reader.takeString();
+  const [namespace, reserved, hash] = [0, 1, 2].map(() => toLatin(reader.takeString()));
+  const signature = new ByteReader(reader.takeString());
+  ensure(reader.isAtEnd && namespace === 'git' && reserved === '', 'another purpose');
+  ensure(hash === 'sha512' || hash === 'sha256', 'another hash');
+  const key = readEd25519Key(wire);
+  ensure(key && toLatin(signature.takeString()) === 'ssh-ed25519', 'another kind of key');
+  const bytes = signature.takeString();
+  ensure(signature.isAtEnd, 'more bytes than a signature');
+  return { key, wire, hash, signature: bytes };
 }
 
 /** Returns the 32 bytes of an ed25519 key in SSH's encoding, or null. */
@@ -5297,12 +5292,8 @@ function compareExpected({ plan, base }, entry, findings, isSamePlan = () => fal
 const digestsOfBlobs = new WeakMap();
 
 function digestOfBlob(bytes) {
-  let digest = digestsOfBlobs.get(bytes);
-  if (digest === undefined) {
-    digest = digestOf(bytes);
-    digestsOfBlobs.set(bytes, digest);
-  }
-  return digest;
+  if (!digestsOfBlobs.has(bytes)) digestsOfBlobs.set(bytes, digestOf(bytes));
+  return digestsOfBlobs.get(bytes);
 }
 
 /** Counts the statuses of items by the entries alone, as a seal does. */
@@ -5558,15 +5549,12 @@ class Proof {
   }
 }
 
-const headlinesOfProofs = {
-  'INTACT · unknown key': 'PROVEN · unknown key',
-  'INTACT · tamper-detecting': 'PROVEN',
-  'INTACT · tamper-evident': 'PROVEN',
-  'NOT ANCHORED': 'NOT ANCHORED',
-  UNTRUSTED: 'UNTRUSTED',
-  MISMATCH: 'MISMATCH',
-  CONFLICT: 'CONFLICT',
-};
+function headlineOfProof(concluded, isTrusted) {
+  if (concluded.failure === null) return isTrusted ? 'PROVEN' : 'PROVEN · unknown key';
+  const headline = headlineOf(concluded, isTrusted);
+  const kept = ['NOT ANCHORED', 'UNTRUSTED', 'MISMATCH', 'CONFLICT'];
+  return kept.includes(headline) ? headline : 'NOT PROVEN';
+}
 
 /** Verifies the bytes of a `*.proof.json`. Throws FormatError if they hold no JSON. */
 async function verifyProof(bytes, options = {}) {
@@ -5602,14 +5590,13 @@ async function verifyProof(bytes, options = {}) {
   const concluded = findings.conclude();
   const outcome = proof.outcome();
   const isTrusted = listed.length > 0 && listed.every((signer) => signer.trusted);
-  const headline = headlinesOfProofs[headlineOf(concluded, isTrusted)] ?? 'NOT PROVEN';
   return {
     kind: 'proof',
     run: isString(json.run) ? json.run : null,
     rows: concluded.rows,
     codes: concluded.codes,
     failure: concluded.failure,
-    headline,
+    headline: headlineOfProof(concluded, isTrusted),
     outcome,
     exit: exitOf(concluded.failure, outcome),
     signers: listed,
@@ -6292,18 +6279,6 @@ const imageStarts = [
 
 const dataUrl = (kind, bytes) => `data:${kind};base64,${toBase64(bytes)}`;
 
-function textOrNull(bytes) {
-  try {
-    return toText(bytes);
-  } catch {
-    return null;
-  }
-}
-
-function startsWithBytes(bytes, start) {
-  return equalBytes(bytes.subarray(0, start.length), start);
-}
-
 /** A product for the page, with its content if the page carries it and it can be shown. */
 function productFacts(store, name, product) {
   const shown = { name, sha256: product.sha256 ?? null, size: product.size ?? null };
@@ -6314,11 +6289,11 @@ function productFacts(store, name, product) {
 function contentFacts(shown, bytes) {
   if (bytes === null) return { ...shown, leftOut: true };
   if (shown.size > largestImage || bytes.length > largestImage) return shown;
-  const image = imageStarts.find(([start]) => startsWithBytes(bytes, start));
+  const image = imageStarts.find(([start]) => start.every((byte, i) => bytes[i] === byte));
   if (image) return { ...shown, image: dataUrl(image[1], bytes) };
   if (shown.size > largestShown || bytes.length === 0) return shown;
-  const text = textOrNull(bytes);
-  if (text !== null && !text.includes('\0')) return { ...shown, text };
+  const text = tryToRead(() => toText(bytes));
+  if (text?.includes('\0') === false) return { ...shown, text };
   return { ...shown, save: dataUrl('application/octet-stream', bytes) };
 }
 
@@ -6966,25 +6941,15 @@ const areClaims = shape({
   threads: mapOf(isRunName, shape(foundFields(threadRows))),
 });
 
-const intactHeadlines = ['unknown key', 'tamper-detecting', 'tamper-evident'];
-const failureHeadlines = [
-  'TAMPERED',
-  'NOT ANCHORED',
-  'UNTRUSTED',
-  'MISMATCH',
-  'CONFLICT',
-  'NOT SEALED',
-  'INCOMPLETE',
-];
+const headlinePattern = new RegExp(
+  '^(?:TAMPERED|NOT ANCHORED|UNTRUSTED|MISMATCH|CONFLICT|NOT SEALED|INCOMPLETE|' +
+    'INTACT · (?:unknown key|tamper-detecting|tamper-evident))(?: PARTIAL)?$',
+);
 
 /** Returns true for a headline of the program that writes pages. */
 function isHeadline(text, kind) {
   if (kind === 'thread') return /^(?:INTACT|NOT INTACT(?:: [a-z-]+)?)$/.test(text);
-  const words = text.replace(/ PARTIAL$/, '');
-  return (
-    failureHeadlines.includes(words) ||
-    (words.startsWith('INTACT · ') && intactHeadlines.includes(words.slice(9)))
-  );
+  return headlinePattern.test(text);
 }
 
 /** Returns what is wrong with the claims of a run or thread, as sentences. */
@@ -7538,12 +7503,9 @@ function scriptOf(template) {
  */
 export async function checkPageFile(bytes, options = {}) {
   const template = readFileSync(new URL('page.html', import.meta.url), 'utf8');
-  let page;
-  try {
-    page = toText(bytes);
-  } catch {
+  const page = tryToRead(() => toText(bytes));
+  if (page === undefined)
     return { verdict: 'tampered', reasons: ['the page is not UTF-8'], runs: [] };
-  }
   const result = await checkPage(page, { template });
   if (textBetween(page, pageMarks.script, pageMarks.end) !== scriptOf(template)) {
     result.verdict = 'tampered';
