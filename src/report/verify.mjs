@@ -3953,13 +3953,9 @@ class Signers {
 
 // ---- roles and statements (section 6) ----
 
+/** The roles for kinds of entries other than those of owners. */
 const rolesByKind = {
-  'run.submitted': ['own'],
-  'run.admitted': ['own'],
-  'run.dismissed': ['own'],
   'run.shared': ['own', 'work'],
-  'run.cancelled': ['own'],
-  'item.cancelled': ['own'],
   'item.fired': ['work'],
   'item.reconciled': ['work'],
   'item.retried': ['work'],
@@ -5587,19 +5583,10 @@ async function verifyProof(bytes, options = {}) {
   const shown = 2 + proof.shown.length + (proof.admitted ? 1 : 0);
   findings.details.chain = `${shown} of ${json.entries + 1} entries shown, in canonical form`;
   findings.details.root = `merkle ${String(json.root).slice(7, 15)} = sealed root`;
-  const concluded = findings.conclude();
-  const outcome = proof.outcome();
-  const isTrusted = listed.length > 0 && listed.every((signer) => signer.trusted);
   return {
     kind: 'proof',
     run: isString(json.run) ? json.run : null,
-    rows: concluded.rows,
-    codes: concluded.codes,
-    failure: concluded.failure,
-    headline: headlineOfProof(concluded, isTrusted),
-    outcome,
-    exit: exitOf(concluded.failure, outcome),
-    signers: listed,
+    ...reportOf(findings.conclude(), headlineOfProof, listed, proof.outcome()),
     decisions: proof.decisions,
     root: json.root ?? null,
     entries: json.entries ?? null,
@@ -5798,31 +5785,29 @@ class ThreadVerifier {
   async compareLogs(chain, isBeside, report) {
     const logs = await logsOf(this.store);
     const own = logs.filter(({ key }) => key === chain.key);
-    let [isHeld, doesFail] = [false, false];
-    const fail = (text) => {
-      doesFail = true;
-      report(text);
-    };
+    const faults = [];
+    let isHeld = false;
     const compare = (log, { entries, last }) => {
       const found = chain.commits[entries - 1]?.hash;
       if (found === last) isHeld = true;
-      else if (found !== undefined) fail(`the log ${log.ref} names another entry ${entries - 1}`);
+      else if (found !== undefined)
+        faults.push(`the log ${log.ref} names another entry ${entries - 1}`);
       else if (isBeside(log))
-        fail(`the log ${log.ref} knows of ${counted(entries, 'entry', 'entries')}`);
+        faults.push(`the log ${log.ref} knows of ${counted(entries, 'entry', 'entries')}`);
     };
     const latest = (log) => log.threads.get(chain.name)?.at(-1);
-    for (const log of logs.filter((each) => own.includes(each) || isBeside(each))) {
-      if (latest(log)) compare(log, latest(log));
+    for (const log of logs) {
+      if (latest(log) && (own.includes(log) || isBeside(log))) compare(log, latest(log));
     }
-    if (doesFail) return isHeld;
-    for (const { isBroken, ref } of own) if (isBroken) fail(`the log ${ref} is broken`);
-    if (doesFail) return isHeld;
+    if (faults.length === 0)
+      for (const { isBroken, ref } of own) if (isBroken) faults.push(`the log ${ref} is broken`);
     // Earlier statements matter only if the latest ones cannot be compared.
-    const unsure = own.filter((log) => (latest(log)?.entries ?? 0) > chain.commits.length);
-    for (const log of unsure) {
+    const isUnsure = (log) => (latest(log)?.entries ?? 0) > chain.commits.length;
+    for (const log of faults.length === 0 ? own.filter(isUnsure) : []) {
       for (const statement of log.signedThreads)
         if (statement.thread === chain.name) compare(log, statement);
     }
+    faults.forEach((text) => report(text));
     return isHeld;
   }
 
@@ -5962,7 +5947,7 @@ class ThreadVerifier {
   }
 }
 
-function headlineOfThread(failure, isDistrust, isTrusted) {
+function headlineOfThread({ failure, isDistrust }, isTrusted) {
   if (failure === null) return isTrusted ? 'INTACT' : 'INTACT · unknown key';
   if (failure === 'incomplete') return 'INCOMPLETE';
   if (failure === 'mismatch') return 'MISMATCH';
@@ -5983,17 +5968,11 @@ async function verifyThread(store, name, options = {}) {
   const failure = isMismatch
     ? 'mismatch'
     : (failed[0] ?? (findings.isIncomplete ? 'incomplete' : null));
-  const isTrusted = listed.length > 0 && listed.every((signer) => signer.trusted);
+  const concluded = { rows, codes, failure, isDistrust };
   return {
     kind: 'thread',
     thread: name,
-    rows,
-    codes,
-    failure,
-    headline: headlineOfThread(failure, isDistrust, isTrusted),
-    outcome: null,
-    exit: failure === null ? 0 : 3,
-    signers: listed,
+    ...reportOf(concluded, headlineOfThread, listed, null),
     decisions: [],
     entries: thread.commits.length,
     findings: findings.list,
@@ -6050,6 +6029,14 @@ const linkOf = (commit) => ({
   entry: commit.entry,
 });
 
+/** Returns the part that all reports have, of what was concluded and the keys that signed. */
+function reportOf(concluded, toHeadline, signers, outcome) {
+  const { rows, codes, failure } = concluded;
+  const isTrusted = signers.length > 0 && signers.every((signer) => signer.trusted);
+  const headline = toHeadline(concluded, isTrusted);
+  return { rows, codes, failure, headline, outcome, exit: exitOf(failure, outcome), signers };
+}
+
 /** Verifies a run of a store and returns the report. */
 async function verifyRun(store, run, options = {}) {
   const signers = new Signers(options);
@@ -6057,19 +6044,11 @@ async function verifyRun(store, run, options = {}) {
   await verifier.verify();
   const { findings } = verifier;
   const listed = judgeKeys(verifier.keys, signers, findings);
-  const concluded = findings.conclude();
-  const isTrusted = listed.length > 0 && listed.every((signer) => signer.trusted);
   const commits = verifier.commits ?? [];
   return {
     kind: 'run',
     run,
-    rows: concluded.rows,
-    codes: concluded.codes,
-    failure: concluded.failure,
-    headline: headlineOf(concluded, isTrusted),
-    outcome: verifier.outcome,
-    exit: exitOf(concluded.failure, verifier.outcome),
-    signers: listed,
+    ...reportOf(findings.conclude(), headlineOf, listed, verifier.outcome),
     decisions: decisionsOf(verifier),
     takeovers: takeoversOf(verifier),
     root: verifier.root ?? null,
@@ -6965,18 +6944,17 @@ function faultsOfClaims(claims, report) {
       say(`the page has findings in the row ${row}, which does not fail`);
     // The writer may have had logs that are not in the evidence.
     if (row === 'anchor') continue;
-    if (claimed === 'ok' && found === 'fail')
-      say(`the page says that the row ${row} holds, and it does not`);
+    const words = { ok: 'holds, and it does not', fail: 'does not hold', open: 'was not checked' };
+    const isOverstated = claimed === 'ok' && found === 'fail';
     // The writer may know keys that this verifier does not.
-    if (row === 'signature' || row === 'lineage') continue;
-    if (claimed === 'fail' && found !== 'fail')
-      say(`the page says that the row ${row} does not hold`);
-    if (claimed === 'open' && found === 'ok')
-      say(`the page says that the row ${row} was not checked`);
+    const mayDiffer = row === 'signature' || row === 'lineage';
+    const isUnderstated =
+      (claimed === 'fail' && found !== 'fail') || (claimed === 'open' && found === 'ok');
+    if (isOverstated || (isUnderstated && !mayDiffer))
+      say(`the page says that the row ${row} ${words[claimed]}`);
     const isOther = sameSet(codes ?? []) !== sameSet(report.codes[row] ?? []);
-    if (!isThread && claimed === 'fail' && found === 'fail' && isOther) {
+    if (!isThread && !mayDiffer && claimed === 'fail' && found === 'fail' && isOther)
       say(`the page has other findings in the row ${row}`);
-    }
   }
   if (!isHeadline(claims.headline, report.kind)) say('the headline of the page is unknown');
   const doesFail = Object.values(claims.rows).includes('fail');
