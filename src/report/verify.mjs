@@ -321,20 +321,9 @@ function power(base, exponent) {
   return result;
 }
 
-/** Returns 1 / value by Euclid's algorithm, which is faster than a power. */
-function invert(value) {
-  let [a, b] = [modulo(value), fieldPrime];
-  let [x, y] = [1n, 0n];
-  while (a > 1n) {
-    const quotient = b / a;
-    [a, b] = [b - quotient * a, a];
-    [x, y] = [y - quotient * x, x];
-    if (a === 0n) break;
-  }
-  return modulo(x);
-}
+const invert = (value) => power(value, fieldPrime - 2n);
 
-const curveD = modulo(-121665n * power(121666n, fieldPrime - 2n));
+const curveD = modulo(-121665n * invert(121666n));
 const rootOfMinusOne = power(2n, (fieldPrime - 1n) / 4n);
 
 function bigFromLittle(bytes) {
@@ -1467,7 +1456,8 @@ const isProductKey = (key) =>
   key === 'patch' ||
   (key.startsWith('outputs/') && isPath(key.slice(8))) ||
   (key.startsWith('documents/') && isDocumentName(key.slice(10)));
-const isProduct = shape({ sha256: isDigest, oid: isObjectId, size: isCount });
+const productFields = { sha256: isDigest, oid: isObjectId, size: isCount };
+const isProduct = shape(productFields);
 const isSchemaObject = shape({ id: isSchemaId, version: (text) => readVersion(text) !== null });
 const isWantedSchema = (text) => readWantedSchema(text) !== null;
 
@@ -1664,9 +1654,7 @@ const kindFields = {
     name: isDocumentName,
     revision: isCount,
     'schema?': isSchemaObject,
-    sha256: isDigest,
-    oid: isObjectId,
-    size: isCount,
+    ...productFields,
     'previous?': isDigest,
     author: isString,
     'said?': isString,
@@ -1710,9 +1698,7 @@ const kindFields = {
     first: isDigest,
     name: isDocumentName,
     'schema?': isSchemaObject,
-    sha256: isDigest,
-    oid: isObjectId,
-    size: isCount,
+    ...productFields,
     'previous?': isDigest,
     'made?': isTime,
   },
@@ -5329,7 +5315,7 @@ function textOfPlanCode(code, entry) {
 
 const isInclusionPath = arrayOf(isDigest);
 const isSignedCommit = shape({ commit: isString, path: isInclusionPath });
-const isProofJson = shape({
+const isProofShape = shape({
   schema: oneOf('git-handoff.proof/1'),
   run: isRunName,
   entries: isPositive,
@@ -5343,12 +5329,12 @@ const isProofJson = shape({
   'since?': shape({ entries: isCount, root: isDigest, path: isInclusionPath }),
 });
 
-/** The subject of a proof: exactly an item with its entries, or how the run continued. */
-const hasOneSubject = (json) => {
+const isProofJson = allOf(isProofShape, (json) => {
+  // The subject is an item with its entries, or how the run continued.
   const isAboutItem = 'item' in json && 'shown' in json;
   const isMixed = 'item' in json !== 'shown' in json || ('product' in json && !isAboutItem);
   return !isMixed && isAboutItem !== 'since' in json;
-};
+});
 
 /** A proof, what it shows, and what is wrong with its rows chain, root and signature. */
 class Proof {
@@ -5363,7 +5349,7 @@ class Proof {
 
   static async read(json) {
     const proof = new Proof(json);
-    const isReadable = isProofJson(json) && hasOneSubject(json);
+    const isReadable = isProofJson(json);
     const text = isReadable
       ? 'a commit of the proof carries no such entry'
       : 'the proof is not in the form of a proof';
@@ -5693,21 +5679,14 @@ class ThreadChain {
 
   /** Returns {content} of the checkpoint that the entry makes or resumes, or null. */
   checkpointOf({ entry }, isFirst) {
-    switch (entry.kind) {
-      case 'thread.checkpointed':
-        return { content: contentOf(entry) };
-      case 'thread.adopted':
-        if (!isFirst || entry.adopted_from.sha256 !== entry.state.sha256) return null;
-        return { content: contentOf(entry) };
-      case 'thread.forked':
-        return isFirst ? { content: contentOf(entry) } : null;
-      case 'thread.rolled-back':
-        return isFirst ? null : (this.checkpoints.get(entry.to) ?? null);
-      case 'thread.resumed':
-        return !isFirst && this.latest?.name === entry.checkpoint ? this.latest : null;
-      default:
-        return null;
-    }
+    const { kind, adopted_from: adopted, state } = entry;
+    if (kind === 'thread.rolled-back')
+      return isFirst ? null : (this.checkpoints.get(entry.to) ?? null);
+    if (kind === 'thread.resumed')
+      return !isFirst && this.latest?.name === entry.checkpoint ? this.latest : null;
+    const isTaken = kind === 'thread.forked' || (adopted && adopted.sha256 === state.sha256);
+    const isInPlace = kind === 'thread.checkpointed' || (isTaken && isFirst);
+    return isInPlace ? { content: contentOf(entry) } : null;
   }
 
   get tiedRuns() {
@@ -6227,20 +6206,11 @@ function isEntryRed(entry) {
   return isEnd && entry.status === 'done' && isEndRed(entry);
 }
 
-/** Facts in the order of the page. Empty values are left out. */
-class FactList {
-  constructor() {
-    this.list = [];
-  }
-
-  add(name, value) {
-    if (value !== '') this.list.push({ name, value: cutTo(value, longestFact) });
-  }
-
-  addField(name, from, field) {
-    this.add(name, plainWord(from?.[field]));
-  }
-}
+/** Returns facts from pairs of name and value. Empty values are left out. */
+const factsOf = (pairs) =>
+  pairs
+    .map(([name, value]) => ({ name, value: cutTo(plainWord(value), longestFact) }))
+    .filter(({ value }) => value !== '');
 
 const entriesInOrder = (object) =>
   sortNames(Object.keys(object ?? {})).map((key) => [key, object[key]]);
@@ -6467,26 +6437,26 @@ class RunFacts {
     const { links } = this.report;
     const first = links[0].entry;
     const last = links.at(-1);
-    const facts = new FactList();
-    facts.add('Entries', String(links.length));
-    facts.addField('Root', last.entry, 'root');
-    facts.add('Last commit', last.commit);
-    facts.add('Submitted at', first.at);
-    facts.add('Submitted by', first.actor);
-    facts.addField('Plan', first, 'plan');
-    facts.addField('Base', first, 'base');
-    facts.addField('Queue', first, 'queue');
-    facts.addField('Pattern', first, 'pattern');
-    facts.addField('Rules of the queue', first, 'rules');
-    facts.add('Keys that may write', listWord(first.writers));
-    facts.addField('Roles', first, 'roles');
-    facts.addField('Pipelines', first, 'pipelines');
-    facts.addField('Object format', first, 'objectFormat');
-    facts.addField('Program', first, 'tool');
     const { closing } = this.replay;
-    facts.add('Closed early', closing?.kind === 'run.closed' ? closing.reason : '');
-    facts.add('Cancelled', closing?.kind === 'run.cancelled' ? closing.reason : '');
-    return facts.list;
+    return factsOf([
+      ['Entries', links.length],
+      ['Root', last.entry.root],
+      ['Last commit', last.commit],
+      ['Submitted at', first.at],
+      ['Submitted by', first.actor],
+      ['Plan', first.plan],
+      ['Base', first.base],
+      ['Queue', first.queue],
+      ['Pattern', first.pattern],
+      ['Rules of the queue', first.rules],
+      ['Keys that may write', listWord(first.writers)],
+      ['Roles', first.roles],
+      ['Pipelines', first.pipelines],
+      ['Object format', first.objectFormat],
+      ['Program', first.tool],
+      ['Closed early', closing?.kind === 'run.closed' ? closing.reason : ''],
+      ['Cancelled', closing?.kind === 'run.cancelled' ? closing.reason : ''],
+    ]);
   }
 
   /** Every revision of every document, in the order of the entries. */
@@ -6586,21 +6556,19 @@ class RunFacts {
     const folder = itemFolder(id, this.report.submitted.fanOut);
     const definition = this.planned.get(id) ?? this.readHead(folder + 'item.json');
     const manifest = this.readHead(folder + 'manifest.json');
-    const facts = new FactList();
     const executor = plainWord(definition?.executor);
-    facts.addField('Goal', definition?.inputs, 'goal');
-    facts.add(
-      'Executor',
-      isString(manifest?.subagent) ? `${executor} (${manifest.subagent})` : executor,
-    );
-    facts.addField('Inputs in the plan', definition, 'inputs');
-    facts.add('After', this.dependencies(id).join(', '));
-    facts.add('Locks', listWord(definition?.resourceLocks));
-    addManifestFacts(facts, manifest ?? {});
-    facts.addField('Manifest', fired, 'manifest');
-    if (ended) addEndFacts(facts, ended);
-    facts.add('Protected changes approved by', this.approverOf(id));
-    return facts.list;
+    const { subagent } = manifest ?? {};
+    return factsOf([
+      ['Goal', definition?.inputs?.goal],
+      ['Executor', isString(subagent) ? `${executor} (${subagent})` : executor],
+      ['Inputs in the plan', definition?.inputs],
+      ['After', this.dependencies(id).join(', ')],
+      ['Locks', listWord(definition?.resourceLocks)],
+      ...manifestFacts(manifest ?? {}),
+      ['Manifest', fired?.manifest],
+      ...(ended ? endFacts(ended) : []),
+      ['Protected changes approved by', this.approverOf(id)],
+    ]);
   }
 
   /** Returns the key that approved the item's changes to protected files, or an empty text. */
@@ -6723,40 +6691,40 @@ class RunFacts {
   }
 }
 
-function addManifestFacts(facts, manifest) {
+function manifestFacts(manifest) {
   const file = (value) => (isString(value?.path) ? `${value.path}, ${bytesWord(value)}` : '');
   const version = plainWord(manifest.program?.version);
   const program = file(manifest.program);
-  facts.addField('Command', manifest, 'argv');
-  facts.addField('Setup', manifest, 'setup');
-  facts.addField('Check', manifest, 'verify');
-  facts.add('Program', version === '' ? program : `${program}, ${version}`);
-  facts.add('Interpreter', file(manifest.interpreter));
-  facts.addField('Sandbox', manifest, 'sandbox');
-  facts.addField('Network', manifest, 'network');
-  facts.add('Time limit', isCount(manifest.timeout) ? `${manifest.timeout} s` : '');
-  facts.add('Protected files', listWord(manifest.protect));
   const names = Array.isArray(manifest.env) ? manifest.env.length : 0;
-  facts.add('Environment', names > 0 ? `${names} variables, named in the manifest` : '');
+  return [
+    ['Command', manifest.argv],
+    ['Setup', manifest.setup],
+    ['Check', manifest.verify],
+    ['Program', version === '' ? program : `${program}, ${version}`],
+    ['Interpreter', file(manifest.interpreter)],
+    ['Sandbox', manifest.sandbox],
+    ['Network', manifest.network],
+    ['Time limit', isCount(manifest.timeout) ? `${manifest.timeout} s` : ''],
+    ['Protected files', listWord(manifest.protect)],
+    ['Environment', names > 0 ? `${names} variables, named in the manifest` : ''],
+  ];
 }
 
-function addEndFacts(facts, ended) {
-  const { claims, reused } = ended;
-  facts.addField('Summary by the worker', ended, 'summary');
-  facts.addField('Model, by its own account', claims, 'model');
-  facts.addField('Session', claims, 'session');
-  facts.addField('Use, by its own account', claims, 'usage');
-  facts.add('Left out of the patch', listWord(ended.excluded));
-  for (const [name, field] of [
-    ['Check before the work', 'checkBefore'],
-    ['Check after the work', 'check'],
-  ]) {
-    const run = ended[field];
-    facts.add(name, joinWords([plainWord(run?.argv), exitWord(run?.exit), bytesWord(run?.output)]));
-  }
-  if (reused) facts.add('Reused from', `${reused.run}/${reused.item}`);
-  facts.addField('Blocks of the pipeline', ended, 'blocks');
-  facts.add('Transcript, not in this page', bytesWord(ended.transcript));
+function endFacts({ claims, reused, ...ended }) {
+  const checkWord = (run) =>
+    joinWords([plainWord(run?.argv), exitWord(run?.exit), bytesWord(run?.output)]);
+  return [
+    ['Summary by the worker', ended.summary],
+    ['Model, by its own account', claims?.model],
+    ['Session', claims?.session],
+    ['Use, by its own account', claims?.usage],
+    ['Left out of the patch', listWord(ended.excluded)],
+    ['Check before the work', checkWord(ended.checkBefore)],
+    ['Check after the work', checkWord(ended.check)],
+    ['Reused from', reused ? `${reused.run}/${reused.item}` : ''],
+    ['Blocks of the pipeline', ended.blocks],
+    ['Transcript, not in this page', bytesWord(ended.transcript)],
+  ];
 }
 
 /** The path of an edge from the right side of a box to the left side of another. */
@@ -6786,16 +6754,18 @@ function claimFacts(claims, anchor, names) {
 /** The facts that a page shows of a thread. */
 function threadFacts(store, { thread, links }, claims, number) {
   const anchor = `t${number}`;
-  const facts = new FactList();
-  facts.add('Entries', String(links.length));
-  facts.add('Begun at', links[0]?.entry.at ?? '');
-  facts.add('Begun by', links[0]?.entry.actor ?? '');
-  facts.add('Last commit', links.at(-1)?.commit ?? '');
+  const [first, last] = [links[0], links.at(-1)];
+  const facts = factsOf([
+    ['Entries', links.length],
+    ['Begun at', first?.entry.at],
+    ['Begun by', first?.entry.actor],
+    ['Last commit', last?.commit],
+  ]);
   return {
     thread,
     claims: claimFacts(claims, anchor, threadRows),
     anchor,
-    facts: facts.list,
+    facts,
     steps: links.map((link) => threadStep(store, link)),
   };
 }
