@@ -3975,11 +3975,7 @@ function withRole(current, { key, role }) {
   return new Map(current).set(key, new Set([...(current.get(key) ?? []), role]));
 }
 
-function withoutKey(current, key) {
-  const left = new Map(current);
-  left.delete(key);
-  return left;
-}
+const withoutKey = (current, key) => new Map([...current].filter(([each]) => each !== key));
 
 /** Reads the statement in `said`, or returns null unless it is a statement of the entry. */
 async function readStatement(entry, firstHash) {
@@ -4034,22 +4030,25 @@ async function checkRoles(commits, report) {
       const { key, seconds } = commit.statement;
       keys.push({ key, seconds, conducts: false, entry });
     } else {
-      report(
-        'statement',
-        commit,
-        `entry ${entry.seq} has no statement of a key with the role ${role}`,
-      );
+      const text = `entry ${entry.seq} has no statement of a key with the role ${role}`;
+      report('statement', commit, text);
     }
   }
   return keys;
 }
 
+/** Returns true if an owner of the run admits a key to seal this very run. */
+const isSealAdmission = ({ kind, role, first: named }, signer, initial, first) =>
+  kind === 'run.admitted' &&
+  role === 'seal' &&
+  initial.get(signer)?.has('own') === true &&
+  named === first?.hash;
+
 function faultOfSigner({ entry, signer }, { first, initial, current, holders }) {
   const held = current.get(signer);
   if (!held || !rolesFor(entry, holders).some((role) => held.has(role))) return 'role';
-  if (entry.kind === 'run.admitted' && entry.role === 'seal') {
-    if (!initial.get(signer)?.has('own') || entry.first !== first?.hash) return 'admission';
-  }
+  const isAdmission = entry.kind === 'run.admitted' && entry.role === 'seal';
+  if (isAdmission && !isSealAdmission(entry, signer, initial, first)) return 'admission';
   if (endsForHolder(entry) && (holders.get(entry.item) ?? signer) !== signer) return 'role';
   if (entry.because === 'dismissed' && current.has(holders.get(entry.item))) return 'role';
   if (entry.kind === 'item.decided' && !('said' in entry) && entry.by !== signer)
@@ -4543,11 +4542,8 @@ class RunVerifier {
     if (!this.begin) return writers;
     const initial = rolesOfEntryZero(this.begin.entry);
     for (const [key, given] of initial) if (given.has('seal')) writers.add(key);
-    for (const { entry, signer } of this.commits) {
-      const admits = entry.kind === 'run.admitted' && entry.role === 'seal';
-      if (admits && initial.get(signer)?.has('own') && entry.first === this.begin.hash)
-        writers.add(entry.key);
-    }
+    for (const { entry, signer } of this.commits)
+      if (isSealAdmission(entry, signer, initial, this.begin)) writers.add(entry.key);
     return writers;
   }
 
@@ -6251,12 +6247,12 @@ class Timing {
       this.items.set(id, { since: this.begin, attempts: [] });
     for (const entry of entries) this.note(entry);
     const last = millisOf(entries.at(-1).at);
-    let latest = -Infinity;
-    for (const { attempts } of this.items.values()) {
-      for (const { end } of attempts) latest = Math.max(latest, end ?? last);
-    }
+    const ends = [...this.items.values()].flatMap(({ attempts }) =>
+      attempts.map(({ end }) => end ?? last),
+    );
     // A seal may follow much later, and would squeeze everything else.
-    this.end = Math.max(latest === -Infinity ? last : latest, this.begin);
+    if (ends.length === 0) ends.push(last);
+    this.end = ends.reduce((latest, end) => Math.max(latest, end), this.begin);
   }
 
   note(entry) {
