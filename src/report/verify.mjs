@@ -18,6 +18,16 @@ function ensure(condition, message) {
   if (!condition) throw new FormatError(message);
 }
 
+/** Calls a function that reads input, and returns undefined if it throws FormatError. */
+function tryToRead(read) {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof FormatError) return undefined;
+    throw error;
+  }
+}
+
 const toBytes = (text) => utf8Encoder.encode(text);
 
 function toText(bytes) {
@@ -67,81 +77,36 @@ function equalBytes(a, b) {
   return true;
 }
 
-const base64Alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-const base64Values = new Int8Array(128).fill(-1);
-for (let i = 0; i < 64; i++) base64Values[base64Alphabet.charCodeAt(i)] = i;
-
 function toBase64(bytes, padded = true) {
-  let text = '';
-  for (let i = 0; i < bytes.length; i += 3) {
-    const left = Math.min(3, bytes.length - i);
-    const bits = (bytes[i] << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0);
-    for (let j = 0; j <= left; j++) text += base64Alphabet[(bits >> (18 - 6 * j)) & 63];
-    if (padded) text += '='.repeat(3 - left);
-  }
-  return text;
+  const text = btoa(toLatin(bytes));
+  return padded ? text : text.replace(/=+$/, '');
 }
 
 /** Decodes padded base64, and returns null unless the text is exactly its canonical encoding. */
 function fromBase64(text) {
-  if (text.length % 4 !== 0) return null;
-  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
-  const bytes = new Uint8Array((text.length / 4) * 3 - padding);
-  let at = 0;
-  for (let i = 0; i < text.length; i += 4) {
-    const last = i + 4 === text.length;
-    let bits = 0;
-    for (let j = 0; j < 4; j++) {
-      const code = text.charCodeAt(i + j);
-      if (last && j >= 4 - padding) {
-        if (code !== 61) return null;
-        bits <<= 6;
-        continue;
-      }
-      const value = code < 128 ? base64Values[code] : -1;
-      if (value < 0) return null;
-      bits = (bits << 6) | value;
-    }
-    const unused = last ? [0, 0xff, 0xffff][padding] : 0;
-    if (bits & unused) return null;
-    if (at < bytes.length) bytes[at++] = (bits >> 16) & 255;
-    if (at < bytes.length) bytes[at++] = (bits >> 8) & 255;
-    if (at < bytes.length) bytes[at++] = bits & 255;
+  try {
+    const decoded = atob(text);
+    return btoa(decoded) === text ? Uint8Array.from(decoded, (c) => c.charCodeAt(0)) : null;
+  } catch {
+    return null;
   }
-  return bytes;
 }
 
 /** Compares two strings by the bytes of their UTF-8, which is the order of names (section 1). */
 function compareNames(a, b) {
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) {
-    const x = a.charCodeAt(i);
-    const y = b.charCodeAt(i);
-    if (x === y) continue;
-    // Surrogates are code points above U+FFFF, so they follow U+E000 to U+FFFF.
-    const xHigh = x >= 0xd800 && x <= 0xdfff;
-    const yHigh = y >= 0xd800 && y <= 0xdfff;
-    if (xHigh !== yHigh) return xHigh ? 1 : -1;
-    return x - y;
-  }
-  return a.length - b.length;
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1);
 }
 
 const sortNames = (names) => [...names].sort(compareNames);
 
-function byteLength(text) {
-  let length = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    length += code < 0x80 ? 1 : code < 0x800 ? 2 : code >= 0xd800 && code <= 0xdfff ? 2 : 3;
-  }
-  return length;
-}
+const byteLength = (text) => toBytes(text).length;
 
 // ---- SHA-1, SHA-256 and SHA-512 ----
 //
 // These are in plain JavaScript because most objects are small: for them, a digest here takes less
-// time than one promise of `crypto.subtle`.
+// time than one promise of `crypto.subtle`. Destructuring the state would double their time.
 
 /** Hashes the blocks of a message, and of its padding with a length of `lengthBytes` bytes. */
 function hashPadded(bytes, blockSize, lengthBytes, hashBlocks) {
@@ -165,6 +130,11 @@ function readWords(words, bytes, at) {
   }
 }
 
+/** Adds words to those of a state, whose type sets how many bits remain. */
+function addWords(state, words) {
+  for (let i = 0; i < words.length; i++) state[i] += words[i];
+}
+
 const sha1Schedule = new Int32Array(80);
 
 function sha1Blocks(state, bytes, end) {
@@ -180,10 +150,12 @@ function sha1Blocks(state, bytes, end) {
     let c = state[2];
     let d = state[3];
     let e = state[4];
-    // One loop for each of the four functions is a third faster than a choice within one loop.
-    let i = 0;
-    for (; i < 20; i++) {
-      const f = (d ^ (b & (c ^ d))) + 0x5a827999;
+    for (let i = 0; i < 80; i++) {
+      let f;
+      if (i < 20) f = (d ^ (b & (c ^ d))) + 0x5a827999;
+      else if (i < 40) f = (b ^ c ^ d) + 0x6ed9eba1;
+      else if (i < 60) f = ((b & c) | (d & (b | c))) - 0x70e44324;
+      else f = (b ^ c ^ d) - 0x359d3e2a;
       const next = (((a << 5) | (a >>> 27)) + f + e + w[i]) | 0;
       e = d;
       d = c;
@@ -191,38 +163,7 @@ function sha1Blocks(state, bytes, end) {
       b = a;
       a = next;
     }
-    for (; i < 40; i++) {
-      const f = (b ^ c ^ d) + 0x6ed9eba1;
-      const next = (((a << 5) | (a >>> 27)) + f + e + w[i]) | 0;
-      e = d;
-      d = c;
-      c = (b << 30) | (b >>> 2);
-      b = a;
-      a = next;
-    }
-    for (; i < 60; i++) {
-      const f = ((b & c) | (d & (b | c))) - 0x70e44324;
-      const next = (((a << 5) | (a >>> 27)) + f + e + w[i]) | 0;
-      e = d;
-      d = c;
-      c = (b << 30) | (b >>> 2);
-      b = a;
-      a = next;
-    }
-    for (; i < 80; i++) {
-      const f = (b ^ c ^ d) - 0x359d3e2a;
-      const next = (((a << 5) | (a >>> 27)) + f + e + w[i]) | 0;
-      e = d;
-      d = c;
-      c = (b << 30) | (b >>> 2);
-      b = a;
-      a = next;
-    }
-    state[0] += a;
-    state[1] += b;
-    state[2] += c;
-    state[3] += d;
-    state[4] += e;
+    addWords(state, [a, b, c, d, e]);
   }
 }
 
@@ -301,14 +242,7 @@ function sha256Blocks(state, bytes, end) {
       b = a;
       a = (t1 + t2) | 0;
     }
-    state[0] += a;
-    state[1] += b;
-    state[2] += c;
-    state[3] += d;
-    state[4] += e;
-    state[5] += f;
-    state[6] += g;
-    state[7] += h;
+    addWords(state, [a, b, c, d, e, f, g, h]);
   }
 }
 
@@ -318,114 +252,48 @@ function sha256(bytes) {
   return wordsToBytes(state);
 }
 
-const sha512High = Int32Array.from(sha512Constants, (k) => Number(k >> 32n));
-const sha512Low = Int32Array.from(sha512Constants, (k) => Number(k & 0xffffffffn));
-const sha512ScheduleHigh = new Int32Array(80);
-const sha512ScheduleLow = new Int32Array(80);
+const low64 = (value) => BigInt.asUintN(64, value);
+const rotate64 = (value, count) => (value >> count) | low64(value << (64n - count));
 
-/** Extends a block of 128 bytes to 80 words. Each has a high and a low half of 32 bits. */
-function fillSha512Schedule(view, at) {
-  const wh = sha512ScheduleHigh;
-  const wl = sha512ScheduleLow;
-  for (let i = 0; i < 16; i++) {
-    wh[i] = view.getInt32(at + 8 * i);
-    wl[i] = view.getInt32(at + 8 * i + 4);
-  }
-  for (let i = 16; i < 80; i++) {
-    const xh = wh[i - 15];
-    const xl = wl[i - 15];
-    const yh = wh[i - 2];
-    const yl = wl[i - 2];
-    const s0h = ((xh >>> 1) | (xl << 31)) ^ ((xh >>> 8) | (xl << 24)) ^ (xh >>> 7);
-    const s0l = ((xl >>> 1) | (xh << 31)) ^ ((xl >>> 8) | (xh << 24)) ^ ((xl >>> 7) | (xh << 25));
-    const s1h = ((yh >>> 19) | (yl << 13)) ^ ((yl >>> 29) | (yh << 3)) ^ (yh >>> 6);
-    const s1l = ((yl >>> 19) | (yh << 13)) ^ ((yh >>> 29) | (yl << 3)) ^ ((yl >>> 6) | (yh << 26));
-    const sum = (wl[i - 16] >>> 0) + (s0l >>> 0) + (wl[i - 7] >>> 0) + (s1l >>> 0);
-    wl[i] = sum | 0;
-    wh[i] = (wh[i - 16] + s0h + wh[i - 7] + s1h + Math.floor(sum / 0x100000000)) | 0;
-  }
-}
-
-function sha512Blocks(high, low, bytes, end) {
-  const wh = sha512ScheduleHigh;
-  const wl = sha512ScheduleLow;
+/** Only browsers without `crypto.subtle` use this, so that it may be slow. */
+function sha512Blocks(state, bytes, end) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const w = [];
   for (let at = 0; at < end; at += 128) {
-    fillSha512Schedule(view, at);
-    let [ah, bh, ch, dh, eh, fh, gh, hh] = high;
-    let [al, bl, cl, dl, el, fl, gl, hl] = low;
+    for (let i = 0; i < 16; i++) w[i] = view.getBigUint64(at + 8 * i);
+    for (let i = 16; i < 80; i++) {
+      const [x, y] = [w[i - 15], w[i - 2]];
+      const s0 = rotate64(x, 1n) ^ rotate64(x, 8n) ^ (x >> 7n);
+      const s1 = rotate64(y, 19n) ^ rotate64(y, 61n) ^ (y >> 6n);
+      w[i] = low64(w[i - 16] + s0 + w[i - 7] + s1);
+    }
+    let [a, b, c, d, e, f, g, h] = state;
     for (let i = 0; i < 80; i++) {
-      const s1h =
-        ((eh >>> 14) | (el << 18)) ^ ((eh >>> 18) | (el << 14)) ^ ((el >>> 9) | (eh << 23));
-      const s1l =
-        ((el >>> 14) | (eh << 18)) ^ ((el >>> 18) | (eh << 14)) ^ ((eh >>> 9) | (el << 23));
-      const choiceH = (eh & fh) ^ (~eh & gh);
-      const choiceL = (el & fl) ^ (~el & gl);
-      const t1Sum =
-        (hl >>> 0) + (s1l >>> 0) + (choiceL >>> 0) + (sha512Low[i] >>> 0) + (wl[i] >>> 0);
-      const t1l = t1Sum | 0;
-      const carry = Math.floor(t1Sum / 0x100000000);
-      const t1h = (hh + s1h + choiceH + sha512High[i] + wh[i] + carry) | 0;
-      const s0h = ((ah >>> 28) | (al << 4)) ^ ((al >>> 2) | (ah << 30)) ^ ((al >>> 7) | (ah << 25));
-      const s0l = ((al >>> 28) | (ah << 4)) ^ ((ah >>> 2) | (al << 30)) ^ ((ah >>> 7) | (al << 25));
-      const t2Sum = (s0l >>> 0) + (((al & bl) ^ (al & cl) ^ (bl & cl)) >>> 0);
-      const t2h = (s0h + ((ah & bh) ^ (ah & ch) ^ (bh & ch)) + (t2Sum > 0xffffffff ? 1 : 0)) | 0;
-      hh = gh;
-      hl = gl;
-      gh = fh;
-      gl = fl;
-      fh = eh;
-      fl = el;
-      const eSum = (dl >>> 0) + (t1l >>> 0);
-      el = eSum | 0;
-      eh = (dh + t1h + (eSum > 0xffffffff ? 1 : 0)) | 0;
-      dh = ch;
-      dl = cl;
-      ch = bh;
-      cl = bl;
-      bh = ah;
-      bl = al;
-      const aSum = (t1l >>> 0) + ((t2Sum | 0) >>> 0);
-      al = aSum | 0;
-      ah = (t1h + t2h + (aSum > 0xffffffff ? 1 : 0)) | 0;
+      const s1 = rotate64(e, 14n) ^ rotate64(e, 18n) ^ rotate64(e, 41n);
+      const t1 = h + s1 + (g ^ (e & (f ^ g))) + sha512Constants[i] + w[i];
+      const s0 = rotate64(a, 28n) ^ rotate64(a, 34n) ^ rotate64(a, 39n);
+      const t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
+      [h, g, f, e, d, c, b, a] = [g, f, e, low64(d + t1), c, b, a, low64(t1 + t2)];
     }
-    const endHigh = [ah, bh, ch, dh, eh, fh, gh, hh];
-    const endLow = [al, bl, cl, dl, el, fl, gl, hl];
-    for (let i = 0; i < 8; i++) {
-      const sum = (low[i] >>> 0) + (endLow[i] >>> 0);
-      low[i] = sum | 0;
-      high[i] = (high[i] + endHigh[i] + (sum > 0xffffffff ? 1 : 0)) | 0;
-    }
+    addWords(state, [a, b, c, d, e, f, g, h]);
   }
 }
 
 function sha512(bytes) {
-  const high = Int32Array.from(sha512Start, (word) => Number(word >> 32n));
-  const low = Int32Array.from(sha512Start, (word) => Number(word & 0xffffffffn));
-  hashPadded(bytes, 128, 16, (part, end) => sha512Blocks(high, low, part, end));
-  const words = new Int32Array(16);
-  for (let i = 0; i < 8; i++) {
-    words[2 * i] = high[i];
-    words[2 * i + 1] = low[i];
-  }
-  return wordsToBytes(words);
+  const state = BigUint64Array.from(sha512Start);
+  hashPadded(bytes, 128, 16, (part, end) => sha512Blocks(state, part, end));
+  const view = new DataView(new ArrayBuffer(64));
+  state.forEach((word, i) => view.setBigUint64(8 * i, word));
+  return new Uint8Array(view.buffer);
 }
 
 const digestOf = (bytes) => 'sha256:' + toHex(sha256(bytes));
 const hexOfSha256 = (text) => toHex(sha256(toBytes(text)));
 
-// Most objects are copied here to be hashed behind their header, without an array for each.
-const hashBuffer = new Uint8Array(64 * 1024);
-
 /** Returns the name of a git object. */
 function objectName(format, type, bytes) {
-  const header = `${type} ${bytes.length}\0`;
-  const length = header.length + bytes.length;
-  const whole =
-    length <= hashBuffer.length ? hashBuffer.subarray(0, length) : new Uint8Array(length);
-  for (let i = 0; i < header.length; i++) whole[i] = header.charCodeAt(i);
-  whole.set(bytes, header.length);
-  return toHex(format === 'sha1' ? sha1(whole) : sha256(whole));
+  const whole = concatBytes(toBytes(`${type} ${bytes.length}\0`), bytes);
+  return toHex((format === 'sha1' ? sha1 : sha256)(whole));
 }
 
 // ---- Ed25519 ----
@@ -447,20 +315,9 @@ function power(base, exponent) {
   return result;
 }
 
-/** Returns 1 / value by Euclid's algorithm, which is faster than a power. */
-function invert(value) {
-  let [a, b] = [modulo(value), fieldPrime];
-  let [x, y] = [1n, 0n];
-  while (a > 1n) {
-    const quotient = b / a;
-    [a, b] = [b - quotient * a, a];
-    [x, y] = [y - quotient * x, x];
-    if (a === 0n) break;
-  }
-  return modulo(x);
-}
+const invert = (value) => power(value, fieldPrime - 2n);
 
-const curveD = modulo(-121665n * power(121666n, fieldPrime - 2n));
+const curveD = modulo(-121665n * invert(121666n));
 const rootOfMinusOne = power(2n, (fieldPrime - 1n) / 4n);
 
 function bigFromLittle(bytes) {
@@ -502,7 +359,6 @@ function addPoints(p, q) {
 }
 
 const neutralPoint = { X: 0n, Y: 1n, Z: 1n, T: 0n };
-const affinePoint = (x, y) => ({ X: x, Y: y, Z: 1n, T: modulo(x * y) });
 
 /** Decodes a point, or returns null if the bytes are none. */
 function decodePoint(bytes) {
@@ -516,7 +372,7 @@ function decodePoint(bytes) {
   if (square === modulo(-u)) x = modulo(x * rootOfMinusOne);
   else if (square !== u) return null;
   if (x & 1n ? !(encoded >> 255n) : encoded >> 255n) x = modulo(-x);
-  return affinePoint(x, y);
+  return { X: x, Y: y, Z: 1n, T: modulo(x * y) };
 }
 
 function encodePoint(point) {
@@ -579,27 +435,6 @@ function verifyEd25519Plain(key, signature, message) {
  */
 const settings = { useSubtle: true, pause: async () => {} };
 const importedKeys = new Map();
-let subtleHasEd25519 = null;
-
-/** Returns true if this browser verifies Ed25519, tried with the first vector of RFC 8032. */
-async function hasSubtleEd25519() {
-  if (!settings.useSubtle) return false;
-  subtleHasEd25519 ??= (async () => {
-    try {
-      const key = fromHex('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a');
-      const signature = fromHex(
-        'e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155' +
-          '5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b',
-      );
-      const { subtle } = globalThis.crypto;
-      const imported = await subtle.importKey('raw', key, { name: 'Ed25519' }, false, ['verify']);
-      return await subtle.verify({ name: 'Ed25519' }, imported, signature, new Uint8Array(0));
-    } catch {
-      return false;
-    }
-  })();
-  return subtleHasEd25519;
-}
 
 /** Verifies an ed25519 signature as strictly as section 3 requires. */
 async function verifyEd25519(key, signature, message) {
@@ -607,18 +442,21 @@ async function verifyEd25519(key, signature, message) {
   // The order is above 2^252, so that most numbers need no comparison.
   if (signature[63] >= 16 && bigFromLittle(signature.subarray(32)) >= groupOrder) return false;
   if (!isStrictEncoding(key) || !isStrictEncoding(signature.subarray(0, 32))) return false;
-  if (!(await hasSubtleEd25519())) return verifyEd25519Plain(key, signature, message);
-  const { subtle } = globalThis.crypto;
+  const subtle = settings.useSubtle ? globalThis.crypto?.subtle : undefined;
+  if (!subtle) return verifyEd25519Plain(key, signature, message);
+  const name = 'Ed25519';
   const keyHex = toHex(key);
   if (!importedKeys.has(keyHex)) {
+    const imported = subtle.importKey('raw', key, { name }, false, ['verify']);
     importedKeys.set(
       keyHex,
-      subtle.importKey('raw', key, { name: 'Ed25519' }, false, ['verify']).catch(() => null),
+      imported.catch(() => null),
     );
   }
   const imported = await importedKeys.get(keyHex);
-  if (!imported) return false;
-  return subtle.verify({ name: 'Ed25519' }, imported, signature, message).catch(() => false);
+  // Older browsers have no Ed25519.
+  if (!imported) return verifyEd25519Plain(key, signature, message);
+  return subtle.verify({ name }, imported, signature, message).catch(() => false);
 }
 
 // ---- JSON (sections 1 and 14) ----
@@ -654,23 +492,12 @@ const isObject = (value) =>
   !Array.isArray(value) &&
   !(value instanceof WrittenNumber);
 
-const numberPattern = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
-const plainStringPattern = /[^"\\\u0000-\u001f]*/y;
-const jsonEscapes = {
-  '"': '"',
-  '\\': '\\',
-  '/': '/',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-};
-const jsonWords = [
+const scalarPattern = /true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+const jsonWords = new Map([
   ['true', true],
   ['false', false],
   ['null', null],
-];
+]);
 // With the flag `u`, only a surrogate without its partner is a surrogate.
 const loneSurrogate = /\p{Surrogate}/u;
 
@@ -693,38 +520,35 @@ class JsonReader {
   }
 
   skipBlanks() {
-    for (;;) {
-      const code = this.text.charCodeAt(this.at);
-      if (code !== 32 && code !== 10 && code !== 13 && code !== 9) return;
-      this.at++;
-    }
+    while (' \n\r\t'.includes(this.text[this.at] ?? 'end')) this.at++;
+  }
+
+  /** Passes a character, if it is the next one behind blanks. */
+  take(character) {
+    this.skipBlanks();
+    if (this.text[this.at] !== character) return false;
+    this.at++;
+    return true;
   }
 
   readValue() {
     this.skipBlanks();
     const first = this.text[this.at];
     if (first === '"') return this.readString();
-    if (first === '{' || first === '[') {
-      this.containers++;
-      ensure(++this.depth <= limits.depth, 'more than 127 arrays and objects inside one another');
-      const value = first === '{' ? this.readObject() : this.readArray();
-      this.depth--;
-      return value;
-    }
-    for (const [word, value] of jsonWords) {
-      if (this.text.startsWith(word, this.at)) {
-        this.at += word.length;
-        return value;
-      }
-    }
-    return this.readNumber();
+    if (first !== '{' && first !== '[') return this.readScalar();
+    this.containers++;
+    ensure(++this.depth <= limits.depth, 'more than 127 arrays and objects inside one another');
+    const value = first === '{' ? this.readObject() : this.readArray();
+    this.depth--;
+    return value;
   }
 
-  readNumber() {
-    numberPattern.lastIndex = this.at;
-    const text = numberPattern.exec(this.text)?.[0];
+  readScalar() {
+    scalarPattern.lastIndex = this.at;
+    const text = scalarPattern.exec(this.text)?.[0];
     ensure(text !== undefined, `not JSON at character ${this.at}`);
     this.at += text.length;
+    if (jsonWords.has(text)) return jsonWords.get(text);
     if (this.exactNumbers) return new WrittenNumber(text);
     const value = Number(text);
     ensure(Math.abs(value) < 2 ** 53, 'a number that is too large');
@@ -732,72 +556,50 @@ class JsonReader {
   }
 
   readString() {
-    let text = '';
-    this.at++;
-    for (;;) {
-      plainStringPattern.lastIndex = this.at;
-      const plain = plainStringPattern.exec(this.text)[0];
-      text += plain;
-      this.at += plain.length;
-      const next = this.text[this.at++];
-      if (next === '"') break;
-      ensure(next === '\\', 'not JSON: a string that does not end');
-      const escape = this.text[this.at++];
-      if (escape === 'u') {
-        const hex = this.text.substr(this.at, 4);
-        ensure(/^[0-9a-fA-F]{4}$/.test(hex), 'not JSON: an escape that is none');
-        text += String.fromCharCode(parseInt(hex, 16));
-        this.at += 4;
-      } else {
-        ensure(Object.hasOwn(jsonEscapes, escape ?? ''), 'not JSON: an escape that is none');
-        text += jsonEscapes[escape];
-      }
+    const start = this.at++;
+    for (; this.text[this.at] !== '"'; this.at++) {
+      if (this.text[this.at] === '\\') this.at++;
+      ensure(this.at < this.text.length, 'not JSON: a string that does not end');
     }
+    const text = parseOrNull(this.text.slice(start, ++this.at));
+    ensure(text !== null, 'not JSON: a string with an impossible character or escape');
     ensure(!loneSurrogate.test(text), 'a lone surrogate');
     return text;
   }
 
   readArray() {
     const values = [];
-    this.at++;
-    this.skipBlanks();
-    if (this.text[this.at] === ']') {
-      this.at++;
-      return values;
-    }
-    for (;;) {
-      values.push(this.readValue());
-      if (this.endsHere(']')) return values;
-    }
+    this.readMembers(']', () => values.push(this.readValue()));
+    return values;
   }
 
   readObject() {
     const members = Object.create(null);
-    this.at++;
-    this.skipBlanks();
-    if (this.text[this.at] === '}') {
-      this.at++;
-      return members;
-    }
-    for (;;) {
+    this.readMembers('}', () => {
       this.skipBlanks();
       ensure(this.text[this.at] === '"', 'not JSON: a key that is no string');
       const key = this.readString();
       ensure(!(key in members), 'a duplicate key');
-      this.skipBlanks();
-      ensure(this.text[this.at++] === ':', 'not JSON: a key without a value');
+      ensure(this.take(':'), 'not JSON: a key without a value');
       members[key] = this.readValue();
-      if (this.endsHere('}')) return members;
-    }
+    });
+    return members;
   }
 
-  endsHere(end) {
-    this.skipBlanks();
-    const next = this.text[this.at++];
-    if (next === end) return true;
-    ensure(next === ',', 'not JSON: no comma');
-    this.commas++;
-    return false;
+  readMembers(end, readMember) {
+    this.at++;
+    if (this.take(end)) return;
+    readMember();
+    for (; this.take(','); this.commas++) readMember();
+    ensure(this.take(end), 'not JSON: no comma');
+  }
+}
+
+function parseOrNull(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
   }
 }
 
@@ -836,14 +638,7 @@ function readJson(bytes, { size, exactNumbers = false, containers, commas } = {}
 }
 
 /** Reads JSON, or returns undefined if it is not readable. */
-function tryJson(bytes, options) {
-  try {
-    return readJson(bytes, options);
-  } catch (error) {
-    if (error instanceof FormatError) return undefined;
-    throw error;
-  }
-}
+const tryJson = (bytes, options) => tryToRead(() => readJson(bytes, options));
 
 /** Returns the canonical JSON (RFC 8785) of a value. */
 function canonical(value) {
@@ -857,6 +652,12 @@ function canonical(value) {
     text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonical(value[key])}`;
   return `{${text}}`;
 }
+
+/** Returns an object of those of the fields that a value has. */
+const pickFields = (value, fields) =>
+  Object.fromEntries(
+    fields.filter((field) => field in value).map((field) => [field, value[field]]),
+  );
 
 const canonicalBytes = (value) => toBytes(canonical(value));
 const canonicalDigest = (value) => digestOf(canonicalBytes(value));
@@ -882,64 +683,33 @@ function isName(value) {
   );
 }
 
-const unencodedByte = /[A-Za-z0-9_-]/;
-
 /** Encodes a name as one segment of a ref or of a path in a tree. */
 function encodeSegment(name) {
-  if (/^[A-Za-z0-9_-]*$/.test(name)) return name;
-  const bytes = toBytes(name);
-  let encoded = '';
-  let afterPlainDot = false;
-  for (let i = 0; i < bytes.length; i++) {
-    const character = String.fromCharCode(bytes[i]);
-    if (character === '.') {
-      const isLast = i === bytes.length - 1;
-      const beforeLock = toLatin(bytes.subarray(i + 1)).toLowerCase() === 'lock';
-      const escaped = i === 0 || isLast || afterPlainDot || beforeLock;
-      encoded += escaped ? '%2E' : '.';
-      afterPlainDot = !escaped;
-      continue;
-    }
-    afterPlainDot = false;
-    encoded += unencodedByte.test(character) ? character : '%' + hexOfByte[bytes[i]].toUpperCase();
-  }
-  return encoded;
+  return encodeURIComponent(name)
+    .replace(/[!'()*~]/g, (character) => '%' + toHex(toBytes(character)).toUpperCase())
+    .replace(/^\.|\.$|\.(?=lock$)/gi, '%2E')
+    .replaceAll('..', '.%2E');
 }
 
 const encodePath = (path) => path.split('/').map(encodeSegment).join('/');
 
 /** Decodes a segment, or returns null unless it is exactly the encoding of the decoded name. */
 function decodeSegment(segment) {
-  if (!/^(?:[A-Za-z0-9_.-]|%[0-9A-F]{2})+$/.test(segment)) return null;
-  const bytes = [];
-  for (let i = 0; i < segment.length; i++) {
-    if (segment[i] === '%') {
-      bytes.push(parseInt(segment.substr(i + 1, 2), 16));
-      i += 2;
-    } else {
-      bytes.push(segment.charCodeAt(i));
-    }
-  }
   try {
-    const name = toText(Uint8Array.from(bytes));
-    return encodeSegment(name) === segment ? name : null;
+    const name = decodeURIComponent(segment);
+    return segment !== '' && encodeSegment(name) === segment ? name : null;
   } catch {
     return null;
   }
 }
-
-const isRunName = (value) =>
-  isName(value) &&
-  byteLength(value) <= 128 &&
-  !value.includes('/') &&
-  !/^[@-]/.test(value) &&
-  encodeSegment(value).length <= 200;
 
 const isItemName = (value) =>
   isName(value) &&
   byteLength(value) <= 128 &&
   !value.startsWith('@') &&
   encodeSegment(value).length <= 200;
+
+const isRunName = (value) => isItemName(value) && !value.includes('/') && !value.startsWith('-');
 
 /** Returns true if git refuses the segment on some system, because it means `.git` there. */
 function isSpellingOfGit(segment) {
@@ -1071,65 +841,24 @@ function readRequirement(text) {
   return comparators;
 }
 
-function isExactly(wanted, version) {
-  if (version.major !== wanted.major) return false;
-  if (wanted.minor !== null && version.minor !== wanted.minor) return false;
-  if (wanted.patch !== null && version.patch !== wanted.patch) return false;
-  return version.pre === wanted.pre;
-}
-
-/** Compares the numbers that a comparator names, and returns null if they are equal and few. */
-function compareNumbers(version, wanted) {
+/** Compares the numbers that a comparator names and, if it names all, what is behind them. */
+function compareVersions(version, wanted) {
   for (const part of ['major', 'minor', 'patch']) {
-    if (wanted[part] === null) return null;
+    if (wanted[part] === null) return version.pre === '' ? 0 : NaN;
     if (version[part] !== wanted[part]) return version[part] < wanted[part] ? -1 : 1;
   }
   return comparePre(version.pre, wanted.pre);
 }
 
-function isCompatible(wanted, version) {
-  if (version.major !== wanted.major) return false;
-  if (wanted.minor === null) return true;
-  if (wanted.patch === null) {
-    return wanted.major > 0n ? version.minor >= wanted.minor : version.minor === wanted.minor;
-  }
-  if (wanted.major > 0n) {
-    if (version.minor !== wanted.minor) return version.minor > wanted.minor;
-    if (version.patch !== wanted.patch) return version.patch > wanted.patch;
-  } else if (wanted.minor > 0n) {
-    if (version.minor !== wanted.minor) return false;
-    if (version.patch !== wanted.patch) return version.patch > wanted.patch;
-  } else if (version.minor !== wanted.minor || version.patch !== wanted.patch) {
-    return false;
-  }
-  return comparePre(version.pre, wanted.pre) >= 0;
-}
-
-function isCloseTo(wanted, version) {
-  if (version.major !== wanted.major) return false;
-  if (wanted.minor !== null && version.minor !== wanted.minor) return false;
-  if (wanted.patch !== null && version.patch !== wanted.patch) return version.patch > wanted.patch;
-  return comparePre(version.pre, wanted.pre) >= 0;
-}
-
 function meetsComparator(version, wanted) {
-  const order = compareNumbers(version, wanted);
-  switch (wanted.operator) {
-    case '=':
-      return isExactly(wanted, version);
-    case '>':
-      return order !== null && order > 0;
-    case '>=':
-      return isExactly(wanted, version) || (order !== null && order > 0);
-    case '<':
-      return order !== null && order < 0;
-    case '<=':
-      return isExactly(wanted, version) || (order !== null && order < 0);
-    case '~':
-      return isCloseTo(wanted, version);
-    default:
-      return isCompatible(wanted, version);
-  }
+  const { operator, major, minor } = wanted;
+  const order = compareVersions(version, wanted);
+  const isSame = (...parts) =>
+    parts.every((part) => wanted[part] === null || version[part] === wanted[part]);
+  if (operator === '~') return isSame('major', 'minor') && order >= 0;
+  if (operator !== '^') return compareBy[operator === '=' ? '==' : operator](order);
+  const fixed = ['major', ...(major === 0n ? ['minor', ...(minor === 0n ? ['patch'] : [])] : [])];
+  return isSame(...fixed) && !(order < 0);
 }
 
 /** Reads the schema that a need wants, `id@requirement` or `id`, or returns null. */
@@ -1194,20 +923,14 @@ function buildHuffman(lengths) {
   return { table, mask: table.length - 1 };
 }
 
-const lengthBase = [
-  3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131,
-  163, 195, 227, 258,
-];
-const lengthExtra = [
-  0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0,
-];
-const distanceBase = [
-  1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537, 2049,
-  3073, 4097, 6145, 8193, 12289, 16385, 24577,
-];
-const distanceExtra = [
-  0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13,
-];
+// A length or distance is the base of its code plus some extra bits: a base follows the last value
+// of the code before it.
+const lengthExtra = Array.from({ length: 29 }, (_, i) => (i < 8 || i === 28 ? 0 : (i >> 2) - 1));
+const distanceExtra = Array.from({ length: 30 }, (_, i) => (i < 4 ? 0 : (i >> 1) - 1));
+const basesFrom = (first, extra) =>
+  extra.map((_, i) => extra.slice(0, i).reduce((sum, bits) => sum + (1 << bits), first));
+const lengthBase = [...basesFrom(3, lengthExtra).slice(0, 28), 258];
+const distanceBase = basesFrom(1, distanceExtra);
 const codeLengthOrder = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
 const fixedLiterals = buildHuffman(
@@ -1226,17 +949,14 @@ class Inflater {
     this.bitCount = 0;
   }
 
-  needBits(count) {
-    while (this.bitCount < count) {
-      ensure(this.at < this.bytes.length, 'a compressed stream that ends too early');
-      this.bitBuffer |= this.bytes[this.at++] << this.bitCount;
-      this.bitCount += 8;
-    }
+  needByte() {
+    ensure(this.at < this.bytes.length, 'a compressed stream that ends too early');
+    this.bitBuffer |= this.bytes[this.at++] << this.bitCount;
+    this.bitCount += 8;
   }
 
   takeBits(count) {
-    if (count === 0) return 0;
-    this.needBits(count);
+    while (this.bitCount < count) this.needByte();
     const value = this.bitBuffer & ((1 << count) - 1);
     this.bitBuffer >>>= count;
     this.bitCount -= count;
@@ -1253,9 +973,7 @@ class Inflater {
         return entry >> 4;
       }
       ensure(this.bitCount < 15, 'a compressed stream with an unused code');
-      ensure(this.at < this.bytes.length, 'a compressed stream that ends too early');
-      this.bitBuffer |= this.bytes[this.at++] << this.bitCount;
-      this.bitCount += 8;
+      this.needByte();
     }
   }
 
@@ -1275,12 +993,8 @@ class Inflater {
       }
       ensure(symbol !== 16 || i > 0, 'a compressed stream that repeats nothing');
       const value = symbol === 16 ? lengths[i - 1] : 0;
-      const [bits, least] = [
-        [2, 3],
-        [3, 3],
-        [7, 11],
-      ][symbol - 16];
-      const end = i + least + this.takeBits(bits);
+      const least = symbol === 18 ? 11 : 3;
+      const end = i + least + this.takeBits({ 16: 2, 17: 3, 18: 7 }[symbol]);
       ensure(end <= lengths.length, 'a compressed stream with too many codes');
       while (i < end) lengths[i++] = value;
     }
@@ -1363,45 +1077,76 @@ class Inflater {
   }
 }
 
+/** Reads bytes from a place on. Throws FormatError at their end. */
+class ByteReader {
+  constructor(bytes, at = 0) {
+    this.bytes = bytes;
+    this.at = at;
+  }
+
+  get isAtEnd() {
+    return this.at === this.bytes.length;
+  }
+
+  take(count) {
+    ensure(this.at + count <= this.bytes.length, 'bytes that end too early');
+    this.at += count;
+    return this.bytes.subarray(this.at - count, this.at);
+  }
+
+  takeByte() {
+    return this.take(1)[0];
+  }
+
+  takeUint32() {
+    return this.take(4).reduce((number, byte) => number * 256 + byte, 0);
+  }
+
+  /** Reads the string of SSH: its length, and its bytes. */
+  takeString() {
+    return this.take(this.takeUint32());
+  }
+
+  takeLine() {
+    const end = this.bytes.indexOf(10, this.at);
+    ensure(end >= 0, 'a bundle that ends too early');
+    return this.take(end + 1 - this.at).subarray(0, -1);
+  }
+
+  /** Reads the rest of a size: 7 bits in each byte, the lowest first, as long as `byte` goes on. */
+  takeSize(byte = 128, size = 0, factor = 1) {
+    for (; byte & 128; factor *= 128) {
+      byte = this.takeByte();
+      size += (byte & 127) * factor;
+    }
+    ensure(size <= 0x7fffffff, 'an object that is too large');
+    return size;
+  }
+}
+
 /** Builds an object from its base and git's list of differences. */
 function applyDelta(base, delta) {
-  let at = 0;
-  function readSize() {
-    let size = 0;
-    for (let factor = 1; ; factor *= 128) {
-      ensure(at < delta.length, 'a difference that ends too early');
-      const byte = delta[at++];
-      size += (byte & 127) * factor;
-      if (byte < 128) return size;
-    }
-  }
-  ensure(readSize() === base.length, 'a difference from another object');
-  const size = readSize();
-  ensure(size <= 0x7fffffff, 'an object that is too large');
-  const output = new Uint8Array(size);
+  const reader = new ByteReader(delta);
+  ensure(reader.takeSize() === base.length, 'a difference from another object');
+  const output = new Uint8Array(reader.takeSize());
   let length = 0;
-  while (at < delta.length) {
-    const command = delta[at++];
+  while (!reader.isAtEnd) {
+    const command = reader.takeByte();
     ensure(command !== 0, 'a difference with an unknown command');
     let part;
     if (command & 128) {
-      let offset = 0;
-      let count = 0;
-      for (let i = 0; i < 4; i++) if (command & (1 << i)) offset += delta[at++] * 256 ** i;
-      for (let i = 0; i < 3; i++) if (command & (16 << i)) count += delta[at++] * 256 ** i;
-      count ||= 65536;
+      const takeNumber = (bits) =>
+        bits.reduce((sum, bit, i) => sum + (command & bit ? reader.takeByte() * 256 ** i : 0), 0);
+      const offset = takeNumber([1, 2, 4, 8]);
+      const count = takeNumber([16, 32, 64]) || 65536;
       ensure(offset + count <= base.length, 'a difference that copies from nowhere');
       part = base.subarray(offset, offset + count);
-    } else {
-      ensure(at + command <= delta.length, 'a difference that ends too early');
-      part = delta.subarray(at, at + command);
-      at += command;
-    }
-    ensure(length + part.length <= size, 'a difference that makes too much');
+    } else part = reader.take(command);
+    ensure(length + part.length <= output.length, 'a difference that makes too much');
     output.set(part, length);
     length += part.length;
   }
-  ensure(length === size, 'a difference that makes too little');
+  ensure(length === output.length, 'a difference that makes too little');
   return output;
 }
 
@@ -1411,50 +1156,36 @@ const namedDelta = 7;
 
 /** Reads the head of each object in a pack, and inflates it. */
 function readPackEntries(pack, format) {
-  const view = new DataView(pack.buffer, pack.byteOffset, pack.byteLength);
   const nameLength = format === 'sha1' ? 20 : 32;
   ensure(pack.length >= 12 + nameLength && toLatin(pack.subarray(0, 4)) === 'PACK', 'no pack');
-  ensure([2, 3].includes(view.getUint32(4)), 'a pack of an unknown version');
-  const end = pack.length - nameLength;
-  const sum = (format === 'sha1' ? sha1 : sha256)(pack.subarray(0, end));
-  ensure(equalBytes(sum, pack.subarray(end)), 'a pack with a wrong checksum');
-  const body = pack.subarray(0, end);
+  const body = pack.subarray(0, -nameLength);
+  const sum = (format === 'sha1' ? sha1 : sha256)(body);
+  ensure(equalBytes(sum, pack.subarray(-nameLength)), 'a pack with a wrong checksum');
+  const reader = new ByteReader(body, 4);
+  ensure([2, 3].includes(reader.takeUint32()), 'a pack of an unknown version');
   const entries = [];
-  let at = 12;
-  for (let count = view.getUint32(8); count > 0; count--) {
-    const start = at;
-    ensure(at < end, 'a pack that ends too early');
-    let byte = body[at++];
+  for (let count = reader.takeUint32(); count > 0; count--) {
+    const start = reader.at;
+    let byte = reader.takeByte();
     const type = (byte >> 4) & 7;
-    let size = byte & 15;
-    for (let factor = 16; byte & 128; factor *= 128) {
-      ensure(at < end, 'a pack that ends too early');
-      byte = body[at++];
-      size += (byte & 127) * factor;
-    }
-    ensure(size <= 0x7fffffff, 'an object that is too large');
-    const entry = { start, type, base: null };
+    const size = reader.takeSize(byte, byte & 15, 16);
+    let base = null;
     if (type === offsetDelta) {
-      byte = body[at++];
+      byte = reader.takeByte();
       let back = byte & 127;
       while (byte & 128) {
-        byte = body[at++];
+        byte = reader.takeByte();
         back = (back + 1) * 128 + (byte & 127);
       }
-      entry.base = start - back;
-    } else if (type === namedDelta) {
-      entry.base = toHex(body.subarray(at, at + nameLength));
-      at += nameLength;
-    } else {
-      ensure(type in packTypes, 'an object of an unknown type');
-    }
-    const inflater = new Inflater(body, at, size);
-    entry.bytes = inflater.readStream();
-    at = inflater.at;
-    entry.packed = at - start;
-    entries.push(entry);
+      base = start - back;
+    } else if (type === namedDelta) base = toHex(reader.take(nameLength));
+    else ensure(type in packTypes, 'an object of an unknown type');
+    const inflater = new Inflater(body, reader.at, size);
+    const bytes = inflater.readStream();
+    reader.at = inflater.at;
+    entries.push({ start, base, type: packTypes[type], bytes, packed: reader.at - start });
   }
-  ensure(at === end, 'a pack with more than its objects');
+  ensure(reader.isAtEnd, 'a pack with more than its objects');
   return entries;
 }
 
@@ -1462,33 +1193,18 @@ function readPackEntries(pack, format) {
 function readPack(pack, format) {
   const entries = readPackEntries(pack, format);
   const objects = new Map();
-  const byStart = new Map();
+  /** The place or the name of a base to the differences from it. */
   const waiting = new Map();
-  for (const entry of entries) byStart.set(entry.start, entry);
-  const resolved = [];
-  function add(entry, type, bytes) {
-    entry.objectType = type;
-    entry.objectBytes = bytes;
+  for (const entry of entries.filter(({ base }) => base !== null))
+    waiting.set(entry.base, [...(waiting.get(entry.base) ?? []), entry]);
+  // A difference is resolved as soon as its base is known, by its place or by its name.
+  const resolved = entries.filter(({ base }) => base === null);
+  for (const { start, type, bytes, packed } of resolved) {
     const name = objectName(format, type, bytes);
-    objects.set(name, { type, bytes, packed: entry.packed });
-    resolved.push(entry.start, name);
-  }
-  for (const entry of entries) {
-    if (entry.type in packTypes) continue;
-    if (!waiting.has(entry.base)) waiting.set(entry.base, []);
-    waiting.get(entry.base).push(entry);
-  }
-  for (const entry of entries) {
-    if (entry.type in packTypes) add(entry, packTypes[entry.type], entry.bytes);
-    // A difference is resolved as soon as its base is known, by its place or by its name.
-    while (resolved.length) {
-      const base = resolved.pop();
-      const found = typeof base === 'number' ? byStart.get(base) : objects.get(base);
-      const [type, bytes] =
-        typeof base === 'number'
-          ? [found.objectType, found.objectBytes]
-          : [found.type, found.bytes];
-      for (const child of waiting.get(base) ?? []) add(child, type, applyDelta(bytes, child.bytes));
+    objects.set(name, { type, bytes, packed });
+    for (const base of [start, name]) {
+      for (const child of waiting.get(base) ?? [])
+        resolved.push({ ...child, type, bytes: applyDelta(bytes, child.bytes) });
       waiting.delete(base);
     }
   }
@@ -1513,9 +1229,8 @@ class Store {
     const object = this.objects.get(name);
     if (object) return object.type === type ? object.bytes : null;
     // Git knows the empty tree without having it.
-    const isEmptyTree =
-      type === 'tree' && name === objectName(this.format, 'tree', new Uint8Array(0));
-    return isEmptyTree ? new Uint8Array(0) : null;
+    const none = new Uint8Array(0);
+    return type === 'tree' && name === objectName(this.format, 'tree', none) ? none : null;
   }
 
   readBlob(name) {
@@ -1532,6 +1247,17 @@ class Store {
     return this.trees.get(name);
   }
 
+  readCapability(name, value) {
+    if (name === 'object-format') {
+      ensure(value === 'sha1' || value === 'sha256', 'an unknown object format');
+      this.format = value;
+      return;
+    }
+    ensure(name === 'filter', 'a bundle with an unknown capability');
+    this.filter = value;
+    this.filtered = true;
+  }
+
   /** Returns true if an object is not here because the bundle leaves objects out. */
   isLeftOut(name) {
     return this.filtered && !this.objects.has(name);
@@ -1541,77 +1267,28 @@ class Store {
 /** Reads a git bundle of version 2 or 3. Throws FormatError if git could not read it. */
 async function readBundle(bytes) {
   const store = new Store();
-  let at = 0;
-  function readLine() {
-    const end = bytes.indexOf(10, at);
-    ensure(end >= 0, 'a bundle that ends too early');
-    const line = bytes.subarray(at, end);
-    at = end + 1;
-    return line;
-  }
   ensure(bytes.length < 0x7fffffff, 'a bundle that is too large');
   ensure(toLatin(bytes.subarray(0, 13)).startsWith('# v'), 'not a git bundle of version 2 or 3');
-  const version = { '# v2 git bundle': 2, '# v3 git bundle': 3 }[toLatin(readLine())];
+  const reader = new ByteReader(bytes);
+  const version = /^# v([23]) git bundle$/.exec(toLatin(reader.takeLine()))?.[1];
   ensure(version !== undefined, 'not a git bundle of version 2 or 3');
-  for (;;) {
-    const line = toText(readLine());
-    if (line === '') break;
+  for (let line; (line = toText(reader.takeLine())) !== '';) {
     if (line.startsWith('@')) {
-      ensure(version === 3, 'a bundle of version 2 with a capability');
-      const [name, value] = line.slice(1).split(/=(.*)/s);
-      if (name === 'object-format') {
-        ensure(value === 'sha1' || value === 'sha256', 'an unknown object format');
-        store.format = value;
-      } else {
-        ensure(name === 'filter', 'a bundle with an unknown capability');
-        store.filter = value;
-        store.filtered = true;
-      }
+      ensure(version === '3', 'a bundle of version 2 with a capability');
+      store.readCapability(...line.slice(1).split(/=(.*)/s));
       continue;
     }
     const match = /^(-?)([0-9a-f]+) ?(.*)$/s.exec(line);
-    ensure(
-      match && match[2].length === (store.format === 'sha1' ? 40 : 64),
-      'a line that is no ref',
-    );
+    ensure(match?.[2].length === (store.format === 'sha1' ? 40 : 64), 'a line that is no ref');
     ensure(match[1] === '', 'a bundle that needs objects of a repository');
     ensure(match[3] !== '', 'a ref without a name');
     store.refs.set(match[3], match[2]);
   }
-  store.objects = readPack(bytes.subarray(at), store.format);
+  store.objects = readPack(bytes.subarray(reader.at), store.format);
   return store;
 }
 
 // ---- SSH signatures (section 3) ----
-
-class SshReader {
-  constructor(bytes, at = 0) {
-    this.bytes = bytes;
-    this.at = at;
-  }
-
-  readNumber() {
-    ensure(this.at + 4 <= this.bytes.length, 'a signature that ends too early');
-    const view = new DataView(this.bytes.buffer, this.bytes.byteOffset + this.at, 4);
-    this.at += 4;
-    return view.getUint32(0);
-  }
-
-  readBytes() {
-    const length = this.readNumber();
-    ensure(this.at + length <= this.bytes.length, 'a signature that ends too early');
-    this.at += length;
-    return this.bytes.subarray(this.at - length, this.at);
-  }
-
-  readText() {
-    return toLatin(this.readBytes());
-  }
-
-  get isAtEnd() {
-    return this.at === this.bytes.length;
-  }
-}
 
 function sshString(bytes) {
   const length = new Uint8Array(4);
@@ -1632,30 +1309,28 @@ function readSshSignature(armour) {
     return null;
   const raw = fromBase64(lines.join(''));
   if (!raw || toLatin(raw.subarray(0, 6)) !== 'SSHSIG') return null;
-  try {
-    const reader = new SshReader(raw, 6);
-    if (reader.readNumber() !== 1) return null;
-    const wire = reader.readBytes();
-    const [namespace, reserved, hash] = [reader.readText(), reader.readText(), reader.readText()];
-    const signature = new SshReader(reader.readBytes());
-    if (!reader.isAtEnd || namespace !== 'git' || reserved !== '') return null;
-    if (hash !== 'sha512' && hash !== 'sha256') return null;
-    const key = readEd25519Key(wire);
-    if (!key || signature.readText() !== 'ssh-ed25519') return null;
-    const bytes = signature.readBytes();
-    if (!signature.isAtEnd) return null;
-    return { key, wire, hash, signature: bytes };
-  } catch (error) {
-    if (error instanceof FormatError) return null;
-    throw error;
-  }
+  return tryToRead(() => readSignatureBytes(new ByteReader(raw, 6))) ?? null;
+}
+
+function readSignatureBytes(reader) {
+  ensure(reader.takeUint32() === 1, 'another version');
+  const wire = reader.takeString();
+  const [namespace, reserved, hash] = [0, 1, 2].map(() => toLatin(reader.takeString()));
+  const signature = new ByteReader(reader.takeString());
+  ensure(reader.isAtEnd && namespace === 'git' && reserved === '', 'another purpose');
+  ensure(hash === 'sha512' || hash === 'sha256', 'another hash');
+  const key = readEd25519Key(wire);
+  ensure(key && toLatin(signature.takeString()) === 'ssh-ed25519', 'another kind of key');
+  const bytes = signature.takeString();
+  ensure(signature.isAtEnd, 'more bytes than a signature');
+  return { key, wire, hash, signature: bytes };
 }
 
 /** Returns the 32 bytes of an ed25519 key in SSH's encoding, or null. */
 function readEd25519Key(wire) {
-  const reader = new SshReader(wire);
-  if (reader.readText() !== 'ssh-ed25519') return null;
-  const key = reader.readBytes();
+  const reader = new ByteReader(wire);
+  if (toLatin(reader.takeString()) !== 'ssh-ed25519') return null;
+  const key = reader.takeString();
   return reader.isAtEnd && key.length === 32 ? key : null;
 }
 
@@ -1687,17 +1362,16 @@ const isString = (value) => typeof value === 'string';
 const isText = (value) => typeof value === 'string' && value !== '';
 const isBoolean = (value) => typeof value === 'boolean';
 const isTrue = (value) => value === true;
-const isDigest = (value) => isString(value) && /^sha256:[0-9a-f]{64}$/.test(value);
-const isObjectId = (value) => isString(value) && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value);
 
 function isInteger(value, least = 0, most = maxInteger) {
   return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most;
 }
 
-const isCount = (value) => isInteger(value);
-const isInt32 = (value) => isInteger(value, -(2 ** 31), 2 ** 31 - 1);
-const isAttempt = (value) => isInteger(value, 0, 2 ** 32 - 1);
-const isPositive = (value) => isInteger(value, 1);
+const between = (least, most) => (value) => isInteger(value, least, most);
+const isCount = between(0);
+const isInt32 = between(-(2 ** 31), 2 ** 31 - 1);
+const isAttempt = between(0, 2 ** 32 - 1);
+const isPositive = between(1);
 
 function isFingerprint(value) {
   if (!isString(value) || !/^SHA256:[A-Za-z0-9+/]{43}$/.test(value)) return false;
@@ -1708,7 +1382,34 @@ const oneOf =
   (...words) =>
   (value) =>
     words.includes(value);
-const arrayOf = (check) => (value) => Array.isArray(value) && value.every(check);
+const matches = (pattern) => (value) => isString(value) && pattern.test(value);
+
+const allOf =
+  (...checks) =>
+  (value) =>
+    checks.every((check) => check(value));
+const anyOf =
+  (...checks) =>
+  (value) =>
+    checks.some((check) => check(value));
+
+/** An array of so many values that are checked. */
+const arrayOf =
+  (check, least = 0, most = Infinity) =>
+  (value) =>
+    Array.isArray(value) &&
+    value.length >= least &&
+    value.length <= most &&
+    value.every((each) => check(each));
+
+/** An object that has exactly one of the fields. */
+const hasOneOf =
+  (...fields) =>
+  (value) =>
+    fields.filter((field) => field in value).length === 1;
+
+const isDigest = matches(/^sha256:[0-9a-f]{64}$/);
+const isObjectId = matches(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/);
 
 /** An object whose keys and values are checked. */
 const mapOf = (checkKey, checkValue) => (value) =>
@@ -1731,20 +1432,12 @@ function shape(fields) {
     Object.keys(value).every((name) => name in checks && checks[name](value[name]));
 }
 
-const timePattern =
-  /^([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})\.[0-9]{3}Z$/;
-
 /** Returns a time in seconds since 1970, rounded down, or null if it is no time. */
 function secondsOf(text) {
-  const match = isString(text) ? timePattern.exec(text) : null;
-  if (!match) return null;
-  const [year, month, day, hour, minute, second] = match.slice(1).map(Number);
-  if (hour > 23 || minute > 59 || second > 59) return null;
-  const date = new Date(0);
-  date.setUTCFullYear(year, month - 1, day);
-  date.setUTCHours(hour, minute, second);
-  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
-  return date.getTime() / 1000;
+  if (!isString(text) || !/^[0-9]/.test(text)) return null;
+  const date = new Date(text);
+  const isReal = !isNaN(date) && date.toISOString() === text;
+  return isReal ? Math.floor(date / 1000) : null;
 }
 
 const isTime = (value) => secondsOf(value) !== null;
@@ -1757,21 +1450,22 @@ const isProductKey = (key) =>
   key === 'patch' ||
   (key.startsWith('outputs/') && isPath(key.slice(8))) ||
   (key.startsWith('documents/') && isDocumentName(key.slice(10)));
-const isProduct = shape({ sha256: isDigest, oid: isObjectId, size: isCount });
+const productFields = { sha256: isDigest, oid: isObjectId, size: isCount };
+const isProduct = shape(productFields);
 const isSchemaObject = shape({ id: isSchemaId, version: (text) => readVersion(text) !== null });
 const isWantedSchema = (text) => readWantedSchema(text) !== null;
 
-const isSelector = (value) =>
-  shape({ kind: oneOf('patch') })(value) ||
-  shape({ kind: oneOf('output'), path: isPath })(value) ||
-  shape({ kind: oneOf('document'), name: isDocumentName, 'schema?': isWantedSchema })(value);
+const isSelector = anyOf(
+  shape({ kind: oneOf('patch') }),
+  shape({ kind: oneOf('output'), path: isPath }),
+  shape({ kind: oneOf('document'), name: isDocumentName, 'schema?': isWantedSchema }),
+);
 
-const isCheckpointName = (value) =>
-  isString(value) && /^(?:0|[1-9][0-9]*)-[0-9a-f]{12}$/.test(value);
+const isCheckpointName = matches(/^(?:0|[1-9][0-9]*)-[0-9a-f]{12}$/);
 
 /** Reads a source `@run/…` or `@thread/…` (section 14). */
 function isElsewhereSource(value) {
-  const match = /^@(run|thread)\/(.+)$/s.exec(value);
+  const match = isString(value) ? /^@(run|thread)\/(.+)$/s.exec(value) : null;
   if (!match) return false;
   const parts = match[2].split('/').map(decodeSegment);
   if (parts.includes(null) || parts.length < 2 || parts.length > 3) return false;
@@ -1780,26 +1474,22 @@ function isElsewhereSource(value) {
   return match[1] === 'run' ? isItemName(last) : last === 'latest' || isCheckpointName(last);
 }
 
-const isSource = (value) =>
-  isItemName(value) ||
-  value === '@artifacts' ||
-  value === '@documents' ||
-  (isString(value) && isElsewhereSource(value));
+const isOwnSource = anyOf(oneOf('@artifacts', '@documents'), isItemName);
+const isSource = anyOf(isOwnSource, isElsewhereSource);
 
 const isExit = shape({ 'code?': isInt32, 'signal?': isInt32 });
 const isBytesClaim = shape({ sha256: isDigest, size: isCount });
 const isVerdict = shape({ passed: isBoolean, by: oneOf('command', 'self') });
-const isBlocks = notEmpty(
-  arrayOf(
-    shape({
-      ordinal: isCount,
-      kind: oneOf('agent', 'script', 'capture'),
-      status: oneOf('done', 'failed', 'timed-out', 'interrupted'),
-      'exit?': isExit,
-      durationMs: isCount,
-      'verify?': isVerdict,
-    }),
-  ),
+const isBlocks = arrayOf(
+  shape({
+    ordinal: isCount,
+    kind: oneOf('agent', 'script', 'capture'),
+    status: oneOf('done', 'failed', 'timed-out', 'interrupted'),
+    'exit?': isExit,
+    durationMs: isCount,
+    'verify?': isVerdict,
+  }),
+  1,
 );
 const isAbout = mapOf(isSource, mapOf(isProductKey, isDigest));
 const isInputRefs = mapOf(isPath, shape({ from: isSource, select: isSelector, ref: isDigest }));
@@ -1811,8 +1501,7 @@ const isCheckRun = shape({
   'restored?': isPositive,
   'heldOut?': isDigest,
 });
-const isPrice = (value) =>
-  isString(value) && /^(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{0,8}[1-9])?$/.test(value);
+const isPrice = matches(/^(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{0,8}[1-9])?$/);
 const isUsage = notEmpty(
   shape({
     'inputTokens?': isCount,
@@ -1844,12 +1533,8 @@ const isProtectedChanges = notEmpty(
   ),
 );
 const isRoleList = (value) =>
-  Array.isArray(value) &&
-  value.length > 0 &&
-  sameJson(
-    value,
-    roles.filter((role) => value.includes(role)),
-  );
+  arrayOf(oneOf(...roles), 1)(value) &&
+  value.every((role, i) => i === 0 || roles.indexOf(value[i - 1]) < roles.indexOf(role));
 const isPipelineDigests = notEmpty(mapOf(isString, isDigest));
 
 const isPacketResult = oneOf('operational', 'critical');
@@ -1864,7 +1549,7 @@ const threadContent = {
   'base?': isObjectId,
 };
 
-const isDriver = (value) => isString(value) && /^[0-9a-f]{32}$/.test(value);
+const isDriver = matches(/^[0-9a-f]{32}$/);
 const isDriverText = (value) => isString(value) && byteLength(value) <= 255;
 
 const ending = {
@@ -1902,7 +1587,7 @@ const kindFields = {
     base: isObjectId,
     queue: isString,
     openEnded: isBoolean,
-    'concurrency?': (value) => isInteger(value, 1, 2 ** 32 - 1),
+    'concurrency?': between(1, 2 ** 32 - 1),
     pattern: isString,
     writers: arrayOf(isFingerprint),
     'roles?': mapOf(isFingerprint, isRoleList),
@@ -1939,7 +1624,7 @@ const kindFields = {
     'blocks?': isBlocks,
     'summary?': isString,
     'claims?': isClaims,
-    'excluded?': (value) => arrayOf(isString)(value) && value.length <= 100,
+    'excluded?': arrayOf(isString, 0, 100),
     'reference?': isObjectId,
     'protected?': isProtectedChanges,
     'grade?': oneOf('claimed'),
@@ -1963,15 +1648,13 @@ const kindFields = {
     name: isDocumentName,
     revision: isCount,
     'schema?': isSchemaObject,
-    sha256: isDigest,
-    oid: isObjectId,
-    size: isCount,
+    ...productFields,
     'previous?': isDigest,
     author: isString,
     'said?': isString,
   },
   'run.extended': {
-    cause: (value) => value === 'actor' || shape({ rule: isItemName })(value),
+    cause: anyOf(oneOf('actor'), shape({ rule: isItemName })),
     items: notEmpty(mapOf(isItemName, isDigest)),
     'pipelines?': isPipelineDigests,
   },
@@ -2009,9 +1692,7 @@ const kindFields = {
     first: isDigest,
     name: isDocumentName,
     'schema?': isSchemaObject,
-    sha256: isDigest,
-    oid: isObjectId,
-    size: isCount,
+    ...productFields,
     'previous?': isDigest,
     'made?': isTime,
   },
@@ -2057,7 +1738,7 @@ const entryShapes = Object.create(null);
 for (const [kind, fields] of Object.entries(kindFields)) {
   const about = subjectField(kind);
   entryShapes[kind] = shape({
-    v: (value) => value === 1,
+    v: oneOf(1),
     kind: isString,
     [about]: about === 'archive' ? isFingerprint : isRunName,
     seq: isCount,
@@ -2099,10 +1780,13 @@ const statusInSubject = {
   'item.cancelled': 'cancelled',
 };
 
+/** Returns the status of an item after an entry about it. */
+const statusOf = (entry) => statusInSubject[entry.kind] ?? entry.status;
+
 function subjectOf(entry) {
   const { kind } = entry;
   if (kind.startsWith('item.')) {
-    return `${kind} ${entry.item} #${entry.attempt}: ${statusInSubject[kind] ?? entry.status}`;
+    return `${kind} ${entry.item} #${entry.attempt}: ${statusOf(entry)}`;
   }
   if (kind === 'document.written') return `${kind} ${entry.name} #${entry.revision}`;
   if (kind === 'run.concluded') return `${kind} ${entry.rule}: ${entry.outcome}`;
@@ -2286,24 +1970,22 @@ const hasDistinct = (values) => new Set(values).size === values.length;
 
 // ---- plans, rules, pipelines and manifests (sections 5, 6 and 14) ----
 
-const isRemoteName = (checkName) => (value) => {
+/** The name of a run or thread, behind that of its remote if it has one. */
+function isRemoteName(value) {
   if (!isString(value)) return false;
   const slash = value.lastIndexOf('/');
-  return checkName(value.slice(slash + 1)) && (slash < 0 || isPath(value.slice(0, slash)));
-};
+  return isRunName(value.slice(slash + 1)) && (slash < 0 || isPath(value.slice(0, slash)));
+}
 
-const isNeed = (value) => {
-  if (!isObject(value)) return false;
-  if ('run' in value) {
-    return shape({ run: isRemoteName(isRunName), from: isItemName, select: isSelector })(value);
-  }
-  if ('thread' in value) {
-    const isFrom = (from) => from === 'latest' || isCheckpointName(from);
-    return shape({ thread: isRemoteName(isRunName), 'from?': isFrom, select: isSelector })(value);
-  }
-  const isFrom = (from) => from === '@artifacts' || from === '@documents' || isItemName(from);
-  return shape({ from: isFrom, select: isSelector })(value);
-};
+const isNeed = anyOf(
+  shape({ run: isRemoteName, from: isItemName, select: isSelector }),
+  shape({
+    thread: isRemoteName,
+    'from?': anyOf(oneOf('latest'), isCheckpointName),
+    select: isSelector,
+  }),
+  shape({ from: isOwnSource, select: isSelector }),
+);
 
 const isFromElsewhere = (need) => 'run' in need || 'thread' in need;
 
@@ -2330,21 +2012,21 @@ function productOf(selector) {
 const importName = (need) => `${sourceOf(need)}:${productOf(need.select)}`;
 
 const isPlanSchema = (text) => readSchema(text) !== null;
-const isDeclared = (value) =>
-  shape({ kind: oneOf('patch'), 'type?': isText })(value) ||
-  shape({ kind: oneOf('output'), path: isPath, 'schema?': isPlanSchema, 'type?': isText })(value) ||
+const isDeclared = anyOf(
+  shape({ kind: oneOf('patch'), 'type?': isText }),
+  shape({ kind: oneOf('output'), path: isPath, 'schema?': isPlanSchema, 'type?': isText }),
   shape({
     kind: oneOf('document'),
     name: isDocumentName,
     path: isPath,
     'schema?': isPlanSchema,
     'type?': isText,
-  })(value);
+  }),
+);
 
 function isProduces(value) {
   if (!arrayOf(isDeclared)(value)) return false;
-  const keys = value.map(productOf);
-  if (new Set(keys).size < keys.length) return false;
+  if (!hasDistinct(value.map(productOf))) return false;
   return !haveClash(new Set(value.filter((each) => 'path' in each).map((each) => each.path)));
 }
 
@@ -2371,21 +2053,20 @@ const itemFields = {
   'inputs?': isObject,
   'depends_on?': arrayOf(isItemName),
   'protect?': arrayOf(isPathspec),
-  'resourceLocks?': (value) => arrayOf(isText)(value) && hasDistinct(value),
+  'resourceLocks?': allOf(arrayOf(isText), hasDistinct),
   'subagentShape?': isText,
   'needs?': (value) => mapOf(isPath, isNeed)(value) && !haveClash(Object.keys(value)),
   'produces?': isProduces,
-  'timeout?': (value) => isInteger(value, 1, 315360000),
-  'maxAttempts?': (value) => isInteger(value, 1, 100),
+  'timeout?': between(1, 315360000),
+  'maxAttempts?': between(1, 100),
 };
-const unnamedItemFields = Object.fromEntries(
-  Object.entries(itemFields).filter(([field]) => field !== 'id'),
-);
-const successorFields = { 'replaces?': isItemName, 'continues?': isItemName };
+const { id: _, ...unnamedItemFields } = itemFields;
+const isItemOf = (fields) =>
+  allOf(
+    shape({ ...fields, 'replaces?': isItemName, 'continues?': isItemName }),
+    (value) => !('replaces' in value && 'continues' in value),
+  );
 const isPlanItem = shape(itemFields);
-const hasOneSuccessorField = (value) => !('replaces' in value && 'continues' in value);
-const isItemOf = (fields) => (value) =>
-  shape({ ...fields, ...successorFields })(value) && hasOneSuccessorField(value);
 const isAddedItem = isItemOf(itemFields);
 const isUnnamedItem = isItemOf(unnamedItemFields);
 
@@ -2426,66 +2107,53 @@ function normaliseItem(item) {
 const operators = ['<', '<=', '==', '!=', '>=', '>'];
 const statesOfItems = ['done', 'green', 'red', 'failed', 'skipped', 'cancelled', 'ended'];
 
-function isItemCondition(value) {
-  if (!isObject(value)) return false;
-  const isComparison = {
+const isState = oneOf(...statesOfItems);
+const isItemCondition = allOf(
+  shape({
+    'items?': arrayOf(isItemName, 1, 1000),
+    'createdBy?': isItemName,
+    'are?': anyOf(isState, arrayOf(isState, 1)),
+    'have?': isPath,
+    'count?': oneOf('outputs', 'attempts', 'rounds'),
     'op?': oneOf(...operators),
-    'value?': (number) => isInteger(number, 0, 2 ** 32 - 1),
-  };
-  const who = 'items' in value ? 'items' : 'createdBy';
-  const what = ['are', 'have', 'count'].find((field) => field in value);
-  if (!what || 'op' in value !== 'value' in value || (what === 'count' && !('op' in value)))
-    return false;
-  const isState = oneOf(...statesOfItems);
-  const isItems = (items) =>
-    arrayOf(isItemName)(items) && items.length >= 1 && items.length <= 1000;
-  const counts = who === 'items' ? ['outputs', 'attempts'] : ['outputs', 'attempts', 'rounds'];
-  return shape({
-    [who]: who === 'items' ? isItems : isItemName,
-    [what]: {
-      are: (states) => isState(states) || notEmpty(arrayOf(isState))(states),
-      have: isPath,
-      count: oneOf(...counts),
-    }[what],
-    ...isComparison,
-  })(value);
-}
+    'value?': between(0, 2 ** 32 - 1),
+  }),
+  hasOneOf('items', 'createdBy'),
+  hasOneOf('are', 'have', 'count'),
+  (value) => 'op' in value === 'value' in value && ('op' in value || !('count' in value)),
+  (value) => !('items' in value && value.count === 'rounds'),
+);
 
 const isNumber = (value) => typeof value === 'number' || value instanceof WrittenNumber;
 
-function isDocumentCondition(value) {
-  const isPointer = (text) => isString(text) && /^(?:\/(?:[^~/]|~[01])*)*$/.test(text);
-  const isShaped = shape({
+const isDocumentCondition = allOf(
+  shape({
     document: isDocumentName,
-    pointer: isPointer,
+    pointer: matches(/^(?:\/(?:[^~/]|~[01])*)*$/),
     op: oneOf(...operators),
     value: (each) => !Array.isArray(each) && !isObject(each),
-  })(value);
-  return isShaped && (value.op === '==' || value.op === '!=' || isNumber(value.value));
-}
+  }),
+  ({ op, value }) => op === '==' || op === '!=' || isNumber(value),
+);
 
-const isDocumentList = (value) => arrayOf(isDocumentName)(value) && hasDistinct(value);
-
-function isWhen(value) {
-  const isShaped = shape({
+const isDocumentList = allOf(arrayOf(isDocumentName), hasDistinct);
+const isWhen = allOf(
+  shape({
     'present?': isDocumentList,
     'absent?': isDocumentList,
     'if?': arrayOf(isDocumentCondition),
-    'items?': (conditions) => arrayOf(isItemCondition)(conditions) && conditions.length <= 20,
-    'atMost?': (number) => isInteger(number, 1, 10000),
-  })(value);
-  if (!isShaped) return false;
-  const named = [
-    ...(value.present ?? []),
-    ...(value.if ?? []).map((condition) => condition.document),
-  ];
-  return !(value.absent ?? []).some((name) => named.includes(name));
-}
+    'items?': arrayOf(isItemCondition, 0, 20),
+    'atMost?': between(1, 10000),
+  }),
+  ({ present = [], absent = [], if: conditions = [] }) => {
+    const named = [...present, ...conditions.map(({ document }) => document)];
+    return !absent.some((name) => named.includes(name));
+  },
+);
 
-const isTemplate = (value) => {
-  if (!isObject(value)) return false;
-  if ('again' in value) return shape({ again: isItemName })(value);
-  return shape({
+const isTemplate = anyOf(
+  shape({ again: isItemName }),
+  shape({
     item: isAddedItem,
     'optional?': arrayOf(isString),
     'each?': shape({
@@ -2496,44 +2164,38 @@ const isTemplate = (value) => {
       'survivors?': isBoolean,
     }),
     'reasons?': mapOf(isString, isItemName),
-  })(value);
-};
+  }),
+);
 
-const isOrder = (value) =>
-  isObject(value) &&
-  Object.keys(value).every(
-    (item) => isItemName(item) && arrayOf(isItemName)(value[item]) && !value[item].includes(item),
-  );
+const isOrder = allOf(mapOf(isItemName, arrayOf(isItemName)), (value) =>
+  Object.entries(value).every(([item, others]) => !others.includes(item)),
+);
 
-function isRule(value) {
-  const isShaped = shape({
+const isRule = allOf(
+  shape({
     id: (id) => isItemName(id) && isItemName(id + '-000000000000'),
     'when?': isWhen,
-    'create?': (create) =>
-      Array.isArray(create)
-        ? create.length <= 1000 && create.every(isTemplate)
-        : isUnnamedItem(create),
+    'create?': anyOf(arrayOf(isTemplate, 0, 1000), isUnnamedItem),
     'forEach?': shape({ outputsOf: isItemName }),
-    'outcome?': (word) => isString(word) && /^[a-z-]{1,64}$/.test(word),
+    'outcome?': matches(/^[a-z-]{1,64}$/),
     'order?': isOrder,
     'gate?': shape({ item: isItemName, 'blocks?': isBoolean, 'votes?': isBoolean }),
-  })(value);
-  if (!isShaped) return false;
-  if (['create', 'outcome', 'order', 'gate'].filter((field) => field in value).length !== 1)
-    return false;
-  if (!('when' in value) && !('order' in value || 'gate' in value)) return false;
-  return !('forEach' in value) || Array.isArray(value.create);
-}
+  }),
+  hasOneOf('create', 'outcome', 'order', 'gate'),
+  (value) => 'when' in value || 'order' in value || 'gate' in value,
+  (value) => !('forEach' in value) || Array.isArray(value.create),
+);
 
 const haveDistinctIds = (rules) => hasDistinct(rules.map((rule) => foldCase(rule.id)));
-const isRuleList = (value) =>
-  arrayOf(isRule)(value) && value.length <= 10000 && haveDistinctIds(value);
+const isRuleList = allOf(arrayOf(isRule, 0, 10000), haveDistinctIds);
 
-/** Reads `rules.json`, or returns null. */
-function readRules(bytes) {
-  const value = tryJson(bytes, { size: limits.file });
-  return Array.isArray(value) && value.length > 0 && isRuleList(value) ? value : null;
-}
+/** Returns a function that reads JSON, or returns null unless it fulfils a check. */
+const readerOf = (check, bounds) => (bytes) => {
+  const value = tryJson(bytes, bounds);
+  return check(value) ? value : null;
+};
+
+const readRules = readerOf(notEmpty(isRuleList), { size: limits.file });
 
 const isPlan = shape({
   id: isRunName,
@@ -2542,46 +2204,39 @@ const isPlan = shape({
   'queue?': isText,
   'base?': isText,
   'openEnded?': isBoolean,
-  'concurrency?': (value) => isInteger(value, 1, 100000),
+  'concurrency?': between(1, 100000),
   'pattern?': isText,
   'rules?': isRuleList,
   'artifacts?': (value) => mapOf(isPath, isText)(value) && !haveClash(Object.keys(value)),
-  items: (value) => arrayOf(isPlanItem)(value) && value.length >= 1 && value.length <= 262144,
+  items: arrayOf(isPlanItem, 1, 262144),
 });
 
-/** Reads `plan.json`, or returns null. */
-function readPlan(bytes) {
-  const value = tryJson(bytes, { size: limits.file });
-  return isPlan(value) ? value : null;
-}
+const readPlan = readerOf(isPlan, { size: limits.file });
 
-const isBlockDefinition = (value) =>
-  shape({ kind: oneOf('agent') })(value) ||
-  shape({ kind: oneOf('capture'), what: oneOf('patch', 'outputs') })(value) ||
+const isBlockCommand = allOf(
+  matches(/\P{White_Space}/u),
+  (text) => byteLength(text) <= 16384 && !text.includes('\0'),
+);
+const isBlockDefinition = anyOf(
+  shape({ kind: oneOf('agent') }),
+  shape({ kind: oneOf('capture'), what: oneOf('patch', 'outputs') }),
   shape({
     kind: oneOf('script'),
-    command: (text) =>
-      isString(text) &&
-      byteLength(text) <= 16384 &&
-      /\P{White_Space}/u.test(text) &&
-      !text.includes('\0'),
+    command: isBlockCommand,
     'lens?': oneOf('gate', 'verify'),
-    'timeoutSeconds?': (value_) => isInteger(value_, 1, 315360000),
-  })(value);
+    'timeoutSeconds?': between(1, 315360000),
+  }),
+);
 
 const isPipeline = shape({
-  schemaVersion: (value) => value === 1,
-  id: (value) => isString(value) && value.length <= 128 && /^[a-z0-9-]+\.[a-z0-9-]+$/.test(value),
-  blocks: (value) => arrayOf(isBlockDefinition)(value) && value.length >= 1 && value.length <= 100,
+  schemaVersion: oneOf(1),
+  id: matches(/^(?=.{1,128}$)[a-z0-9-]+\.[a-z0-9-]+$/),
+  blocks: arrayOf(isBlockDefinition, 1, 100),
   'outputEdgeType?': isText,
   'inputEdgeTypes?': mapOf(isText, isText),
 });
 
-/** Reads a pipeline, or returns null. */
-function readPipeline(bytes) {
-  const value = tryJson(bytes, { size: limits.pipeline });
-  return isPipeline(value) ? value : null;
-}
+const readPipeline = readerOf(isPipeline, { size: limits.pipeline });
 
 /** Returns the pipeline that an item names, or null. */
 const pipelineNameOf = (item) => (isString(item.inputs?.pipeline) ? item.inputs.pipeline : null);
@@ -2640,8 +2295,8 @@ const isManifest = shape({
 /** Reads `manifest.json`, or returns null. */
 function readManifest(bytes) {
   const { containers, commas, manifest: size } = limits;
-  const value = tryJson(bytes, { size, containers, commas });
-  if (!isManifest(value) || 'tags' in value !== 'branches' in value) return null;
+  const value = readerOf(isManifest, { size, containers, commas })(bytes);
+  if (!value || 'tags' in value !== 'branches' in value) return null;
   return equalBytes(canonicalBytes(value), bytes) ? value : null;
 }
 
@@ -2726,8 +2381,6 @@ const compareBy = {
   '>': (order) => order > 0,
 };
 
-const compareIntegers = (a, operator, b) => compareBy[operator](a - b);
-
 /** Splits a decimal number into its sign, its digits and the power of ten of the first one. */
 function readDecimal(text) {
   const [, sign, whole, fraction = '', exponent = '0'] =
@@ -2777,6 +2430,18 @@ function valueAt(value, pointer) {
 
 /** How much a condition in `if` forgives, to find the rules that stopped. */
 const forgive = { nothing: 0, missingValue: 1, unusable: 2 };
+
+const outcomeWords = ['red', 'failed', 'skipped', 'cancelled', 'running', 'pending'];
+
+/** In words: `2 of 4 done, 1 failed, 1 skipped`. */
+function textOfOutcome(outcome, words = outcomeWords) {
+  const counts = words
+    .filter((word) => outcome[word] > 0)
+    .map((word) => `${outcome[word]} ${word}`);
+  return [`${outcome.done} of ${outcome.total} done`, ...counts, ...(outcome.said ?? [])].join(
+    ', ',
+  );
+}
 
 const emptyOutcome = () => ({
   total: 0,
@@ -2987,22 +2652,25 @@ class Replay {
    * item cannot be used.
    */
   apply(entry, added) {
+    const { kind } = entry;
     this.codes = new Set();
     this.isLeftOut = false;
-    const isRepeated = 'said' in entry && this.recordedStatements.has(entry.said);
-    const method = this['apply ' + entry.kind];
-    let isLegal = Boolean(method) && !isRepeated;
-    if (['item.reconciled', 'item.retried', 'item.requeued'].includes(entry.kind))
-      this.checkBlocks(entry);
+    const item = this.items.get(entry.item);
+    const hasBlocks = ['item.reconciled', 'item.retried', 'item.requeued'].includes(kind);
+    // Blocks that do not fit the pipeline are reported whether the entry is legal or not.
+    if (item && hasBlocks && !this.areBlocksLegal(item, entry)) this.codes.add('blocks');
     // These are compared with the rules in any case.
-    const isOfRule = ['run.extended', 'run.concluded', 'run.sealed'].includes(entry.kind);
-    if (isLegal && (!this.isSealed || isOfRule)) isLegal = method.call(this, entry, added);
-    else isLegal = false;
+    const isOfRule = ['run.extended', 'run.concluded', 'run.sealed'].includes(kind);
+    const isLegal =
+      `apply ${kind}` in this &&
+      !('said' in entry && this.recordedStatements.has(entry.said)) &&
+      (!this.isSealed || isOfRule) &&
+      (item !== undefined || !kind.startsWith('item.')) &&
+      this[`apply ${kind}`](entry, item ?? added);
     // What a rule should have done is a finding of its own.
     if (!isLegal && !this.codes.has('rule')) this.codes.add('transition');
     if (isLegal && 'said' in entry) this.recordedStatements.add(entry.said);
-    const isRunning = this.items.get(entry.item)?.status === 'running';
-    if (isLegal && !isRunning) this.running.delete(entry.item);
+    if (isLegal && item?.status !== 'running') this.running.delete(entry.item);
     return { codes: this.codes, isLegal, isLeftOut: this.isLeftOut };
   }
 
@@ -3018,23 +2686,15 @@ class Replay {
     }
   }
 
-  'apply item.fired'(entry) {
-    const item = this.items.get(entry.item);
-    if (!item || item.status !== null || this.isClosed) return false;
-    const { executor, maxAttempts, resourceLocks } = item.definition;
+  'apply item.fired'(entry, item) {
+    if (item.status !== null || this.isClosed) return false;
+    const { executor, maxAttempts = Infinity, resourceLocks } = item.definition;
     if (executor === 'approval' || entry.attempt !== item.attemptCount + 1) return false;
-    if (maxAttempts !== undefined && item.limitedAttempts >= maxAttempts) return false;
-    if (!this.areAllMet(item.id)) return false;
+    if (item.limitedAttempts >= maxAttempts || !this.areAllMet(item.id)) return false;
     if (this.isShared && !('driver' in entry)) return false;
     if (this.running.size >= (this.entryZero.concurrency ?? Infinity)) return false;
-    if (resourceLocks.length > 0) {
-      const isHeld = [...this.items.values()].some(
-        (other) =>
-          other.status === 'running' &&
-          other.definition.resourceLocks.some((lock) => resourceLocks.includes(lock)),
-      );
-      if (isHeld) return false;
-    }
+    const held = [...this.running].flatMap((id) => this.items.get(id).definition.resourceLocks);
+    if (resourceLocks.some((lock) => held.includes(lock))) return false;
     item.settle('running', null);
     item.holder = entry.driver ?? null;
     this.running.add(item.id);
@@ -3043,17 +2703,12 @@ class Replay {
     return true;
   }
 
-  'apply item.reconciled'(entry) {
-    const item = this.items.get(entry.item);
+  'apply item.reconciled'(entry, item) {
     const isDone = entry.status === 'done';
-    if (!item) return false;
-    if (entry.attempt > 0) {
-      if (item.status !== 'running' || entry.attempt !== item.attemptCount) return false;
-    } else if (item.status !== null || isDone) {
-      return false;
-    }
-    if ((entry.driver ?? null) !== item.holder) return false;
-    if (!isExitLegal(entry.exit, isDone)) return false;
+    const isRunning = item.status === 'running' && entry.attempt === item.attemptCount;
+    const isRefused = item.status === null && !isDone;
+    if (!(entry.attempt > 0 ? isRunning : isRefused)) return false;
+    if ((entry.driver ?? null) !== item.holder || !isExitLegal(entry.exit, isDone)) return false;
     if (!isDone && Object.keys(entry.products).length > 0) return false;
     if ('reused' in entry && (!isDone || 'exit' in entry || 'transcript' in entry)) return false;
     const isClaimed = isDone && item.definition.executor === 'claimed';
@@ -3080,18 +2735,15 @@ class Replay {
     revisions.push({ ...revision, revision: revisions.length + 1 });
   }
 
-  'apply item.decided'(entry) {
-    const item = this.items.get(entry.item);
-    if (!item || item.status !== null || this.isClosed) return false;
+  'apply item.decided'(entry, item) {
+    if (item.status !== null || this.isClosed) return false;
     const { executor, inputs } = item.definition;
     if (executor !== 'approval' || entry.attempt !== item.attemptCount) return false;
     if (!this.areAllMet(item.id)) return false;
     const subject = this.subjectOfDecision(item.id);
     if (subject === null || !sameJson(subject, entry.about)) return false;
-    if ('approvers' in inputs) {
-      const { approvers } = inputs;
-      if (!Array.isArray(approvers) || !approvers.includes(entry.by)) return false;
-    }
+    const { approvers = [entry.by] } = inputs;
+    if (!Array.isArray(approvers) || !approvers.includes(entry.by)) return false;
     const isVote = this.isVote(item.id);
     if (isVote && this.hasVotedBefore(item, entry.by)) return false;
     const isApproved = entry.decision === 'approved';
@@ -3114,48 +2766,39 @@ class Replay {
     );
   }
 
-  'apply item.retried'(entry) {
-    const item = this.items.get(entry.item);
-    if (item?.status !== 'running' || entry.attempt !== item.attemptCount) return false;
+  'apply item.retried'(entry, item) {
+    if (item.status !== 'running' || entry.attempt !== item.attemptCount) return false;
     if (entry.reason !== 'failure' || !isExitLegal(entry.exit)) return false;
     if ((entry.driver ?? null) !== item.holder || !isTakeOverLegal(entry)) return false;
     item.settle(null, entry.detail);
     return true;
   }
 
-  'apply item.requeued'(entry) {
-    const item = this.items.get(entry.item);
-    if (!item || entry.attempt !== item.attemptCount || !isExitLegal(entry.exit)) return false;
-    const isNotCounted = entry.reason === 'crash' || entry.reason === 'lost';
-    if (isNotCounted) {
-      if (item.status !== 'running') return false;
-    } else if (entry.reason === 'operator') {
+  'apply item.requeued'(entry, item) {
+    if (entry.attempt !== item.attemptCount || !isExitLegal(entry.exit)) return false;
+    const byOperator = entry.reason === 'operator';
+    if (byOperator) {
       const canRestart = ['running', 'failed', 'skipped', 'cancelled'].includes(item.status);
       if (!canRestart || this.isClosed || this.superseded.has(item.id)) return false;
-    } else {
-      return false;
-    }
+    } else if (entry.reason === 'failure' || item.status !== 'running') return false;
     // An operator need not name the driver.
-    const mustName = isNotCounted || 'driver' in entry;
+    const mustName = !byOperator || 'driver' in entry;
     if (mustName && (entry.driver ?? null) !== item.holder) return false;
     if (!isTakeOverLegal(entry)) return false;
-    item.limitedAttempts = isNotCounted ? item.limitedAttempts - 1 : 0;
+    item.limitedAttempts = byOperator ? 0 : item.limitedAttempts - 1;
     item.settle(null, entry.detail);
     return true;
   }
 
-  'apply item.skipped'(entry) {
-    const item = this.items.get(entry.item);
-    if (!item || item.status !== null || entry.attempt !== item.attemptCount) return false;
+  'apply item.skipped'(entry, item) {
+    if (item.status !== null || entry.attempt !== item.attemptCount) return false;
     if (!this.dependencies(item.id).some((each) => this.isLost(item.id, each))) return false;
     item.settle('skipped', entry.reason);
     return true;
   }
 
-  'apply item.cancelled'(entry) {
-    const item = this.items.get(entry.item);
-    if (!item || entry.attempt !== item.attemptCount) return false;
-    if (item.status !== null && item.status !== 'running') return false;
+  'apply item.cancelled'(entry, item) {
+    if (item.hasEnded || entry.attempt !== item.attemptCount) return false;
     item.settle('cancelled', entry.reason);
     return true;
   }
@@ -3165,14 +2808,8 @@ class Replay {
     const latest = this.latestRevision(entry.name);
     if (entry.revision !== (latest?.revision ?? 0) + 1) return false;
     if (entry.previous !== latest?.sha256) return false;
-    const others = new Set([...this.declaredDocuments, ...this.documents.keys()]);
-    others.delete(entry.name);
-    const name = foldCase(entry.name);
-    const clashes = [...others]
-      .map(foldCase)
-      .some(
-        (other) => other === name || other.startsWith(name + '/') || name.startsWith(other + '/'),
-      );
+    const others = [...this.declaredDocuments, ...this.documents.keys()];
+    const clashes = others.some((other) => other !== entry.name && haveClash([other, entry.name]));
     if (clashes) return false;
     const { sha256: digest, oid, schema = null } = entry;
     this.addRevision(entry.name, { sha256: digest, oid, schema });
@@ -3241,13 +2878,10 @@ class Replay {
     const rule = this.rulesById.get(entry.rule);
     if (!rule) return false;
     const acting = this.tryRules(() => this.actionOf(rule));
-    if (acting) {
-      const { value: action } = acting;
-      const isClash = Boolean(action?.isClash);
-      if (action?.outcome !== entry.outcome || 'detail' in entry !== isClash) {
-        this.codes.add('rule');
-        return false;
-      }
+    const isClash = Boolean(acting?.value?.isClash);
+    if (acting && (acting.value?.outcome !== entry.outcome || 'detail' in entry !== isClash)) {
+      this.codes.add('rule');
+      return false;
     }
     if (this.isClosed || this.isSealed || this.hasConcluded(rule)) return false;
     const { outcome, detail = null } = entry;
@@ -3284,19 +2918,16 @@ class Replay {
   'apply run.sealed'(entry) {
     const isComplete = () =>
       !this.entryZero.openEnded && this.countingItems().every((item) => item.status === 'done');
-    let isLegal = !this.isSealed && this.isSettled && (this.isClosed || isComplete());
     const named = Object.keys(entry.stopped ?? {});
-    if ('stopped' in entry) {
-      const areRules = named.every((id) => this.rulesById.has(id));
-      if (!areRules || this.hasConclusion) isLegal = false;
-    }
-    if (!this.isClosed) {
-      for (const rule of this.rules) {
-        const waits = this.tryRules(
-          () => Boolean(this.actionOf(rule)) || this.hasStoppedShort(rule),
-        );
-        if (waits?.value) this.codes.add('rule-waits');
-      }
+    const areRules = !this.hasConclusion && named.every((id) => this.rulesById.has(id));
+    const isLegal =
+      !this.isSealed &&
+      this.isSettled &&
+      (this.isClosed || isComplete()) &&
+      (areRules || !('stopped' in entry));
+    for (const rule of this.isClosed ? [] : this.rules) {
+      const doesWait = () => Boolean(this.actionOf(rule)) || this.hasStoppedShort(rule);
+      if (this.tryRules(doesWait)?.value) this.codes.add('rule-waits');
     }
     const read = this.tryRules(() => this.rulesThatStopped());
     this.stoppedAtSeal = read ? read.value : sortNames(named);
@@ -3308,12 +2939,6 @@ class Replay {
 
   get hasConclusion() {
     return this.conclusions.length > 0 || this.earlyConclusions.length > 0;
-  }
-
-  /** Reports `blocks` if those of an entry, legal or not, do not fit the item's pipeline. */
-  checkBlocks(entry) {
-    const item = this.items.get(entry.item);
-    if (item && !this.areBlocksLegal(item, entry)) this.codes.add('blocks');
   }
 
   areBlocksLegal(item, entry) {
@@ -3411,7 +3036,7 @@ class Replay {
     const listed = condition.items ?? this.createdItems.get(condition.createdBy) ?? [];
     const items = listed.map((id) => this.items.get(this.newest(id))).filter(Boolean);
     const count = this.countForCondition(condition, items);
-    if ('op' in condition) return compareIntegers(count, condition.op, condition.value);
+    if ('op' in condition) return compareBy[condition.op](count - condition.value);
     return count === listed.length && count !== 0;
   }
 
@@ -3632,31 +3257,21 @@ function isBlockLegal(block, definition) {
 
 /** Returns true if one of the items depends on itself through others of them. */
 function hasCircle(items) {
-  const marks = new Map();
-  for (const start of items.keys()) {
-    const stack = [[start, 0]];
-    while (stack.length > 0) {
-      const top = stack.at(-1);
-      const [id, next] = top;
-      if (next === 0) {
-        if (marks.get(id) === 'left') {
-          stack.pop();
-          continue;
-        }
-        if (marks.get(id) === 'entered') return true;
-        marks.set(id, 'entered');
-      }
-      const dependency = items.get(id).depends_on[next];
-      if (dependency === undefined) {
-        marks.set(id, 'left');
-        stack.pop();
-        continue;
-      }
-      top[1]++;
-      if (items.has(dependency)) stack.push([dependency, 0]);
+  const dependents = new Map([...items.keys()].map((id) => [id, []]));
+  const waiting = new Map();
+  for (const [id, { depends_on: all }] of items) {
+    const own = all.filter((each) => items.has(each));
+    waiting.set(id, own.length);
+    for (const each of own) dependents.get(each).push(id);
+  }
+  const free = [...items.keys()].filter((id) => waiting.get(id) === 0);
+  for (const each of free) {
+    for (const id of dependents.get(each)) {
+      waiting.set(id, waiting.get(id) - 1);
+      if (waiting.get(id) === 0) free.push(id);
     }
   }
-  return false;
+  return free.length < items.size;
 }
 
 /** One application of a rule whose `create` is an array of templates. */
@@ -3682,12 +3297,10 @@ class TemplateRound {
       for (const output of outputs) this.applyTemplate(template, output);
     }
     if (this.created.size === 0 || this.isWaiting) return null;
-    const size = [...this.created.values()].reduce(
-      (sum, item) => sum + canonicalBytes(item).length,
-      0,
-    );
-    if (size > templateLimits.bytes) throw new NameClash();
-    if (!this.replay.doItemsFit(this.created, false)) throw new NameClash();
+    const sizes = [...this.created.values()].map((item) => canonicalBytes(item).length);
+    const size = sizes.reduce((sum, each) => sum + each);
+    if (size > templateLimits.bytes || !this.replay.doItemsFit(this.created, false))
+      throw new NameClash();
     return { items: this.created };
   }
 
@@ -3832,31 +3445,25 @@ class Tree {
   constructor(bytes, format) {
     this.bytes = bytes;
     this.nameLength = format === 'sha1' ? 20 : 32;
-    /** The place of each node in the bytes. */
-    this.starts = [];
+    /** The place of each node in the bytes, and the end of the last one. */
+    this.starts = [0];
     /** False if git would not write such a tree. It has no nodes then. */
     this.isWellFormed = this.findNodes();
-    if (!this.isWellFormed) this.starts = [];
-  }
-
-  get count() {
-    return this.starts.length;
+    if (!this.isWellFormed) this.starts = [0];
+    this.count = this.starts.length - 1;
   }
 
   /** Notes where nodes start. Returns false unless they are whole, named, and in git's order. */
   findNodes() {
-    const { bytes, nameLength } = this;
-    let before = null;
-    for (let at = 0; at < bytes.length;) {
+    const { bytes, nameLength, starts } = this;
+    for (let at = 0; at < bytes.length; at = starts.at(-1)) {
       const space = bytes.indexOf(32, at);
       const zero = space < 0 ? -1 : bytes.indexOf(0, space);
       const end = zero + 1 + nameLength;
       if (zero <= space + 1 || end > bytes.length) return false;
-      for (let i = space + 1; i < zero; i++) if (bytes[i] === 47) return false;
-      if (before !== null && !this.isInOrder(before, at)) return false;
-      this.starts.push(at);
-      before = at;
-      at = end;
+      if (bytes.subarray(space + 1, zero).includes(47)) return false;
+      if (at > 0 && !this.isInOrder(starts.at(-2), at)) return false;
+      starts.push(end);
     }
     return true;
   }
@@ -3875,59 +3482,40 @@ class Tree {
 
   /** Returns true if the node at a place of the bytes has the mode 40000. */
   isFolderAt(at) {
-    const { bytes } = this;
-    if (bytes[at] !== 52 || bytes[at + 5] !== 32) return false;
-    for (let i = at + 1; i < at + 5; i++) if (bytes[i] !== 48) return false;
-    return true;
+    return folderMode.every((byte, i) => this.bytes[at + i] === byte);
   }
 
   /** Returns {name, mode, isFolder, key, oid}: `key` is the name, and a slash if it is a folder. */
   node(index) {
-    const at = this.starts[index];
-    const end = this.starts[index + 1] ?? this.bytes.length;
+    const [at, end] = this.starts.slice(index, index + 2);
     const space = this.bytes.indexOf(32, at);
     const name = toLatin(this.bytes.subarray(space + 1, end - this.nameLength - 1));
+    const mode = toLatin(this.bytes.subarray(at, space));
     const isFolder = this.isFolderAt(at);
-    return {
-      name,
-      mode: toLatin(this.bytes.subarray(at, space)),
-      isFolder,
-      key: isFolder ? name + '/' : name,
-      oid: toHex(this.bytes.subarray(end - this.nameLength, end)),
-    };
+    const oid = toHex(this.bytes.subarray(end - this.nameLength, end));
+    return { name, mode, isFolder, key: isFolder ? name + '/' : name, oid };
   }
 
-  /** Returns the node of a key, or null. */
+  get nodes() {
+    return Array.from({ length: this.count }, (_, index) => this.node(index));
+  }
+
+  /** Returns the node of a key, or undefined. */
   find(key) {
-    let low = 0;
-    let high = this.count - 1;
-    while (low <= high) {
-      const middle = (low + high) >> 1;
-      const found = this.node(middle);
-      if (found.key === key) return found;
-      if (found.key < key) low = middle + 1;
-      else high = middle - 1;
-    }
-    return null;
+    this.byKey ??= new Map(this.nodes.map((node) => [node.key, node]));
+    return this.byKey.get(key);
   }
 
-  /** Counts the nodes from one on that are byte for byte those of another tree from one on. */
-  countSame(index, other, otherIndex) {
-    if (index === this.count || otherIndex === other.count) return 0;
-    const [start, otherStart] = [this.starts[index], other.starts[otherIndex]];
-    const length = Math.min(this.bytes.length - start, other.bytes.length - otherStart);
-    let same = 0;
-    while (same < length && this.bytes[start + same] === other.bytes[otherStart + same]) same++;
-    let [low, high] = [index, this.count];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const end = this.starts[middle + 1] ?? this.bytes.length;
-      if (end <= start + same) low = middle + 1;
-      else high = middle;
-    }
-    return low - index;
+  /** Returns true if a node is byte for byte one of another tree. */
+  hasSame(index, other, otherIndex) {
+    let at = other.starts[otherIndex];
+    for (let i = this.starts[index]; i < this.starts[index + 1]; i++, at++)
+      if (this.bytes[i] !== other.bytes[at]) return false;
+    return true;
   }
 }
+
+const folderMode = toBytes('40000 ');
 
 /** The changes of a tree by one entry. Folders that the entry must not change are not read. */
 class TreeChanges {
@@ -3970,13 +3558,15 @@ class TreeChanges {
       return;
     }
     if (now !== null && right.count === 0 && path !== '') this.problem(path, 'is an empty folder');
-    for (let i = 0, j = 0; ;) {
-      const same = left.countSame(i, right, j);
-      i += same;
-      j += same;
-      const x = i < left.count ? left.node(i) : null;
-      const y = j < right.count ? right.node(j) : null;
-      if (!x && !y) return;
+    for (let i = 0, j = 0; i < left.count || j < right.count;) {
+      const [isOldLeft, isNewLeft] = [i < left.count, j < right.count];
+      if (isOldLeft && isNewLeft && left.hasSame(i, right, j)) {
+        i++;
+        j++;
+        continue;
+      }
+      const x = isOldLeft ? left.node(i) : null;
+      const y = isNewLeft ? right.node(j) : null;
       const isOld = x && (!y || x.key <= y.key);
       const isNew = y && (!x || y.key <= x.key);
       this.compareNodes(isOld ? x : null, isNew ? y : null, path);
@@ -4032,17 +3622,9 @@ function readBlobAt(store, tree, path) {
   return store.readBlob(oid);
 }
 
-const fanOutFolders = new Map();
-
 /** Returns the folder of an item. With `fanOut`, it is below one of 256 folders. */
 function itemFolder(item, fanOut) {
-  if (!fanOut) return `items/${encodeSegment(item)}/`;
-  let folder = fanOutFolders.get(item);
-  if (folder === undefined) {
-    folder = `items/${hexOfSha256(item).slice(0, 2)}/${encodeSegment(item)}/`;
-    fanOutFolders.set(item, folder);
-  }
-  return folder;
+  return fanOut ? `items/${pathOfName(item)}/` : `items/${encodeSegment(item)}/`;
 }
 
 const pathOfName = (name) => `${hexOfSha256(name).slice(0, 2)}/${encodeSegment(name)}`;
@@ -4081,41 +3663,33 @@ class AllowedChanges {
   }
 
   allowRun(entry, fanOut) {
-    const { kind } = entry;
+    const { kind, artifacts = {}, imports = {}, pipelines = {} } = entry;
     const allowAny = (path) => this.sets.set(path, null);
-    if (kind === 'document.written') {
+    if (kind === 'document.written')
       this.sets.set(`documents/${encodePath(entry.name)}`, entry.oid);
-    } else if (kind === 'run.extended') {
+    if (kind === 'run.extended')
       for (const item of Object.keys(entry.items)) allowAny(itemFolder(item, fanOut) + 'item.json');
-    } else if (kind === 'run.submitted') {
-      allowAny('plan.json');
-      for (const path of Object.keys(entry.artifacts)) allowAny(`artifacts/${encodePath(path)}`);
-      if ('rules' in entry) allowAny('rules.json');
-      if ('continues' in entry) allowAny('continues.json');
-      for (const [name, { product }] of Object.entries(entry.imports ?? {})) {
-        this.sets.set(importPath(name) + 'product', product.oid);
-        allowAny(importPath(name) + 'evidence.json');
-      }
+    if (kind === 'run.submitted')
+      for (const name of ['plan', 'rules', 'continues'])
+        if (name in entry) allowAny(`${name}.json`);
+    for (const path of Object.keys(artifacts)) allowAny(`artifacts/${encodePath(path)}`);
+    for (const [name, { product }] of Object.entries(imports)) {
+      this.sets.set(importPath(name) + 'product', product.oid);
+      allowAny(importPath(name) + 'evidence.json');
     }
-    for (const digest of Object.values(entry.pipelines ?? {})) allowAny(pipelinePath(digest));
+    for (const digest of Object.values(pipelines)) allowAny(pipelinePath(digest));
   }
 
   /** The record in a log follows from its entry. */
   allowLog(entry, format) {
     const { kind, run } = entry;
-    if (kind === 'log.written') {
+    if (kind === 'log.written')
       this.sets.set(`written/${pathOfName(run)}/${encodePath(entry.name)}`, entry.oid);
-      return;
-    }
-    const fields = recordFields[kind];
-    if (!fields) return;
-    const record = Object.create(null);
-    for (const field of fields) if (field in entry) record[field] = entry[field];
-    const paths = {
-      'log.decided': () => `decided/${pathOfName(run)}/${encodeSegment(entry.item)}`,
-      'log.thread': () => `threads/${pathOfName(entry.thread)}`,
-    };
-    const path = paths[kind]?.() ?? pathOfName(run);
+    if (!(kind in recordFields)) return;
+    const record = pickFields(entry, recordFields[kind]);
+    let path = pathOfName(run ?? entry.thread);
+    if (kind === 'log.decided') path = `decided/${path}/${encodeSegment(entry.item)}`;
+    if (kind === 'log.thread') path = `threads/${path}`;
     this.sets.set(path, objectName(format, 'blob', canonicalBytes(record)));
   }
 
@@ -4134,72 +3708,65 @@ class AllowedChanges {
 
 // ---- chains (section 9) ----
 
+/**
+ * Yields the commits from a head back to the first one. In place of one that is not here, the last
+ * is {name, isMissing, isLeftOut}.
+ */
+function* commitsFrom(store, head) {
+  let name = head;
+  do {
+    const bytes = store.read(name, 'commit');
+    const commit = bytes && new Commit(bytes, store.format, name);
+    yield commit ?? { name, isMissing: true, isLeftOut: store.isLeftOut(name) };
+    name = commit?.parents[0];
+  } while (name !== undefined);
+}
+
 /** The commits of a chain, oldest first, and whether it could be read to its first entry. */
 class Chain {
-  constructor() {
+  constructor(store, head) {
     this.commits = [];
-    /** False if the ref names no commit at all. */
-    this.hasRef = true;
     this.isWhole = false;
     /** {code, text} of what was wrong with reading. */
     this.faults = [];
     /** True if a commit is not here in a store that leaves objects out. */
     this.isLeftOut = false;
+    /** False if the ref names no commit at all. */
+    this.hasRef =
+      head !== undefined && (!store.objects.has(head) || store.read(head, 'commit') !== null);
+    if (this.hasRef) this.walk(store, head);
+    else this.fault('ref', 'the ref names no commit');
+    this.commits.reverse();
+    /** The check of the signatures, which goes on in the background. */
+    this.signatures = checkSignatures(this.commits);
   }
 
-  static async read(store, head) {
-    const chain = Chain.start(store, head);
-    await chain.signatures;
-    return chain;
-  }
-
-  /** Reads a chain whose signatures are checked in the background, until `signatures` settles. */
-  static start(store, head) {
-    const chain = new Chain();
-    chain.signatures = Promise.resolve();
-    if (head === undefined || (store.objects.has(head) && store.read(head, 'commit') === null)) {
-      chain.hasRef = false;
-      chain.faults.push({ code: 'ref', text: 'the ref names no commit' });
-      return chain;
-    }
-    chain.walk(store, head);
-    chain.commits.reverse();
-    chain.signatures = checkSignatures(chain.commits);
-    return chain;
+  fault(code, text) {
+    this.faults.push({ code, text });
   }
 
   walk(store, head) {
-    let invalid = 0;
-    let size = 0;
-    let allowed = limits.chain;
-    for (let name = head; ;) {
-      const bytes = store.read(name, 'commit');
-      if (bytes === null) {
-        this.isLeftOut = store.isLeftOut(name);
-        if (!this.isLeftOut)
-          this.faults.push({ code: 'object', text: `object ${name} is not here` });
+    let [invalid, size, allowed] = [0, 0, limits.chain];
+    for (const commit of commitsFrom(store, head)) {
+      const { name, entry, parents } = commit;
+      if (commit.isMissing) {
+        this.isLeftOut = commit.isLeftOut;
+        if (!this.isLeftOut) this.fault('object', `object ${name} is not here`);
         return;
       }
-      size += bytes.length;
+      size += commit.bytes.length;
       allowed += 1024 * store.objects.get(name).packed;
       if (size > allowed) {
-        this.faults.push({ code: 'object', text: 'the commits are too large together' });
+        this.fault('object', 'the commits are too large together');
         return;
       }
-      const commit = new Commit(bytes, store.format, name);
       this.commits.push(commit);
-      if (!commit.entry) {
-        this.faults.push({ code: 'entry', text: `commit ${name} is no entry: ${commit.fault}` });
-        if (++invalid > limits.invalidCommits) {
-          this.faults.push({ code: 'not-read', text: 'more than 100 commits are no entries' });
-          return;
-        }
-      }
-      if (commit.parents.length === 0) {
-        this.isWhole = commit.tree !== null;
+      if (!entry) this.fault('entry', `commit ${name} is no entry: ${commit.fault}`);
+      if (!entry && ++invalid > limits.invalidCommits) {
+        this.fault('not-read', 'more than 100 commits are no entries');
         return;
       }
-      name = commit.parents[0];
+      this.isWhole = parents.length === 0 && commit.tree !== null;
     }
   }
 
@@ -4238,15 +3805,10 @@ function readValidity(text) {
     text,
   );
   ensure(match, `a time that cannot be understood: ${text}`);
-  const [year, month, day, hour, minute, second] = match
-    .slice(1, 7)
-    .map((part) => Number(part ?? 0));
-  const clock = match.slice(4, 7).map((part) => part ?? '00');
-  const iso = `${match.slice(1, 4).join('-')}T${clock.join(':')}.000Z`;
-  const seconds = secondsOf(iso);
-  ensure(seconds !== null, `a time that does not exist: ${text}`);
-  if (match[7]) return seconds;
-  return new Date(year, month - 1, day, hour, minute, second).getTime() / 1000;
+  const [, year, month, day, hour = '00', minute = '00', second = '00', zone] = match;
+  const time = `${year}-${month}-${day}T${hour}:${minute}:${second}.000`;
+  ensure(secondsOf(time + 'Z') !== null, `a time that does not exist: ${text}`);
+  return new Date(time + zone).getTime() / 1000;
 }
 
 function matchesPatterns(name, patterns) {
@@ -4354,30 +3916,22 @@ class Signers {
   judge(key, seconds, conducts) {
     if (this.revoked.has(key)) return 'key-revoked';
     const lines = this.lines.get(key);
-    const isWantedKey = this.wanted === key;
-    if (!lines) {
-      if (this.wanted !== null && conducts && !isWantedKey)
-        return this.knownOnly ? 'key-unknown' : 'other-signer';
-      return this.knownOnly ? 'key-unknown' : null;
-    }
-    const valid = lines.filter(({ after, before }) => after <= seconds && seconds <= before);
-    if (valid.length === 0) return 'key-not-valid';
-    if (this.wanted === null || !conducts || isWantedKey) return null;
-    return valid.some(({ principals }) => matchesPatterns(this.wanted, principals))
-      ? null
-      : 'other-signer';
+    if (!lines && this.knownOnly) return 'key-unknown';
+    const valid = (lines ?? []).filter(
+      ({ after, before }) => after <= seconds && seconds <= before,
+    );
+    if (lines && valid.length === 0) return 'key-not-valid';
+    if (this.wanted === null || !conducts || this.wanted === key) return null;
+    const isWanted = valid.some(({ principals }) => matchesPatterns(this.wanted, principals));
+    return isWanted ? null : 'other-signer';
   }
 }
 
 // ---- roles and statements (section 6) ----
 
+/** The roles for kinds of entries other than those of owners. */
 const rolesByKind = {
-  'run.submitted': ['own'],
-  'run.admitted': ['own'],
-  'run.dismissed': ['own'],
   'run.shared': ['own', 'work'],
-  'run.cancelled': ['own'],
-  'item.cancelled': ['own'],
   'item.fired': ['work'],
   'item.reconciled': ['work'],
   'item.retried': ['work'],
@@ -4421,11 +3975,7 @@ function withRole(current, { key, role }) {
   return new Map(current).set(key, new Set([...(current.get(key) ?? []), role]));
 }
 
-function withoutKey(current, key) {
-  const left = new Map(current);
-  left.delete(key);
-  return left;
-}
+const withoutKey = (current, key) => new Map([...current].filter(([each]) => each !== key));
 
 /** Reads the statement in `said`, or returns null unless it is a statement of the entry. */
 async function readStatement(entry, firstHash) {
@@ -4480,22 +4030,25 @@ async function checkRoles(commits, report) {
       const { key, seconds } = commit.statement;
       keys.push({ key, seconds, conducts: false, entry });
     } else {
-      report(
-        'statement',
-        commit,
-        `entry ${entry.seq} has no statement of a key with the role ${role}`,
-      );
+      const text = `entry ${entry.seq} has no statement of a key with the role ${role}`;
+      report('statement', commit, text);
     }
   }
   return keys;
 }
 
+/** Returns true if an owner of the run admits a key to seal this very run. */
+const isSealAdmission = ({ kind, role, first: named }, signer, initial, first) =>
+  kind === 'run.admitted' &&
+  role === 'seal' &&
+  initial.get(signer)?.has('own') === true &&
+  named === first?.hash;
+
 function faultOfSigner({ entry, signer }, { first, initial, current, holders }) {
   const held = current.get(signer);
   if (!held || !rolesFor(entry, holders).some((role) => held.has(role))) return 'role';
-  if (entry.kind === 'run.admitted' && entry.role === 'seal') {
-    if (!initial.get(signer)?.has('own') || entry.first !== first?.hash) return 'admission';
-  }
+  const isAdmission = entry.kind === 'run.admitted' && entry.role === 'seal';
+  if (isAdmission && !isSealAdmission(entry, signer, initial, first)) return 'admission';
   if (endsForHolder(entry) && (holders.get(entry.item) ?? signer) !== signer) return 'role';
   if (entry.because === 'dismissed' && current.has(holders.get(entry.item))) return 'role';
   if (entry.kind === 'item.decided' && !('said' in entry) && entry.by !== signer)
@@ -4526,71 +4079,63 @@ const recordFields = {
   'log.thread': ['entries', 'last', 'thread'],
   'log.decided': ['log', 'first', 'item', 'decision', 'about', 'message', 'made'],
 };
-const sealFields = ['root', 'entries', 'seal', 'commit'];
-const sealOf = (entry) => Object.fromEntries(sealFields.map((field) => [field, entry[field]]));
+const sealOf = (entry) => pickFields(entry, ['root', 'entries', 'seal', 'commit']);
 
 /** A log of a key: what its sound entries say, and whether it is broken or unread. */
 class Log {
-  static async read(store, ref, head) {
-    const log = new Log();
-    log.ref = ref;
-    log.isBeside = ref.startsWith('refs/handoff/logs/');
+  constructor(ref) {
+    this.ref = ref;
+    this.isBeside = ref.startsWith('refs/handoff/logs/');
     const [segment, digits = ''] = ref.slice(ref.lastIndexOf('/') + 1).split('.');
-    log.key = decodeSegment(segment);
-    log.isBroken = !isFingerprint(log.key);
-    log.isUnread = false;
-    log.sound = [];
+    this.key = decodeSegment(segment);
+    this.digits = digits;
+    this.isBroken = !isFingerprint(this.key);
+    this.isUnread = false;
+    this.sound = [];
     /** Each entry `log.thread` that the key signed, sound or not. */
-    log.signedThreads = [];
+    this.signedThreads = [];
     /** Runs and threads one of whose blobs is damaged or missing. */
-    log.damaged = new Set();
-    log.submitted = new Map();
-    log.sealed = new Map();
-    log.threads = new Map();
-    await log.readEntries(store, head);
+    this.damaged = new Set();
+    this.submitted = new Map();
+    this.sealed = new Map();
+    this.threads = new Map();
+  }
+
+  static async read(store, ref, head) {
+    const log = new Log(ref);
+    const commits = [...commitsFrom(store, head)].reverse();
+    if (commits[0]?.isMissing) {
+      if (commits[0].isLeftOut) log.isUnread = true;
+      else log.isBroken = true;
+    } else {
+      await checkSignatures(commits);
+      log.readEntries(store, commits);
+    }
+    const isOwn = ({ hash }) => hash.startsWith(`sha256:${log.digits}`);
     /** False if no sound entry is of the key and the digits in the name of the ref. */
-    log.hasOwnName =
-      log.isUnread || log.sound.some(({ hash }) => hash.startsWith(`sha256:${digits}`));
-    if (digits !== '' && !log.hasOwnName) log.isBroken = true;
+    log.hasOwnName = log.isUnread || log.sound.some(isOwn);
+    if (log.digits !== '' && !log.hasOwnName) log.isBroken = true;
     return log;
   }
 
-  async readEntries(store, head) {
-    const commits = [];
-    for (let name = head; name !== undefined;) {
-      const bytes = store.read(name, 'commit');
-      if (bytes === null) {
-        if (store.isLeftOut(name)) this.isUnread = true;
-        else this.isBroken = true;
-        return;
-      }
-      const commit = new Commit(bytes, store.format, name);
-      commits.push(commit);
-      name = commit.parents[0];
-    }
-    commits.reverse();
-    await checkSignatures(commits);
-    for (const { entry, signer } of commits) {
-      if (entry?.kind === 'log.thread' && signer === this.key) this.signedThreads.push(entry);
-    }
+  readEntries(store, commits) {
+    this.signedThreads = commits
+      .filter(({ entry, signer }) => entry?.kind === 'log.thread' && signer === this.key)
+      .map(({ entry }) => entry);
     const files = new Map();
     for (const [i, commit] of commits.entries()) {
       const before = this.sound.at(-1);
       const isSound =
         this.isInPlace(commit, i, before) &&
         this.isTreeSound(store, commit, before?.tree ?? null, files);
-      if (this.isUnread) return;
-      if (!isSound) {
-        this.isBroken = true;
-        return;
-      }
+      if (!isSound && !this.isUnread) this.isBroken = true;
+      if (!isSound || this.isUnread) return;
       this.sound.push(commit);
       const { entry } = commit;
       if (entry.kind === 'log.submitted') this.submitted.set(entry.run, entry.first);
       if (entry.kind === 'log.sealed') this.sealed.set(entry.run, sealOf(entry));
-      if (entry.kind === 'log.thread') {
+      if (entry.kind === 'log.thread')
         this.threads.set(entry.thread, [...(this.threads.get(entry.thread) ?? []), entry]);
-      }
     }
   }
 
@@ -4679,7 +4224,9 @@ const failureOfCode = {
   'other-plan': 'mismatch',
   'other-base': 'mismatch',
 };
+const failureOf = ({ row, code }) => failureOfCode[code] ?? row;
 const codesOfDistrust = ['key-revoked', 'key-not-valid', 'key-unknown'];
+
 /** Returns a number and a noun, such as `1 entry` and `2 entries`. */
 function counted(number, singular, plural = singular + 's') {
   return `${number} ${number === 1 ? singular : plural}`;
@@ -4710,48 +4257,42 @@ class Findings {
     if (row !== 'content') this.isIncomplete = true;
   }
 
+  of(row) {
+    return this.list.filter((finding) => finding.row === row);
+  }
+
   codesOf(row) {
-    return [...new Set(this.list.filter((finding) => finding.row === row).map(({ code }) => code))];
+    return [...new Set(this.of(row).map(({ code }) => code))];
   }
 
   has(row) {
-    return this.list.some((finding) => finding.row === row);
-  }
-
-  removeRow(row, keptCodes = []) {
-    this.list = this.list.filter(
-      (finding) => finding.row !== row || keptCodes.includes(finding.code),
-    );
+    return this.of(row).length > 0;
   }
 
   /** Returns {rows, codes, failure, isTampered}. */
   conclude(names = rowNames) {
     const rows = {};
     const codes = {};
-    const failures = new Set();
-    let isTampered = false;
+    const failures = this.list.map(failureOf);
     for (const row of names) {
-      const found = this.list.filter((finding) => finding.row === row);
+      const found = this.of(row);
       if (found.length > 0) {
         const more = found.length > 1 ? ` (and ${found.length - 1} more)` : '';
         rows[row] = { state: 'fail', detail: found[0].text + more };
         const named = this.codesOf(row).filter((code) => code !== null);
         if (named.length > 0) codes[row] = named;
-        for (const { code } of found) failures.add(failureOfCode[code] ?? row);
       } else if (this.open.has(row)) {
         rows[row] = { state: 'open', detail: this.open.get(row) };
       } else {
         rows[row] = { state: 'ok', detail: this.details[row] ?? '' };
       }
     }
-    for (const { row, code } of this.list) {
-      const failure = failureOfCode[code] ?? row;
-      const isDistrust = codesOfDistrust.includes(code);
-      const isDoubt = ['anchor-missing', 'mismatch', 'conflict', 'not-sealed'].includes(failure);
-      if (!isDistrust && !isDoubt) isTampered = true;
-    }
-    if (failures.size === 0 && this.isIncomplete) failures.add('incomplete');
-    const failure = failureOrder.find((each) => failures.has(each)) ?? null;
+    const doubts = ['anchor-missing', 'mismatch', 'conflict', 'not-sealed'];
+    const isTampered = this.list.some(
+      (finding) => !codesOfDistrust.includes(finding.code) && !doubts.includes(failureOf(finding)),
+    );
+    if (failures.length === 0 && this.isIncomplete) failures.push('incomplete');
+    const failure = failureOrder.find((each) => failures.includes(each)) ?? null;
     return { rows, codes, failure, isTampered };
   }
 }
@@ -4778,34 +4319,26 @@ function exitOf(failure, outcome) {
   return isPartial(outcome) ? 4 : 0;
 }
 
+const textsOfKeys = {
+  'key-revoked': 'is revoked',
+  'key-not-valid': 'is not valid at its time',
+  'key-unknown': 'is not known to the signers',
+  'other-signer': 'is not the one that is asked for',
+};
+
 /** Judges the keys that count, and returns the list of signers for the report. */
 function judgeKeys(keys, signers, findings) {
   const listed = new Map();
   for (const { key, seconds, conducts, entry } of keys) {
     const code = signers.judge(key, seconds, conducts);
-    if (code !== null) {
-      const reasons = {
-        'key-revoked': 'is revoked',
-        'key-not-valid': 'is not valid at its time',
-        'key-unknown': 'is not known to the signers',
-        'other-signer': 'is not the one that is asked for',
-      };
-      const place = entry ? { entry: entry.seq } : {};
-      const where = entry ? `entry ${entry.seq}: ` : '';
-      findings.add('signature', code, `${where}the key ${key} ${reasons[code]}`, place);
-    }
-    if (listed.has(key)) continue;
     const principal = signers.principalOf(key);
-    const isTrusted = signers.lines.has(key) && code === null;
-    listed.set(key, {
-      fingerprint: key,
-      principal,
-      trusted: isTrusted,
-      unknown: principal === null,
-    });
-  }
-  for (const { key, seconds, conducts } of keys) {
-    if (signers.judge(key, seconds, conducts) !== null) listed.get(key).trusted = false;
+    const before = listed.get(key)?.trusted ?? signers.lines.has(key);
+    const trusted = before && code === null;
+    listed.set(key, { fingerprint: key, principal, trusted, unknown: principal === null });
+    if (code === null) continue;
+    const place = entry ? { entry: entry.seq } : {};
+    const where = entry ? `entry ${entry.seq}: ` : '';
+    findings.add('signature', code, `${where}the key ${key} ${textsOfKeys[code]}`, place);
   }
   const list = [...listed.values()];
   const unknown = list.filter((signer) => !signer.trusted);
@@ -4844,7 +4377,7 @@ class RunVerifier {
   async verify() {
     const ref = `refs/handoff/runs/${encodeSegment(this.run)}`;
     this.head ??= this.store.refs.get(ref);
-    this.chain = Chain.start(this.store, this.head);
+    this.chain = new Chain(this.store, this.head);
     this.commits = this.chain.valid;
     for (const { code, text } of this.chain.faults) this.findings.add('chain', code, text);
     if (!this.chain.hasRef) {
@@ -4882,17 +4415,17 @@ class RunVerifier {
     if (this.commits.length === 0) this.findings.addOpen('content', 'no entry was read');
   }
 
-  placeOf(commit, more = {}) {
-    const { seq, item } = commit.entry;
-    return { entry: seq, ...(item === undefined ? {} : { item }), ...more };
+  /** Adds a finding about an entry; `more` may have the path. */
+  report(row, code, { entry }, text, more = {}) {
+    const place = pickFields(entry, ['item']);
+    this.findings.add(row, code, text, { entry: entry.seq, ...place, ...more });
   }
 
   // -- chain --
 
   checkChain() {
     const { findings, commits } = this;
-    const report = (code, commit, text, more) =>
-      findings.add('chain', code, text, this.placeOf(commit, more));
+    const report = (...of) => this.report('chain', ...of);
     checkOrder(commits, this.chain.isWhole, report);
     let isSealed = false;
     for (const [i, commit] of commits.entries()) {
@@ -4966,8 +4499,7 @@ class RunVerifier {
   // -- signature --
 
   async checkSigners() {
-    const report = (code, commit, text) =>
-      this.findings.add('signature', code, text, this.placeOf(commit));
+    const report = (...of) => this.report('signature', ...of);
     if (this.chain.isWhole) {
       this.keys.push(...(await checkRoles(this.commits, report)));
       return;
@@ -4994,14 +4526,11 @@ class RunVerifier {
     }
     const { entry, hash, name } = commits[at];
     this.seal = { root: this.root, entries: at, seal: hash, commit: name };
-    const place = this.placeOf(commits[at]);
-    if (entry.root !== this.root)
-      findings.add('root', 'seal-root', 'the seal has another root', place);
-    if (entry.entries !== at)
-      findings.add('root', 'seal-entries', 'the seal counts other entries', place);
-    if (!sameJson(countStatuses(before), entry.counts)) {
-      findings.add('root', 'seal-counts', 'the seal counts the items otherwise', place);
-    }
+    const report = (code, text) => this.report('root', code, commits[at], text);
+    if (entry.root !== this.root) report('seal-root', 'the seal has another root');
+    if (entry.entries !== at) report('seal-entries', 'the seal counts other entries');
+    if (!sameJson(countStatuses(before), entry.counts))
+      report('seal-counts', 'the seal counts the items otherwise');
     findings.details.root = `merkle ${this.root.slice(7, 15)} = sealed root`;
   }
 
@@ -5013,11 +4542,8 @@ class RunVerifier {
     if (!this.begin) return writers;
     const initial = rolesOfEntryZero(this.begin.entry);
     for (const [key, given] of initial) if (given.has('seal')) writers.add(key);
-    for (const { entry, signer } of this.commits) {
-      const admits = entry.kind === 'run.admitted' && entry.role === 'seal';
-      if (admits && initial.get(signer)?.has('own') && entry.first === this.begin.hash)
-        writers.add(entry.key);
-    }
+    for (const { entry, signer } of this.commits)
+      if (isSealAdmission(entry, signer, initial, this.begin)) writers.add(entry.key);
     return writers;
   }
 
@@ -5099,7 +4625,7 @@ class RunVerifier {
     for (const commit of this.commits) {
       const { entry } = commit;
       const examine = (what, product, path) =>
-        this.examine('products', what, product, this.placeOf(commit, { path }));
+        this.examine('products', what, product, commit, path);
       if (entry.kind === 'document.written')
         examine(`the document ${entry.name}`, entry, entry.name);
       if (entry.kind !== 'item.reconciled') continue;
@@ -5114,23 +4640,21 @@ class RunVerifier {
 
   /** Examines the artifacts and the imports that entry 0 seals. */
   checkSealedContent({ entry, files }) {
-    for (const [path, digest] of Object.entries(entry.artifacts)) {
+    for (const [path, sha256] of Object.entries(entry.artifacts)) {
       const oid = files?.get(`artifacts/${encodePath(path)}`);
       // Row chain reports an artifact that is not in the tree, or in a folder that is damaged.
       if (oid === unreadFile.leftOut) this.findings.addLeftOut('content');
-      else if (oid !== undefined && oid !== unreadFile.unread) {
-        const artifact = { oid, sha256: digest };
-        this.examine('artifacts', `the artifact ${path}`, artifact, { entry: 0, path });
-      }
+      else if (oid !== undefined && oid !== unreadFile.unread)
+        this.examine('artifacts', `the artifact ${path}`, { oid, sha256 }, this.begin, path);
     }
     for (const [name, { product }] of Object.entries(entry.imports ?? {}))
-      this.examine('products', `the import ${name}`, product, { entry: 0, path: name });
+      this.examine('products', `the import ${name}`, product, this.begin, name);
   }
 
   /** Compares the bytes of a blob with an entry; a size may be absent. */
-  examine(kind, what, { oid, sha256: digest, size }, place) {
+  examine(kind, what, { oid, sha256: digest, size }, commit, path) {
     const bytes = this.store.readBlob(oid);
-    const fail = (code, text) => this.findings.add('content', code, `${what}${text}`, place);
+    const fail = (code, text) => this.report('content', code, commit, what + text, { path });
     if (bytes === null) {
       if (this.store.isLeftOut(oid)) this.findings.addLeftOut('content');
       else fail('content-unread', `: object ${oid} is not in the bundle`);
@@ -5143,17 +4667,18 @@ class RunVerifier {
   }
 
   /**
-   * Reads a file that an entry set. Returns {bytes, oid, isLeftOut}: `bytes` is null if the file
-   * is not in the tree, or its blob is missing or too large.
+   * Reads a file that an entry set. Returns null if it is not in the tree, or its blob is missing
+   * or too large, and undefined if it is left out, which leaves `rows` open.
    */
-  readFile(commit, path, size = limits.file) {
+  readFile(commit, path, rows, size = limits.file) {
     const oid = commit.files?.get(path);
-    const nothing = { bytes: null, oid: null, isLeftOut: false };
-    if (oid === undefined || oid === unreadFile.unread) return nothing;
-    if (oid === unreadFile.leftOut) return { ...nothing, isLeftOut: true };
+    if (oid === undefined || oid === unreadFile.unread) return null;
     const bytes = this.store.readBlob(oid);
-    if (bytes === null) return { bytes, oid, isLeftOut: this.store.isLeftOut(oid) };
-    return { bytes: bytes.length <= size ? bytes : null, oid, isLeftOut: false };
+    if (bytes === null && this.store.isLeftOut(oid)) {
+      for (const row of rows) this.findings.addLeftOut(row);
+      return undefined;
+    }
+    return bytes !== null && bytes.length <= size ? bytes : null;
   }
 
   // -- plan, handoff and manifest --
@@ -5183,7 +4708,8 @@ class RunVerifier {
   closePlan() {
     const { findings, replay } = this;
     if (this.begin && !replay) {
-      findings.removeRow('handoff', ['other-source']);
+      const remains = ({ row, code }) => row !== 'handoff' || code === 'other-source';
+      findings.list = findings.list.filter(remains);
       findings.addOpen('handoff', 'the plan cannot be used');
     }
     if (!replay && this.manifestCount > 0) findings.addOpen('manifest', 'the plan cannot be used');
@@ -5192,16 +4718,12 @@ class RunVerifier {
     }
     if (replay) this.outcome = replay.outcome();
     if (!findings.has('plan')) this.checkExpectations();
-    const ended = this.outcome
-      ? this.outcome.total - this.outcome.pending - this.outcome.running
-      : 0;
-    const total = this.outcome?.total ?? 0;
+    const { total, pending, running } = this.outcome ?? emptyOutcome();
     const items = counted(total, 'item');
+    const ended = total - pending - running;
     findings.details.plan = `${ended} of ${items} accounted for, every transition legal`;
-    findings.details.handoff =
-      this.inputCount > 0
-        ? `${counted(this.inputCount, 'input ref')} accounted for`
-        : '0 input refs';
+    const inputs = counted(this.inputCount, 'input ref');
+    findings.details.handoff = this.inputCount > 0 ? `${inputs} accounted for` : inputs;
     const manifests = counted(this.manifestCount, 'manifest');
     const bound = this.manifestCount === 1 ? 'its entry' : 'their entries';
     findings.details.manifest = `${manifests} bound to ${bound}`;
@@ -5209,31 +4731,19 @@ class RunVerifier {
 
   /** Compares the plan and the base with those that the verifier requires. */
   checkExpectations() {
-    const { plan, base } = this.options;
     if (!this.begin) return;
-    const { entry } = this.begin;
-    if (plan != null && digestOf(plan) !== entry.plan) {
-      const { bytes } = this.readFile(this.begin, 'plan.json');
-      const [wanted, own] = [tryJson(plan), bytes ? tryJson(bytes) : undefined];
-      if (wanted === undefined || !sameJson(wanted, own)) {
-        this.findings.add(
-          'plan',
-          'other-plan',
-          'the run has another plan than the one that is asked for',
-        );
-      }
-    }
-    if (base != null && base !== entry.base) {
-      this.findings.add('plan', 'other-base', `the run starts from ${entry.base}`);
-    }
+    const isSamePlan = (wanted) => {
+      const bytes = this.readFile(this.begin, 'plan.json', []);
+      const plan = tryJson(wanted);
+      return plan !== undefined && sameJson(plan, bytes ? tryJson(bytes) : undefined);
+    };
+    compareExpected(this.options, this.begin.entry, this.findings, isSamePlan);
   }
 
   /** Reads the plan and the rules. Returns null if the replay cannot begin. */
   startReplay() {
-    const { findings } = this;
     const { entry } = this.begin;
-    const report = (code, text, path) =>
-      findings.add('plan', code, text, { entry: entry.seq, path });
+    const report = (code, text, path) => this.report('plan', code, this.begin, text, { path });
     const plan = this.readPlanFile('plan', entry.plan, readPlan, report);
     const nameLength = this.store.format === 'sha1' ? 40 : 64;
     if (entry.objectFormat !== this.store.format || entry.base.length !== nameLength) {
@@ -5271,12 +4781,8 @@ class RunVerifier {
 
   readPlanFile(name, digest, read, report) {
     const path = `${name}.json`;
-    const { bytes, isLeftOut } = this.readFile(this.begin, path);
-    if (isLeftOut) {
-      this.findings.addLeftOut('plan');
-      this.findings.addLeftOut('handoff');
-      return null;
-    }
+    const bytes = this.readFile(this.begin, path, ['plan', 'handoff']);
+    if (bytes === undefined) return null;
     if (bytes === null) {
       report(`${name}-unread`, `${path} cannot be read`, path);
       return null;
@@ -5333,16 +4839,12 @@ class RunVerifier {
   /** Returns a pipeline, or null after a finding. */
   readSealedPipeline(commit, digest) {
     const path = pipelinePath(digest);
-    const { bytes, isLeftOut } = this.readFile(commit, path, limits.pipeline);
-    if (isLeftOut) {
-      this.findings.addLeftOut('plan');
-      return null;
-    }
+    const bytes = this.readFile(commit, path, ['plan'], limits.pipeline);
     const fail = (code, text) => {
-      const place = this.placeOf(commit, { path });
-      this.findings.add('plan', code, `the pipeline ${digest} ${text}`, place);
+      this.report('plan', code, commit, `the pipeline ${digest} ${text}`, { path });
       return null;
     };
+    if (bytes === undefined) return null;
     if (bytes === null) return fail('pipeline-unread', 'cannot be read');
     if (digestOf(bytes) !== digest) return fail('pipeline-digest', 'has another digest');
     return readPipeline(bytes) ?? fail('pipeline-invalid', 'is not valid');
@@ -5351,8 +4853,7 @@ class RunVerifier {
   async replayEntry(commit) {
     const { findings, replay } = this;
     const { entry } = commit;
-    const report = (code, text, more) =>
-      findings.add('plan', code, text, this.placeOf(commit, more));
+    const report = (code, text, more) => this.report('plan', code, commit, text, more);
     if (entry.kind === 'item.fired') this.checkNeeds(commit);
     let added;
     if (entry.kind === 'run.extended') {
@@ -5375,24 +4876,22 @@ class RunVerifier {
   checkState(commit, report) {
     const { item } = commit.entry;
     const path = itemFolder(item, this.fanOut) + 'state.json';
-    const expected = this.replay.items.get(item).stateJson();
-    const { bytes, oid, isLeftOut } = this.readFile(commit, path);
-    // The state follows from the entries, so that a blob that was left out is known by its name.
-    if (isLeftOut && oid === null) {
+    const oid = commit.files?.get(path);
+    if (oid === unreadFile.leftOut) {
       this.findings.addLeftOut('plan');
       return;
     }
-    const isRight = isLeftOut
-      ? oid === objectName(this.store.format, 'blob', expected)
-      : bytes !== null && equalBytes(bytes, expected);
-    if (!isRight)
+    // The state follows from the entries, so that a blob that was left out is known by its name.
+    const state = this.replay.items.get(item).stateJson();
+    const expected = objectName(this.store.format, 'blob', state);
+    const isHere = this.store.readBlob(expected) !== null || this.store.isLeftOut(expected);
+    if (oid !== expected || !isHere)
       report('state', `state.json of item ${item} is not what the entries give`, { path });
   }
 
   /** Compares the protected files of an entry with its manifest; their content needs the base. */
   checkProtected(entry, report) {
-    const { bytes } = this.readDispatchedManifest(entry.item);
-    const manifest = bytes && readManifest(bytes);
+    const manifest = this.readDispatchedManifest(entry.item, []);
     if (!manifest) return;
     const say = (text) => report('protected', `the protected files of ${entry.item}: ${text}`);
     if (!manifest.protect) {
@@ -5405,11 +4904,12 @@ class RunVerifier {
     else if (!('reference' in entry)) say('the entry names no reference state');
   }
 
-  /** Reads the manifest of the latest dispatch of an item, like `readFile`. */
-  readDispatchedManifest(item) {
+  /** Returns the manifest of the latest dispatch of an item, null, or undefined like `readFile`. */
+  readDispatchedManifest(item, rows) {
     const dispatch = this.dispatches.get(item);
-    if (!dispatch) return { bytes: null, oid: null, isLeftOut: false };
-    return this.readFile(dispatch, this.manifestPath(item), limits.manifest);
+    if (!dispatch) return null;
+    const bytes = this.readFile(dispatch, this.manifestPath(item), rows, limits.manifest);
+    return bytes && readManifest(bytes);
   }
 
   manifestPath(item) {
@@ -5425,10 +4925,10 @@ class RunVerifier {
     const items = new Map();
     for (const id of sortNames(Object.keys(entry.items))) {
       const path = itemFolder(id, this.fanOut) + 'item.json';
-      const { bytes, isLeftOut } = this.readFile(commit, path);
+      const bytes = this.readFile(commit, path, ['plan', 'handoff']);
+      if (bytes === undefined) return null;
       if (bytes === null) {
-        if (isLeftOut) for (const row of ['plan', 'handoff']) this.findings.addLeftOut(row);
-        else report('item-unread', `item.json of ${id} cannot be read`, { item: id, path });
+        report('item-unread', `item.json of ${id} cannot be read`, { item: id, path });
         return null;
       }
       const item = tryJson(bytes, { size: limits.file });
@@ -5444,7 +4944,7 @@ class RunVerifier {
 
   checkNeeds(commit) {
     const { entry } = commit;
-    const report = (code, text) => this.findings.add('handoff', code, text, this.placeOf(commit));
+    const report = (code, text) => this.report('handoff', code, commit, text);
     const item = this.replay.items.get(entry.item);
     if (!item) {
       report('unknown-item', `entry ${entry.seq} dispatches the unknown item ${entry.item}`);
@@ -5473,13 +4973,12 @@ class RunVerifier {
     const { entry } = commit;
     this.manifestCount++;
     const path = this.manifestPath(entry.item);
-    const report = (code, text) => {
-      const name = `the manifest of ${entry.item} #${entry.attempt}`;
-      this.findings.add('manifest', code, `${name} ${text}`, this.placeOf(commit, { path }));
-    };
-    const { bytes, isLeftOut } = this.readFile(commit, path, limits.manifest);
-    if (isLeftOut) this.findings.addLeftOut('manifest');
-    else if (bytes === null) report('manifest-unread', 'cannot be read');
+    const name = `the manifest of ${entry.item} #${entry.attempt}`;
+    const report = (code, text) =>
+      this.report('manifest', code, commit, `${name} ${text}`, { path });
+    const bytes = this.readFile(commit, path, ['manifest'], limits.manifest);
+    if (bytes === undefined) return;
+    if (bytes === null) report('manifest-unread', 'cannot be read');
     else if (digestOf(bytes) !== entry.manifest)
       report('manifest-digest', 'is not the one that its entry names');
     else {
@@ -5522,26 +5021,21 @@ class RunVerifier {
 
   // -- reuse, imports and continued runs --
 
-  /** Reads canonical evidence of a digest, or throws FormatError. */
-  readEvidence(commit, path, digest) {
-    const { bytes, isLeftOut } = this.readFile(commit, path);
-    if (isLeftOut) {
-      this.findings.addLeftOut('handoff');
-      return null;
-    }
-    ensure(bytes !== null && digestOf(bytes) === digest, 'is not the one that its entry names');
-    const evidence = readJson(bytes, { size: limits.file });
-    ensure(equalBytes(canonicalBytes(evidence), bytes), 'is not canonical');
-    return evidence;
-  }
-
-  /** Runs a check of evidence, and reports what does not hold. */
-  async tryEvidence(code, subject, place, check) {
+  /**
+   * Reads canonical evidence of a digest, and checks it. Reports what does not hold, which is the
+   * message of a FormatError. Evidence that is left out is not checked.
+   */
+  async checkEvidence(code, commit, path, digest, subject, check) {
+    const bytes = this.readFile(commit, path, ['handoff']);
+    if (bytes === undefined) return;
     try {
-      await check();
+      ensure(bytes !== null && digestOf(bytes) === digest, 'is not the one that its entry names');
+      const evidence = readJson(bytes, { size: limits.file });
+      ensure(equalBytes(canonicalBytes(evidence), bytes), 'is not canonical');
+      await check(evidence);
     } catch (error) {
       if (!(error instanceof FormatError)) throw error;
-      this.findings.add('handoff', code, `the evidence of ${subject} ${error.message}`, place);
+      this.report('handoff', code, commit, `the evidence of ${subject} ${error.message}`, { path });
     }
   }
 
@@ -5552,15 +5046,11 @@ class RunVerifier {
   async checkReused(commit) {
     const { entry } = commit;
     const path = itemFolder(entry.item, this.fanOut) + 'reused.json';
-    await this.tryEvidence('reused', entry.item, this.placeOf(commit, { path }), async () => {
-      const evidence = this.readEvidence(commit, path, entry.reused.evidence);
-      if (evidence === null) return;
-      const isContinued = 'continued' in entry.reused;
-      ensure(
-        shape({ manifest: isObject, ...(isContinued ? {} : { proof: isObject }) })(evidence),
-        'has other fields',
-      );
-      const shown = isContinued
+    const { evidence: digest, continued = false } = entry.reused;
+    await this.checkEvidence('reused', commit, path, digest, entry.item, async (evidence) => {
+      const fields = continued ? { manifest: isObject } : { manifest: isObject, proof: isObject };
+      ensure(shape(fields)(evidence), 'has other fields');
+      const shown = continued
         ? await this.shownByContinued(entry.reused)
         : await this.shownByProof(entry.reused, evidence.proof);
       this.compareReused(commit, evidence.manifest, shown);
@@ -5604,12 +5094,8 @@ class RunVerifier {
       'has another manifest than was dispatched',
     );
     ensure(manifest.run === entry.reused.run, 'has a manifest of another run');
-    const { bytes, isLeftOut } = this.readDispatchedManifest(entry.item);
-    if (isLeftOut) {
-      this.findings.addLeftOut('handoff');
-      return;
-    }
-    const own = bytes && readManifest(bytes);
+    const own = this.readDispatchedManifest(entry.item, ['handoff']);
+    if (own === undefined) return;
     ensure(own, 'cannot be compared with the manifest');
     const strip = ({ run, item, attempt, branches, ...rest }) => rest;
     ensure(sameJson(strip(manifest), strip(own)), 'is about another task');
@@ -5623,9 +5109,7 @@ class RunVerifier {
   async checkImports() {
     for (const [name, given] of Object.entries(this.begin.entry.imports ?? {})) {
       const path = importPath(name) + 'evidence.json';
-      await this.tryEvidence('import', `the import ${name}`, { entry: 0, path }, async () => {
-        const evidence = this.readEvidence(this.begin, path, given.evidence);
-        if (evidence === null) return;
+      const check = async (evidence) => {
         const [, source, key] = /^([^:]*):(.*)$/s.exec(name) ?? [];
         const parts = (source ?? '').split('/');
         const product =
@@ -5635,7 +5119,9 @@ class RunVerifier {
         const isSame =
           product && product.sha256 === given.product.sha256 && product.size === given.product.size;
         ensure(isSame, 'shows another product');
-      });
+      };
+      const subject = `the import ${name}`;
+      await this.checkEvidence('import', this.begin, path, given.evidence, subject, check);
     }
   }
 
@@ -5685,18 +5171,14 @@ class RunVerifier {
     this.continued ??= (async () => {
       const { continues } = this.begin.entry;
       let commits = null;
-      await this.tryEvidence(
-        'continues',
-        `the continued run ${continues.run}`,
-        { entry: 0, path: 'continues.json' },
-        async () => {
-          const evidence = this.readEvidence(this.begin, 'continues.json', continues.evidence);
-          if (evidence === null) return;
-          ensure(shape({ commits: notEmpty(arrayOf(isString)) })(evidence), 'has other fields');
-          commits = await Promise.all(evidence.commits.map((text) => readQuotedCommit(text)));
-          await this.compareContinued(commits, continues);
-        },
-      );
+      const check = async (evidence) => {
+        ensure(shape({ commits: arrayOf(isString, 1) })(evidence), 'has other fields');
+        commits = await Promise.all(evidence.commits.map((text) => readQuotedCommit(text)));
+        await this.compareContinued(commits, continues);
+      };
+      const [path, subject] = ['continues.json', `the continued run ${continues.run}`];
+      const { evidence } = continues;
+      await this.checkEvidence('continues', this.begin, path, evidence, subject, check);
       return commits;
     })();
     return this.continued;
@@ -5737,21 +5219,19 @@ class RunVerifier {
     if (!copy || copy.first?.hash !== commits[0].hash || copy.commits.length < entries) return;
     if (copy.findings.has('chain') || copy.findings.has('signature')) return;
     const leaves = copy.commits.slice(0, entries).map(({ leaf }) => leaf);
-    if (hashText(merkleRoot(leaves)) !== root) {
-      this.findings.add(
-        'handoff',
-        'other-source',
-        `the continued run ${run} is here, with other entries`,
-      );
-    }
+    if (hashText(merkleRoot(leaves)) !== root)
+      this.addOtherSource(`the continued run ${run} is here, with other entries`);
+  }
+
+  addOtherSource(text) {
+    this.findings.add('handoff', 'other-source', text);
   }
 
   /** Verifies a run of the bundle that is a source of this one, or returns null. */
   async verifySource(run) {
     if (this.sources.has(run) || !this.store.refs.has(`refs/handoff/runs/${encodeSegment(run)}`))
       return null;
-    const signers = this.signers;
-    const source = new RunVerifier(this.store, run, {}, signers, this.sources);
+    const source = new RunVerifier(this.store, run, {}, this.signers, this.sources);
     await source.verify();
     return source;
   }
@@ -5762,45 +5242,36 @@ class RunVerifier {
     const source = await this.verifySource(run);
     if (!source?.seal || source.first?.hash !== proof.first.hash) return;
     const harmless = ['mismatch', 'conflict', 'anchor-missing', 'not-sealed'];
-    const doesNotHold = source.findings.list.some(
-      ({ row, code }) => !harmless.includes(failureOfCode[code] ?? row),
-    );
-    if (doesNotHold || source.seal.root !== root) {
-      this.findings.add(
-        'handoff',
-        'other-source',
-        `the run ${run} is here, and contradicts the evidence`,
-      );
-    }
+    const doesNotHold = source.findings.list.some((each) => !harmless.includes(failureOf(each)));
+    if (doesNotHold || source.seal.root !== root)
+      this.addOtherSource(`the run ${run} is here, and contradicts the evidence`);
   }
+}
+
+/** Compares the plan and the base of entry 0 with those that the verifier requires. */
+function compareExpected({ plan, base }, entry, findings, isSamePlan = () => false) {
+  if (plan != null && digestOf(plan) !== entry.plan && !isSamePlan(plan))
+    findings.add('plan', 'other-plan', 'the run has another plan than the one that is asked for');
+  if (base != null && base !== entry.base)
+    findings.add('plan', 'other-base', `the run starts from ${entry.base}`);
 }
 
 /** Large blobs are hashed once, although several rows may read them. */
 const digestsOfBlobs = new WeakMap();
 
 function digestOfBlob(bytes) {
-  let digest = digestsOfBlobs.get(bytes);
-  if (digest === undefined) {
-    digest = digestOf(bytes);
-    digestsOfBlobs.set(bytes, digest);
-  }
-  return digest;
+  if (!digestsOfBlobs.has(bytes)) digestsOfBlobs.set(bytes, digestOf(bytes));
+  return digestsOfBlobs.get(bytes);
 }
 
 /** Counts the statuses of items by the entries alone, as a seal does. */
 function countStatuses(commits) {
   const statuses = new Map();
-  for (const { entry } of commits) {
-    const { kind, item } = entry;
-    if (kind === 'item.fired') statuses.set(item, 'running');
-    else if (kind === 'item.reconciled' || kind === 'item.decided')
-      statuses.set(item, entry.status);
-    else if (kind === 'item.retried' || kind === 'item.requeued') statuses.delete(item);
-    else if (kind === 'item.skipped') statuses.set(item, 'skipped');
-    else if (kind === 'item.cancelled') statuses.set(item, 'cancelled');
-  }
+  for (const { entry } of commits)
+    if (entry.kind.startsWith('item.')) statuses.set(entry.item, statusOf(entry));
   const counts = Object.create(null);
-  for (const status of statuses.values()) counts[status] = (counts[status] ?? 0) + 1;
+  for (const status of statuses.values())
+    if (status !== 'pending') counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 }
 
@@ -5830,7 +5301,7 @@ function textOfPlanCode(code, entry) {
 
 const isInclusionPath = arrayOf(isDigest);
 const isSignedCommit = shape({ commit: isString, path: isInclusionPath });
-const isProofJson = shape({
+const isProofShape = shape({
   schema: oneOf('git-handoff.proof/1'),
   run: isRunName,
   entries: isPositive,
@@ -5840,86 +5311,88 @@ const isProofJson = shape({
   last: shape({ commit: isString }),
   'item?': isItemName,
   'product?': shape({ key: isProductKey, is: isProduct }),
-  'shown?': notEmpty(arrayOf(shape({ entry: isObject, path: isInclusionPath }))),
+  'shown?': arrayOf(shape({ entry: isObject, path: isInclusionPath }), 1),
   'since?': shape({ entries: isCount, root: isDigest, path: isInclusionPath }),
 });
 
-/** The subject of a proof: exactly an item with its entries, or how the run continued. */
-const hasOneSubject = (json) => {
+const isProofJson = allOf(isProofShape, (json) => {
+  // The subject is an item with its entries, or how the run continued.
   const isAboutItem = 'item' in json && 'shown' in json;
   const isMixed = 'item' in json !== 'shown' in json || ('product' in json && !isAboutItem);
   return !isMixed && isAboutItem !== 'since' in json;
-};
+});
 
 /** A proof, what it shows, and what is wrong with its rows chain, root and signature. */
 class Proof {
+  constructor(json) {
+    this.json = json;
+    this.faults = [];
+    this.keys = [];
+    this.decisions = [];
+    this.first = this.last = this.admitted = this.fired = this.end = this.statement = null;
+    this.shown = [];
+  }
+
   static async read(json) {
-    const proof = new Proof();
-    proof.json = json;
-    proof.faults = [];
-    proof.keys = [];
-    proof.decisions = [];
-    proof.first = proof.last = proof.admitted = proof.fired = proof.end = proof.statement = null;
-    proof.shown = [];
-    if (!isProofJson(json) || !hasOneSubject(json)) {
-      for (const row of ['chain', 'root'])
-        proof.fault(row, null, 'the proof is not in the form of a proof');
+    const proof = new Proof(json);
+    const isReadable = isProofJson(json);
+    const text = isReadable
+      ? 'a commit of the proof carries no such entry'
+      : 'the proof is not in the form of a proof';
+    if (!isReadable || !(await proof.readCommits())) {
+      for (const row of ['chain', 'root']) proof.require(row, false, text);
       return proof;
     }
-    if (await proof.readCommits()) {
-      await proof.checkChain();
-      proof.checkRoot();
-      proof.checkSigners();
-      proof.noteDecision();
-    }
+    proof.checkChain();
+    if ('shown' in json) await proof.checkShown();
+    proof.checkRoot();
+    proof.checkSigners();
+    proof.noteDecision();
     return proof;
   }
 
-  fault(row, code, text) {
-    this.faults.push({ row, code, text });
+  require(row, holds, text, code = null) {
+    if (!holds) this.faults.push({ row, code, text });
+    return Boolean(holds);
   }
 
   get holds() {
     return this.faults.length === 0;
   }
 
+  /** Returns false unless all commits carry entries of such kinds. */
   async readCommits() {
     const { first, last, admitted } = this.json;
     this.first = await readQuotedCommit(first.commit);
-    const { entry } = this.first;
+    const { entry, format } = this.first;
     this.format = entry?.objectFormat;
     this.last = await readQuotedCommit(last.commit, this.format);
     if (admitted) this.admitted = await readQuotedCommit(admitted.commit, this.format);
-    if (entry?.kind === 'run.submitted' && this.first.format === this.format && this.last.entry) {
-      this.initialRoles = rolesOfEntryZero(entry);
-      return true;
-    }
-    for (const row of ['chain', 'root'])
-      this.fault(row, null, 'a commit of the proof carries no such entry');
-    return false;
+    if (entry?.kind !== 'run.submitted' || format !== this.format || !this.last.entry) return false;
+    this.initialRoles = rolesOfEntryZero(entry);
+    return true;
   }
 
-  async checkChain() {
+  hasRole(key, role) {
+    return this.initialRoles.get(key)?.has(role) === true;
+  }
+
+  checkChain() {
     const { json, first, last, admitted } = this;
-    const require = (holds, text) => {
-      if (!holds) this.fault('chain', null, text);
-    };
+    const require = (holds, text) => this.require('chain', holds, text);
     const zero = first.entry;
-    require(zero.base.length ===
-      (this.format === 'sha1' ? 40 : 64), 'the base has another object format');
-    require(zero.seq === 0 &&
-      !('prev' in zero) &&
-      first.parents.length === 0, 'the first entry is not entry 0');
-    require(last.entry.kind === 'run.sealed' &&
-      last.parents.length === 1, 'the last entry is no seal');
+    const nameLength = this.format === 'sha1' ? 40 : 64;
+    require(zero.base.length === nameLength, 'the base has another object format');
+    const isZero = zero.seq === 0 && !('prev' in zero) && first.parents.length === 0;
+    require(isZero, 'the first entry is not entry 0');
+    const isSeal = last.entry.kind === 'run.sealed' && last.parents.length === 1;
+    require(isSeal, 'the last entry is no seal');
     if (admitted) require(this.admitsSealer(), 'the admission does not admit the key that sealed');
-    const line = [{ entry: zero, leaf: first.leaf }];
     for (const { entry, path } of json.shown ?? []) {
-      require(faultOfEntry(entry) === null, 'a shown entry is not valid');
-      if (faultOfEntry(entry) !== null) continue;
-      this.shown.push({ entry, path, leaf: leafHash(canonicalBytes(entry)) });
-      line.push(this.shown.at(-1));
+      if (require(faultOfEntry(entry) === null, 'a shown entry is not valid'))
+        this.shown.push({ entry, path, leaf: leafHash(canonicalBytes(entry)) });
     }
+    const line = [first, ...this.shown];
     if (admitted?.entry) {
       const at = line.findIndex(({ entry }) => entry.seq > admitted.entry.seq);
       line.splice(at < 0 ? line.length : at, 0, admitted);
@@ -5928,14 +5401,12 @@ class Proof {
     for (const [i, { entry }] of line.entries()) {
       require(entry.run === json.run, `entry ${entry.seq} is of another run`);
       if (i === 0) continue;
-      const before = line[i - 1];
-      const isLater =
-        entry.seq > before.entry.seq && entry.at >= before.entry.at && 'prev' in entry;
-      const isLinked = entry.seq !== before.entry.seq + 1 || entry.prev === hashText(before.leaf);
-      require(isLater &&
-        isLinked, `entry ${entry.seq} does not follow the one that is shown before it`);
+      const { entry: before, leaf } = line[i - 1];
+      const isLater = entry.seq > before.seq && entry.at >= before.at && 'prev' in entry;
+      const isLinked = entry.seq !== before.seq + 1 || entry.prev === hashText(leaf);
+      const text = `entry ${entry.seq} does not follow the one that is shown before it`;
+      require(isLater && isLinked, text);
     }
-    if ('shown' in json) await this.checkShown(require);
   }
 
   admitsSealer() {
@@ -5945,112 +5416,97 @@ class Proof {
       entry.role === 'seal' &&
       parents.length === 1 &&
       entry.key === this.last.signer &&
-      !this.initialRoles.get(entry.key)?.has('seal')
+      !this.hasRole(entry.key, 'seal')
     );
   }
 
-  async checkShown(require) {
+  async checkShown() {
     const { json } = this;
+    const require = (holds, text) => this.require('chain', holds, text);
     const entries = this.shown.map(({ entry }) => entry);
-    this.end = entries.at(-1) ?? null;
     const kinds = entries.map(({ kind }) => kind).join(' ');
     require(entries.every(({ item }) => item === json.item), 'a shown entry is about another item');
     if (kinds === 'item.fired item.reconciled') {
-      const [fired, end] = entries;
-      this.fired = fired;
+      [this.fired, this.end] = entries;
+      const { fired, end } = this;
       const isAttempt = fired.attempt >= 1 && fired.attempt === end.attempt;
-      require(end.status === 'done' &&
-        isAttempt, 'the shown entries are not an attempt that was done');
-      if (json.product) {
-        const { key, is } = json.product;
-        require(sameJson(end.products[key], is), `${key} is not a product of the item`);
-      }
+      const isDone = end.status === 'done' && isAttempt;
+      require(isDone, 'the shown entries are not an attempt that was done');
+      if (!json.product) return;
+      const { key, is } = json.product;
+      require(sameJson(end.products[key], is), `${key} is not a product of the item`);
     } else if (kinds === 'item.decided') {
-      require(this.end.status === 'done' && !json.product, 'the shown decision proves no product');
-      if ('said' in this.end) {
-        this.statement = await readStatement(this.end, this.first.hash);
-        require(this.statement, 'the statement of the decision is about something else');
-      }
-    } else {
-      require(false, 'the shown entries are not those of an item');
-      this.end = null;
-    }
+      [this.end] = entries;
+      const isDone = this.end.status === 'done' && !json.product;
+      require(isDone, 'the shown decision proves no product');
+      if (!('said' in this.end)) return;
+      this.statement = await readStatement(this.end, this.first.hash);
+      require(this.statement, 'the statement of the decision is about something else');
+    } else require(false, 'the shown entries are not those of an item');
   }
 
   checkRoot() {
     const { json, first, last, admitted } = this;
-    const require = (holds, text) => {
-      if (!holds) this.fault('root', null, text);
-    };
-    const isOfSeal = last.entry.root === json.root && last.entry.entries === json.entries;
-    require(isOfSeal &&
-      last.entry.seq === json.entries, 'the seal has another root or number of entries');
-    const under = [
-      { path: json.first.path, entry: first.entry, leaf: first.leaf },
-      ...this.shown,
-      ...(admitted?.entry
-        ? [{ path: json.admitted.path, entry: admitted.entry, leaf: admitted.leaf }]
-        : []),
-    ];
+    const require = (holds, text) => this.require('root', holds, text);
+    const { root, entries } = last.entry;
+    const isOfSeal =
+      root === json.root && entries === json.entries && last.entry.seq === json.entries;
+    require(isOfSeal, 'the seal has another root or number of entries');
+    const under = [{ ...first, path: json.first.path }, ...this.shown];
+    if (admitted?.entry) under.push({ ...admitted, path: json.admitted.path });
     for (const { path, entry, leaf } of under) {
-      const root = rootByInclusion(path.map(digestBytes), entry.seq, json.entries, leaf);
-      require(root && hashText(root) === json.root, `entry ${entry.seq} is not under the root`);
+      const found = rootByInclusion(path.map(digestBytes), entry.seq, json.entries, leaf);
+      const isUnder = found && hashText(found) === json.root;
+      require(isUnder, `entry ${entry.seq} is not under the root`);
     }
-    if (!json.since) return;
-    const { entries, root, path } = json.since;
-    const isEarlier = entries >= 1 && entries <= json.entries;
-    const roots = isEarlier
-      ? rootsByConsistency(path.map(digestBytes), entries, json.entries, digestBytes(root))
-      : null;
-    const isExtended =
-      roots && hashText(roots.before) === root && hashText(roots.after) === json.root;
-    require(isExtended, 'the run did not go on from the earlier root');
+    if (json.since)
+      require(this.extendsEarlier(json.since), 'the run did not go on from the earlier root');
+  }
+
+  extendsEarlier({ entries, root, path }) {
+    const { json } = this;
+    if (entries < 1 || entries > json.entries) return false;
+    const hashes = path.map(digestBytes);
+    const roots = rootsByConsistency(hashes, entries, json.entries, digestBytes(root));
+    return roots && hashText(roots.before) === root && hashText(roots.after) === json.root;
   }
 
   checkSigners() {
     const { first, last, admitted } = this;
-    const hasRole = (key, role) => this.initialRoles.get(key)?.has(role) === true;
+    const require = (holds, code, text) => this.require('signature', holds, text, code);
     let admits = Boolean(admitted?.entry);
     for (const commit of [first, admitted, last]) {
       if (!commit) continue;
-      const number = `entry ${commit.entry?.seq}`;
-      if (commit.signer === null) {
-        this.fault('signature', 'signature', `${number} has no signature that matches`);
-        if (commit === admitted) admits = false;
-        continue;
-      }
       const { signer: key, seconds, entry } = commit;
-      this.keys.push({ key, seconds, conducts: true, entry });
-      if (commit !== last && !hasRole(key, 'own')) {
-        this.fault('signature', 'role', `${number}: the key ${key} has not the role own`);
-        if (commit === admitted) admits = false;
-      } else if (commit === admitted && entry.first !== first.hash) {
-        this.fault('signature', 'admission', `${number} is an admission to another run`);
-        admits = false;
-      }
+      const number = `entry ${entry?.seq}`;
+      if (key !== null) this.keys.push({ key, seconds, conducts: true, entry });
+      const isFine =
+        require(key !== null, 'signature', `${number} has no signature that matches`) &&
+        (commit === last ||
+          require(this.hasRole(
+            key,
+            'own',
+          ), 'role', `${number}: the key ${key} has not the role own`)) &&
+        (commit !== admitted ||
+          require(entry.first ===
+            first.hash, 'admission', `${number} is an admission to another run`));
+      if (commit === admitted && !isFine) admits = false;
     }
     const { signer } = last;
-    if (signer === null || hasRole(signer, 'seal') || (admits && admitted.entry.key === signer))
-      return;
-    this.fault('signature', 'role', `the key ${signer} has not the role seal`);
+    const isAdmitted = admits && admitted.entry.key === signer;
+    const maySeal = signer === null || this.hasRole(signer, 'seal') || isAdmitted;
+    require(maySeal, 'role', `the key ${signer} has not the role seal`);
   }
 
   noteDecision() {
     const { end, last, statement } = this;
     if (end?.kind !== 'item.decided') return;
-    const decision = { item: end.item, decision: end.decision, by: end.by, signed: true };
+    const decision = decisionOf(end, statement !== null || end.by === last.signer, last.signer);
     if (statement) {
-      this.keys.push({
-        key: statement.key,
-        seconds: statement.seconds,
-        conducts: false,
-        entry: end,
-      });
-    } else if (end.by !== last.signer) {
-      decision.signed = false;
-      decision.onWordOf = last.signer;
-      this.claimed = { key: end.by, seconds: secondsOf(end.at), conducts: false, entry: end };
-    }
+      const { key, seconds } = statement;
+      this.keys.push({ key, seconds, conducts: false, entry: end });
+    } else if (!decision.signed)
+      this.claimed = { key: end.by, seconds: secondsOf(end.at), entry: end };
     this.decisions = [decision];
   }
 
@@ -6061,15 +5517,12 @@ class Proof {
   }
 }
 
-const headlinesOfProofs = {
-  'INTACT · unknown key': 'PROVEN · unknown key',
-  'INTACT · tamper-detecting': 'PROVEN',
-  'INTACT · tamper-evident': 'PROVEN',
-  'NOT ANCHORED': 'NOT ANCHORED',
-  UNTRUSTED: 'UNTRUSTED',
-  MISMATCH: 'MISMATCH',
-  CONFLICT: 'CONFLICT',
-};
+function headlineOfProof(concluded, isTrusted) {
+  if (concluded.failure === null) return isTrusted ? 'PROVEN' : 'PROVEN · unknown key';
+  const headline = headlineOf(concluded, isTrusted);
+  const kept = ['NOT ANCHORED', 'UNTRUSTED', 'MISMATCH', 'CONFLICT'];
+  return kept.includes(headline) ? headline : 'NOT PROVEN';
+}
 
 /** Verifies the bytes of a `*.proof.json`. Throws FormatError if they hold no JSON. */
 async function verifyProof(bytes, options = {}) {
@@ -6094,37 +5547,18 @@ async function verifyProof(bytes, options = {}) {
     // The key is only named by the key that sealed, so that it is no signer.
     const { key, seconds, entry } = proof.claimed;
     const code = signers.judge(key, seconds, false);
-    if (code)
-      findings.add('signature', code, `the key ${key} of a claimed decision is not trusted`, {
-        entry: entry.seq,
-      });
+    const text = `the key ${key} of a claimed decision is not trusted`;
+    if (code) findings.add('signature', code, text, { entry: entry.seq });
   }
   const zero = proof.first?.entry ?? null;
-  if (zero) {
-    const isOtherPlan = options.plan != null && digestOf(options.plan) !== zero.plan;
-    if (isOtherPlan)
-      findings.add('plan', 'other-plan', 'the run has another plan than the one that is asked for');
-    if (options.base != null && options.base !== zero.base) {
-      findings.add('plan', 'other-base', `the run starts from ${zero.base}`);
-    }
-  }
+  if (zero) compareExpected(options, zero, findings);
   const shown = 2 + proof.shown.length + (proof.admitted ? 1 : 0);
   findings.details.chain = `${shown} of ${json.entries + 1} entries shown, in canonical form`;
   findings.details.root = `merkle ${String(json.root).slice(7, 15)} = sealed root`;
-  const concluded = findings.conclude();
-  const outcome = proof.outcome();
-  const isTrusted = listed.length > 0 && listed.every((signer) => signer.trusted);
-  const headline = headlinesOfProofs[headlineOf(concluded, isTrusted)] ?? 'NOT PROVEN';
   return {
     kind: 'proof',
     run: isString(json.run) ? json.run : null,
-    rows: concluded.rows,
-    codes: concluded.codes,
-    failure: concluded.failure,
-    headline,
-    outcome,
-    exit: exitOf(concluded.failure, outcome),
-    signers: listed,
+    ...reportOf(findings.conclude(), headlineOfProof, listed, proof.outcome()),
     decisions: proof.decisions,
     root: json.root ?? null,
     entries: json.entries ?? null,
@@ -6150,10 +5584,7 @@ function threadTreeOf({ state, packet, worktree }, format) {
 const threadRows = ['chain', 'signature', 'anchor', 'lineage', 'content'];
 const maxLineage = 1000;
 const contentFields = ['state', 'summary', 'packet', 'worktree', 'base'];
-const contentOf = (entry) =>
-  Object.fromEntries(
-    contentFields.filter((field) => field in entry).map((field) => [field, entry[field]]),
-  );
+const contentOf = (entry) => pickFields(entry, contentFields);
 
 /** Returns the source of an adopted or forked thread, or null. */
 const sourceOfThread = (entry) => entry?.adopted_from ?? entry?.from ?? null;
@@ -6188,28 +5619,21 @@ class ThreadChain {
   }
 
   walk(head) {
-    for (let name = head; ;) {
-      const bytes = this.store.read(name, 'commit');
-      if (bytes === null) {
-        this.isLeftOut = this.store.isLeftOut(name);
+    for (const commit of commitsFrom(this.store, head)) {
+      const { name, entry, parents } = commit;
+      if (commit.isMissing) {
+        this.isLeftOut = commit.isLeftOut;
         if (!this.isLeftOut) this.fault(`object ${name} is no commit that is here`);
         return;
       }
-      const commit = new Commit(bytes, this.store.format, name);
-      if (!commit.entry) {
+      if (!entry) {
         this.fault(`commit ${name} is no entry: ${commit.fault}`);
         return;
       }
       this.commits.push(commit);
-      if (!('prev' in commit.entry)) {
-        this.isWhole = true;
-        return;
-      }
-      name = commit.parents[0];
-      if (name === undefined) {
-        this.fault(`entry ${commit.entry.seq} has no parent`, commit);
-        return;
-      }
+      this.isWhole = !('prev' in entry);
+      if (this.isWhole) return;
+      if (parents.length === 0) this.fault(`entry ${entry.seq} has no parent`, commit);
     }
   }
 
@@ -6241,21 +5665,14 @@ class ThreadChain {
 
   /** Returns {content} of the checkpoint that the entry makes or resumes, or null. */
   checkpointOf({ entry }, isFirst) {
-    switch (entry.kind) {
-      case 'thread.checkpointed':
-        return { content: contentOf(entry) };
-      case 'thread.adopted':
-        if (!isFirst || entry.adopted_from.sha256 !== entry.state.sha256) return null;
-        return { content: contentOf(entry) };
-      case 'thread.forked':
-        return isFirst ? { content: contentOf(entry) } : null;
-      case 'thread.rolled-back':
-        return isFirst ? null : (this.checkpoints.get(entry.to) ?? null);
-      case 'thread.resumed':
-        return !isFirst && this.latest?.name === entry.checkpoint ? this.latest : null;
-      default:
-        return null;
-    }
+    const { kind, adopted_from: adopted, state } = entry;
+    if (kind === 'thread.rolled-back')
+      return isFirst ? null : (this.checkpoints.get(entry.to) ?? null);
+    if (kind === 'thread.resumed')
+      return !isFirst && this.latest?.name === entry.checkpoint ? this.latest : null;
+    const isTaken = kind === 'thread.forked' || (adopted && adopted.sha256 === state.sha256);
+    const isInPlace = kind === 'thread.checkpointed' || (isTaken && isFirst);
+    return isInPlace ? { content: contentOf(entry) } : null;
   }
 
   get tiedRuns() {
@@ -6289,12 +5706,8 @@ class ThreadVerifier {
     const { thread } = this;
     for (const { text, entry } of thread.faults) findings.add('chain', null, text, { entry });
     for (const { entry } of thread.unsigned()) {
-      findings.add(
-        'signature',
-        'signature',
-        `entry ${entry.seq} is not signed by the key of the thread`,
-        { entry: entry.seq },
-      );
+      const text = `entry ${entry.seq} is not signed by the key of the thread`;
+      findings.add('signature', 'signature', text, { entry: entry.seq });
     }
     for (const { signer: key, seconds, entry } of thread.commits) {
       if (key !== null) this.keys.push({ key, seconds, conducts: true, entry });
@@ -6337,37 +5750,35 @@ class ThreadVerifier {
   async compareLogs(chain, isBeside, report) {
     const logs = await logsOf(this.store);
     const own = logs.filter(({ key }) => key === chain.key);
-    let [isHeld, doesFail] = [false, false];
-    const fail = (text) => {
-      doesFail = true;
-      report(text);
-    };
+    const faults = [];
+    let isHeld = false;
     const compare = (log, { entries, last }) => {
       const found = chain.commits[entries - 1]?.hash;
       if (found === last) isHeld = true;
-      else if (found !== undefined) fail(`the log ${log.ref} names another entry ${entries - 1}`);
+      else if (found !== undefined)
+        faults.push(`the log ${log.ref} names another entry ${entries - 1}`);
       else if (isBeside(log))
-        fail(`the log ${log.ref} knows of ${counted(entries, 'entry', 'entries')}`);
+        faults.push(`the log ${log.ref} knows of ${counted(entries, 'entry', 'entries')}`);
     };
     const latest = (log) => log.threads.get(chain.name)?.at(-1);
-    for (const log of logs.filter((each) => own.includes(each) || isBeside(each))) {
-      if (latest(log)) compare(log, latest(log));
+    for (const log of logs) {
+      if (latest(log) && (own.includes(log) || isBeside(log))) compare(log, latest(log));
     }
-    if (doesFail) return isHeld;
-    for (const { isBroken, ref } of own) if (isBroken) fail(`the log ${ref} is broken`);
-    if (doesFail) return isHeld;
+    if (faults.length === 0)
+      for (const { isBroken, ref } of own) if (isBroken) faults.push(`the log ${ref} is broken`);
     // Earlier statements matter only if the latest ones cannot be compared.
-    const unsure = own.filter((log) => (latest(log)?.entries ?? 0) > chain.commits.length);
-    for (const log of unsure) {
+    const isUnsure = (log) => (latest(log)?.entries ?? 0) > chain.commits.length;
+    for (const log of faults.length === 0 ? own.filter(isUnsure) : []) {
       for (const statement of log.signedThreads)
         if (statement.thread === chain.name) compare(log, statement);
     }
+    faults.forEach((text) => report(text));
     return isHeld;
   }
 
   async checkLineage() {
     const { findings } = this;
-    const report = (text, code = null) => findings.add('lineage', code, text);
+    const report = (text) => findings.add('lineage', null, text);
     let chain = this.thread;
     for (let steps = 0; ; steps++) {
       const taken = chain.commits[0].entry;
@@ -6382,20 +5793,19 @@ class ThreadVerifier {
         findings.addLeftOut('lineage');
         return;
       }
-      const faults = this.faultsOfSource(earlier, source, taken);
-      for (const text of faults) report(`thread ${source.thread}: ${text}`);
-      if (!earlier.isWhole) return;
       const say = (text) => report(`thread ${source.thread}: ${text}`);
+      this.faultsOfSource(earlier, source, taken).forEach(say);
+      if (!earlier.isWhole) return;
       // No log is beside an ancestor, of which only the beginning counts.
       await this.compareLogs(earlier, () => false, say);
-      this.judgeLineageKeys(earlier);
+      for (const { signer, seconds, entry } of earlier.commits)
+        if (signer !== null) this.judgeLineageKey(signer, seconds, `entry ${entry.seq}`);
       this.lineage.push(earlier);
       chain = earlier;
     }
+    const threads = counted(this.lineage.length, 'thread');
     findings.details.lineage =
-      this.lineage.length === 0
-        ? 'it has no source'
-        : `${counted(this.lineage.length, 'thread')} back to the first`;
+      chain === this.thread ? 'it has no source' : `${threads} back to the first`;
   }
 
   faultsOfSource(earlier, source, taken) {
@@ -6413,15 +5823,11 @@ class ThreadVerifier {
     return faults;
   }
 
-  judgeLineageKeys({ commits }) {
-    for (const { signer: key, seconds, entry } of commits) {
-      if (key === null) continue;
-      const code = this.signers.judge(key, seconds, false);
-      if (code)
-        this.findings.add('lineage', code, `entry ${entry.seq}: the key ${key} is not trusted`);
-      else if (!this.signers.lines.has(key))
-        this.findings.addOpen('lineage', `key ${key} not known to you`);
-    }
+  judgeLineageKey(key, seconds, text) {
+    const code = this.signers.judge(key, seconds, false);
+    if (code) this.findings.add('lineage', code, `${text}: the key ${key} is not trusted`);
+    else if (!this.signers.lines.has(key))
+      this.findings.addOpen('lineage', `key ${key} not known to you`);
   }
 
   /** Verifies the runs to which checkpoints are tied. */
@@ -6439,12 +5845,7 @@ class ThreadVerifier {
       const rows = ['chain', 'signature', 'handoff', 'plan', 'manifest'];
       const found = run.findings.list.find(({ row }) => rows.includes(row));
       if (found) report(found.text, codesOfDistrust.includes(found.code) ? found.code : null);
-      for (const { key, seconds } of run.keys) {
-        const code = this.signers.judge(key, seconds, false);
-        if (code) report(`the key ${key} is not trusted`, code);
-        else if (!this.signers.lines.has(key))
-          this.findings.addOpen('lineage', `key ${key} not known to you`);
-      }
+      for (const { key, seconds } of run.keys) this.judgeLineageKey(key, seconds, `run ${id}`);
       await this.compareOwnRun(run, chain, report);
     }
   }
@@ -6455,7 +5856,8 @@ class ThreadVerifier {
     const { first } = run;
     if (!first) return;
     if (own !== undefined) {
-      const copy = await Chain.read(this.store, own);
+      const copy = new Chain(this.store, own);
+      await copy.signatures;
       const isOfKey = copy.isWhole && copy.valid[0]?.signer === first.signer;
       if (isOfKey && !copy.commits.some(({ name }) => name === run.head))
         report('the run that is here does not have the commit');
@@ -6501,8 +5903,7 @@ class ThreadVerifier {
       this.reportMissing(oid, `a folder of the working tree of ${where}`);
       return;
     }
-    for (let i = 0; i < tree.count; i++) {
-      const node = tree.node(i);
+    for (const node of tree.nodes) {
       if (node.isFolder) this.checkWorktree(node.oid, where, seen);
       else if (node.mode !== '160000' && this.store.readBlob(node.oid) === null) {
         this.reportMissing(node.oid, `the file ${node.name} of the working tree of ${where}`);
@@ -6511,7 +5912,7 @@ class ThreadVerifier {
   }
 }
 
-function headlineOfThread(failure, isDistrust, isTrusted) {
+function headlineOfThread({ failure, isDistrust }, isTrusted) {
   if (failure === null) return isTrusted ? 'INTACT' : 'INTACT · unknown key';
   if (failure === 'incomplete') return 'INCOMPLETE';
   if (failure === 'mismatch') return 'MISMATCH';
@@ -6532,17 +5933,11 @@ async function verifyThread(store, name, options = {}) {
   const failure = isMismatch
     ? 'mismatch'
     : (failed[0] ?? (findings.isIncomplete ? 'incomplete' : null));
-  const isTrusted = listed.length > 0 && listed.every((signer) => signer.trusted);
+  const concluded = { rows, codes, failure, isDistrust };
   return {
     kind: 'thread',
     thread: name,
-    rows,
-    codes,
-    failure,
-    headline: headlineOfThread(failure, isDistrust, isTrusted),
-    outcome: null,
-    exit: failure === null ? 0 : 3,
-    signers: listed,
+    ...reportOf(concluded, headlineOfThread, listed, null),
     decisions: [],
     entries: thread.commits.length,
     findings: findings.list,
@@ -6552,16 +5947,18 @@ async function verifyThread(store, name, options = {}) {
 
 // ---- reports ----
 
+/** A decision for a report: signed by the key that made it, or claimed by the one that signed. */
+function decisionOf({ item, decision, by }, signed, signer) {
+  return { item, decision, by, signed, ...(signed ? {} : { onWordOf: signer }) };
+}
+
 function decisionsOf(verifier) {
-  const decisions = [];
-  for (const { entry, signer, statement } of verifier.commits ?? []) {
-    if (entry.kind !== 'item.decided') continue;
-    const isSigned = 'said' in entry ? Boolean(statement) : signer === entry.by;
-    const decision = { item: entry.item, decision: entry.decision, by: entry.by, signed: isSigned };
-    if (!isSigned) decision.onWordOf = signer;
-    decisions.push(decision);
-  }
-  return decisions;
+  return (verifier.commits ?? [])
+    .filter(({ entry }) => entry.kind === 'item.decided')
+    .map(({ entry, signer, statement }) => {
+      const isSigned = 'said' in entry ? Boolean(statement) : signer === entry.by;
+      return decisionOf(entry, isSigned, signer);
+    });
 }
 
 /** Returns the attempts that were taken from their drivers, in the order of the entries. */
@@ -6574,10 +5971,9 @@ function takeoversOf(verifier) {
     const { seq, item, attempt, driver, taker, because } = entry;
     if (driver === undefined || because === undefined) continue;
     const takeover = { entry: seq, item, attempt, driver, because };
-    const optional = { host: hosts.get(item), taker, key: signer ?? undefined };
-    for (const [name, value] of Object.entries(optional)) {
-      if (value !== undefined) takeover[name] = value;
-    }
+    if (hosts.get(item) !== undefined) takeover.host = hosts.get(item);
+    if (taker !== undefined) takeover.taker = taker;
+    if (signer !== null) takeover.key = signer;
     takeovers.push(takeover);
   }
   return takeovers;
@@ -6598,6 +5994,14 @@ const linkOf = (commit) => ({
   entry: commit.entry,
 });
 
+/** Returns the part that all reports have, of what was concluded and the keys that signed. */
+function reportOf(concluded, toHeadline, signers, outcome) {
+  const { rows, codes, failure } = concluded;
+  const isTrusted = signers.length > 0 && signers.every((signer) => signer.trusted);
+  const headline = toHeadline(concluded, isTrusted);
+  return { rows, codes, failure, headline, outcome, exit: exitOf(failure, outcome), signers };
+}
+
 /** Verifies a run of a store and returns the report. */
 async function verifyRun(store, run, options = {}) {
   const signers = new Signers(options);
@@ -6605,19 +6009,11 @@ async function verifyRun(store, run, options = {}) {
   await verifier.verify();
   const { findings } = verifier;
   const listed = judgeKeys(verifier.keys, signers, findings);
-  const concluded = findings.conclude();
-  const isTrusted = listed.length > 0 && listed.every((signer) => signer.trusted);
   const commits = verifier.commits ?? [];
   return {
     kind: 'run',
     run,
-    rows: concluded.rows,
-    codes: concluded.codes,
-    failure: concluded.failure,
-    headline: headlineOf(concluded, isTrusted),
-    outcome: verifier.outcome,
-    exit: exitOf(concluded.failure, verifier.outcome),
-    signers: listed,
+    ...reportOf(findings.conclude(), headlineOf, listed, verifier.outcome),
     decisions: decisionsOf(verifier),
     takeovers: takeoversOf(verifier),
     root: verifier.root ?? null,
@@ -6628,6 +6024,17 @@ async function verifyRun(store, run, options = {}) {
     headTree: commits.at(-1)?.tree ?? null,
     links: commits.map(linkOf),
   };
+}
+
+/** Verifies the runs and threads of a store, or only those of some names. */
+async function verifyAll(store, options, names) {
+  const isChosen = (name) => names?.includes(name) ?? true;
+  const reports = [];
+  for (const run of namesIn(store, 'runs').filter(isChosen))
+    reports.push(await verifyRun(store, run, options));
+  for (const thread of namesIn(store, 'threads').filter(isChosen))
+    reports.push(await verifyThread(store, thread, options));
+  return reports;
 }
 
 /** Returns the names of the runs or threads that a bundle has refs of. */
@@ -6657,42 +6064,23 @@ const toHtml = (text) =>
 
 /** Splits a template into texts, values and sections. Throws FormatError if tags do not match. */
 function parseTemplate(template) {
-  let rest = template;
-  function cut(end) {
-    const at = rest.indexOf(end);
-    ensure(at >= 0, 'a template with a tag that does not end');
-    const text = rest.slice(0, at);
-    rest = rest.slice(at + end.length);
-    return text;
+  const root = { parts: [] };
+  const open = [root];
+  // Each second piece is a tag.
+  for (const [i, piece] of template.split(/\{\{(\{[^}]*\}|[^}]*)\}\}/).entries()) {
+    const { parts } = open.at(-1);
+    const [mark, name] = [piece[0], piece.slice(1)];
+    if (i % 2 === 0) parts.push({ text: piece });
+    else if (mark === '{') parts.push({ value: name.slice(0, -1), isRaw: true });
+    else if (mark === '#' || mark === '^') {
+      open.push({ section: name, isInverted: mark === '^', parts: [] });
+      parts.push(open.at(-1));
+    } else if (mark === '/')
+      ensure(open.pop().section === name, 'a template whose sections do not match');
+    else parts.push({ value: piece, isRaw: false });
   }
-  function parseSection(within) {
-    const parts = [];
-    for (;;) {
-      if (!rest.includes('{{')) {
-        ensure(within === null, 'a template with a section that does not end');
-        parts.push({ text: rest });
-        return parts;
-      }
-      parts.push({ text: cut('{{') });
-      if (rest.startsWith('{')) {
-        rest = rest.slice(1);
-        parts.push({ value: cut('}}}'), isRaw: true });
-        continue;
-      }
-      const tag = cut('}}');
-      const name = tag.slice(1);
-      if (tag[0] === '/') {
-        ensure(within === name, 'a template whose sections do not match');
-        return parts;
-      }
-      if (tag[0] === '#' || tag[0] === '^') {
-        parts.push({ section: name, isInverted: tag[0] === '^', parts: parseSection(name) });
-      } else {
-        parts.push({ value: tag, isRaw: false });
-      }
-    }
-  }
-  return parseSection(null);
+  ensure(open.length === 1, 'a template with a section that does not end');
+  return root.parts;
 }
 
 function lookUp(stack, name) {
@@ -6702,11 +6090,7 @@ function lookUp(stack, name) {
 }
 
 const isShown = (value) =>
-  value !== undefined &&
-  value !== null &&
-  value !== false &&
-  value !== '' &&
-  !(Array.isArray(value) && value.length === 0);
+  Array.isArray(value) ? value.length > 0 : ![undefined, null, false, ''].includes(value);
 
 /** Fills a template with facts. The language is that of src/report/template.rs. */
 function fill(template, facts) {
@@ -6721,12 +6105,10 @@ function fill(template, facts) {
         else if (isNumber(value)) filled.push(canonical(value));
       } else {
         const value = lookUp(stack, part.section);
-        if (part.isInverted) {
-          if (!isShown(value)) write(part.parts, stack);
-        } else if (isShown(value)) {
-          for (const each of Array.isArray(value) ? value : [value])
-            write(part.parts, [...stack, each]);
-        }
+        if (isShown(value) === part.isInverted) continue;
+        for (const each of part.isInverted ? [] : [value].flat())
+          write(part.parts, [...stack, each]);
+        if (part.isInverted) write(part.parts, stack);
       }
     }
   }
@@ -6748,14 +6130,8 @@ function cutTo(text, most) {
 /** A string as it is, nothing for a missing or empty value, and others as canonical JSON. */
 function plainWord(value) {
   if (isString(value)) return value;
-  if (value === undefined || value === null || value === false) return '';
-  if (
-    typeof value === 'object' &&
-    !(value instanceof WrittenNumber) &&
-    Object.keys(value).length === 0
-  )
-    return '';
-  return canonical(value);
+  const isEmpty = (isObject(value) || Array.isArray(value)) && Object.keys(value).length === 0;
+  return isEmpty || !isShown(value) ? '' : canonical(value);
 }
 
 const listWord = (value) => (Array.isArray(value) ? value.filter(isString).join(', ') : '');
@@ -6816,20 +6192,11 @@ function isEntryRed(entry) {
   return isEnd && entry.status === 'done' && isEndRed(entry);
 }
 
-/** Facts in the order of the page. Empty values are left out. */
-class FactList {
-  constructor() {
-    this.list = [];
-  }
-
-  add(name, value) {
-    if (value !== '') this.list.push({ name, value: cutTo(value, longestFact) });
-  }
-
-  addField(name, from, field) {
-    this.add(name, plainWord(from?.[field]));
-  }
-}
+/** Returns facts from pairs of name and value. Empty values are left out. */
+const factsOf = (pairs) =>
+  pairs
+    .map(([name, value]) => ({ name, value: cutTo(plainWord(value), longestFact) }))
+    .filter(({ value }) => value !== '');
 
 const entriesInOrder = (object) =>
   sortNames(Object.keys(object ?? {})).map((key) => [key, object[key]]);
@@ -6847,18 +6214,6 @@ const imageStarts = [
 
 const dataUrl = (kind, bytes) => `data:${kind};base64,${toBase64(bytes)}`;
 
-function textOrNull(bytes) {
-  try {
-    return toText(bytes);
-  } catch {
-    return null;
-  }
-}
-
-function startsWithBytes(bytes, start) {
-  return equalBytes(bytes.subarray(0, start.length), start);
-}
-
 /** A product for the page, with its content if the page carries it and it can be shown. */
 function productFacts(store, name, product) {
   const shown = { name, sha256: product.sha256 ?? null, size: product.size ?? null };
@@ -6869,11 +6224,11 @@ function productFacts(store, name, product) {
 function contentFacts(shown, bytes) {
   if (bytes === null) return { ...shown, leftOut: true };
   if (shown.size > largestImage || bytes.length > largestImage) return shown;
-  const image = imageStarts.find(([start]) => startsWithBytes(bytes, start));
+  const image = imageStarts.find(([start]) => start.every((byte, i) => bytes[i] === byte));
   if (image) return { ...shown, image: dataUrl(image[1], bytes) };
   if (shown.size > largestShown || bytes.length === 0) return shown;
-  const text = textOrNull(bytes);
-  if (text !== null && !text.includes('\0')) return { ...shown, text };
+  const text = tryToRead(() => toText(bytes));
+  if (text?.includes('\0') === false) return { ...shown, text };
   return { ...shown, save: dataUrl('application/octet-stream', bytes) };
 }
 
@@ -6892,12 +6247,12 @@ class Timing {
       this.items.set(id, { since: this.begin, attempts: [] });
     for (const entry of entries) this.note(entry);
     const last = millisOf(entries.at(-1).at);
-    let latest = -Infinity;
-    for (const { attempts } of this.items.values()) {
-      for (const { end } of attempts) latest = Math.max(latest, end ?? last);
-    }
+    const ends = [...this.items.values()].flatMap(({ attempts }) =>
+      attempts.map(({ end }) => end ?? last),
+    );
     // A seal may follow much later, and would squeeze everything else.
-    this.end = Math.max(latest === -Infinity ? last : latest, this.begin);
+    if (ends.length === 0) ends.push(last);
+    this.end = ends.reduce((latest, end) => Math.max(latest, end), this.begin);
   }
 
   note(entry) {
@@ -6916,7 +6271,7 @@ class Timing {
     const open = times.attempts.at(-1);
     if (!open || open.end !== null) return;
     open.end = at;
-    open.isFailed = (statusInSubject[entry.kind] ?? entry.status) !== 'done';
+    open.isFailed = statusOf(entry) !== 'done';
   }
 
   took(id) {
@@ -6988,15 +6343,13 @@ const statusColors = {
 };
 const colorsOf = (status) => statusColors[status] ?? ['#eeeeee', '#6b6b6b'];
 
-function commonPrefix(texts) {
-  const [first, ...others] = texts.map((text) => [...text]);
-  let length = first?.length ?? 0;
-  for (const other of others) {
-    let same = 0;
-    while (same < first.length && same < other.length && first[same] === other[same]) same++;
-    length = Math.min(length, same);
+function commonPrefix([first = '', ...others]) {
+  let prefix = [...first];
+  for (const other of others.map((text) => [...text])) {
+    const end = prefix.findIndex((character, i) => character !== other[i]);
+    if (end >= 0) prefix = prefix.slice(0, end);
   }
-  return (first ?? []).slice(0, length).join('');
+  return prefix.join('');
 }
 
 /** Row of a table of entries. */
@@ -7026,7 +6379,7 @@ class RunFacts {
     return {
       anchor: `r${this.number}`,
       run: this.report.run,
-      outcome: this.outcome(),
+      outcome: textOfOutcome(this.report.outcome, [...outcomeWords, 'superseded']),
       facts: this.runFacts(),
       graph: this.graph(picture),
       timeline: this.timeline(),
@@ -7058,23 +6411,6 @@ class RunFacts {
     return item.status ?? 'pending';
   }
 
-  outcome() {
-    const { outcome } = this.report;
-    const words = [`${outcome.done} of ${outcome.total} done`];
-    for (const word of [
-      'red',
-      'failed',
-      'skipped',
-      'cancelled',
-      'running',
-      'pending',
-      'superseded',
-    ]) {
-      if (outcome[word] > 0) words.push(`${outcome[word]} ${word}`);
-    }
-    return [...words, ...(outcome.said ?? [])].join(', ');
-  }
-
   linksOf(isWanted) {
     return this.report.links
       .filter(({ entry }) => isWanted(entry.kind))
@@ -7085,26 +6421,26 @@ class RunFacts {
     const { links } = this.report;
     const first = links[0].entry;
     const last = links.at(-1);
-    const facts = new FactList();
-    facts.add('Entries', String(links.length));
-    facts.addField('Root', last.entry, 'root');
-    facts.add('Last commit', last.commit);
-    facts.add('Submitted at', first.at);
-    facts.add('Submitted by', first.actor);
-    facts.addField('Plan', first, 'plan');
-    facts.addField('Base', first, 'base');
-    facts.addField('Queue', first, 'queue');
-    facts.addField('Pattern', first, 'pattern');
-    facts.addField('Rules of the queue', first, 'rules');
-    facts.add('Keys that may write', listWord(first.writers));
-    facts.addField('Roles', first, 'roles');
-    facts.addField('Pipelines', first, 'pipelines');
-    facts.addField('Object format', first, 'objectFormat');
-    facts.addField('Program', first, 'tool');
     const { closing } = this.replay;
-    facts.add('Closed early', closing?.kind === 'run.closed' ? closing.reason : '');
-    facts.add('Cancelled', closing?.kind === 'run.cancelled' ? closing.reason : '');
-    return facts.list;
+    return factsOf([
+      ['Entries', links.length],
+      ['Root', last.entry.root],
+      ['Last commit', last.commit],
+      ['Submitted at', first.at],
+      ['Submitted by', first.actor],
+      ['Plan', first.plan],
+      ['Base', first.base],
+      ['Queue', first.queue],
+      ['Pattern', first.pattern],
+      ['Rules of the queue', first.rules],
+      ['Keys that may write', listWord(first.writers)],
+      ['Roles', first.roles],
+      ['Pipelines', first.pipelines],
+      ['Object format', first.objectFormat],
+      ['Program', first.tool],
+      ['Closed early', closing?.kind === 'run.closed' ? closing.reason : ''],
+      ['Cancelled', closing?.kind === 'run.cancelled' ? closing.reason : ''],
+    ]);
   }
 
   /** Every revision of every document, in the order of the entries. */
@@ -7204,21 +6540,19 @@ class RunFacts {
     const folder = itemFolder(id, this.report.submitted.fanOut);
     const definition = this.planned.get(id) ?? this.readHead(folder + 'item.json');
     const manifest = this.readHead(folder + 'manifest.json');
-    const facts = new FactList();
     const executor = plainWord(definition?.executor);
-    facts.addField('Goal', definition?.inputs, 'goal');
-    facts.add(
-      'Executor',
-      isString(manifest?.subagent) ? `${executor} (${manifest.subagent})` : executor,
-    );
-    facts.addField('Inputs in the plan', definition, 'inputs');
-    facts.add('After', this.dependencies(id).join(', '));
-    facts.add('Locks', listWord(definition?.resourceLocks));
-    addManifestFacts(facts, manifest ?? {});
-    facts.addField('Manifest', fired, 'manifest');
-    if (ended) addEndFacts(facts, ended);
-    facts.add('Protected changes approved by', this.approverOf(id));
-    return facts.list;
+    const { subagent } = manifest ?? {};
+    return factsOf([
+      ['Goal', definition?.inputs?.goal],
+      ['Executor', isString(subagent) ? `${executor} (${subagent})` : executor],
+      ['Inputs in the plan', definition?.inputs],
+      ['After', this.dependencies(id).join(', ')],
+      ['Locks', listWord(definition?.resourceLocks)],
+      ...manifestFacts(manifest ?? {}),
+      ['Manifest', fired?.manifest],
+      ...(ended ? endFacts(ended) : []),
+      ['Protected changes approved by', this.approverOf(id)],
+    ]);
   }
 
   /** Returns the key that approved the item's changes to protected files, or an empty text. */
@@ -7341,40 +6675,40 @@ class RunFacts {
   }
 }
 
-function addManifestFacts(facts, manifest) {
+function manifestFacts(manifest) {
   const file = (value) => (isString(value?.path) ? `${value.path}, ${bytesWord(value)}` : '');
   const version = plainWord(manifest.program?.version);
   const program = file(manifest.program);
-  facts.addField('Command', manifest, 'argv');
-  facts.addField('Setup', manifest, 'setup');
-  facts.addField('Check', manifest, 'verify');
-  facts.add('Program', version === '' ? program : `${program}, ${version}`);
-  facts.add('Interpreter', file(manifest.interpreter));
-  facts.addField('Sandbox', manifest, 'sandbox');
-  facts.addField('Network', manifest, 'network');
-  facts.add('Time limit', isCount(manifest.timeout) ? `${manifest.timeout} s` : '');
-  facts.add('Protected files', listWord(manifest.protect));
   const names = Array.isArray(manifest.env) ? manifest.env.length : 0;
-  facts.add('Environment', names > 0 ? `${names} variables, named in the manifest` : '');
+  return [
+    ['Command', manifest.argv],
+    ['Setup', manifest.setup],
+    ['Check', manifest.verify],
+    ['Program', version === '' ? program : `${program}, ${version}`],
+    ['Interpreter', file(manifest.interpreter)],
+    ['Sandbox', manifest.sandbox],
+    ['Network', manifest.network],
+    ['Time limit', isCount(manifest.timeout) ? `${manifest.timeout} s` : ''],
+    ['Protected files', listWord(manifest.protect)],
+    ['Environment', names > 0 ? `${names} variables, named in the manifest` : ''],
+  ];
 }
 
-function addEndFacts(facts, ended) {
-  const { claims, reused } = ended;
-  facts.addField('Summary by the worker', ended, 'summary');
-  facts.addField('Model, by its own account', claims, 'model');
-  facts.addField('Session', claims, 'session');
-  facts.addField('Use, by its own account', claims, 'usage');
-  facts.add('Left out of the patch', listWord(ended.excluded));
-  for (const [name, field] of [
-    ['Check before the work', 'checkBefore'],
-    ['Check after the work', 'check'],
-  ]) {
-    const run = ended[field];
-    facts.add(name, joinWords([plainWord(run?.argv), exitWord(run?.exit), bytesWord(run?.output)]));
-  }
-  if (reused) facts.add('Reused from', `${reused.run}/${reused.item}`);
-  facts.addField('Blocks of the pipeline', ended, 'blocks');
-  facts.add('Transcript, not in this page', bytesWord(ended.transcript));
+function endFacts({ claims, reused, ...ended }) {
+  const checkWord = (run) =>
+    joinWords([plainWord(run?.argv), exitWord(run?.exit), bytesWord(run?.output)]);
+  return [
+    ['Summary by the worker', ended.summary],
+    ['Model, by its own account', claims?.model],
+    ['Session', claims?.session],
+    ['Use, by its own account', claims?.usage],
+    ['Left out of the patch', listWord(ended.excluded)],
+    ['Check before the work', checkWord(ended.checkBefore)],
+    ['Check after the work', checkWord(ended.check)],
+    ['Reused from', reused ? `${reused.run}/${reused.item}` : ''],
+    ['Blocks of the pipeline', ended.blocks],
+    ['Transcript, not in this page', bytesWord(ended.transcript)],
+  ];
 }
 
 /** The path of an edge from the right side of a box to the left side of another. */
@@ -7404,16 +6738,18 @@ function claimFacts(claims, anchor, names) {
 /** The facts that a page shows of a thread. */
 function threadFacts(store, { thread, links }, claims, number) {
   const anchor = `t${number}`;
-  const facts = new FactList();
-  facts.add('Entries', String(links.length));
-  facts.add('Begun at', links[0]?.entry.at ?? '');
-  facts.add('Begun by', links[0]?.entry.actor ?? '');
-  facts.add('Last commit', links.at(-1)?.commit ?? '');
+  const [first, last] = [links[0], links.at(-1)];
+  const facts = factsOf([
+    ['Entries', links.length],
+    ['Begun at', first?.entry.at],
+    ['Begun by', first?.entry.actor],
+    ['Last commit', last?.commit],
+  ]);
   return {
     thread,
     claims: claimFacts(claims, anchor, threadRows),
     anchor,
-    facts: facts.list,
+    facts,
     steps: links.map((link) => threadStep(store, link)),
   };
 }
@@ -7451,12 +6787,9 @@ function noteOfThread({ run, adopted_from: adopted, from, to, checkpoint }) {
 function countLeftOut(store) {
   const missing = new Set();
   for (const [name, { type }] of store.objects) {
-    const tree = type === 'tree' ? store.readTree(name) : null;
-    for (let i = 0; i < (tree?.count ?? 0); i++) {
-      if (tree.isFolderAt(tree.starts[i])) continue;
-      const { mode, oid } = tree.node(i);
-      if (mode !== '160000' && !store.objects.has(oid)) missing.add(oid);
-    }
+    const nodes = (type === 'tree' && store.readTree(name)?.nodes) || [];
+    for (const { mode, isFolder, oid } of nodes)
+      if (!isFolder && mode !== '160000' && !store.objects.has(oid)) missing.add(oid);
   }
   return missing.size;
 }
@@ -7497,18 +6830,16 @@ function pageFacts(store, reports, claims, scriptText, evidence) {
 
 // ---- the page: is it what its evidence says? ----
 
-const isPlace = (value) => isInteger(value, 0, 10 ** 9);
-const isBox = (value) =>
-  Array.isArray(value) &&
-  value.length === 5 &&
-  value.slice(0, 4).every(isPlace) &&
-  notEmpty(arrayOf(isPlace))(value[4]);
-const isEdge = (value) =>
-  Array.isArray(value) &&
-  value.length === 3 &&
-  isPlace(value[0]) &&
-  isPlace(value[1]) &&
-  (value[2] === null || (arrayOf(isPlace)(value[2]) && value[2].length === 2));
+const isPlace = between(0, 10 ** 9);
+/** An array of exactly one value for each check. */
+const tupleOf =
+  (...checks) =>
+  (value) =>
+    Array.isArray(value) &&
+    value.length === checks.length &&
+    checks.every((check, i) => check(value[i]));
+const isBox = tupleOf(isPlace, isPlace, isPlace, isPlace, arrayOf(isPlace, 1));
+const isEdge = tupleOf(isPlace, isPlace, anyOf(oneOf(null), tupleOf(isPlace, isPlace)));
 const foundFields = (names) => ({
   headline: isString,
   rows: mapOf(oneOf(...names), oneOf('ok', 'fail', 'open')),
@@ -7534,8 +6865,7 @@ const isRunClaims = shape({
   height: isPlace,
 });
 /** No other program writes pages; a longer text could be read as praise. */
-const isTool = (value) =>
-  isString(value) && /^git-handoff [0-9]{1,5}(?:\.[0-9]{1,5}){2}(?:-rc\.[0-9]{1,5})?$/.test(value);
+const isTool = matches(/^git-handoff [0-9]{1,5}(?:\.[0-9]{1,5}){2}(?:-rc\.[0-9]{1,5})?$/);
 const areClaims = shape({
   tool: isTool,
   written: isTime,
@@ -7544,25 +6874,15 @@ const areClaims = shape({
   threads: mapOf(isRunName, shape(foundFields(threadRows))),
 });
 
-const intactHeadlines = ['unknown key', 'tamper-detecting', 'tamper-evident'];
-const failureHeadlines = [
-  'TAMPERED',
-  'NOT ANCHORED',
-  'UNTRUSTED',
-  'MISMATCH',
-  'CONFLICT',
-  'NOT SEALED',
-  'INCOMPLETE',
-];
+const headlinePattern = new RegExp(
+  '^(?:TAMPERED|NOT ANCHORED|UNTRUSTED|MISMATCH|CONFLICT|NOT SEALED|INCOMPLETE|' +
+    'INTACT · (?:unknown key|tamper-detecting|tamper-evident))(?: PARTIAL)?$',
+);
 
 /** Returns true for a headline of the program that writes pages. */
 function isHeadline(text, kind) {
   if (kind === 'thread') return /^(?:INTACT|NOT INTACT(?:: [a-z-]+)?)$/.test(text);
-  const words = text.replace(/ PARTIAL$/, '');
-  return (
-    failureHeadlines.includes(words) ||
-    (words.startsWith('INTACT · ') && intactHeadlines.includes(words.slice(9)))
-  );
+  return headlinePattern.test(text);
 }
 
 /** Returns what is wrong with the claims of a run or thread, as sentences. */
@@ -7578,18 +6898,17 @@ function faultsOfClaims(claims, report) {
       say(`the page has findings in the row ${row}, which does not fail`);
     // The writer may have had logs that are not in the evidence.
     if (row === 'anchor') continue;
-    if (claimed === 'ok' && found === 'fail')
-      say(`the page says that the row ${row} holds, and it does not`);
+    const words = { ok: 'holds, and it does not', fail: 'does not hold', open: 'was not checked' };
+    const isOverstated = claimed === 'ok' && found === 'fail';
     // The writer may know keys that this verifier does not.
-    if (row === 'signature' || row === 'lineage') continue;
-    if (claimed === 'fail' && found !== 'fail')
-      say(`the page says that the row ${row} does not hold`);
-    if (claimed === 'open' && found === 'ok')
-      say(`the page says that the row ${row} was not checked`);
+    const mayDiffer = row === 'signature' || row === 'lineage';
+    const isUnderstated =
+      (claimed === 'fail' && found !== 'fail') || (claimed === 'open' && found === 'ok');
+    if (isOverstated || (isUnderstated && !mayDiffer))
+      say(`the page says that the row ${row} ${words[claimed]}`);
     const isOther = sameSet(codes ?? []) !== sameSet(report.codes[row] ?? []);
-    if (!isThread && claimed === 'fail' && found === 'fail' && isOther) {
+    if (!isThread && !mayDiffer && claimed === 'fail' && found === 'fail' && isOther)
       say(`the page has other findings in the row ${row}`);
-    }
   }
   if (!isHeadline(claims.headline, report.kind)) say('the headline of the page is unknown');
   const doesFail = Object.values(claims.rows).includes('fail');
@@ -7981,15 +7300,10 @@ async function compareKeys(page, { evidenceText }) {
     const known = new Set([...new Signers(pasted).lines.keys(), ...pasted.fingerprints]);
     ensure(known.size > 0, 'paste a fingerprint, a public key or an allowed-signers file');
     const store = await readBundle(fromBase64(evidenceText));
-    const unknown = new Set();
-    const reports = [];
     const options = pasted.fingerprints.size > 0 ? {} : { signers: pasted.signers };
-    for (const run of Handoff.runsIn(store)) reports.push(await verifyRun(store, run, options));
-    for (const thread of Handoff.threadsIn(store))
-      reports.push(await verifyThread(store, thread, options));
-    for (const { fingerprint } of reports.flatMap(({ signers }) => signers)) {
-      if (!known.has(fingerprint)) unknown.add(fingerprint);
-    }
+    const reports = await verifyAll(store, options);
+    const used = reports.flatMap(({ signers }) => signers).map(({ fingerprint }) => fingerprint);
+    const unknown = new Set(used.filter((key) => !known.has(key)));
     const isRefused = reports.some(({ rows }) => rows.signature.state === 'fail');
     if (unknown.size > 0) answer.textContent = `not among these keys: ${[...unknown].join(', ')}`;
     else if (isRefused)
@@ -8025,6 +7339,7 @@ const Handoff = {
 
 import { readFileSync, realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
 export default Handoff;
 
@@ -8045,35 +7360,20 @@ intact, 2 on wrong usage, and 1 if a file cannot be read.`;
 class UsageError extends Error {}
 
 function readArguments(words) {
-  const parsed = { names: [], options: {}, json: false };
-  for (let i = 0; i < words.length; i++) {
-    const word = words[i];
-    if (word === '--json') parsed.json = true;
-    else if (/^--(?:signers|revoked|signer|plan|base)$/.test(word)) {
-      const value = words[++i];
-      if (value === undefined) throw new UsageError(`${word} needs a value`);
-      const name = word.slice(2);
-      if (name === 'plan') parsed.options.plan = new Uint8Array(readFileSync(value));
-      else if (name === 'signers' || name === 'revoked')
-        parsed.options[name] = readFileSync(value, 'utf8');
-      else parsed.options[name] = value;
-    } else if (word.startsWith('-')) throw new UsageError(`unknown option ${word}`);
-    else if (parsed.file === undefined) parsed.file = word;
-    else parsed.names.push(word);
-  }
-  if (parsed.file === undefined) throw new UsageError('name a file');
-  return parsed;
+  const names = ['signers', 'revoked', 'signer', 'plan', 'base'];
+  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
+  options.json = { type: 'boolean', default: false };
+  const { values, positionals } = parseArgs({ args: words, options, allowPositionals: true });
+  const { json, ...given } = values;
+  const [file, ...chosen] = positionals;
+  if (file === undefined) throw new UsageError('name a file');
+  for (const name of ['signers', 'revoked'])
+    if (name in given) given[name] = readFileSync(given[name], 'utf8');
+  if ('plan' in given) given.plan = new Uint8Array(readFileSync(given.plan));
+  return { file, names: chosen, options: given, json };
 }
 
 const symbols = { ok: '✓', open: '─', fail: '✗' };
-
-function textOfOutcome(outcome) {
-  const parts = [`${outcome.done} of ${outcome.total} done`];
-  for (const word of ['red', 'failed', 'skipped', 'cancelled', 'running', 'pending']) {
-    if (outcome[word] > 0) parts.push(`${outcome[word]} ${word}`);
-  }
-  return [...parts, ...(outcome.said ?? [])].join(', ');
-}
 
 function textOfReport(report) {
   const partial = report.failure === null && isPartial(report.outcome) ? ' PARTIAL' : '';
@@ -8106,45 +7406,16 @@ function textOfReport(report) {
   return lines.join('\n');
 }
 
-function jsonOfReport(report) {
-  const { kind, run, thread, rows, codes, failure, headline, outcome, exit } = report;
-  const { signers, decisions, takeovers, root, entries, findings } = report;
-  const name = kind === 'thread' ? { thread } : { run };
-  const intact = failure === null;
-  return JSON.stringify({
-    kind,
-    ...name,
-    headline,
-    intact,
-    failure,
-    rows,
-    codes,
-    outcome,
-    exit,
-    signers,
-    decisions,
-    takeovers,
-    root,
-    entries,
-    findings,
-  });
+function jsonOfReport({ replay, proof, submitted, links, headTree, ...shown }) {
+  return JSON.stringify({ ...shown, intact: shown.failure === null });
 }
 
 async function verifyBundleFile(bytes, names, options) {
   const store = await readBundle(bytes);
-  const runs = Handoff.runsIn(store);
-  const threads = Handoff.threadsIn(store);
-  for (const name of names) {
-    ensure(
-      runs.includes(name) || threads.includes(name),
-      `there is no run or thread "${name}" in the bundle`,
-    );
-  }
-  const isChosen = (name) => names.length === 0 || names.includes(name);
-  const reports = [];
-  for (const run of runs.filter(isChosen)) reports.push(await verifyRun(store, run, options));
-  for (const thread of threads.filter(isChosen))
-    reports.push(await verifyThread(store, thread, options));
+  const all = [...Handoff.runsIn(store), ...Handoff.threadsIn(store)];
+  for (const name of names)
+    ensure(all.includes(name), `there is no run or thread "${name}" in the bundle`);
+  const reports = await verifyAll(store, options, names.length === 0 ? all : names);
   ensure(reports.length > 0, 'there is no run or thread in the bundle');
   return reports;
 }
@@ -8164,12 +7435,9 @@ function scriptOf(template) {
  */
 export async function checkPageFile(bytes, options = {}) {
   const template = readFileSync(new URL('page.html', import.meta.url), 'utf8');
-  let page;
-  try {
-    page = toText(bytes);
-  } catch {
+  const page = tryToRead(() => toText(bytes));
+  if (page === undefined)
     return { verdict: 'tampered', reasons: ['the page is not UTF-8'], runs: [] };
-  }
   const result = await checkPage(page, { template });
   if (textBetween(page, pageMarks.script, pageMarks.end) !== scriptOf(template)) {
     result.verdict = 'tampered';
@@ -8229,7 +7497,7 @@ if (isMain) {
   try {
     process.exitCode = await main(process.argv.slice(2));
   } catch (error) {
-    if (error instanceof UsageError) {
+    if (error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS')) {
       console.error(`error: ${error.message}\n\n${usage}`);
       process.exitCode = 2;
     } else if (error instanceof FormatError || error.code !== undefined) {
