@@ -4421,6 +4421,12 @@ class RunVerifier {
     this.findings.add(row, code, text, { entry: entry.seq, ...place, ...more });
   }
 
+  /** Adds a finding about a file of an entry. The first entry is entry 0, whatever it says. */
+  reportFile(row, code, commit, text, path) {
+    const isFirst = commit === this.begin;
+    this.report(row, code, commit, text, isFirst ? { entry: 0, path } : { path });
+  }
+
   // -- chain --
 
   checkChain() {
@@ -4654,7 +4660,7 @@ class RunVerifier {
   /** Compares the bytes of a blob with an entry; a size may be absent. */
   examine(kind, what, { oid, sha256: digest, size }, commit, path) {
     const bytes = this.store.readBlob(oid);
-    const fail = (code, text) => this.report('content', code, commit, what + text, { path });
+    const fail = (code, text) => this.reportFile('content', code, commit, what + text, path);
     if (bytes === null) {
       if (this.store.isLeftOut(oid)) this.findings.addLeftOut('content');
       else fail('content-unread', `: object ${oid} is not in the bundle`);
@@ -5035,7 +5041,8 @@ class RunVerifier {
       await check(evidence);
     } catch (error) {
       if (!(error instanceof FormatError)) throw error;
-      this.report('handoff', code, commit, `the evidence of ${subject} ${error.message}`, { path });
+      const text = `the evidence of ${subject} ${error.message}`;
+      this.reportFile('handoff', code, commit, text, path);
     }
   }
 
