@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::Environment;
 use crate::common::repo::{TestRepo, item};
-use crate::common::report::find_row;
+use crate::common::report::{find_line, find_row};
 
 /// The check of the base: it needs a fix in `app.txt`, and runs every part below `tests/parts`.
 const CHECK: &str = "for part in tests/parts/*.sh; do . ./$part; done\nfor conf in $(find . -name conftest.sh); do . $conf; done\ngrep -q fixed app.txt\n";
@@ -380,7 +380,9 @@ fn a_pathspec_that_cannot_protect_is_refused() {
         wrong["protect"] = json!([pathspec]);
         let file = repo.plan("w", &[wrong.clone()]);
         let refused = repo.env.handoff(["validate", &file]).exit(1);
-        assert!(format!("{refused}").contains(why), "{pathspec}: {refused}");
+        let code = if pathspec.is_empty() { "wrong-type" } else { "bad-pathspec" };
+        let problem = format!("{code} at items[0].protect[0] (item \"a\", line 1): {why}");
+        assert_eq!(find_line(&refused.stdout, code), problem);
     }
     repo.config("handoff.protect", "../x");
     insta::assert_snapshot!(repo.env.handoff(["runs"]).exit(1).stderr, @r#"

@@ -227,10 +227,8 @@ fn what_it_holds_of_our_key_is_missed_where_run_and_log_are_gone() {
     }
     for command in [&["verify", "--all"][..], &["anchor", "check"]] {
         let said = env.handoff(command).exit(3);
-        assert!(
-            said.stderr.contains(&format!("refs/handoff/runs/{RUN} is gone, but the anchor vault holds")),
-            "{said}"
-        );
+        let gone = format!("error: the ref refs/handoff/runs/{RUN} is gone, but the anchor vault holds the run\n");
+        assert_eq!(said.stderr, gone);
     }
     let _ = env.handoff(["verify", "--all", "--anchor", "local"]).exit(3);
     env.shell("", "mv vault.git elsewhere.git").success();
@@ -245,7 +243,8 @@ fn what_it_holds_of_our_key_is_missed_where_run_and_log_are_gone() {
     env.git(["fetch", "--quiet", "../vault.git", &format!("{log}:{fetched}")]).success();
     for command in [&["verify", "--all", "--anchor", "local"][..], &["verify", RUN]] {
         let said = env.handoff(command).exit(3);
-        assert!(said.stderr.contains(&format!("is gone, but the log {fetched} holds the run")), "{said}");
+        let gone = format!("error: the ref refs/handoff/runs/{RUN} is gone, but the log {fetched} holds the run\n");
+        assert_eq!(said.stderr, gone);
     }
     // A fetched run is held against it like one that was never gone.
     env.handoff(["run", "plan.json"]).ends(1);

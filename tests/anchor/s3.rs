@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::answers::{Answer, serve};
 use super::moto::Moto;
 use super::{RUN, forge, json, know, refs, row, sealed, verify};
+use crate::common::report::find_line;
 use crate::common::{Environment, answers, assert_output};
 
 /// A secret that must never be shown.
@@ -38,9 +39,11 @@ fn from_adding_it_to_the_strongest_claim() {
     let (env, moto) = (with_rights(), Moto::start());
     moto.bucket("evidence");
     moto.send("PUT", "/plain", &[], "");
-    for (bucket, why) in [("plain", "has no Object Lock"), ("nowhere", "NoSuchBucket")] {
+    let loose = "error: the bucket has no Object Lock, so its writers could change the objects";
+    let none = "error: S3 answers NoSuchBucket (status 404): The specified bucket does not exist";
+    for (bucket, why) in [("plain", loose), ("nowhere", none)] {
         let said = env.handoff(["anchor", "add", "lock", "s3", bucket, "--endpoint", &moto.url()]).exit(1);
-        assert!(said.stderr.contains(why), "{said}");
+        assert_eq!(find_line(&said.stderr, "error: "), why);
     }
     add(&env, &moto.url());
     assert_eq!(row(&verify(&env, &[], 3)), "lock: it holds nothing of the run");
@@ -171,17 +174,20 @@ fn an_answer_that_is_none_is_never_a_pass() {
     };
     let other_run = r#"{"commit":"0000000000000000000000000000000000000000","entries":1,"fingerprint":"SHA256:x","root":"sha256:7af1bd921527be925e9b5a75533b3b952313930de686d873ec8709cb50ad3bd5","run":"other","schema":"git-handoff.anchored/1","seal":"sha256:7af1bd921527be925e9b5a75533b3b952313930de686d873ec8709cb50ad3bd5"}"#;
     let lies: [(&str, Lie); 8] = [
-        ("longer than 4194304 bytes", Box::new(|_| Answer::ok(vec![b'x'; 5 << 20]))),
-        ("not one of S3's", Box::new(|_| Answer::ok("<html>a page"))),
-        ("not one of S3's", Box::new(|_| Answer::ok(vec![0xff, 0xfe]))),
-        ("more than 20000 versions", Box::new(move |_| Answer::ok(endless))),
-        ("a redirect (status 301)", status("301 Moved", "Location: http://127.0.0.1:1/\r\n", "")),
+        ("the answer is longer than 4194304 bytes", Box::new(|_| Answer::ok(vec![b'x'; 5 << 20]))),
+        ("the answer is not one of S3's: <html>a page", Box::new(|_| Answer::ok("<html>a page"))),
+        ("the answer is not one of S3's: it is not text", Box::new(|_| Answer::ok(vec![0xff, 0xfe]))),
+        ("there are more than 20000 versions of one object", Box::new(move |_| Answer::ok(endless))),
         (
-            "AccessDenied (status 403)",
+            "the answer is a redirect (status 301), which is not followed",
+            status("301 Moved", "Location: http://127.0.0.1:1/\r\n", ""),
+        ),
+        (
+            "S3 answers AccessDenied (status 403): no",
             status("403 No", "", "<Error><Code>AccessDenied</Code><Message>no</Message></Error>"),
         ),
-        ("is not what we write", object("{}")),
-        ("is about run other of the key SHA256:x", object(other_run)),
+        ("what it holds in the place of the run is not what we write", object("{}")),
+        ("what it holds in the place of the run is about run other of the key SHA256:x", object(other_run)),
     ];
     for (why, lie) in lies {
         let (url, asked) = serve(move |request, _| lie(request));
@@ -189,7 +195,7 @@ fn an_answer_that_is_none_is_never_a_pass() {
         let output = env.handoff(["verify", "--json", RUN]).exit(3);
         let report = json(&output);
         assert_eq!(report["failure"], "anchor-missing");
-        assert!(row(&report).contains(why), "{why}: {report}");
+        assert_eq!(row(&report), format!("lock: {why}"));
         assert!(!format!("{output}").contains(SECRET) && !format!("{output}").contains("X-Amz-Signature"), "{output}");
         assert!(asked.lock().unwrap().iter().all(|(request, _)| !request.contains(SECRET)));
     }
@@ -220,7 +226,8 @@ fn a_place_that_is_down_or_silent_is_given_up() {
     env.handoff(["verify", "--all"]).ends(3);
     assert_eq!((before, attempts()), (1, 1));
     drop(silent);
-    assert!(row(&verify(&env, &[], 3)).starts_with("lock: it could not be reached: "));
+    let refused = "lock: it could not be reached: io: Connection refused (os error 111)";
+    assert_eq!(row(&verify(&env, &[], 3)), refused);
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     // Explicitly configured credentials must exist.
     env.git(["config", "handoff.anchor.lock.profile", "nobody"]).success();
@@ -247,7 +254,8 @@ fn what_it_holds_of_our_key_is_missed_where_run_and_log_are_gone() {
     }
     for command in [&["verify", "--all"][..], &["anchor", "check"]] {
         let said = env.handoff(command).exit(3);
-        assert!(said.stderr.contains(&format!("refs/handoff/runs/{RUN} is gone, but the anchor lock holds")), "{said}");
+        let gone = format!("error: the ref refs/handoff/runs/{RUN} is gone, but the anchor lock holds the run\n");
+        assert_eq!(said.stderr, gone);
     }
     // To another key it is nothing that is missed.
     env.git(["config", "handoff.signingKey", ""]).success();

@@ -8,19 +8,29 @@ fn what_makes_no_sense_is_refused_before_it_is_written() {
     let env = sealed();
     env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
     let before = env.git(["config", "--list", "--local"]).success();
+    let named = |name: &str| {
+        format!(
+            "{name:?} is no name for an anchor: letters, digits, `-`, `_` and `.`, and not \"local\", which is always there"
+        )
+    };
+    let nowhere = "\"../nowhere\" is neither a remote of this repository nor a URL nor the path of a repository";
+    let itself = "$TEST/repo is this repository itself, which anchors nothing for itself";
+    let guarantee = "the setting `handoff.anchor.vault.guarantee` is none of detect, external, external-immutable";
+    let timeout = "the setting `handoff.anchor.vault.timeout` is not between 1 and 600 seconds";
+    let branches = "the setting `handoff.anchor.vault.branches` cannot begin the name of a branch";
     let refused: &[(&[&str], &str)] = &[
-        (&["vault", "git", "../nowhere"], "neither a remote"),
-        (&["vault", "git", "."], "is this repository itself"),
-        (&["vault", "git", "file:///nowhere.git"], "could not be read"),
-        (&["local", "git", "../vault.git"], "no name for an anchor"),
-        (&["a b", "git", "../vault.git"], "no name for an anchor"),
-        (&["vault", "--guarantee", "total", "git", "../vault.git"], "is none of detect, external, external-immutable"),
-        (&["vault", "--timeout", "0", "git", "../vault.git"], "is not between 1 and 600 seconds"),
-        (&["vault", "git", "../vault.git", "--branches", "a b"], "cannot begin the name of a branch"),
+        (&["vault", "git", "../nowhere"], nowhere),
+        (&["vault", "git", "."], itself),
+        (&["vault", "git", "file:///nowhere.git"], "file:///nowhere.git could not be read or written"),
+        (&["local", "git", "../vault.git"], &named("local")),
+        (&["a b", "git", "../vault.git"], &named("a b")),
+        (&["vault", "--guarantee", "total", "git", "../vault.git"], guarantee),
+        (&["vault", "--timeout", "0", "git", "../vault.git"], timeout),
+        (&["vault", "git", "../vault.git", "--branches", "a b"], branches),
     ];
     for (arguments, why) in refused {
         let said = env.handoff(["anchor", "add"].iter().chain(*arguments)).exit(1);
-        assert!(said.stderr.contains(why), "{arguments:?}\n{said}");
+        assert_eq!(find_line(&said.stderr, "error: "), format!("error: {why}"), "{arguments:?}");
         assert_eq!(env.git(["config", "--list", "--local"]).success(), before, "{arguments:?}");
     }
     env.handoff(["anchor", "add", "vault", "git", "../vault.git"]).success();

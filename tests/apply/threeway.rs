@@ -210,7 +210,8 @@ fn giving_up_throws_away_nothing_that_was_done_by_hand_since() {
         change();
         let changed = tree(&clone);
         let (exit, _, stderr) = clone.handoff(&["apply", "--abort"]);
-        assert!(exit == 1 && stderr.contains(&format!(": {file};")), "{file}: {stderr}");
+        let lost = format!("error: changed by hand since, and --abort would lose that: {file}; nothing was restored");
+        assert_eq!((exit, find_line(&stderr, "error: ")), (1, lost.as_str()));
         assert!(clone.read(file).contains("precious"), "{file}");
         assert_eq!(tree(&clone), changed, "{file}");
         if file.starts_with("gone") {

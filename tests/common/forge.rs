@@ -17,12 +17,13 @@ use git_handoff::model::entry::{Entry, Event, LogSealed, LogSubmitted};
 use git_handoff::model::format;
 use git_handoff::model::name::{FilePath, RunId};
 use git_handoff::model::time::Moment;
-use git_handoff::verify::{Options, Report, Row, State, verify};
+use git_handoff::verify::{Code, Options, Report, Row, State, verify};
 use serde_json::json;
 use ssh_key::private::Ed25519Keypair;
 use ssh_key::{LineEnding, PrivateKey};
 
 use super::chain_builder::{BuiltChain, ChainBuilder};
+use super::report::without_hashes;
 
 pub(crate) const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
   {"id":"edit-a","executor":"command","inputs":{"command":["true"]},"resourceLocks":["build"]},
@@ -201,13 +202,36 @@ pub(crate) fn row_of<'a>(report: &'a Report, name: &str) -> &'a Row {
     report.rows.iter().find(|row| row.name == name).expect("a report has this row")
 }
 
-/// The row that must fail, and a part of what it must say.
+/// Asserts that a row fails, and compares the code and place of its first finding, such as
+/// `tree-holds, entry 1, path documents/notes`. A finding without a code has the code `none`.
 #[track_caller]
-pub(crate) fn assert_fails(report: &Report, row: &str, part: &str) {
-    let text = report.to_text(false);
+pub(crate) fn assert_fails(report: &Report, row: &str, wanted: &str) {
+    let found = failed(report, row).findings.first().map(|finding| {
+        let place = [
+            finding.entry.map(|entry| format!("entry {entry}")),
+            finding.item.as_ref().map(|item| format!("item {item}")),
+            finding.path.as_ref().map(|path| format!("path {path}")),
+        ];
+        let code = finding.code.map_or("none", Code::word).to_owned();
+        [Some(code)].into_iter().chain(place).flatten().collect::<Vec<_>>().join(", ")
+    });
+    assert_eq!(found.as_deref(), Some(wanted), "{row}: {}", report.to_text(false));
+}
+
+/// Asserts that a row fails, and compares the whole text of its first finding, with `…` for each
+/// hash. This is for codes that several faults share.
+#[track_caller]
+pub(crate) fn assert_says(report: &Report, row: &str, wanted: &str) {
+    let found = failed(report, row).findings.first().map(|finding| without_hashes(&finding.text));
+    assert_eq!(found.as_deref(), Some(wanted), "{row}: {}", report.to_text(false));
+}
+
+/// Returns a row that must have failed.
+#[track_caller]
+fn failed<'a>(report: &'a Report, row: &str) -> &'a Row {
     let row = row_of(report, row);
-    assert!(row.state == State::Failed && row.detail.contains(part), "wanted ✗ {} …{part}…, got\n{text}", row.name);
-    assert!(!report.intact, "{text}");
+    assert!(row.state == State::Failed && !report.intact, "wanted ✗ {}, got\n{}", row.name, report.to_text(false));
+    row
 }
 
 /// All rows hold.

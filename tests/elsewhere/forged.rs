@@ -17,7 +17,7 @@ use git_handoff::model::time::Moment;
 use git_handoff::verify::Report;
 
 use crate::common::chain_builder::{BuiltChain, ChainBuilder};
-use crate::common::forge::{Forge, assert_fails, assert_intact, key};
+use crate::common::forge::{Forge, assert_fails, assert_intact, assert_says, key};
 
 const REPORT: &[u8] = b"make";
 
@@ -154,36 +154,78 @@ fn what_another_run_handed_over_holds_with_its_proof() {
 fn what_it_did_not_hand_over_does_not_hold() {
     type Bend = (&'static str, fn(&Forge, &mut Story), &'static str, &'static str);
     let bends: [Bend; 11] = [
-        ("no evidence", |_, s| s.evidence = None, "handoff", "not in the tree"),
-        ("none that can be read", |_, s| s.evidence = Some(b"{}".to_vec()), "handoff", "is not valid"),
-        ("other evidence", |_, s| s.digest = Some(Digest::of(b"x")), "handoff", "is not what the entry names"),
-        ("other bytes", |forge, s| s.product = product(forge, b"else"), "handoff", "does not have that product"),
-        ("a size that is not theirs", |_, s| s.product.size = 7, "handoff", "does not have that product"),
+        (
+            "no evidence",
+            |_, s| s.evidence = None,
+            "handoff",
+            "entry 0: @run/first/make:outputs/report does not hold: its evidence is not in the tree",
+        ),
+        (
+            "none that can be read",
+            |_, s| s.evidence = Some(b"{}".to_vec()),
+            "handoff",
+            "entry 0: @run/first/make:outputs/report does not hold: its evidence is not valid",
+        ),
+        (
+            "other evidence",
+            |_, s| s.digest = Some(Digest::of(b"x")),
+            "handoff",
+            "entry 0: @run/first/make:outputs/report does not hold: its evidence is not what the entry names",
+        ),
+        (
+            "other bytes",
+            |forge, s| s.product = product(forge, b"else"),
+            "handoff",
+            "entry 0: @run/first/make:outputs/report does not hold: the item of that run does not have that \
+             product",
+        ),
+        (
+            "a size that is not theirs",
+            |_, s| s.product.size = 7,
+            "handoff",
+            "entry 0: @run/first/make:outputs/report does not hold: the item of that run does not have that \
+             product",
+        ),
         (
             "another item's",
             |forge, s| s.evidence = Some(proof(forge, "other").canonical()),
             "handoff",
-            "of another run or item",
+            "entry 0: @run/first/make:outputs/report does not hold: the proof is of another run or item",
         ),
         (
             "another run's",
             |_, s| (s.run, s.name) = ("second", "@run/second/make:outputs/report".to_owned()),
             "handoff",
-            "of another run or item",
+            "entry 0: @run/second/make:outputs/report does not hold: the proof is of another run or item",
         ),
-        ("a red item's", of_red_item, "handoff", "is red"),
+        (
+            "a red item's",
+            of_red_item,
+            "handoff",
+            "entry 0: @run/first/other:outputs/report does not hold: the item of that run is red",
+        ),
         (
             "another product than the plan takes",
             |_, s| s.name = "@run/first/make:outputs/more".to_owned(),
             "plan",
-            "not what the plan takes",
+            "entry 0: what was sealed from elsewhere is not what the plan takes",
         ),
-        ("a name of nothing", |_, s| s.name = "make".to_owned(), "plan", "not what the plan takes"),
-        ("something else consumed", |_, s| s.consumed = Some(Digest::of(b"else")), "handoff", "was consumed, but"),
+        (
+            "a name of nothing",
+            |_, s| s.name = "make".to_owned(),
+            "plan",
+            "entry 0: what was sealed from elsewhere is not what the plan takes",
+        ),
+        (
+            "something else consumed",
+            |_, s| s.consumed = Some(Digest::of(b"else")),
+            "handoff",
+            "item take, input it: … was consumed, but outputs/report of @run/first/make is …",
+        ),
     ];
     for (what, bend, row, part) in bends {
         println!("{what}");
-        assert_fails(&told(&Forge::new(), bend), row, part);
+        assert_says(&told(&Forge::new(), bend), row, part);
     }
 }
 
@@ -194,7 +236,9 @@ fn evidence_of_many_products_is_read_once() {
         s.evidence = Some(Evidence::Checkpoint("x".repeat(8 << 20)).canonical());
         s.copies = 3000;
     });
-    assert_fails(&report, "handoff", "(and 3000 more)");
+    let why = "entry 0: @run/first/make:outputs/report does not hold: its evidence is of something else";
+    assert_says(&report, "handoff", why);
+    assert_eq!(report.rows.handoff.detail, format!("{why} (and 3000 more)"));
     assert!(begun.elapsed() < Duration::from_secs(60), "it took {:?}", begun.elapsed());
 }
 
@@ -202,7 +246,9 @@ fn evidence_of_many_products_is_read_once() {
 fn a_long_name_is_cut() {
     let name = "x".repeat(1 << 20);
     let report = told(&Forge::new(), |_, s| s.name = name);
-    assert_fails(&report, "handoff", "its name is not that of a product");
+    assert_fails(&report, "handoff", "import");
+    let (_, why) = report.rows.handoff.findings[0].text.rsplit_once("x… does not hold: ").unwrap();
+    assert_eq!(why, "its name is not that of a product");
     let text = report.to_text(false);
     assert!(text.len() < 20_000, "{} bytes", text.len());
 }
@@ -214,7 +260,12 @@ fn a_signature_of_a_proof_that_was_changed_does_not_hold() {
         proof.last.commit = proof.last.commit.replace("git-handoff", "git-handof");
         s.evidence = Some(Evidence::Item(proof).canonical());
     });
-    assert_fails(&report, "handoff", "does not hold");
+    assert_says(
+        &report,
+        "handoff",
+        "entry 0: @run/first/make:outputs/report does not hold: the last entry: the commit's bytes \
+         differ from those that its entry determines",
+    );
 }
 
 #[test]
@@ -223,7 +274,11 @@ fn a_checkpoint_is_no_item() {
         let commit = forge.git(&["cat-file", "commit", "refs/handoff/runs/first"]);
         s.evidence = Some(Evidence::Checkpoint(commit).canonical());
     });
-    assert_fails(&report, "handoff", "of something else");
+    assert_says(
+        &report,
+        "handoff",
+        "entry 0: @run/first/make:outputs/report does not hold: its evidence is of something else",
+    );
     // And the seal of a run is no checkpoint.
     let forge = Forge::new();
     first(&forge);
@@ -240,7 +295,12 @@ fn a_copy_of_the_other_run_that_says_another_root_speaks_against_it() {
         let forge = Forge::new();
         forge.finish(taking(&forge, |_, _| {}));
         spoil(&forge);
-        assert_fails(&forge.verify(), "handoff", "is here, but different");
+        assert_says(
+            &forge.verify(),
+            "handoff",
+            "run first, a source of its imports, is here, but different: it has the same first entry, but \
+             its seal says another root",
+        );
     }
 }
 
@@ -304,17 +364,42 @@ fn of_thread(by: u8, bend: impl Fn(&Forge, &mut Entry, &mut Oid)) -> Report {
 fn what_is_no_entry_of_a_thread_does_not_hold() {
     assert_intact(&of_thread(1, |_, _, _| {}));
     let report = of_thread(1, |_, entry, _| entry.prev = None);
-    assert_fails(&report, "handoff", "is not an entry of a thread");
+    assert_says(
+        &report,
+        "handoff",
+        "entry 0: @thread/login/latest:outputs/state does not hold: its evidence is not an entry of a \
+         thread",
+    );
     let report = of_thread(1, |_, entry, _| entry.seq = 0);
-    assert_fails(&report, "handoff", "is not an entry of a thread");
+    assert_says(
+        &report,
+        "handoff",
+        "entry 0: @thread/login/latest:outputs/state does not hold: its evidence is not an entry of a \
+         thread",
+    );
     let report = of_thread(1, |forge, _, tree| *tree = forge.git(&["write-tree"]).parse().unwrap());
-    assert_fails(&report, "handoff", "is not an entry of a thread");
+    assert_says(
+        &report,
+        "handoff",
+        "entry 0: @thread/login/latest:outputs/state does not hold: its evidence is not an entry of a \
+         thread",
+    );
     let report = of_thread(1, |_, entry, _| entry.about = ThreadId::parse("logon").unwrap().into());
-    assert_fails(&report, "handoff", "another thread's");
+    assert_says(
+        &report,
+        "handoff",
+        "entry 0: @thread/login/latest:outputs/state does not hold: the checkpoint is another one, or \
+         another thread's",
+    );
 }
 
 #[test]
 fn an_entry_by_another_key_than_the_thread_that_is_here_speaks_against_itself() {
     let report = of_thread(2, |_, entry, _| entry.at = Moment::from_millis(entry.at.millis() + 1));
-    assert_fails(&report, "handoff", "by another key than that thread");
+    assert_says(
+        &report,
+        "handoff",
+        "thread login, a source of its imports, is here, but different: the import is signed by another \
+         key than that thread",
+    );
 }

@@ -107,9 +107,9 @@ fn another_plan_or_base_than_was_asked_for_fails() {
     let right = Options { plan: Some(crate::common::forge::PLAN.into()), base: Some(forge.base), ..forge.options() };
     assert_intact(&forge.verify_with(&right));
     let plan = Options { plan: Some(b"{}".to_vec()), ..forge.options() };
-    crate::common::forge::assert_fails(&forge.verify_with(&plan), "plan", "not of the given one");
+    crate::common::forge::assert_fails(&forge.verify_with(&plan), "plan", "other-plan");
     let base = Options { base: Some("1".repeat(40).parse().unwrap()), ..forge.options() };
-    crate::common::forge::assert_fails(&forge.verify_with(&base), "plan", "not from 1111111");
+    crate::common::forge::assert_fails(&forge.verify_with(&base), "plan", "other-base");
     assert_eq!(format::run_ref(&"handoff-dag-1".parse().unwrap()), RUN);
 }
 

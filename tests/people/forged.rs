@@ -12,7 +12,7 @@ use git_handoff::model::name::ItemId;
 use git_handoff::verify::{Chain, Options, State, check_incoming};
 
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, assert_fails, key};
+use crate::common::forge::{Forge, assert_fails, assert_says, key};
 
 pub(crate) const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
   {"id":"build","executor":"command","inputs":{"command":["true"]}},
@@ -98,10 +98,26 @@ fn a_decision_holds_with_the_signature_of_the_key_that_made_it() {
 fn nobody_decides_in_anothers_name() {
     type Bend = (&'static str, fn(&mut ItemDecided), &'static str);
     let bends: [Bend; 5] = [
-        ("another word", |e| e.decision = Decision::Rejected, "it differs from the entry"),
-        ("another message", |e| e.message = Some("fine".into()), "it differs from the entry"),
-        ("nothing that is about it", |e| e.about = About::new(), "it differs from the entry"),
-        ("another key", |e| e.by = Forge::new().signer.fingerprint(), "it differs from the entry"),
+        (
+            "another word",
+            |e| e.decision = Decision::Rejected,
+            "entry 4: its statement is not valid: it differs from the entry",
+        ),
+        (
+            "another message",
+            |e| e.message = Some("fine".into()),
+            "entry 4: its statement is not valid: it differs from the entry",
+        ),
+        (
+            "nothing that is about it",
+            |e| e.about = About::new(),
+            "entry 4: its statement is not valid: it differs from the entry",
+        ),
+        (
+            "another key",
+            |e| e.by = Forge::new().signer.fingerprint(),
+            "entry 4: its statement is not valid: it differs from the entry",
+        ),
         (
             "a signature that does not match",
             |e| {
@@ -109,7 +125,7 @@ fn nobody_decides_in_anothers_name() {
                 e.said = Some(said.replace("\"decision\":\"approved\"", "\"decision\":\"rejected\""));
                 e.decision = Decision::Rejected;
             },
-            "its statement is not valid",
+            "entry 4: its statement is not valid: the signature does not match",
         ),
     ];
     for (what, bend, part) in bends {
@@ -125,7 +141,7 @@ fn nobody_decides_in_anothers_name() {
         forge.finish(chain_builder);
         let report = forge.verify_with(&options(&forge));
         println!("{what}");
-        assert_fails(&report, "signature", part);
+        assert_says(&report, "signature", part);
     }
     // Without any statement, it is who signs that decided.
     let forge = Forge::new();
@@ -135,7 +151,7 @@ fn nobody_decides_in_anothers_name() {
     chain_builder.add(Event::ItemDecided(event), Vec::new());
     chain_builder.seal();
     forge.finish(chain_builder);
-    assert_fails(&forge.verify_with(&options(&forge)), "signature", "but names");
+    assert_fails(&forge.verify_with(&options(&forge)), "signature", "decided-by");
 }
 
 #[test]
@@ -148,7 +164,11 @@ fn a_statement_about_another_run_or_a_second_time_is_none() {
     chain_builder.add(Event::ItemDecided(ItemDecided { said: Some(other), ..honest }), Vec::new());
     chain_builder.seal();
     forge.finish(chain_builder);
-    assert_fails(&forge.verify_with(&options(&forge)), "signature", "it differs from the entry");
+    assert_says(
+        &forge.verify_with(&options(&forge)),
+        "signature",
+        "entry 4: its statement is not valid: it differs from the entry",
+    );
 
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
@@ -162,7 +182,7 @@ fn a_statement_about_another_run_or_a_second_time_is_none() {
     chain_builder.close();
     chain_builder.seal();
     forge.finish(chain_builder);
-    assert_fails(&forge.verify_with(&options(&forge)), "plan", "recorded twice");
+    assert_says(&forge.verify_with(&options(&forge)), "plan", "entry 6: a statement was recorded twice");
 }
 
 #[test]
@@ -227,7 +247,8 @@ fn who_was_not_admitted_by_an_owner_was_not_admitted() {
     chain_builder.seal();
     forge.finish(chain_builder);
     let report = forge.verify_with(&options(&forge));
-    assert_fails(&report, "signature", "does not have the role own (and 1 more)");
+    assert_says(&report, "signature", "entry 4 is signed by SHA256:…, which does not have the role own");
+    assert_eq!(report.rows.signature.findings.len(), 2, "{}", report.to_text(false));
 }
 
 #[test]
@@ -241,7 +262,7 @@ fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() 
     );
     chain_builder.seal();
     forge.finish(chain_builder);
-    assert_fails(&forge.verify_with(&options(&forge)), "plan", "no running attempt");
+    assert_says(&forge.verify_with(&options(&forge)), "plan", "entry 4: item \"sign-off\" has no running attempt");
 }
 
 #[test]
@@ -263,7 +284,11 @@ fn entry_0_gives_roles_to_all_its_writers_and_to_nobody_else() {
         submitted.roles = Some(roles);
         let told = chain_builder.write(&forge.signer);
         println!("{what}");
-        assert_fails(&forge.verify_with(&options(&forge)), "chain", "the keys that have roles are not the writers");
+        assert_says(
+            &forge.verify_with(&options(&forge)),
+            "chain",
+            "commit …: the keys that have roles are not the writers, each with at least one",
+        );
         let run = Chain::Run(&told.run);
         let refused = check_incoming(&forge.store, run, None, told.head.commit.unwrap()).unwrap_err();
         let (_, why) = refused.split_once(": ").unwrap();

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::forged::{begun, decided, first, said};
 use super::{as_person, person, signer, waiting};
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, assert_fails, key};
+use crate::common::forge::{Forge, assert_fails, assert_says, key};
 use crate::common::report::{find_row, verdict};
 
 const RUN: &str = "refs/handoff/runs/handoff-dag-1";
@@ -90,13 +90,17 @@ fn a_decision_without_its_statement_is_by_the_word_of_who_sealed() {
     // A key that is revoked or not known fails by being named, so that it is no use to leave its
     // statement out.
     let revoked = Options { revoked: [(by.clone(), None)].into(), ..options.clone() };
-    assert_fails(&check(&proof, &revoked), "signature", "is revoked");
+    assert_says(&check(&proof, &revoked), "signature", "entry 4: the decision: the key SHA256:… is revoked");
     assert_eq!(check(&proof, &revoked).headline, "UNTRUSTED");
     let strangers = knowing(&forge.signer, &key(forge.path(), 3));
-    assert_fails(&check(&proof, &strangers), "signature", "is not known to the signers");
+    assert_says(
+        &check(&proof, &strangers),
+        "signature",
+        "entry 4: the decision: the key SHA256:… is not known to the signers",
+    );
     // The run itself says that the entry is by another key.
     let report = forge.verify_with(&options);
-    assert_fails(&report, "signature", "but names");
+    assert_fails(&report, "signature", "decided-by");
     assert_eq!(report.decisions[0].voucher, Voucher::Writer(ada));
     let text = report.to_text(false);
     insta::assert_snapshot!(find_row(&text, "decided"), @"─ decided    sign-off approved according to the key that wrote the entry, ada@example.com: SHA256:4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD+G4 did not sign it");
@@ -208,7 +212,12 @@ fn a_statement_with_a_place_in_its_log_names_the_entry_before_it() {
     let proof = sealed(&forge, &bob, |e| e.said = Some(orphan.clone()));
     let report = check(&proof, &knowing(&forge.signer, &bob));
     assert!(report.headline == "NOT PROVEN" && report.signers.len() == 1, "{}", report.to_text(false));
-    assert_fails(&forge.verify_with(&forge.options()), "signature", "does not follow the entry before that");
+    assert_says(
+        &forge.verify_with(&forge.options()),
+        "signature",
+        "entry 4: its statement is not valid: it is entry 1 of its log, and does not follow the entry \
+         before that",
+    );
 }
 
 #[test]

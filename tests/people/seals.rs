@@ -9,7 +9,7 @@ use git_handoff::model::proof::{Proof, Signed};
 use git_handoff::verify::{AtHand, Beside, Chain, Code, Logs, Options, Report, State, check_incoming, verify_proof};
 
 use crate::common::chain_builder::{BuiltChain, ChainBuilder};
-use crate::common::forge::{Forge, assert_fails, key};
+use crate::common::forge::{Forge, assert_fails, assert_says, key};
 
 const PLAN: &str =
     r#"{"id":"handoff-dag-1","items":[{"id":"build","executor":"command","inputs":{"command":["true"]}}]}"#;
@@ -83,7 +83,7 @@ fn a_log_of_the_key_that_was_admitted_to_seal_anchors_the_run() {
     assert_eq!(forge.verify().headline, "NOT ANCHORED");
     // It speaks against the run as that of any writer does.
     forge.log_as(&told, &bob, |sealed| sealed.root = Digest::of(b"another"));
-    assert_fails(&forge.verify(), "anchor", "holds the root");
+    assert_says(&forge.verify(), "anchor", "refs/handoff/logs/SHA256%3A… holds the root …, recomputed is …");
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
     let told = rotated(&forge, &bob);
@@ -101,14 +101,14 @@ fn nobody_else_lets_a_key_seal() {
     let forge = Forge::new();
     let (bob, eve) = (key(forge.path(), 2), key(forge.path(), 3));
     let stories: [(&str, Admits, &str); 5] = [
-        ("nobody did", |_, _, _| {}, "is not among the run's writers"),
+        ("nobody did", |_, _, _| {}, "entry 3 is signed by SHA256:…, which is not among the run's writers"),
         (
             "it did so itself",
             |chain_builder, first, [bob, _]| {
                 chain_builder.add(admission(bob, Role::Seal, Some(first)), Vec::new());
                 chain_builder.by(bob);
             },
-            "is not among the run's writers",
+            "entry 1 is signed by SHA256:…, which is not among the run's writers",
         ),
         (
             "an owner did that came later",
@@ -117,14 +117,15 @@ fn nobody_else_lets_a_key_seal() {
                 chain_builder.add(admission(bob, Role::Seal, Some(first)), Vec::new());
                 chain_builder.by(eve);
             },
-            "cannot give the role seal",
+            "entry 2 is signed by SHA256:…, which entry 0 does not name as an owner, and so cannot give the \
+             role seal",
         ),
         (
             "it may only seal another run",
             |chain_builder, _, [bob, _]| {
                 chain_builder.add(admission(bob, Role::Seal, Some(Digest::of(b"another"))), Vec::new());
             },
-            "to a run with another entry 0",
+            "entry 1 is signed by SHA256:…, but admits a sealing key to a run with another entry 0",
         ),
         (
             "it was given all else",
@@ -133,14 +134,14 @@ fn nobody_else_lets_a_key_seal() {
                     chain_builder.add(admission(bob, role, None), Vec::new());
                 }
             },
-            "does not have the role seal",
+            "entry 7 is signed by SHA256:…, which does not have the role seal",
         ),
     ];
     for (what, admit, why) in stories {
         let forge = Forge::new();
         let told = sealed_by(&forge, &bob, |chain_builder, first| admit(chain_builder, first, [&bob, &eve]));
         println!("{what}");
-        assert_fails(&forge.verify(), "signature", why);
+        assert_says(&forge.verify(), "signature", why);
         check_incoming(&forge.store, Chain::Run(&told.run), None, told.head.commit.unwrap()).unwrap_err();
         let report = check(&proof(&forge), &forge.options());
         let row = &report.rows.signature;
@@ -161,8 +162,8 @@ fn a_seal_before_the_admission_is_none() {
     chain_builder.add(admission(&bob, Role::Seal, Some(first)), Vec::new());
     forge.finish(chain_builder);
     let report = forge.verify();
-    assert_fails(&report, "signature", "is not among the run's writers");
-    assert_fails(&report, "chain", "seal");
+    assert_says(&report, "signature", "entry 3 is signed by SHA256:…, which is not among the run's writers");
+    assert_fails(&report, "chain", "after-seal, entry 4");
 }
 
 #[test]
@@ -173,7 +174,11 @@ fn an_admission_names_entry_0_where_it_is_one_to_seal_and_nowhere_else() {
         let mut chain_builder = ChainBuilder::submit(&forge, PLAN);
         chain_builder.add(admission(&bob, role, first), Vec::new());
         let told = chain_builder.write(&forge.signer);
-        assert_fails(&forge.verify(), "chain", "`first` belongs to an admission with the role seal");
+        assert_says(
+            &forge.verify(),
+            "chain",
+            "commit …: `first` belongs to an admission with the role seal, and to no other",
+        );
         let bytes = told.links[1].entry.canonical();
         assert_eq!(
             Entry::parse(&bytes).unwrap_err().to_string(),
@@ -215,15 +220,15 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
     };
     // Without an admission.
     let report = bent(|_, _, proof| proof.admitted = None);
-    assert_fails(&report, "signature", "is not among the run's writers");
+    assert_says(&report, "signature", "entry 4 is signed by SHA256:…, which is not among the run's writers");
     // One that stands in no place.
     let report = bent(|_, _, proof| proof.admitted.as_mut().unwrap().path = None);
-    assert_fails(&report, "root", "entry 1 is not under the root");
+    assert_says(&report, "root", "entry 1 is not under the root …");
     // Another entry of the run.
     let report = bent(|_, _, proof| {
         proof.admitted = Some(Signed { commit: proof.first.commit.clone(), path: proof.first.path.clone() });
     });
-    assert_fails(&report, "chain", "the admission has 0 parents");
+    assert_says(&report, "chain", "the admission has 0 parents");
     // With another key's.
     let report = bent(|_, bob, proof| {
         let other = Forge::new();
@@ -234,7 +239,7 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
         });
         proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
     });
-    assert_fails(&report, "chain", "the admission is not one of the key that sealed");
+    assert_says(&report, "chain", "the admission is not one of the key that sealed");
     // With the admission to another run of this name by the same owner.
     let report = bent(|_, bob, proof| {
         let other = Forge::new();
@@ -243,7 +248,11 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
         });
         proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
     });
-    assert_fails(&report, "signature", "to a run with another entry 0");
+    assert_says(
+        &report,
+        "signature",
+        "entry 1 is signed by SHA256:…, but admits a sealing key to a run with another entry 0",
+    );
     // One that the key signed itself.
     let report = bent(|forge, bob, proof| {
         let other = Forge::new();
@@ -254,7 +263,7 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
         });
         proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
     });
-    assert_fails(&report, "signature", "is not among the run's writers");
+    assert_says(&report, "signature", "entry 1 is signed by SHA256:…, which is not among the run's writers");
     // One that is shown where entry 0 names the key that sealed.
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
@@ -264,5 +273,5 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
     let mut proof = proof(&forge);
     assert!(proof.admitted.is_none());
     proof.admitted = Some(Signed { commit: commit(&forge, &told, 1), path: proof.first.path.clone() });
-    assert_fails(&check(&proof, &forge.options()), "chain", "the admission is not one");
+    assert_says(&check(&proof, &forge.options()), "chain", "the admission is not one of the key that sealed");
 }

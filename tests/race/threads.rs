@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::at_once;
 use crate::common::repo::{Driver, TestRepo};
+use crate::common::report::find_line;
 
 /// Starts checkpoints at the same time, each with a state of its own; returns what they printed.
 fn save_at_once(
@@ -186,11 +187,14 @@ fn one_name_and_one_offer_are_taken_once() {
     let names: Vec<String> = (0..6).map(|at| format!("mine-{at}")).collect();
     let adoptions: Vec<[&str; 4]> = names.iter().map(|name| ["adopt", "../offer", "--as", name.as_str()]).collect();
     let adoptions = at_once(&repo, &adoptions.iter().map(|words| &words[..]).collect::<Vec<_>>());
-    for (ended, why) in [(forks, "already"), (adoptions, "used")] {
+    for (ended, why) in [
+        (forks, "error: there is a thread \"new\" here already"),
+        (adoptions, "error: the offer was used in this repository before"),
+    ] {
         let refused: Vec<_> = ended.iter().filter(|(code, _)| *code != 0).collect();
         assert_eq!(refused.len(), 5, "{ended:?}");
         // No hint suggests a hopeless retry.
-        assert!(refused.iter().all(|(code, said)| *code == 1 && said.contains(why)), "{ended:?}");
+        assert!(refused.iter().all(|(code, said)| *code == 1 && find_line(said, "error: ") == why), "{ended:?}");
     }
     repo.env.handoff(["thread", "verify", "new"]).success();
     repo.is_clean();

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use super::{id, plan};
 use crate::common::chain_builder::{BuiltChain, ChainBuilder};
-use crate::common::forge::{Forge, assert_fails, assert_intact, blob, key};
+use crate::common::forge::{Forge, assert_intact, assert_says, blob, key};
 use crate::common::report::{find_line, find_row};
 
 /// The run `first`, in which `make` is done, and which is not sealed.
@@ -126,39 +126,92 @@ fn a_run_continues_another_sealed_or_not() {
 fn what_the_other_run_does_not_show_does_not_hold() {
     type Bend = (&'static str, fn(&mut Story), &'static str);
     let bends: [Bend; 16] = [
-        ("no evidence", |s| s.bytes = Some(b"{}".to_vec()), "continues.json is not valid evidence"),
+        (
+            "no evidence",
+            |s| s.bytes = Some(b"{}".to_vec()),
+            "0: the run first, which it continues does not hold: continues.json is not valid evidence",
+        ),
         (
             "a field besides",
             |s| s.bytes = Some(b"{\"a\":1,\"commits\":[]}".to_vec()),
-            "continues.json is not valid evidence",
+            "0: the run first, which it continues does not hold: continues.json is not valid evidence",
         ),
-        ("no entry", |s| s.commits.clear(), "continues.json holds no entry"),
-        ("another digest", |s| s.continues.evidence = Digest::of(b"x"), "is not the one that the entry names"),
-        ("an entry less", |s| drop(s.commits.pop()), "its entries are not those that the entry names"),
-        ("an entry left out", |s| drop(s.commits.remove(1)), "does not follow the one before it"),
-        ("entries in another order", |s| s.commits.swap(1, 2), "does not follow the one before it"),
-        ("no first entry", |s| drop(s.commits.remove(0)), "its first entry is not run.submitted"),
+        (
+            "no entry",
+            |s| s.commits.clear(),
+            "0: the run first, which it continues does not hold: continues.json holds no entry",
+        ),
+        (
+            "another digest",
+            |s| s.continues.evidence = Digest::of(b"x"),
+            "0: the run first, which it continues does not hold: continues.json is not the one that the entry names",
+        ),
+        (
+            "an entry less",
+            |s| drop(s.commits.pop()),
+            "0: the run first, which it continues does not hold: its entries are not those that the entry names",
+        ),
+        (
+            "an entry left out",
+            |s| drop(s.commits.remove(1)),
+            "0: the run first, which it continues does not hold: its entry 1 does not follow the one before it",
+        ),
+        (
+            "entries in another order",
+            |s| s.commits.swap(1, 2),
+            "0: the run first, which it continues does not hold: its entry 1 does not follow the one before it",
+        ),
+        (
+            "no first entry",
+            |s| drop(s.commits.remove(0)),
+            "0: the run first, which it continues does not hold: its first entry is not run.submitted",
+        ),
         (
             "an entry that was changed",
             |s| s.commits[2] = s.commits[2].replace("\"durationMs\":", "\"durationMs\":1"),
-            "the signature does not match",
+            "0: the run first, which it continues does not hold: its entry 2: the signature does not match",
         ),
-        ("another run", |s| s.continues.run = "second".parse().unwrap(), "is of something else"),
-        ("another root", |s| s.continues.root = Digest::of(b"x"), "its entries are not those"),
-        ("another item", |s| s.reused.item = id("other"), "is not done in the run"),
-        ("what another item was to do", |s| s.item = "other", "differs from the task done there"),
-        ("other products", |s| s.text = b"fake", "has other products"),
-        ("no word that it is of that run", |s| s.reused.continued = false, "another kind of evidence"),
-        ("another root of the item", |s| s.reused.root = Digest::of(b"x"), "of another run or root"),
+        (
+            "another run",
+            |s| s.continues.run = "second".parse().unwrap(),
+            "0: the run second, which it continues does not hold: its entry 0 is of something else",
+        ),
+        (
+            "another root",
+            |s| s.continues.root = Digest::of(b"x"),
+            "0: the run first, which it continues does not hold: its entries are not those that the entry names",
+        ),
+        (
+            "another item",
+            |s| s.reused.item = id("other"),
+            "2: the products that item make reuses does not hold: the item is not done in the run that is continued",
+        ),
+        (
+            "what another item was to do",
+            |s| s.item = "other",
+            "2: the products that item other reuses does not hold: its task differs from the task done there",
+        ),
+        (
+            "other products",
+            |s| s.text = b"fake",
+            "2: the products that item make reuses does not hold: the item of that run has other products",
+        ),
+        (
+            "no word that it is of that run",
+            |s| s.reused.continued = false,
+            "2: the products that item make reuses does not hold: the entry names another kind of evidence",
+        ),
+        (
+            "another root of the item",
+            |s| s.reused.root = Digest::of(b"x"),
+            "2: the products that item make reuses does not hold: it is of another run or root than the one that is continued",
+        ),
     ];
     for (what, bend, why) in bends {
         let forge = Forge::new();
         let first = first(&forge);
         println!("{what}");
-        let report = told(&forge, &first, bend);
-        let row = &report.rows.handoff;
-        assert!(row.state == git_handoff::verify::State::Failed, "{what}: {}", report.to_text(false));
-        assert!(row.detail.contains(why), "{what}: {}", row.detail);
+        assert_says(&told(&forge, &first, bend), "handoff", &format!("entry {why}"));
     }
 }
 
@@ -171,7 +224,12 @@ fn an_entry_by_no_writer_of_the_other_run_shows_nothing() {
     chain_builder.done("make", &[("outputs/report", b"make")]);
     chain_builder.by(&eve);
     let first = forge.finish(chain_builder);
-    assert_fails(&told(&forge, &first, |_| {}), "handoff", "which is not among the run's writers");
+    assert_says(
+        &told(&forge, &first, |_| {}),
+        "handoff",
+        "entry 0: the run first, which it continues does not hold: its entry 2 is signed by SHA256:…, \
+         which is not among the run's writers",
+    );
 }
 
 #[test]

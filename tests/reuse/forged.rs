@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::{id, plan};
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, assert_fails, blob, key};
+use crate::common::forge::{Forge, assert_says, blob, key};
 
 /// A sealed run `first`, in which both items are done; `other` is red.
 fn first(forge: &Forge) -> RunId {
@@ -143,19 +143,40 @@ fn what_another_run_did_holds_with_its_proof() {
 fn what_another_run_did_not_do_does_not_hold() {
     type Bend = (&'static str, fn(&mut Story), &'static str);
     let bends: [Bend; 10] = [
-        ("other bytes", |s| s.bytes = Some(b"{}".to_vec()), "is not valid evidence"),
+        (
+            "other bytes",
+            |s| s.bytes = Some(b"{}".to_vec()),
+            "entry 2: the products that item make reuses does not hold: reused.json is not valid evidence",
+        ),
         (
             "other evidence than the entry names",
             |s| s.reused.evidence = Digest::of(b"x"),
-            "not the one that the entry names",
+            "entry 2: the products that item make reuses does not hold: reused.json is not the one that the \
+             entry names",
         ),
-        ("another run's name", |s| s.reused.run = "second".parse().unwrap(), "another run, item or root"),
-        ("another item's", |s| s.reused.item = id("other"), "another run, item or root"),
-        ("another root", |s| s.reused.root = Digest::of(b"root"), "another run, item or root"),
+        (
+            "another run's name",
+            |s| s.reused.run = "second".parse().unwrap(),
+            "entry 2: the products that item make reuses does not hold: the proof is of another run, item or \
+             root",
+        ),
+        (
+            "another item's",
+            |s| s.reused.item = id("other"),
+            "entry 2: the products that item make reuses does not hold: the proof is of another run, item or \
+             root",
+        ),
+        (
+            "another root",
+            |s| s.reused.root = Digest::of(b"root"),
+            "entry 2: the products that item make reuses does not hold: the proof is of another run, item or \
+             root",
+        ),
         (
             "a check that nobody made",
             |s| s.verify = Some(Verified { passed: true, by: VerifiedBy::Command }),
-            "other products",
+            "entry 2: the products that item make reuses does not hold: the item of that run has other \
+             products",
         ),
         (
             "a proof of a single product",
@@ -163,16 +184,32 @@ fn what_another_run_did_not_do_does_not_hold() {
                 let (key, is) = s.products.first_key_value().unwrap();
                 s.evidence.proof.as_mut().unwrap().product = Some(Handed { key: key.clone(), is: *is });
             },
-            "of one product",
+            "entry 2: the products that item make reuses does not hold: the proof is of one product, and not \
+             of the item",
         ),
-        ("fewer products", |s| s.products.clear(), "other products"),
-        ("another task", |s| s.item = "other", "differs from the task done there"),
-        ("a manifest that was not dispatched", |s| s.evidence.manifest.attempt = 2, "not the one that the proof shows"),
+        (
+            "fewer products",
+            |s| s.products.clear(),
+            "entry 2: the products that item make reuses does not hold: the item of that run has other \
+             products",
+        ),
+        (
+            "another task",
+            |s| s.item = "other",
+            "entry 2: the products that item other reuses does not hold: its task differs from the task done \
+             there",
+        ),
+        (
+            "a manifest that was not dispatched",
+            |s| s.evidence.manifest.attempt = 2,
+            "entry 2: the products that item make reuses does not hold: the manifest is not the one that the \
+             proof shows",
+        ),
     ];
     for (what, bend, part) in bends {
         println!("{what}");
         let forge = Forge::new();
-        assert_fails(&told(&forge, bend), "handoff", part);
+        assert_says(&told(&forge, bend), "handoff", part);
     }
 }
 
@@ -186,12 +223,21 @@ fn a_red_item_and_a_forged_seal_are_nothing_to_take_from() {
         s.evidence = red;
         s.reused.root = s.evidence.proof.as_ref().unwrap().root;
     });
-    assert_fails(&report, "handoff", "is red");
+    assert_says(
+        &report,
+        "handoff",
+        "entry 2: the products that item other reuses does not hold: the item of that run is red",
+    );
     let report = told(&Forge::new(), |s| {
         let last = &mut s.evidence.proof.as_mut().unwrap().last;
         last.commit = last.commit.replace("git-handoff", "git-handof");
     });
-    assert_fails(&report, "handoff", "does not hold");
+    assert_says(
+        &report,
+        "handoff",
+        "entry 2: the products that item make reuses does not hold: the last entry: the commit's bytes \
+         differ from those that its entry determines",
+    );
 }
 
 #[test]
@@ -216,5 +262,5 @@ fn a_proof_is_worth_no_more_here_than_it_is_alone() {
     // The other run's first key is revoked, its sealing key is not.
     let revoked = [(other.fingerprint(), None)].into();
     let report = forge.verify_with(&Options { revoked, ..forge.options() });
-    assert_fails(&report, "signature", "the products that item");
+    assert_says(&report, "signature", "entry 2: the products that item make reuses: the key SHA256:… is revoked");
 }

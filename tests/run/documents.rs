@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::common::Output;
 use crate::common::repo::{TestRepo, item};
+use crate::common::report::without_hashes;
 
 /// A repository in which the schemas `score@1` and `score@2` are registered.
 fn repo() -> TestRepo {
@@ -46,14 +47,15 @@ fn value(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap_or_else(|e| panic!("{e}\n{output}"))
 }
 
-/// Holds that a command is refused with an exit code and these words, prints nothing on stdout, and
-/// changes no ref.
+/// Asserts that a command fails with an exit code, prints a line on stderr (`…` for each hash) and
+/// nothing on stdout, and changes no ref.
 #[track_caller]
-fn refused(repo: &TestRepo, code: i32, words: &str, command: impl FnOnce() -> Output) {
+fn refused(repo: &TestRepo, code: i32, line: &str, command: impl FnOnce() -> Output) {
     let before = repo.refs();
     let output = command();
     assert_eq!(output.status, Some(code), "{output}");
     assert_eq!(output.stdout, "", "{output}");
-    assert!(output.stderr.contains(words), "{words}\n{output}");
+    let said = without_hashes(&output.stderr);
+    assert!(said.lines().any(|said| said == line), "{line}\n{output}");
     assert_eq!(repo.refs(), before, "{output}");
 }

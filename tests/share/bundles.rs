@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{RUN_REF, json, marks, pushed, shared};
 use crate::common::assert_output;
-use crate::common::report::{evidence, find_row, verdict};
+use crate::common::report::{evidence, find_line, find_row, verdict};
 
 #[test]
 fn a_bundle_is_verified_where_there_is_no_repository() {
@@ -80,13 +80,13 @@ fn what_is_no_bundle_is_refused() {
     env.write("text.bundle", "nothing of the kind\n");
     env.git(["bundle", "create", "--quiet", "../thin.bundle", &format!("{RUN_REF}^..{RUN_REF}")]).success();
     for (file, why) in [
-        ("cut.bundle", "cannot read the objects in"),
-        ("text.bundle", "is not a git bundle"),
-        ("thin.bundle", "is not complete"),
-        ("none.bundle", "cannot read"),
+        ("cut.bundle", "error: cannot read the objects in ../cut.bundle"),
+        ("text.bundle", "error: ../text.bundle is not a git bundle of version 2 or 3"),
+        ("thin.bundle", "error: ../thin.bundle is not complete: it needs 1 commits that are not in it"),
+        ("none.bundle", "error: cannot read ../none.bundle"),
     ] {
         let said = env.handoff_in("home", ["verify", "--bundle", &format!("../{file}")]).exit(1).stderr;
-        assert!(said.contains(why), "{said}");
+        assert_eq!(find_line(&said, "error: "), why);
     }
     env.git(["config", "--global", "handoff.maxFetchSize", "1k"]).success();
     let said = env.handoff_in("home", ["verify", "--bundle", "../run.bundle"]).exit(1).stderr;
@@ -117,7 +117,7 @@ fn a_head_that_says_more_than_it_should_is_refused() {
     env.handoff(["bundle", "--all", "--output", "../run.bundle"]).exit(0).success();
     let refused = |why: &str| {
         let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(1);
-        assert!(said.stdout.is_empty() && said.stderr.contains(why), "{said}");
+        assert_eq!((said.stdout.as_str(), said.stderr), ("", format!("error: ../made.bundle {why}\n")));
     };
     let v3 = |head: String| head.replace("# v2 git bundle\n", "# v3 git bundle\n@object-format=sha1\n");
     for line in [
@@ -129,19 +129,19 @@ fn a_head_that_says_more_than_it_should_is_refused() {
         "@object-format=sha256",
     ] {
         bend(&env, "run.bundle", |head| v3(head).replace("sha1\n", &format!("sha1\n{line}\n")));
-        refused("requires the capability");
+        refused(&format!("requires the capability {:?}, which verify does not support", &line[1..]));
     }
     bend(&env, "run.bundle", |head| head.replace("bundle\n", "bundle\n@filter=blob:none\n"));
-    refused("requires the capability");
+    refused("requires the capability \"filter=blob:none\", which verify does not support");
     let line = |head: &str| head.lines().find(|line| line.ends_with(RUN_REF)).unwrap().to_owned();
     bend(&env, "run.bundle", |head| format!("{head}{}\n", line(&head)));
-    refused("occurs twice");
+    refused("is ambiguous: the ref \"refs/handoff/runs/handoff-dag-1\" occurs twice");
     bend(&env, "run.bundle", |head| head.replace(RUN_REF, "refs/handoff/runs/%68andoff-dag-1"));
-    refused("is not the name of a run, thread or log");
+    refused("is ambiguous: the ref \"refs/handoff/runs/%68andoff-dag-1\" is not the name of a run, thread or log");
     bend(&env, "run.bundle", |head| format!("{head}{} refs/handoff/runs/a/b\n", &line(&head)[..40]));
-    refused("is not the name of a run, thread or log");
+    refused("is ambiguous: the ref \"refs/handoff/runs/a/b\" is not the name of a run, thread or log");
     bend(&env, "run.bundle", |head| format!("{head}{} refs/handoff/runs/other\n", "0123456789".repeat(4)));
-    refused("names a missing object");
+    refused("is ambiguous: the ref \"refs/handoff/runs/other\" names a missing object");
     // Unknown refs are ignored, and redundant logs are accepted.
     bend(&env, "run.bundle", |head| format!("{}{} refs/heads/main\n", v3(head.clone()), &line(&head)[..40]));
     let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(0);

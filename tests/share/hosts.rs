@@ -109,12 +109,15 @@ fn a_host_that_refuses_every_ref_is_asked_for_one_and_no_more() {
 fn what_a_hook_says_is_answered_by_a_hint_that_fits() {
     let env = shared();
     let as_branch = "hint: git handoff push origin handoff-dag-1 --as-branch handoff   # ";
-    let rights = "hint: git remote set-url --push origin URL";
-    let less = "hint: git handoff push origin RUN   # one run a push";
-    let protected = "hint: git handoff push origin handoff-dag-1 --as-branch PREFIX";
+    let bundle = format!("{as_branch}or in a file: git handoff bundle --all --output runs.bundle");
+    let rights = "hint: git remote set-url --push origin URL   # with an account, key or token that may write there";
+    let less = "hint: git handoff push origin RUN   # one run a push, without --transcripts; or the host must raise its \
+                limit";
+    let protected = "hint: git handoff push origin handoff-dag-1 --as-branch PREFIX   # a prefix that the host does not \
+                     protect; or have its owner allow it";
     for (words, hint) in [
-        ("only branches may be pushed here", format!("{as_branch}or in a file")),
-        ("PermissionDenied: branch:refs/handoff/runs/one is illegal", format!("{as_branch}or in a file")),
+        ("only branches may be pushed here", bundle.clone()),
+        ("PermissionDenied: branch:refs/handoff/runs/one is illegal", bundle),
         (
             "ticket number is missing",
             format!("{as_branch}if the host takes branches alone; else do what it says above"),
@@ -125,11 +128,14 @@ fn what_a_hook_says_is_answered_by_a_hint_that_fits() {
         ("error: GH006: Protected branch update failed", protected.into()),
         ("error: GH013: Repository rule violations found", protected.into()),
         ("error: File x is 120.00 MB; this exceeds GitHub's file size limit of 100.00 MB", less.into()),
-        ("fatal: write error: No space left on device", "hint: ask the owner of the host, which could not".into()),
+        (
+            "fatal: write error: No space left on device",
+            "hint: ask the owner of the host, which could not write there; then push again".into(),
+        ),
     ] {
         hook(&env, "pre-receive", &format!("cat >/dev/null; echo \"{words}\" >&2; exit 1"));
         let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
-        assert!(said.contains(&hint), "{words}: {said}");
+        assert_eq!(find_line(&said, "hint: "), hint, "{words}");
     }
     // Where branches are refused as well, another name is no way out.
     hook(&env, "pre-receive", "echo 'ticket number is missing' >&2; exit 1");
@@ -165,21 +171,30 @@ fn a_status_of_http_is_answered_by_a_hint_that_fits() {
     let sends = |request: &Request| request.method == "POST" && request.path.ends_with("/git-receive-pack");
     let asks = |request: &Request| request.query == "service=git-receive-pack";
     let any = |_: &Request| true;
+    let less = "hint: git handoff push origin RUN   # one run a push, without --transcripts; or the host must raise its \
+                limit";
+    let later = "hint: the same command again, a little later";
+    let as_branch = "hint: git handoff push origin handoff-dag-1 --as-branch handoff   # if it takes branches alone; or \
+                     you lack the right to push there";
     let cases: [Case; 8] = [
-        ("413 Request Entity Too Large", sends, "hint: git handoff push origin RUN   # one run a push"),
-        ("502 Bad Gateway", sends, "hint: the same command again, a little later"),
-        ("503 Service Unavailable", any, "hint: the same command again, a little later"),
-        ("504 Gateway Timeout", asks, "hint: the same command again, a little later"),
-        ("429 Too Many Requests", any, "hint: the same command again, a little later"),
+        ("413 Request Entity Too Large", sends, less),
+        ("502 Bad Gateway", sends, later),
+        ("503 Service Unavailable", any, later),
+        ("504 Gateway Timeout", asks, later),
+        ("429 Too Many Requests", any, later),
         ("404 Not Found", any, "hint: git remote --verbose"),
-        ("401 Unauthorized", any, "hint: git ls-remote"),
-        ("403 Forbidden", asks, "--as-branch handoff   # if it takes branches alone; or you lack the right"),
+        (
+            "401 Unauthorized",
+            any,
+            "hint: git ls-remote origin   # asks for the credentials; a helper of git's can keep them",
+        ),
+        ("403 Forbidden", asks, as_branch),
     ];
     for (status, when, hint) in cases {
         let url = format!("{}/hub", server::serve_with(env.path(), status, when));
         env.git(["remote", "set-url", "origin", &url]).success();
         let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
-        assert!(said.contains(hint), "{status}: {said}");
+        assert_eq!(find_line(&said, "hint: "), hint, "{status}");
         assert_eq!(refs(&env, "hub"), "");
     }
 }

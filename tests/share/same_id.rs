@@ -106,11 +106,14 @@ fn one_of_two_on_a_remote_is_in_conflict_until_one_is_asked_for() {
         for dir in ["clone", third] {
             let said = env.handoff_in(dir, ["verify", &name]).exit(3);
             assert_eq!(verdict(&said.stdout), "✗ CONFLICT");
-            for part in
-                ["holds another run by this name", &key(&env, "repo"), &key(&env, "clone"), "began with sha256:"]
-            {
-                assert!(said.stdout.contains(part), "{part}: {said}");
-            }
+            let row = find_row(&said.stdout, "anchor");
+            let clone = if known { " (clone@example.com)" } else { "" };
+            let why = format!(
+                "✗ anchor     a log from origin holds another run by this name: that of SHA256:…{clone} began with \
+                 sha256:…; that of SHA256:… began with sha256:…"
+            );
+            assert_eq!(masked(row), why);
+            assert!(row.contains(&key(&env, "repo")) && row.contains(&key(&env, "clone")), "{row}");
             assert_eq!(find_line(&said.stderr, "hint: git handoff run "), ANOTHER_ID);
             let answer = json(&env.handoff_in(dir, ["verify", "--json", &name]).exit(3));
             assert_eq!((&answer["failure"], &answer["intact"]), (&"conflict".into(), &false.into()), "{answer}");

@@ -1,10 +1,11 @@
 //! The chains at hand are the record of what was used: nonces of offers, and resume tokens of
 //! packets.
 
-use serde_json::json as value;
+use serde_json::{Value, json as value};
 
 use super::{adopt_in, json, packet, repository, save, traces};
 use crate::common::Environment;
+use crate::common::report::error_code;
 
 /// A sender in `repo` with a thread that has a packet, and a clone of it in `other`, which the
 /// sender can fetch from.
@@ -17,13 +18,24 @@ fn two_repositories() -> Environment {
     env
 }
 
-/// Asserts that a command ends like this, says this, and changes nothing.
+/// Asserts that a command fails with an exit code and an error code, and changes nothing. Returns
+/// what it prints on stderr as JSON.
 #[track_caller]
-fn stopped(env: &Environment, dir: &str, args: &[&str], code: i32, said: &str) {
+fn stopped(env: &Environment, dir: &str, args: &[&str], code: i32, error: &str) -> Value {
     let before = traces(env, dir);
     let output = env.handoff_in(dir, ["--json"].iter().chain(args)).exit(code);
-    assert!(output.stderr.contains(said), "{output}");
+    assert_eq!(error_code(&output.stderr), error, "{output}");
     assert_eq!(traces(env, dir), before);
+    json(output.stderr.lines().last().expect("an error"))
+}
+
+/// Asserts that a packet cannot be used, since its token was.
+#[track_caller]
+fn consumed(env: &Environment, args: &[&str]) {
+    let error = stopped(env, "repo", args, 3, "packet");
+    let row = &error["check"]["checks"]["resume_token"];
+    let why = "handoff-t-20260604 is already consumed (the thread was resumed with it) — fails continuity ID check";
+    assert_eq!((&row["ok"], &row["detail"]), (&false.into(), &why.into()));
 }
 
 #[test]
@@ -32,17 +44,17 @@ fn a_nonce_is_used_where_an_entry_says_so_whatever_became_of_the_files() {
     let descriptor = json(&env.handoff(["offer", "t"]).success());
     adopt_in(&env, "other", &descriptor, &["--as", "u"]).success();
     std::fs::remove_dir_all(env.path().join("other/.git/handoff/nonces")).expect("it is there");
-    stopped(&env, "other", &["adopt", "../descriptor.json", "--as", "v"], 1, "\"used\"");
+    stopped(&env, "other", &["adopt", "../descriptor.json", "--as", "v"], 1, "used");
     // Behind another thread that began as this one, too.
     env.handoff_in("other", ["fork", "u", "--as", "w"]).success();
     env.git_in("other", ["update-ref", "-d", "refs/handoff/threads/u"]).success();
-    stopped(&env, "other", &["adopt", "../descriptor.json", "--as", "v"], 1, "\"used\"");
+    stopped(&env, "other", &["adopt", "../descriptor.json", "--as", "v"], 1, "used");
     // Elsewhere it is not, until that thread is fetched.
     env.handoff(["adopt", "../descriptor.json", "--as", "mine"]).success();
     let descriptor = json(&env.handoff(["offer", "t"]).success());
     adopt_in(&env, "other", &descriptor, &["--as", "x"]).success();
     env.handoff(["fetch", "theirs"]).success();
-    stopped(&env, "repo", &["adopt", "../descriptor.json", "--as", "again"], 1, "\"used\"");
+    stopped(&env, "repo", &["adopt", "../descriptor.json", "--as", "again"], 1, "used");
     // An unsigned entry does not count.
     let descriptor = json(&env.handoff(["offer", "t"]).success());
     let script = format!(
@@ -63,8 +75,8 @@ fn a_token_is_used_once_through_whichever_thread() {
     save(&env, "another", b"x", &["--packet", "packet.json"]);
     env.handoff(["resume", "t"]).success();
     for thread in ["f", "another"] {
-        stopped(&env, "repo", &["resume", thread], 3, "already consumed");
-        stopped(&env, "repo", &["offer", thread], 3, "already consumed");
+        consumed(&env, &["resume", thread]);
+        consumed(&env, &["offer", thread]);
         env.handoff(["check", thread]).ends(3);
     }
     env.handoff(["resume", "f", "--accept", "operational"]).success();
@@ -81,7 +93,7 @@ fn a_token_that_was_used_elsewhere_is_used_once_that_is_fetched() {
     adopt_in(&env, "other", &descriptor, &["--as", "u"]).success();
     env.handoff_in("other", ["resume", "u"]).success();
     env.handoff(["fetch", "theirs"]).success();
-    stopped(&env, "repo", &["resume", "t"], 3, "already consumed");
+    consumed(&env, &["resume", "t"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{ends, json, repository, save, text, traces, with_input};
 use crate::common::Environment;
-use crate::common::report::verdict;
+use crate::common::report::{find_line, verdict};
 
 /// A sender with every kind of change in its working tree, and a clone of its commit in `other`.
 fn changed() -> Environment {
@@ -203,8 +203,9 @@ fn changes_in_a_submodule_are_refused_and_its_commit_is_saved() {
         let before = traces(&env, "repo");
         let output = with_input(&env, "repo", &["checkpoint", "t", "--state", "-", "--worktree"], b"state");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let why = "the submodule vend [x] has uncommitted or new files, which no checkpoint holds; commit or stash them there";
-        assert!(output.status.code() == Some(1) && said.contains(why), "{change}: {said}");
+        let why = "error: the submodule vend [x] has uncommitted or new files, which no checkpoint holds; commit or \
+                   stash them there\n";
+        assert_eq!((output.status.code(), said.as_str()), (Some(1), why), "{change}");
         assert_eq!(traces(&env, "repo"), before, "{change}");
         // Without the files it is a checkpoint like any other.
         save(&env, "t", b"state", &[]);
@@ -289,12 +290,19 @@ fn a_submodule_with_local_changes_refuses_a_checkout() {
 
 #[test]
 fn what_a_host_would_refuse_is_refused_with_the_reason() {
-    for (what, said) in [
-        ("git init --quiet nested && git -C nested commit --quiet --allow-empty --message x", "nested"),
-        ("git init --quiet nested", "nested"),
-        ("ln -s file .gitmodules", ".gitmodules"),
-        ("printf '[submodule \"a\"]\\n\\tpath = -x\\n\\turl = -x\\n' >.gitmodules", "gitmodules"),
-        ("git config handoff.maxProductSize 10 && printf 12345678901 >large", "large"),
+    let nested = "nested is a nested git repository, which no checkpoint can hold";
+    // The rest is the message of git.
+    let refused = "git refuses the objects: ";
+    for (what, said, name) in [
+        ("git init --quiet nested && git -C nested commit --quiet --allow-empty --message x", nested, ""),
+        ("git init --quiet nested", "the working tree cannot be saved: ", "nested"),
+        ("ln -s file .gitmodules", "the working tree cannot be saved: ", ".gitmodules"),
+        ("printf '[submodule \"a\"]\\n\\tpath = -x\\n\\turl = -x\\n' >.gitmodules", refused, "gitmodules"),
+        (
+            "git config handoff.maxProductSize 10 && printf 12345678901 >large",
+            "large has more than 10 bytes, the most that is taken",
+            "",
+        ),
     ] {
         let env = repository();
         env.shell("repo", what).success();
@@ -302,7 +310,10 @@ fn what_a_host_would_refuse_is_refused_with_the_reason() {
         let output = with_input(&env, "repo", &["checkpoint", "t", "--state", "-", "--worktree"], b"state");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{what}: {stderr}");
-        assert!(stderr.contains(said), "{what}: {stderr}");
+        let error = find_line(&stderr, "error: ").strip_prefix("error: ").unwrap();
+        let (ours, gits) = error.split_at(error.find(" error: ").map_or(error.len(), |at| at + 1));
+        assert_eq!((ours, gits.is_empty()), (said, name.is_empty()), "{what}: {stderr}");
+        assert!(gits.contains(name), "{what}: {stderr}");
         assert_eq!(traces(&env, "repo"), before.0, "{what}");
     }
 }

@@ -113,14 +113,15 @@ fn only_what_is_sealed_sound_and_ours_is_archived() {
     let open = clone.plan("open", &[EDIT]);
     clone.handoff(&["submit", &open]);
     let before = refs(&clone);
+    let open_run = "error: the run \"open\" is not sealed; only what is sealed is archived";
     for (words, says) in [
-        (&["archive", "open"][..], "is not sealed"),
-        (&["archive", "a", "open"], "is not sealed"),
-        (&["archive", "nowhere"], "there is no run \"nowhere\""),
-        (&["unarchive", "a"], "is not archived"),
+        (&["archive", "open"][..], open_run),
+        (&["archive", "a", "open"], open_run),
+        (&["archive", "nowhere"], "error: there is no run \"nowhere\" here"),
+        (&["unarchive", "a"], "error: the run \"a\" is not archived"),
     ] {
         let (code, _, err) = clone.handoff(words);
-        assert!(code == 1 && err.contains(says), "{words:?}: {code} {err}");
+        assert_eq!((code, find_line(&err, "error: ")), (1, says), "{words:?}");
     }
     for words in [&["archive"][..], &["archive", "--older-than", "soon"], &["archive", "--older-than", "0d"]] {
         assert_eq!(clone.handoff(words).0, 2, "{words:?}");

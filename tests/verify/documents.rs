@@ -1,7 +1,7 @@
 //! Stories about documents that cannot have happened.
 
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, assert_fails, assert_intact, blob, path};
+use crate::common::forge::{Forge, assert_fails, assert_intact, assert_says, blob, path};
 
 use crate::common::report::find_row;
 use git_handoff::git::store::Edit;
@@ -55,29 +55,30 @@ fn honest_revisions_are_intact() {
 #[test]
 fn revisions_are_numbered_and_linked() {
     let number = tell_with(|_, run| run.document_with("other", b"x", |e| e.revision = 2));
-    assert_fails(&number, "plan", "document \"other\": revision 2 is out of order");
+    assert_says(&number, "plan", "entry 2: document \"other\": revision 2 is out of order");
     let again = tell_with(|_, run| run.document_with("notes", b"x", |e| e.revision = 1));
-    assert_fails(&again, "plan", "document \"notes\": revision 1 is out of order");
+    assert_says(&again, "plan", "entry 2: document \"notes\": revision 1 is out of order");
     let bends = [Some(Digest::of(b"another")), None];
     for bend in bends {
         let previous = tell_with(|_, run| run.document_with("notes", b"x", |e| e.previous = bend));
-        assert_fails(&previous, "plan", "document \"notes\": revision 2 does not name the one before it");
+        assert_says(&previous, "plan", "entry 2: document \"notes\": revision 2 does not name the one before it");
     }
     let first = tell_with(|_, run| run.document_with("other", b"x", |e| e.previous = Some(Digest::of(b"one\n"))));
-    assert_fails(&first, "plan", "revision 1 does not name the one before it");
+    assert_says(&first, "plan", "entry 2: document \"other\": revision 1 does not name the one before it");
 }
 
 #[test]
 fn a_document_is_written_by_the_actor_of_its_entry() {
     let report = tell_with(|_, run| run.document_with("other", b"x", |e| e.author = "human:eve".to_owned()));
-    assert_fails(&report, "chain", "the author of other is not the entry's actor");
+    assert_fails(&report, "chain", "author, entry 2");
 }
 
 #[test]
 fn names_stand_side_by_side_with_all_others_of_the_run() {
-    for name in ["Notes", "notes/more", "SCORE", "score/x"] {
+    for (name, beside) in [("Notes", "notes"), ("notes/more", "notes"), ("SCORE", "score"), ("score/x", "score")] {
         let report = tell_with(|_, run| run.document(name, None, b"x"));
-        assert_fails(&report, "plan", "cannot stand side by side");
+        let why = format!("entry 2: the documents {name:?} and {beside:?} cannot stand side by side");
+        assert_says(&report, "plan", &why);
     }
 }
 
@@ -96,13 +97,13 @@ fn nothing_is_written_on_a_run_that_has_ended() {
         run.document("late", None, b"x");
         run.seal();
     });
-    assert_fails(&closed, "plan", "document \"late\" was written after the run was closed or cancelled");
+    assert_says(&closed, "plan", "entry 5: document \"late\" was written after the run was closed or cancelled");
     let sealed = told(|run| {
         run.close();
         run.seal();
         run.document("late", None, b"x");
     });
-    assert_fails(&sealed, "chain", "follows the seal");
+    assert_fails(&sealed, "chain", "after-seal, entry 6");
 }
 
 #[test]
@@ -114,13 +115,21 @@ fn an_item_hands_over_the_documents_of_its_plan_and_no_others() {
         })
     };
     let none = done(&[("outputs/out/score.json", b"7\n")]);
-    assert_fails(&none, "plan", "item \"make\" does not hand over the document \"score\" as the plan says");
+    assert_says(&none, "plan", "entry 2: item \"make\" does not hand over the document \"score\" as the plan says");
     let other_bytes = done(&[("outputs/out/score.json", b"7\n"), ("documents/score", b"9\n")]);
-    assert_fails(&other_bytes, "plan", "does not hand over the document \"score\"");
+    assert_says(
+        &other_bytes,
+        "plan",
+        "entry 2: item \"make\" does not hand over the document \"score\" as the plan says",
+    );
     let no_output = done(&[("documents/score", b"7\n")]);
-    assert_fails(&no_output, "plan", "does not hand over the document \"score\"");
+    assert_says(
+        &no_output,
+        "plan",
+        "entry 2: item \"make\" does not hand over the document \"score\" as the plan says",
+    );
     let more = done(&[SCORE[0], SCORE[1], ("documents/more", b"7\n")]);
-    assert_fails(&more, "plan", "does not hand over the document \"more\"");
+    assert_says(&more, "plan", "entry 2: item \"make\" does not hand over the document \"more\" as the plan says");
 }
 
 #[test]
@@ -137,15 +146,15 @@ fn what_is_consumed_is_the_highest_revision_before() {
         })
     };
     for bytes in [b"one\n".as_slice(), b"three\n"] {
-        assert_fails(
+        assert_says(
             &fired("notes", Digest::of(bytes)),
             "handoff",
-            "was consumed, but documents/notes of @documents is",
+            "item use, input notes: … was consumed, but documents/notes of @documents is …",
         );
     }
     // From an item: its own, whatever was written later.
     let later = fired("score", Digest::of(b"8\n"));
-    assert_fails(&later, "handoff", "was consumed, but documents/score of make is");
+    assert_says(&later, "handoff", "item use, input score: … was consumed, but documents/score of make is …");
     insta::assert_snapshot!(fired("score", Digest::of(b"7\n")).rows.handoff.detail, @"2 input refs accounted for");
 }
 
@@ -164,9 +173,13 @@ fn what_is_consumed_is_of_the_schema_that_is_wanted() {
         })
     };
     for schema in ["notes@1.0.0", "other@1.1.0", "notes@1.2.0-rc.1"] {
-        assert_fails(&story(Some(schema)), "handoff", "revision 1 of document notes is not notes@>=1.1");
+        assert_says(
+            &story(Some(schema)),
+            "handoff",
+            "item use, input notes: revision 1 of document notes is not notes@>=1.1",
+        );
     }
-    assert_fails(&story(None), "handoff", "there was no document notes yet");
+    assert_says(&story(None), "handoff", "item use, input notes: there was no document notes yet");
     insta::assert_snapshot!(story(Some("notes@3")).rows.handoff.detail, @"2 input refs accounted for");
 }
 
@@ -176,18 +189,18 @@ fn the_tree_holds_the_highest_revision_and_nothing_else() {
         tell_with(move |forge, run| edits(forge, &mut run.drafts.last_mut().unwrap().edits))
     };
     let swapped = edit(|forge, edits| edits[0].1 = blob(forge, b"evil\n"));
-    assert_fails(&swapped, "chain", "the tree does not hold at documents/notes what the entry says");
+    assert_fails(&swapped, "chain", "tree-holds, entry 1, path documents/notes");
     let left_out = edit(|_, edits| edits.clear());
-    assert_fails(&left_out, "chain", "the tree does not hold at documents/notes what the entry says");
+    assert_fails(&left_out, "chain", "tree-holds, entry 1, path documents/notes");
     let more = edit(|forge, edits| edits.push(("documents/more".to_owned(), blob(forge, b"x"))));
-    assert_fails(&more, "chain", "does not account for the change of documents/more");
+    assert_says(&more, "chain", "entry 1 does not account for the change of documents/more in the tree");
     let item = tell(|forge, run| {
         run.fire("make");
         run.done("make", SCORE);
         let edits = &mut run.drafts.last_mut().unwrap().edits;
         edits.iter_mut().find(|(path, _)| path == "documents/score").unwrap().1 = blob(forge, b"evil\n");
     });
-    assert_fails(&item, "chain", "the tree does not hold at documents/score what the entry says");
+    assert_fails(&item, "chain", "tree-holds, entry 2, path documents/score");
 }
 
 #[test]
@@ -198,7 +211,7 @@ fn a_revision_hashes_to_what_its_entry_says() {
         let oid = e.oid;
         run.drafts.last_mut().unwrap().edits[0].1 = Edit::Blob(oid);
     });
-    assert_fails(&report, "content", "revision 1 of document notes hashes to");
+    assert_says(&report, "content", "revision 1 of document notes hashes to …, not to …");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use git_handoff::model::time::Moment;
 use serde_json::{Value, json};
 
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact};
+use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact, assert_says};
 
 /// An honest run whose entry 0 is bent before anything is written.
 fn submitted(bend: impl Fn(&Forge, &mut git_handoff::model::entry::RunSubmitted)) -> git_handoff::verify::Report {
@@ -35,7 +35,9 @@ fn writers_are_fingerprints() {
         String::new(),
     ] {
         let report = submitted(|_, e| e.writers.push(bad.clone()));
-        assert_fails(&report, "chain", "is no fingerprint");
+        assert_fails(&report, "chain", "entry");
+        let (_, why) = report.rows.chain.findings[0].text.split_once(": ").unwrap();
+        assert_eq!(why, format!("the fields of the run.submitted entry are wrong: {bad:?} is no fingerprint"));
     }
 }
 
@@ -47,9 +49,13 @@ fn a_base_is_a_name_of_the_repository_s_format() {
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
         e.base = "1".repeat(digits).parse().unwrap();
         forge.finish(run);
-        assert_fails(&forge.verify(), "plan", "the base does not have the repository's object format");
+        assert_says(&forge.verify(), "plan", "entry 0: the base does not have the repository's object format");
     }
-    assert_fails(&submitted(|_, e| e.object_format = "sha512".to_owned()), "plan", "the object format is not");
+    assert_says(
+        &submitted(|_, e| e.object_format = "sha512".to_owned()),
+        "plan",
+        "entry 0: the object format is not the repository's",
+    );
 }
 
 /// Reads an entry of a log or a thread with one field changed.

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use crate::common::chain_builder::{BuiltChain, ChainBuilder};
-use crate::common::forge::{Forge, assert_fails, assert_intact, blob, relink, row_of};
+use crate::common::forge::{Forge, assert_fails, assert_intact, assert_says, blob, relink, row_of};
 
 use git_handoff::git::codec;
 use git_handoff::git::refs;
@@ -33,14 +33,14 @@ fn entries_cannot_be_dropped_doubled_or_moved() {
         let mut bent = honest.clone();
         bend(&mut bent);
         forge.point_at(relink(&forge, &bent));
-        assert_fails(&forge.verify(), "chain", wanted);
+        assert_says(&forge.verify(), "chain", wanted);
     };
     try_with(|e| drop(e.remove(2)), "entry 3 stands where entry 2 belongs");
     try_with(|e| e.insert(2, e[2].clone()), "entry 2 stands where entry 3 belongs");
     try_with(|e| e.swap(2, 3), "entry 3 stands where entry 2 belongs");
-    try_with(|e| e[3].0.prev = e[1].0.prev, "entry 3 does not name the hash");
-    try_with(|e| e[5].0.at = Moment::from_millis(0), "entry 5 is dated before");
-    try_with(|e| e[4].0.actor = "human:eve".to_owned(), "entry 5 does not name the hash");
+    try_with(|e| e[3].0.prev = e[1].0.prev, "entry 3 does not name the hash of the entry before it");
+    try_with(|e| e[5].0.at = Moment::from_millis(0), "entry 5 is dated before the entry before it");
+    try_with(|e| e[4].0.actor = "human:eve".to_owned(), "entry 5 does not name the hash of the entry before it");
     forge.point_at(relink(&forge, &honest));
     assert_intact(&forge.verify());
 }
@@ -51,7 +51,7 @@ fn a_cut_back_run_contradicts_the_log() {
     let told = forge.honest();
     forge.point_at(told.links[4].commit);
     let report = forge.verify();
-    assert_fails(&report, "anchor", "says that the run was sealed after 5 entries");
+    assert_says(&report, "anchor", "refs/handoff/logs/SHA256%3A… says that the run was sealed after 5 entries");
     assert_eq!((report.failure, report.headline), (Some(Failure::Root), "TAMPERED"));
 }
 
@@ -63,31 +63,40 @@ fn a_commit_is_byte_for_byte_what_its_entry_makes() {
     let raw = String::from_utf8(forge.store.read(tip).unwrap().1).unwrap();
     let try_with = |raw: String, wanted: &str| {
         forge.point_at(forge.store.write(gix::objs::Kind::Commit, raw.as_bytes()).unwrap());
-        assert_fails(&forge.verify(), "chain", wanted);
+        assert_says(&forge.verify(), "chain", wanted);
     };
     try_with(
         raw.replace("author human:ada", "author human:eve"),
-        "the commit's bytes differ from those that its entry determines",
+        "commit …: the commit's bytes differ from those that its entry determines",
     );
     try_with(
         raw.replace(" +0000\ngpgsig", " +0000\nencoding UTF-8\ngpgsig"),
-        "the commit's bytes differ from those that its entry determines",
+        "commit …: the commit's bytes differ from those that its entry determines",
     );
-    try_with(raw.replace("{\"actor\":", "{ \"actor\":"), "not in canonical form");
+    try_with(raw.replace("{\"actor\":", "{ \"actor\":"), "commit …: the entry is not in canonical form");
     try_with(
         raw.replace("\n\nrun.sealed", "\n\nrun.SEALED"),
-        "the commit's bytes differ from those that its entry determines",
+        "commit …: the commit's bytes differ from those that its entry determines",
     );
-    try_with(raw.replace("\"v\":1", "\"v\":2"), "format version 2");
+    try_with(
+        raw.replace("\"v\":1", "\"v\":2"),
+        "commit …: the entry has format version 2; this program reads version 1",
+    );
     for number in ["1152921504606846976", "18446744073709551615", "1e400", "5.0", "-5", "null"] {
-        try_with(raw.replace("\"seq\":5", &format!("\"seq\":{number}")), "");
-        try_with(raw.replace("\"entries\":5", &format!("\"entries\":{number}")), "");
+        for field in ["seq", "entries"] {
+            let raw = raw.replace(&format!("\"{field}\":5"), &format!("\"{field}\":{number}"));
+            forge.point_at(forge.store.write(gix::objs::Kind::Commit, raw.as_bytes()).unwrap());
+            assert_fails(&forge.verify(), "chain", "entry");
+        }
     }
     for number in ["9007199254740992", "9007199254740993", "-9007199254740992", "1.0", "5e0", "0.5"] {
-        try_with(raw.replace("\"entries\":5", &format!("\"entries\":{number}")), "no integer within ±(2^53−1)");
+        try_with(
+            raw.replace("\"entries\":5", &format!("\"entries\":{number}")),
+            "commit …: a number of the entry is no integer within ±(2^53−1)",
+        );
     }
     let parent = format!("parent {}\n", told.links[4].commit);
-    try_with(raw.replace(&parent, &format!("{parent}parent {}\n", told.links[3].commit)), "has 2 parents");
+    try_with(raw.replace(&parent, &format!("{parent}parent {}\n", told.links[3].commit)), "entry 5 has 2 parents");
 }
 
 /// Writes a commit's signature in another way.
@@ -99,25 +108,42 @@ fn a_signature_is_byte_for_byte_what_openssh_writes() {
     let told = forge.honest();
     let tip = told.head.commit.unwrap();
     let raw = String::from_utf8(forge.store.read(tip).unwrap().1).unwrap();
-    let bends: [(&str, Respell); 7] = [
-        ("a blank behind the last line", |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE----- \n")),
-        ("a blank behind the first line", |raw| {
-            raw.replace("BEGIN SSH SIGNATURE-----\n", "BEGIN SSH SIGNATURE----- \n")
-        }),
-        ("a CR", |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE-----\r\n")),
-        ("an empty line behind it", |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE-----\n \n")),
-        ("an empty line before it", |raw| raw.replace("gpgsig ", "gpgsig \n ")),
-        ("a tab", |raw| raw.replace("\n U1NIU0lH", "\n \tU1NIU0lH")),
-        ("other line lengths", |raw| {
-            raw.replace("gpgsig -----BEGIN SSH SIGNATURE-----\n U1NI", "gpgsig -----BEGIN SSH SIGNATURE-----\n U1\n NI")
-        }),
+    let other = "entry 5: the signature is not in the form that OpenSSH writes";
+    let unread = "entry 5: the signature cannot be read";
+    let bends: [(&str, Respell, &str); 7] = [
+        (
+            "a blank behind the last line",
+            |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE----- \n"),
+            unread,
+        ),
+        (
+            "a blank behind the first line",
+            |raw| raw.replace("BEGIN SSH SIGNATURE-----\n", "BEGIN SSH SIGNATURE----- \n"),
+            unread,
+        ),
+        ("a CR", |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE-----\r\n"), other),
+        (
+            "an empty line behind it",
+            |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE-----\n \n"),
+            other,
+        ),
+        ("an empty line before it", |raw| raw.replace("gpgsig ", "gpgsig \n "), other),
+        ("a tab", |raw| raw.replace("\n U1NIU0lH", "\n \tU1NIU0lH"), unread),
+        (
+            "other line lengths",
+            |raw| {
+                let shorter = "gpgsig -----BEGIN SSH SIGNATURE-----\n U1\n NI";
+                raw.replace("gpgsig -----BEGIN SSH SIGNATURE-----\n U1NI", shorter)
+            },
+            unread,
+        ),
     ];
-    for (what, bend) in bends {
+    for (what, bend, why) in bends {
         let bent = bend(&raw);
         assert!(bent != raw, "{what} changes nothing");
         forge.point_at(forge.store.write(gix::objs::Kind::Commit, bent.as_bytes()).unwrap());
         let report = forge.verify();
-        assert_fails(&report, "signature", "entry 5: the signature");
+        assert_says(&report, "signature", why);
         assert_eq!(report.rows.chain.state, State::Ok, "{what}\n{}", report.to_text(false));
     }
 }
@@ -137,12 +163,16 @@ fn a_folder_is_what_git_would_write() {
     unsorted.extend([b"100644 aaa\0".to_vec(), hex(blob)].concat());
     let mut script = root.clone();
     script.extend([b"100755 run.sh\0".to_vec(), hex(blob)].concat());
-    for (bytes, wanted) in [(with_empty, "change of aaa/"), (unsorted, "well-formed"), (script, "run.sh")] {
+    for (bytes, wanted) in [
+        (with_empty, "entry 5 does not account for the change of aaa/ in the tree"),
+        (unsorted, "entry 5 does not account for the change of /, which is not a well-formed tree in the tree"),
+        (script, "entry 5 does not account for the change of run.sh in the tree"),
+    ] {
         let tree = forge.store.write(gix::objs::Kind::Tree, &bytes).unwrap();
         let mut bent = entries(&told);
         bent[5].1 = tree;
         forge.point_at(relink(&forge, &bent));
-        assert_fails(&forge.verify(), "chain", wanted);
+        assert_says(&forge.verify(), "chain", wanted);
     }
 }
 
@@ -153,12 +183,12 @@ fn an_unsigned_entry_fails_the_signature() {
     let last = &told.links[5];
     let raw = codec::payload(&last.entry, last.tree, &[told.links[4].commit]);
     forge.point_at(forge.store.write(gix::objs::Kind::Commit, &raw).unwrap());
-    assert_fails(&forge.verify(), "signature", "entry 5: it is not signed");
+    assert_says(&forge.verify(), "signature", "entry 5: it is not signed");
     let other = codec::payload(&told.links[4].entry, last.tree, &[]);
     let raw = codec::signed(&last.entry, last.tree, &[told.links[4].commit], &forge.signer.sign(&other).unwrap());
     forge.point_at(forge.store.write(gix::objs::Kind::Commit, &raw).unwrap());
     let report = forge.verify();
-    assert_fails(&report, "signature", "entry 5: the signature does not match");
+    assert_says(&report, "signature", "entry 5: the signature does not match");
     assert_eq!(report.headline, "TAMPERED");
 }
 
@@ -170,21 +200,25 @@ fn whatever_a_ref_points_at_gets_a_report() {
     forge.git(&["tag", "-a", "-m", "x", "release", "HEAD"]);
     let tag = forge.git(&["rev-parse", "refs/tags/release"]).parse().unwrap();
     let cases = [
-        (blob, "is a blob"),
-        (told.head.tree.unwrap(), "is a tree"),
-        (tag, "is a tag"),
-        (forge.base, "is not an entry"),
+        (blob, "object … is a blob, not an entry"),
+        (told.head.tree.unwrap(), "object … is a tree, not an entry"),
+        (tag, "object … is a tag, not an entry"),
+        (forge.base, "commit …: the commit is not an entry: the message is not a subject and an entry"),
     ];
     for (oid, wanted) in cases {
         forge.point_at(oid);
-        assert_fails(&forge.verify(), "chain", wanted);
+        assert_says(&forge.verify(), "chain", wanted);
     }
     forge.git(&["symbolic-ref", RUN, "refs/heads/main"]);
-    assert_fails(&forge.verify(), "chain", "symbolic");
+    assert_says(&forge.verify(), "chain", "the ref is a symbolic one, to refs/heads/main");
     fs::write(forge.path().join(".git").join(RUN), "garbage\n").unwrap();
-    assert_fails(&forge.verify(), "chain", "cannot be read");
+    assert_says(
+        &forge.verify(),
+        "chain",
+        "the ref cannot be read: Reference content could not be parsed, input=\"garbage\\n\"",
+    );
     fs::write(forge.path().join(".git").join(RUN), "1".repeat(40)).unwrap();
-    assert_fails(&forge.verify(), "chain", "not in the repository");
+    assert_says(&forge.verify(), "chain", "the chain: object … is not in the repository");
 }
 
 #[test]
@@ -200,7 +234,9 @@ fn a_long_history_of_something_else_ends() {
     let mut child = import.spawn().unwrap();
     child.stdin.take().unwrap().write_all(stream.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());
-    assert_fails(&forge.verify(), "chain", "are no entries");
+    let report = forge.verify();
+    assert_says(&report, "chain", "101 commits are no entries; the history before them was not read");
+    assert_eq!(row_of(&report, "chain").codes, [Code::NotRead, Code::Entry]);
 }
 
 #[test]
@@ -221,7 +257,7 @@ fn replace_refs_grafts_and_shallow_files_have_no_say() {
     let mut bent = entries(&told);
     bent[1].0.actor = "human:eve".to_owned();
     forge.point_at(relink(&forge, &bent));
-    assert_fails(&forge.verify(), "chain", "entry 2 does not name the hash");
+    assert_fails(&forge.verify(), "chain", "prev, entry 2");
 }
 
 #[test]
@@ -308,7 +344,7 @@ fn a_parent_that_is_no_commit_cuts_the_chain_off() {
     }
     forge.point_at(parents[0]);
     let report = forge.verify();
-    assert_fails(&report, "chain", "is a blob, not a commit");
+    assert_says(&report, "chain", "the chain: object … is a blob, not a commit");
     assert_eq!(report.rows.chain.codes, [Code::Object]);
     for row in ["root", "anchor", "handoff", "plan", "manifest"] {
         assert_eq!(row_of(&report, row).state, State::NotApplicable, "{row}");

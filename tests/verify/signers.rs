@@ -12,7 +12,7 @@ use git_handoff::verify::{Options, Signers, State, revoked};
 use jiff::tz::TimeZone;
 
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, assert_fails, assert_intact, key};
+use crate::common::forge::{Forge, assert_fails, assert_intact, assert_says, key};
 
 /// Options before the key of the line, principals in front of them, and the principal that is asked
 /// for. The entries' time is 2026-06-04T02:00:00Z, which is 04:00 in the zone.
@@ -80,29 +80,38 @@ fn lines_mean_what_they_mean_to_ssh_keygen() {
 #[test]
 fn lines_that_cannot_be_obeyed_are_refused() {
     let key = Forge::new().signer.public().to_openssh().unwrap();
+    let quotes = ": the value of the option `namespaces` is not in one pair of quotes";
+    let control = "contains a control character, such as a bare CR, or a byte order mark; lines end with LF or CR LF";
     for (line, said) in [
-        ("*@example.com cert-authority", "certificates are not supported"),
-        ("ci namespaces=\"git\",namespaces=\"git\"", "`namespaces` twice"),
-        ("ci valid-after=\"20260102\",valid-before=\"20260101\"", "valid at no time"),
-        ("ci valid-after=\"20261301\"", "YYYYMMDD"),
-        ("ci valid-after=\"2026\"", "YYYYMMDD"),
-        ("ci touch-required", "unknown option"),
-        ("ci namespaces=\"git", "principals"),
-        ("ci namespaces=git", "one pair of quotes"),
-        ("ci namespaces=\"git\"\"file\"", "one pair of quotes"),
-        ("ci namespaces=\"g\\\"it\\\"\"", "one pair of quotes"),
-        ("ci valid-before=20260101", "one pair of quotes"),
-        ("\"ci\",ada", "principals"),
-        ("\"ci", "principals"),
-        ("c\\i", "principals"),
-        ("# team\n\u{feff}ci", "byte order"),
-        ("\u{feff}\u{feff}ci", "byte order"),
-        ("ci\u{feff}", "byte order"),
-        ("# gone\rci", "control character"),
-        ("ci\u{2028}", "control character"),
+        (
+            "*@example.com cert-authority",
+            "names a `cert-authority`; certificates are not supported, name the keys themselves",
+        ),
+        ("ci namespaces=\"git\",namespaces=\"git\"", "has the option `namespaces` twice"),
+        (
+            "ci valid-after=\"20260102\",valid-before=\"20260101\"",
+            "is valid at no time: `valid-before` is not after `valid-after`",
+        ),
+        ("ci valid-after=\"20261301\"", "has a time that is not YYYYMMDD[HHMM[SS]][Z]"),
+        ("ci valid-after=\"2026\"", "has a time that is not YYYYMMDD[HHMM[SS]][Z]"),
+        ("ci touch-required", "has the unknown option `touch-required`"),
+        ("ci namespaces=\"git", "is not `principals [options] key`"),
+        ("ci namespaces=git", quotes),
+        ("ci namespaces=\"git\"\"file\"", quotes),
+        ("ci namespaces=\"g\\\"it\\\"\"", quotes),
+        ("ci valid-before=20260101", ": the value of the option `valid-before` is not in one pair of quotes"),
+        ("\"ci\",ada", "is not `principals [options] key`"),
+        ("\"ci", "is not `principals [options] key`"),
+        ("c\\i", "is not `principals [options] key`"),
+        ("# team\n\u{feff}ci", control),
+        ("\u{feff}\u{feff}ci", control),
+        ("ci\u{feff}", control),
+        ("# gone\rci", control),
+        ("ci\u{2028}", control),
     ] {
         let refused = Signers::parse(&format!("{line} {key}\n"), &TimeZone::UTC).unwrap_err().to_string();
-        assert!(refused.replace('"', "`").contains(said), "{line}: {refused}");
+        let (number, blank) = (line.lines().count(), if said.starts_with(':') { "" } else { " " });
+        assert_eq!(refused.replace('"', "`"), format!("line {number}{blank}{said}"), "{line}");
     }
     for behind in [format!("\rada {key}"), format!("\r\rada {key}"), "\r".to_owned(), "\u{b}ada".to_owned()] {
         let refused = Signers::parse(&format!("ci {key}{behind}"), &TimeZone::UTC).unwrap_err().to_string();
@@ -158,7 +167,7 @@ fn a_list_of_revoked_keys_holds_fingerprints_and_keys() {
         format!("\u{feff}# gone\r\n{key}\r\n"),
     ] {
         let options = Options { revoked: revoked(&list).unwrap(), ..forge.options() };
-        assert_fails(&forge.verify_with(&options), "signature", "is revoked");
+        assert_fails(&forge.verify_with(&options), "signature", "key-revoked");
     }
     assert_intact(&forge.verify_with(&Options { revoked: revoked("# nobody\n").unwrap(), ..forge.options() }));
     for list in ["ada@example.com\n", "SHA256:short\n", "MD5:00\n"] {
@@ -258,6 +267,11 @@ fn an_old_run_outlives_the_key_it_was_signed_with() {
     let text = format!("ci@example.com valid-before=\"20260601Z\" {key}\n");
     let ended = Options { signers: Some(Signers::parse(&text, &TimeZone::UTC).unwrap()), ..rotated };
     let report = forge.verify_with(&ended);
-    assert_fails(&report, "signature", "was not valid at 2026-06-04T02:00:00.000Z, the time that the entry asserts");
+    assert_says(
+        &report,
+        "signature",
+        "entry 0: the key SHA256:… was not valid at 2026-06-04T02:00:00.000Z, the time that the entry \
+         asserts",
+    );
     assert_eq!((report.headline, report.rows.chain.state), ("UNTRUSTED", State::Ok));
 }

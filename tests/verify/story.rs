@@ -1,7 +1,7 @@
 //! Stories that are linked, sealed and signed with the right key, and yet cannot have happened.
 
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact, blob, path};
+use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact, assert_says, blob, path};
 
 use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;
@@ -100,7 +100,7 @@ fn a_product_of_another_item_is_not_the_one_that_was_bound() {
         run.done("edit-b", &[]);
         run.seal();
     });
-    assert_fails(&report, "handoff", "was consumed, but patch of edit-a is");
+    assert_says(&report, "handoff", "item edit-b, input patch: … was consumed, but patch of edit-a is …");
     assert_eq!(report.failure, Some(Failure::Handoff));
 }
 
@@ -115,8 +115,8 @@ fn a_product_must_come_before_its_consumer() {
         run.done("edit-a", PATCH);
         run.seal();
     });
-    assert_fails(&report, "handoff", "edit-a was not done");
-    assert_fails(&report, "plan", "was dispatched before");
+    assert_says(&report, "handoff", "item edit-b, input patch: edit-a was not done");
+    assert_says(&report, "plan", "entry 1: item \"edit-b\" was dispatched before \"edit-a\" was done");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn nobody_consumes_a_product_of_their_own() {
     run.done("edit-a", PATCH);
     run.seal();
     forge.finish(run);
-    assert_fails(&forge.verify(), "handoff", "consumed own, which belongs to no need");
+    assert_says(&forge.verify(), "handoff", "item edit-a consumed own, which belongs to no need");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn needs_must_be_consumed_and_nothing_else() {
         run.done("edit-b", &[]);
         run.seal();
     });
-    assert_fails(&missing, "handoff", "need spec was not consumed");
+    assert_fails(&missing, "handoff", "need, item edit-b, path spec");
     assert_eq!(missing.rows.manifest.state, State::Ok, "which says what the entry says");
     let more = tell(|_, run| {
         run.fire("edit-a");
@@ -155,7 +155,7 @@ fn needs_must_be_consumed_and_nothing_else() {
         run.done("edit-b", &[]);
         run.seal();
     });
-    assert_fails(&more, "handoff", "consumed more, which belongs to no need");
+    assert_says(&more, "handoff", "item edit-b consumed more, which belongs to no need");
 }
 
 #[test]
@@ -169,7 +169,11 @@ fn an_artifact_is_the_one_that_was_sealed() {
         run.done("edit-b", &[]);
         run.seal();
     });
-    assert_fails(&report, "handoff", "item edit-b, input spec");
+    assert_says(
+        &report,
+        "handoff",
+        "item edit-b, input spec: … was consumed, but outputs/docs/spec.md of @artifacts is …",
+    );
 }
 
 #[test]
@@ -185,7 +189,7 @@ fn two_items_cannot_hold_one_lock() {
     run.done("b", &[]);
     run.seal();
     forge.finish(run);
-    assert_fails(&forge.verify(), "plan", "held the lock");
+    assert_says(&forge.verify(), "plan", "entry 2: item \"b\" was dispatched while another item held the lock \"k\"");
 }
 
 #[test]
@@ -195,7 +199,7 @@ fn an_item_without_an_end_cannot_be_sealed() {
         run.done("edit-a", PATCH);
         run.seal();
     });
-    assert_fails(&report, "plan", "sealed before every item had ended");
+    assert_says(&report, "plan", "entry 3: the run was sealed before every item had ended");
     assert_eq!(report.failure, Some(Failure::Plan));
 }
 
@@ -210,20 +214,20 @@ fn an_attempt_cannot_come_twice() {
         run.done("edit-b", &[]);
         run.seal();
     });
-    assert_fails(&report, "plan", "out of order");
+    assert_says(&report, "plan", "entry 3: item \"edit-a\": attempt 1 is out of order");
 }
 
 #[test]
 fn a_manifest_says_what_the_plan_says() {
     type Bend = fn(&mut git_handoff::model::manifest::Manifest);
     let bends: [(Bend, &str); 7] = [
-        (|m| m.argv = vec!["rm".to_owned()], "argv is not the plan's"),
-        (|m| m.executor = "dispatch".to_owned(), "executor is not the plan's"),
-        (|m| m.inputs = Digest::of(b"{}"), "inputs is not the plan's"),
-        (|m| m.subagent = Some("x".to_owned()), "subagent is not the plan's"),
-        (|m| m.run = "another".parse().unwrap(), "run is not the entry's"),
-        (|m| m.item = "edit-b".parse().unwrap(), "item is not the entry's"),
-        (|m| m.base = "0".repeat(40).parse().unwrap(), "base is not the entry's"),
+        (|m| m.argv = vec!["rm".to_owned()], "the manifest of edit-a #1: argv is not the plan's"),
+        (|m| m.executor = "dispatch".to_owned(), "the manifest of edit-a #1: executor is not the plan's"),
+        (|m| m.inputs = Digest::of(b"{}"), "the manifest of edit-a #1: inputs is not the plan's"),
+        (|m| m.subagent = Some("x".to_owned()), "the manifest of edit-a #1: subagent is not the plan's"),
+        (|m| m.run = "another".parse().unwrap(), "the manifest of edit-a #1: run is not the entry's"),
+        (|m| m.item = "edit-b".parse().unwrap(), "the manifest of edit-a #1: item is not the entry's"),
+        (|m| m.base = "0".repeat(40).parse().unwrap(), "the manifest of edit-a #1: base is not the entry's"),
     ];
     for (bend, wanted) in bends {
         let report = tell(|_, run| {
@@ -233,19 +237,19 @@ fn a_manifest_says_what_the_plan_says() {
             run.done("edit-b", &[]);
             run.seal();
         });
-        assert_fails(&report, "manifest", wanted);
+        assert_says(&report, "manifest", wanted);
     }
 }
 
 #[test]
 fn a_dispatch_needs_its_manifest() {
     let without = bent(|_, run| run.drafts[1].edits.retain(|(path, _)| !path.ends_with("manifest.json")));
-    assert_fails(&without, "manifest", "is not in the tree");
+    assert_fails(&without, "manifest", "manifest-unread, item edit-a");
     let other = bent(|forge, run| run.drafts[1].edits[0].1 = blob(forge, b"{}"));
-    assert_fails(&other, "manifest", "is not the one that the entry names");
+    assert_fails(&other, "manifest", "manifest-digest, item edit-a");
     let forged =
         bent(|forge, run| run.drafts[2].edits.push(("items/edit-a/manifest.json".to_owned(), blob(forge, b"{}"))));
-    assert_fails(&forged, "chain", "does not account for the change of items/edit-a/manifest.json");
+    assert_says(&forged, "chain", "entry 2 does not account for the change of items/edit-a/manifest.json in the tree");
 }
 
 #[test]
@@ -254,31 +258,31 @@ fn a_stored_state_is_what_the_entries_give() {
         let state = run.drafts[2].edits.iter_mut().find(|(path, _)| path.ends_with("state.json")).unwrap();
         state.1 = blob(forge, br#"{"attempts":1,"products":{},"status":"failed"}"#);
     });
-    assert_fails(&report, "plan", "state.json of item edit-a");
+    assert_fails(&report, "plan", "state, entry 2, item edit-a");
     let missing = bent(|_, run| run.drafts[4].edits.retain(|(path, _)| !path.ends_with("state.json")));
-    assert_fails(&missing, "plan", "state.json of item edit-b");
+    assert_fails(&missing, "plan", "state, entry 4, item edit-b");
 }
 
 #[test]
 fn the_plan_is_the_one_that_was_submitted() {
     let other = PLAN.replace("true", "false");
     let report = bent(|forge, run| run.drafts[0].edits[0].1 = blob(forge, other.as_bytes()));
-    assert_fails(&report, "plan", "submitted was");
+    assert_fails(&report, "plan", "plan-digest");
     let none = bent(|_, run| drop(run.drafts[0].edits.remove(0)));
-    assert_fails(&none, "plan", "plan.json is not in the tree");
+    assert_fails(&none, "plan", "plan-unread");
     let renamed = bent(|forge, run| {
         let bytes = PLAN.replace("handoff-dag-1", "another");
         run.drafts[0].edits[0].1 = blob(forge, bytes.as_bytes());
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
         e.plan = Digest::of(bytes.as_bytes());
     });
-    assert_fails(&renamed, "plan", "the plan is of another run");
+    assert_says(&renamed, "plan", "entry 0: the plan is of another run");
     let no_plan = bent(|forge, run| {
         run.drafts[0].edits[0].1 = blob(forge, b"{}");
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
         e.plan = Digest::of(b"{}");
     });
-    assert_fails(&no_plan, "plan", "plan.json is not a valid plan");
+    assert_fails(&no_plan, "plan", "plan-invalid");
     assert_eq!(no_plan.rows.handoff.state, State::NotApplicable);
 }
 
@@ -286,16 +290,16 @@ fn the_plan_is_the_one_that_was_submitted() {
 fn entry_0_repeats_the_plan_truly() {
     type Bend = fn(&mut git_handoff::model::entry::RunSubmitted);
     let bends: [(Bend, &str); 3] = [
-        (|e| e.open_ended = true, "openEnded"),
-        (|e| e.object_format = "sha256".to_owned(), "object format"),
-        (|e| e.artifacts.clear(), "the artifacts"),
+        (|e| e.open_ended = true, "entry 0: openEnded is not the plan's"),
+        (|e| e.object_format = "sha256".to_owned(), "entry 0: the object format is not the repository's"),
+        (|e| e.artifacts.clear(), "entry 0: the artifacts sealed at submit are not the plan's"),
     ];
     for (bend, wanted) in bends {
         let report = bent(|_, run| {
             let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
             bend(e);
         });
-        assert_fails(&report, "plan", wanted);
+        assert_says(&report, "plan", wanted);
     }
 }
 
@@ -312,15 +316,18 @@ fn a_run_may_be_placed_on_another_queue_than_its_plan_says() {
 fn the_tree_changes_only_where_an_entry_accounts_for_it() {
     let smuggle = |path: &'static str, wanted: &str| {
         let report = bent(|forge, run| run.drafts[2].edits.push((path.to_owned(), blob(forge, b"smuggled"))));
-        assert_fails(&report, "chain", wanted);
+        assert_says(&report, "chain", wanted);
     };
-    smuggle("README", "change of README");
-    smuggle("items/edit-a/outputs/extra", "outputs/extra");
-    smuggle("items/edit-b/patch", "items/edit-b/");
-    smuggle("items/edit-a/deep/er/file", "items/edit-a/deep/");
-    smuggle("plan.json", "plan.json");
+    smuggle("README", "entry 2 does not account for the change of README in the tree");
+    smuggle(
+        "items/edit-a/outputs/extra",
+        "entry 2 does not account for the change of items/edit-a/outputs/extra in the tree",
+    );
+    smuggle("items/edit-b/patch", "entry 2 does not account for the change of items/edit-b/ in the tree");
+    smuggle("items/edit-a/deep/er/file", "entry 2 does not account for the change of items/edit-a/deep/ in the tree");
+    smuggle("plan.json", "entry 2 does not account for the change of plan.json in the tree");
     let gone = bent(|_, run| run.drafts[3].edits.push(("items/edit-a/patch".to_owned(), Edit::Remove)));
-    assert_fails(&gone, "chain", "items/edit-a/");
+    assert_says(&gone, "chain", "entry 3 does not account for the change of items/edit-a/ in the tree");
 }
 
 #[test]
@@ -329,7 +336,7 @@ fn an_output_in_the_tree_is_the_one_in_the_entry() {
         let output = run.drafts[2].edits.iter_mut().find(|(path, _)| path.contains("outputs/")).unwrap();
         output.1 = blob(forge, b"another");
     });
-    assert_fails(&report, "chain", "does not hold at items/edit-a/outputs/we%20ird.bin");
+    assert_fails(&report, "chain", "tree-holds, entry 2, path items/edit-a/outputs/we%20ird.bin");
 }
 
 #[test]
@@ -338,14 +345,14 @@ fn a_product_hashes_to_its_ref() {
         let Event::ItemReconciled(e) = &mut run.drafts[4].event else { panic!() };
         e.products.values_mut().next().unwrap().sha256 = Digest::of(b"better");
     });
-    assert_fails(&report, "content", "outputs/report.md of edit-b hashes to");
+    assert_says(&report, "content", "outputs/report.md of edit-b hashes to …, not to …");
     let size = bent(|_, run| {
         let Event::ItemReconciled(e) = &mut run.drafts[4].event else { panic!() };
         e.products.values_mut().next().unwrap().size += 1;
     });
-    assert_fails(&size, "content", "outputs/report.md");
+    assert_says(&size, "content", "outputs/report.md of edit-b hashes to …, not to …");
     let artifact = bent(|forge, run| run.drafts[0].edits[1].1 = blob(forge, b"# Another spec\n"));
-    assert_fails(&artifact, "content", "artifact docs/spec.md hashes to");
+    assert_says(&artifact, "content", "artifact docs/spec.md hashes to …, not to …");
 }
 
 #[test]
@@ -368,28 +375,28 @@ fn the_seal_says_what_stands_before_it() {
         assert_fails(&report, "root", wanted);
         assert_eq!(report.failure, Some(Failure::Root));
     };
-    lie(|seal| seal.root = Digest::of(b"x"), "but the seal says");
-    lie(|seal| seal.entries = 6, "the seal is over 6 entries");
-    lie(|seal| seal.counts = [("done".to_owned(), 3)].into(), "the seal counts");
+    lie(|seal| seal.root = Digest::of(b"x"), "seal-root");
+    lie(|seal| seal.entries = 6, "seal-entries");
+    lie(|seal| seal.counts = [("done".to_owned(), 3)].into(), "seal-counts");
 }
 
 #[test]
 fn nothing_follows_a_seal() {
     let report = bent(|_, run| run.close());
-    assert_fails(&report, "chain", "entry 6 follows the seal, entry 5");
+    assert_fails(&report, "chain", "after-seal, entry 6");
 }
 
 #[test]
 fn every_entry_is_of_the_run() {
     let one = bent(|_, run| run.drafts[3].about = "another".parse::<RunId>().unwrap().into());
-    assert_fails(&one, "chain", "entry 3 is of another run");
+    assert_fails(&one, "chain", "other-run, entry 3");
     let forge = Forge::new();
     let told = forge.honest();
     let other = "other".parse().unwrap();
     git_handoff::git::refs::set(&forge.store, "refs/handoff/runs/other", told.head.commit.unwrap()).unwrap();
     let report =
         git_handoff::verify::verify(&forge.store, &other, "refs/handoff/runs/other", &forge.options()).unwrap();
-    assert_fails(&report, "chain", "entry 0 is of another run");
+    assert_fails(&report, "chain", "other-run, entry 0");
 }
 
 #[test]
@@ -399,7 +406,7 @@ fn the_first_entry_submits_and_no_other_does() {
         run.drafts
             .insert(3, git_handoff::ledger::chain::Draft { event: again, edits: Vec::new(), ..run.drafts[3].clone() });
     });
-    assert_fails(&second, "chain", "entry 3 is run.submitted");
+    assert_fails(&second, "chain", "misplaced, entry 3");
     let none = bent(|_, run| drop(run.drafts.remove(0)));
-    assert_fails(&none, "chain", "the first entry is item.fired");
+    assert_fails(&none, "chain", "first, entry 0");
 }

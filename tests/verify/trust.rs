@@ -1,7 +1,7 @@
 //! Keys, logs, and who may go on.
 
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact, key};
+use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact, assert_says, key};
 
 use git_handoff::ledger::sign;
 use git_handoff::model::digest::Digest;
@@ -52,7 +52,7 @@ fn strict_signers_refuse_an_unknown_key_and_our_own() {
     forge.honest();
     for signers in [None, Some(signers(&forge, "namespaces=\"file\""))] {
         let report = forge.verify_with(&Options { signers, strict_signers: true, ..forge.options() });
-        assert_fails(&report, "signature", "is not known to the signers");
+        assert_fails(&report, "signature", "key-unknown");
         assert_eq!((report.failure, report.headline), (Some(Failure::Signature), "UNTRUSTED"));
     }
 }
@@ -62,7 +62,7 @@ fn a_revoked_or_expired_key_is_not_trusted() {
     let forge = Forge::new();
     forge.honest();
     let revoked = Options { revoked: [(forge.signer.fingerprint(), None)].into(), ..forge.options() };
-    assert_fails(&forge.verify_with(&revoked), "signature", "is revoked");
+    assert_fails(&forge.verify_with(&revoked), "signature", "key-revoked");
     for (option, valid) in [
         ("valid-after=\"20260604\"", true),
         ("valid-after=\"20260604020000Z\"", true),
@@ -82,7 +82,7 @@ fn only_a_writer_may_sign() {
     let told = ChainBuilder::honest(&forge).write(&key(forge.path(), 2));
     forge.log(&told, &forge.signer);
     let report = forge.verify();
-    assert_fails(&report, "signature", "is not among the run's writers");
+    assert_says(&report, "signature", "entry 0 is signed by SHA256:…, which is not among the run's writers");
     assert_eq!(report.headline, "TAMPERED");
 }
 
@@ -129,7 +129,7 @@ fn a_run_that_no_log_holds_is_not_anchored() {
     let forge = Forge::new();
     ChainBuilder::honest(&forge).write(&forge.signer);
     let report = forge.verify();
-    assert_fails(&report, "anchor", "no log at hand holds the run");
+    assert_says(&report, "anchor", "no log at hand holds the run");
     assert_eq!((report.failure, report.headline), (Some(Failure::AnchorMissing), "NOT ANCHORED"));
 }
 
@@ -137,16 +137,16 @@ fn a_run_that_no_log_holds_is_not_anchored() {
 fn a_log_that_holds_something_else_fails_the_anchor() {
     type Bend = fn(&mut git_handoff::model::entry::LogSealed);
     let bends: [(Bend, &str); 3] = [
-        (|e| e.root = Digest::of(b"x"), "holds the root"),
-        (|e| e.entries = 3, "holds 3 entries"),
-        (|e| e.seal = Digest::of(b"x"), "holds another seal"),
+        (|e| e.root = Digest::of(b"x"), "refs/handoff/logs/SHA256%3A… holds the root …, recomputed is …"),
+        (|e| e.entries = 3, "refs/handoff/logs/SHA256%3A… holds 3 entries, there are 5"),
+        (|e| e.seal = Digest::of(b"x"), "refs/handoff/logs/SHA256%3A… holds another seal"),
     ];
     for (bend, wanted) in bends {
         let forge = Forge::new();
         let told = ChainBuilder::honest(&forge).write(&forge.signer);
         forge.log_as(&told, &forge.signer, bend);
         let report = forge.verify();
-        assert_fails(&report, "anchor", wanted);
+        assert_says(&report, "anchor", wanted);
         assert_eq!(report.failure, Some(Failure::Root));
     }
 }
@@ -193,7 +193,7 @@ fn a_run_that_was_made_anew_is_not_the_one_in_the_log() {
     e.writers = vec![stranger.fingerprint()];
     let told = again.write(&stranger);
     forge.log(&told, &stranger);
-    assert_fails(&forge.verify(), "anchor", "holds another run by this name");
+    assert_fails(&forge.verify(), "anchor", "same-id");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn a_sealed_or_broken_run_may_not_go_on() {
     run.fire_with("edit-a", |manifest| manifest.argv = vec!["rm".to_owned()]);
     run.write(&forge.signer);
     let Err(Refusal::Broken(report)) = continuable(&forge.store, &told.run, RUN, &own) else { panic!() };
-    assert_fails(&report, "manifest", "argv is not the plan's");
+    assert_says(&report, "manifest", "the manifest of edit-a #1: argv is not the plan's");
 }
 
 #[test]

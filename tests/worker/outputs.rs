@@ -27,28 +27,46 @@ fn files_are_taken_with_their_exact_bytes() {
 #[test]
 fn what_cannot_be_a_product_is_refused_by_name() {
     let repo = Repo::new("sha1");
-    for (script, named) in [
-        ("ln -s /etc/passwd outputs/l", "outputs/l"),
-        ("mkdir outputs/d; ln -s /etc outputs/d/l", "outputs/d/l"),
-        ("mkfifo outputs/f", "outputs/f"),
-        ("mknod outputs/n c 1 3 || mkfifo outputs/n", "outputs/n"),
-        ("git init -q outputs/r", "outputs/r/.git"),
-        ("mkdir outputs/.GIT", ".GIT"),
-        ("echo >\"$(printf 'outputs/\\351')\"", "UTF-8"),
-        ("echo >\"$(printf 'outputs/e\\314\\201')\"", "NFC"),
-        ("echo >\"$(printf 'outputs/new\\nline')\"", "control"),
-        ("echo >'outputs/back\\slash'", "slash"),
-        ("echo >'outputs/ space'", "space"),
-        ("echo >outputs/README; echo >outputs/readme", "readme"),
-        ("rmdir outputs; ln -s /etc outputs", "outputs"),
-        ("rmdir outputs; echo >outputs", "outputs"),
+    let taken = |path: &str, why: &str| format!("the output {path:?} cannot be taken: {why}");
+    let segment = |name: &str| {
+        format!("a path must not have the segment {name:?}: none may be empty, `.`, `..` or a spelling of `.git`")
+    };
+    let most = "a name has at most 200 bytes a segment and 1024 in all once encoded, where a byte outside [A-Za-z0-9_.-] \
+                counts three";
+    for (script, why) in [
+        ("ln -s /etc/passwd outputs/l", "the output `outputs/l` is a symbolic link"),
+        ("mkdir outputs/d; ln -s /etc outputs/d/l", "the output `outputs/d/l` is a symbolic link"),
+        ("mkfifo outputs/f", "the output `outputs/f` is no plain file"),
+        ("mknod outputs/n c 1 3 || mkfifo outputs/n", "the output `outputs/n` is no plain file"),
+        ("git init -q outputs/r", &taken("outputs/r/.git", &segment(".git"))),
+        ("mkdir outputs/.GIT", &taken("outputs/.GIT", &segment(".GIT"))),
+        ("echo >\"$(printf 'outputs/\\351')\"", "the name of the output \"\u{fffd}\" in `outputs/` is not UTF-8"),
+        (
+            "echo >\"$(printf 'outputs/e\\314\\201')\"",
+            &taken("outputs/e\u{301}", "a name must be in Unicode normalisation form C (NFC)"),
+        ),
+        (
+            "echo >\"$(printf 'outputs/new\\nline')\"",
+            &taken("outputs/new\nline", "a name must not hold control characters"),
+        ),
+        (
+            "echo >'outputs/back\\slash'",
+            &taken("outputs/back\\slash", "a path is written with `/` and must not hold `\\`"),
+        ),
+        ("echo >'outputs/ space'", &taken("outputs/ space", "a name must not begin or end with space")),
+        (
+            "echo >outputs/README; echo >outputs/readme",
+            "`outputs/README` and `outputs/readme` cannot stand side by side",
+        ),
+        ("rmdir outputs; ln -s /etc outputs", "`outputs` is no folder any more"),
+        ("rmdir outputs; echo >outputs", "`outputs` is no folder any more"),
         (
             "p=outputs; for i in 1 2 3 4 5 6 7 8 9; do p=$p/$(printf '%0150d' 1); done; mkdir -p $p; echo >$p/x",
-            "at most",
+            &taken(&format!("outputs{}", format!("/{:0150}", 1).repeat(7)), most),
         ),
     ] {
         let sentence = repo.refused(script);
-        assert!(sentence.contains(named), "{script}: {sentence}");
+        assert_eq!(sentence, why, "{script}");
     }
     assert!(repo.captured("rmdir outputs").unwrap().outputs.is_empty());
 }

@@ -180,14 +180,17 @@ fn what_is_changed_in_a_submodule_is_saved_as_it_would_be_handed_over() {
 #[test]
 fn what_cannot_be_saved_of_a_submodule_is_told() {
     let modules = Modules::new("sha1");
+    let nested = "in the submodule \"libs/sub\": \"other\" is, or is named like, a nested git repository, which no patch \
+                  can carry";
+    let removed = "the submodule \"libs/sub\" was removed or replaced";
     for (script, why, most) in [
-        ("mkdir -p libs/sub/other/.git; echo x >libs/sub/other/.git/x", "in the submodule \"libs/sub\"", 1 << 20),
+        ("mkdir -p libs/sub/other/.git; echo x >libs/sub/other/.git/x", nested, 1 << 20),
         ("git init -q libs/sub/other; echo x >libs/sub/other/x", "\"libs/sub/other\", a git repository", 1 << 20),
-        ("rm -r libs/sub; echo x >libs/sub", "was removed or replaced", 1 << 20),
-        ("seq 4000 >libs/sub/new", "larger than what may be saved", 9000),
+        ("rm -r libs/sub; echo x >libs/sub", removed, 1 << 20),
+        ("seq 4000 >libs/sub/new", "submodules/libs/sub.patch, which is larger than what may be saved", 9000),
         (
             "printf '%s%s\\n' ghp_ Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4 >libs/sub/new",
-            "libs/sub/new:1 github-pat",
+            "secret-found: libs/sub/new:1 github-pat",
             1 << 20,
         ),
     ] {
@@ -196,7 +199,7 @@ fn what_cannot_be_saved_of_a_submodule_is_told() {
         let workspace = modules.repo.workspace(&host);
         modules.repo.script(&workspace, &format!("echo x >>a.txt; {script}"));
         let saved = salvage(&workspace, &host).unwrap().unwrap();
-        assert!(saved.without.len() == 1 && saved.without[0].contains(why), "{script}: {:?}", saved.without);
+        assert_eq!(saved.without, [why], "{script}");
         assert!(modules.repo.git(&["show", &format!("{}:a.txt", saved.tree)]).ends_with('x'), "{script}");
         workspace.remove().unwrap();
     }
@@ -285,28 +288,44 @@ fn submodules_do_not_disturb_the_repository_around_them() {
 #[test]
 fn a_submodule_that_is_another_one_is_refused() {
     let modules = Modules::new("sha1");
+    let removed = "the submodule \"libs/sub\" was removed or replaced";
+    let elsewhere = "the submodule \"libs/sub\" was made to point elsewhere";
+    let nested = |name: &str| {
+        format!(
+            "in the submodule \"libs/sub\": {name:?} is, or is named like, a nested git repository, which no patch can \
+             carry"
+        )
+    };
+    let changed = |path: &str| {
+        format!(
+            "{path:?} was changed, which is a submodule's: no patch can carry that; hand it over below outputs/, or \
+             change the submodule in its own repository"
+        )
+    };
+    let ignored = "in the submodule \"libs/sub\": git would read \"new/.gitignore\", which is no plain file, or has with \
+                   others of its kind more than 4 MiB";
     for (script, why) in [
-        ("rm -r libs/sub", "was removed or replaced"),
-        ("rm -r libs/sub; echo x >libs/sub", "was removed or replaced"),
-        ("mv libs/sub away; ln -s ../away libs/sub", "was removed or replaced"),
-        ("mv libs away; ln -s away libs", "was removed or replaced"),
-        ("rm -r libs; echo x >libs", "was removed or replaced"),
+        ("rm -r libs/sub", removed),
+        ("rm -r libs/sub; echo x >libs/sub", removed),
+        ("mv libs/sub away; ln -s ../away libs/sub", removed),
+        ("mv libs away; ln -s away libs", removed),
+        ("rm -r libs; echo x >libs", removed),
+        ("rm -r libs/sub/.git; echo \"gitdir: $HOME/elsewhere\" >libs/sub/.git; echo x >>libs/sub/a.txt", elsewhere),
+        ("rm -r libs/sub/.git; ln -s ../../.git libs/sub/.git; echo x >>libs/sub/a.txt", elsewhere),
+        ("mkdir -p libs/sub/other/.git; echo x >libs/sub/other/.git/x", &nested("other")),
+        ("mkdir libs/sub/.GIT; echo x >libs/sub/.GIT/config", &nested(".GIT")),
+        ("mkdir -p libs/sub/inner; echo x >libs/sub/inner/x", &changed("libs/sub/inner/x")),
+        ("rm -r libs/sub/inner/.git; echo x >libs/sub/inner/.git", &changed("libs/sub/inner/.git")),
+        ("rm -r libs/sub/inner/.git; ln -s ../../../.git libs/sub/inner/.git", &changed("libs/sub/inner/.git")),
+        ("rm -rf libs/sub/inner; echo x >libs/sub/inner", &changed("libs/sub/inner")),
         (
-            "rm -r libs/sub/.git; echo \"gitdir: $HOME/elsewhere\" >libs/sub/.git; echo x >>libs/sub/a.txt",
-            "was made to point elsewhere",
+            "rm libs/sub/a.txt; mkfifo libs/sub/a.txt",
+            "in the submodule \"libs/sub\": \"a.txt\" is tracked and is no file any more",
         ),
-        ("rm -r libs/sub/.git; ln -s ../../.git libs/sub/.git; echo x >>libs/sub/a.txt", "was made to point elsewhere"),
-        ("mkdir -p libs/sub/other/.git; echo x >libs/sub/other/.git/x", "nested git repository"),
-        ("mkdir libs/sub/.GIT; echo x >libs/sub/.GIT/config", "nested git repository"),
-        ("mkdir -p libs/sub/inner; echo x >libs/sub/inner/x", "libs/sub/inner/x"),
-        ("rm -r libs/sub/inner/.git; echo x >libs/sub/inner/.git", "libs/sub/inner/.git"),
-        ("rm -r libs/sub/inner/.git; ln -s ../../../.git libs/sub/inner/.git", "libs/sub/inner/.git"),
-        ("rm -rf libs/sub/inner; echo x >libs/sub/inner", "libs/sub/inner"),
-        ("rm libs/sub/a.txt; mkfifo libs/sub/a.txt", "in the submodule \"libs/sub\""),
-        ("mkdir libs/sub/new; mkfifo libs/sub/new/.gitignore; echo x >libs/sub/new/x", "no plain file"),
+        ("mkdir libs/sub/new; mkfifo libs/sub/new/.gitignore; echo x >libs/sub/new/x", ignored),
     ] {
         let refused = modules.refused(script);
-        assert!(refused.contains(why), "{script}: {refused}");
+        assert_eq!(refused, why, "{script}");
     }
 }
 

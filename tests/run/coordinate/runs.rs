@@ -245,14 +245,18 @@ fn an_open_ended_run_takes_items_until_it_is_closed() {
     // The same again is nothing new; anything wrong leaves everything as it was.
     let again = extend(std::slice::from_ref(&needs)).exit(0);
     insta::assert_snapshot!(again.stderr, @"the run has all of these items already; nothing changed");
+    let ghost = "unknown-dependency at items[1].depends_on[0]: there is no item \"ghost\" in this run";
     for (items, said) in [
-        (vec![item("a", "false")], "duplicate-id at items[0].id"),
-        (vec![item("d", "true"), after("e", &["ghost"], "true")], "unknown-dependency at items[1].depends_on[0]"),
-        (vec![after("d", &["e"], "true"), after("e", &["d"], "true")], "cycle at items[0]"),
-        (vec![], "no-items at items"),
+        (vec![item("a", "false")], "duplicate-id at items[0].id: another item has the id \"a\""),
+        (vec![item("d", "true"), after("e", &["ghost"], "true")], ghost),
+        (
+            vec![after("d", &["e"], "true"), after("e", &["d"], "true")],
+            "cycle at items[0]: these items wait for one another: d -> e -> d",
+        ),
+        (vec![], "no-items at items: a plan has at least one item"),
     ] {
         let refused = extend(&items).exit(1);
-        assert!(refused.stdout.contains(said), "{said}\n{refused}");
+        assert_eq!(refused.stdout, format!("{said}\n"));
     }
     repo.env.write("other.json", &json!({ "id": "other", "items": [item("z", "true")] }).to_string());
     let other = repo.env.handoff(["extend", "r", "../other.json"]).exit(1);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::rule;
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, assert_fails, assert_intact, blob};
+use crate::common::forge::{Forge, assert_fails, assert_intact, assert_says, blob};
 
 fn plan(more: &Value) -> String {
     let polish = json!({ "present": ["draft"], "if": [
@@ -104,7 +104,7 @@ fn an_open_ended_run_that_grew_is_intact_once_it_is_closed() {
         })
     };
     assert_intact(&grown(true));
-    assert_fails(&grown(false), "plan", "sealed before");
+    assert_says(&grown(false), "plan", "entry 8: the run was sealed before every item had ended");
 }
 
 #[test]
@@ -115,15 +115,15 @@ fn a_rule_creates_only_what_the_documents_make_it_create() {
         run.document("review", None, r#"{"score":9}"#.as_bytes());
         run.polish();
     });
-    assert_fails(&high, "plan", "entry 5: the rule polish creates nothing here");
+    assert_says(&high, "plan", "entry 5: the rule polish creates nothing here");
     let absent = tell(&plan(&json!({})), |_, run| drop(run.polish()));
-    assert_fails(&absent, "plan", "the rule polish creates nothing here");
+    assert_says(&absent, "plan", "entry 1: the rule polish creates nothing here");
     let too_late = low(|_, run| {
         let item = run.of_rule(0);
         run.document("review", None, r#"{"score":6}"#.as_bytes());
         run.extend(by("polish"), &[item]);
     });
-    assert_fails(&too_late, "plan", "the rule polish creates something else here, polish-");
+    assert_says(&too_late, "plan", "entry 6: the rule polish creates something else here, polish-…");
     let bent = |change: fn(&mut Item)| {
         low(|_, run| {
             let mut item = run.of_rule(0);
@@ -132,19 +132,19 @@ fn a_rule_creates_only_what_the_documents_make_it_create() {
         })
     };
     let command = bent(|item| drop(item.inputs.insert("command".to_owned(), json!(["evil"]))));
-    assert_fails(&command, "plan", "the rule polish creates something else here, polish-");
+    assert_says(&command, "plan", "entry 5: the rule polish creates something else here, polish-…");
     let renamed = bent(|item| item.id = "polish-0123456789ab".parse().unwrap());
-    assert_fails(&renamed, "plan", "the rule polish creates something else here, polish-");
+    assert_says(&renamed, "plan", "entry 5: the rule polish creates something else here, polish-…");
     let strange = low(|_, run| {
         let item = run.of_rule(0);
         run.extend(by("stranger"), &[item]);
     });
-    assert_fails(&strange, "plan", "by the rule \"stranger\", which the run does not have");
+    assert_says(&strange, "plan", "entry 5: an item was created by the rule \"stranger\", which the run does not have");
     let two = low(|_, run| {
         let created = run.of_rule(0);
         run.extend(by("polish"), &[item("more", &json!({})), created]);
     });
-    assert_fails(&two, "plan", "the rule polish creates something else here, polish-");
+    assert_says(&two, "plan", "entry 5: the rule polish creates something else here, polish-…");
 }
 
 #[test]
@@ -155,18 +155,18 @@ fn a_rule_creates_not_more_than_it_may() {
             run.polish();
         }
     });
-    assert_fails(&report, "plan", "creates nothing here");
+    assert_says(&report, "plan", "entry 10: the rule polish creates nothing here");
     let twice = low(|_, run| {
         run.polish();
         run.polish();
     });
-    assert_fails(&twice, "plan", "creates nothing here");
+    assert_says(&twice, "plan", "entry 6: the rule polish creates nothing here");
 }
 
 #[test]
 fn no_run_seals_itself_while_a_rule_has_something_to_create() {
     let sealed = low(|_, run| run.seal());
-    assert_fails(&sealed, "plan", "sealed before its rules had created polish-");
+    assert_says(&sealed, "plan", "the run was sealed before its rules had created polish-…");
     let closed = low(|_, run| {
         run.close();
         run.seal();
@@ -177,24 +177,36 @@ fn no_run_seals_itself_while_a_rule_has_something_to_create() {
 #[test]
 fn nobody_adds_to_a_run_that_is_not_open_ended_or_has_ended() {
     let added = low(|_, run| run.extend(Cause::Actor, &[item("more", &json!({}))]));
-    assert_fails(&added, "plan", "by an actor to a run that is not open-ended");
+    assert_says(&added, "plan", "entry 5: items were added by an actor to a run that is not open-ended");
     let closed = low(|_, run| {
         run.close();
         run.polish();
     });
-    assert_fails(&closed, "plan", "added after the run was closed");
+    assert_says(&closed, "plan", "entry 6: items were added after the run was closed or cancelled");
 }
 
 #[test]
 fn what_is_added_must_fit() {
     let added = |items: &[Item]| tell(&open_ended(), |_, run| run.extend(Cause::Actor, items));
-    assert_fails(&added(&[item("first", &json!({}))]), "plan", "there is one already");
-    assert_fails(&added(&[item("a", &json!({ "depends_on": ["ghost"] }))]), "plan", "\"ghost\", which does not exist");
+    assert_says(
+        &added(&[item("first", &json!({}))]),
+        "plan",
+        "entry 1: item \"first\" was added, and there is one already",
+    );
+    assert_says(
+        &added(&[item("a", &json!({ "depends_on": ["ghost"] }))]),
+        "plan",
+        "entry 1: item \"a\" was added and depends on \"ghost\", which does not exist",
+    );
     let circle = [item("a", &json!({ "depends_on": ["b"] })), item("b", &json!({ "depends_on": ["a"] }))];
-    assert_fails(&added(&circle), "plan", "waits for itself");
-    assert_fails(&added(&[]), "plan", "not those that the entry names");
+    assert_says(&added(&circle), "plan", "entry 1: item \"a\" was added and waits for itself");
+    assert_says(&added(&[]), "plan", "entry 1: the items that were added are not those that the entry names");
     let document = |name: &str| json!({ "produces": [{ "kind": "document", "name": name, "path": "x" }] });
-    assert_fails(&added(&[item("a", &document("d")), item("b", &document("D"))]), "plan", "cannot stand side by side");
+    assert_says(
+        &added(&[item("a", &document("d")), item("b", &document("D"))]),
+        "plan",
+        "entry 1: the documents \"D\" and \"d\" cannot stand side by side",
+    );
 }
 
 #[test]
@@ -206,14 +218,14 @@ fn an_added_item_is_the_one_that_its_entry_names() {
         })
     };
     let other = bent(|forge, edits| edits[0].1 = blob(forge, &definition(&item("more", &json!({ "timeout": 5 })))));
-    assert_fails(&other, "plan", "item.json of item more is not the one that the entry names");
+    assert_fails(&other, "plan", "item-digest, entry 1, item more");
     let spaced = bent(|forge, edits| edits[0].1 = blob(forge, b"{}"));
-    assert_fails(&spaced, "plan", "item.json of item more is no");
+    assert_fails(&spaced, "plan", "item-digest, entry 1, item more");
     let none = bent(|_, edits| edits.clear());
-    assert_fails(&none, "plan", "item.json of item more is not in the tree");
-    assert_fails(&none, "chain", "does not hold at items/");
+    assert_says(&none, "plan", "entry 1: item.json of item more is not in the tree");
+    assert_fails(&none, "chain", "tree-holds, entry 1, path items/18/more/item.json");
     let smuggled = bent(|forge, edits| edits.push(("items/00/other/item.json".to_owned(), blob(forge, b"{}"))));
-    assert_fails(&smuggled, "chain", "does not account for the change of items/00");
+    assert_says(&smuggled, "chain", "entry 1 does not account for the change of items/00/ in the tree");
     // Bytes that mean the same are not the normalised item.
     let loose = tell(&open_ended(), |forge, run| {
         let added = item("more", &json!({}));
@@ -224,7 +236,7 @@ fn an_added_item_is_the_one_that_its_entry_names() {
         let Event::RunExtended(e) = &mut draft.event else { panic!() };
         e.items.insert(added.id, Digest::of(bytes.as_bytes()));
     });
-    assert_fails(&loose, "plan", "item.json of item more is not a normalised item");
+    assert_says(&loose, "plan", "entry 1: item.json of item more is not a normalised item");
 }
 
 #[test]
@@ -235,7 +247,7 @@ fn an_added_item_is_dispatched_as_it_was_added() {
         run.done(&id, &[]);
         run.seal();
     });
-    assert_fails(&report, "manifest", "argv is not the plan's");
+    assert_says(&report, "manifest", "the manifest of polish-… #1: argv is not the plan's");
 }
 
 #[test]
@@ -250,8 +262,13 @@ fn a_document_that_a_rule_saw_is_what_it_was() {
         e.oid = true_product.oid;
         run.drafts[4].edits[0].1 = Edit::Blob(forged);
     });
-    assert_fails(&report, "plan", "its bytes are not those that the entry names");
-    assert_fails(&report, "content", "document review");
+    assert_says(
+        &report,
+        "plan",
+        "entry 5: a document of the rule polish: object … is damaged: its bytes are not those that the \
+         entry names",
+    );
+    assert_says(&report, "content", "revision 1 of document review hashes to …, not to …");
 }
 
 #[test]
@@ -279,9 +296,9 @@ fn the_rules_of_the_queue_are_those_that_were_sealed() {
     };
     assert_intact(&with(&added, Some(&added)));
     let other = added.replace("draft", "drift");
-    assert_fails(&with(&added, Some(&other)), "plan", "rules.json is ");
-    assert_fails(&with(&other, Some(&other)), "plan", "the rule more creates nothing here");
-    assert_fails(&with(&added, None), "plan", "rules.json is not in the tree");
-    assert_fails(&with("{}", Some("{}")), "plan", "rules.json holds no rules");
-    assert_fails(&with("[]", Some("[]")), "plan", "rules.json holds no rules");
+    assert_fails(&with(&added, Some(&other)), "plan", "rules-digest");
+    assert_says(&with(&other, Some(&other)), "plan", "entry 4: the rule more creates nothing here");
+    assert_fails(&with(&added, None), "plan", "rules-unread");
+    assert_says(&with("{}", Some("{}")), "plan", "rules.json holds no rules: bad-rule: expected an array of rules");
+    assert_says(&with("[]", Some("[]")), "plan", "rules.json holds no rules, and yet entry 0 names it");
 }

@@ -59,15 +59,18 @@ fn a_revision_may_say_what_it_follows() {
     put(&repo, "n", "one\n", &["--if-match", "none"]).success();
     let digest = "2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806";
     put(&repo, "n", "two\n", &["--if-match", digest]).success();
-    super::refused(
-        &repo,
-        5,
-        &format!("it is sha256:{}", "27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a"),
-        || put(&repo, "n", "three\n", &["--if-match", &format!("sha256:{digest}")]),
-    );
-    super::refused(&repo, 5, "the document \"n\" changed: it is", || put(&repo, "n", "x", &["--if-match", "none"]));
-    super::refused(&repo, 5, "it does not exist", || put(&repo, "m", "x", &["--if-match", digest]));
-    super::refused(&repo, 2, "neither a SHA-256 nor `none`", || put(&repo, "n", "x", &["--if-match", "latest"]));
+    super::refused(&repo, 5, "error: the document \"n\" changed: it is sha256:…", || {
+        put(&repo, "n", "three\n", &["--if-match", &format!("sha256:{digest}")])
+    });
+    super::refused(&repo, 5, "error: the document \"n\" changed: it is sha256:…", || {
+        put(&repo, "n", "x", &["--if-match", "none"])
+    });
+    super::refused(&repo, 5, "error: the document \"m\" changed: it does not exist", || {
+        put(&repo, "m", "x", &["--if-match", digest])
+    });
+    super::refused(&repo, 2, "error: \"latest\" is neither a SHA-256 nor `none`", || {
+        put(&repo, "n", "x", &["--if-match", "latest"])
+    });
 }
 
 #[test]

@@ -6,7 +6,7 @@ use git_handoff::model::plan::Item;
 use serde_json::{Value, json};
 
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, assert_fails, assert_intact};
+use crate::common::forge::{Forge, assert_intact, assert_says};
 use crate::common::report::find_row;
 
 /// A plan with the rules of a gate as they are sealed: a red `look` has `make` fixed.
@@ -82,45 +82,45 @@ fn what_the_rules_create_is_accounted_for() {
 #[test]
 fn nobody_sneaks_an_item_in_as_the_patterns() {
     // Where there was nothing to fix.
-    assert_fails(
+    assert_says(
         &tell(false, |run| {
             run.extend(by("fix"), &round());
             second_round(run);
         }),
         "plan",
-        "the rule fix creates nothing here",
+        "entry 5: the rule fix creates nothing here",
     );
     // Another command under the rule's name.
     let mut bent = round();
     bent[0].inputs.insert("command".to_owned(), json!(["rm"]));
-    assert_fails(
+    assert_says(
         &tell(true, |run| {
             run.extend(by("fix"), &bent);
             second_round(run);
         }),
         "plan",
-        "the rule fix creates something else here, fix-1 and 1 more",
+        "entry 5: the rule fix creates something else here, fix-1 and 1 more",
     );
     // The gate's copy judges what the fix is not.
     let mut bent = round();
     bent[1].depends_on = vec!["make".parse().unwrap()];
-    assert_fails(
+    assert_says(
         &tell(true, |run| {
             run.extend(by("fix"), &bent);
             second_round(run);
         }),
         "plan",
-        "the rule fix creates something else here, fix-1 and 1 more",
+        "entry 5: the rule fix creates something else here, fix-1 and 1 more",
     );
     // One of the two alone.
-    assert_fails(
+    assert_says(
         &tell(true, |run| {
             run.extend(by("fix"), &round()[..1]);
             run.fire("fix-1");
             run.done("fix-1", &[]);
         }),
         "plan",
-        "the rule fix creates something else here, fix-1 and 1 more",
+        "entry 5: the rule fix creates something else here, fix-1 and 1 more",
     );
 }
 
@@ -130,12 +130,12 @@ fn what_a_run_says_of_itself_follows_from_its_rules() {
         let concluded = RunConcluded { rule: "over".parse().unwrap(), outcome: outcome.to_owned(), detail: None };
         Event::RunConcluded(concluded)
     };
-    assert_fails(
+    assert_says(
         &tell(true, |run| run.add(said("attempts-used-up"), Vec::new())),
         "plan",
-        "the rule over does not conclude the run like this here",
+        "entry 5: the rule over does not conclude the run like this here",
     );
-    assert_fails(
+    assert_says(
         &tell(true, |run| {
             run.extend(by("fix"), &round());
             run.fire("fix-1");
@@ -145,7 +145,7 @@ fn what_a_run_says_of_itself_follows_from_its_rules() {
             run.add(said("fine"), Vec::new());
         }),
         "plan",
-        "the rule over does not conclude the run like this here",
+        "entry 10: the rule over does not conclude the run like this here",
     );
 }
 
@@ -167,7 +167,7 @@ fn nothing_takes_the_place_of_what_is_not_over() {
     run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
     run.seal();
     forge.finish(run);
-    assert_fails(&forge.verify(), "plan", "the rule early creates nothing here");
+    assert_says(&forge.verify(), "plan", "entry 3: the rule early creates nothing here");
 }
 
 #[test]
