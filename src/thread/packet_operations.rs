@@ -1,6 +1,6 @@
 //! Operations on packets: checks one by its name, and writes one from recorded facts.
 //!
-//! The rules that decide are in [`packet`](super::packet).
+//! The rules that decide are in [`packet`].
 
 use crate::git::{program, work_tree};
 use crate::model::causes::in_words;

@@ -44,13 +44,11 @@ pub fn read(name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, S
         return Err(SettingError::LeftOut { name: name.to_owned(), kind: word.to_owned(), source: LeftOut("anchors") });
     }
     let place = kind::read(word, &mut settings)?.ok_or_else(|| settings.bad("type", "is no kind of anchor"))?;
-    match settings.values.keys().next() {
-        Some(key) => Err(settings.bad(key, "is no setting of such an anchor")),
-        None => {
-            let (name, stated) = (name.to_owned(), settings.stated);
-            Ok(Anchor { name, stated, within, place, gave_up: OnceCell::new() })
-        }
+    if let Some(key) = settings.values.keys().next() {
+        return Err(settings.bad(key, "is no setting of such an anchor"));
     }
+    let (name, stated) = (name.to_owned(), settings.stated);
+    Ok(Anchor { name, stated, within, place, gave_up: OnceCell::new() })
 }
 
 impl<'a> Settings<'a> {
