@@ -211,11 +211,6 @@ impl GitDir {
         self.annex.as_ref().map_or(Ok(()), |annex| annex.lend(dir))
     }
 
-    /// Returns the content of one of its files.
-    pub(super) fn file(&self, name: &str) -> Option<&[u8]> {
-        self.files.iter().find(|(known, _)| *known == name).map(|(_, bytes)| bytes.as_slice())
-    }
-
     /// Writes the git directory to `dir`, which must not exist.
     pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
         fs::create_dir(dir)?;
