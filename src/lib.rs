@@ -69,6 +69,12 @@
     expect(rustdoc::broken_intra_doc_links, reason = "the tour leads through rooms that are not there then")
 )]
 
+#[cfg(not(unix))]
+compile_error!("git-handoff needs Unix: Windows is not supported");
+
+#[cfg(all(feature = "core", not(target_os = "linux")))]
+compile_error!("git-handoff drives runs on Linux alone; without the feature `core`, the verifier needs Unix only");
+
 pub mod model;
 
 #[cfg_attr(not(feature = "core"), expect(dead_code, unused_imports, reason = "`validate` asks for more than `verify`"))]

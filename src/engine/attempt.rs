@@ -101,7 +101,7 @@ async fn execute(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<bool>) -
         }
         Err(verdict) => finished.result.verdict = verdict,
     }
-    job.lives.end(&job.item);
+    job.handles.lives.end(&job.spec.manifest.item);
     finished.result.verdict.name_full_disk(&store_and_worktrees);
     finished.result.redact(&job.secret_values());
     finished.result.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -112,12 +112,18 @@ type Prepared = (Workspace, TranscriptWriter, Option<Spec>, Option<Guard>);
 
 /// Makes the worktree and fills it with everything that the executor needs.
 fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
-    let spec = job.pipeline.map(|blob| pipeline::load(&host.store, blob.oid, blob.sha256)).transpose();
+    let spec = job.spec.pipeline.map(|blob| pipeline::load(&host.store, blob.oid, blob.sha256)).transpose();
     let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
     let guard = job.needs_guard().then(|| protect::guard(host, job)).transpose()?;
-    let host = &host.showing(job.refs.clone()).reusing(job.is_apart());
-    let mut workspace = Workspace::create(host, &job.run, &job.item, job.attempt, job.base)
-        .map_err(|e| Verdict::from_error("the worktree could not be made: ", &e, Verdict::failed))?;
+    let host = &host.showing(job.spec.refs.clone()).reusing(job.is_apart());
+    let mut workspace = Workspace::create(
+        host,
+        &job.spec.manifest.run,
+        &job.spec.manifest.item,
+        job.spec.manifest.attempt,
+        job.spec.manifest.base,
+    )
+    .map_err(|e| Verdict::from_error("the worktree could not be made: ", &e, Verdict::failed))?;
     // An unconfined worker can change times in other ways too, so this would not help.
     if job.confinement.as_ref().is_some_and(|by| !by.keeps_times()) {
         workspace.distrust_times();
@@ -125,7 +131,7 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let fill = || -> Result<TranscriptWriter, Verdict> {
         let remarks = furnish(host, job, &workspace)?;
         let mut transcript = TranscriptWriter::create(&workspace.dir, &job.secret_values(), host.settings.max_product)?;
-        transcript.show(job.lives.begin(&job.item));
+        transcript.show(job.handles.lives.begin(&job.spec.manifest.item));
         for remark in remarks {
             let line = format!("git-handoff: {remark}\n");
             transcript.push(Stream::Err, line.as_bytes())?;
@@ -147,16 +153,16 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
 async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut Finished) -> Result<(), Verdict> {
     let job = commands.job;
     commands.expect_red(finished).await?;
-    if let Origin::Commit(commit) = job.origin {
+    if let Origin::Commit(commit) = job.spec.origin {
         let captured = capture::capture_commit(workspace, &job.host(commands.host), commit);
         finished.captured = Some(captured.map_err(|error| products::capture_failed(&error))?);
         return Ok(());
     }
     let before = job.before_work(commands.host, workspace)?;
-    if let Some(setup) = &job.command.setup {
+    if let Some(setup) = &job.spec.command.setup {
         let ended = commands.run(workspace, Line::plain(setup)).await;
         finished.result.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
-        judge("setup ", &ended, job.command.timeout)?;
+        judge("setup ", &ended, job.spec.command.timeout)?;
     }
     let (ended, judged) = commands.run_item(workspace, "", finished).await;
     finished.result.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
@@ -202,23 +208,31 @@ fn wind_up(
     if !matches!(finished.result.verdict, Verdict::Done) {
         match salvage::salvage(&workspace, host) {
             Ok(salvaged) => {
-                finished.result.notes.extend(salvaged.iter().flat_map(|saved| saved.messages(&job.item, job.attempt)));
+                finished.result.notes.extend(
+                    salvaged
+                        .iter()
+                        .flat_map(|saved| saved.messages(&job.spec.manifest.item, job.spec.manifest.attempt)),
+                );
                 finished.result.salvaged = salvaged.as_ref().map(|salvaged| salvaged.tree);
                 salvaged.into_iter().for_each(|salvaged| finished.kept.join(salvaged.kept));
                 left.saved = true;
             }
             Err(error) => {
-                let (item, attempt, why) = (&job.item, job.attempt, in_words(&error));
+                let (item, attempt, why) = (&job.spec.manifest.item, job.spec.manifest.attempt, in_words(&error));
                 finished.result.notes.push(format!("{item}: the work of attempt {attempt} could not be saved: {why}"));
             }
         }
-        if job.keep {
-            finished.result.notes.push(format!("{}: the worktree stays in {}", job.item, workspace.dir.display()));
+        if job.spec.keep {
+            finished.result.notes.push(format!(
+                "{}: the worktree stays in {}",
+                job.spec.manifest.item,
+                workspace.dir.display()
+            ));
             finished.result.worktree = Some(left);
             return finished;
         }
         if matches!(finished.result.verdict, Verdict::NoSpace(_)) && !left.saved {
-            finished.result.notes.push(unsaved(&job.item, job.attempt, &workspace.dir));
+            finished.result.notes.push(unsaved(&job.spec.manifest.item, job.spec.manifest.attempt, &workspace.dir));
             finished.result.worktree = Some(left);
             return finished;
         }

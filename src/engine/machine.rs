@@ -92,8 +92,7 @@ impl Machine {
     /// Reads the configuration and the environment, and probes which sandboxes work here.
     pub(crate) fn new(repository: &Repository, close: bool) -> Result<Self, NoCache> {
         let host = Arc::new(host(repository)?);
-        let program =
-            repository.environment.program.as_deref().filter(|_| cfg!(target_os = "linux")).map(Attendant::beside);
+        let program = repository.environment.program.as_deref().map(Attendant::beside);
         let mut ambient = (*repository.environment.variables).clone();
         mise::set_trust(&repository.environment, &config::work_trees(&repository.store), &mut ambient);
         Ok(Self {

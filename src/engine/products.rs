@@ -38,7 +38,8 @@ impl Taken {
         let left = format!("as files that {agent} leaves behind");
         let note = |paths: &[String], what: &str| {
             let named = || printable::first_of(paths, MOST_NAMED);
-            (!paths.is_empty()).then(|| format!("{}: left out of the patch, {what}: {}", job.item, named()))
+            (!paths.is_empty())
+                .then(|| format!("{}: left out of the patch, {what}: {}", job.spec.manifest.item, named()))
         };
         let repositories = note(&self.left_out, "as git repositories of their own");
         repositories.into_iter().chain(note(&self.excluded, &left)).collect()
@@ -66,10 +67,12 @@ pub(super) fn take(
             ProductKind::Output => {
                 products.extend(outputs.iter().map(|(path, product)| (ProductKey::Output(path.clone()), *product)));
             }
-            ProductKind::Document => products.extend(documents(host, &job.schemas, &job.promised, &outputs)?),
+            ProductKind::Document => {
+                products.extend(documents(host, &job.handles.schemas, &job.spec.promised, &outputs)?);
+            }
         }
     }
-    expect_promised(host, &job.schemas, &job.promised, &products)?;
+    expect_promised(host, &job.handles.schemas, &job.spec.promised, &products)?;
     large::take_over(workspace, &captured.large).map_err(|error| capture_failed(&error))?;
     Ok(Taken { products, kept: captured.kept, left_out: captured.left_out, excluded: captured.excluded })
 }

@@ -119,10 +119,7 @@ pub(super) fn is_full(error: &(dyn Error + 'static)) -> bool {
 
 fn is_short(error: &io::Error) -> bool {
     use io::ErrorKind::{OutOfMemory, QuotaExceeded, StorageFull, WouldBlock};
-    #[cfg(unix)]
     let files = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(rustix::io::Errno::raw_os_error);
-    #[cfg(not(unix))]
-    let files: [i32; 0] = [];
     // A failed fork is also reported as `WouldBlock`.
     matches!(error.kind(), OutOfMemory | QuotaExceeded | StorageFull | WouldBlock)
         || error.raw_os_error().is_some_and(|code| files.contains(&code))

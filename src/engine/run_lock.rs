@@ -81,10 +81,9 @@ pub fn holder(common_dir: &Path, run: &RunId) -> Option<String> {
     Some(holder.trim().to_owned()).filter(|holder| is_alive(holder))
 }
 
-/// Returns true if the process that a lock file names is alive, as far as this system can tell.
+/// Returns true if the process that a lock file names is alive.
 fn is_alive(holder: &str) -> bool {
-    let Some(id) = holder.strip_prefix("process ") else { return false };
-    !cfg!(target_os = "linux") || Path::new("/proc").join(id).exists()
+    holder.strip_prefix("process ").is_some_and(|id| Path::new("/proc").join(id).exists())
 }
 
 /// Failures to lock a run.

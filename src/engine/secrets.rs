@@ -88,20 +88,20 @@ impl Secrets {
 
 /// Adds secrets to the environment of a job, or returns the reason why the attempt fails.
 pub(super) async fn fetch(job: &mut Job) -> Result<(), String> {
-    if job.secret_env.is_empty() {
+    if job.spec.secrets.is_empty() {
         return Ok(());
     }
-    let (secrets, wanted, env) = (job.secrets.clone(), job.secret_env.clone(), job.env.clone());
+    let (secrets, wanted, env) = (job.handles.secrets.clone(), job.spec.secrets.clone(), job.spec.env.clone());
     let fetched =
         tokio::task::spawn_blocking(move || secrets.values(&wanted, &env)).await.map_err(|e| e.to_string())?;
-    job.env.extend(fetched?);
+    job.spec.env.extend(fetched?);
     Ok(())
 }
 
 impl Job {
     /// Returns the values of all secrets of the job.
     pub(super) fn secret_values(&self) -> Vec<Vec<u8>> {
-        let values = self.secret_env.iter().filter_map(|secret| self.env.get(&secret.name));
+        let values = self.spec.secrets.iter().filter_map(|secret| self.spec.env.get(&secret.name));
         values.map(|value| value.as_encoded_bytes().to_vec()).collect()
     }
 }

@@ -13,4 +13,32 @@ impl Store {
         let real = |dir: PathBuf| std::fs::canonicalize(&dir).unwrap_or(dir);
         Ok(std::iter::once(self.objects_dir()).chain(more).map(real).collect())
     }
+
+    /// Returns the alternates file of a repository that borrows these objects.
+    ///
+    /// Lists the repository's alternates explicitly: git follows relative ones only in the
+    /// repository itself.
+    pub fn alternates(&self) -> Result<Vec<u8>, Error> {
+        let line = |dir: PathBuf| {
+            let path = dir.as_os_str().as_encoded_bytes();
+            let is_plain = !path.contains(&b'\n') && !path.starts_with(b"\"") && !path.starts_with(b"#");
+            [if is_plain { path.to_vec() } else { quoted(path) }, b"\n".to_vec()].concat()
+        };
+        Ok(self.object_dirs()?.into_iter().flat_map(line).collect())
+    }
+}
+
+/// Quotes a value for git's configuration and alternates files.
+pub(crate) fn quoted(bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'"'];
+    for &byte in bytes {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            _ => out.push(byte),
+        }
+    }
+    out.push(b'"');
+    out
 }

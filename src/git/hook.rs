@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read as _, Seek as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -185,11 +186,7 @@ fn ways(folder: &Path) -> Vec<PathBuf> {
 
 /// Returns true if git would run the file.
 fn runs(file: &Path) -> bool {
-    let Ok(meta) = fs::metadata(file) else { return false };
-    #[cfg(unix)]
-    return meta.is_file() && std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o111 != 0;
-    #[cfg(not(unix))]
-    meta.is_file()
+    fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 /// Why a hook failed or refused.

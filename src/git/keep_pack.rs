@@ -52,9 +52,6 @@ pub struct KeepGuard(Vec<Arc<Pack>>);
 struct Pack {
     /// The path of its files without the extension.
     stem: PathBuf,
-    /// The open files, so that removed ones can be restored.
-    objects: File,
-    index: File,
     /// Holds the lock.
     keep: File,
     /// True once another guard is to end the protection.
@@ -84,13 +81,13 @@ impl KeepGuard {
         let place = |file: NamedTempFile, extension| {
             file.persist_noclobber(stem.with_extension(extension)).map_err(|error| error.error)
         };
-        let placed = place(finished.pack, "pack").and_then(|pack| Ok((pack, place(finished.index, "idx")?)));
-        let (pack, index) = placed.inspect_err(|_| {
+        let placed = place(finished.pack, "pack").and_then(|_| place(finished.index, "idx"));
+        placed.inspect_err(|_| {
             // A pack without its index is invisible; if it cannot be removed, nothing keeps it.
             let _ = fs::remove_file(stem.with_extension("pack"));
             unkeep(&stem);
         })?;
-        let kept = Self(vec![Arc::new(Pack { stem, objects: pack, index, keep, handed_over: AtomicBool::new(false) })]);
+        let kept = Self(vec![Pack::guarded(stem, keep)]);
         if store.durability() == Durability::Strict {
             File::open(&folder)?.sync_all()?;
         }
@@ -104,7 +101,7 @@ impl KeepGuard {
         WRITTEN.fetch_add(1, Ordering::Relaxed);
         let length = store.hash_kind().len_in_hex();
         let (stem, keep) = claim(&folder, prefix, length, pack, &[])?;
-        let adopted = || -> io::Result<(File, File)> {
+        let adopted = || -> io::Result<()> {
             let mut files = Vec::new();
             for entry in fs::read_dir(pack.parent().expect("a pack is in a folder"))? {
                 let path = entry?.path();
@@ -126,10 +123,10 @@ impl KeepGuard {
             if store.durability() == Durability::Strict {
                 File::open(&folder)?.sync_all()?;
             }
-            Ok((File::open(stem.with_extension("pack"))?, File::open(stem.with_extension("idx"))?))
+            Ok(())
         };
-        let (pack, index) = adopted().inspect_err(|_| unkeep(&stem))?;
-        Ok(Self(vec![Arc::new(Pack { stem, objects: pack, index, keep, handed_over: AtomicBool::new(false) })]))
+        adopted().inspect_err(|_| unkeep(&stem))?;
+        Ok(Self(vec![Pack::guarded(stem, keep)]))
     }
 
     /// Ends the protection by this process without ending it for git: another process takes it over
@@ -157,42 +154,22 @@ impl KeepGuard {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is not the name of a pack")));
             }
             let stem = folder.join(name);
-            let open = |extension| File::open(stem.with_extension(extension));
-            match open("pack").and_then(|objects| Ok((objects, open("idx")?))) {
-                Ok((objects, index)) => {
-                    // In place of the other file at once, so that git always finds one.
-                    let keep = unnamed(&folder)?.persist(stem.with_extension("keep")).map_err(|error| error.error)?;
-                    packs.push(Arc::new(Pack { stem, objects, index, keep, handed_over: AtomicBool::new(false) }));
-                }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => unkeep(&stem),
-                Err(error) => return Err(error),
+            if fs::exists(stem.with_extension("idx"))? {
+                // In place of the other file at once, so that git always finds one.
+                let keep = unnamed(&folder)?.persist(stem.with_extension("keep")).map_err(|error| error.error)?;
+                packs.push(Pack::guarded(stem, keep));
+            } else {
+                unkeep(&stem);
             }
         }
         Ok(Self(packs))
     }
+}
 
-    /// Restores packs that were removed in spite of their `.keep` file. Returns true if there were
-    /// any.
-    pub fn put_back(&self) -> io::Result<bool> {
-        let mut any = false;
-        for kept in &self.0 {
-            for (file, extension) in [(&kept.objects, "pack"), (&kept.index, "idx")] {
-                let path = kept.stem.with_extension(extension);
-                if fs::exists(&path)? {
-                    continue;
-                }
-                let folder = path.parent().expect("a pack is in a folder");
-                fs::create_dir_all(folder)?;
-                let mut copy = pack::temporary(folder)?;
-                let mut from = file;
-                from.rewind()?;
-                io::copy(&mut from, &mut copy)?;
-                pack::force(copy.as_file())?;
-                copy.persist(&path).map_err(|error| error.error)?;
-                any = true;
-            }
-        }
-        Ok(any)
+impl Pack {
+    /// Guards a pack whose `.keep` file this process has locked.
+    fn guarded(stem: PathBuf, keep: File) -> Arc<Self> {
+        Arc::new(Self { stem, keep, handed_over: AtomicBool::new(false) })
     }
 }
 

@@ -150,10 +150,7 @@ impl Scratch {
             quoted.extend(matches!(byte, b'"' | b'\\').then_some(b'\\').into_iter().chain([*byte]));
         }
         quoted.push(b'"');
-        #[cfg(unix)]
         let quoted: std::ffi::OsString = std::os::unix::ffi::OsStringExt::from_vec(quoted);
-        #[cfg(not(unix))]
-        let quoted = String::from_utf8_lossy(&quoted).into_owned();
         git.env("GIT_OBJECT_DIRECTORY", objects).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted)
     }
 

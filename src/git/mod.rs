@@ -1,6 +1,6 @@
 //! Reads and writes the repository: objects, refs, commits, and the `git` program.
 
-mod alternates;
+pub(crate) mod alternates;
 pub mod archives;
 pub mod batch;
 pub mod borrowed_repo;

@@ -40,16 +40,10 @@ fn is_ours(repo: &gix::Repository) -> bool {
 }
 
 /// Returns true if the user owns a path, or the symbolic link itself, or if it does not exist.
-#[cfg(unix)]
 fn is_own(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     match std::fs::symlink_metadata(path) {
         Ok(meta) => meta.uid() == rustix::process::geteuid().as_raw(),
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     }
-}
-
-#[cfg(not(unix))]
-fn is_own(_: &Path) -> bool {
-    true
 }

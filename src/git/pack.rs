@@ -220,7 +220,6 @@ fn finalize(hasher: Hasher) -> io::Result<ObjectId> {
 /// repository.
 pub(super) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let file = Builder::new().prefix(UNFINISHED).rand_bytes(16).tempfile_in(folder)?;
-    #[cfg(unix)]
     file.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o444))?;
     Ok(file)
 }

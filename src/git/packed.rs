@@ -20,18 +20,12 @@ static GOOD: LazyLock<Mutex<HashMap<PathBuf, Seen>>> = LazyLock::new(Mutex::defa
 struct Seen {
     written: Option<SystemTime>,
     length: u64,
-    #[cfg(unix)]
     inode: u64,
 }
 
 impl Seen {
     fn of(meta: &fs::Metadata) -> Self {
-        Self {
-            written: meta.modified().ok(),
-            length: meta.len(),
-            #[cfg(unix)]
-            inode: std::os::unix::fs::MetadataExt::ino(meta),
-        }
+        Self { written: meta.modified().ok(), length: meta.len(), inode: std::os::unix::fs::MetadataExt::ino(meta) }
     }
 }
 

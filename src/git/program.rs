@@ -239,7 +239,6 @@ impl Git {
         if !self.input.is_empty() {
             self.command.stdin(Stdio::piped());
         }
-        #[cfg(unix)]
         if self.is_bounded() {
             std::os::unix::process::CommandExt::process_group(&mut self.command, 0);
         }
@@ -332,21 +331,14 @@ struct Ended {
 
 /// The process group of a limited command, or `None` for one in our own group.
 #[derive(Clone, Copy, Default)]
-struct Group(#[cfg(unix)] Option<rustix::process::Pid>);
+struct Group(Option<rustix::process::Pid>);
 
 impl Group {
-    #[cfg(unix)]
     fn of(child: &Child) -> Self {
         Self(i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw))
     }
 
-    #[cfg(not(unix))]
-    fn of(_: &Child) -> Self {
-        Self()
-    }
-
     fn end(self) {
-        #[cfg(unix)]
         if let Some(group) = self.0 {
             // It may just have ended by itself.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);

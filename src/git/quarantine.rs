@@ -3,40 +3,38 @@
 //! A quarantine is a git directory that borrows the repository's objects. Its own objects become
 //! visible to the repository only when promoted: packed, checked like received objects, and stored.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use super::incoming;
 use super::program;
 use super::remote::{self, Reach};
-use super::store::{self, KeepGuard, Store};
-use super::temporary::Temporary;
+use super::scratch_repo::{self, ScratchRepo};
+use super::store::{KeepGuard, Store};
 use crate::model::digest::Oid;
 
 /// Objects outside the repository. Deleted when dropped.
 pub struct Quarantine {
     repository: Store,
-    store: Store,
-    folder: Temporary,
+    scratch: ScratchRepo,
 }
 
 impl Quarantine {
     /// Creates an empty quarantine.
     pub fn new(repository: &Store) -> Result<Self, Error> {
-        let folder = Temporary::new().map_err(Error::Folder)?;
-        lay_out(repository, folder.path()).map_err(Error::Folder)?;
-        Ok(Self { repository: repository.clone(), store: Store::open(folder.path())?, folder })
+        let mut scratch = ScratchRepo::new(repository.object_format())?;
+        scratch.borrow_objects(repository)?;
+        Ok(Self { repository: repository.clone(), scratch })
     }
 
     /// Returns a store with the objects here and in the repository.
     pub fn store(&self) -> &Store {
-        &self.store
+        self.scratch.store()
     }
 
     /// Returns its git directory, for an index and for settings.
     pub fn dir(&self) -> &Path {
-        self.folder.path()
+        self.scratch.dir()
     }
 
     /// Fetches and checks the objects of one ref of another repository and returns its value.
@@ -51,7 +49,7 @@ impl Quarantine {
         let listed = remote::list(&self.repository, reach, place, reference).map_err(unreachable)?;
         let tip = listed.into_iter().find(|(_, name)| name == reference).map(|(tip, _)| tip);
         let tip = tip.ok_or_else(|| Error::NoRef { from: from.to_owned(), reference: reference.to_owned() })?;
-        let objects = self.folder.path().join("objects");
+        let objects = self.store().objects_dir();
         remote::fetch_apart(&self.repository, reach, &objects, place, reference).map_err(unreachable)?;
         Ok(tip)
     }
@@ -61,7 +59,7 @@ impl Quarantine {
     ///
     /// Checks all objects as a host checks a push. [`Error::Refused`] names the fault.
     pub fn promote(&self, tip: Oid, known: Option<Oid>) -> Result<KeepGuard, Error> {
-        incoming::take_in(&self.repository, self.store.git(), tip, known, true).map_err(|error| match error {
+        incoming::take_in(&self.repository, self.store().git(), tip, known, true).map_err(|error| match error {
             incoming::Error::Refused(said) => Error::Refused(said),
             incoming::Error::Folder(error) => Error::Folder(error),
             incoming::Error::Git(error) => Error::Git(error),
@@ -76,30 +74,6 @@ fn check_place(from: &str) -> Result<(), Error> {
     });
     if from.is_empty() || from.starts_with('-') || helper || from.chars().any(char::is_control) {
         return Err(Error::Place(from.to_owned()));
-    }
-    Ok(())
-}
-
-fn lay_out(repository: &Store, dir: &Path) -> io::Result<()> {
-    for name in ["objects", "objects/info", "objects/pack", "refs", "refs/heads", "info"] {
-        fs::create_dir(dir.join(name))?;
-    }
-    fs::write(dir.join("HEAD"), "ref: refs/heads/none\n")?;
-    let config = match repository.object_format() {
-        "sha256" => "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n",
-        _ => "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
-    };
-    fs::write(dir.join("config"), config)?;
-    let mut alternates = File::create(dir.join("objects/info/alternates"))?;
-    // Lists the repository's alternates explicitly: git follows relative ones only in the
-    // repository itself.
-    for objects in repository.object_dirs().map_err(io::Error::other)? {
-        let path = objects.as_os_str().as_encoded_bytes();
-        if path.contains(&b'\n') || path.starts_with(b"\"") || path.starts_with(b"#") {
-            return Err(io::Error::other(format!("{} cannot be borrowed from", objects.display())));
-        }
-        alternates.write_all(path)?;
-        alternates.write_all(b"\n")?;
     }
     Ok(())
 }
@@ -119,7 +93,7 @@ pub enum Error {
     #[error("cannot use a temporary folder")]
     Folder(#[source] io::Error),
     #[error("{0}")]
-    Store(#[from] store::Error),
+    Scratch(#[from] scratch_repo::Error),
     #[error("{0}")]
     Git(#[from] program::Error),
 }

@@ -117,18 +117,11 @@ pub(super) fn clear_left(lock: &Path) -> io::Result<()> {
 }
 
 /// Returns true if the open file is the one at `path`.
-#[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let id = |of: &fs::Metadata| (of.dev(), of.ino());
     let (own, there) = (file.metadata(), fs::symlink_metadata(path));
     own.is_ok_and(|own| there.is_ok_and(|there| id(&own) == id(&there)))
-}
-
-/// On systems without inode numbers, a locked file cannot be removed.
-#[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> bool {
-    true
 }
 
 /// Returns the path of a file's lock file.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use super::program::{self, Git};
 use super::store::{self, Store};
@@ -22,13 +23,14 @@ impl ScratchRepo {
             .env("GIT_DEFAULT_REF_FORMAT", "files")
             .args(["init", "--quiet", "--bare", "--template=", &format!("--object-format={object_format}")])
             .run()?;
+        fs::create_dir(git_dir.join("info")).map_err(Error::Folder)?;
         Ok(Self { store: Store::open(&git_dir)?.with_durability(store::Durability::Relaxed), folder })
     }
 
     /// Adds the objects of another repository as alternates.
     pub fn borrow_objects(&mut self, from: &Store) -> Result<(), Error> {
-        let line = [from.objects_dir().as_os_str().as_encoded_bytes(), b"\n"].concat();
-        fs::write(self.folder.path().join("objects/info/alternates"), line).map_err(Error::Folder)?;
+        let lines = from.alternates()?;
+        fs::write(self.folder.path().join("objects/info/alternates"), lines).map_err(Error::Folder)?;
         self.reopen()
     }
 
@@ -45,6 +47,11 @@ impl ScratchRepo {
     /// Returns the repository.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Returns its git directory.
+    pub(super) fn dir(&self) -> &Path {
+        self.folder.path()
     }
 
     fn reopen(&mut self) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread;
@@ -118,11 +119,7 @@ impl<'p> NewFile<'p> {
     pub fn place(self) -> io::Result<()> {
         let NewTarget::Temporary(mut file) = self.target else { return Ok(()) };
         file.flush()?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-        }
+        file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
         file.persist(self.path).map_err(|error| error.error)?;
         Ok(())
     }

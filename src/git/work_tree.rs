@@ -1,6 +1,8 @@
 //! Reads and changes the user's branches, index and work tree.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::listing::{Listing, Marks};
@@ -189,13 +191,7 @@ fn untracked_in_the_way(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid) 
 /// Parses a list of paths that git printed.
 pub fn paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
     let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    names.map(|name| {
-        #[cfg(unix)]
-        let name: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(name);
-        #[cfg(not(unix))]
-        let name = std::ffi::OsString::from(String::from_utf8_lossy(name).into_owned());
-        PathBuf::from(name)
-    })
+    names.map(|name| PathBuf::from(OsStr::from_bytes(name)))
 }
 
 /// Why branches or files cannot be read or changed.

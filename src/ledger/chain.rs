@@ -207,9 +207,8 @@ impl Appended {
             refs::Error::LostRace(name) => Error::LostRace(name),
             other => Error::Ref(other),
         })?;
-        // From here on, `git gc` sees the ref. Objects that another program removed are written
-        // again.
-        kept.put_back().map_err(store::Error::Pack)?;
+        // From here on, `git gc` sees the ref.
+        drop(kept);
         Ok((head, links))
     }
 }

@@ -135,12 +135,12 @@ impl Extension {
             None => refs::begin(store, &name, self.head),
             Some(old) => refs::advance(store, &name, old, self.head),
         };
+        // The objects are kept until the ref has moved.
+        drop(self.kept);
         moved.map_err(|error| match error {
             refs::Error::LostRace(name) => Error::Chain(chain::Error::LostRace(name)),
             other => Error::Refs(other),
-        })?;
-        self.kept.put_back().map_err(store::Error::Pack)?;
-        Ok(())
+        })
     }
 }
 

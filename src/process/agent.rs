@@ -19,7 +19,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::time::sleep_until;
 
-use handle::{Handle, feed};
+use handle::Line;
 use pipes::Pipes;
 
 use super::supervisor::{self, Report};
@@ -50,8 +50,7 @@ pub struct Invocation {
     /// The time limit.
     pub timeout: Duration,
     /// The program that supervises it if started with [`supervisor::ARGUMENT`] as its first
-    /// argument. Without one, a process that leaves the group and clears its environment is not
-    /// found.
+    /// argument. Without one, nothing runs.
     pub supervisor: Option<PathBuf>,
     /// The confinement, applied below a supervisor, or `None`.
     pub confinement: Option<Confined>,
@@ -132,10 +131,10 @@ pub async fn run(
     cancel: watch::Receiver<bool>,
 ) -> Result<Ended, Error> {
     let started = Instant::now();
-    let ((mut child, handle), pid) = spawn(invocation)?;
+    let (mut child, line, pid) = spawn(invocation)?;
     let main = Main::new(pid);
     let mut pipes = Pipes::of(&mut child);
-    let running = Running { child: &mut child, handle: &handle, main: &main };
+    let running = Running { child: &mut child, line: &line, main: &main };
     let outcome = attend(running, &mut pipes, transcript, invocation, cancel).await;
     if outcome.is_err() {
         main.signal(Signal::KILL);
@@ -145,36 +144,30 @@ pub async fn run(
     main.ended();
     // A process that can read our memory could forge a report; but then the supervisor sends a
     // second one or does not finish.
-    let report = handle.report().filter(|_| outcome.as_ref().is_ok_and(|(status, _)| status.success()));
-    let is_supervised = !matches!(handle, Handle::Group);
+    let report = line.report().filter(|_| outcome.as_ref().is_ok_and(|(status, _)| status.success()));
     // A supervisor that reports the end of the command has killed everything below it.
-    let has_ended_all = matches!(report, Some(Report::Ended(_) | Report::Exceeded(_)));
-    if !is_supervised {
-        survivors::end_group(pid);
-    }
-    if !has_ended_all {
+    let is_clean = matches!(report, Some(Report::Ended(_) | Report::Exceeded(_)));
+    if !is_clean {
         survivors::end(&invocation.attempt_dir);
     }
     let (status, mut cause) = outcome?;
-    let is_clean = !is_supervised || has_ended_all;
-    let exit = match (&handle, report) {
-        (Handle::Group, _) => exit_of(status),
-        (_, Some(Report::NotStarted(number))) => {
+    let exit = match report {
+        Some(Report::NotStarted(number)) => {
             return Err(not_started(invocation, io::Error::from_raw_os_error(number)));
         }
-        (_, Some(Report::Ended(exit))) => Some(exit),
-        (_, Some(Report::Left(exit))) => {
+        Some(Report::Ended(exit)) => Some(exit),
+        Some(Report::Left(exit)) => {
             cause = if cause == Cause::Exited { Cause::Left } else { cause };
             exit
         }
-        (_, Some(Report::Exceeded(exceeded))) => {
+        Some(Report::Exceeded(exceeded)) => {
             cause = if cause == Cause::Exited { Cause::Exceeded(exceeded) } else { cause };
             None
         }
-        (_, Some(Report::Unconfined(why))) => return Err(Error::Unconfined(why)),
+        Some(Report::Unconfined(why)) => return Err(Error::Unconfined(why)),
         // Killed by us, because it ignored the request.
-        (_, None) if cause != Cause::Exited => None,
-        (_, None) => return Err(Error::Supervisor(status)),
+        None if cause != Cause::Exited => None,
+        None => return Err(Error::Supervisor(status)),
     };
     pipes.drain(transcript).await.map_err(Error::Transcript)?;
     Ok(Ended { exit, cause, is_clean, duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX) })
@@ -183,7 +176,7 @@ pub async fn run(
 /// A command that runs.
 struct Running<'a> {
     child: &'a mut Child,
-    handle: &'a Handle,
+    line: &'a Line,
     main: &'a Main,
 }
 
@@ -195,7 +188,7 @@ async fn attend(
     invocation: &Invocation,
     mut cancel: watch::Receiver<bool>,
 ) -> Result<(ExitStatus, Cause), Error> {
-    let Running { child, handle, main } = running;
+    let Running { child, line, main } = running;
     let now = tokio::time::Instant::now();
     // Effectively never, for a time-out that no clock can count.
     let never = now + Duration::from_secs(60 * 60 * 24 * 365);
@@ -207,11 +200,10 @@ async fn attend(
             std::future::pending::<()>().await;
         }
     };
-    let stdin = child.stdin.take();
     let mut fed = false;
     let (mut written, most_output) = (0_u64, invocation.limits.output.unwrap_or(u64::MAX));
     let instructions = invocation.instructions();
-    let feeding = feed(stdin, handle, &instructions, &invocation.stdin);
+    let feeding = line.feed(&instructions, &invocation.stdin);
     tokio::pin!(cancelled, feeding);
     loop {
         tokio::select! {
@@ -224,7 +216,7 @@ async fn attend(
             () = sleep_until(deadline) => {
                 cause = if cause == Cause::Exited { Cause::TimedOut } else { cause };
                 let unkillable = || Error::Unkillable(main.pid().as_raw_nonzero().get());
-                let patience = handle.end(main, asked, fed).ok_or_else(unkillable)?;
+                let patience = line.end(main, asked, fed).ok_or_else(unkillable)?;
                 asked += 1;
                 deadline = tokio::time::Instant::now() + patience;
             }
@@ -265,40 +257,23 @@ impl Invocation {
     }
 }
 
-fn spawn(invocation: &Invocation) -> Result<((Child, Handle), Pid), Error> {
+/// Starts the supervisor, which starts the command.
+fn spawn(invocation: &Invocation) -> Result<(Child, Line, Pid), Error> {
     let (program, args) = invocation.argv.split_first().ok_or(Error::Empty)?;
-    if invocation.confinement.is_some() && invocation.supervisor.is_none() {
-        return Err(Error::Unconfined("there is no program that could do it".into()));
-    }
-    let mut handle = Handle::Group;
-    let mut command = process::Command::new(invocation.supervisor.as_deref().unwrap_or(program.as_ref()));
-    let stdin = match (&invocation.supervisor, &invocation.stdin) {
-        (Some(_), _) => {
-            let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(Error::Socket)?;
-            ours.set_nonblocking(true).map_err(Error::Socket)?;
-            handle = Handle::Supervisor(UnixStream::from_std(ours).map_err(Error::Socket)?);
-            command.args([supervisor::ARGUMENT, program]);
-            OwnedFd::from(theirs).into()
-        }
-        (None, Stdin::Bytes(_)) => Stdio::piped(),
-        (None, Stdin::Null) => Stdio::null(),
-    };
-    command.args(args).env_clear().stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A supervisor that loses us kills its processes before it ends, so it must not be killed.
-    let held = matches!(handle, Handle::Supervisor(_));
-    if held {
-        // Only this variable identifies survivors; the supervisor gets the others by message.
-        command.current_dir("/").envs(invocation.env.get_key_value(survivors::VARIABLE)).arg0(attendant::NAME);
-        lead_session(&mut command);
-    } else {
-        command.current_dir(&invocation.cwd).envs(&invocation.env);
-        alone(&mut command);
-    }
-    let mut command = Command::from(command);
-    command.kill_on_drop(!held);
-    let child = command.spawn().map_err(|source| not_started(invocation, source))?;
+    let mut command = process::Command::new(invocation.supervisor.as_ref().ok_or(Error::Unsupervised)?);
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(Error::Socket)?;
+    ours.set_nonblocking(true).map_err(Error::Socket)?;
+    let line = Line(UnixStream::from_std(ours).map_err(Error::Socket)?);
+    command.args([supervisor::ARGUMENT, program]).args(args).arg0(attendant::NAME);
+    // Only this variable identifies survivors; the supervisor gets the others by message.
+    command.env_clear().envs(invocation.env.get_key_value(survivors::VARIABLE)).current_dir("/");
+    command.stdin(OwnedFd::from(theirs)).stdout(Stdio::piped()).stderr(Stdio::piped());
+    lead_session(&mut command);
+    // A supervisor that loses us kills its processes before it ends, so it is not killed when
+    // dropped.
+    let child = Command::from(command).spawn().map_err(|source| not_started(invocation, source))?;
     let pid = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    Ok(((child, handle), pid.expect("a child that was not waited for has an id")))
+    Ok((child, line, pid.expect("a child that was not waited for has an id")))
 }
 
 fn not_started(invocation: &Invocation, source: io::Error) -> Error {
@@ -311,16 +286,12 @@ fn not_started(invocation: &Invocation, source: io::Error) -> Error {
 
 /// Makes a command the leader of a process group that dies with us.
 pub(super) fn alone(command: &mut process::Command) {
-    command.process_group(0);
-    #[cfg(target_os = "linux")]
-    {
-        let parent = rustix::process::getpid();
-        before(command, move || {
-            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The parent may have died before the call above.
-            if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(rustix::io::Errno::SRCH) }
-        });
-    }
+    let parent = rustix::process::getpid();
+    before(command.process_group(0), move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have died before the call above.
+        if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(rustix::io::Errno::SRCH) }
+    });
 }
 
 /// Makes a command the leader of its own session from the start: it has no terminal, and no process
@@ -347,7 +318,6 @@ pub(crate) fn before(
         command.pre_exec(move || {
             // A worker must not inherit files that our parent passed to us. A kernel without this
             // call has no Landlock either.
-            #[cfg(target_os = "linux")]
             libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
             calls().map_err(io::Error::from)
         });
@@ -368,6 +338,8 @@ pub(super) fn exit_of(status: ExitStatus) -> Option<Exit> {
 pub enum Error {
     #[error("the command is empty")]
     Empty,
+    #[error("there is no program that could supervise the command")]
+    Unsupervised,
     #[error("cannot start `{program}`{}", reason(.source))]
     Spawn { program: String, source: io::Error },
     #[error("the working directory {} does not exist", .0.display())]

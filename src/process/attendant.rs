@@ -10,16 +10,13 @@ use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-#[cfg(target_os = "linux")]
 use std::process::ExitCode;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 
-#[cfg(target_os = "linux")]
 use super::confine;
-#[cfg(target_os = "linux")]
 use super::supervisor;
 use crate::sandbox::probe;
 
@@ -71,7 +68,6 @@ impl Attendant {
 /// this is an ordinary start.
 ///
 /// Call this first in a program's `main`.
-#[cfg(target_os = "linux")]
 pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     match arguments.next()?.to_str()? {
         supervisor::ARGUMENT => Some(supervisor::serve(arguments)),

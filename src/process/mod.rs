@@ -8,10 +8,8 @@
 
 pub mod agent;
 pub mod attendant;
-#[cfg(target_os = "linux")]
 pub mod confine;
 pub mod disk;
-#[cfg(target_os = "linux")]
 mod domain;
 pub mod lease;
 pub mod live;

@@ -16,17 +16,11 @@
 //! settings arrive by message (`starting`), so that they do not affect our programs. A confinement
 //! process between the two gets the same message ([`confine`](super::confine)).
 
-#[cfg(target_os = "linux")]
 mod cgroup;
-#[cfg(target_os = "linux")]
 mod confined;
-#[cfg(target_os = "linux")]
 mod deleted_files;
-#[cfg(target_os = "linux")]
 mod exec_setup;
-#[cfg(target_os = "linux")]
 pub(super) mod serving;
-#[cfg(target_os = "linux")]
 mod watching;
 
 use std::time::Duration;
@@ -36,7 +30,6 @@ use serde::{Deserialize, Serialize};
 use crate::model::entry::Exit;
 use crate::model::limits::Exceeded;
 
-#[cfg(target_os = "linux")]
 pub use serving::serve;
 
 /// The first argument that makes the program a supervisor.

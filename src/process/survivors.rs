@@ -1,20 +1,18 @@
 //! Kills processes that an attempt left running.
 //!
-//! A supervisor kills all processes below it. Without one, processes are found by their group, by
+//! A supervisor kills all processes below it. If it was killed, processes are found by
 //! `HANDOFF_TASK` in their environment, and by a working directory in the attempt's folder; their
 //! descendants are killed as well.
 
-#[cfg(target_os = "linux")]
 mod proc;
 
-#[cfg(target_os = "linux")]
+pub use proc::{are_left, end};
 pub(super) use proc::{descendants, kill_all_below, threads};
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Signal};
 
 /// The environment variable that names the attempt of a process.
 pub(crate) const VARIABLE: &str = "HANDOFF_TASK";
@@ -23,13 +21,6 @@ pub(crate) const VARIABLE: &str = "HANDOFF_TASK";
 pub(crate) fn task_file(attempt_dir: &Path) -> PathBuf {
     attempt_dir.join("task.json")
 }
-
-/// How long [`end`] waits for killed processes.
-#[cfg(target_os = "linux")]
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How long [`end_group`] waits for the group: a parent outside of it may hold a zombie.
-const GROUP_PATIENCE: Duration = Duration::from_millis(250);
 
 /// The main process of an attempt. Its group is killed if this is dropped before [`Main::ended`].
 #[derive(Debug)]
@@ -68,43 +59,5 @@ impl Drop for Main {
         if !self.ended {
             self.signal(Signal::KILL);
         }
-    }
-}
-
-/// Kills other processes marked as the attempt's, and their descendants. Returns their number.
-/// Linux only.
-///
-/// Call this after waiting for the main process and before reading the worktree. Never kills this
-/// process or its ancestors. Gives up on a process that cannot be killed after a few seconds.
-pub fn end(attempt_dir: &Path) -> usize {
-    #[cfg(target_os = "linux")]
-    return proc::end(attempt_dir, Instant::now() + PATIENCE);
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = attempt_dir;
-        0
-    }
-}
-
-/// Returns true if there is a process that [`end`] would kill.
-pub fn are_left(attempt_dir: &Path) -> bool {
-    #[cfg(target_os = "linux")]
-    return proc::are_left(attempt_dir);
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = attempt_dir;
-        false
-    }
-}
-
-/// Kills a process group until it is empty, and reaps zombies that became our children.
-pub(super) fn end_group(group: Pid) {
-    let deadline = Instant::now() + GROUP_PATIENCE;
-    while rustix::process::kill_process_group(group, Signal::KILL) != Err(Errno::SRCH) && Instant::now() < deadline {
-        while let Ok(Some(_)) = rustix::process::waitpgid(group, WaitOptions::NOHANG) {}
-        if rustix::process::test_kill_process_group(group) == Err(Errno::SRCH) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(1));
     }
 }

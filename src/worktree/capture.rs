@@ -4,7 +4,7 @@
 //! with our own git directory, a copy of the index from checkout, and the attributes of the base:
 //! no `.git` in the worktree is ever read.
 
-mod changed;
+pub(super) mod changed;
 mod excluded;
 pub(super) mod filtered;
 mod inside;

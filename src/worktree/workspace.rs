@@ -1,9 +1,9 @@
 //! Creates, restores and removes the worktree of one attempt.
 //!
-//! `<root>/<run>/<item>.<attempt>/` contains `tree/` (the worktree), `task.json`, `started` once
-//! everything is in place, and our copy of the `index` from checkout. That copy serves after a
-//! crash: a worker can change it, so while this process lives, the copy in memory counts. Nothing
-//! here is synced: after a crash, [`Workspace::leftovers`] finds the folder and it is removed.
+//! `<root>/<run>/<item>.<attempt>/` contains `tree/` (the worktree), `task.json`, and `started`
+//! once everything is in place. The index from checkout is only in memory, where no worker can
+//! change it; without it every file is read. Nothing here is synced: after a crash,
+//! [`Workspace::leftovers`] finds the folder and it is removed.
 //!
 //! If attempts' workers are kept apart, a worktree whose attempt ended normally goes into the pool
 //! (`pool`) and is restored (`reset`) for another attempt. All others are removed.
@@ -44,7 +44,7 @@ use private::Private;
 pub(super) use private::make_home;
 pub use refs::Refs;
 pub use remotes::remotes_here;
-use reset::Pristine;
+use reset::{Pristine, STAMP, write_git};
 pub(super) use submodules::Submodule;
 pub use submodules::object_dirs;
 
@@ -56,9 +56,6 @@ use crate::model::name::{ItemId, RunId};
 use crate::process::survivors;
 use crate::sandbox::folder::{Folder, is_no_folder};
 use crate::worktree::host::Host;
-
-/// The most bytes of an index left by a dead driver: about two million files.
-const MAX_INDEX: u64 = 256 << 20;
 
 /// The file that marks a complete worktree, in which something may have run.
 const STARTED: &str = "started";
@@ -215,19 +212,14 @@ impl Workspace {
             fs::create_dir_all(dir).map_err(Error::at(dir))?;
         }
         self.private.make()?;
-        let git_dir = tree.join(".git");
-        base.worker.write(&git_dir).map_err(Error::at(&git_dir))?;
-        base.worker.link_contents(&git_dir).map_err(Error::at(&git_dir))?;
-        refs.write(&git_dir, base.commit).map_err(Error::at(&git_dir))?;
-        fs::write(git_dir.join("index"), index.for_worker()).map_err(Error::at(&git_dir))?;
         // Written between checkout and worker: later changes have later times.
-        let path = self.dir.join("index");
-        fs::write(&path, &*index.bytes).map_err(Error::at(&path))?;
+        write_git(base, refs, &index, &self.dir)?;
+        let path = self.dir.join(STAMP.to_string_lossy().as_ref());
+        fs::File::create_new(&path).map_err(Error::at(&path))?;
         let written = fs::metadata(&path).and_then(|meta| meta.modified()).map_err(Error::at(&path))?;
-        let index = index.written_at(written);
-        // No index covers the files of submodules.
-        if self.reusable || !base.submodules().is_empty() {
-            let (pristine, index) = Pristine::of(&self.folder, base, refs, index).map_err(Error::at(&self.dir))?;
+        let index = Index { written, ..index };
+        if self.reusable {
+            let (pristine, index) = Pristine::of(&self.folder, base, index).map_err(Error::at(&self.dir))?;
             (self.index, self.pristine) = (Some(index), pristine.map(Arc::new));
         } else {
             self.index = Some(Arc::new(index));
@@ -291,29 +283,10 @@ impl Workspace {
         survivors::task_file(&self.dir)
     }
 
-    /// Returns our index from checkout, or `None` if the checkout was incomplete, a worker removed
-    /// it, or its times mean nothing.
-    pub(super) fn index(&self) -> Result<Option<Arc<Index>>, Error> {
-        if !self.times_tell {
-            return Ok(None);
-        }
-        if let Some(index) = &self.index {
-            return Ok(Some(Arc::clone(index)));
-        }
-        let read = || {
-            let written = self.folder.file("index")?.metadata()?.modified()?;
-            Ok(Index::from_bytes(self.folder.read("index", MAX_INDEX)?, written))
-        };
-        match read() {
-            Ok(index) => Ok(Some(Arc::new(index))),
-            Err(e) if is_no_folder(&e) || e.kind() == io::ErrorKind::InvalidInput => Ok(None),
-            Err(e) => Err(Error::io(&self.dir.join("index"), e)),
-        }
-    }
-
-    /// Returns the recorded initial state, if it is known and times show every change.
-    pub(crate) fn recorded(&self) -> Option<&record::Recorded> {
-        self.pristine.as_ref().filter(|_| self.times_tell)?.tree()
+    /// Returns our index from checkout, or `None` if a dead driver made the worktree, or its times
+    /// mean nothing.
+    pub(super) fn index(&self) -> Option<&Index> {
+        self.index.as_deref().filter(|_| self.times_tell)
     }
 
     /// Returns the paths that are no part of the work: submodules, and files that every worktree

@@ -157,18 +157,6 @@ fn what_is_written_and_not_visible_yet_outlives_every_prune() {
 }
 
 #[test]
-fn what_is_taken_away_by_force_before_the_swap_is_written_again() {
-    let repo = TestRepo::new();
-    between_write_and_swap(&repo, |repo| {
-        let keeps = packs(repo, "keep");
-        let newest = keeps.iter().max_by_key(|path| fs::metadata(path).unwrap().modified().unwrap()).unwrap();
-        for extension in ["idx", "pack"] {
-            fs::remove_file(newest.with_extension(extension)).unwrap();
-        }
-    });
-}
-
-#[test]
 fn an_object_that_is_there_already_is_kept_all_the_same() {
     let repo = TestRepo::new();
     let store = Store::discover(&repo.env.repo()).unwrap();

@@ -160,10 +160,10 @@ fn our_files_beside_the_worktree_are_not_read_through_what_a_worker_made_of_them
     let secret = repo.dir.path().join("secret");
     std::fs::write(&secret, "top secret").unwrap();
     for script in [
-        "rm ../index; mkfifo ../index",
-        "rm ../index; ln -s \"$CANARY/../secret\" ../index",
+        "mkfifo ../index",
+        "ln -s \"$CANARY/../secret\" ../index",
         "echo junk >../index",
-        "rm -f ../index",
+        "rm ../stamp; mkfifo ../stamp",
         "mkdir ../capture; mkfifo ../capture/index",
         "ln -s /etc ../capture",
         "rm -f ../result.json; mkfifo ../result.json",

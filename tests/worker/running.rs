@@ -28,7 +28,7 @@ pub(super) fn shell(dir: &Path, script: &str) -> Invocation {
         ]),
         stdin: Stdin::Null,
         timeout: Duration::from_secs(20),
-        supervisor: None,
+        supervisor: Some(env!("CARGO_BIN_EXE_git-handoff").into()),
         confinement: None,
         limits: Limits::default(),
         folders: Vec::new(),

@@ -15,10 +15,6 @@ use super::running::{run, run_until, shell};
 use super::survivors::{alive, pid_in};
 use crate::common::{self, Environment};
 
-pub(super) fn supervised(dir: &Path, script: &str) -> Invocation {
-    Invocation { supervisor: Some(PathBuf::from(env!("CARGO_BIN_EXE_git-handoff"))), ..shell(dir, script) }
-}
-
 /// The folders of two attempts, as they lie: each in the folder of its run, these in one folder.
 fn attempts() -> (tempfile::TempDir, [PathBuf; 2]) {
     let root = crate::common::folder();
@@ -55,7 +51,7 @@ fn one_that_says_it_is_anothers_is_ended_with_its_own_attempt() {
         "setsid sh -c 'echo $$ >pid; exec sleep 100' & until test -e {0}/over; do sleep 0.01; done",
         other.display()
     );
-    let long = supervised(&other, &long);
+    let long = shell(&other, &long);
     let running = std::thread::spawn(move || run(&long, 1000).0.unwrap());
     let honest = pid_in(&honest);
     let forged = forger(&one, &other);
@@ -63,7 +59,7 @@ fn one_that_says_it_is_anothers_is_ended_with_its_own_attempt() {
     let by_itself = ("exit 7", Some(exited(7)), Cause::Exited);
     for (killer, exit, cause) in [by_itself, ("kill -STOP $PPID; exit 7", None, Cause::TimedOut)] {
         let _ = fs::remove_file(one.join("pid"));
-        let mut invocation = supervised(&one, &format!("{forged}; {killer}"));
+        let mut invocation = shell(&one, &format!("{forged}; {killer}"));
         invocation.timeout = Duration::from_secs(2);
         let ended = run(&invocation, 1000).0.unwrap();
         assert_eq!((ended.exit, ended.cause), (exit, cause), "{killer}");
@@ -90,7 +86,7 @@ parent = int(open(\"/proc/%d/stat\" % os.getppid()).read().rsplit(\") \")[1].spl
 line = ctypes.CDLL(None).syscall(438, os.pidfd_open(parent), 0, 0)
 if line >= 0: os.write(line, b\"code 0\\n\")
 os.kill(parent, 9)'; sleep 100";
-    let ended = run(&supervised(&dir, script), 1000).0;
+    let ended = run(&shell(&dir, script), 1000).0;
     assert!(matches!(ended, Err(Error::Supervisor(_))), "{ended:?}");
     assert!(!alive(&pid_in(&dir.join("pid"))), "it outlived its attempt");
 }
@@ -108,7 +104,7 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 seized = ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), ctypes.c_void_p(0), ctypes.c_void_p(0x40))
 open(\"seized\", \"w\").write(\"%d\\n\" % seized)
 time.sleep(100)' $PPID & until test -s seized; do sleep 0.01; done; kill -STOP $PPID; sleep 100";
-    let mut invocation = supervised(&dir, script);
+    let mut invocation = shell(&dir, script);
     invocation.timeout = Duration::from_secs(1);
     let (started, ended) = (Instant::now(), run(&invocation, 1000).0);
     assert!(matches!(ended.as_ref().map(|ended| ended.cause), Ok(Cause::TimedOut)), "{ended:?}");
@@ -128,7 +124,7 @@ os.rename(\"pid.new\", \"pid\")
 time.sleep(100)' >/dev/null 2>&1 &
         until test -e pid; do sleep 0.01; done";
     let started = Instant::now();
-    let ended = run(&supervised(&dir, script), 1000).0.unwrap();
+    let ended = run(&shell(&dir, script), 1000).0.unwrap();
     assert_eq!(ended.exit, Some(exited(0)));
     assert!(!alive(&pid_in(&dir.join("pid"))), "the last of them outlived its attempt after {:?}", started.elapsed());
 }
@@ -143,41 +139,41 @@ fn what_it_says_is_what_the_command_did() {
         ("kill -TERM $$", Some(Exit { code: None, signal: Some(15) })),
         ("sleep 100 & exit 3", Some(exited(3))),
     ] {
-        let ended = run(&supervised(&dir, script), 1000).0.unwrap();
+        let ended = run(&shell(&dir, script), 1000).0.unwrap();
         assert_eq!((ended.exit, ended.cause), (exit, Cause::Exited), "{script}");
     }
-    let mut invocation = supervised(&dir, "cat; pwd");
+    let mut invocation = shell(&dir, "cat; pwd");
     invocation.stdin = Stdin::Bytes(vec![b'x'; 4 << 20]);
     let (ended, text) = run(&invocation, 8 << 20);
     assert_eq!(ended.unwrap().exit, Some(exited(0)));
     assert!(text.starts_with(&"x".repeat(4 << 20)) && text[4 << 20..] == format!("{}\n", dir.display()));
     let open = "cat; readlink /proc/self/fd/0; ls /proc/self/fd";
-    let (of_supervised, of_plain) = (run(&supervised(&dir, open), 1000).1, run(&shell(&dir, open), 1000).1);
-    assert_eq!(of_supervised, of_plain, "the line to the supervisor is not open in it");
-    assert!(of_plain.starts_with("/dev/null\n"), "{of_plain}");
+    // The line to the supervisor is not open in it; `ls` opens the folder.
+    assert_eq!(run(&shell(&dir, open), 1000).1, "/dev/null\n0\n1\n2\n3\n");
 }
 
 #[test]
-fn a_command_that_cannot_start_is_said_as_without_a_supervisor() {
+fn a_command_that_cannot_start_is_named_and_not_its_supervisor() {
     let (_guard, [dir, _]) = attempts();
     fs::write(dir.join("text"), "no program").unwrap();
     for program in ["/no/such/program", "no-such-program", "./text", "/", ""] {
-        let plain = Invocation { argv: vec![program.to_owned()], ..shell(&dir, "") };
-        let invocation = Invocation { argv: vec![program.to_owned()], ..supervised(&dir, "") };
-        let said = |invocation: &Invocation| run(invocation, 1000).0.unwrap_err().to_string();
-        assert_eq!(said(&invocation), said(&plain), "{program}");
+        let invocation = Invocation { argv: vec![program.to_owned()], ..shell(&dir, "") };
+        let said = run(&invocation, 1000).0.unwrap_err().to_string();
+        assert!(said.starts_with(&format!("cannot start `{program}`: ")), "{program}: {said}");
     }
-    let invocation = Invocation { cwd: dir.join("gone"), ..supervised(&dir, "true") };
+    let invocation = Invocation { cwd: dir.join("gone"), ..shell(&dir, "true") };
     assert!(matches!(run(&invocation, 1000).0, Err(Error::Directory(_))));
     // The program that should supervise is not there.
     let invocation = Invocation { supervisor: Some("/no/such/program".into()), ..shell(&dir, "true") };
     assert!(matches!(run(&invocation, 1000).0, Err(Error::Spawn { .. })));
+    let invocation = Invocation { supervisor: None, ..shell(&dir, "true") };
+    assert!(matches!(run(&invocation, 1000).0, Err(Error::Unsupervised)));
 }
 
 #[test]
 fn time_and_cancellation_are_told_to_the_command_first() {
     let (_guard, [dir, _]) = attempts();
-    let mut invocation = supervised(&dir, "trap 'echo asked; exit 9' TERM; sleep 100 & wait");
+    let mut invocation = shell(&dir, "trap 'echo asked; exit 9' TERM; sleep 100 & wait");
     invocation.timeout = Duration::from_millis(500);
     let (ended, text) = run(&invocation, 1000);
     let ended = ended.unwrap();

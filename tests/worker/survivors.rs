@@ -10,7 +10,6 @@ use git_handoff::process::survivors;
 
 use crate::common;
 use crate::worker::running::{run, shell};
-use crate::worker::supervised::supervised;
 
 pub(super) fn alive(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
@@ -52,7 +51,7 @@ fn no_daemon_outlives_its_attempt() {
     for script in ESCAPES {
         let (_guard, dir) = dir();
         let started = Instant::now();
-        run(&supervised(&dir, script), 1000).0.unwrap();
+        run(&shell(&dir, script), 1000).0.unwrap();
         assert!(!alive(&pid_in(&dir.join("pid"))), "{script}");
         assert!(started.elapsed() < Duration::from_secs(90), "{script}: {:?}", started.elapsed());
     }
@@ -65,7 +64,10 @@ fn without_a_supervisor_the_marked_are_found() {
     }
     for script in &ESCAPES[1..4] {
         let (_guard, dir) = dir();
-        run(&shell(&dir, script), 1000).0.unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(&dir).env("HANDOFF_TASK", dir.join("task.json"));
+        assert!(command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
+        survivors::end(&dir);
         assert!(!alive(&pid_in(&dir.join("pid"))), "{script}");
     }
 }
@@ -77,7 +79,7 @@ fn no_other_process_is_touched() {
     }
     let ((_guard, one), (_other_guard, other)) = (dir(), dir());
     // Another attempt that runs on with a daemon of its own, and a child of ours in our own group.
-    let long = supervised(&other, &format!("{}; sleep 1", ESCAPES[2]));
+    let long = shell(&other, &format!("{}; sleep 1", ESCAPES[2]));
     let running = std::thread::spawn(move || run(&long, 1000).0.unwrap());
     let daemon = pid_in(&other.join("pid"));
     let mut plain = Command::new("sleep").arg("100").current_dir("/").stdout(Stdio::null()).spawn().unwrap();
@@ -105,14 +107,14 @@ fn one_that_hides_from_everybody_is_ended_though_others_run() {
         dir
     };
     let (one, other) = (attempt("one"), attempt("other"));
-    let long = supervised(&other, "sleep 3");
+    let long = shell(&other, "sleep 3");
     let running = std::thread::spawn(move || run(&long, 1000).0.unwrap());
     let pid = one.join("pid");
     let hidden = format!(
         "(cd /; setsid env -i sh -c 'echo $$ >{0}.new; mv {0}.new {0}; exec sleep 100' >/dev/null 2>&1 &); until test -e {0}; do sleep 0.01; done",
         pid.display()
     );
-    run(&supervised(&one, &hidden), 1000).0.unwrap();
+    run(&shell(&one, &hidden), 1000).0.unwrap();
     assert!(!alive(&pid_in(&pid)), "it outlived its attempt");
     assert_eq!(running.join().unwrap().exit.unwrap().code, Some(0));
 }

@@ -88,11 +88,11 @@ impl Blocks<'_> {
     /// Runs the setup and the command of the item's executor.
     async fn agent(&mut self, workspace: &Workspace, at: usize, ended: &mut BlockEnded) -> Result<(), Verdict> {
         let job = self.commands.job;
-        if let Some(setup) = &job.command.setup {
+        if let Some(setup) = &job.spec.command.setup {
             let result = self.commands.run(workspace, Line::plain(setup)).await;
             record_end(ended, &result);
             self.finished.result.exit = ended.exit;
-            judge(&format!("blocks[{at}] (agent): setup "), &result, job.command.timeout)?;
+            judge(&format!("blocks[{at}] (agent): setup "), &result, job.spec.command.timeout)?;
         }
         let step = format!("blocks[{at}] (agent) ");
         let (result, judged) = self.commands.run_item(workspace, &step, self.finished).await;
@@ -115,7 +115,7 @@ impl Blocks<'_> {
     ) -> Result<(), Verdict> {
         let job = self.commands.job;
         let own = (Instant::now() + Duration::from_secs(script.timeout), script.timeout);
-        let (deadline, seconds) = own.min((self.commands.deadline, job.command.timeout));
+        let (deadline, seconds) = own.min((self.commands.deadline, job.spec.command.timeout));
         let argv = ["sh".to_owned(), "-c".to_owned(), script.command.clone()];
         self.commands.transcript.follow();
         let checked =

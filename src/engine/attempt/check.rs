@@ -138,9 +138,15 @@ impl Commands<'_> {
         kept: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
         let job = self.job;
-        let host = self.host.showing(job.refs.clone());
-        let fresh = Workspace::create(&host, &job.run, &job.item, job.attempt | FRESH, job.base)
-            .map_err(|e| Verdict::from_error("cannot create a fresh worktree: ", &e, Verdict::failed))?;
+        let host = self.host.showing(job.spec.refs.clone());
+        let fresh = Workspace::create(
+            &host,
+            &job.spec.manifest.run,
+            &job.spec.manifest.item,
+            job.spec.manifest.attempt | FRESH,
+            job.spec.manifest.base,
+        )
+        .map_err(|e| Verdict::from_error("cannot create a fresh worktree: ", &e, Verdict::failed))?;
         let checked = self.check_in(&fresh, verify, patch, kept).await;
         let removed = fresh.remove_private().and_then(|()| fresh.remove());
         let checked = checked?;
@@ -162,9 +168,9 @@ impl Commands<'_> {
                 Verdict::from_error("cannot write the patch into a fresh worktree: ", &e, Verdict::failed)
             })?;
         }
-        if let Some(setup) = &job.command.setup {
+        if let Some(setup) = &job.spec.command.setup {
             let ended = self.run(fresh, Line::plain(setup)).await;
-            judge("setup of the check ", &ended, job.command.timeout)?;
+            judge("setup of the check ", &ended, job.spec.command.timeout)?;
         }
         self.check(self.deadline, fresh, Line::reading(verify, job), kept).await
     }
@@ -172,14 +178,14 @@ impl Commands<'_> {
     /// Runs the check before the work if the settings ask for it. It must fail.
     pub(super) async fn expect_red(&mut self, finished: &mut Finished) -> Result<(), Verdict> {
         let job = self.job;
-        let Some(verify) = job.command.verify.as_ref().filter(|_| job.check.red_first) else { return Ok(()) };
+        let Some(verify) = job.spec.command.verify.as_ref().filter(|_| job.check.red_first) else { return Ok(()) };
         self.is_before = true;
         let checked = self.check_fresh(verify, None, &mut finished.kept).await;
         self.is_before = false;
         let checked = checked?;
         let exit = checked.stored.run.exit;
         finished.result.check_before = Some(checked.stored);
-        match judge("", &checked.ended, job.command.timeout) {
+        match judge("", &checked.ended, job.spec.command.timeout) {
             Ok(()) => Err(Verdict::hopeless(format!("{NOT_RED}the check passes before the work"))),
             Err(Verdict::Failed { .. }) => match exit {
                 Some(Exit { code: Some(code), .. }) if CANNOT_RUN.contains(&code) => {
@@ -206,7 +212,7 @@ fn keep_privately(host: &Host, job: &Job, writer: TranscriptWriter, before: bool
     let (output, mut file) = writer.finish()?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
-    let name = format::withheld_check(&job.item, job.attempt, before);
-    private_files::put(&host.store, &private_files::checks_of(&job.run), &name, &bytes)?;
+    let name = format::withheld_check(&job.spec.manifest.item, job.spec.manifest.attempt, before);
+    private_files::put(&host.store, &private_files::checks_of(&job.spec.manifest.run), &name, &bytes)?;
     Ok(output)
 }

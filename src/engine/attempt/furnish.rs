@@ -16,8 +16,10 @@ use crate::worktree::workspace::Workspace;
 /// Writes the inputs and the task into a worktree, and creates its private folders. Returns remarks
 /// for the transcript.
 pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<Vec<String>, Verdict> {
-    inputs::stage(workspace, &host.store, &job.inputs).map_err(|e| Verdict::from_error("", &e, Verdict::hopeless))?;
-    std::fs::write(workspace.task(), &job.task)
+    let blobs = job.spec.inputs.iter().map(|(path, blob)| (path.clone(), (blob.oid, blob.sha256)));
+    inputs::stage(workspace, &host.store, &blobs.collect())
+        .map_err(|e| Verdict::from_error("", &e, Verdict::hopeless))?;
+    std::fs::write(workspace.task(), &job.spec.task)
         .map_err(|e| Verdict::from_error("the task could not be written: ", &e, Verdict::failed))?;
     if let Some(confinement) = job.confinement.as_ref().filter(|_| job.has_own_home()) {
         workspace.make_home(host, &confinement.at_home())?;

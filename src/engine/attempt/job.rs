@@ -1,31 +1,25 @@
 //! Makes a job from a spec and the handles of this machine.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::Protect;
 use super::check::CheckSettings;
-use super::spec::{AttemptSpec, Blob, Check, Command, Error, HeldOutFiles, Promised, Protected};
-use super::{Origin, Protect};
+use super::spec::{AttemptSpec, Check, Error, HeldOutFiles, Protected};
 use crate::engine::secrets::Secrets;
 use crate::git::protected::Consumed;
 use crate::git::store::Store;
 use crate::git::verified_stream;
 use crate::model::causes::in_words;
-use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Product;
-use crate::model::limits::Limits;
-use crate::model::name::{FilePath, ItemId, RunId};
 use crate::plan::schemas::Schemas;
 use crate::process::attendant::Attendant;
-use crate::process::{lease::Lease, live::Lives};
-use crate::repository::config::{PRESETS, Preset, SecretEnv};
+use crate::process::live::Lives;
+use crate::repository::config::{PRESETS, Preset};
 use crate::sandbox::{Confinement, Sandbox};
 use crate::worktree::filters::{Filters, Inside};
 use crate::worktree::held_out::HeldOut;
 use crate::worktree::host::Host;
-use crate::worktree::workspace::Refs;
 
 /// The means of a machine to execute attempts. They come from the repository and the configuration
 /// here, not from a driver.
@@ -45,76 +39,32 @@ pub(in crate::engine) struct Handles {
 
 /// A spec with the handles that execute it.
 pub(in crate::engine) struct Job {
-    pub(super) run: RunId,
-    pub(in crate::engine) item: ItemId,
-    pub(super) attempt: u32,
-    pub(super) base: Oid,
-    /// The refs that the worktree gets.
-    pub(super) refs: Refs,
-    /// The task that the executor reads.
-    pub(super) task: String,
-    pub(super) inputs: BTreeMap<FilePath, (Oid, Digest)>,
-    pub(in crate::engine) promised: Promised,
-    /// The registered schemas, for outputs and documents.
-    pub(in crate::engine) schemas: Arc<Schemas>,
-    pub(super) command: Command,
-    pub(super) origin: Origin,
+    /// The spec, without what is read from it below.
+    pub(in crate::engine) spec: AttemptSpec,
+    pub(in crate::engine) handles: Handles,
     /// The description of the agent that the command starts, if it is a known one.
     pub(in crate::engine) preset: Option<&'static Preset>,
-    /// The blob and the digest of the pipeline that replaces setup, command and verify.
-    pub(super) pipeline: Option<Blob>,
-    pub(in crate::engine) env: BTreeMap<String, OsString>,
-    pub(in crate::engine) secret_env: Vec<SecretEnv>,
-    /// Reads secrets that are not in the environment.
-    pub(in crate::engine) secrets: Arc<Secrets>,
-    /// Whether to keep the worktree of a failed attempt.
-    pub(super) keep: bool,
-    /// The program that supervises its commands.
-    pub(super) supervisor: Option<Attendant>,
-    pub(super) limits: Limits,
-    /// The sign of life that its commands need, or `None`.
-    pub(super) lease: Option<Lease>,
     pub(in crate::engine) confinement: Option<Arc<Confinement>>,
     pub(super) protect: Option<Protect>,
     pub(super) check: CheckSettings,
-    /// The output of running attempts.
-    pub(super) lives: Arc<Lives>,
-    /// Notes for the operator from its preparation.
-    pub(super) notes: Vec<String>,
 }
 
 impl Job {
-    /// Makes the handles that a spec asks for. `by` is the confinement that its policy means here.
-    pub(in crate::engine) fn new(spec: AttemptSpec, handles: &Handles, by: Option<Confinement>) -> Result<Self, Error> {
+    /// Reads what a spec asks for. `by` is the confinement that its policy means here.
+    pub(in crate::engine) fn new(
+        mut spec: AttemptSpec,
+        handles: &Handles,
+        by: Option<Confinement>,
+    ) -> Result<Self, Error> {
         let host = &handles.host;
         let known = |name: &String| PRESETS.get(name).ok_or_else(|| Error::Preset(name.clone()));
-        let manifest = spec.manifest;
         Ok(Self {
             preset: spec.preset.as_ref().map(known).transpose()?,
-            protect: spec.protect.map(|protect| Protect::read(&host.store, protect)).transpose()?,
-            check: CheckSettings::read(host, spec.check, by.as_ref())?,
-            run: manifest.run,
-            item: manifest.item,
-            attempt: manifest.attempt,
-            base: manifest.base,
-            refs: spec.refs,
-            task: spec.task,
-            inputs: spec.inputs.into_iter().map(|(path, blob)| (path, (blob.oid, blob.sha256))).collect(),
-            promised: spec.promised,
-            schemas: handles.schemas.clone(),
-            command: spec.command,
-            origin: spec.origin,
-            pipeline: spec.pipeline,
-            env: spec.env,
-            secret_env: spec.secrets,
-            secrets: handles.secrets.clone(),
-            keep: spec.keep,
-            supervisor: handles.supervisor.clone(),
-            limits: spec.limits,
-            lease: spec.lease,
+            protect: spec.protect.take().map(|protect| Protect::read(&host.store, protect)).transpose()?,
+            check: CheckSettings::read(host, std::mem::take(&mut spec.check), by.as_ref())?,
             confinement: by.map(Arc::new),
-            lives: handles.lives.clone(),
-            notes: spec.notes,
+            handles: handles.clone(),
+            spec,
         })
     }
 
@@ -123,9 +73,9 @@ impl Job {
     pub(super) fn host(&self, host: &Host) -> Host {
         let inside = self.confinement.as_ref().map(|by| Inside {
             by: by.clone(),
-            env: self.env.clone(),
-            supervisor: self.supervisor.clone(),
-            limits: self.limits,
+            env: self.spec.env.clone(),
+            supervisor: self.handles.supervisor.clone(),
+            limits: self.spec.limits,
         });
         let exclude = self.preset.map(|preset| preset.exclude.clone()).unwrap_or_default();
         host.guarding(&self.secret_values()).filtering(Filters::of(inside)).excluding(exclude)

@@ -43,7 +43,7 @@ impl Commands<'_> {
         }
         let ended = self.run(workspace, Line::item(job)).await;
         let end = self.transcript.followed();
-        let judged = judge(step, &ended, job.command.timeout);
+        let judged = judge(step, &ended, job.spec.command.timeout);
         let Some(preset) = job.preset else { return (ended, judged) };
         let report = match self.report(preset, from, &end).await {
             Ok(report) => report,
@@ -69,10 +69,10 @@ fn record_claims(job: &Job, finished: &mut Finished, claims: Option<Claims>) {
     claims.texts().for_each(|text| *text = shorten(text));
     if let Some(denied) = claims.permission_denials {
         let actions = if denied == 1 { "action" } else { "actions" };
-        finished
-            .result
-            .notes
-            .push(format!("{}: the agent was denied {denied} {actions} for lack of a permission", job.item));
+        finished.result.notes.push(format!(
+            "{}: the agent was denied {denied} {actions} for lack of a permission",
+            job.spec.manifest.item
+        ));
     }
     finished.reported = joined(finished.reported.take(), Some(claims));
     finished.result.claims.clone_from(&finished.reported);

@@ -37,7 +37,7 @@ impl Origin {
 impl Job {
     /// Reads what [`Job::carry_over`] compares with.
     pub(super) fn before_work(&self, host: &Host, workspace: &Workspace) -> Result<Option<Before>, Verdict> {
-        let before = self.origin.here().map(|top| Before::read(host, workspace, top)).transpose();
+        let before = self.spec.origin.here().map(|top| Before::read(host, workspace, top)).transpose();
         before.map_err(|error| failed(&error))
     }
 
@@ -49,11 +49,11 @@ impl Job {
         workspace: &Workspace,
         before: Option<&Before>,
     ) -> Result<Option<String>, Verdict> {
-        let (Some(top), Some(before)) = (self.origin.here(), before) else { return Ok(None) };
+        let (Some(top), Some(before)) = (self.spec.origin.here(), before) else { return Ok(None) };
         let left_out = carry::work_tree(host, workspace, top, before).map_err(|error| failed(&error))?;
         let names: Vec<_> = left_out.iter().map(|path| path.display().to_string()).collect();
         let named = || printable::first_of(&names, MOST_NAMED);
-        let note = || format!("{}: left out of the patch, as no files or links: {}", self.item, named());
+        let note = || format!("{}: left out of the patch, as no files or links: {}", self.spec.manifest.item, named());
         Ok((!names.is_empty()).then(note))
     }
 }

@@ -56,7 +56,7 @@ pub(in crate::engine) async fn repeat(
     if consumes_patch && matches!(repeated, Err(Failed::Setup(Verdict::Failed { .. }))) {
         repeated = in_worktree(host, &job, recorded, SetupIn::Base, cancel).await;
     }
-    job.lives.end(&job.item);
+    job.handles.lives.end(&job.spec.manifest.item);
     repeated.unwrap_or_else(|(Failed::Setup(verdict) | Failed::Other(verdict))| match verdict.reason() {
         Some(why) => Repeated::Cannot(why.to_owned()),
         None => Repeated::Interrupted,
@@ -96,7 +96,7 @@ async fn set_up(
         let failed = |error: product::Error| Failed::Other(Verdict::failed(in_words(&error)));
         product::write(host, workspace, recorded).map_err(failed)
     };
-    let command = &commands.job.command;
+    let command = &commands.job.spec.command;
     let Some(setup) = &command.setup else { return write() };
     if place == SetupIn::Product {
         write()?;
@@ -112,7 +112,7 @@ async fn set_up(
 /// Runs the check while the protected files have their reference state.
 async fn check(workspace: &Workspace, mut commands: Commands<'_>) -> Result<Repeated, Verdict> {
     let job = commands.job;
-    let Some(verify) = &job.command.verify else { return Err(Verdict::failed("there is no check")) };
+    let Some(verify) = &job.spec.command.verify else { return Err(Verdict::failed("there is no check")) };
     let enforced = commands.guard.map(|guard| guard.enforce(commands.host, workspace)).transpose();
     // The worktree is removed in this state.
     let _enforced = enforced.map_err(|error| protect::failed(&error))?;
@@ -125,7 +125,7 @@ async fn check(workspace: &Workspace, mut commands: Commands<'_>) -> Result<Repe
         let why = format!("the check exited with {code}: a program that it needs is missing here or cannot run");
         return Err(Verdict::failed(why).with_output(&output));
     }
-    match (judge("the check ", &ended, job.command.timeout), &ended) {
+    match (judge("the check ", &ended, job.spec.command.timeout), &ended) {
         (Ok(()), _) => Ok(Repeated::Ended { failed: None, output }),
         (Err(Verdict::Failed { reason, .. }), Ok(_)) => Ok(Repeated::Ended { failed: Some(reason), output }),
         // A command that could not be started has judged nothing.

@@ -49,7 +49,7 @@ impl<'a> Line<'a> {
 
     /// Returns a command that reads the task.
     pub(super) fn reading(argv: &'a [String], job: &Job) -> Self {
-        Self { stdin: Stdin::Bytes(job.task.clone().into_bytes()), ..Self::plain(argv) }
+        Self { stdin: Stdin::Bytes(job.spec.task.clone().into_bytes()), ..Self::plain(argv) }
     }
 
     /// Returns the command.
@@ -59,9 +59,9 @@ impl<'a> Line<'a> {
 
     /// Returns the item's own command. The plan's variables are for it alone, not for its check.
     pub(super) fn item(job: &'a Job) -> Self {
-        let command = &job.command;
+        let command = &job.spec.command;
         let line = if command.reads_task { Self::reading(&command.argv, job) } else { Self::plain(&command.argv) };
-        Self { env: Some(&command.env), directory: command.directory.as_ref(), top: job.origin.here(), ..line }
+        Self { env: Some(&command.env), directory: command.directory.as_ref(), top: job.spec.origin.here(), ..line }
     }
 }
 
@@ -87,7 +87,7 @@ impl<'a> Commands<'a> {
         transcript: &'a mut TranscriptWriter,
         cancel: &'a watch::Receiver<bool>,
     ) -> Self {
-        let deadline = Instant::now() + Duration::from_secs(job.command.timeout);
+        let deadline = Instant::now() + Duration::from_secs(job.spec.command.timeout);
         Self { job, transcript, cancel, deadline, host, guard: None, is_before: false }
     }
 
@@ -125,15 +125,15 @@ impl<'a> Commands<'a> {
             env: environment(workspace, job, line.env),
             stdin: line.stdin,
             timeout: deadline.saturating_duration_since(Instant::now()),
-            supervisor: job.supervisor.as_ref().map(Attendant::start),
+            supervisor: job.handles.supervisor.as_ref().map(Attendant::start),
             folders: [workspace.tree()]
                 .into_iter()
                 .chain(writable.iter().cloned())
                 .chain(workspace.written_caches())
                 .collect(),
             confinement: job.confinement.as_ref().map(confined),
-            limits: job.limits,
-            lease: job.lease.clone(),
+            limits: job.spec.limits,
+            lease: job.spec.lease.clone(),
         };
         let ended = agent::run(&invocation, self.transcript, self.cancel.clone()).await;
         if !ended.as_ref().is_ok_and(|ended| ended.is_clean) {
@@ -149,13 +149,13 @@ fn environment(
     job: &Job,
     more: Option<&BTreeMap<String, OsString>>,
 ) -> BTreeMap<String, OsString> {
-    let mut env = job.env.clone();
+    let mut env = job.spec.env.clone();
     env.extend(more.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
     let own: [OsString; 7] = [
-        job.run.as_str().into(),
-        job.item.as_str().into(),
-        job.attempt.to_string().into(),
-        job.base.to_string().into(),
+        job.spec.manifest.run.as_str().into(),
+        job.spec.manifest.item.as_str().into(),
+        job.spec.manifest.attempt.to_string().into(),
+        job.spec.manifest.base.to_string().into(),
         workspace.task().into(),
         workspace.result().into(),
         workspace.tmp().into(),
@@ -168,7 +168,7 @@ fn environment(
         env.insert("HOME".to_owned(), workspace.home().into());
     }
     if let Some(confinement) = &job.confinement {
-        let is_set = |name: &str| job.command.set.contains(name);
+        let is_set = |name: &str| job.spec.command.set.contains(name);
         let caches = confinement.cache_variables(&workspace.home(), &workspace.tmp(), &env);
         let caches = caches.into_iter().filter(|(name, _)| !is_set(name));
         env.extend(caches.map(|(name, value)| (name.to_owned(), value)));

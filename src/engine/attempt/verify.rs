@@ -18,7 +18,7 @@ pub(super) async fn verify(
 ) -> Result<(), Verdict> {
     let job = commands.job;
     let reports_failure = finished.reports_failure();
-    let Some(verify) = &job.command.verify else { return Ok(()) };
+    let Some(verify) = &job.spec.command.verify else { return Ok(()) };
     commands.transcript.follow();
     let checked = commands.check_work(workspace, verify, finished).await?;
     let (ended, stored) = (checked.ended, checked.stored);
@@ -27,7 +27,7 @@ pub(super) async fn verify(
     if job.check.withholds_output() {
         output.clear();
     }
-    let judged = judge(VERIFY_FAILED, &ended, job.command.timeout).map_err(|verdict| verdict.with_output(&output));
+    let judged = judge(VERIFY_FAILED, &ended, job.spec.command.timeout).map_err(|verdict| verdict.with_output(&output));
     match (judged, ended) {
         (Ok(()), _) => {
             if !reports_failure {
@@ -49,7 +49,7 @@ pub(super) fn record_failure(
     exit: Option<Exit>,
 ) -> Result<(), Verdict> {
     finished.result.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
-    match job.command.on_verify_fail {
+    match job.spec.command.on_verify_fail {
         OnVerifyFail::Keep => {
             finished.result.red = Some(reason);
             Ok(())

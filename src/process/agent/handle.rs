@@ -1,46 +1,36 @@
-//! Feeds a started command and ends it, through its group or its supervisor.
+//! Feeds a started command and ends it, through its supervisor.
 
 use std::io;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
-use tokio::process::ChildStdin;
 
 use super::{Main, Stdin};
 use crate::model::driver::GRACE;
 use crate::process::supervisor::{self, Report};
-#[cfg(target_os = "linux")]
 use crate::process::survivors;
 
 /// The most requests to end before giving up.
 const MOST_ASKED: u32 = 10;
 
-/// The handle by which a started command is ended.
-pub(super) enum Handle {
-    /// Its process group.
-    Group,
-    /// Its supervisor.
-    Supervisor(UnixStream),
-}
+/// The line to the supervisor of a started command.
+pub(super) struct Line(pub(super) UnixStream);
 
-impl Handle {
+impl Line {
     /// Requests the end, each time with a stronger signal. Returns the time until the next request,
     /// or `None` after the last.
     pub(super) fn end(&self, main: &Main, asked: u32, fed: bool) -> Option<Duration> {
-        match (self, asked) {
-            (Self::Group, 0) => main.signal(Signal::TERM),
-            (Self::Supervisor(line), 0) if fed => drop(line.try_write(&[supervisor::ASK])),
-            (Self::Supervisor(line), 1) if fed => {
-                let _ = line.try_write(&[supervisor::END]);
+        match asked {
+            0 if fed => drop(self.0.try_write(&[supervisor::ASK])),
+            1 if fed => {
+                let _ = self.0.try_write(&[supervisor::END]);
                 return Some(supervisor::PATIENCE + GRACE);
             }
-            (_, MOST_ASKED..) => return None,
+            MOST_ASKED.. => return None,
             // A supervisor that is stopped or never started to listen.
             _ => {
                 // While the supervisor lives, its processes are below it.
-                #[cfg(target_os = "linux")]
                 survivors::kill_all_below(main.pid());
                 main.signal(Signal::KILL);
             }
@@ -50,11 +40,10 @@ impl Handle {
 
     /// Returns the report of a supervisor that has ended.
     pub(super) fn report(&self) -> Option<Report> {
-        let Self::Supervisor(line) = self else { return None };
         let mut said = Vec::new();
         let mut buffer = [0; 256];
         // All of its output is in the buffer; an empty or closed socket is the end.
-        while let Ok(count @ 1..) = rustix::io::read(line, &mut buffer) {
+        while let Ok(count @ 1..) = rustix::io::read(&self.0, &mut buffer) {
             said.extend_from_slice(&buffer[..count]);
             if said.len() > supervisor::LONGEST_REPORT {
                 return None;
@@ -62,28 +51,14 @@ impl Handle {
         }
         Report::read(&said)
     }
-}
 
-/// Writes to the command's standard input until everything is written or it is closed, then closes
-/// it.
-///
-/// A supervisor first receives the confinement and limits.
-pub(super) async fn feed(pipe: Option<ChildStdin>, handle: &Handle, told: &[u8], stdin: &Stdin) {
-    if let Handle::Supervisor(line) = handle {
-        put_all(line, told).await;
-    }
-    match (handle, stdin) {
-        (Handle::Supervisor(line), Stdin::Null) => put(line, &supervisor::NOTHING.to_be_bytes()).await,
-        (Handle::Supervisor(line), Stdin::Bytes(bytes)) => {
-            put_all(line, bytes).await;
+    /// Writes the confinement and limits, then the command's standard input.
+    pub(super) async fn feed(&self, told: &[u8], stdin: &Stdin) {
+        put_all(&self.0, told).await;
+        match stdin {
+            Stdin::Null => put(&self.0, &supervisor::NOTHING.to_be_bytes()).await,
+            Stdin::Bytes(bytes) => put_all(&self.0, bytes).await,
         }
-        (Handle::Group, Stdin::Bytes(bytes)) => {
-            if let Some(mut pipe) = pipe {
-                // A command may close its input at any time.
-                let _ = pipe.write_all(bytes).await;
-            }
-        }
-        (Handle::Group, Stdin::Null) => {}
     }
 }
 

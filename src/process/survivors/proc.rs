@@ -24,8 +24,16 @@ struct Process {
     marked: bool,
 }
 
-/// Kills the processes of an attempt until none is alive. Returns their number.
-pub(super) fn end(attempt_dir: &Path, deadline: Instant) -> usize {
+/// How long [`end`] waits for killed processes.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Kills the processes marked as an attempt's, and their descendants, until none is alive. Returns
+/// their number.
+///
+/// Call this after waiting for the main process and before reading the worktree. Never kills this
+/// process or its ancestors. Gives up on a process that cannot be killed after a few seconds.
+pub fn end(attempt_dir: &Path) -> usize {
+    let deadline = Instant::now() + PATIENCE;
     let mut killed = BTreeSet::new();
     loop {
         // If processes cannot be listed, assume that some are alive.
@@ -47,8 +55,8 @@ pub(super) fn end(attempt_dir: &Path, deadline: Instant) -> usize {
     }
 }
 
-/// Returns true if a process of an attempt is alive.
-pub(super) fn are_left(attempt_dir: &Path) -> bool {
+/// Returns true if there is a process that [`end`] would kill.
+pub fn are_left(attempt_dir: &Path) -> bool {
     of_attempt(attempt_dir).map_or(true, |found| !found.is_empty())
 }
 

@@ -144,7 +144,7 @@ impl Repository {
         {
             refs::advance(&self.store, &ours, known, head)?;
         }
-        read.kept.put_back().map_err(store::Error::Pack)?;
+        drop(read.kept);
         let state = self.state_with_dispatchers(run)?;
         let judge = Judge { store: &self.store, run, first: sharing.first, state: &state };
         let lost_after = state.shared.map(|shared| shared.lost_after).unwrap_or_default();

@@ -106,7 +106,7 @@ impl Repository {
         if !self.store.contains(base) {
             let kept = tip.fetch(&[base])?;
             refs::create(&self.store, &format::base_ref(run), base)?;
-            kept.put_back().map_err(crate::git::store::Error::Pack)?;
+            drop(kept);
         }
         self.complete_base(&tip, base)?;
         let driver =
@@ -183,7 +183,7 @@ impl Repository {
                 refs::set(&self.store, name, *head)?;
             }
         }
-        read.kept.put_back().map_err(crate::git::store::Error::Pack)?;
+        drop(read.kept);
         let outcomes = self.accept_statements_on(open).map_err(|error| Error::Statements(Box::new(error)))?;
         Ok(outcomes.iter().any(|outcome| outcome.refused.is_none()))
     }
@@ -215,7 +215,7 @@ impl Repository {
             None => refs::begin(&self.store, &name, theirs)?,
             Some(ours) => refs::advance(&self.store, &name, ours, theirs)?,
         }
-        kept.put_back().map_err(crate::git::store::Error::Pack)?;
+        drop(kept);
         Ok(())
     }
 

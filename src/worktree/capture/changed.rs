@@ -13,37 +13,21 @@ use gix::objs::tree::{Editor, EntryKind};
 use gix::objs::{Kind, Write as _, WriteTo as _};
 
 use super::Error;
-use super::filtered::{self, Failing};
+use super::filtered::{self, Converted, Failing};
 use super::part::Part;
 use super::tree::{Scratch, ignored, refusal};
 use super::walk::{Walked, shown};
 use crate::model::digest::Oid;
 
 /// Creates the temporary index of the changed files.
-pub(super) fn scratch(part: &Part<'_>, walked: &Walked) -> Result<Scratch, Error> {
+pub(crate) fn scratch(part: &Part<'_>, walked: &Walked) -> Result<Scratch, Error> {
     Scratch::of(part, walked.index(), &tracked(walked))
 }
 
 /// Writes the tree of the worktree and returns its id.
 pub(super) fn write(part: &Part<'_>, walked: &Walked, scratch: &Scratch) -> Result<Oid, Error> {
-    let tracked = tracked(walked);
-    let new: Vec<&BString> =
-        walked.sizes.iter().map(|(_, path)| path).filter(|path| !tracked.contains(path.as_bstr())).collect();
-    let ignored = ignored(scratch, &new)?;
-    let taken: BTreeSet<&BStr> = tracked
-        .iter()
-        .copied()
-        .chain(new.into_iter().filter(|path| !ignored.contains(*path)).map(|path| path.as_bstr()))
-        .collect();
-    if !taken.is_empty() {
-        let theirs = |said: &str| Error::refused(format!("the worktree cannot be captured: {said}"));
-        let filtered = filtered::which(part, scratch, &taken)?;
-        let converted = filtered::convert(part, scratch, &filtered, Failing::Refuses)?;
-        let plain = taken.iter().copied().filter(|path| !converted.contains_key(*path)).collect();
-        scratch.update(&plain).map_err(|error| refusal(error, theirs))?;
-        filtered::modes(scratch, &filtered).map_err(|error| refusal(error, theirs))?;
-        filtered::put(part, scratch, &converted, walked.index())?;
-    }
+    let taken = taken(walked, scratch)?;
+    add(part, scratch, &taken, Failing::Refuses)?;
     let now = scratch.read_index(part)?;
     // git only warns about a path that it cannot add.
     if let Some(path) = taken.iter().find(|path| now.entry_by_path(path).is_none()) {
@@ -52,13 +36,63 @@ pub(super) fn write(part: &Part<'_>, walked: &Walked, scratch: &Scratch) -> Resu
     edit(part, &walked.gone, &now, scratch)
 }
 
+/// Returns the changed files, except new ones that git ignores.
+pub(crate) fn taken<'w>(walked: &'w Walked, scratch: &Scratch) -> Result<BTreeSet<&'w BStr>, Error> {
+    let (mut taken, tracked) = (tracked(walked), tracked(walked));
+    let new: Vec<&BString> =
+        walked.sizes.iter().map(|(_, path)| path).filter(|path| !tracked.contains(path.as_bstr())).collect();
+    let ignored = ignored(scratch, &new)?;
+    taken.extend(new.into_iter().filter(|path| !ignored.contains(*path)).map(|path| path.as_bstr()));
+    Ok(taken)
+}
+
+/// Adds files to the index. Returns what filters made of those that have one.
+///
+/// With [`Failing::LeavesOut`], a file that cannot be added keeps its state in the base.
+pub(crate) fn add(
+    part: &Part<'_>,
+    scratch: &Scratch,
+    taken: &BTreeSet<&BStr>,
+    failing: Failing,
+) -> Result<Converted, Error> {
+    let filtered = filtered::which(part, scratch, taken)?;
+    let converted = match filtered::convert(part, scratch, &filtered, failing) {
+        Err(Error::Refused(_)) if failing == Failing::LeavesOut => {
+            filtered.into_iter().map(|path| (path, None)).collect()
+        }
+        other => other?,
+    };
+    let plain: Vec<&BStr> = taken.iter().copied().filter(|path| !converted.contains_key(*path)).collect();
+    update(scratch, &plain, failing)?;
+    filtered::put(part, scratch, &converted)?;
+    Ok(converted)
+}
+
+fn update(scratch: &Scratch, paths: &[&BStr], failing: Failing) -> Result<(), Error> {
+    if paths.is_empty() {
+        return Ok(());
+    }
+    match scratch.update(paths, &[]).map_err(refusal) {
+        // git adds none if there is one that it cannot read.
+        Err(Error::Refused(_)) if failing == Failing::LeavesOut => {
+            let (one, other) = paths.split_at(paths.len() / 2);
+            if one.is_empty() {
+                Ok(())
+            } else {
+                update(scratch, one, failing).and_then(|()| update(scratch, other, failing))
+            }
+        }
+        other => other,
+    }
+}
+
 fn tracked(walked: &Walked) -> BTreeSet<&BStr> {
     let paths = walked.sizes.iter().map(|(_, path)| path.as_bstr());
     paths.filter(|path| walked.index().entry_by_path(path).is_some()).collect()
 }
 
 /// Removes deleted paths from the base's tree and adds the entries of the index.
-fn edit(part: &Part<'_>, gone: &[BString], now: &State, scratch: &Scratch) -> Result<Oid, Error> {
+pub(crate) fn edit(part: &Part<'_>, gone: &[BString], now: &State, scratch: &Scratch) -> Result<Oid, Error> {
     let failed = |e: gix::Error| Error::Io(scratch.objects(), std::io::Error::other(e));
     let repo = part.store.unbounded().map_err(Error::Store)?;
     let root = repo.find_tree(part.tree.0).and_then(|tree| Ok(tree.decode()?.into())).map_err(failed)?;

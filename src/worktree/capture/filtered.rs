@@ -7,15 +7,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
-use gix::index::State;
 use gix::index::entry::Mode;
 
 use super::Error;
 use super::inside;
 use super::part::Part;
-use super::tree::Scratch;
+use super::tree::{Scratch, refusal};
 use crate::git::listing::push_entry;
-use crate::git::program;
 use crate::model::digest::Oid;
 use crate::worktree::filters::Filters;
 
@@ -74,36 +72,24 @@ pub(crate) fn convert(
     }
 }
 
-/// Replaces the entries of filtered paths in the scratch index and keeps their modes.
-///
-/// A path without a result gets its entry in `before` back.
-pub(crate) fn put(part: &Part<'_>, scratch: &Scratch, converted: &Converted, before: &State) -> Result<(), Error> {
-    if converted.is_empty() {
+/// Adds the results of filtered paths to the scratch index, with git's modes. A path without a
+/// result stays as it is there.
+pub(super) fn put(part: &Part<'_>, scratch: &Scratch, converted: &Converted) -> Result<(), Error> {
+    let made: Vec<(&BStr, Oid)> = converted.iter().filter_map(|(path, oid)| Some((path.as_bstr(), (*oid)?))).collect();
+    if made.is_empty() {
         return Ok(());
     }
+    let paths: Vec<&BStr> = made.iter().map(|(path, _)| *path).collect();
+    // Without objects for the bytes of the files themselves.
+    scratch.update(&paths, &["--info-only"]).map_err(refusal)?;
     let now = scratch.read_index(part)?;
     let mut lines = Vec::new();
-    for (path, oid) in converted {
-        let Some(entry) = now.entry_by_path(path.as_bstr()) else { continue };
-        let known = before.entry_by_path(path.as_bstr());
-        let (mode, oid) = match (oid, known) {
-            (Some(oid), _) if matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE) => (entry.mode.bits(), *oid),
-            (Some(_), _) => continue,
-            (None, Some(known)) => (known.mode.bits(), Oid(known.id)),
-            (None, None) => (0, Oid(part.tree.0.kind().null())),
-        };
-        push_entry(&mut lines, path.as_ref(), mode, oid);
+    for (path, oid) in made {
+        let entry = now.entry_by_path(path);
+        if let Some(entry) = entry.filter(|entry| matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE)) {
+            push_entry(&mut lines, path, entry.mode.bits(), oid);
+        }
     }
     let call = scratch.git().args(["update-index", "-z", "--index-info"]).input(lines);
     call.run().map(drop).map_err(Error::git)
-}
-
-/// Returns git's modes for such paths, without objects for their bytes.
-pub(super) fn modes(scratch: &Scratch, paths: &BTreeSet<BString>) -> Result<(), program::Error> {
-    if paths.is_empty() {
-        return Ok(());
-    }
-    let input: Vec<u8> = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
-    let options = ["--add", "--remove", "--replace", "--info-only", "-z", "--stdin"];
-    scratch.git().arg("update-index").args(options).input(input).run().map(drop)
 }

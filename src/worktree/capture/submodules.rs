@@ -3,28 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufRead as _, Seek as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use gix::bstr::{BString, ByteSlice as _};
-use gix::index::entry::Mode;
-use gix::index::{Entry, State};
+use gix::index::State;
 
 use super::part::Part;
 use super::patch::Change;
-use super::traps::{is_folder, traps};
+use super::traps::is_folder;
 use super::tree::{Scratch, ignored};
-use super::walk::{is_same_content, shown, walk_submodule};
+use super::walk::{shown, walk_submodule};
 use super::{Error, patch, repositories};
-use crate::git::bounded_read;
-use crate::git::store::Store;
 use crate::model::credential::gate::Secret;
-use crate::model::digest::Oid;
 use crate::model::format;
-use crate::model::name::{FilePath, is_dot_git};
+use crate::model::name::FilePath;
 use crate::worktree::host::Host;
-use crate::worktree::workspace::record::{Node, Recorded};
 use crate::worktree::workspace::{Base, Submodule, Workspace};
 
 /// Returns the change to each submodule as a patch by output name, and the repositories that the
@@ -38,18 +34,23 @@ pub(super) fn capture(
     base: &Base,
 ) -> Result<(BTreeMap<FilePath, File>, Vec<BString>), Error> {
     let checked_out = |path: &BString| base.submodules().iter().find(|submodule| submodule.path == *path);
-    if !host.settings.capture_submodules {
-        let all = base.gitlinks.iter().map(|path| (path.clone(), checked_out(path)));
-        check(workspace, host, base, all)?;
-        return Ok((BTreeMap::new(), Vec::new()));
-    }
     let nested = base.submodules().iter().flat_map(Submodule::nested);
-    let empty = base.gitlinks.iter().filter(|path| checked_out(path).is_none()).cloned();
-    let places = base.submodules().iter().try_for_each(|submodule| in_place(workspace, submodule));
-    places.and_then(|()| check(workspace, host, base, empty.chain(nested).map(|path| (path, None))))?;
-    let (mut patches, mut left_out) = (BTreeMap::new(), Vec::new());
+    let empty = base.gitlinks.iter().filter(|path| checked_out(path).is_none()).cloned().chain(nested);
     for submodule in base.submodules() {
-        let change = change_of(workspace, host, submodule)?;
+        match in_place(workspace, &submodule.path) {
+            Err(Error::Refused(_)) if !host.settings.capture_submodules => return Err(refused(&submodule.path)),
+            placed => placed?,
+        }
+    }
+    empty.into_iter().try_for_each(|path| check_empty(workspace, host, base, &path))?;
+    let (mut patches, mut left_out) = (BTreeMap::new(), Vec::new());
+    for (at, submodule) in base.submodules().iter().enumerate() {
+        let change = change_of(workspace, host, base, at)?;
+        if !host.settings.capture_submodules {
+            let changed = change.patch.map(|patch| first_path(submodule, patch)).or(change.left_out.first().cloned());
+            changed.map_or(Ok(()), |path| Err(refused(&path)))?;
+            continue;
+        }
         left_out.extend(change.left_out);
         if let Some(patch) = change.patch {
             patches.insert(output(&submodule.path)?, patch);
@@ -65,12 +66,12 @@ pub(crate) fn save(
     base: &Base,
 ) -> Result<(BTreeMap<FilePath, File>, Vec<String>), Error> {
     let (mut patches, mut without) = (BTreeMap::new(), Vec::new());
-    let is_there = |submodule: &&Submodule| {
+    let is_there = |(_, submodule): &(usize, &Submodule)| {
         let dir = workspace.tree().join(OsStr::from_bytes(&submodule.path));
         fs::symlink_metadata(dir).is_ok()
     };
-    for submodule in base.submodules().iter().filter(is_there) {
-        let change = in_place(workspace, submodule).and_then(|()| change_of(workspace, host, submodule));
+    for (at, submodule) in base.submodules().iter().enumerate().filter(is_there) {
+        let change = in_place(workspace, &submodule.path).and_then(|()| change_of(workspace, host, base, at));
         match change.and_then(|change| Ok((output(&submodule.path)?, change))) {
             Ok((name, change)) => {
                 without.extend(change.left_out.iter().map(repositories::in_words));
@@ -91,8 +92,8 @@ pub(super) fn outputs(base: &Base) -> BTreeSet<FilePath> {
 
 /// Refuses a submodule that was moved or whose `.git` names another repository. Only its files are
 /// read, never the worker's git directory in it.
-fn in_place(workspace: &Workspace, submodule: &Submodule) -> Result<(), Error> {
-    let (tree, path) = (workspace.tree(), &submodule.path);
+fn in_place(workspace: &Workspace, path: &BString) -> Result<(), Error> {
+    let tree = workspace.tree();
     if !is_folder(&tree, path) {
         return Err(Error::refused(format!("the submodule {} was removed or replaced", shown(path))));
     }
@@ -107,9 +108,12 @@ fn in_place(workspace: &Workspace, submodule: &Submodule) -> Result<(), Error> {
     }
 }
 
-fn change_of(workspace: &Workspace, host: &Host, submodule: &Submodule) -> Result<Change, Error> {
+/// Returns the change to a submodule, by its position in the base.
+fn change_of(workspace: &Workspace, host: &Host, base: &Base, at: usize) -> Result<Change, Error> {
+    let (submodule, known) = (&base.submodules()[at], workspace.index());
     let part = Part::of_submodule(workspace, host, submodule);
-    let walked = walk_submodule(&part, submodule.index(), find(workspace.recorded(), &submodule.path))
+    let index = known.map_or(submodule.index(), |known| &known.submodules[at]);
+    let walked = walk_submodule(host, &part.dir(), index, known.map(|known| known.written))
         .and_then(|walked| if walked.changed { patch::capture(&part, &walked) } else { Ok(Change::default()) });
     let below = |path: BString| BString::from([submodule.path.as_slice(), b"/", path.as_slice()].concat());
     let walked = walked.map(|change| Change { left_out: change.left_out.into_iter().map(below).collect(), ..change });
@@ -128,46 +132,44 @@ fn output(path: &BString) -> Result<FilePath, Error> {
     name.ok_or_else(|| Error::refused(format!("no output can be named after the submodule {}", shown(path))))
 }
 
-/// Refuses a worktree in which the files of a submodule differ from the checkout, or in which a
-/// submodule that was not checked out has files.
-///
-/// Ignored files do not count.
-fn check<'a>(
-    workspace: &Workspace,
-    host: &Host,
-    base: &Base,
-    submodules: impl Iterator<Item = (BString, Option<&'a Submodule>)>,
-) -> Result<(), Error> {
-    let mut new = Vec::new();
-    for (path, submodule) in submodules {
-        let (tree, index, store) =
-            (workspace.tree(), submodule.map(Submodule::index), submodule.map(|submodule| &submodule.store));
-        // A link above it leads outside of the worktree, and even names there are confidential.
-        if !is_reached(&tree, &path)? {
-            match submodule {
-                Some(_) => return Err(refused(&path)),
-                // A removed empty folder loses nothing.
-                None => continue,
-            }
-        }
-        let mut look = Look { tree: &tree, top: &path, index, store, seen: BTreeSet::new(), new: Vec::new() };
-        look.at(&path, find(workspace.recorded(), &path))?;
-        look.missing()?;
-        if !look.new.is_empty() {
-            traps(&tree, path.clone())?.refuse()?;
-        }
-        new.extend(look.new);
+/// Returns the first path of a submodule's patch, or the submodule's if git quotes the first.
+fn first_path(submodule: &Submodule, mut patch: File) -> BString {
+    let mut line = Vec::new();
+    let read = patch.rewind().and_then(|()| io::BufReader::new(patch).read_until(b'\n', &mut line));
+    match line.trim_end().rsplit_once_str(" b/").filter(|_| read.is_ok()) {
+        Some((_, name)) => [submodule.path.as_slice(), b"/", name].concat().into(),
+        None => submodule.path.clone(),
     }
+}
+
+/// Refuses a submodule that was not checked out and has files, except ignored ones.
+fn check_empty(workspace: &Workspace, host: &Host, base: &Base, path: &BString) -> Result<(), Error> {
+    let tree = workspace.tree();
+    // A link above it leads outside of the worktree, and even names there are confidential. A
+    // removed empty folder loses nothing.
+    if !is_reached(&tree, path)? {
+        return Ok(());
+    }
+    if !is_folder(&tree, path) {
+        return Err(refused(path));
+    }
+    let inside = |name: &BString| BString::from([path.as_slice(), b"/", name.as_slice()].concat());
+    let git_dir = inside(&".git".into());
+    if fs::symlink_metadata(tree.join(OsStr::from_bytes(&git_dir))).is_ok_and(|meta| !meta.is_dir()) {
+        return Err(refused(&git_dir));
+    }
+    let kind = base.tree.0.kind();
+    let walked = walk_submodule(host, &tree.join(OsStr::from_bytes(path)), &Arc::new(State::new(kind)), None)?;
+    let files = walked.sizes.iter().map(|(_, path)| path);
+    let new: Vec<BString> =
+        files.chain(&walked.nested).chain(&walked.repositories).chain(&walked.closed).map(inside).collect();
     if new.is_empty() {
         return Ok(());
     }
-    let part = Part::of(workspace, host, base);
-    let scratch = Scratch::of(&part, &State::new(base.tree.0.kind()), &BTreeSet::new())?;
+    walked.traps.refuse()?;
+    let scratch = Scratch::of(&Part::of(workspace, host, base), &State::new(kind), &BTreeSet::new())?;
     let ignored = ignored(&scratch, &new)?;
-    match new.iter().find(|path| !ignored.contains(*path)) {
-        Some(path) => Err(refused(path)),
-        None => Ok(()),
-    }
+    new.iter().find(|path| !ignored.contains(*path)).map_or(Ok(()), |path| Err(refused(path)))
 }
 
 /// Returns true if a path of the worktree exists. Refuses a path below a link or another
@@ -195,113 +197,4 @@ fn refused(path: &BString) -> Error {
         "{} was changed, which is a submodule's: no patch can carry that; hand it over below outputs/, or change the submodule in its own repository",
         shown(path)
     ))
-}
-
-/// Returns the recorded state of a folder of the worktree.
-fn find<'a>(recorded: Option<&'a Recorded>, path: &BString) -> Option<&'a Recorded> {
-    match recorded?.node(path)? {
-        Node::Folder(folder) => Some(folder),
-        Node::File(_) => None,
-    }
-}
-
-/// The check of one submodule.
-struct Look<'a> {
-    tree: &'a Path,
-    top: &'a BString,
-    /// The checked-out index, or `None`.
-    index: Option<&'a State>,
-    /// Its object store.
-    store: Option<&'a Store>,
-    /// The entries of `index` whose files exist.
-    seen: BTreeSet<usize>,
-    /// Files that are not in the index.
-    new: Vec<BString>,
-}
-
-impl Look<'_> {
-    /// Checks a folder, or whatever replaced it, and everything below. Follows no links.
-    fn at(&mut self, path: &BString, known: Option<&Recorded>) -> Result<(), Error> {
-        let mut left = vec![(path.clone(), known)];
-        while let Some((folder, known)) = left.pop() {
-            let dir = self.tree.join(OsStr::from_bytes(&folder));
-            let entries = match fs::symlink_metadata(&dir) {
-                Ok(meta) if meta.is_dir() => fs::read_dir(&dir).map_err(Error::at(&dir))?,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(Error::Io(dir, error)),
-                Ok(_) => return Err(refused(&folder)),
-            };
-            for entry in entries {
-                let entry = entry.map_err(Error::at(&dir))?;
-                let name = entry.file_name();
-                let mut path = folder.clone();
-                path.push(b'/');
-                path.extend_from_slice(name.as_bytes());
-                let is_folder = entry.file_type().map_err(Error::at(&dir))?.is_dir();
-                if is_dot_git(&name.to_string_lossy()) {
-                    // Ours, or a replacement. Its content is not read.
-                    if is_folder && folder == *self.top && name == ".git" {
-                        continue;
-                    }
-                    // git must not run beside a `.git` that is not ours.
-                    return Err(refused(&path));
-                }
-                let node = known.and_then(|known| known.node(name.as_bytes()));
-                match node {
-                    Some(Node::Folder(below)) if is_folder => left.push((path, Some(below))),
-                    _ if is_folder => left.push((path, None)),
-                    _ => self.file(path, node)?,
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn file(&mut self, path: BString, node: Option<&Node>) -> Result<(), Error> {
-        let below = path[self.top.len() + 1..].as_bstr();
-        let tracked = self.index.and_then(|index| Some((index, index.entry_index_by_path(below).ok()?)));
-        let Some((index, at)) = tracked else {
-            self.new.push(path);
-            return Ok(());
-        };
-        self.seen.insert(at);
-        let file = self.tree.join(OsStr::from_bytes(&path));
-        if node.is_some_and(|node| node.is_as_it_was(&file)) {
-            return Ok(());
-        }
-        let meta = gix::index::fs::Metadata::from_path_no_follow(&file).map_err(Error::at(&file))?;
-        let entry = &index.entries()[at];
-        let has_mode = meta.is_executable() == (entry.mode == Mode::FILE_EXECUTABLE) || entry.mode == Mode::SYMLINK;
-        if has_mode && self.has_size(entry, meta.len()) && is_same_content(&file, entry, &meta) {
-            Ok(())
-        } else {
-            Err(refused(&path))
-        }
-    }
-
-    /// Returns true if a file is at most as long as its checked-out blob: larger ones differ and
-    /// need not be read.
-    fn has_size(&self, entry: &Entry, size: u64) -> bool {
-        let header = self.store.and_then(|store| bounded_read::header(&store.local(), Oid(entry.id)).ok().flatten());
-        header.is_some_and(|(_, most)| size <= most)
-    }
-
-    /// Fails if files are missing.
-    fn missing(&self) -> Result<(), Error> {
-        let Some(index) = self.index else { return Ok(()) };
-        let gone = index
-            .entries()
-            .iter()
-            .enumerate()
-            .find(|(at, entry)| entry.mode != Mode::COMMIT && !self.seen.contains(at));
-        match gone {
-            Some((_, entry)) => {
-                let mut path = self.top.clone();
-                path.push(b'/');
-                path.extend_from_slice(entry.path(index));
-                Err(refused(&path))
-            }
-            None => Ok(()),
-        }
-    }
 }

@@ -72,7 +72,7 @@ pub(crate) fn in_words(path: &BString) -> String {
 }
 
 /// Returns true for anything but a file, folder or link.
-pub(super) fn is_strange(kind: FileType) -> bool {
+pub(crate) fn is_strange(kind: FileType) -> bool {
     kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device()
 }
 

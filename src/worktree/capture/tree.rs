@@ -11,15 +11,15 @@ use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::index::entry::{Flags, Stat};
 use gix::index::{File, State};
 
+use super::Error;
 use super::part::Part;
-use super::{Error, walk};
 use crate::git::cancellation::Cancellation;
 use crate::git::program::{self, Git};
 use crate::model::digest::Oid;
 use crate::sandbox::folder::Folder;
 use crate::worktree::filters::Filters;
 use crate::worktree::host::Host;
-use crate::worktree::workspace::{Base, Workspace};
+use crate::worktree::workspace::Workspace;
 
 /// The name of that directory in the attempt's folder.
 const CAPTURE: &str = "capture";
@@ -44,22 +44,8 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Creates it and removes that of an earlier capture of this attempt.
-    pub(crate) fn new(workspace: &Workspace, host: &Host, base: &Base) -> Result<Self, Error> {
-        let scratch = Self::without_index(&Part::of(workspace, host, base))?;
-        let index = walk::index(workspace, base)?;
-        let to = scratch.index();
-        let copied = fs::File::create_new(&to).and_then(|mut file| {
-            io::Write::write_all(&mut file, &index.bytes)?;
-            // git rehashes files that are not older than the index, so the copy must not look
-            // newer.
-            file.set_modified(index.written)
-        });
-        copied.map_err(Error::at(&to))?;
-        Ok(scratch)
-    }
-
-    /// Creates it with an index of some tracked files, without their file status.
+    /// Creates it with an index of some tracked files, without their file status. Removes that of
+    /// an earlier capture of this attempt.
     pub(super) fn of(part: &Part<'_>, index: &State, paths: &BTreeSet<&BStr>) -> Result<Self, Error> {
         let scratch = Self::without_index(part)?;
         let mut some = State::new(index.object_hash());
@@ -102,23 +88,11 @@ impl Scratch {
         self.dir.join("objects")
     }
 
-    /// Adds paths of the worktree to the index; `add` are git's arguments besides the paths.
-    pub(crate) fn add(&self, add: &[&str], paths: &Paths) -> Result<(), program::Error> {
-        let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
-        self.git().arg("add").args(add).args(from_stdin).input(paths.0.clone()).run().map(drop)
-    }
-
-    /// Updates paths in the index, ignored or not.
-    pub(super) fn update(&self, paths: &BTreeSet<&BStr>) -> Result<(), program::Error> {
+    /// Updates files in the index, ignored or not.
+    pub(super) fn update(&self, paths: &[&BStr], options: &[&str]) -> Result<(), program::Error> {
         let input: Vec<u8> = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
-        let options = ["--add", "--remove", "--replace", "-z", "--stdin"];
-        self.git().arg("update-index").args(options).input(input).run().map(drop)
-    }
-
-    /// Writes the index as a tree.
-    pub(crate) fn write(&self) -> Result<Oid, Error> {
-        let line = self.git().arg("write-tree").line().map_err(Error::git)?;
-        line.parse().map_err(|_| Error::Io(self.index(), std::io::Error::other("git wrote a tree without a name")))
+        let call = self.git().args(["update-index", "--add", "--remove", "--replace"]).args(options);
+        call.args(["-z", "--stdin"]).input(input).run().map(drop)
     }
 
     /// Returns git's option for reading attributes from a tree.
@@ -173,58 +147,15 @@ impl Drop for Scratch {
     }
 }
 
-/// Paths of a worktree in the format of git's standard input.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Paths(Vec<u8>);
-
-impl Paths {
-    /// Everything.
-    pub(crate) fn all() -> Self {
-        let mut paths = Self::default();
-        paths.push(b":(top)", b"");
-        paths
-    }
-
-    /// Adds one path.
-    pub(crate) fn with(mut self, path: &[u8]) -> Self {
-        self.push(b":(top,literal)", path);
-        self
-    }
-
-    /// Excludes a path with everything below.
-    ///
-    /// A worker's `.gitignore` could override `info/exclude`. The path is written as a pattern that
-    /// starts with an escape: for a literal path that is also ignored, `git add` fails as if it had
-    /// been asked to add it.
-    pub(crate) fn without(mut self, path: &[u8]) -> Self {
-        let mut pattern = Vec::with_capacity(path.len() + 8);
-        for (at, &byte) in path.iter().enumerate() {
-            if at == 0 || matches!(byte, b'*' | b'?' | b'[' | b'\\') {
-                pattern.push(b'\\');
-            }
-            pattern.push(byte);
-        }
-        self.push(b":(top,exclude,glob)", &pattern);
-        pattern.extend_from_slice(b"/**");
-        self.push(b":(top,exclude,glob)", &pattern);
-        self
-    }
-
-    fn push(&mut self, magic: &[u8], path: &[u8]) {
-        self.0.extend_from_slice(magic);
-        self.0.extend_from_slice(path);
-        self.0.push(0);
-    }
-}
-
 /// git's messages for faults that are not the worktree's.
 const NOT_THE_WORKERS: [&str; 4] = ["No space left", "Input/output error", "unable to create", "unable to write"];
 
-/// Interprets a failed `git add`: applies `theirs` to its message if the worktree is to blame,
-/// otherwise returns our own error.
-pub(crate) fn refusal(error: program::Error, theirs: impl FnOnce(&str) -> Error) -> Error {
+/// Interprets a failed addition: the worktree is refused if it is to blame.
+pub(super) fn refusal(error: program::Error) -> Error {
     match &error {
-        program::Error::Failed { said, .. } if !NOT_THE_WORKERS.iter().any(|text| said.contains(text)) => theirs(said),
+        program::Error::Failed { said, .. } if !NOT_THE_WORKERS.iter().any(|text| said.contains(text)) => {
+            Error::refused(format!("the worktree cannot be captured: {said}"))
+        }
         _ => Error::git(error),
     }
 }

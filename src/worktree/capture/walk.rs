@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::index::Entry;
@@ -18,7 +19,6 @@ use gix::objs::compute_stream_hash;
 use rustix::fs::OFlags;
 
 use super::excluded;
-use super::part::Part;
 use super::repositories::is_repository;
 use super::traps::{is_attributes, is_folder, is_strange, traps};
 pub(crate) use super::walked::Walked;
@@ -28,8 +28,8 @@ use crate::model::digest::Oid;
 use crate::model::name::is_dot_git;
 use crate::sandbox::folder::{Room, open_regular};
 use crate::worktree::host::Host;
-use crate::worktree::workspace::record::{self, Recorded};
-use crate::worktree::workspace::{Base, Index, Workspace};
+use crate::worktree::workspace::record;
+use crate::worktree::workspace::{Base, Workspace};
 
 /// The most bytes of a file that is rehashed because it is as new as the index.
 const REHASH_BELOW: u64 = 1 << 20;
@@ -50,19 +50,11 @@ pub(crate) fn walk(workspace: &Workspace, host: &Host, base: &Base) -> Result<Wa
         }
         Err(e) => return Err(Error::Io(tree, e)),
     }
-    let at_checkout = index(workspace, base)?;
-    let written = filetime::FileTime::from_system_time(at_checkout.written);
-    let index = if let Some(state) = &at_checkout.state {
-        Arc::clone(state)
-    } else {
-        let options = gix::index::decode::Options::default();
-        State::from_bytes(&at_checkout.bytes, written, base.tree.0.kind(), options)
-            .map(|(state, _)| Arc::new(state))
-            .map_err(|e| Error::Io(workspace.dir.join("index"), io::Error::other(e)))?
-    };
+    let known = workspace.index();
+    let index = Arc::clone(known.map_or(base.index(), |known| &known.state));
     let ours = [b".git", host.settings.inputs.as_bytes(), host.settings.outputs.as_bytes()];
     let walker = Walker {
-        written: Some((written.unix_seconds(), i64::from(written.nanoseconds()))),
+        written: known.map(|known| seconds(known.written)),
         exclude: &host.exclude,
         ours: ours.into_iter().chain(base.extras.paths().map(|path| path.as_bytes())).collect(),
         ..Walker::new(&index, &tree, host)
@@ -76,30 +68,30 @@ pub(crate) fn walk(workspace: &Workspace, host: &Host, base: &Base) -> Result<Wa
     Ok(found)
 }
 
-/// Walks the files of a submodule in the same way, except its `.git`. `recorded` is the recorded
-/// state of its folder.
-pub(super) fn walk_submodule(part: &Part<'_>, index: &State, recorded: Option<&Recorded>) -> Result<Walked, Error> {
-    let tree = part.dir();
-    let walker = Walker { recorded, ours: BTreeSet::from([&b".git"[..]]), ..Walker::new(index, &tree, part.host) };
-    let mut found = walker.walk()?;
-    found.index = Some(Arc::new(index.clone()));
+/// Walks the files of a submodule in the same way, except its `.git`. `written` is the time of its
+/// index, or `None` if its files are to be read.
+pub(super) fn walk_submodule(
+    host: &Host,
+    dir: &Path,
+    index: &Arc<State>,
+    written: Option<SystemTime>,
+) -> Result<Walked, Error> {
+    let (ours, written) = (BTreeSet::from([&b".git"[..]]), written.map(seconds));
+    let mut found = Walker { written, ours, ..Walker::new(index, dir, host) }.walk()?;
+    found.index = Some(Arc::clone(index));
     Ok(found)
 }
 
-/// Returns our index from checkout, or, if it is lost, one by which every file may have changed.
-pub(super) fn index(workspace: &Workspace, base: &Base) -> Result<Arc<Index>, Error> {
-    match workspace.index().map_err(Error::Workspace)? {
-        Some(index) => Ok(index),
-        None => base.unread_index().map(Arc::new).map_err(Error::Workspace),
-    }
+/// Returns a time as an index has it.
+fn seconds(time: SystemTime) -> (i64, i64) {
+    let time = filetime::FileTime::from_system_time(time);
+    (time.unix_seconds(), i64::from(time.nanoseconds()))
 }
 
 struct Walker<'a> {
     index: &'a State,
     /// The time of the index, if it describes this worktree: later changes have later times.
     written: Option<(i64, i64)>,
-    /// The record of the files, if there is no index.
-    recorded: Option<&'a Recorded>,
     /// The most bytes of a product.
     limit: u64,
     tree: &'a Path,
@@ -117,12 +109,11 @@ struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
-    /// Creates a walk that skips nothing and trusts no file because of its times alone.
+    /// Creates a walk that skips nothing and reads every tracked file.
     fn new(index: &'a State, tree: &'a Path, host: &Host) -> Self {
         Self {
             index,
             written: None,
-            recorded: None,
             limit: host.settings.max_product,
             tree,
             exclude: &[],
@@ -254,8 +245,7 @@ impl<'a> Walker<'a> {
             Some(entry) => {
                 self.visited.extend(at);
                 let meta = gix::index::fs::Metadata::from_path_no_follow(path).map_err(Error::at(path))?;
-                let recorded = self.recorded.and_then(|recorded| recorded.node(&relative));
-                if !recorded.is_some_and(|node| node.is_as_it_was(path)) && !self.unchanged(path, entry, &meta) {
+                if !self.unchanged(path, entry, &meta) {
                     self.changed(relative, meta.len());
                 }
             }
@@ -283,7 +273,9 @@ impl<'a> Walker<'a> {
             (false, true) => Mode::FILE_EXECUTABLE,
             (false, false) => Mode::FILE,
         };
-        let Some(written) = self.written else { return false };
+        let Some(written) = self.written else {
+            return mode == entry.mode && meta.len() <= self.limit && is_same_content(path, entry, meta);
+        };
         let Ok(stat) = Stat::from_fs(meta) else { return false };
         if mode != entry.mode || stat != entry.stat {
             return false;
@@ -307,7 +299,7 @@ pub(super) fn below(folder: &BString, name: &[u8]) -> BString {
 }
 
 /// Returns true if a file has the content of an index entry. Reads it in pieces.
-pub(super) fn is_same_content(path: &Path, entry: &Entry, meta: &gix::index::fs::Metadata) -> bool {
+fn is_same_content(path: &Path, entry: &Entry, meta: &gix::index::fs::Metadata) -> bool {
     let (hash, blob, go_on) = (entry.id.kind(), gix::objs::Kind::Blob, AtomicBool::new(false));
     let named = if meta.is_symlink() {
         let target = fs::read_link(path).ok();

@@ -45,7 +45,7 @@ pub(crate) struct Base {
 pub(super) struct Checkout {
     /// Their tree.
     pub(super) tree: Oid,
-    pub(super) index: gix::index::State,
+    pub(super) index: Arc<gix::index::State>,
     options: Mutex<checkout::Options>,
     annex: Option<Annex>,
 }
@@ -78,7 +78,7 @@ impl Checkout {
                 command.take_if(|command| is_off || command.is_empty());
             }
         }
-        Ok(Self { tree: Oid(tree), index, options: Mutex::new(options), annex })
+        Ok(Self { tree: Oid(tree), index: Arc::new(index), options: Mutex::new(options), annex })
     }
 
     /// Writes the files of an index, except marked ones, and records their status.
@@ -110,7 +110,7 @@ impl Base {
     /// Reads a commit. Refuses one that tracks our folders in worktrees.
     pub(crate) fn read(host: &Host, commit: Oid) -> Result<Self, Error> {
         let mut files = Checkout::read(&host.store, commit, host.settings.lfs)?;
-        let index = &mut files.index;
+        let index = Arc::make_mut(&mut files.index);
         for reserved in [&host.settings.inputs, &host.settings.outputs] {
             let tracked =
                 |path: &[u8]| path.strip_prefix(reserved.as_bytes()).is_some_and(|r| matches!(r, [] | [b'/', ..]));
@@ -143,14 +143,15 @@ impl Base {
     /// Checks the commit out into the empty folder `dir` with the repository's filters and the
     /// commit's attributes.
     pub(super) fn checkout(&self, host: &Host, dir: &Path) -> Result<Index, Error> {
-        let mut index = self.files.index.clone();
+        let mut index = gix::index::State::clone(&self.files.index);
         self.files.write(&host.store, dir, &mut index)?;
         let is_checked_out = |path: &BString| self.submodules.iter().any(|submodule| submodule.path == *path);
-        self.submodules.iter().try_for_each(|submodule| submodule.put(dir))?;
+        let submodules = self.submodules.iter().map(|submodule| submodule.put(dir).map(Arc::new));
+        let submodules = submodules.collect::<Result<_, _>>()?;
         let empty = self.gitlinks.iter().filter(|path| !is_checked_out(path)).cloned();
         let mut empty = empty.chain(self.submodules.iter().flat_map(Submodule::nested));
         empty.try_for_each(|path| submodules::put_empty(host, dir, &path))?;
-        Index::of(index)
+        Ok(Index { state: Arc::new(index), submodules, written: SystemTime::UNIX_EPOCH })
     }
 
     /// Checks missing files out again and returns the complete index.
@@ -161,7 +162,7 @@ impl Base {
         before: &Index,
         paths: &BTreeSet<BString>,
     ) -> Result<Index, Error> {
-        let mut index = before.state.as_deref().unwrap_or(&self.files.index).clone();
+        let mut index = gix::index::State::clone(&before.state);
         // Attribute lookup sees all entries; only unmarked ones are written.
         let mut part = index.clone();
         let is_wanted = |index: &gix::index::State, at: usize| paths.contains(index.entries()[at].path(index));
@@ -176,7 +177,7 @@ impl Base {
         for ((entry, new), _) in index.entries_mut().iter_mut().zip(part.entries()).zip(&wanted).filter(|(_, w)| **w) {
             entry.stat = new.stat;
         }
-        Index::of(index)
+        Ok(Index { state: Arc::new(index), ..before.clone() })
     }
 
     /// Checks files out into the empty folder `dir`: those of the commit, and others by their
@@ -187,7 +188,7 @@ impl Base {
         dir: &Path,
         files: impl Iterator<Item = (&'f BString, &'f protected::Entry)>,
     ) -> Result<BTreeSet<BString>, Error> {
-        let mut index = self.files.index.clone();
+        let mut index = gix::index::State::clone(&self.files.index);
         let mut wanted: BTreeMap<BString, protected::Entry> =
             files.map(|(path, entry)| (path.clone(), *entry)).collect();
         let is_excluded = |entry: &gix::index::Entry| entry.flags.contains(Flags::SKIP_WORKTREE);
@@ -212,13 +213,9 @@ impl Base {
         Ok(wanted.into_keys().collect())
     }
 
-    /// Returns an index of the commit without file status, so that each file is compared.
-    pub(crate) fn unread_index(&self) -> Result<Index, Error> {
-        let mut index = self.files.index.clone();
-        for entry in index.entries_mut().iter_mut().filter(|entry| entry.mode == Mode::COMMIT) {
-            entry.flags |= Flags::SKIP_WORKTREE | Flags::EXTENDED;
-        }
-        Ok(Index::from_bytes(bytes_of(&index)?, SystemTime::UNIX_EPOCH))
+    /// Returns the index of the commit, without file status.
+    pub(crate) fn index(&self) -> &Arc<gix::index::State> {
+        &self.files.index
     }
 }
 
@@ -231,50 +228,17 @@ impl std::fmt::Debug for Base {
 /// Our index from checkout.
 #[derive(Clone)]
 pub(crate) struct Index {
-    /// Submodules are marked skip-worktree, so that git never looks into one that a worker made.
-    pub(crate) bytes: Arc<Vec<u8>>,
-    /// The time of writing by the file system's clock: later changes have later times.
+    /// The files with their status.
+    pub(crate) state: Arc<gix::index::State>,
+    /// The indices of the base's submodules.
+    pub(crate) submodules: Vec<Arc<gix::index::State>>,
+    /// The time of checkout by the file system's clock: later changes have later times.
     pub(crate) written: SystemTime,
-    /// The worker's index, if it differs.
-    worker: Option<Arc<Vec<u8>>>,
-    /// The worker's index, parsed, or `None` for one found on disk.
-    pub(crate) state: Option<Arc<gix::index::State>>,
 }
 
 impl std::fmt::Debug for Index {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Index").field("written", &self.written).finish_non_exhaustive()
-    }
-}
-
-impl Index {
-    /// Returns the index of a fresh checkout.
-    fn of(mut index: gix::index::State) -> Result<Self, Error> {
-        let worker = Arc::new(bytes_of(&index)?);
-        let state = Some(Arc::new(index.clone()));
-        let written = SystemTime::UNIX_EPOCH;
-        if index.entries().iter().all(|entry| entry.mode != Mode::COMMIT) {
-            return Ok(Self { bytes: worker, written, worker: None, state });
-        }
-        for entry in index.entries_mut().iter_mut().filter(|entry| entry.mode == Mode::COMMIT) {
-            entry.flags |= Flags::SKIP_WORKTREE | Flags::EXTENDED;
-        }
-        Ok(Self { bytes: Arc::new(bytes_of(&index)?), written, worker: Some(worker), state })
-    }
-
-    /// Returns an index found on disk.
-    pub(super) fn from_bytes(bytes: Vec<u8>, written: SystemTime) -> Self {
-        Self { bytes: Arc::new(bytes), written, worker: None, state: None }
-    }
-
-    /// Returns it with another time of writing.
-    pub(super) fn written_at(&self, written: SystemTime) -> Self {
-        Self { written, ..self.clone() }
-    }
-
-    /// Returns the bytes of the worker's index.
-    pub(super) fn for_worker(&self) -> &[u8] {
-        self.worker.as_deref().unwrap_or(&self.bytes)
     }
 }
 

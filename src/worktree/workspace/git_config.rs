@@ -3,6 +3,7 @@
 use gix::bstr::{BStr, BString};
 use gix::config::Source;
 
+use crate::git::alternates::quoted;
 use crate::git::store::Store;
 use crate::worktree::host::Host;
 
@@ -79,19 +80,4 @@ impl Config {
         self.text.extend_from_slice(&quoted(value));
         self.text.push(b'\n');
     }
-}
-
-/// Quotes a value for git's configuration and alternates files.
-pub(super) fn quoted(bytes: &[u8]) -> Vec<u8> {
-    let mut out = vec![b'"'];
-    for &byte in bytes {
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            _ => out.push(byte),
-        }
-    }
-    out.push(b'"');
-    out
 }

@@ -15,7 +15,7 @@ use gix::config::Source;
 
 use super::annex::{self, Annex};
 use super::extras::Extras;
-use super::git_config::{Config, quoted};
+use super::git_config::Config;
 use super::sparse::Sparse;
 use super::{Error, remotes};
 use crate::git::store::Store;
@@ -159,7 +159,7 @@ impl GitDir {
         let exclude = read_if_any(&common.join("info/exclude"))?.unwrap_or_default();
         let mut files = vec![
             ("config".into(), config.text),
-            ("objects/info/alternates".into(), alternates(store)?),
+            ("objects/info/alternates".into(), store.alternates().map_err(|e| Error::Checkout(Box::new(e)))?),
             ("info/exclude".into(), excluding(exclude, left_out)),
         ];
         for name in ["info/attributes", "shallow"] {
@@ -209,11 +209,6 @@ impl GitDir {
     /// Makes an unconfined git-annex add contents to the repository itself.
     pub(crate) fn lend_annex(&self, dir: &Path) -> io::Result<()> {
         self.annex.as_ref().map_or(Ok(()), |annex| annex.lend(dir))
-    }
-
-    /// Returns the content of one of its files.
-    pub(super) fn file(&self, name: &str) -> Option<&[u8]> {
-        self.files.iter().find(|(known, _)| *known == name).map(|(_, bytes)| bytes.as_slice())
     }
 
     /// Writes the git directory to `dir`, which must not exist.
@@ -277,24 +272,6 @@ pub(super) fn identity(host: &Host) -> Vec<u8> {
     let mut config = Config { text: Vec::new() };
     config.identity(host);
     config.text
-}
-
-/// Returns the alternates file.
-///
-/// Lists the repository's alternates explicitly: git follows relative ones only in the repository
-/// itself.
-fn alternates(store: &Store) -> Result<Vec<u8>, Error> {
-    let mut lines = Vec::new();
-    for dir in store.object_dirs().map_err(|e| Error::Checkout(Box::new(e)))? {
-        let path = dir.as_os_str().as_encoded_bytes();
-        if path.contains(&b'\n') {
-            lines.extend_from_slice(&quoted(path));
-        } else {
-            lines.extend_from_slice(path);
-        }
-        lines.push(b'\n');
-    }
-    Ok(lines)
 }
 
 /// Returns our two folders and the additional files, which are never part of a change.

@@ -10,13 +10,11 @@
 //! [`is_kept`] knows.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::path::Path;
 
-use gix::bstr::ByteSlice as _;
-use rustix::fs::{Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, IFlags, Mode, OFlags, StatxFlags};
 
 /// The status of a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,15 +63,6 @@ pub(crate) enum Node {
     Folder(Recorded),
 }
 
-impl Node {
-    /// Returns true if the file at a path is unchanged.
-    pub(crate) fn is_as_it_was(&self, path: &Path) -> bool {
-        let Self::File(Some(was)) = self else { return false };
-        let name = CString::new(path.as_os_str().as_encoded_bytes());
-        name.is_ok_and(|name| read_status(rustix::fs::CWD, &name).is_ok_and(|seen| seen == *was))
-    }
-}
-
 /// The record of a folder with everything in it.
 #[derive(Debug)]
 pub(crate) struct Recorded {
@@ -98,20 +87,6 @@ impl Recorded {
             nodes.insert(name, node);
         }
         Ok(Self { seen: look_at(dir)?, nodes, stale: false })
-    }
-
-    /// Returns the record at a slash-separated path below it.
-    pub(crate) fn node(&self, path: &[u8]) -> Option<&Node> {
-        let (first, rest) = match path.split_once_str("/") {
-            Some((first, rest)) => (first, Some(rest)),
-            None => (path, None),
-        };
-        let node = self.nodes.get(&CString::new(first).ok()?)?;
-        match (node, rest) {
-            (_, None) => Some(node),
-            (Node::Folder(folder), Some(rest)) => folder.node(rest),
-            (Node::File(_), Some(_)) => None,
-        }
     }
 
     /// Reads stale records again.
@@ -150,103 +125,64 @@ pub(crate) fn open(dir: BorrowedFd<'_>, name: &CString) -> io::Result<std::os::f
     Ok(rustix::fs::openat(dir, name, flags, Mode::empty())?)
 }
 
-/// Reads the status of an entry without following a link.
-pub(crate) fn read_status(dir: BorrowedFd<'_>, name: &CString) -> io::Result<FileStatus> {
-    system::read_status(dir, name)
-}
-
 /// Reads the status of an open folder.
 pub(crate) fn look_at(dir: BorrowedFd<'_>) -> io::Result<FileStatus> {
-    system::read_status(dir, c"")
+    read_status(dir, c"")
 }
 
-pub(super) use system::{attributes, is_kept};
+/// The file systems on which every change of a file, even through a mapping, changes its change
+/// time.
+///
+/// Not `tmpfs`, where writes to a page that was read through a mapping leave the time; others
+/// are unknown.
+const KEPT: [u32; 4] = [EXT, XFS, BTRFS, F2FS];
+const EXT: u32 = 0xef53;
+const XFS: u32 = 0x5846_5342;
+const BTRFS: u32 = 0x9123_683e;
+const F2FS: u32 = 0xf2f5_2010;
 
-#[cfg(target_os = "linux")]
-mod system {
-    use std::ffi::CStr;
-    use std::io;
-    use std::os::fd::BorrowedFd;
-
-    use rustix::fs::{AtFlags, IFlags, StatxFlags};
-
-    use super::FileStatus;
-
-    /// The file systems on which every change of a file, even through a mapping, changes its change
-    /// time.
-    ///
-    /// Not `tmpfs`, where writes to a page that was read through a mapping leave the time; others
-    /// are unknown.
-    const KEPT: [u32; 4] = [EXT, XFS, BTRFS, F2FS];
-    const EXT: u32 = 0xef53;
-    const XFS: u32 = 0x5846_5342;
-    const BTRFS: u32 = 0x9123_683e;
-    const F2FS: u32 = 0xf2f5_2010;
-
-    /// Returns true if the change time shows every change on this folder's file system.
-    pub(in crate::worktree::workspace) fn is_kept(dir: BorrowedFd<'_>) -> bool {
-        let kind = rustix::fs::fstatfs(dir).ok().and_then(|stat| u32::try_from(stat.f_type).ok());
-        kind.is_some_and(|kind| KEPT.contains(&kind))
-    }
-
-    pub(super) fn read_status(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<FileStatus> {
-        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
-        let stat = rustix::fs::statx(dir, name, flags, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)?;
-        let device = u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor);
-        Ok(FileStatus {
-            place: [device, stat.stx_mnt_id, stat.stx_ino],
-            mode: stat.stx_mode.into(),
-            owner: (stat.stx_uid, stat.stx_gid),
-            attributes: stat.stx_attributes.bits(),
-            links: stat.stx_nlink,
-            size: stat.stx_size,
-            modified: (stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec),
-            changed: (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec),
-        })
-    }
-
-    /// Returns the flags and extended attributes of a folder, access lists included, that a program
-    /// can set.
-    pub(in crate::worktree::workspace) fn attributes(dir: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
-        // Flags that the file system sets itself, for storage.
-        const ITS_OWN: u32 = 0x1000 | 0x8_0000 | 0x1000_0000;
-        let flags = rustix::fs::ioctl_getflags(dir).unwrap_or(IFlags::empty()).bits() & !ITS_OWN;
-        let mut all = flags.to_le_bytes().to_vec();
-        let mut names = vec![0; 4 << 10];
-        let length = match rustix::fs::flistxattr(dir, &mut *names) {
-            Err(rustix::io::Errno::OPNOTSUPP) => 0,
-            other => other?,
-        };
-        for name in names[..length].split_inclusive(|byte| *byte == 0) {
-            let mut value = vec![0; 64 << 10];
-            let name = CStr::from_bytes_with_nul(name).map_err(io::Error::other)?;
-            let length = rustix::fs::fgetxattr(dir, name, &mut *value)?;
-            all.extend_from_slice(name.to_bytes_with_nul());
-            all.extend_from_slice(&(length as u64).to_le_bytes());
-            all.extend_from_slice(&value[..length]);
-        }
-        Ok(all)
-    }
+/// Returns true if the change time shows every change on this folder's file system.
+pub(super) fn is_kept(dir: BorrowedFd<'_>) -> bool {
+    let kind = rustix::fs::fstatfs(dir).ok().and_then(|stat| u32::try_from(stat.f_type).ok());
+    kind.is_some_and(|kind| KEPT.contains(&kind))
 }
 
-/// On other systems change times are not trusted, so nothing is reused.
-#[cfg(not(target_os = "linux"))]
-mod system {
-    use std::ffi::CStr;
-    use std::io;
-    use std::os::fd::BorrowedFd;
+/// Reads the status of an entry without following a link.
+pub(crate) fn read_status(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<FileStatus> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
+    let stat = rustix::fs::statx(dir, name, flags, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)?;
+    let device = u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor);
+    Ok(FileStatus {
+        place: [device, stat.stx_mnt_id, stat.stx_ino],
+        mode: stat.stx_mode.into(),
+        owner: (stat.stx_uid, stat.stx_gid),
+        attributes: stat.stx_attributes.bits(),
+        links: stat.stx_nlink,
+        size: stat.stx_size,
+        modified: (stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec),
+        changed: (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec),
+    })
+}
 
-    use super::FileStatus;
-
-    pub(in crate::worktree::workspace) fn is_kept(_: BorrowedFd<'_>) -> bool {
-        false
+/// Returns the flags and extended attributes of a folder, access lists included, that a program
+/// can set.
+pub(super) fn attributes(dir: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
+    // Flags that the file system sets itself, for storage.
+    const ITS_OWN: u32 = 0x1000 | 0x8_0000 | 0x1000_0000;
+    let flags = rustix::fs::ioctl_getflags(dir).unwrap_or(IFlags::empty()).bits() & !ITS_OWN;
+    let mut all = flags.to_le_bytes().to_vec();
+    let mut names = vec![0; 4 << 10];
+    let length = match rustix::fs::flistxattr(dir, &mut *names) {
+        Err(rustix::io::Errno::OPNOTSUPP) => 0,
+        other => other?,
+    };
+    for name in names[..length].split_inclusive(|byte| *byte == 0) {
+        let mut value = vec![0; 64 << 10];
+        let name = CStr::from_bytes_with_nul(name).map_err(io::Error::other)?;
+        let length = rustix::fs::fgetxattr(dir, name, &mut *value)?;
+        all.extend_from_slice(name.to_bytes_with_nul());
+        all.extend_from_slice(&(length as u64).to_le_bytes());
+        all.extend_from_slice(&value[..length]);
     }
-
-    pub(super) fn read_status(_: BorrowedFd<'_>, _: &CStr) -> io::Result<FileStatus> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    pub(in crate::worktree::workspace) fn attributes(_: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
+    Ok(all)
 }

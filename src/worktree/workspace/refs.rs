@@ -5,7 +5,6 @@
 
 mod listed;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -33,10 +32,9 @@ const HEADER: &[u8] = b"# pack-refs with: peeled sorted \n";
 const MOST_TAGS: usize = 32;
 
 /// The refs of a repository at one time. Cheap to clone.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Refs(Arc<Content>);
 
-#[derive(PartialEq, Eq)]
 struct Content {
     /// The content of `packed-refs`.
     packed: Vec<u8>,
@@ -128,24 +126,16 @@ impl Refs {
         self.0.branches
     }
 
-    /// Returns the ref files of a git directory at a commit: `HEAD` is the repository's branch if
-    /// that is at the commit, otherwise the commit.
-    pub(super) fn files(&self, head: Oid) -> impl Iterator<Item = (&str, Cow<'_, [u8]>)> {
-        let symbolic = self.0.symbolic.iter().map(|(name, bytes)| (name.as_str(), Cow::Borrowed(bytes.as_slice())));
-        let fixed = [("HEAD", Cow::Owned(self.head(head))), ("packed-refs", Cow::Borrowed(self.0.packed.as_slice()))];
-        fixed.into_iter().chain(symbolic)
-    }
-
-    fn head(&self, commit: Oid) -> Vec<u8> {
-        match &self.0.branch {
-            Some((name, at)) if *at == commit => [b"ref: ", name.as_slice(), b"\n"].concat(),
-            _ => format!("{commit}\n").into_bytes(),
-        }
-    }
-
-    /// Writes them into a git directory without refs.
+    /// Writes them into a git directory without refs. `HEAD` is the repository's branch if that is
+    /// at the commit, otherwise the commit.
     pub(super) fn write(&self, dir: &Path, head: Oid) -> io::Result<()> {
-        for (name, bytes) in self.files(head) {
+        let content = match &self.0.branch {
+            Some((name, at)) if *at == head => [b"ref: ", name.as_slice(), b"\n"].concat(),
+            _ => format!("{head}\n").into_bytes(),
+        };
+        fs::write(dir.join("HEAD"), content)?;
+        fs::write(dir.join("packed-refs"), &self.0.packed)?;
+        for (name, bytes) in &self.0.symbolic {
             let path = dir.join(name);
             fs::create_dir_all(path.parent().unwrap_or(dir))?;
             fs::write(path, bytes)?;

@@ -1,21 +1,22 @@
 //! Restores a finished attempt's folder to its initial state.
 //!
-//! The last worker is hostile, and its processes have ended. Entries as recorded stay, entries that
-//! differ in anything are removed and written again, and unknown entries are removed. If that
-//! fails, the whole folder is removed.
+//! The last worker is hostile, and its processes have ended. Entries as recorded stay, files that
+//! differ in anything are removed and checked out again, and unknown entries are removed. The git
+//! directory is always replaced. If that fails, the whole folder is removed.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::ffi::{CStr, CString};
-use std::io::{self, Write as _};
+use std::ffi::CStr;
+use std::fs;
+use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use gix::bstr::{BString, ByteSlice as _};
-use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
+use gix::bstr::BString;
+use rustix::fs::{AtFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 
+use super::base::bytes_of;
 use super::record::{self, Node, Recorded};
 use super::{Base, Error, Index, Refs};
 use crate::sandbox::folder::Folder;
@@ -33,8 +34,6 @@ const PAUSE: Duration = Duration::from_micros(200);
 pub(super) struct Pristine {
     /// Its base.
     pub(super) base: Arc<Base>,
-    /// Its refs.
-    refs: Refs,
     /// Its entries.
     recorded: Recorded,
     /// The flags and extended attributes of every folder in it.
@@ -45,21 +44,14 @@ pub(super) struct Pristine {
 
 impl Pristine {
     /// Records a freshly filled folder, or returns `None` if later changes could be invisible.
-    pub(super) fn of(
-        folder: &Folder,
-        base: &Arc<Base>,
-        refs: &Refs,
-        index: Index,
-    ) -> io::Result<(Option<Self>, Arc<Index>)> {
+    pub(super) fn of(folder: &Folder, base: &Arc<Base>, index: Index) -> io::Result<(Option<Self>, Arc<Index>)> {
         let fd = folder.as_fd();
         if !record::is_kept(fd) {
             return Ok((None, Arc::new(index)));
         }
         let recorded = Recorded::read(fd)?;
         let attributes = record::attributes(fd)?;
-        let unstamped = Arc::new(index);
-        let (base, refs) = (Arc::clone(base), refs.clone());
-        let mut pristine = Self { base, refs, recorded, attributes, index: unstamped };
+        let mut pristine = Self { base: Arc::clone(base), recorded, attributes, index: Arc::new(index) };
         pristine.stamp(fd)?;
         let index = Arc::clone(&pristine.index);
         Ok((Some(pristine), index))
@@ -70,96 +62,38 @@ impl Pristine {
         &self.index
     }
 
-    /// Returns the initial entries of the worktree.
-    pub(super) fn tree(&self) -> Option<&Recorded> {
-        match self.recorded.nodes.get(c"tree") {
-            Some(Node::Folder(tree)) => Some(tree),
-            _ => None,
-        }
-    }
-
-    /// Restores the folder; `dir` is its path. Fails if it had other refs or cannot be restored;
-    /// then it must be removed.
+    /// Restores the folder with these refs; `dir` is its path. If that fails, it must be removed.
     pub(super) fn restore(&mut self, host: &Host, folder: &Folder, dir: &Path, refs: &Refs) -> Result<(), Spoilt> {
-        if self.refs != *refs {
-            return Err(Spoilt);
-        }
-        let mut found = Found { attributes: &self.attributes, broken: Vec::new() };
+        let tree = folder.folder(TREE)?;
+        tree.remove(GIT)?;
+        self.tree()?.nodes.remove(c".git");
+        let mut found = Found { attributes: &self.attributes, broken: BTreeSet::new() };
         found.compare(folder.as_fd(), &mut self.recorded, true, &mut Vec::new())?;
         let broken = found.broken;
-        // Only the new checkout uses a path.
+        // Only now paths are used.
         if !folder.is_at(dir) {
             return Err(Spoilt);
         }
-        self.mend(host, folder, dir, &broken)?;
+        if !broken.is_empty() {
+            self.index = Arc::new(self.base.checkout_again(host, &dir.join(TREE), &self.index, &broken)?);
+        }
+        write_git(&self.base, refs, &self.index, dir)?;
+        let git = Recorded::read(tree.folder(GIT)?.as_fd())?;
+        self.tree()?.nodes.insert(c".git".to_owned(), Node::Folder(git));
         self.recorded.refresh(folder.as_fd())?;
         self.stamp(folder.as_fd())?;
         Ok(())
     }
 
-    /// Writes the broken entries again.
-    fn mend(&mut self, host: &Host, folder: &Folder, dir: &Path, broken: &[Vec<u8>]) -> Result<(), Spoilt> {
-        let mut tracked = BTreeSet::new();
-        let mut ours = BTreeSet::new();
-        for path in broken {
-            match path.strip_prefix(b"tree/") {
-                Some(inner) if !inner.starts_with(b".git/") => tracked.insert(BString::from(inner)),
-                _ => ours.insert(path.as_slice()),
-            };
+    /// Returns the initial entries of the worktree.
+    fn tree(&mut self) -> Result<&mut Recorded, Spoilt> {
+        match self.recorded.nodes.get_mut(c"tree") {
+            Some(Node::Folder(tree)) => Ok(tree),
+            _ => Err(Spoilt),
         }
-        if !tracked.is_empty() {
-            let index = self.base.checkout_again(host, &dir.join("tree"), &self.index, &tracked)?;
-            self.index = Arc::new(index);
-            for path in [&b"index"[..], b"tree/.git/index"] {
-                if ours.insert(path) {
-                    let (at, name) = parent(folder, path)?;
-                    removal::remove(at.as_fd(), name).map_err(|_| Spoilt)?;
-                }
-            }
-        }
-        for path in ours {
-            let (at, name) = parent(folder, path)?;
-            let bytes = match path {
-                b"index" => Cow::Borrowed(self.index.bytes.as_slice()),
-                b"tree/.git/index" => Cow::Borrowed(self.index.for_worker()),
-                _ => {
-                    let inner = path.strip_prefix(b"tree/.git/").and_then(|inner| inner.to_str().ok()).ok_or(Spoilt)?;
-                    let of_refs = || self.refs.files(self.base.commit).find(|(name, _)| *name == inner);
-                    match self.base.worker.file(inner) {
-                        Some(bytes) => Cow::Borrowed(bytes),
-                        None => of_refs().ok_or(Spoilt)?.1,
-                    }
-                }
-            };
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let file =
-                rustix::fs::openat(at.as_fd(), name, flags, Mode::from_raw_mode(0o666)).map_err(io::Error::from)?;
-            std::fs::File::from(file).write_all(&bytes)?;
-            self.forget(path)?;
-        }
-        Ok(())
     }
 
-    /// Marks a rewritten file for another look.
-    fn forget(&mut self, path: &[u8]) -> Result<(), Spoilt> {
-        let mut at = &mut self.recorded;
-        let mut parts = path.split(|byte| *byte == b'/').peekable();
-        while let Some(part) = parts.next() {
-            at.stale = true;
-            let name = CString::new(part).map_err(|_| Spoilt)?;
-            match (at.nodes.get_mut(&name), parts.peek()) {
-                (Some(Node::Folder(folder)), Some(_)) => at = folder,
-                (Some(Node::File(seen)), None) => {
-                    *seen = None;
-                    return Ok(());
-                }
-                _ => return Err(Spoilt),
-            }
-        }
-        Err(Spoilt)
-    }
-
-    /// Sets our index's time after that of everything else in the folder: later changes cannot have
+    /// Sets the stamp's time after that of everything else in the folder: later changes cannot have
     /// a recorded time.
     fn stamp(&mut self, folder: BorrowedFd<'_>) -> io::Result<()> {
         let newest = self.recorded.newest();
@@ -167,31 +101,45 @@ impl Pristine {
         let times = Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification: now() };
         let mut patience = CLOCK;
         let seen = loop {
-            rustix::fs::utimensat(folder, INDEX, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-            let seen = record::read_status(folder, &INDEX.to_owned())?;
+            rustix::fs::utimensat(folder, STAMP, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+            let seen = record::read_status(folder, STAMP)?;
             if seen.changed > newest {
                 break seen;
             }
             patience = patience.checked_sub(PAUSE).ok_or(io::ErrorKind::TimedOut)?;
             std::thread::sleep(PAUSE);
         };
-        self.recorded.nodes.insert(INDEX.to_owned(), Node::File(Some(seen)));
+        self.recorded.nodes.insert(STAMP.to_owned(), Node::File(Some(seen)));
         let (seconds, nanoseconds) = seen.changed;
         let since = Duration::new(u64::try_from(seconds).map_err(io::Error::other)?, nanoseconds);
-        self.index = Arc::new(self.index.written_at(SystemTime::UNIX_EPOCH + since));
+        let written = SystemTime::UNIX_EPOCH + since;
+        self.index = Arc::new(Index { written, ..Index::clone(&self.index) });
         Ok(())
     }
 }
 
-/// The name of our index in an attempt's folder.
-const INDEX: &CStr = c"index";
+/// The file in an attempt's folder whose time is later than that of the checkout.
+pub(super) const STAMP: &CStr = c"stamp";
+
+/// The names of the worktree in that folder, and of the git directory in the worktree.
+const TREE: &str = "tree";
+const GIT: &str = ".git";
+
+/// Writes the worker's git directory into an attempt's folder.
+pub(super) fn write_git(base: &Base, refs: &Refs, index: &Index, dir: &Path) -> Result<(), Error> {
+    let git_dir = dir.join(TREE).join(GIT);
+    base.worker.write(&git_dir).map_err(Error::at(&git_dir))?;
+    base.worker.link_contents(&git_dir).map_err(Error::at(&git_dir))?;
+    refs.write(&git_dir, base.commit).map_err(Error::at(&git_dir))?;
+    fs::write(git_dir.join("index"), bytes_of(&index.state)?).map_err(Error::at(&git_dir))
+}
 
 /// The result of comparing a finished folder.
 struct Found<'a> {
     /// The required flags and extended attributes of every folder.
     attributes: &'a [u8],
-    /// The files to write again, by path from the attempt's folder; their places are empty.
-    broken: Vec<Vec<u8>>,
+    /// The files to check out again, by path from the worktree; their places are empty.
+    broken: BTreeSet<BString>,
 }
 
 impl Found<'_> {
@@ -228,7 +176,7 @@ impl Found<'_> {
                     let same = was.is_some_and(|was| record::read_status(dir, name).is_ok_and(|seen| seen == was));
                     if !same {
                         removal::remove(dir, name)?;
-                        self.broken.push(path.clone());
+                        self.broken.insert(path.strip_prefix(b"tree/").ok_or(Spoilt)?.into());
                         *was = None;
                         known.stale = true;
                     }
@@ -242,15 +190,6 @@ impl Found<'_> {
             path.truncate(length);
         }
         Ok(())
-    }
-}
-
-/// Opens the parent folder of one of our paths and returns it with the last component.
-fn parent<'a>(folder: &Folder, path: &'a [u8]) -> Result<(Folder, &'a str), Spoilt> {
-    let path = path.to_str().map_err(|_| Spoilt)?;
-    match path.rsplit_once('/') {
-        Some((above, name)) => Ok((folder.folder(above)?, name)),
-        None => Ok((folder.again()?, path)),
     }
 }
 

@@ -49,7 +49,7 @@ impl Submodule {
     }
 
     /// Returns its index.
-    pub(crate) fn index(&self) -> &gix::index::State {
+    pub(crate) fn index(&self) -> &Arc<gix::index::State> {
         &self.checkout.index
     }
 
@@ -67,14 +67,16 @@ impl Submodule {
     }
 
     /// Checks it out into its existing empty folder, with a private git directory for the worker.
-    pub(super) fn put(&self, tree: &Path) -> Result<(), Error> {
-        let (mut index, dir) = (self.checkout.index.clone(), tree.join(self.path.to_path_lossy()));
+    /// Returns the index with the status of its files.
+    pub(super) fn put(&self, tree: &Path) -> Result<gix::index::State, Error> {
+        let (mut index, dir) = (gix::index::State::clone(&self.checkout.index), tree.join(self.path.to_path_lossy()));
         self.checkout.write(&self.store, &dir, &mut index)?;
         let git_dir = dir.join(".git");
         self.worker.write(&git_dir).map_err(Error::at(&git_dir))?;
         self.worker.link_contents(&git_dir).map_err(Error::at(&git_dir))?;
         let file = git_dir.join("index");
-        fs::write(&file, bytes_of(&index)?).map_err(Error::at(&file))
+        fs::write(&file, bytes_of(&index)?).map_err(Error::at(&file))?;
+        Ok(index)
     }
 }
 

@@ -141,8 +141,9 @@ impl OpenRun {
 
     /// Moves our ref to a head that the remote has and this process checked.
     ///
-    /// Another process of this repository may have moved it there, or further.
-    pub(super) fn move_ref(&self, old: Option<Oid>, new: Oid, kept: &KeepGuard) -> Result<(), Error> {
+    /// Another process of this repository may have moved it there, or further. The guard keeps the
+    /// head's objects meanwhile.
+    pub(super) fn move_ref(&self, old: Option<Oid>, new: Oid, _kept: &KeepGuard) -> Result<(), Error> {
         let (store, name) = (&self.writer.store, &self.head.name);
         if let Some(old) = old.filter(|old| *old != new) {
             match refs::advance(store, name, old, new) {
@@ -150,7 +151,6 @@ impl OpenRun {
                 Err(error) => return Err(error.into()),
             }
         }
-        kept.put_back().map_err(crate::git::store::Error::Pack)?;
         Ok(())
     }
 
