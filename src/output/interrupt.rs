@@ -58,7 +58,6 @@ fn listen(then: impl FnOnce(i32) + Send + 'static) {
     }
 }
 
-#[cfg(unix)]
 fn signals() -> Vec<(i32, tokio::signal::unix::Signal)> {
     use tokio::signal::unix::{SignalKind, signal};
     let ignored = ignored();
@@ -68,14 +67,12 @@ fn signals() -> Vec<(i32, tokio::signal::unix::Signal)> {
 }
 
 /// Returns the ignored signals as a bit set, or `None` if unknown.
-#[cfg(unix)]
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0)
 }
 
-#[cfg(unix)]
 async fn wait_for_signal(mut signals: Vec<(i32, tokio::signal::unix::Signal)>) -> i32 {
     std::future::poll_fn(|context| {
         let heard = |(number, signal): &mut (i32, tokio::signal::unix::Signal)| {
@@ -84,15 +81,4 @@ async fn wait_for_signal(mut signals: Vec<(i32, tokio::signal::unix::Signal)>) -
         signals.iter_mut().find_map(heard).map_or(std::task::Poll::Pending, std::task::Poll::Ready)
     })
     .await
-}
-
-#[cfg(not(unix))]
-fn signals() {}
-
-#[cfg(not(unix))]
-async fn wait_for_signal((): ()) -> i32 {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
-    2
 }

@@ -111,6 +111,21 @@ fn every_page_that_sources_name_is_there() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[test]
+fn every_source_that_pages_name_is_there() {
+    let sources: Vec<PathBuf> = ["src", "tests"].iter().flat_map(|folder| files(&root().join(folder))).collect();
+    let mut wrong = Vec::new();
+    for page in pages() {
+        for (number, line) in prose(&text(&page)) {
+            let quoted = line.split('`').skip(1).step_by(2).filter(|word| word.contains('/') && word.ends_with(".rs"));
+            for name in quoted.filter(|name| !sources.iter().any(|path| path.ends_with(name))) {
+                wrong.push(format!("{page}:{number}: there is no {name}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Returns the pages below a folder, by their paths from the top.
 pub(super) fn below(folder: &str) -> Vec<String> {
     let is_page = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Config;
 use super::entry::{Given, Key};
-use super::secret_env::{SecretEnv, SecretSource};
+use super::secret_env::SecretEnv;
 use crate::model::confinement::{Asked, Home, Network};
 use crate::model::limits::Limits;
 use crate::model::plan::{APPROVAL, BUILT_IN, CLAIMED, COMMAND, DISPATCH};
@@ -111,12 +111,6 @@ impl fmt::Display for Unregistered {
 }
 
 impl Executor {
-    /// Returns the names of the secrets that come from a command or a file.
-    pub fn fetched_secrets(&self) -> impl Iterator<Item = &str> {
-        let fetched = |secret: &&SecretEnv| secret.source != SecretSource::Environment;
-        self.secret_env.iter().filter(fetched).map(|secret| secret.name.as_str())
-    }
-
     /// Completes a subagent's settings with those of the executor `dispatch`.
     ///
     /// The subagent's value takes precedence and lists are joined. For `sandbox`, `network` and
