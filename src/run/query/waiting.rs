@@ -70,7 +70,8 @@ impl Changes {
     /// Counts the changes of a patch as git does, or returns `None` if git cannot read it.
     fn of(store: &Store, patch: Vec<u8>) -> Option<Self> {
         let git = store.work_dir().map_or_else(|| store.git(), |top| store.git().work_tree(&top));
-        let listed = git.args(["apply", "--numstat", "--allow-empty", "--whitespace=nowarn"]).input(patch).run().ok()?;
+        let listed =
+            git.args(["apply", "--numstat", "--allow-empty", "--whitespace=nowarn"]).input(patch).run().ok()?;
         let mut changes = Self::default();
         for line in String::from_utf8_lossy(&listed).lines() {
             // A binary file has no lines.
