@@ -24,7 +24,7 @@ const MARK: &[u8] = b"git-handoff\n";
 const OURS: Duration = Duration::from_secs(1);
 
 /// The age at which any other lock file is stale.
-const ANYBODYS: Duration = Duration::from_secs(10);
+const OTHERS: Duration = Duration::from_secs(10);
 
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -103,7 +103,7 @@ pub(super) fn clear_left(lock: &Path) -> io::Result<()> {
         let made = file.metadata()?.modified()?;
         let mut begins = Vec::new();
         (&mut file).take(MARK.len() as u64).read_to_end(&mut begins)?;
-        let left = if begins == MARK { OURS } else { ANYBODYS };
+        let left = if begins == MARK { OURS } else { OTHERS };
         // A file dated in the future is not being written now.
         let age = made.elapsed().unwrap_or(left);
         if age < left {
@@ -154,7 +154,7 @@ mod tests {
         held.set(new, false).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{new}\n"));
         // Ours is recognised at once, another's by its age.
-        for (text, by) in [(MARK, OURS), (b"", ANYBODYS)] {
+        for (text, by) in [(MARK, OURS), (b"", OTHERS)] {
             fs::write(&lock, text).unwrap();
             age(&lock, by);
             clear_left(&lock).unwrap();

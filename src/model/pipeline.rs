@@ -43,7 +43,7 @@ pub enum Block {
     /// A command of the pipeline.
     Script(Script),
     /// Captures the products.
-    Capture(What),
+    Capture(CaptureKind),
 }
 
 /// A command of a pipeline.
@@ -68,16 +68,16 @@ pub enum Lens {
 
 /// The products to capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum CaptureKind {
     /// The change to the worktree.
     Patch,
     /// The files in the outputs folder.
     Outputs,
 }
 
-impl What {
+impl CaptureKind {
     /// Returns the capture of a product.
-    pub fn that_takes(key: &ProductKey) -> Self {
+    pub fn of(key: &ProductKey) -> Self {
         match key {
             ProductKey::Patch => Self::Patch,
             ProductKey::Output(_) | ProductKey::Document(_) => Self::Outputs,
@@ -128,8 +128,8 @@ impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Agent => f.write_str("agent"),
-            Self::Capture(What::Patch) => f.write_str("capture patch"),
-            Self::Capture(What::Outputs) => f.write_str("capture outputs"),
+            Self::Capture(CaptureKind::Patch) => f.write_str("capture patch"),
+            Self::Capture(CaptureKind::Outputs) => f.write_str("capture outputs"),
             Self::Script(Script { command, lens, .. }) => {
                 let lens = if *lens == Lens::Gate { "gate" } else { "verify" };
                 write!(f, "{lens}: {}", printable::line(command))
@@ -140,8 +140,8 @@ impl fmt::Display for Block {
 
 impl Pipeline {
     /// Returns true if it captures anything.
-    pub fn captures(&self, what: What) -> bool {
-        self.blocks.contains(&Block::Capture(what))
+    pub fn captures(&self, kind: CaptureKind) -> bool {
+        self.blocks.contains(&Block::Capture(kind))
     }
 }
 

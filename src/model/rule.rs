@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 pub use condition::{Condition, Op};
-pub use items::{Became, ItemCondition, Of, What};
+pub use items::{Became, ItemCondition, Of, Quantity};
 pub use template::{Each, KEY, Made, ROUND, Several, Template};
 
 use super::digest::Digest;

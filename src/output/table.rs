@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_move_no_column_and_nobodys_words_end_one() {
+    fn colours_move_no_column_and_foreign_words_end_none() {
         let (green, red) = (Some(Color::Green), Some(Color::Red));
         let told = |color| {
             let rows = [

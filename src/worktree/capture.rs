@@ -38,7 +38,7 @@ use crate::model::credential::gate::Secret;
 use crate::model::digest::Oid;
 use crate::model::entry::Product;
 use crate::model::name::FilePath;
-use crate::model::pipeline::What;
+use crate::model::pipeline::CaptureKind;
 use crate::sandbox::folder::Crowded;
 use crate::worktree::host::Host;
 use crate::worktree::workspace::{self, Workspace};
@@ -91,14 +91,14 @@ pub fn capture_commit(workspace: &Workspace, host: &Host, commit: Oid) -> Result
 
 /// Captures only the patch, with changes to submodules, or only the outputs, like [`capture`]. Can
 /// be called again after the worktree changed.
-pub fn capture_part(workspace: &Workspace, host: &Host, what: What) -> Result<Captured, Error> {
+pub fn capture_part(workspace: &Workspace, host: &Host, kind: CaptureKind) -> Result<Captured, Error> {
     nothing_is_left(workspace)?;
     let host = &host.taking();
     let mut batch = host.store.batch();
     let mut captured = Captured::default();
-    match what {
-        What::Patch => captured = changes(workspace, host)?.store(&mut batch)?,
-        What::Outputs => captured.outputs = outputs::capture(workspace, host, &mut batch)?,
+    match kind {
+        CaptureKind::Patch => captured = changes(workspace, host)?.store(&mut batch)?,
+        CaptureKind::Outputs => captured.outputs = outputs::capture(workspace, host, &mut batch)?,
     }
     captured.large = large_of(host);
     captured.kept = batch.keep().map_err(Error::Store)?;

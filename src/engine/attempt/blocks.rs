@@ -9,7 +9,7 @@ use super::{Finished, Verdict, blocking, result_file};
 use crate::engine::products::capture_failed;
 use crate::model::entry::{Exit, Verified, VerifiedBy};
 use crate::model::outcomes::{GATE_FAILED, VERIFY_FAILED};
-use crate::model::pipeline::{Block, BlockEnded, BlockStatus, Lens, Script, Spec, What};
+use crate::model::pipeline::{Block, BlockEnded, BlockStatus, CaptureKind, Lens, Script, Spec};
 use crate::model::said::last_lines;
 use crate::process::agent::{self, Cause, Ended};
 use crate::worktree::capture::{self, Captured};
@@ -147,10 +147,10 @@ impl Blocks<'_> {
     }
 
     /// Captures the patch or the outputs, in place of an earlier capture of the same kind.
-    async fn capture(&mut self, workspace: Workspace, what: What) -> (Workspace, Result<(), Verdict>) {
+    async fn capture(&mut self, workspace: Workspace, kind: CaptureKind) -> (Workspace, Result<(), Verdict>) {
         let (host, job) = (self.host.clone(), self.commands.job.clone());
         let (workspace, captured) = blocking(move || {
-            let captured = capture::capture_part(&workspace, &job.host(&host), what);
+            let captured = capture::capture_part(&workspace, &job.host(&host), kind);
             (workspace, captured)
         })
         .await;
@@ -158,12 +158,12 @@ impl Blocks<'_> {
             Ok(captured) => captured,
             Err(error) => return (workspace, Err(capture_failed(&error))),
         };
-        match what {
-            What::Patch => {
+        match kind {
+            CaptureKind::Patch => {
                 (self.captured.patch, self.captured.submodules) = (captured.patch, captured.submodules);
                 (self.captured.left_out, self.captured.excluded) = (captured.left_out, captured.excluded);
             }
-            What::Outputs => self.captured.outputs = captured.outputs,
+            CaptureKind::Outputs => self.captured.outputs = captured.outputs,
         }
         self.captured.large.extend(captured.large);
         self.captured.kept.join(captured.kept);

@@ -14,7 +14,7 @@ use crate::model::credential;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{CheckRun, Exit, Transcript};
 use crate::model::format;
-use crate::model::pipeline::What;
+use crate::model::pipeline::CaptureKind;
 use crate::model::protected::VerifyIn;
 use crate::process::agent::{self, Ended};
 use crate::process::transcript::TranscriptWriter;
@@ -122,7 +122,7 @@ impl Commands<'_> {
         if job.check.verify_in == VerifyIn::Worktree {
             return self.check(self.deadline, workspace, Line::reading(verify, job), &mut finished.kept).await;
         }
-        let captured = capture::capture_part(workspace, &job.host(self.host), What::Patch);
+        let captured = capture::capture_part(workspace, &job.host(self.host), CaptureKind::Patch);
         let captured = captured.map_err(|error| crate::engine::products::capture_failed(&error))?;
         let patch = captured.patch.map(|patch| (patch.oid, patch.sha256));
         finished.checked_fresh = Some(CheckedFresh { patch: patch.map(|(_, digest)| digest) });

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Block, BlockKind, Pipeline, What};
+use super::{Block, BlockKind, CaptureKind, Pipeline};
 use crate::model::entry::{Exit, ItemReconciled, Outcome, Verified, VerifiedBy};
 use crate::model::plan::ProductKey;
 
@@ -106,7 +106,7 @@ impl Pipeline {
         if !is_said {
             return Err(Misfit::OtherVerify);
         }
-        match e.products.keys().find(|key| !self.captures(What::that_takes(key))) {
+        match e.products.keys().find(|key| !self.captures(CaptureKind::of(key))) {
             Some(key) => Err(Misfit::NotCaptured(key.clone())),
             None => Ok(()),
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Block, Lens, Pipeline, Script, What};
+use super::{Block, CaptureKind, Lens, Pipeline, Script};
 use crate::model::json::{self, JsonPath};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
@@ -117,7 +117,7 @@ fn block(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Block>
             let fields = fields(&OF_CAPTURE)?;
             fields.required("what", problems)?;
             let found = fields.string("what", problems)?;
-            let known = [("patch", What::Patch), ("outputs", What::Outputs)];
+            let known = [("patch", CaptureKind::Patch), ("outputs", CaptureKind::Outputs)];
             word(found, &known, &fields.at("what"), problems).map(Block::Capture)
         }
         "seal" => {

@@ -15,7 +15,7 @@ pub struct ItemCondition {
     /// The items.
     pub of: Of,
     /// The counted quantity.
-    pub what: What,
+    pub quantity: Quantity,
     /// The comparison; by default, equal to the number of items, and not 0.
     pub compared: Option<(Op, u64)>,
 }
@@ -31,7 +31,7 @@ pub enum Of {
 
 /// The quantity of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum Quantity {
     /// Items with one of these statuses.
     Are(Vec<Became>),
     /// Items with this output.
@@ -111,7 +111,7 @@ impl ItemCondition {
 
     /// Returns true if the condition only requires that all items are done.
     pub fn is_all_done(&self) -> bool {
-        self.compared.is_none() && self.what == What::Are(vec![Became::Done])
+        self.compared.is_none() && self.quantity == Quantity::Are(vec![Became::Done])
     }
 
     /// Formats the evaluation.
@@ -129,30 +129,30 @@ impl ItemCondition {
 
     /// Returns the status words, if items are counted.
     fn single(&self) -> Option<impl Fn(&RunState, ItemIndex) -> bool + '_> {
-        let of_one = |state: &RunState, at: ItemIndex| match &self.what {
-            What::Are(words) => words.iter().any(|word| word.is_true_of(state, at)),
-            What::Have(path) => state.output(at, path).is_some(),
-            What::Outputs | What::Attempts | What::Rounds => false,
+        let of_one = |state: &RunState, at: ItemIndex| match &self.quantity {
+            Quantity::Are(words) => words.iter().any(|word| word.is_true_of(state, at)),
+            Quantity::Have(path) => state.output(at, path).is_some(),
+            Quantity::Outputs | Quantity::Attempts | Quantity::Rounds => false,
         };
-        matches!(self.what, What::Are(_) | What::Have(_)).then_some(of_one)
+        matches!(self.quantity, Quantity::Are(_) | Quantity::Have(_)).then_some(of_one)
     }
 
     fn count(&self, state: &RunState) -> u64 {
-        if let (What::Rounds, Of::CreatedBy(rule)) = (&self.what, &self.of) {
+        if let (Quantity::Rounds, Of::CreatedBy(rule)) = (&self.quantity, &self.of) {
             return state.rounds(rule);
         }
         // A missing item has no status.
         let places = self.named(state).iter().filter_map(|id| state.newest(id));
-        match (&self.what, self.single()) {
+        match (&self.quantity, self.single()) {
             (_, Some(is_so)) => places.filter(|at| is_so(state, *at)).count() as u64,
-            (What::Attempts, _) => places.map(|at| u64::from(state.items[at].attempts)).sum(),
+            (Quantity::Attempts, _) => places.map(|at| u64::from(state.items[at].attempts)).sum(),
             _ => places.map(|at| state.outputs(at).count() as u64).sum(),
         }
     }
 
     fn found(&self, count: u64, of: usize) -> String {
-        match (&self.what, of) {
-            (What::Outputs | What::Attempts | What::Rounds, _) => format!("it is {count}"),
+        match (&self.quantity, of) {
+            (Quantity::Outputs | Quantity::Attempts | Quantity::Rounds, _) => format!("it is {count}"),
             (_, 1) => if count == 1 { "it is so" } else { "it is not so" }.to_owned(),
             _ => format!("it is so of {count} of {of}"),
         }
@@ -165,15 +165,15 @@ impl fmt::Display for ItemCondition {
             Of::Items(items) => items.iter().map(ItemId::as_str).collect::<Vec<_>>().join(", "),
             Of::CreatedBy(rule) => format!("what {rule} created"),
         };
-        match &self.what {
-            What::Are(words) => {
+        match &self.quantity {
+            Quantity::Are(words) => {
                 let words: Vec<&str> = words.iter().map(|word| word.as_str()).collect();
                 write!(f, "{of} {}", words.join(" or "))?;
             }
-            What::Have(path) => write!(f, "{of} with the output {path}")?,
-            What::Outputs => write!(f, "outputs of {of}")?,
-            What::Attempts => write!(f, "attempts of {of}")?,
-            What::Rounds => write!(f, "rounds of {of}")?,
+            Quantity::Have(path) => write!(f, "{of} with the output {path}")?,
+            Quantity::Outputs => write!(f, "outputs of {of}")?,
+            Quantity::Attempts => write!(f, "attempts of {of}")?,
+            Quantity::Rounds => write!(f, "rounds of {of}")?,
         }
         match self.compared {
             Some((op, value)) => write!(f, " {op} {value}"),

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_asked_knows_the_newest_and_soon() {
+    fn every_driver_knows_the_newest_state_soon() {
         let mut lines = Lines::default();
         let newest = |lines: &Lines, at: usize| lines.newest(ItemIndex::new(at)).get();
         let join = |lines: &mut Lines, old: usize, new: usize| lines.join(ItemIndex::new(old), ItemIndex::new(new));

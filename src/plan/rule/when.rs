@@ -10,7 +10,7 @@ use crate::model::name::{FilePath, ItemId};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{Fields, string, wrong_type};
-use crate::model::rule::{Became, Condition, ItemCondition, Of, Op, What, When};
+use crate::model::rule::{Became, Condition, ItemCondition, Of, Op, Quantity, When};
 
 /// The maximum number of items that a rule may create.
 const MAX_CREATED: u64 = 10_000;
@@ -67,15 +67,17 @@ fn read_item_condition(value: &Value, at: JsonPath, own: &mut Problems) -> Optio
             );
         }
     };
-    let what = match (fields.get("are"), fields.get("have"), fields.get("count")) {
-        (Some(words), None, None) => What::Are(read_words(words, &fields.at("are"), own)?),
+    let quantity = match (fields.get("are"), fields.get("have"), fields.get("count")) {
+        (Some(words), None, None) => Quantity::Are(read_words(words, &fields.at("are"), own)?),
         (None, Some(path), None) => {
             let path = FilePath::parse(string(path, &fields.at("have"), own)?);
-            What::Have(path.map_err(|error| bad::<()>(&fields.at("have"), &error.to_string(), own)).ok()?)
+            Quantity::Have(path.map_err(|error| bad::<()>(&fields.at("have"), &error.to_string(), own)).ok()?)
         }
-        (None, None, Some(Value::String(what))) if what == "outputs" => What::Outputs,
-        (None, None, Some(Value::String(what))) if what == "attempts" => What::Attempts,
-        (None, None, Some(Value::String(what))) if what == "rounds" && matches!(of, Of::CreatedBy(_)) => What::Rounds,
+        (None, None, Some(Value::String(what))) if what == "outputs" => Quantity::Outputs,
+        (None, None, Some(Value::String(what))) if what == "attempts" => Quantity::Attempts,
+        (None, None, Some(Value::String(what))) if what == "rounds" && matches!(of, Of::CreatedBy(_)) => {
+            Quantity::Rounds
+        }
         _ => {
             let wanted = "one of `are`, which is what became of them, `have`, which is an output, and `count`, which is \
                  \"outputs\", \"attempts\" or, of a rule, \"rounds\"";
@@ -89,10 +91,10 @@ fn read_item_condition(value: &Value, at: JsonPath, own: &mut Problems) -> Optio
         (Some(op), Some(number)) => Some((op?, number)),
         _ => return bad(&fields.at("op"), "`op` and `value` come together", own),
     };
-    if compared.is_none() && matches!(what, What::Outputs | What::Attempts | What::Rounds) {
+    if compared.is_none() && matches!(quantity, Quantity::Outputs | Quantity::Attempts | Quantity::Rounds) {
         return bad(&fields.at("op"), "what is counted is compared with something: `op` and `value`", own);
     }
-    Some(ItemCondition { of, what, compared })
+    Some(ItemCondition { of, quantity, compared })
 }
 
 fn read_ids(list: &[Value], at: &JsonPath, own: &mut Problems) -> Option<Vec<ItemId>> {

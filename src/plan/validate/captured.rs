@@ -2,7 +2,7 @@
 
 use crate::model::catalog::Catalog;
 use crate::model::json::JsonPath;
-use crate::model::pipeline::{Spec, What};
+use crate::model::pipeline::{CaptureKind, Spec};
 use crate::model::plan::{PIPELINE, Produced};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
@@ -20,7 +20,7 @@ pub(super) fn check(item: &DraftItem, catalog: &Catalog, problems: &mut Problems
     let Some(spec) = spec_of(item, catalog) else { return };
     let mut hold = |produced: &Produced, at: &JsonPath| {
         let key = produced.select.product_key();
-        if let Some(why) = refusal(spec, What::that_takes(&key)) {
+        if let Some(why) = refusal(spec, CaptureKind::of(&key)) {
             problems.push(Problem::new(Code::UndeclaredProduct, at, format!("{key} is declared, and {why}")));
         }
     };
@@ -31,7 +31,7 @@ pub(super) fn check(item: &DraftItem, catalog: &Catalog, problems: &mut Problems
 }
 
 /// Returns the reason why a pipeline does not capture a kind of product, if so.
-pub(super) fn refusal(spec: &Spec, what: What) -> Option<String> {
-    let word = if what == What::Patch { "patch" } else { "outputs" };
-    (!spec.captures(what)).then(|| format!("no block of the pipeline {:?} is `capture` of `{word}`", spec.id))
+pub(super) fn refusal(spec: &Spec, kind: CaptureKind) -> Option<String> {
+    let word = if kind == CaptureKind::Patch { "patch" } else { "outputs" };
+    (!spec.captures(kind)).then(|| format!("no block of the pipeline {:?} is `capture` of `{word}`", spec.id))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::model::catalog::{Catalog, Shape};
 use crate::model::elsewhere::Elsewhere;
 use crate::model::name::clashes;
-use crate::model::pipeline::{Spec, What};
+use crate::model::pipeline::{CaptureKind, Spec};
 use crate::model::plan::{APPROVAL, DraftNeed, Produced, ProductKey, Selector, Source};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
@@ -178,7 +178,7 @@ pub(super) fn refuse_elsewhere<'d>(items: impl Iterator<Item = &'d DraftItem>, p
 
 fn from_item(edge: &NeedEdge<'_>, from: &str, select: &Selector, declared: &Declared<'_>, problems: &mut Problems) {
     let key = select.product_key();
-    if let Some(why) = declared.pipeline.and_then(|spec| captured::refusal(spec, What::that_takes(&key))) {
+    if let Some(why) = declared.pipeline.and_then(|spec| captured::refusal(spec, CaptureKind::of(&key))) {
         let message = format!("the item {from:?} does not hand over {key}: {why}");
         problems.push(edge.problem(Code::UndeclaredProduct, "select", message));
         return;
