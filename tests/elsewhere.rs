@@ -98,7 +98,7 @@ fn a_later_checkpoint_changes_nothing() {
 }
 
 #[test]
-fn a_run_of_somebody_else_is_named_with_its_remote_and_its_key_is_judged() {
+fn a_foreign_run_is_named_with_its_remote_and_its_key_is_judged() {
     let repo = designed();
     repo.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     repo.env.git(["remote", "add", "origin", "../hub"]).success();

@@ -146,7 +146,7 @@ fn a_run_is_taken_as_it_was_verified_wherever_its_ref_points_by_then() {
 }
 
 #[test]
-fn nobody_is_told_that_what_was_taken_was_made() {
+fn an_imported_product_is_not_reported_as_made() {
     let (repo, items) = sealed();
     repo.submit("second", &items);
     repo.env.handoff(["run", "second", "--reuse"]).success();

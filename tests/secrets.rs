@@ -354,7 +354,7 @@ fn a_token_in_the_place_of_a_name_is_not_repeated() {
 }
 
 #[test]
-fn nobody_else_enters_an_attempts_folder_and_nothing_of_ignored_files_travels_but_their_names() {
+fn an_attempts_folder_is_closed_and_only_names_of_ignored_files_travel() {
     let repo = TestRepo::new();
     repo.drive("r", &[item("i", "stat -c %a .. > outputs/mode")]).ends(0);
     assert_eq!(repo.env.handoff(["cat", "r/i:outputs/mode"]).success().trim(), "700");

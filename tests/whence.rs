@@ -283,7 +283,7 @@ fn what_people_do_is_theirs() {
 }
 
 #[test]
-fn a_part_of_a_patch_that_somebody_committed_is_theirs_until_the_rest_comes() {
+fn a_committed_part_of_a_patch_is_theirs_until_the_rest_comes() {
     let clone = TestClone::new();
     clone.done("r", &[("two", "sed -i 's/one/ONE/; s/five/FIVE/' main.txt; echo new > new.txt", None)]);
     assert_eq!(clone.handoff(&["apply", "r"]).0, 0);
@@ -293,7 +293,7 @@ fn a_part_of_a_patch_that_somebody_committed_is_theirs_until_the_rest_comes() {
 }
 
 #[test]
-fn what_somebody_committed_himself_is_the_items_by_what_it_holds() {
+fn a_users_own_commit_is_the_items_by_its_content() {
     let clone = TestClone::new();
     clone.done("r", &[LAST]);
     clone.done("again", &[LAST]);

@@ -248,7 +248,7 @@ fn a_run_from_before_its_key_was_revoked_is_rescued_by_the_time_alone() {
 }
 
 #[test]
-fn time_stamps_travel_with_their_run_and_nobody_throws_away_those_of_others() {
+fn time_stamps_travel_with_their_run_and_foreign_ones_stay() {
     let (env, authority) = stamped();
     env.git_in("", ["init", "--quiet", "--bare", "hub"]).success();
     env.git(["push", "--quiet", "../hub", "main"]).success();

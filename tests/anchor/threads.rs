@@ -72,7 +72,7 @@ fn cut(env: &Environment) {
 }
 
 /// Replaces the thread and its log by another thread of the same name.
-fn tell_anew(env: &Environment) {
+fn rewrite_thread(env: &Environment) {
     lose(env, "refs/handoff/logs");
     env.git(["update-ref", "-d", "refs/handoff/threads/research"]).success();
     save(env, "research", "another");
@@ -110,11 +110,11 @@ fn a_thread_is_anchored_and_verify_says_so() {
 }
 
 #[test]
-fn a_thread_that_was_cut_or_told_anew_with_its_log_is_caught() {
+fn a_thread_cut_or_rewritten_with_its_log_is_found() {
     let env = anchored();
     cut(&env);
     assert_eq!(row(&env, "research"), (3, "vault holds 2 entries: the last are gone".to_owned()));
-    tell_anew(&env);
+    rewrite_thread(&env);
     let (code, detail) = row(&env, "research");
     assert!(code == 3 && detail.starts_with("vault holds another entry "), "{code} {detail}");
 }
@@ -192,18 +192,18 @@ fn a_run_called_threads_and_its_objects_stay_apart() {
 }
 
 #[test]
-fn a_bucket_catches_a_thread_that_was_cut_or_told_anew() {
+fn a_bucket_shows_that_a_thread_was_cut_or_rewritten() {
     let (env, moto) = locked();
     cut(&env);
     assert_eq!(row(&env, "research"), (3, "vault holds 2 entries: the last are gone".to_owned()));
     // The shorter one is not put beside it.
     save(&env, "other", "x");
-    tell_anew(&env);
+    rewrite_thread(&env);
     let pushed = env.handoff(["anchor", "push", "research"]).exit(3);
     let why = "error: vault: it holds another entry 1 of thread research; what it holds was there first";
     assert_eq!(find_line(&pushed.stderr, "error: "), why);
-    let told_anew = "vault holds another entry 1";
-    assert_eq!(row(&env, "research"), (3, told_anew.to_owned()));
+    let rewritten = "vault holds another entry 1";
+    assert_eq!(row(&env, "research"), (3, rewritten.to_owned()));
     // Nor is a longer one, by which the shorter would be forgotten.
     save(&env, "research", "that goes on");
     let pushed = env.handoff(["anchor", "push", "research"]).exit(3);
@@ -215,7 +215,7 @@ fn a_bucket_catches_a_thread_that_was_cut_or_told_anew() {
     let last = serde_json::from_str::<Value>(&held).unwrap()["last"].as_str().unwrap().to_owned();
     moto.send("PUT", &path, &[], &held.replace(&last, &format!("sha256:{}", "0".repeat(64))));
     moto.send("DELETE", &path, &[], "");
-    assert_eq!(row(&env, "research"), (3, told_anew.to_owned()));
+    assert_eq!(row(&env, "research"), (3, rewritten.to_owned()));
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn a_time_stamp_beside_our_thread_catches_a_cut_and_a_new_story() {
     let (env, _authority) = stamped();
     cut(&env);
     assert_eq!(row(&env, "research"), (3, "tsa stamped 2 entries: the last are gone".to_owned()));
-    tell_anew(&env);
+    rewrite_thread(&env);
     assert_eq!(row(&env, "research"), (3, "tsa stamped another entry 1".to_owned()));
     // A person who cuts the thread can delete its tokens as well.
     env.git(["update-ref", "-d", STAMPS]).success();

@@ -119,7 +119,7 @@ fn what_would_be_refused_is_refused_with_the_same_words() {
 }
 
 #[test]
-fn who_is_nobody_to_git_is_told_beforehand() {
+fn a_missing_identity_is_reported_before_the_commit() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
     clone.git(&["config", "user.useConfigOnly", "true"]);

@@ -237,7 +237,7 @@ fn what_takes_too_much_to_be_put_together_is_refused_as_it_comes_in() {
 }
 
 #[test]
-fn git_is_bounded_where_nobody_else_bounds_it() {
+fn git_is_bounded_where_nothing_else_bounds_it() {
     let stranger = Stranger::new();
     let huge = stranger.zeros(HUGER / UNIT);
     with(&stranger, "plan.json", huge);

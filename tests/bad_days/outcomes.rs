@@ -151,7 +151,7 @@ fn odd_names_are_only_odd() {
 }
 
 #[test]
-fn nobody_needs_a_name_or_an_address() {
+fn neither_a_name_nor_an_address_is_needed() {
     let repo = TestRepo::new();
     for key in ["user.name", "user.email"] {
         repo.env.git(["config", "--global", "--unset", key]).success();

@@ -40,7 +40,7 @@ impl Victim {
     }
 
     /// Repeated each time.
-    const fn anew(mut self) -> Self {
+    const fn repeated(mut self) -> Self {
         self.again = true;
         self
     }
@@ -72,15 +72,15 @@ pub(super) const VICTIMS: [Victim; 23] = [
     Victim::new("doc put", &["doc", "put", "open", "notes", "../document"], |scene| {
         scene.entries("open", &[("kind", "document.written")])
     })
-    .anew(),
+    .repeated(),
     Victim::new("checkpoint", &["checkpoint", "t", "--state", "../state"], |scene| length(scene, "repo", "t") - 3)
-        .anew(),
+        .repeated(),
     Victim::new(
         "checkpoint of the files",
         &["checkpoint", "t", "--state", "../state", "--worktree", "--run", "done"],
         |scene| length(scene, "repo", "t") - 3,
     )
-    .anew(),
+    .repeated(),
     Victim::new("fork", &["fork", "t", "--as", "forked"], |scene| exists(scene, "repo", "threads/forked")),
     Victim::new("offer", &["offer", "t"], nothing),
     Victim::new("packet auto", &["packet", "auto", "--run", "done"], nothing),
@@ -116,7 +116,7 @@ pub(super) const VICTIMS: [Victim; 23] = [
     Victim::new("apply", &["apply", "done", "--branch", "taken"], |scene| {
         usize::from(!scene.refs("repo", "refs/heads/taken").is_empty())
     }),
-    Victim::new("rollback", &["rollback", FIRST], |scene| length(scene, "repo", "t") - 3).anew(),
+    Victim::new("rollback", &["rollback", FIRST], |scene| length(scene, "repo", "t") - 3).repeated(),
 ];
 
 /// A command without lasting effects.

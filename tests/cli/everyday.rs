@@ -91,7 +91,7 @@ fn what_it_does_not_look_into_is_not_called_green() {
 }
 
 #[test]
-fn a_run_whose_ref_is_a_symbolic_one_is_passed_over_by_nobody() {
+fn a_run_with_a_symbolic_ref_is_seen_by_every_command() {
     let repo = TestRepo::new();
     repo.drive("r", &[item("a", "true")]).ends(0);
     repo.env.git(["symbolic-ref", "refs/handoff/runs/s", "refs/heads/main"]).success();
@@ -113,7 +113,7 @@ fn a_run_whose_ref_is_a_symbolic_one_is_passed_over_by_nobody() {
 }
 
 #[test]
-fn a_run_that_nobody_wants_is_closed_and_sealed_and_says_why() {
+fn an_unwanted_run_is_closed_and_sealed_and_says_why() {
     let repo = TestRepo::new();
     repo.submit("r", &[item("a", "true"), after("b", &["a"], "true")]);
     assert_eq!(repo.env.handoff(["abandon", "r", "-m", "the idea was wrong"]).success(), "r: 4 entries, sealed\n");

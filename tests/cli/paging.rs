@@ -165,7 +165,7 @@ fn a_pager_that_is_none_is_told_of() {
 }
 
 #[test]
-fn whoever_interrupts_gets_the_terminal_back_from_the_pager() {
+fn an_interrupt_gets_the_terminal_back_from_the_pager() {
     let env = finished();
     let pager = "trap '' INT; cat >/dev/null; kill -INT $PPID; sleep 1; echo the pager ended";
     let began = Instant::now();

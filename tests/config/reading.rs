@@ -198,7 +198,7 @@ fn every_setting_does_what_it_says_in_any_letter_case() {
 }
 
 #[test]
-fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest() {
+fn a_file_in_the_work_tree_sets_everything_except_trust() {
     let tracked = |wanted: &str| {
         let mut entries = SETTINGS.iter().flat_map(|group| group.entries);
         entries.find(|entry| entry.names.contains(&wanted)).unwrap().tracked

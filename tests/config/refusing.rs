@@ -47,7 +47,7 @@ fn what_is_misspelt_is_refused_with_what_was_meant() {
 }
 
 #[test]
-fn what_is_somebody_elses_is_none_of_our_business() {
+fn foreign_runs_are_left_alone() {
     let clone = TestClone::new();
     for key in ["handoffs.maxItems", "hand.off", "alias.handoff", "remote.handoff.url", "my.handoff.maxItmes"] {
         clone.git(&["config", key, "1"]);
@@ -160,7 +160,7 @@ fn the_hint_mends_what_was_misspelt_in_the_file_that_it_stands_in() {
 }
 
 #[test]
-fn the_hint_takes_away_what_nobody_knows() {
+fn the_hint_removes_unknown_names() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "handoff.jail", "bubblewrap"]).success();
     let said = env.handoff(["show", "r"]).exit(1).stderr;
@@ -183,7 +183,7 @@ fn what_stands_in_no_file_is_refused_as_well() {
 }
 
 #[test]
-fn a_tracked_file_cannot_stop_anybody_with_a_setting_of_an_anchor() {
+fn a_tracked_file_cannot_stop_a_command_by_a_setting_of_an_anchor() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "--file", ".handoff/config", "handoff.anchor.vault.garantee", "detect"]).success();
     let said = env.handoff(["runs"]).exit(0).stderr;

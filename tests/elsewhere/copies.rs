@@ -145,7 +145,7 @@ fn a_thread_whose_bytes_are_not_here_is_not_called_intact() {
 }
 
 #[test]
-fn a_thread_that_its_key_told_anew_speaks_against_what_was_taken() {
+fn a_thread_rewritten_by_its_key_contradicts_the_import() {
     let repo = twins();
     repo.drive("build", &build()).ends(0);
     let clear = "git for-each-ref --format='delete %(refname)' refs/handoff | git update-ref --stdin";
@@ -161,7 +161,7 @@ fn a_thread_that_its_key_told_anew_speaks_against_what_was_taken() {
 }
 
 #[test]
-fn a_first_checkpoint_that_its_key_told_anew_speaks_against_what_was_taken() {
+fn a_rewritten_first_checkpoint_contradicts_the_import() {
     let repo = TestRepo::new();
     repo.submit("design", &[item("write", DRAWN)]);
     repo.env.handoff(["run", "design"]).success();

@@ -198,7 +198,7 @@ proptest! {
     /// Starting over from the state at any moment, as after others appended, changes nothing that
     /// matters.
     #[test]
-    fn a_schedule_made_anew_goes_on_where_the_old_one_was(items in graphs(), fates in fates(), stop in 0usize..20) {
+    fn a_new_schedule_continues_where_the_old_one_was(items in graphs(), fates in fates(), stop in 0usize..20) {
         let mut drive = Drive::new(&items, 2);
         for (pick, fate) in fates.iter().take(stop) {
             let wake = drive.dispatch();

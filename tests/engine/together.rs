@@ -102,7 +102,7 @@ fn a_queue_is_as_wide_in_two_processes_as_in_one() {
 }
 
 #[test]
-fn what_waits_for_a_lock_keeps_nobody_from_running() {
+fn an_item_that_waits_for_a_lock_stops_no_other() {
     let repo = TestRepo::new();
     repo.config("handoff.queue.default.concurrency", "1");
     repo.config("handoff.queue.other.concurrency", "1");

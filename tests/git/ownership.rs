@@ -52,7 +52,7 @@ fn both(env: &Environment, dir: &str, variables: &[(&str, &str)]) -> bool {
 }
 
 #[test]
-fn a_repository_of_somebody_else_is_not_opened() {
+fn a_repository_of_another_user_is_not_opened() {
     let Some(env) = scene() else { return };
     give_away(&env.repo().join(".git"));
     assert_output!(env.handoff_in("repo/mine", ["runs"]), @r"
@@ -81,7 +81,7 @@ fn a_repository_of_somebody_else_is_not_opened() {
 }
 
 #[test]
-fn git_decides_whether_one_of_somebody_else_is_opened() {
+fn git_decides_whether_another_users_repository_is_opened() {
     let Some(env) = scene() else { return };
     let repo = env.repo();
     let path = repo.to_str().unwrap().to_owned();
@@ -144,7 +144,7 @@ fn set(env: &Environment, values: &[&str]) {
 }
 
 #[test]
-fn a_bare_repository_that_nobody_named_is_opened_where_git_does() {
+fn an_unnamed_bare_repository_is_opened_where_git_opens_it() {
     let env = Environment::empty();
     env.git_in(".", ["init", "--quiet", "--bare", "hub.git"]).success();
     let explicit =

@@ -85,7 +85,7 @@ fn asking(server: &Client) -> usize {
 }
 
 #[test]
-fn a_remote_that_says_nothing_holds_up_nobody_and_is_not_listened_to_for_ever() {
+fn a_silent_remote_delays_no_answer_and_is_given_up() {
     let (env, mut sender, mut receiver) = two();
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
     let url = format!("git://{}/x", silent.local_addr().expect("it has an address"));
@@ -141,7 +141,7 @@ fn going_back_and_branching_off() {
 }
 
 #[test]
-fn nobody_who_calls_loosens_the_terms() {
+fn no_caller_loosens_the_terms() {
     let (env, mut sender, mut receiver) = two();
     let offer = |client: &mut Client, to: &str| {
         client.call("handoff_checkpoint", &json!({"thread_id": "run-42", "to_agent": to}))

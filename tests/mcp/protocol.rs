@@ -128,7 +128,7 @@ fn it_acts_in_the_name_that_it_was_started_with() {
 }
 
 #[test]
-fn it_ends_when_nobody_speaks_to_it() {
+fn it_ends_when_it_hears_nothing() {
     let env = repository();
     // Before a word was said; and where there is no repository, with a warning.
     let _ = env.handoff(["mcp"]).exit(0);

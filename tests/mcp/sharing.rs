@@ -30,7 +30,7 @@ fn shared(env: &Environment) -> String {
 }
 
 #[test]
-fn a_state_goes_to_another_clone_without_anybody_at_a_keyboard() {
+fn a_state_goes_to_another_clone_without_a_person() {
     let env = clones();
     ["repo", "other"].iter().for_each(|dir| allow(&env, dir, "hub"));
     let mut sender = Client::start(&env, "repo", &[]);

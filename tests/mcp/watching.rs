@@ -46,7 +46,7 @@ fn threads(client: &Client) -> usize {
 }
 
 #[test]
-fn many_watches_hold_up_nobody_and_all_of_them_answer() {
+fn many_watches_delay_no_answer_and_all_of_them_answer() {
     let env = repository();
     submit(&env, "one");
     submit(&env, "two");

@@ -133,7 +133,7 @@ fn of_two_words_about_the_same_the_last_counts() {
 }
 
 #[test]
-fn the_words_of_somebody_without_the_role_are_not_taken_in() {
+fn statements_of_a_key_without_the_role_are_not_accepted() {
     let repo = shared(&items(), &[]);
     person(&repo.env, "eve");
     let eve = |args: &[&str]| as_person(&repo.env, "clone", "eve", args);

@@ -95,7 +95,7 @@ fn a_decision_holds_with_the_signature_of_the_key_that_made_it() {
 }
 
 #[test]
-fn nobody_decides_in_anothers_name() {
+fn no_key_decides_in_the_name_of_another() {
     type Bend = (&'static str, fn(&mut ItemDecided), &'static str);
     let bends: [Bend; 5] = [
         (
@@ -266,7 +266,7 @@ fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() 
 }
 
 #[test]
-fn entry_0_gives_roles_to_all_its_writers_and_to_nobody_else() {
+fn entry_0_gives_roles_to_its_writers_alone() {
     type Roles = BTreeMap<String, BTreeSet<Role>>;
     type Bend = (&'static str, fn(&mut Roles, String));
     let bends: [Bend; 3] = [

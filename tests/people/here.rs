@@ -7,7 +7,7 @@ use crate::common::assert_output;
 use crate::common::repo::TestRepo;
 
 #[test]
-fn a_run_waits_for_somebodys_approval_and_goes_on_after_it() {
+fn a_run_waits_for_an_approval_and_goes_on_after_it() {
     let repo = TestRepo::new();
     repo.submit("r", &items());
     assert_output!("people_a_run_waits_for_somebodys_1", repo.env.handoff(["run", "r"]).exit(4));

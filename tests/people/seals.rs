@@ -97,7 +97,7 @@ fn a_log_of_the_key_that_was_admitted_to_seal_anchors_the_run() {
 type Admits = fn(&mut ChainBuilder<'_>, Digest, [&Signer; 2]);
 
 #[test]
-fn nobody_else_lets_a_key_seal() {
+fn no_other_key_lets_a_key_seal() {
     let forge = Forge::new();
     let (bob, eve) = (key(forge.path(), 2), key(forge.path(), 3));
     let stories: [(&str, Admits, &str); 5] = [

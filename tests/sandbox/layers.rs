@@ -363,7 +363,7 @@ fn strict_gives_of_files_only_what_programs_need() {
 }
 
 #[test]
-fn a_network_of_its_own_has_nobody_else_in_it() {
+fn a_private_network_has_no_other_process_in_it() {
     if !has_bubblewrap("a network of a worker's own") {
         return;
     }

@@ -221,7 +221,7 @@ int main(int count, char **words) {
 ";
 
 #[test]
-fn whoever_makes_processes_faster_than_they_are_found_is_ended_at_once() {
+fn a_worker_that_forks_faster_than_it_is_found_is_ended_at_once() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         scene.repo.env.write("lines.c", LINES);

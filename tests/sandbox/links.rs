@@ -125,7 +125,7 @@ fn none_leads_another_user_anywhere() {
 }
 
 #[test]
-fn a_link_that_comes_and_goes_leads_nobody_anywhere() {
+fn a_link_that_comes_and_goes_is_not_followed() {
     for layers in [Layers::Inner, Layers::All] {
         if layers == Layers::All && !has_bubblewrap("a link that comes and goes") {
             continue;

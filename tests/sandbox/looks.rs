@@ -24,7 +24,7 @@ fn peak(script: &str) -> u64 {
 }
 
 #[test]
-fn names_of_what_is_mapped_are_as_long_as_somebody_likes() {
+fn names_of_mapped_files_may_have_any_length() {
     let maps = "import ctypes, os, time
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p

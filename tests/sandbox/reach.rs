@@ -47,7 +47,7 @@ fn a_secret_that_comes_later_or_is_replaced_stays_hidden() {
 }
 
 #[test]
-fn a_link_that_a_worker_left_leads_nobody_anywhere() {
+fn a_link_left_by_a_worker_is_not_followed() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         scene.repo.env.write("home/.gradle/wrapper/x", "");
@@ -74,7 +74,7 @@ fn a_link_that_a_worker_left_leads_nobody_anywhere() {
 }
 
 #[test]
-fn programs_in_somebodys_home_give_no_more_than_programs() {
+fn programs_in_a_home_give_no_more_than_programs() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         for (path, text) in [
@@ -129,7 +129,7 @@ fn a_real_home_keeps_what_starts_with_its_owner() {
 }
 
 #[test]
-fn whoever_takes_our_name_among_temporary_files_keeps_nobody_from_working() {
+fn a_foreign_folder_with_our_temporary_name_stops_nothing() {
     if !rustix::process::geteuid().is_root() {
         return skipped("a folder of another user", "only root can make one");
     }

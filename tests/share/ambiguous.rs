@@ -7,7 +7,7 @@ use crate::common::assert_output;
 use crate::common::report::find_line;
 
 #[test]
-fn a_name_that_two_remotes_have_is_nobodys() {
+fn a_name_that_two_remotes_have_is_ambiguous() {
     let env = pushed();
     env.write("state", "draft");
     env.handoff(["checkpoint", "research", "--state", "../state"]).success();

@@ -56,7 +56,7 @@ fn a_full_clone_needs_no_second_batch() {
 }
 
 #[test]
-fn a_bundle_of_what_is_not_here_is_refused_without_asking_anybody() {
+fn a_bundle_of_missing_objects_is_refused_without_asking_a_remote() {
     let env = pushed();
     blobless(&env);
     env.handoff_in("lazy", ["fetch"]).success();

@@ -140,7 +140,7 @@ fn a_remote_that_hides_the_refs_is_told_of() {
 }
 
 #[test]
-fn a_lock_that_somebody_left_at_the_remote_is_no_reason_to_push_elsewhere() {
+fn a_stale_lock_at_the_remote_is_no_reason_to_push_elsewhere() {
     let env = shared();
     let lock = env.path().join("hub/refs/handoff/runs/handoff-dag-1.lock");
     env.write("hub/refs/handoff/runs/handoff-dag-1.lock", "");
@@ -217,7 +217,7 @@ fn words_that_are_no_remote_or_run_are_told_apart() {
 }
 
 #[test]
-fn nothing_is_pushed_that_nobody_named() {
+fn only_named_runs_are_pushed() {
     let env = shared();
     assert_output!(env.handoff(["push"]).exit(2), @r"
     ------- stderr -------

@@ -29,7 +29,7 @@ fn anchored(env: &Environment, name: &str) {
 }
 
 #[test]
-fn a_log_goes_on_beside_what_somebody_put_on_it() {
+fn a_log_continues_beside_foreign_entries_on_its_ref() {
     let remote = Remote::new();
     let env = &remote.env;
     remote.garbage(&remote.log);
@@ -102,7 +102,7 @@ fn an_anchor_gets_the_log_under_another_name() {
 }
 
 #[test]
-fn a_run_that_somebody_spoilt_does_not_keep_the_others_back() {
+fn a_damaged_run_does_not_keep_the_others_back() {
     let remote = Remote::new();
     let env = &remote.env;
     remote.garbage(SEALED);
@@ -114,7 +114,7 @@ fn a_run_that_somebody_spoilt_does_not_keep_the_others_back() {
 }
 
 #[test]
-fn nobody_elses_log_takes_a_name_from_us() {
+fn no_foreign_log_takes_a_name_from_us() {
     let remote = Remote::new();
     let env = &remote.env;
     // A stranger's log names the run, and so does one built on ours.

@@ -190,7 +190,7 @@ fn archived_runs_are_told_apart_as_well() {
 }
 
 #[test]
-fn a_run_that_its_own_key_told_anew_is_tampered_with() {
+fn a_run_rewritten_by_its_own_key_is_tampered_with() {
     let env = pushed();
     env.handoff(["fetch"]).success();
     for reference in refs(&env, "repo").lines().filter_map(|line| line.split(' ').nth(1)) {
@@ -258,7 +258,7 @@ fn a_run_whose_id_is_taken_keeps_nothing_else_from_being_pushed() {
 }
 
 #[test]
-fn another_id_and_a_deletion_leave_nobody_with_a_conflict() {
+fn another_id_and_a_deletion_leave_no_conflict() {
     let env = met();
     introduce(&env, &["repo", "clone"]);
     env.git_in("", ["init", "--quiet", "--bare", "fork.git"]).success();

@@ -32,7 +32,7 @@ fn by_path() {
 }
 
 #[test]
-fn by_a_relative_path_from_wherever_somebody_stands() {
+fn by_a_relative_path_from_any_folder() {
     let env = shared();
     env.git(["remote", "set-url", "origin", "../hub"]).success();
     env.write("repo/deep/down/file", "");

@@ -199,7 +199,7 @@ fn what_is_replaced_is_as_gone_as_what_is_deleted() {
 }
 
 #[test]
-fn what_somebody_took_in_the_place_of_what_was_there_is_what_is_known() {
+fn a_replaced_import_is_what_is_known() {
     let env = deleted();
     clone(&env, "other");
     another(&env, "other");

@@ -80,7 +80,7 @@ fn a_driver_that_stops_for_long_is_robbed_and_its_worker_with_a_lock_ends_first(
 }
 
 #[test]
-fn a_remote_that_refuses_everything_for_a_while_robs_nobody() {
+fn a_remote_that_refuses_everything_for_a_while_costs_no_claim() {
     let hub = Hub::new(&plan(&items(4, "1")));
     hub.clone("b", &[]);
     let first = hub.drive("repo");

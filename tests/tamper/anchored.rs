@@ -97,7 +97,7 @@ impl Outside {
 }
 
 #[test]
-fn a_run_told_anew_with_its_log_against_places_outside() {
+fn a_run_rewritten_with_its_log_contradicts_outside_places() {
     let scene = Scene::new(End::Closed);
     let mut outside = Outside::new(&scene);
     let mut rows = vec![outside.read(&scene, "nothing")];

@@ -350,7 +350,7 @@ fn what_passed_is_read_from_the_head_that_passed() {
 }
 
 #[test]
-fn a_product_that_two_entries_name_differently_is_handed_to_nobody() {
+fn a_product_that_two_entries_name_differently_is_not_handed_over() {
     let scene = Scene::new(End::Closed);
     let store = &scene.forge.store;
     let logs = Logs::read(store).unwrap();

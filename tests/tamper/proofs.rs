@@ -62,7 +62,7 @@ fn roots_that_no_seal_says() {
 }
 
 #[test]
-fn signatures_of_others_and_of_nobody() {
+fn foreign_and_missing_signatures() {
     let forger = Forger::new();
     let (made_up, item) = (forger.made_up(), json!({ "item": "make" }));
     let at = forger.links().len() - 1;

@@ -331,7 +331,7 @@ fn a_checkpoint_that_was_not_pushed_is_named_as_such() {
 }
 
 #[test]
-fn an_offer_to_somebody_is_for_nobody_else() {
+fn an_offer_is_for_its_receiver_alone() {
     let env = two_repositories();
     let descriptor = offer(&env, &["--to", "writer"]);
     refused(&env, &descriptor, &[], "wrong-recipient");
@@ -356,7 +356,7 @@ fn an_offer_expires() {
 }
 
 #[test]
-fn a_key_that_nobody_knows_is_refused_unless_that_is_accepted() {
+fn an_unknown_key_is_refused_unless_that_is_accepted() {
     let env = two_repositories();
     let strange = strange_key(&env);
     env.git(["config", "handoff.signingKey", &strange]).success();

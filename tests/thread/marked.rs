@@ -97,7 +97,7 @@ fn a_changed_file_that_is_marked_refuses_a_checkout() {
 }
 
 #[test]
-fn a_marked_file_that_is_not_changed_or_not_concerned_is_in_nobodys_way() {
+fn a_marked_file_that_is_unchanged_or_not_concerned_stops_nothing() {
     let env = offered();
     let marks = "git update-index --skip-worktree kept left && git update-index --assume-unchanged gone .gitignore && printf mine >left && printf '*.o\\n' >.gitignore";
     env.shell("other", marks).success();

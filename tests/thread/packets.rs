@@ -80,7 +80,7 @@ fn an_offer_is_worth_nothing_once_its_token_is_used_at_the_source() {
 }
 
 #[test]
-fn an_unclean_packet_stops_whoever_does_not_accept_it() {
+fn an_unclean_packet_stops_adoption_unless_it_is_accepted() {
     let operational = value!({"updated_at": "2026-06-01T00:00:00Z", "next_action": "continue"});
     for (fields, class, code) in [(operational, "operational", 3), (value!(null), "critical", 4)] {
         let env = with_packet(&fields);

@@ -168,7 +168,7 @@ fn save_in_other(env: &Environment) {
 }
 
 #[test]
-fn nobody_can_insist_on_a_thread_that_was_tampered_with() {
+fn a_tampered_thread_is_refused_in_spite_of_every_flag() {
     let env = repository();
     let first = save(&env, "t", b"1", &[]);
     let second = save(&env, "t", b"2", &[]);

@@ -92,7 +92,7 @@ fn stale_locks_open_keys_and_replace_refs_are_found() {
 }
 
 #[test]
-fn runs_that_wait_for_somebody_are_named_with_the_command() {
+fn runs_that_wait_for_a_person_are_named_with_the_command() {
     let clone = TestClone::new();
     let plan = clone.plan("r", &[("fail", "exit 1", None)]);
     clone.handoff(&["run", &plan]);
@@ -222,7 +222,7 @@ fn age(path: &Path, minutes: u64) {
 }
 
 #[test]
-fn what_killed_processes_left_in_the_repository_is_named_and_goes_when_it_is_old_and_nobody_has_it_open() {
+fn leftovers_of_killed_processes_are_named_and_removed_when_old_and_closed() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
     clone.git(&["pack-refs", "--all"]);
@@ -265,7 +265,7 @@ fn what_killed_processes_left_in_the_repository_is_named_and_goes_when_it_is_old
 }
 
 #[test]
-fn a_lock_left_on_packed_refs_stops_nobody_who_need_not_change_that_file() {
+fn a_stale_lock_on_packed_refs_stops_only_changes_of_that_file() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
     clone.git(&["pack-refs", "--all"]);

@@ -120,7 +120,7 @@ fn a_product_must_come_before_its_consumer() {
 }
 
 #[test]
-fn nobody_consumes_a_product_of_their_own() {
+fn no_item_consumes_a_product_of_its_own() {
     let forge = Forge::new();
     let plan = r#"{"id":"handoff-dag-1","items":[{"id":"edit-a","executor":"command","inputs":{"command":["true"]}}]}"#;
     let mut run = ChainBuilder::submit(&forge, plan);

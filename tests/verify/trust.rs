@@ -184,7 +184,7 @@ fn a_known_key_that_may_not_seal_says_nothing_against_a_run() {
 }
 
 #[test]
-fn a_run_that_was_made_anew_is_not_the_one_in_the_log() {
+fn a_run_that_was_created_again_is_not_the_one_in_the_log() {
     let forge = Forge::new();
     forge.honest();
     let stranger = key(forge.path(), 3);

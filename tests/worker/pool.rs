@@ -196,7 +196,7 @@ fn what_a_worker_left_is_gone_and_the_rest_is_as_new() {
 }
 
 #[test]
-fn whoever_kept_a_file_writes_to_no_worktree_any_more() {
+fn a_process_that_kept_a_file_writes_to_no_later_worktree() {
     let repo = Repo::new("sha1");
     let (host, _dir) = host(&repo);
     let (workspace, _) = next(&repo, &host, "ln a.txt ../../../kept; ln run.sh outputs/kept", 1);
@@ -378,7 +378,7 @@ os.fsync(other); os.fsync(file)
 os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)' 2>/dev/null";
 
 #[test]
-fn a_worktree_whose_worker_can_meet_others_is_made_anew() {
+fn a_worktree_whose_worker_can_meet_others_is_not_used_again() {
     let repo = Repo::new("sha1");
     repo.write(".gitignore", "linked\n");
     fs::create_dir(repo.path.join("linked")).unwrap();

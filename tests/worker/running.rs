@@ -92,7 +92,7 @@ fn secrets_are_redacted_across_writes_and_streams() {
 }
 
 #[test]
-fn a_stdin_that_nobody_reads_does_no_harm() {
+fn an_unread_stdin_does_no_harm() {
     let (_guard, dir) = dir();
     for script in ["exit 0", "exec <&-; sleep 0.2", "head -c 1 >/dev/null"] {
         let mut invocation = shell(&dir, script);

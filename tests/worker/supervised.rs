@@ -72,8 +72,8 @@ fn one_that_says_it_is_anothers_is_ended_with_its_own_attempt() {
 }
 
 #[test]
-fn nobody_but_the_supervisor_says_how_it_ended() {
-    if !common::alone("worker::supervised::nobody_but_the_supervisor_says_how_it_ended") {
+fn only_the_supervisor_says_how_it_ended() {
+    if !common::alone("worker::supervised::only_the_supervisor_says_how_it_ended") {
         return;
     }
     let (_guard, [dir, _]) = attempts();
@@ -92,8 +92,8 @@ os.kill(parent, 9)'; sleep 100";
 }
 
 #[test]
-fn a_supervisor_that_is_traced_holds_up_nobody() {
-    if !common::alone("worker::supervised::a_supervisor_that_is_traced_holds_up_nobody") {
+fn a_traced_supervisor_delays_no_one() {
+    if !common::alone("worker::supervised::a_traced_supervisor_delays_no_one") {
         return;
     }
     let (_guard, [dir, _]) = attempts();
@@ -220,7 +220,7 @@ fn when_the_driver_is_killed_nothing_below_it_lives_on() {
 }
 
 #[test]
-fn a_supervisor_that_nobody_speaks_to_ends() {
+fn a_supervisor_that_hears_nothing_ends() {
     let mut child = Command::new("setsid")
         .args([env!("CARGO_BIN_EXE_git-handoff"), git_handoff::process::supervisor::ARGUMENT, "sleep", "100"])
         .stdin(Stdio::null())

@@ -10,7 +10,7 @@ use crate::common::repo::TestRepo;
 const STEPS: [(&str, usize); 5] = [("categorize", 1), ("polish", 1), ("publish", 1), ("review", 2), ("translate", 1)];
 
 #[test]
-fn the_pipeline_ends_with_every_step_created_once_whoever_is_killed() {
+fn the_pipeline_ends_with_every_step_created_once_in_spite_of_kills() {
     let repo = TestRepo { env: Environment::example("translation-pipeline") };
     repo.config("handoff.subagent.translator.command", "sh specialists/translate.sh");
     // Each kill may cost an attempt.

@@ -175,7 +175,7 @@ fn no_run_seals_itself_while_a_rule_has_something_to_create() {
 }
 
 #[test]
-fn nobody_adds_to_a_run_that_is_not_open_ended_or_has_ended() {
+fn only_an_open_ended_run_that_has_not_ended_is_extended() {
     let added = low(|_, run| run.extend(Cause::Actor, &[item("more", &json!({}))]));
     assert_says(&added, "plan", "entry 5: items were added by an actor to a run that is not open-ended");
     let closed = low(|_, run| {

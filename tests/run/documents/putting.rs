@@ -97,7 +97,7 @@ fn of_many_at_once_all_get_a_revision_or_exactly_the_one_that_expected_it() {
 }
 
 #[test]
-fn whoever_drives_the_run_takes_it_in() {
+fn the_driver_of_the_run_accepts_it() {
     let repo = repo();
     let reader = json!({"n": {"from": "@documents", "select": {"kind": "document", "name": "n"}}});
     let mut second = after("b", &["a"], "cat inputs/n > outputs/seen");

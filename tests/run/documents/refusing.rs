@@ -110,7 +110,7 @@ fn formats_count_in_every_draft_and_long_integers_are_compared_exactly() {
 }
 
 #[test]
-fn a_schema_that_nobody_asks_for_is_in_nobodys_way() {
+fn an_unused_schema_stops_nothing() {
     let repo = open();
     repo.config("handoff.schema.gone@1.path", "schemas/gone.json");
     repo.config("handoff.schema.misnamed.path", "schemas/gone.json");

@@ -80,7 +80,7 @@ fn what_the_rules_create_is_accounted_for() {
 }
 
 #[test]
-fn nobody_sneaks_an_item_in_as_the_patterns() {
+fn no_foreign_item_passes_as_the_patterns() {
     // Where there was nothing to fix.
     assert_says(
         &tell(false, |run| {
@@ -190,7 +190,7 @@ fn a_verdict_that_was_left_out_counts_all_the_same() {
 }
 
 #[test]
-fn nobodys_verdict_is_a_vote_because_of_what_he_is_called() {
+fn no_verdict_is_a_vote_because_of_a_name() {
     let forge = Forge::new();
     let plan = json!({ "id": "handoff-dag-1", "openEnded": true,
         "items": [{ "id": "make", "executor": "command", "inputs": { "command": ["true"] } }],

@@ -103,7 +103,7 @@ fn a_gate_that_fails_gives_its_reason_to_the_fix() {
 }
 
 #[test]
-fn a_gate_that_advances_stops_nobody() {
+fn a_gate_that_advances_stops_no_item() {
     let mut items = plan(1, &json!({ "onRed": "advance" }));
     items[1]["inputs"]["gate"].as_object_mut().unwrap().remove("fixTemplate");
     let repo = play("pipeline", &items, 4);
@@ -111,7 +111,7 @@ fn a_gate_that_advances_stops_nobody() {
 }
 
 #[test]
-fn whoever_needs_what_a_red_gate_wrote_goes_on() {
+fn an_item_that_needs_the_output_of_a_red_gate_runs() {
     let mut items = plan(1, &json!({ "onRed": "block" }));
     items[1]["inputs"]["gate"].as_object_mut().unwrap().remove("fixTemplate");
     let findings = json!({ "why": { "from": "review", "select": { "kind": "output", "path": "findings" } } });

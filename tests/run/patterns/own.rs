@@ -49,7 +49,7 @@ fn what_a_run_cannot_take_is_said_and_ends_nothing() {
 }
 
 #[test]
-fn an_id_that_a_rule_may_come_to_is_nobody_elses() {
+fn an_id_that_a_rule_may_create_is_reserved() {
     let gate = json!({ "onRed": "spawn-fix", "subject": "a", "fixTemplate": super::template("true") });
     let items = [item("a", "true", &json!({})), item("look", RED, &json!({ "gate": gate }))];
     for id in ["look~2", "look~3", "a~2", "look-fix-1"] {
@@ -118,7 +118,7 @@ fn extended(pattern: &str, items: &[Value], more: &Value) -> (TestRepo, crate::c
 }
 
 #[test]
-fn a_payload_that_nobody_would_read_is_refused() {
+fn a_payload_that_no_item_would_read_is_refused() {
     let gate = |onto: &str| json!({ "gate": { "onRed": "block", "subject": onto } });
     let items = [item("a", "true", &json!({})), item("look", RED, &gate("a"))];
     let (repo, output) = extended("pipeline", &items, &item("more", RED, &gate("a")));

@@ -120,7 +120,7 @@ fn a_circle_of_an_authors_own_order_is_told() {
 }
 
 #[test]
-fn an_unknown_pattern_is_refused_and_a_payload_that_nobody_reads_is_told() {
+fn an_unknown_pattern_is_refused_and_an_unread_payload_is_reported() {
     assert_eq!(problems("pipelines", &[item("a", "true", &json!({}))]), ["bad-pattern pattern"]);
     let repo = TestRepo::new();
     let items = [item("a", "true", &json!({ "gate": { "anything": 1 } }))];

@@ -79,7 +79,7 @@ fn what_was_sent_back_is_not_committed_whatever_reviewers_say_later() {
 }
 
 #[test]
-fn nobody_is_told_to_ask_again_for_what_another_took_the_place_of() {
+fn a_superseded_item_is_not_to_be_asked_for_again() {
     let more = json!({ "onReject": "spawn-fix", "fixTemplate": template("git apply inputs/work; echo more >>code") });
     let mut items = subject(&[1], 1, &more);
     items[0]["inputs"]["quorum"]["reviewers"][0] = template("exit 1");
