@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::panic;
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +68,7 @@ impl Surroundings {
         self.kept = thread::scope(|scope| {
             let kept = |(folder, bits, most)| scope.spawn(move || kept_by_mode(Path::new(folder), bits, most, worked));
             let searches: Vec<_> = folders.map(kept).collect();
-            searches.into_iter().flat_map(|search| search.join().unwrap_or_else(|e| panic::resume_unwind(e))).collect()
+            searches.into_iter().flat_map(joined).collect()
         });
     }
 
@@ -198,6 +198,11 @@ impl ExecutorPolicy {
         let shares = is_given || around.worked.iter().any(|folder| reaches(&map, folder));
         Ok(Self { map, given, at_home, caches, home, trees: around.trees.clone(), apart, secrets, shares })
     }
+}
+
+/// Returns the result of a thread, and passes its panic on.
+pub(super) fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|e| panic::resume_unwind(e))
 }
 
 /// Returns a map of the machine's programs alone.

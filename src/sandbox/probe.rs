@@ -4,15 +4,14 @@ use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
-use std::thread::{self, ScopedJoinHandle};
+use std::thread;
 
 use super::Sandbox;
 use super::mounts::{self, Mounts, PROGRAM};
 use super::overlay;
-use super::policy::{self, Surroundings};
+use super::policy::{self, Surroundings, joined};
 use super::scratch::Over;
 use crate::model::confinement::Network;
 use crate::sandbox::folder::Folder;
@@ -121,11 +120,6 @@ fn output(command: &mut Command) -> io::Result<Output> {
     command.env_clear().stdin(Stdio::null()).output()
 }
 
-/// Returns the result of a thread, and passes its panic on.
-fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|e| panic::resume_unwind(e))
-}
-
 impl Sandbox {
     /// Returns the numbers of the folders that overlays can cover below bubblewrap.
     pub(super) fn try_overlays(&self, lowers: &[PathBuf]) -> Option<Vec<usize>> {
@@ -135,7 +129,7 @@ impl Sandbox {
         let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(private).ok()?.keep();
         let mut command = Command::new(program);
         command.arg(OVERLAYS).args([bwrap.as_os_str(), scratch.as_os_str()]).args(lowers);
-        let ended = command.env_clear().stdin(Stdio::null()).output();
+        let ended = output(&mut command);
         let works = ended.is_ok_and(|ended| ended.status.success());
         let working = std::fs::read_to_string(scratch.join(WORKING)).ok().filter(|_| works);
         // Leftovers are a few empty folders.
@@ -156,7 +150,7 @@ pub(crate) fn overlays(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
         let program = std::fs::read_link("/proc/self/exe").ok()?;
         let mut below = Command::new(bwrap);
         below.args(["--unshare-pid", "--ro-bind", "/", "/", "--bind"]).args([&on, &on]).arg("--").arg(program);
-        let ended = below.arg("--version").env_clear().stdin(Stdio::null()).output().ok()?;
+        let ended = output(below.arg("--version")).ok()?;
         ended.status.success().then_some(())
     };
     if tried().is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -28,8 +28,10 @@ mod sparse;
 mod submodules;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -214,7 +216,7 @@ impl Workspace {
         self.private.make()?;
         // Written between checkout and worker: later changes have later times.
         write_git(base, refs, &index, &self.dir)?;
-        let path = self.dir.join(STAMP.to_string_lossy().as_ref());
+        let path = self.dir.join(OsStr::from_bytes(STAMP.to_bytes()));
         fs::File::create_new(&path).map_err(Error::at(&path))?;
         let written = fs::metadata(&path).and_then(|meta| meta.modified()).map_err(Error::at(&path))?;
         let index = Index { written, ..index };

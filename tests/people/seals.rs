@@ -101,7 +101,7 @@ fn no_other_key_lets_a_key_seal() {
     let forge = Forge::new();
     let (bob, eve) = (key(forge.path(), 2), key(forge.path(), 3));
     let stories: [(&str, Admits, &str); 5] = [
-        ("nobody did", |_, _, _| {}, "entry 3 is signed by SHA256:…, which is not among the run's writers"),
+        ("no key did", |_, _, _| {}, "entry 3 is signed by SHA256:…, which is not among the run's writers"),
         (
             "it did so itself",
             |chain_builder, first, [bob, _]| {

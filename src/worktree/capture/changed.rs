@@ -38,9 +38,9 @@ pub(super) fn write(part: &Part<'_>, walked: &Walked, scratch: &Scratch) -> Resu
 
 /// Returns the changed files, except new ones that git ignores.
 pub(crate) fn taken<'w>(walked: &'w Walked, scratch: &Scratch) -> Result<BTreeSet<&'w BStr>, Error> {
-    let (mut taken, tracked) = (tracked(walked), tracked(walked));
+    let mut taken = tracked(walked);
     let new: Vec<&BString> =
-        walked.sizes.iter().map(|(_, path)| path).filter(|path| !tracked.contains(path.as_bstr())).collect();
+        walked.sizes.iter().map(|(_, path)| path).filter(|path| !taken.contains(path.as_bstr())).collect();
     let ignored = ignored(scratch, &new)?;
     taken.extend(new.into_iter().filter(|path| !ignored.contains(*path)).map(|path| path.as_bstr()));
     Ok(taken)
