@@ -54,6 +54,7 @@ mod show;
 mod status;
 mod steer;
 mod submit;
+mod temporary_folder;
 mod thread;
 mod usage;
 mod validate;
@@ -231,6 +232,9 @@ pub(crate) fn main() -> ExitCode {
 /// Runs a command.
 fn execute(command: Option<Command>, actor: Option<String>, output: &mut Output) -> Result<Ending, Failure> {
     let environment = context::environment(actor)?;
+    if let Some(warning) = temporary_folder::choose(&environment) {
+        output.warn(&warning);
+    }
     match command {
         None => {
             let repository = context::open(environment, false)?;

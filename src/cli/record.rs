@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
     begun.submission.warnings.iter().for_each(|warning| output.warn(&credential::redact(warning)));
-    let driven = drive(&begun, output)?;
+    let driven = drive(&begun, repository, output)?;
     finish(&driven, begun.manner, repository, output)
 }
 
@@ -107,8 +107,8 @@ impl Arguments {
 }
 
 /// Drives the run, and shows the output of the command as it comes.
-fn drive(begun: &Begun, output: &mut Output) -> Result<Driven, Failure> {
-    let Begun { repository, submission, manner } = begun;
+fn drive(begun: &Begun, repository: &Repository, output: &mut Output) -> Result<Driven, Failure> {
+    let Begun { submission, manner } = begun;
     let (runtime, interrupt) = interrupt::runtime()?;
     let options = DriveOptions { close: true, manner: *manner, ..DriveOptions::default() };
     let drivable = repository.drivable(&submission.run, &options)?;

@@ -36,6 +36,7 @@ use super::drive::Joining;
 use super::event::Progress;
 use super::identity::Identity;
 use super::machine::{Machine, NoCache};
+use super::record::sealed;
 use super::transcript_push::{self, Upload};
 use super::{command, drive};
 
@@ -142,7 +143,12 @@ impl Repository {
         }
         // A fetch may have brought statements before the run could accept them.
         self.accept_statements_on(&mut open)?;
-        let mut machine = Machine::new(self, wanted.close)?;
+        let recorded = sealed::config_for(self, &open.state)?;
+        let is_recording = recorded.is_some();
+        let configured = recorded.map(|config| self.with_config(config)).transpose()?;
+        // A recording ends with its command, whatever came of it.
+        let close = wanted.close || is_recording;
+        let mut machine = Machine::new(configured.as_ref().unwrap_or(self), close)?;
         (machine.jobs, machine.manner) = (wanted.jobs, wanted.manner);
         if wanted.reuse {
             machine.reusable = Some(self.reusable(run)?);
@@ -341,6 +347,8 @@ pub enum Error {
     Trust(#[from] trust::Error),
     #[error("{0}")]
     NoCache(#[from] NoCache),
+    #[error("{0}")]
+    Recorded(#[from] sealed::Error),
     #[error("{0}")]
     Sandbox(#[from] sandbox::Refused),
     #[error("{0}")]

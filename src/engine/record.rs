@@ -1,17 +1,18 @@
 //! Records work without a plan file: one command, or commits that were made before.
 
 mod plan;
+pub(super) mod sealed;
 mod settings;
+mod startable;
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::git::snapshot::{self, IgnoreRules, Snapshot};
-use crate::git::{refs, work_tree};
+use crate::git::{store, work_tree};
 use crate::ledger::log;
 use crate::model::credential::gate::Secret;
-use crate::model::format;
+use crate::model::digest::Digest;
 use crate::model::name::{FilePath, RunId};
 use crate::model::printable;
 use crate::plan::validate::Problems;
@@ -21,11 +22,24 @@ use crate::run::operate::submit;
 use crate::run::query::target::{self, Target};
 
 use super::machine;
-use super::operations::Manner;
+use super::operations::{self, Manner};
 pub use plan::ITEM;
+use sealed::Decided;
+pub use sealed::Error as SettingsError;
+pub use settings::Unknown;
 
 /// The start of the id of a run without a given name.
 const PREFIX: &str = "record-";
+
+/// The letters of an id without a given name: consonants, so that they are no word.
+const LETTERS: &[u8; 20] = b"bcdfghjklmnpqrstvwxz";
+
+/// How many letters such an id has. In ten thousand ids of a day, two are equal with a probability
+/// of one half; the second run is then refused by the remote that has the first.
+const ID_LETTERS: usize = 6;
+
+/// How many ids are tried before recording fails.
+const ID_ATTEMPTS: u8 = 16;
 
 /// The most changed files that an error names.
 const NAMED: usize = 3;
@@ -56,8 +70,6 @@ pub enum Here {
 
 /// A submitted recording.
 pub struct Begun {
-    /// The repository with the settings that apply to the command. Drive the run from it.
-    pub repository: Repository,
     /// The submitted run.
     pub submission: Submission,
     /// How to drive it.
@@ -75,15 +87,16 @@ impl Repository {
     ///
     /// An unfinished run of the same name and command is continued; any other is an error.
     pub fn record(&self, run: Option<&RunId>, recording: &Recording) -> Result<Result<Begun, Problems>, Error> {
-        let mut repository = Self::open(self.environment.clone())?;
-        repository.config = Arc::new(settings::settings_for(self, recording)?);
+        let decided = Decided::read(self, recording)?;
         let directory = self.directory()?;
+        let head = submit::resolve_base(&self.store, "HEAD").map_err(submission::Error::from)?;
+        startable::expect(self, recording, &decided, head, directory.as_ref())?;
         let base = recording.here.map(|here| self.base_here(here)).transpose()?;
-        let plan = |run: &RunId| plan::of_command(run, recording, directory.as_ref());
-        let draft = Draft { plan: &plan, wanted: Wanted { base, ..Wanted::default() } };
-        let submitted = repository.submit_recording(run, &draft)?;
+        let plan = |run: &RunId| plan::of_command(run, recording, &decided, directory.as_ref());
+        let draft = Draft { plan: &plan, wanted: Wanted { base, recorded: true, ..Wanted::default() } };
+        let submitted = self.submit_recording(run, &draft)?;
         let manner = if recording.here.is_some() { Manner::Here } else { Manner::Worktrees };
-        Ok(submitted.map(|submission| Begun { repository, submission, manner }))
+        Ok(submitted.map(|submission| Begun { submission, manner }))
     }
 
     /// Submits a run with one item for each commit of a range, along first parents. Problems of the
@@ -99,33 +112,40 @@ impl Repository {
         let plan = |run: &RunId| plan::of_items(run, &items);
         let wanted = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
         let submitted = self.submit_recording(run, &Draft { plan: &plan, wanted })?;
-        let repository = Self::open(self.environment.clone())?;
-        Ok(submitted.map(|submission| Begun { repository, submission, manner: Manner::Commits }))
+        Ok(submitted.map(|submission| Begun { submission, manner: Manner::Commits }))
     }
 
-    /// Submits it under its name, or under the first id of today that is free.
+    /// Submits it under its name, or under an id that no other clone makes.
     fn submit_recording(&self, run: Option<&RunId>, draft: &Draft<'_>) -> Result<Result<Submission, Problems>, Error> {
         if let Some(run) = run {
             return self.submit_named(run, draft);
         }
-        let date = self.environment.clock.now().to_string();
-        let stem = format!("{PREFIX}{}-", date.split('T').next().unwrap_or_default());
-        let taken = refs::list_with_archived(&self.store, format::RUN_REFS)?;
-        let numbers = taken.iter().filter_map(|(name, _)| {
-            let run = RunId::decode(name.strip_prefix(format::RUN_REFS)?)?;
-            run.as_str().strip_prefix(&stem)?.parse::<u64>().ok()
-        });
-        let mut next = numbers.max().unwrap_or(0);
-        loop {
-            next = next.saturating_add(1);
-            let run = RunId::parse(&format!("{stem}{next}")).map_err(|_| Error::Clock)?;
+        for attempt in 0..ID_ATTEMPTS {
+            let run = self.new_id(draft, attempt)?;
             match self.submit_named(&run, draft) {
-                // Another process was faster, or a deleted run had the id.
+                // A run with this id is here, or was deleted.
                 Ok(Ok(submission)) if !submission.created => {}
                 Err(Error::Taken(_) | Error::Submit(submission::Error::Submit(submit::Error::Used(_)))) => {}
                 other => return other,
             }
         }
+        Err(Error::Ids)
+    }
+
+    /// Returns an id of today whose letters depend on the key, the time, the plan and chance. With a
+    /// pinned clock there is no chance, so that equal commands have equal ids.
+    fn new_id(&self, draft: &Draft<'_>, attempt: u8) -> Result<RunId, Error> {
+        let now = self.environment.clock.now().to_string();
+        let stem = format!("{PREFIX}{}-", now.split('T').next().unwrap_or_default());
+        let id = |letters: &str| RunId::parse(&format!("{stem}{letters}")).map_err(|_| Error::Clock);
+        let mut chance = [0; 16];
+        if !self.environment.clock.is_pinned() {
+            getrandom::fill(&mut chance).map_err(|_| Error::Ids)?;
+        }
+        let own = self.own_fingerprint().unwrap_or_default();
+        let plan = (draft.plan)(&id("x")?).to_string();
+        let parts = [own.as_bytes(), now.as_bytes(), plan.as_bytes(), &[attempt], &chance[..]];
+        id(&letters(Digest::of(&parts.join(&0))))
     }
 
     fn submit_named(&self, run: &RunId, draft: &Draft<'_>) -> Result<Result<Submission, Problems>, Error> {
@@ -189,6 +209,12 @@ impl Repository {
     }
 }
 
+/// Returns the letters of an id.
+fn letters(digest: Digest) -> String {
+    let bytes = digest.as_bytes().iter().take(ID_LETTERS);
+    bytes.map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect()
+}
+
 /// Resolves a path, or returns it as it is if that fails.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
@@ -204,14 +230,24 @@ fn unborn() -> Error {
 pub enum Error {
     #[error("the run {0:?} exists already, and it is not the same work unfinished")]
     Taken(RunId),
-    #[error("{name:?} is no known agent, and neither a subagent nor an executor is registered here under that name")]
-    Executor { name: String, near: Option<String> },
+    #[error("{0}")]
+    Settings(#[from] sealed::Error),
+    #[error("{0}")]
+    Unstartable(#[from] Box<operations::Error>),
+    #[error("cannot find the program {0:?}")]
+    Program(String),
+    #[error("cannot run {0:?}: it is not committed, and the command starts from the commit HEAD")]
+    Uncommitted(String),
+    #[error("{0}")]
+    Store(#[from] store::Error),
     #[error("the work tree has changes before the command runs: {0}")]
     Dirty(String),
     #[error("the folder {0:?} has a name that a plan cannot hold: start from the top of the work tree")]
     Directory(PathBuf),
     #[error("the clock shows no valid date, so the run needs a name: --as NAME")]
     Clock,
+    #[error("cannot choose an id for the run: name one with --as NAME")]
+    Ids,
     #[error("{} could not be read", .0.display())]
     Read(PathBuf, #[source] std::io::Error),
     #[error("{0}")]
@@ -224,8 +260,6 @@ pub enum Error {
     Submit(#[from] submission::Error),
     #[error("{0}")]
     Target(#[from] target::Error),
-    #[error("{0}")]
-    Refs(#[from] refs::Error),
     #[error("{0}")]
     Log(#[from] log::Error),
     #[error("{0}")]

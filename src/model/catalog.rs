@@ -38,6 +38,8 @@ pub struct Catalog {
     pub outputs_dir: String,
     /// The paths tracked by the base tree, at least those in these two folders.
     pub reserved_in_base: Vec<String>,
+    /// Whether an item may carry the sealed settings of a recording.
+    pub allows_recorded: bool,
 }
 
 impl Catalog {
@@ -75,6 +77,7 @@ impl Default for Catalog {
             inputs_dir: "inputs".to_owned(),
             outputs_dir: "outputs".to_owned(),
             reserved_in_base: Vec::new(),
+            allows_recorded: false,
         }
     }
 }

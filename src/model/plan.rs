@@ -36,6 +36,9 @@ pub const DIRECTORY: &str = "directory";
 /// The input key with the goal of an item, for readers.
 pub const GOAL: &str = "goal";
 
+/// The input key with the settings that `record` seals; see `engine::record`. No other plan has it.
+pub const RECORDED: &str = "recorded";
+
 /// The fields of a plan: `name: type = "name in JSON", presence, reader [, as written form];`.
 ///
 /// These tables generate the data types and their written form (here), and the set of known fields

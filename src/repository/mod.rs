@@ -150,6 +150,13 @@ impl Repository {
         Ok(Self { store, config: Arc::new(config), environment, outside, kept: Mutex::default() })
     }
 
+    /// Opens the same repository with another configuration.
+    pub(crate) fn with_config(&self, config: Config) -> Result<Self, Error> {
+        let store = Store::discover(&self.environment.directory)?.with_durability(config.durability);
+        let (environment, outside) = (self.environment.clone(), None);
+        Ok(Self { store, config: Arc::new(config), environment, outside, kept: Mutex::default() })
+    }
+
     /// Returns true if the directory is not in a repository.
     pub fn is_outside(&self) -> bool {
         self.outside.is_some()

@@ -91,6 +91,12 @@ impl<'a> Search<'a> {
     }
 }
 
+/// Returns true if a program of this name or absolute path is there for a worker that nothing
+/// confines.
+pub(in crate::engine) fn is_there(program: &str, env: &BTreeMap<String, OsString>) -> bool {
+    Search { path: env.get("PATH"), home: None, by: None }.find(program).is_some()
+}
+
 /// Returns the configured line that a command gives to the shell.
 fn line_of(argv: &[String], is_line_configured: bool) -> Option<&str> {
     match argv {

@@ -3,11 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::Recording;
+use super::sealed::Decided;
 use crate::git::snapshot::{self, Claim};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::name::{FilePath, RunId};
-use crate::model::plan::{CHECK, CLAIMED, COMMAND, COMMIT, DIRECTORY, GOAL, HERE, NO_STDIN, STDIN};
+use crate::model::plan::{CHECK, CLAIMED, COMMAND, COMMIT, DIRECTORY, GOAL, HERE, NO_STDIN, RECORDED, STDIN};
 use crate::model::quote::quoted;
 
 /// The id of the item of a command.
@@ -20,8 +21,9 @@ const BEFORE: &str = "before";
 const DIGITS: usize = 12;
 
 /// Returns the plan of a command.
-pub(super) fn of_command(run: &RunId, recording: &Recording, directory: Option<&FilePath>) -> Value {
+pub(super) fn of_command(run: &RunId, recording: &Recording, decided: &Decided, directory: Option<&FilePath>) -> Value {
     let check = recording.check.as_ref().map(|check| in_directory(check, directory));
+    let check = check.or_else(|| decided.check.clone());
     let inputs = [
         (COMMAND, Some(json!(recording.command))),
         (STDIN, Some(json!(NO_STDIN))),
@@ -29,10 +31,15 @@ pub(super) fn of_command(run: &RunId, recording: &Recording, directory: Option<&
         (GOAL, recording.goal.as_ref().map(|goal| json!(goal))),
         (DIRECTORY, directory.map(|directory| json!(directory))),
         (HERE, recording.here.map(|_| json!(true))),
+        (RECORDED, Some(json!(decided.sealed))),
     ];
     let inputs: Map<String, Value> =
         inputs.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
-    of_items(run, &[json!({"id": ITEM, "executor": COMMAND, "inputs": inputs, "maxAttempts": 1})])
+    let mut item = json!({"id": ITEM, "executor": COMMAND, "inputs": inputs, "maxAttempts": 1});
+    if let Some(timeout) = decided.timeout {
+        item["timeout"] = json!(timeout);
+    }
+    of_items(run, &[item])
 }
 
 /// Returns the plan of these items.

@@ -2,50 +2,66 @@
 
 use std::path::PathBuf;
 
-use super::{Error, Recording, real};
+use super::real;
 use crate::model::confinement::Asked;
 use crate::model::plan::COMMAND;
 use crate::model::problem::nearest;
 use crate::repository::Repository;
 use crate::repository::config::{Config, Executor, OnVerifyFail, PRESETS, Preset, SecretEnv, SecretSource};
 
-/// Returns the configuration with the settings of the command in the place of those of the executor
-/// `command`: these, those of the subagent or executor with the preset's name, and what the preset
-/// needs of the machine.
-pub(super) fn settings_for(repository: &Repository, recording: &Recording) -> Result<Config, Error> {
-    let mut config = (*repository.config).clone();
-    let program = recording.command.first().map(String::as_str).unwrap_or_default();
-    let preset = match &recording.executor {
-        Some(name) => PRESETS.get_key_value(name).map(|(name, preset)| (name.as_str(), preset)),
-        // A program of the repository is no known agent by its name alone.
-        None if is_in_work_tree(repository, program) => None,
-        None => Preset::of_program(program),
+/// A name of settings that nothing here has.
+#[derive(Debug, thiserror::Error)]
+#[error("{name:?} is no known agent, and neither a subagent nor an executor is registered here under that name")]
+pub struct Unknown {
+    /// The name.
+    pub name: String,
+    /// The most similar known name.
+    pub near: Option<String>,
+}
+
+/// Returns the name of the settings of a command: the given one, or that of the known agent that it
+/// starts.
+pub(super) fn name_for(repository: &Repository, given: Option<&String>, command: &[String]) -> Option<String> {
+    let program = command.first().map(String::as_str).unwrap_or_default();
+    // A program of the repository is no known agent by its name alone.
+    let of_program = || {
+        let preset = if is_in_work_tree(repository, program) { None } else { Preset::of_program(program) };
+        preset.map(|(name, _)| name.to_owned())
     };
-    let name = recording.executor.as_deref().or(preset.map(|(name, _)| name));
+    given.cloned().or_else(of_program)
+}
+
+/// Returns the settings of the executor `command` below those of the preset, subagent or executor
+/// with this name. `grants` adds what the preset needs of the machine, and the files that the
+/// command names.
+pub(super) fn settings_for(
+    repository: &Repository,
+    name: Option<&str>,
+    command: &[String],
+    grants: bool,
+) -> Result<Executor, Unknown> {
+    let config = &repository.config;
+    let preset = name.and_then(|name| PRESETS.get_key_value(name));
     let own = name.and_then(|name| config.subagent(name).or_else(|| config.executors.get(name).cloned()));
-    if let (Some(name), None, None) = (&recording.executor, preset, &own) {
-        return Err(unknown(&config, name));
+    if let (Some(name), None, None) = (name, preset, &own) {
+        return Err(unknown(config, name));
     }
     let around = config.settings_of(COMMAND).unwrap_or_default();
     let mut settings = own.map_or_else(|| around.clone(), |own| own.over(&around));
     settings.command = None;
-    if recording.here.is_some() {
-        settings.sandbox = Some(Asked::None);
-    }
-    if let Some((name, preset)) = preset {
-        grant(repository, &mut settings, name, preset);
-    }
-    // The user names these files, as in a configured line.
-    let named = recording.command.iter().map(PathBuf::from);
-    settings.readable.extend(named.filter(|path| path.is_absolute() && path.is_file() && !path.starts_with("/proc")));
-    if recording.check.is_some() {
-        // The plan has it.
-        settings.verify = None;
-    }
     // A failed check must not cost the work.
     settings.on_verify_fail = settings.on_verify_fail.or(Some(OnVerifyFail::Keep));
-    config.executors.insert(COMMAND.to_owned(), settings);
-    Ok(config)
+    settings.preset = preset.map(|(name, _)| name.clone());
+    if grants {
+        if let Some((name, preset)) = preset {
+            grant(repository, &mut settings, name, preset);
+        }
+        // The user names these files, as in a configured line.
+        let named = command.iter().map(PathBuf::from);
+        let is_readable = |path: &PathBuf| path.is_absolute() && path.is_file() && !path.starts_with("/proc");
+        settings.readable.extend(named.filter(is_readable));
+    }
+    Ok(settings)
 }
 
 /// Adds what an agent needs of the machine: variables, its keys as secrets, and its paths.
@@ -55,7 +71,6 @@ fn grant(repository: &Repository, settings: &mut Executor, name: &str, preset: &
     for (variable, value) in preset.env.iter().chain(confined) {
         settings.env.entry(variable.clone()).or_insert_with(|| value.clone());
     }
-    settings.preset = Some(name.to_owned());
     settings.pass_env.extend(preset.pass.iter().cloned());
     for key in &preset.keys {
         let is_named = settings.secret_env.iter().any(|secret| secret.name == *key);
@@ -75,9 +90,9 @@ fn is_in_work_tree(repository: &Repository, program: &str) -> bool {
     program.contains('/') && repository.store.work_dir().is_some_and(|top| path.starts_with(real(&top)))
 }
 
-fn unknown(config: &Config, name: &str) -> Error {
+fn unknown(config: &Config, name: &str) -> Unknown {
     let registered = config.registered_subagents().chain(config.registered_executors());
     let known: Vec<&str> = registered.map(String::as_str).chain(PRESETS.keys().map(String::as_str)).collect();
     let near = nearest(name, known.iter().copied()).map(str::to_owned);
-    Error::Executor { name: name.to_owned(), near }
+    Unknown { name: name.to_owned(), near }
 }

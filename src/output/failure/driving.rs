@@ -1,5 +1,6 @@
 //! Failures of driving runs.
 
+use git_handoff::engine::record::{SettingsError, Unknown};
 use git_handoff::engine::{drive, execute, operations, recheck, record, run_lock};
 use git_handoff::git::snapshot;
 use git_handoff::model::hints;
@@ -29,16 +30,27 @@ pub(super) fn operations(error: &operations::Error) -> Option<Failure> {
         }
         operations::Error::Times => Failure::of("config", error).hint(hints::lost_after()),
         operations::Error::WorkTree(_) => Failure::of("git", error),
+        operations::Error::Recorded(error) => sealed_settings(error),
         _ => return None,
     })
+}
+
+fn sealed_settings(error: &SettingsError) -> Failure {
+    match error {
+        SettingsError::Unknown(Unknown { near, .. }) => {
+            Failure::of("unknown-executor", error).did_you_mean(near.as_deref(), hints::register_subagent())
+        }
+        SettingsError::HeldOut => Failure::of("config", error),
+        SettingsError::Unreadable => Failure::of("run", error),
+    }
 }
 
 pub(super) fn record(error: &record::Error) -> Option<Failure> {
     Some(match error {
         record::Error::Taken(run) => Failure::of("run-exists", error).hint(hints::show(run)),
-        record::Error::Executor { near, .. } => {
-            Failure::of("unknown-executor", error).did_you_mean(near.as_deref(), hints::register_subagent())
-        }
+        record::Error::Settings(error) => sealed_settings(error),
+        record::Error::Program(_) => Failure::of("no-program", error).hint(hints::shell_line()),
+        record::Error::Uncommitted(_) => Failure::of("no-program", error).hint(hints::commit_first()),
         record::Error::Dirty(_) => Failure::of("dirty", error).hint(hints::record_dirty()),
         record::Error::Directory(_) | record::Error::Clock => Failure::of("usage", error),
         record::Error::Read(..) | record::Error::Snapshot(snapshot::Error::Folder(_)) => Failure::of("io", error),

@@ -13,7 +13,7 @@ use crate::model::json::JsonPath;
 use crate::model::log_name::is_fingerprint;
 use crate::model::name::FilePath;
 use crate::model::pipeline::Unusable;
-use crate::model::plan::{APPROVAL, APPROVERS, CHECK, DIRECTORY, ENV, HERE, NO_STDIN, PIPELINE, STDIN};
+use crate::model::plan::{APPROVAL, APPROVERS, CHECK, DIRECTORY, ENV, HERE, NO_STDIN, PIPELINE, RECORDED, STDIN};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
@@ -136,6 +136,10 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
         let message = "`inputRefs` is set by the tool alone; bind products with `needs`";
         let at = inputs.at("inputRefs");
         problems.push(Problem::new(Code::ReservedKey, &at, message));
+    }
+    if inputs.get(RECORDED).is_some() && !catalog.allows_recorded {
+        let message = format!("`{RECORDED}` is set by `git handoff record` alone");
+        problems.push(Problem::new(Code::ReservedKey, &inputs.at(RECORDED), message));
     }
     if executor == Some(APPROVAL) && inputs.get(PIPELINE).is_some() {
         let message = format!("people decide about the item and nothing runs: `inputs.{PIPELINE}` means nothing here");

@@ -69,7 +69,7 @@ impl Repository {
         let imports = Imports { found: self.imported(&old)?, carried: Some(carried), ..Imports::default() };
         let submitted = &old.state.submitted;
         let (queue, base) = (Some(submitted.queue.clone()), Some(submitted.base.to_string()));
-        let wanted = Wanted { queue, base, ..Wanted::default() };
+        let wanted = Wanted { queue, base, recorded: true, ..Wanted::default() };
         let unreadable = || Error::Unreadable(old.run.clone());
         let sealed = old.file(&self.store, format::PLAN)?.ok_or_else(unreadable)?.read(&self.store);
         let bytes = plan::renamed(&sealed.map_err(|_| unreadable())?, id.as_str()).ok_or_else(unreadable)?;

@@ -39,6 +39,8 @@ pub struct Wanted {
     pub base: Option<String>,
     /// Whether items may take commits that were made before.
     pub claimed: bool,
+    /// Whether an item may carry the sealed settings of a recording.
+    pub recorded: bool,
     /// The keys that can append, with their roles. Our own key gets all roles unless it is listed.
     pub admit: BTreeMap<String, BTreeSet<Role>>,
 }
@@ -181,6 +183,7 @@ impl Repository {
             .unwrap_or_default();
         let mut catalog = self.catalog(queue, reserved).map_err(|error| Problems::from(unreadable(&error)))?;
         catalog.executors.extend(wanted.claimed.then(|| CLAIMED.to_owned()));
+        catalog.allows_recorded = wanted.recorded;
         Ok((validate(bytes, &catalog)?, catalog))
     }
 

@@ -1,0 +1,54 @@
+//! Chooses the folder for our own temporary files.
+//!
+//! They never lie in the work tree, where they would become part of what is recorded.
+
+use std::path::{Path, PathBuf};
+
+use git_handoff::repository::Environment;
+use rustix::fs::{Access, access};
+
+/// The folder of temporary files of the system.
+const SYSTEM: &str = "/tmp";
+
+/// Makes temporary files go to `TMPDIR`, or if it cannot be used, to another folder. Returns a
+/// warning if a folder that `TMPDIR` names is not used.
+///
+/// As for git, an empty `TMPDIR` is `/tmp`.
+pub(super) fn choose(environment: &Environment) -> Option<String> {
+    let named = environment.variable("TMPDIR").map(PathBuf::from);
+    let store = || environment.store().ok().flatten();
+    let top = named.as_ref().and_then(|_| store()?.work_dir()).and_then(|top| top.canonicalize().ok());
+    let is_outside = |folder: &Path| {
+        let real = folder.canonicalize();
+        real.is_ok_and(|real| top.as_ref().is_none_or(|top| !real.starts_with(top)))
+    };
+    let why_not = match &named {
+        Some(folder) if !folder.is_absolute() => Some("is not an absolute path"),
+        Some(folder) if !is_usable(folder) => Some("is no folder that can be written to"),
+        Some(folder) if !is_outside(folder) => Some("is in the work tree"),
+        Some(_) => return None,
+        None if is_usable(Path::new(SYSTEM)) => {
+            tempfile::env::override_temp_dir(Path::new(SYSTEM)).ok()?;
+            return None;
+        }
+        None => None,
+    };
+    let own = || Some(store()?.common_dir().join("handoff/tmp"));
+    let cache = || {
+        let home = || Some(PathBuf::from(environment.variable("HOME")?).join(".cache"));
+        let folder = environment.variable("XDG_CACHE_HOME").map(PathBuf::from).or_else(home)?;
+        Some(folder.join("git-handoff/tmp"))
+    };
+    let system = || named.as_ref().filter(|folder| is_outside(folder) || !folder.exists()).map(|_| SYSTEM.into());
+    let created = |folder: PathBuf| std::fs::create_dir_all(&folder).is_ok().then_some(folder);
+    let others: [&dyn Fn() -> Option<PathBuf>; 3] = [&system, &own, &cache];
+    let mut usable = others.iter().filter_map(|other| created(other()?)).filter(|folder| is_usable(folder));
+    let chosen = usable.next()?;
+    tempfile::env::override_temp_dir(&chosen).ok()?;
+    let (named, why_not) = (named?, why_not?);
+    Some(format!("TMPDIR {why_not} ({}); temporary files go to {}", named.display(), chosen.display()))
+}
+
+fn is_usable(folder: &Path) -> bool {
+    folder.is_dir() && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}

@@ -1,0 +1,155 @@
+//! The settings that decide about a recorded command, sealed in its plan.
+//!
+//! A recording that is continued, by whatever command, has these settings again. What only this
+//! machine can give (a login, the values of variables) is looked up by name, and only for the key
+//! that recorded the command: a plan of another key must not open the login of an agent.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Recording;
+use super::plan::ITEM;
+use super::settings::{self, Unknown};
+use crate::model::confinement::{Asked, Home, Network};
+use crate::model::plan::{COMMAND, Item, RECORDED};
+use crate::model::protected::{OnProtectedChange, VerifyIn};
+use crate::model::state::RunState;
+use crate::repository::Repository;
+use crate::repository::config::{Config, Executor, OnVerifyFail, SecretEnv, SecretSource};
+
+/// The settings of a recording as its plan has them, without the check, which every plan can have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Sealed {
+    /// The known agent, subagent or executor whose settings apply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) executor: Option<String>,
+    sandbox: Asked,
+    network: Network,
+    home: Home,
+    protect: BTreeSet<String>,
+    on_protected_change: OnProtectedChange,
+    on_verify_fail: OnVerifyFail,
+    verify_in: VerifyIn,
+    red_first: bool,
+    /// Whether the check runs with held-out files. Their folder belongs to this machine.
+    held_out: bool,
+    /// The names of variables that the worker gets.
+    pass_env: BTreeSet<String>,
+    /// The names of variables that it gets as secrets.
+    secret_env: BTreeSet<String>,
+}
+
+/// What the configuration decides about a recording.
+pub(super) struct Decided {
+    pub(super) sealed: Sealed,
+    pub(super) check: Option<String>,
+    pub(super) timeout: Option<u64>,
+    /// The configuration for driving it.
+    pub(super) config: Config,
+}
+
+impl Decided {
+    /// Decides about a recording by the configuration.
+    pub(super) fn read(repository: &Repository, recording: &Recording) -> Result<Self, Error> {
+        let executor = settings::name_for(repository, recording.executor.as_ref(), &recording.command);
+        let settings = settings::settings_for(repository, executor.as_deref(), &recording.command, true)?;
+        let config = &repository.config;
+        let sandbox = if recording.here.is_some() { Asked::None } else { settings.sandbox.unwrap_or(config.sandbox) };
+        let sealed = Sealed {
+            executor,
+            sandbox,
+            network: settings.network.unwrap_or(config.network),
+            home: settings.home.unwrap_or_default(),
+            protect: settings.protect.iter().chain(&config.protect).cloned().collect(),
+            on_protected_change: settings.on_protected_change.unwrap_or(config.on_protected_change),
+            on_verify_fail: settings.on_verify_fail.unwrap_or_default(),
+            verify_in: settings.verify_in.unwrap_or_default(),
+            red_first: settings.red_first.unwrap_or_default(),
+            held_out: settings.held_out.is_some(),
+            pass_env: settings.pass_env.iter().cloned().collect(),
+            secret_env: settings.secret_env.iter().map(|secret| secret.name.clone()).collect(),
+        };
+        let (check, timeout) = (recording.check.clone().or_else(|| settings.verify.clone()), settings.timeout);
+        let config = sealed.configure(repository, settings, true)?;
+        Ok(Self { sealed, check, timeout, config })
+    }
+}
+
+impl Sealed {
+    /// Returns the configuration for driving the recording, with settings of today for the rest.
+    fn configure(&self, repository: &Repository, today: Executor, grants: bool) -> Result<Config, Error> {
+        let mut config = (*repository.config).clone();
+        config.executors.insert(COMMAND.to_owned(), self.apply(today, grants)?);
+        // The sealed pathspecs contain these.
+        config.protect.clear();
+        Ok(config)
+    }
+
+    /// Returns the settings of the executor `command` that the sealed ones make of those of today.
+    fn apply(&self, today: Executor, grants: bool) -> Result<Executor, Error> {
+        if self.held_out && today.held_out.is_none() {
+            return Err(Error::HeldOut);
+        }
+        let secret = |name: &String| {
+            let configured = today.secret_env.iter().find(|secret| secret.name == *name).cloned();
+            let key = format!("the recording's {RECORDED}.secretEnv");
+            configured.unwrap_or_else(|| SecretEnv { name: name.clone(), source: SecretSource::Environment, key })
+        };
+        Ok(Executor {
+            verify: None,
+            on_verify_fail: Some(self.on_verify_fail),
+            protect: self.protect.iter().cloned().collect(),
+            on_protected_change: Some(self.on_protected_change),
+            held_out: today.held_out.clone().filter(|_| self.held_out),
+            red_first: Some(self.red_first),
+            verify_in: Some(self.verify_in),
+            timeout: None,
+            pass_env: if grants { self.pass_env.iter().cloned().collect() } else { today.pass_env.clone() },
+            secret_env: if grants { self.secret_env.iter().map(secret).collect() } else { today.secret_env.clone() },
+            sandbox: Some(self.sandbox),
+            network: Some(self.network),
+            home: Some(self.home),
+            ..today
+        })
+    }
+}
+
+/// Returns the item of a recorded command, or `None` if the run is no recording of a command.
+pub(in crate::engine) fn recorded_item(state: &RunState) -> Option<&Item> {
+    let mut items = state.graph.items().iter();
+    let item = items.next().filter(|_| items.next().is_none())?;
+    let is_recorded = item.executor == COMMAND && item.inputs.contains_key(RECORDED);
+    (is_recorded && item.id.as_str() == ITEM).then_some(item)
+}
+
+/// Returns the configuration for driving a recording, or `None` for any other run.
+pub(in crate::engine) fn config_for(repository: &Repository, state: &RunState) -> Result<Option<Config>, Error> {
+    let Some(item) = recorded_item(state) else { return Ok(None) };
+    let sealed = Sealed::deserialize(&item.inputs[RECORDED]).map_err(|_| Error::Unreadable)?;
+    let grants = is_our_own(repository, state);
+    let words = item.inputs.get(COMMAND).and_then(Value::as_array).into_iter().flatten();
+    let command: Vec<String> = words.filter_map(|word| Some(word.as_str()?.to_owned())).collect();
+    let today = settings::settings_for(repository, sealed.executor.as_deref(), &command, grants)?;
+    sealed.configure(repository, today, grants).map(Some)
+}
+
+/// Returns true if our own key submitted the run, not as the continuation of another one.
+fn is_our_own(repository: &Repository, state: &RunState) -> bool {
+    let own = repository.own_fingerprint();
+    own.is_some_and(|own| state.submitted.writers.first() == Some(&own)) && state.submitted.continues.is_none()
+}
+
+/// Failures to apply the settings of a recording.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("the settings that this recording sealed cannot be read: another version wrote them")]
+    Unreadable,
+    #[error("the check of this recording has held-out files, and no setting here names their folder")]
+    HeldOut,
+    #[error("{0}")]
+    Unknown(#[from] Unknown),
+}

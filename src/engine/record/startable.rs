@@ -1,0 +1,74 @@
+//! Refuses a recording that could not start, before it is submitted.
+
+use std::path::Path;
+
+use super::sealed::Decided;
+use super::{Error, Recording};
+use crate::engine::machine::Machine;
+use crate::engine::{command, drive, operations, programs};
+use crate::model::digest::Oid;
+use crate::model::name::FilePath;
+use crate::model::plan::COMMAND;
+use crate::repository::{Repository, Trust};
+
+/// Fails if the command could not start here: a program that is missing, a sandbox that this machine
+/// cannot enforce, a folder for worktrees that cannot be created, or unreadable trust settings.
+pub(super) fn expect(
+    repository: &Repository,
+    recording: &Recording,
+    decided: &Decided,
+    base: Oid,
+    directory: Option<&FilePath>,
+) -> Result<(), Error> {
+    repository.options(&Trust::default(), &mut |_| ()).map_err(unstartable)?;
+    let configured = repository.with_config(decided.config.clone())?;
+    let machine = Machine::new(&configured, true).map_err(unstartable)?;
+    let settings = configured.config.settings_of(COMMAND).unwrap_or_default();
+    machine.confine(&settings).map_err(unstartable)?;
+    machine.host.prepare().map_err(drive::Error::from).map_err(unstartable)?;
+    let Some(program) = recording.command.first() else { return Ok(()) };
+    if !program.contains('/') || Path::new(program).is_absolute() {
+        let env = command::environment(&machine.ambient, &settings);
+        return if programs::is_there(program, &env) { Ok(()) } else { Err(Error::Program(program.clone())) };
+    }
+    let host = &machine.host.settings;
+    if settings.setup.is_some() || !host.copy.is_empty() || !host.link.is_empty() {
+        // These may provide it.
+        return Ok(());
+    }
+    expect_in_work(repository, recording, base, directory, program)
+}
+
+/// Fails if the program of a relative path is not where the command starts.
+fn expect_in_work(
+    repository: &Repository,
+    recording: &Recording,
+    base: Oid,
+    directory: Option<&FilePath>,
+    program: &str,
+) -> Result<(), Error> {
+    let is_in_work_tree = repository.environment.directory.join(program).exists();
+    if recording.here.is_some() {
+        return if is_in_work_tree { Ok(()) } else { Err(Error::Program(program.to_owned())) };
+    }
+    let below = directory.map_or_else(|| program.to_owned(), |directory| format!("{directory}/{program}"));
+    // A path with `..` or through a link is left to the command itself.
+    let Some(path) = plain(&below) else { return Ok(()) };
+    let store = &repository.store;
+    let (tree, _) = store.commit(base)?;
+    match (store.blob_at(tree, &path)?.is_some(), is_in_work_tree) {
+        (true, _) => Ok(()),
+        (false, true) => Err(Error::Uncommitted(program.to_owned())),
+        (false, false) => Err(Error::Program(program.to_owned())),
+    }
+}
+
+fn unstartable(error: impl Into<operations::Error>) -> Error {
+    Error::Unstartable(Box::new(error.into()))
+}
+
+/// Returns a path without `.`, or `None` if it has `..`.
+fn plain(path: &str) -> Option<String> {
+    let segments: Vec<&str> = path.split('/').filter(|segment| !matches!(*segment, "" | ".")).collect();
+    (!segments.contains(&"..")).then(|| segments.join("/"))
+}
