@@ -3,6 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod left;
+mod sealed;
+mod stray;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -17,6 +21,12 @@ use crate::sandbox::scene::has_bubblewrap;
 fn record(repo: &TestRepo, options: &[&str], script: &str) -> Output {
     let all = ["record"].into_iter().chain(options.iter().copied()).chain(["--", "sh", "-c", script]);
     repo.env.handoff(all.collect::<Vec<_>>())
+}
+
+/// Returns the newest run.
+fn newest(repo: &TestRepo) -> String {
+    let runs = json(&repo.env.handoff(["runs", "--json"]).success());
+    runs["runs"][0]["run"].as_str().unwrap().to_owned()
 }
 
 fn json(output: &str) -> Value {
@@ -45,7 +55,7 @@ fn a_command_becomes_a_sealed_run_of_one_item() {
     assert_output!("record_text", shown);
     // The work tree is as before, and the run is an ordinary one.
     assert_eq!(repo.env.git(["status", "--porcelain"]).success(), "");
-    let run = "record-2026-06-04-1";
+    let run = &newest(&repo);
     assert!(repo.is_sealed(run));
     assert_eq!(repo.item(run, "record").outputs, ["report".to_owned()].into());
     assert_eq!(json(&repo.env.handoff(["show", "--json", &format!("{run}/record")]).success())["status"], "done");
@@ -54,9 +64,11 @@ fn a_command_becomes_a_sealed_run_of_one_item() {
     assert_eq!(fs::read_to_string(repo.path("repo/a.txt")).unwrap(), "one\ntwo\nthree\n");
     assert_eq!(repo.env.handoff(["cat", &format!("{run}/record:transcript")]).success(), "working\n");
     repo.env.git(["fsck", "--strict"]).success();
-    // The next one has the next number.
+    // Six letters make the id, others each time.
+    let letters = run.strip_prefix("record-2026-06-04-").unwrap();
+    assert!(letters.len() == 6 && letters.bytes().all(|byte| byte.is_ascii_lowercase()), "{run}");
     let next = record(&repo, &["--json"], "true");
-    assert_eq!(json(&next.success())["run"], "record-2026-06-04-2");
+    assert_ne!(json(&next.success())["run"], **run);
 }
 
 #[test]
@@ -90,9 +102,21 @@ fn what_cannot_be_recorded_is_refused_and_leaves_nothing() {
     assert_eq!(code(&repo, &["record"], 2), "usage");
     assert_eq!(code(&repo, &["record", "--dirty", "--", "true"], 2), "usage");
     assert_eq!(repo.env.handoff(["runs"]).success().lines().count(), 1);
-    // A program that is not there is a failed command.
-    record(&repo, &[], "true").success();
-    repo.env.handoff(["record", "--", "/no/such/program"]).ends(4);
+    for missing in ["nosuchprogram", "/no/such/program", "./missing", "npm test"] {
+        assert_eq!(code(&repo, &["record", "--", missing], 1), "no-program", "{missing}");
+    }
+    repo.env.shell("repo", "printf '#!/bin/sh\n' >new.sh; chmod +x new.sh").success();
+    assert_eq!(code(&repo, &["record", "--", "./new.sh"], 1), "no-program");
+    assert_eq!(code(&repo, &["record", "--as", "mine"], 1), "run-exists");
+    assert_eq!(code(&repo, &["record", "--as", "other", "-m", "Goal"], 2), "usage");
+    for (setting, value, expected) in
+        [("handoff.workspace.root", "/proc/x", "no-cache"), ("handoff.signers", "/no/such/file", "io")]
+    {
+        let setting = format!("{setting}={value}");
+        let failed = repo.env.git(["-c", &setting, "handoff", "--json", "record", "--", "true"]).exit(1);
+        assert_eq!(json(&failed.stderr)["code"], expected, "{setting}");
+    }
+    assert_eq!(repo.env.handoff(["runs"]).success().lines().count(), 1);
 }
 
 #[test]

@@ -8,6 +8,7 @@ longer than its time-out, prints what it should not, or changes a repository tha
 """
 import json
 import os
+import re
 import pathlib
 import resource
 import shutil
@@ -142,31 +143,43 @@ def use(hooks, folder):
     begin(used)
     (used / "draft.txt").write_text("half a sentence\n")
     said, errors = hooks.run("SessionStart", used)
-    assert "git handoff check session-main" in said and "notes" in said and len(said.splitlines()) <= 30, said
+    main = thread_of(said)
+    assert re.fullmatch("session-main-[a-z]{6}", main) and "notes" in said and len(said.splitlines()) <= 30, said
     # The same state is saved once, whichever hook comes first.
     half, whole = "half\n", "half a sentence\n"
     for event, text in (("Stop", half), ("Stop", half), ("PreCompact", half), ("PreCompact", whole), ("Stop", whole)):
         (used / "draft.txt").write_text(text)
         said = hooks.run(event, used, HANDOFF_ACTOR="agent:tested")
         assert said == ["", ""], f"{event} prints {said}"
-    log = git(used, "handoff", "thread", "log", "session-main").splitlines()
+    log = git(used, "handoff", "thread", "log", main).splitlines()
     assert len(log) == 2 and "before compaction" in log[0] and "at stop" in log[1], log
     assert all("agent:tested" in line for line in log), log
-    assert "CLEAN" in git(used, "handoff", "check", "session-main")
-    assert "?? draft.txt" in git(used, "handoff", "resume", "session-main")
+    assert "CLEAN" in git(used, "handoff", "check", main)
+    assert "?? draft.txt" in git(used, "handoff", "resume", main)
     (used / "draft.txt").unlink()
-    git(used, "handoff", "resume", "session-main", "--checkout", "--accept", "operational")
+    git(used, "handoff", "resume", main, "--checkout", "--accept", "operational")
     assert (used / "draft.txt").read_text() == "half a sentence\n"
     git(used, "handoff", "thread", "verify", "--all")
-    clean_trees(hooks, used)
-    # Each branch has a thread, whatever its name is.
-    git(used, "switch", "-q", "-c", "größer/als+mein")
-    hooks.run("Stop", used)
+    clean_trees(hooks, used, main)
+    # Each branch has a thread, whatever its name is, and so has each detached work tree.
+    names = {main}
+    for branch in ("größer/als+mein", "groesser", "feature-login", "long" * 40 + "/a", "long" * 40 + "/b"):
+        git(used, "switch", "-q", "-c", branch)
+        names.add(thread_of(hooks.run("SessionStart", used)[0]))
+        hooks.run("Stop", used)
+    git(used, "switch", "-q", "-c", "feature/login")
+    names.add(thread_of(hooks.run("SessionStart", used)[0]))
     git(used, "switch", "-q", "--detach")
     hooks.run("Stop", used)
-    assert "agent:session" in git(used, "handoff", "thread", "log", "session-detached")
+    names.add(thread_of(hooks.run("SessionStart", used)[0]))
+    git(used, "worktree", "add", "-q", "--detach", str(folder / "other"))
+    other = thread_of(hooks.run("SessionStart", folder / "other")[0])
+    names.add(other)
+    assert len(names) == 9 and all(len(name) <= 100 for name in names), names
     threads = [line.split()[0] for line in git(used, "handoff", "thread", "list").splitlines()]
-    assert len(threads) == 4 and "session-detached" in threads, threads
+    detached = [name for name in threads if name.startswith("session-detached-")]
+    assert len(threads) == 8 and len(detached) == 1 and other not in threads, threads
+    assert "agent:session" in git(used, "handoff", "thread", "log", detached[0])
     # What cannot be saved is told, and saved as nothing.
     (used / "key.txt").write_text(CREDENTIAL)
     before = records(used)
@@ -176,10 +189,15 @@ def use(hooks, folder):
     assert records(used)[0] == before[0], "a refused checkpoint left something"
 
 
-def clean_trees(hooks, used):
+def thread_of(said):
+    """Returns the thread that the start of a session names."""
+    return re.search(r"The thread of this branch is (\S+)\.", said)[1]
+
+
+def clean_trees(hooks, used, main):
     """A clean work tree is saved once for each commit."""
     def checkpoints():
-        return len(git(used, "handoff", "thread", "log", "session-main").splitlines())
+        return len(git(used, "handoff", "thread", "log", main).splitlines())
 
     git(used, "add", ".")
     git(used, "commit", "-q", "-m", "Add the draft")

@@ -20,7 +20,8 @@ WORK = {"claude": ["claude", "-p", TASK, *CLAUDE], "codex": [*CODEX, TASK]}
 COMPACT = {"claude": ["claude", "-c", "-p", "/compact", *CLAUDE], "codex": [*CODEX, "-c", "model_auto_compact_token_limit=1000", TASK]}
 SKILL = "git-handoff:git-handoff"
 TOOLS = {"claude": "mcp__plugin_git-handoff_handoff__checkpoint", "codex": "- mcp__handoff: This server lets agents"}
-HOOK = "The thread of this branch is session-main."
+HOOK = "The thread of this branch is session-main-"
+THREAD = "$(git handoff thread list | grep -o 'session-main-[a-z]*')"
 MISSING = "git-handoff is not on PATH"
 
 
@@ -79,11 +80,11 @@ class Trial:
         self.run(["sh", "-c", "echo '// changed before compaction' >> src/greet.js"])
         self.run(COMPACT[self.name], fails=self.name == "codex")
         self.saved("before compaction")
-        if "CLEAN" not in self.run(["git", "handoff", "check", "session-main"]):
+        if "CLEAN" not in self.run(["sh", "-c", f"git handoff check {THREAD}"]):
             raise Wrong("the packet of the last checkpoint is not clean")
 
     def saved(self, summary):
-        log = self.run(["sh", "-c", "git handoff thread log session-main || true"])
+        log = self.run(["sh", "-c", f"git handoff thread log {THREAD} || true"])
         if summary not in log:
             raise Wrong(f"no hook saved a checkpoint {summary}: {log.strip()}")
 

@@ -37,8 +37,12 @@ if ! command -v git-handoff >/dev/null; then
 	exit 0
 fi
 [ -n "$(git for-each-ref --count=1 refs/handoff/runs refs/handoff/threads refs/handoff/archives)" ] || exit 0
+# Two branches, keys or detached work trees never share a thread: its last six letters are those of a hash over them.
 branch=$(git symbolic-ref --quiet --short HEAD || echo detached)
-thread=session-$(printf %s "$branch" | tr -c 'A-Za-z0-9._-' -)
+place=$branch
+[ "$branch" != detached ] || place=$branch:$(git rev-parse --show-toplevel)
+letters=$(printf '%s\n' "$(git handoff key 2>/dev/null)" "$place" | git hash-object --stdin | cut -c1-6 | tr 0-9 g-p)
+thread=session-$(printf %.80s "$branch" | LC_ALL=C tr -c 'A-Za-z0-9._-' -)-$letters
 case $1 in
 start) start ;;
 save) save "$2" ;;

@@ -10,6 +10,7 @@ use git_handoff::model::takeover::Takeover;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::follow::Follower;
 use git_handoff::run::query::log_entry::entry_shown;
+use git_handoff::run::query::saved::Saved;
 use git_handoff::run::query::{Target, View, trace_event};
 
 use super::table::{self, Cell};
@@ -57,18 +58,20 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return Ok(Ending::Done);
     }
     let (mut following, mut view) = Follower::begin(&repository.store, target)?;
-    print(&view, 0, output);
+    let saved = Saved::all(&repository.store, &view)?;
+    print(&view, 0, &saved, output);
     while arguments.follow
         && let Some(next) = following.next(&view)?
     {
-        print(&next, view.links.len(), output);
+        let saved = Saved::all(&repository.store, &next)?;
+        print(&next, view.links.len(), &saved, output);
         view = next;
     }
     Ok(Ending::Done)
 }
 
 /// Prints the entries of a run from a position on.
-fn print(view: &View, from: usize, output: &mut Output) {
+fn print(view: &View, from: usize, saved: &[Saved], output: &mut Output) {
     let (links, state) = (view.links.get(from..).unwrap_or_default(), &view.state);
     if output.json {
         for link in links {
@@ -85,9 +88,17 @@ fn print(view: &View, from: usize, output: &mut Output) {
             || about(entry, state),
             |it| format!("{} {it}{}", entry.event.kind(), reason_of(&entry.event)).into(),
         );
+        let about = if has_saved_work(&entry.event, saved) { about.and("; its work is saved", None) } else { about };
         vec![seq.into(), link.hash.short().into(), at.into(), entry.actor.as_str().into(), about]
     };
     table::print(&links.iter().map(row).collect::<Vec<_>>(), output);
+}
+
+/// Returns true if an entry ends an attempt whose work is saved beside the run.
+fn has_saved_work(event: &Event, saved: &[Saved]) -> bool {
+    let is_end = !matches!(event, Event::ItemFired(_) | Event::ItemDecided(_));
+    let ended = event.item().filter(|_| is_end);
+    ended.is_some_and(|(item, attempt)| saved.iter().any(|saved| saved.item == *item && saved.attempt == attempt))
 }
 
 /// Returns the subject of an entry, with the status word coloured, and its details.

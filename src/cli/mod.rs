@@ -49,6 +49,7 @@ mod resume;
 mod rollback;
 mod run;
 mod runs;
+mod saved;
 mod share;
 mod show;
 mod status;

@@ -31,7 +31,7 @@ use super::{Ending, Failure, Output, interrupt, validate};
     override_usage = "git handoff record [OPTIONS] -- <COMMAND>...\n       git handoff record [OPTIONS] --adopt <RANGE>"
 )]
 pub(crate) struct Arguments {
-    /// The id of the run [default: record-DATE-NUMBER]
+    /// The id of the run [default: record-DATE-LETTERS]
     #[arg(long = "as", value_name = "RUN", value_parser = RunId::parse)]
     run: Option<RunId>,
     /// Run this shell command afterwards; if it fails, the result is red
@@ -53,8 +53,8 @@ pub(crate) struct Arguments {
     /// they are recorded as claimed
     #[arg(long, value_name = "RANGE", conflicts_with = "command")]
     adopt: Option<String>,
-    /// The command and its arguments, after `--`
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "adopt")]
+    /// The command and its arguments, after `--`; without one, `--as RUN` continues that recording
+    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["adopt", "run"])]
     command: Vec<String>,
 }
 
@@ -80,6 +80,9 @@ struct Recorded<'a> {
 /// Records a command, or commits.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let (named, goal) = (arguments.run.as_ref(), arguments.goal.as_deref());
+    if let Some(run) = named.filter(|_| arguments.command.is_empty() && arguments.adopt.is_none()) {
+        return go_on(run, arguments, repository, output);
+    }
     let begun = match &arguments.adopt {
         Some(range) => repository.record_commits(named, range, goal)?,
         None => repository.record(named, &arguments.recording())?,
@@ -89,8 +92,21 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
     begun.submission.warnings.iter().for_each(|warning| output.warn(&credential::redact(warning)));
-    let driven = drive(&begun, repository, output)?;
-    finish(&driven, begun.manner, repository, output)
+    let Begun { submission, manner } = begun;
+    let driven = drive(&submission.run, manner, repository, output)?;
+    finish(&driven, manner, repository, output)
+}
+
+/// Continues a recording with the settings that it sealed.
+fn go_on(run: &RunId, arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let Arguments { check, goal, executor, here, .. } = arguments;
+    if check.is_some() || goal.is_some() || executor.is_some() || *here {
+        let message = format!("name the command of a new recording after `--`; {run} continues with what it sealed");
+        return Err(Failure::usage(message));
+    }
+    repository.continue_recording(run)?;
+    let driven = drive(run, Manner::Worktrees, repository, output)?;
+    finish(&driven, Manner::Worktrees, repository, output)
 }
 
 impl Arguments {
@@ -107,12 +123,11 @@ impl Arguments {
 }
 
 /// Drives the run, and shows the output of the command as it comes.
-fn drive(begun: &Begun, repository: &Repository, output: &mut Output) -> Result<Driven, Failure> {
-    let Begun { submission, manner } = begun;
+fn drive(run: &RunId, manner: Manner, repository: &Repository, output: &mut Output) -> Result<Driven, Failure> {
     let (runtime, interrupt) = interrupt::runtime()?;
-    let options = DriveOptions { close: true, manner: *manner, ..DriveOptions::default() };
-    let drivable = repository.drivable(&submission.run, &options)?;
-    if *manner == Manner::Worktrees {
+    let options = DriveOptions { close: true, manner, take_left: true, ..DriveOptions::default() };
+    let drivable = repository.drivable(run, &options)?;
+    if manner == Manner::Worktrees {
         let missing = drivable.unenforced();
         let warning = missing.map(|missing| format!("the command is confined by less than there could be: {missing}"));
         warning.iter().for_each(|warning| output.warn(warning));
@@ -127,7 +142,8 @@ fn drive(begun: &Begun, repository: &Repository, output: &mut Output) -> Result<
 fn finish(driven: &Driven, manner: Manner, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let view = &driven.view;
     let run = &view.run;
-    let report = if driven.interrupted { None } else { Some(verified(run, repository, output)?) };
+    // An open run is not anchored yet.
+    let report = if view.state.sealed { Some(verified(run, repository, output)?) } else { None };
     if output.json {
         let ended = ended(view);
         output.value(&Recorded {
@@ -142,11 +158,21 @@ fn finish(driven: &Driven, manner: Manner, repository: &Repository, output: &mut
     } else if let Some(report) = &report {
         output.painted(&report.painted(output.color));
     }
-    let Some(report) = report else { return interrupted(run, manner, repository, output) };
+    if driven.interrupted {
+        return interrupted(view, manner, repository, output);
+    }
+    let Some(report) = report else {
+        super::run::show_saved(view, repository, output);
+        output.hint(&hints::record_left(run));
+        return Ok(Ending::NotAllDone);
+    };
     if !report.intact {
         return Ok(Ending::CheckFailed);
     }
     let is_green = view.state.outcomes().is_green();
+    if !is_green {
+        super::run::show_saved(view, repository, output);
+    }
     advise(view, manner, is_green, output);
     Ok(if is_green { Ending::Done } else { Ending::NotAllDone })
 }
@@ -160,24 +186,26 @@ fn verified(run: &RunId, repository: &Repository, output: &mut Output) -> Result
 }
 
 /// Says how to go on. Work in the user's own work tree cannot be continued, so its run is sealed.
-fn interrupted(run: &RunId, manner: Manner, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+fn interrupted(view: &View, manner: Manner, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let run = &view.run;
     if manner == Manner::Here {
         repository.abandon(run.as_str(), "interrupted")?;
         output.note("interrupted; what the command changed is in your work tree");
     } else {
         output.note("interrupted; the run stays open");
+        super::run::show_saved(view, repository, output);
         output.hint(&hints::record_again(run));
     }
     Ok(Ending::Interrupted)
 }
 
-/// Returns the end of the only item, if it ended.
+/// Returns the last end of the only item, if it ended.
 fn ended(view: &View) -> Option<&ItemReconciled> {
-    let mut ends = view.links.iter().filter_map(|link| match &link.entry.event {
+    (view.state.items.indices().count() == 1).then_some(())?;
+    view.links.iter().rev().find_map(|link| match &link.entry.event {
         Event::ItemReconciled(ended) => Some(ended),
         _ => None,
-    });
-    ends.next().filter(|_| ends.next().is_none())
+    })
 }
 
 /// Prints the next command.

@@ -15,10 +15,11 @@ use git_handoff::model::state::Phase;
 use git_handoff::repository::Repository;
 use git_handoff::run::operate::steer;
 use git_handoff::run::operate::submission::Wanted;
+use git_handoff::run::query::saved::Saved;
 use git_handoff::run::query::{Target, View, piece};
 
 use super::progress::{Display, Watched, tell_of_silence};
-use super::{Ending, Failure, Output, interrupt, status, submit, table, validate};
+use super::{Ending, Failure, Output, interrupt, saved, status, submit, table, validate};
 
 /// The number of failed items whose last output is shown.
 const TAILS: usize = 5;
@@ -252,6 +253,7 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
     }
     if driven.interrupted {
         output.note("interrupted; nothing that was done is lost");
+        show_saved(&driven.view, repository, output);
         output.hint(&hints::run(run));
         return Ending::Interrupted;
     }
@@ -276,6 +278,14 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
     }
     advise(&driven.view, repository, output);
     Ending::NotAllDone
+}
+
+/// Shows where the work of failed and interrupted attempts is.
+pub(crate) fn show_saved(view: &View, repository: &Repository, output: &mut Output) {
+    match Saved::all(&repository.store, view) {
+        Ok(all) => saved::note(&all, output),
+        Err(error) => output.warn(&format!("cannot read the saved work: {error}")),
+    }
 }
 
 /// Shows the last output of failed items, as test runners do.

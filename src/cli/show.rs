@@ -14,11 +14,12 @@ use git_handoff::model::protected::ProtectedChange;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::{Holder, RunState};
 use git_handoff::repository::Repository;
+use git_handoff::run::query::saved::Saved;
 use git_handoff::run::query::show::{Record, RunDocument, Step, seal};
 use git_handoff::run::query::{Target, View, piece, revisions, target};
 
 use super::table::{self, Cell};
-use super::{Ending, Failure, Output, cat, gate, progress, shade, status, usage};
+use super::{Ending, Failure, Output, cat, gate, progress, saved, shade, status, usage};
 
 /// Show a run, or everything recorded about an item
 #[derive(clap::Args)]
@@ -55,7 +56,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let view = target.view(&repository.store)?;
     match rest {
         None if output.json => output.value(&RunDocument::of(&view, &target.reference)),
-        None => print_run(&view, &target.reference, output),
+        None => {
+            print_run(&view, &target.reference, output);
+            saved::print(&Saved::all(&repository.store, &view)?, output);
+        }
         Some(rest) => {
             let record = Record::gather(&repository.store, &view, target::item(&view, rest)?)?;
             if output.json {
@@ -209,6 +213,9 @@ impl Shown<'_> {
         if let Some((link, cause)) = self.record.added() {
             let by = progress::cause(cause, &link.entry.actor);
             lines.push(format!("added      by {by}, entry {}", link.entry.seq));
+        }
+        for saved in &self.record.saved {
+            lines.extend(saved.names().map(|name| format!("saved      #{}: {name}", saved.attempt)));
         }
         let dependencies = self.record.view.state.graph.dependencies(self.record.at);
         if !dependencies.is_empty() {

@@ -13,7 +13,7 @@ use git_handoff::run::query::times::between;
 use git_handoff::run::query::{Target, View};
 
 use super::table::{self, Cell};
-use super::{Ending, Failure, Output, lost, shade, usage};
+use super::{Ending, Failure, Output, lost, saved, shade, usage};
 
 /// The status text of a done item whose check failed.
 pub(crate) const RED: &str = "done, red";
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return lost::print_drivers(&target, repository, output);
     }
     let view = target.view(&repository.store)?;
-    let mut status = repository.driven_status(&target, &view);
+    let mut status = repository.driven_status(&target, &view).with_saved(&repository.store, &view)?;
     if arguments.blocked {
         status = status.blocked();
     }
@@ -90,6 +90,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             output.line(&format!("submitted {} by {author}", table::minute(at)));
         }
     }
+    saved::print(&status.saved, output);
     print_driver(&status, output);
     if target.is_own() && status.driver.is_none() && view.state.shared.is_some() && !status.sealed {
         print_sharing(Sharing::read(&repository.store, &status.run), &status, output);

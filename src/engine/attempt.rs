@@ -25,14 +25,16 @@ use tokio::sync::watch;
 
 use crate::engine::pipeline;
 use crate::model::causes::in_words;
+use crate::model::format;
 use crate::model::name::ItemId;
 use crate::model::pipeline::Spec;
 use crate::process::transcript::{Stream, TranscriptWriter};
 use crate::worktree::capture;
 use crate::worktree::host::Host;
 use crate::worktree::protect::Guard;
-use crate::worktree::salvage;
-use crate::worktree::workspace::Workspace;
+use crate::worktree::salvage::{self, Salvaged};
+use crate::worktree::stray;
+use crate::worktree::workspace::{self, Workspace};
 
 pub use check::StoredCheck;
 use furnish::furnish;
@@ -52,6 +54,7 @@ use stored_transcript::store_transcript;
 pub use verdict::Verdict;
 
 use super::products;
+use super::recover;
 use super::secrets;
 
 /// Runs the attempt that a spec describes, and returns when only its worktree and its objects are
@@ -116,14 +119,8 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
     let guard = job.needs_guard().then(|| protect::guard(host, job)).transpose()?;
     let host = &host.showing(job.spec.refs.clone()).reusing(job.is_apart());
-    let mut workspace = Workspace::create(
-        host,
-        &job.spec.manifest.run,
-        &job.spec.manifest.item,
-        job.spec.manifest.attempt,
-        job.spec.manifest.base,
-    )
-    .map_err(|e| Verdict::from_error("the worktree could not be made: ", &e, Verdict::failed))?;
+    let mut workspace = worktree(host, job)
+        .map_err(|e| Verdict::from_error("the worktree could not be made: ", &e, Verdict::failed))?;
     // An unconfined worker can change times in other ways too, so this would not help.
     if job.confinement.as_ref().is_some_and(|by| !by.keeps_times()) {
         workspace.distrust_times();
@@ -136,22 +133,38 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
             let line = format!("git-handoff: {remark}\n");
             transcript.push(Stream::Err, line.as_bytes())?;
         }
-        workspace.mark_started()?;
+        if !matches!(job.spec.origin, Origin::Left(_)) {
+            workspace.mark_started()?;
+        }
         Ok(transcript)
     };
     match fill() {
         Ok(transcript) => Ok((workspace, transcript, spec, guard)),
         Err(verdict) => {
-            // If the removal fails, the next driver finds a leftover.
-            let _ = workspace.remove();
+            // If this fails, the next driver finds a leftover.
+            let _ = match job.spec.origin {
+                Origin::Left(_) => workspace.set_aside().map(drop),
+                _ => workspace.remove(),
+            };
             Err(verdict)
         }
     }
 }
 
+/// Makes the worktree of an attempt, or takes the one that an earlier attempt left.
+fn worktree(host: &Host, job: &Job) -> Result<Workspace, workspace::Error> {
+    let manifest = &job.spec.manifest;
+    let (run, item, attempt, base) = (&manifest.run, &manifest.item, manifest.attempt, manifest.base);
+    let Origin::Left(earlier) = job.spec.origin else { return Workspace::create(host, run, item, attempt, base) };
+    Workspace::take_left(host, (run, item, attempt), base, earlier)
+}
+
 /// Runs setup, the command and verify.
 async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut Finished) -> Result<(), Verdict> {
     let job = commands.job;
+    if matches!(job.spec.origin, Origin::Left(_)) {
+        return verify::verify(workspace, commands, finished).await;
+    }
     commands.expect_red(finished).await?;
     if let Origin::Commit(commit) = job.spec.origin {
         let captured = capture::capture_commit(workspace, &job.host(commands.host), commit);
@@ -185,10 +198,13 @@ fn wind_up(
         Ok(kept) => finished.result.transcript = Some(kept),
         Err(verdict) => finished.result.verdict = verdict,
     }
+    let mut has_left_out = false;
     if matches!(finished.result.verdict, Verdict::Done) {
         match products::take(&workspace, host, job, finished.captured.take()) {
             Ok(taken) => {
                 finished.result.notes.extend(taken.notes(job));
+                // The user's own work tree keeps them.
+                has_left_out = !taken.left_out.is_empty() && job.spec.origin.here().is_none();
                 finished.result.products = taken.products;
                 finished.result.excluded = taken.excluded;
                 finished.kept.join(taken.kept);
@@ -204,10 +220,13 @@ fn wind_up(
             Err(verdict) => finished.result.verdict = verdict,
         }
     }
+    let has_all_commits = save_commits(&workspace, host, &mut finished);
     let mut left = LeftWorktree { path: workspace.dir.clone(), spent: false, saved: false };
     if !matches!(finished.result.verdict, Verdict::Done) {
+        let is_whole;
         match salvage::salvage(&workspace, host) {
             Ok(salvaged) => {
+                is_whole = salvaged.as_ref().is_none_or(Salvaged::is_whole);
                 finished.result.notes.extend(
                     salvaged
                         .iter()
@@ -220,6 +239,7 @@ fn wind_up(
             Err(error) => {
                 let (item, attempt, why) = (&job.spec.manifest.item, job.spec.manifest.attempt, in_words(&error));
                 finished.result.notes.push(format!("{item}: the work of attempt {attempt} could not be saved: {why}"));
+                is_whole = false;
             }
         }
         if job.spec.keep {
@@ -236,9 +256,48 @@ fn wind_up(
             finished.result.worktree = Some(left);
             return finished;
         }
+        if !is_whole {
+            return set_aside(workspace, finished);
+        }
+    }
+    if has_left_out || !has_all_commits {
+        return set_aside(workspace, finished);
     }
     finished.result.worktree = Some(LeftWorktree { spent: true, ..left });
     finished.spent = Some(workspace);
+    finished
+}
+
+/// Saves the commits that are not in the work. Returns false if they are only in the worktree.
+fn save_commits(workspace: &Workspace, host: &Host, finished: &mut Finished) -> bool {
+    let (item, attempt) = (&workspace.item, workspace.attempt);
+    let stray = match stray::save(workspace, host) {
+        Ok(stray) => stray,
+        Err(error) => {
+            let why = in_words(&error);
+            finished.result.notes.push(format!("{item}: the commits of attempt {attempt} could not be read: {why}"));
+            return false;
+        }
+    };
+    finished.result.notes.extend(stray.sentences.iter().map(|sentence| format!("{item}: {sentence}")));
+    if let Some(bundle) = stray.bundle {
+        finished.result.commits = Some(bundle);
+        finished.kept.join(stray.kept);
+        let place = format!("{}:{}", format::salvage_ref(&workspace.run), format::commits_path(item, attempt));
+        finished.result.notes.push(format!("{item}: these commits are saved in {place}"));
+    }
+    stray.is_whole
+}
+
+/// Leaves the worktree to a person, because some of its work is nowhere else.
+fn set_aside(workspace: Workspace, mut finished: Finished) -> Finished {
+    let (dir, item, attempt) = (workspace.dir.clone(), workspace.item.clone(), workspace.attempt);
+    let path = workspace.set_aside().unwrap_or_else(|error| {
+        finished.result.notes.push(format!("{item}: cannot rename the worktree: {}", in_words(&error)));
+        dir
+    });
+    finished.result.notes.push(recover::stays(&item, attempt, &path));
+    finished.result.worktree = Some(LeftWorktree { path, spent: false, saved: true });
     finished
 }
 

@@ -23,7 +23,7 @@ use crate::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, folders,
 use crate::worktree::filters::{Filters, Inside};
 use crate::worktree::host::Host;
 use crate::worktree::settings::WorktreeSettings;
-use crate::worktree::workspace;
+use crate::worktree::workspace::{self, Leftover};
 
 use super::attempt::Handles;
 use super::attempt::spec::Policy;
@@ -70,6 +70,8 @@ pub(crate) struct Machine {
     pub(crate) programs: Arc<Programs>,
     /// Whether to close and seal the run even if not every item is done.
     pub(crate) close: bool,
+    /// The worktree whose work the next attempt takes, or `None`; only in a recording.
+    pub(crate) left: Option<Leftover>,
     /// How many items to run at once, instead of as many as the queue says.
     pub(crate) jobs: Option<usize>,
     /// How the work of items may be done.
@@ -107,6 +109,7 @@ impl Machine {
             secrets: Arc::new(Secrets::new(repository)),
             programs: Arc::new(Programs::new(repository)),
             close,
+            left: None,
             jobs: None,
             manner: Manner::default(),
             lives: Arc::default(),

@@ -36,7 +36,7 @@ use super::drive::Joining;
 use super::event::Progress;
 use super::identity::Identity;
 use super::machine::{Machine, NoCache};
-use super::record::sealed;
+use super::record::{left, sealed};
 use super::transcript_push::{self, Upload};
 use super::{command, drive};
 
@@ -66,6 +66,8 @@ pub struct DriveOptions {
     pub jobs: Option<usize>,
     /// How the work may be done.
     pub manner: Manner,
+    /// In a recording, take the work that the last attempt left in its worktree.
+    pub take_left: bool,
     /// The remote through which the run is driven together with other drivers.
     pub via: Option<String>,
     /// Push transcripts to that remote as well.
@@ -150,6 +152,9 @@ impl Repository {
         let close = wanted.close || is_recording;
         let mut machine = Machine::new(configured.as_ref().unwrap_or(self), close)?;
         (machine.jobs, machine.manner) = (wanted.jobs, wanted.manner);
+        if wanted.take_left {
+            machine.left = left::left_by(&machine.host, run, &open.state).map_err(drive::Error::from)?;
+        }
         if wanted.reuse {
             machine.reusable = Some(self.reusable(run)?);
         }

@@ -115,7 +115,8 @@ fn origin(machine: &Machine, item: &Item) -> Result<Origin, String> {
         };
     }
     if !command::works_here(item) {
-        return Ok(Origin::Worktree);
+        let left = machine.left.as_ref().map(|left| Origin::Left(left.attempt));
+        return Ok(left.unwrap_or(Origin::Worktree));
     }
     match (machine.manner, machine.host.store.work_dir()) {
         (Manner::Here, Some(top)) => Ok(Origin::Here(top)),

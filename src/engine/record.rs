@@ -1,5 +1,6 @@
 //! Records work without a plan file: one command, or commits that were made before.
 
+pub(super) mod left;
 mod plan;
 pub(super) mod sealed;
 mod settings;
@@ -18,7 +19,7 @@ use crate::model::printable;
 use crate::plan::validate::Problems;
 use crate::repository::{self, Repository};
 use crate::run::operate::submission::{self, Submission, Wanted};
-use crate::run::operate::submit;
+use crate::run::operate::{steer, submit};
 use crate::run::query::target::{self, Target};
 
 use super::machine;
@@ -246,6 +247,12 @@ pub enum Error {
     Directory(PathBuf),
     #[error("the clock shows no valid date, so the run needs a name: --as NAME")]
     Clock,
+    #[error("the run {0:?} is no recording of a command")]
+    NoRecording(RunId),
+    #[error("the command of {0:?} failed, and nothing of its work is left in a worktree")]
+    NothingLeft(RunId),
+    #[error("{0}")]
+    Steer(#[from] steer::Error),
     #[error("cannot choose an id for the run: name one with --as NAME")]
     Ids,
     #[error("{} could not be read", .0.display())]

@@ -2,19 +2,21 @@
 
 use std::error::Error;
 use std::io;
+use std::path::Path;
 
 use crate::git::store::Edit;
 use crate::model::causes::{self, in_words};
 use crate::model::digest::Oid;
 use crate::model::format;
-use crate::model::name::RunId;
+use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Item;
 use crate::model::state::{Phase, RunState};
 use crate::process::survivors;
 use crate::worktree::filters::Filters;
 use crate::worktree::host::Host;
 use crate::worktree::salvage::{self, Salvaged};
-use crate::worktree::workspace::{Leftover, UNSAVED, Workspace};
+use crate::worktree::stray;
+use crate::worktree::workspace::{Leftover, Workspace};
 
 use super::transcript_refs;
 
@@ -50,34 +52,55 @@ pub(crate) fn clear(
         }
         // These files are not saved, and removing them makes space.
         workspace.remove_private()?;
+        let commits = stray::save(&workspace, host);
+        if let Ok(stray) = &commits {
+            notes.extend(stray.sentences.iter().map(|sentence| format!("{item}: {sentence}")));
+            let edits = stray.bundle.map(|bundle| (format::commits_path(&item, attempt), Edit::Blob(bundle)));
+            transcript_refs::add(&host.store, &format::salvage_ref(run), edits.as_slice())?;
+        }
+        let has_all_commits = commits.is_ok_and(|stray| stray.is_whole);
         let filters = at.map_or(Filters::Nowhere, |at| filters(run_state.graph.item(at)));
         match salvage::salvage(&workspace, &host.filtering(filters)) {
             Ok(Some(saved)) => {
                 notes.extend(saved.messages(&item, attempt));
+                let is_whole = saved.is_whole();
                 let Salvaged { tree, kept: _kept, .. } = saved;
                 let path = format::transcript_path(&item, attempt);
                 transcript_refs::add(&host.store, &format::salvage_ref(run), &[(path, Edit::Tree(tree))])?;
                 notes.push(format!("{item}: the work of attempt {attempt} was saved to {}", format::salvage_ref(run)));
+                if !(is_whole && has_all_commits) {
+                    let aside = workspace.set_aside()?;
+                    notes.push(stays(&item, attempt, &aside));
+                    continue;
+                }
             }
-            Ok(None) => {}
+            Ok(None) if has_all_commits => {}
+            Ok(None) => {
+                let aside = workspace.set_aside()?;
+                notes.push(stays(&item, attempt, &aside));
+                continue;
+            }
             // The work waits on disk until there is space again.
             Err(error) if is_shortage(&error) => {
                 return Err(super::drive::Error::Salvage(Box::new(error)));
             }
             Err(error) => {
-                let aside = workspace.dir.with_extension(format!("{attempt}{UNSAVED}"));
+                let aside = workspace.set_aside()?;
+                let (aside, why) = (aside.display(), in_words(&error));
                 notes.push(format!(
-                    "{item}: the work of attempt {attempt} could not be saved and stays in {}: {}",
-                    aside.display(),
-                    in_words(&error)
+                    "{item}: the work of attempt {attempt} could not be saved and stays in {aside}: {why}"
                 ));
-                std::fs::rename(&workspace.dir, &aside).map_err(super::drive::Error::Aside)?;
                 continue;
             }
         }
         workspace.remove()?;
     }
     Ok(notes)
+}
+
+/// Returns a note that a worktree stays, because some of its work is nowhere else.
+pub(super) fn stays(item: &ItemId, attempt: u32, folder: &Path) -> String {
+    format!("{item}: the worktree of attempt {attempt} stays in {}", folder.display())
 }
 
 /// Ends leftover processes, and discards the work of their attempts. Returns notes for the

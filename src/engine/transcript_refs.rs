@@ -26,6 +26,9 @@ pub(super) fn add_all(run: &OpenRun, finished: &[Finished]) -> Result<(), Error>
         if let Some(tree) = one.salvaged {
             salvage.push((path, Edit::Tree(tree)));
         }
+        if let Some(bundle) = one.commits {
+            salvage.push((format::commits_path(&one.item, one.attempt), Edit::Blob(bundle)));
+        }
     }
     add(run.store(), &format::transcripts_ref(run.id()), &transcripts)?;
     add(run.store(), &format::salvage_ref(run.id()), &salvage)

@@ -5,6 +5,7 @@ pub mod archives;
 pub mod batch;
 pub mod borrowed_repo;
 pub mod bounded_read;
+pub mod branches;
 pub mod cancellation;
 pub mod cherry_pick;
 pub mod codec;

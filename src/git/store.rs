@@ -62,7 +62,15 @@ pub(super) struct Known {
     pub(super) archives: Mutex<archives::Known>,
 }
 
+/// The file in a git directory that marks it as that of an attempt, which is removed with it.
+pub const ATTEMPT_MARK: &str = "handoff/attempt";
+
 impl Store {
+    /// Returns true if this is the repository of an attempt's worktree.
+    pub fn is_of_attempt(&self) -> bool {
+        self.common_dir().join(ATTEMPT_MARK).exists()
+    }
+
     /// Opens the repository that contains `dir` by git's discovery rules and environment variables.
     ///
     /// Refuses another user's repository where git refuses it, so that programs named in its

@@ -68,6 +68,14 @@ pub fn uncommitted(store: &Store) -> Result<Vec<PathBuf>, Error> {
     Ok(records.flat_map(paths).collect())
 }
 
+/// Returns the untracked paths that git does not ignore, with one path for a folder without tracked
+/// files; none without a work tree.
+pub fn untracked(store: &Store) -> Result<Vec<PathBuf>, Error> {
+    let Some(root) = store.work_dir() else { return Ok(Vec::new()) };
+    let args = ["ls-files", "--others", "--exclude-standard", "--directory", "--no-empty-directory", "-z"];
+    Ok(paths(&store.git().work_tree(&root).args(args).run()?).collect())
+}
+
 /// Returns the given paths whose content in the work tree differs from a commit; none without a
 /// work tree.
 pub fn changed_since(store: &Store, commit: Oid, of: &BTreeSet<String>) -> Result<Vec<String>, Error> {

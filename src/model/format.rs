@@ -229,6 +229,12 @@ pub fn check_path(item: &ItemId, attempt: u32, before: bool) -> String {
     format!("{}.{name}", transcript_path(item, attempt))
 }
 
+/// Returns the path of the bundle with an attempt's commits that are not in its work, in a run's
+/// tree of saved work.
+pub fn commits_path(item: &ItemId, attempt: u32) -> String {
+    format!("{}.commits", transcript_path(item, attempt))
+}
+
 /// Returns the name of the private file with a check's withheld output, in the folder of its run.
 pub fn withheld_check(item: &ItemId, attempt: u32, before: bool) -> String {
     let name = if before { "check-before" } else { "check" };

@@ -177,7 +177,12 @@ impl Repository {
     }
 
     /// Returns what appending needs; creates the repository's key on first use.
+    ///
+    /// The repository of an attempt is refused: it is removed with the attempt.
     pub fn writer(&self) -> Result<Writer, Error> {
+        if self.store.is_of_attempt() {
+            return Err(Error::Attempt);
+        }
         let (clock, actor) = (self.environment.clock, self.actor()?);
         self.free_of_secrets("actor", &actor)?;
         Ok(Writer { store: self.store.clone(), signer: self.signer()?, clock, actor })
@@ -185,7 +190,7 @@ impl Repository {
 
     /// Returns the writer of logs, or `None` if there is no key yet and so nothing to log.
     pub fn log_writer(&self) -> Result<Option<Writer>, Error> {
-        self.own_key().map(|_| self.writer()).transpose()
+        self.own_key().filter(|_| !self.store.is_of_attempt()).map(|_| self.writer()).transpose()
     }
 
     /// Returns the signing key: the configured one, else the repository's own.
@@ -357,6 +362,8 @@ pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
+    #[error("nothing can be recorded in the repository of an attempt: it is removed when the attempt ends")]
+    Attempt,
     #[error("the actor must have 1 to {MAX_ACTOR} bytes")]
     Actor,
     #[error("{0:?} cannot stand in an allowed-signers file")]

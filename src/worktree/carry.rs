@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use gix::bstr::BStr;
 use rustix::fs::FileType;
 
+use crate::git::branches::{self, Branches};
 use crate::git::snapshot::{self, IgnoreRules, Snapshot};
 use crate::worktree::host::Host;
 use crate::worktree::protect::tree::Tree;
@@ -32,6 +33,7 @@ pub struct Before {
     absent: BTreeSet<PathBuf>,
     /// The files below the folder for outputs.
     outputs: BTreeMap<PathBuf, State>,
+    branches: Branches,
 }
 
 /// The state of a file, which a write changes: device, inode, size, and the two times.
@@ -45,7 +47,13 @@ impl Before {
             rules: IgnoreRules::read(&host.store, usual)?,
             absent: Snapshot::new(&host.store, workspace.base)?.absent()?,
             outputs: outputs(&top.join(&host.settings.outputs))?.into_iter().collect(),
+            branches: Branches::read(&host.store)?,
         })
+    }
+
+    /// Describes how `HEAD`, the branches and the stash changed since.
+    pub fn moved(&self, host: &Host) -> Result<Vec<String>, Error> {
+        Ok(self.branches.changes(&Branches::read(&host.store)?))
     }
 }
 
@@ -182,6 +190,8 @@ pub enum Error {
     Many(PathBuf),
     #[error("{0}")]
     Snapshot(#[from] snapshot::Error),
+    #[error("cannot read the branches")]
+    Branches(#[from] branches::Error),
 }
 
 impl Error {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read as _, Seek as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
 
@@ -19,11 +20,20 @@ use crate::sandbox::folder::Room;
 use crate::worktree::capture::filtered::Failing;
 use crate::worktree::capture::large_of;
 use crate::worktree::capture::part::Part;
-use crate::worktree::capture::tree::{Scratch, relative};
+use crate::worktree::capture::tree::{Scratch, ignored, relative};
 use crate::worktree::capture::walk::{self, Walked, shown};
 use crate::worktree::capture::{Error, changed, large, repositories, submodules, traps};
 use crate::worktree::host::Host;
 use crate::worktree::workspace::{Base, Workspace};
+
+/// Why a large file is left out.
+const TOO_LARGE: &str = "larger than handoff.maxProductSize";
+
+/// Why a file is left out if all others together reach the limit of an attempt.
+const BEYOND: &str = "which does not fit into what is saved of one attempt";
+
+/// The most messages about omitted files.
+const MOST_MESSAGES: usize = 10;
 
 /// The changes to submodules by output name.
 type Patches = BTreeMap<FilePath, Vec<u8>>;
@@ -35,16 +45,23 @@ pub struct Salvaged {
     pub tree: Oid,
     /// Keeps its objects until a ref reaches them.
     pub kept: KeepGuard,
-    /// Descriptions of omitted files with secrets and of submodules whose changes could not be
-    /// saved.
+    /// Descriptions of everything that is not in the tree.
     pub without: Vec<String>,
 }
 
 impl Salvaged {
     /// Returns messages for the operator.
     pub fn messages(&self, item: &ItemId, attempt: u32) -> Vec<String> {
-        let told = |what| format!("{item}: left out of the saved work of attempt {attempt}: {what}");
-        self.without.iter().map(told).collect()
+        let shown = self.without.iter().take(MOST_MESSAGES);
+        let message =
+            |left_out: &String| format!("{item}: left out of the saved work of attempt {attempt}: {left_out}");
+        let more = self.without.len().saturating_sub(MOST_MESSAGES);
+        shown.map(message).chain((more > 0).then(|| message(&format!("{more} more")))).collect()
+    }
+
+    /// Returns true if the tree has all of the work, so that the worktree may go.
+    pub fn is_whole(&self) -> bool {
+        self.without.is_empty()
     }
 }
 
@@ -52,8 +69,8 @@ impl Salvaged {
 /// nothing changed. Saves changes in submodules as patches, as in a capture.
 ///
 /// For failed and interrupted attempts, after their processes ended. Omits nested repositories,
-/// files above a product's limit, unreadable files, and the largest files beyond the total limit. A
-/// failure leaves at most unreferenced objects.
+/// files above a product's limit, unreadable files, and the largest files beyond the total limit,
+/// and describes each. A failure leaves at most unreferenced objects.
 pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, Error> {
     if workspace.may_hold_out() {
         return Err(Error::Refused("a check with held-out files was interrupted".to_owned()));
@@ -70,9 +87,9 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
         Err(Error::Refused(_)) => return Ok(None),
         other => other?,
     };
-    for trap in walked.traps.paths() {
+    for (number, trap) in walked.traps.paths().iter().enumerate() {
         let path = workspace.tree().join(std::ffi::OsStr::from_bytes(trap));
-        fs::remove_file(&path).map_err(Error::at(&path))?;
+        fs::rename(&path, workspace.dir.join(format!("left-out-{number}"))).map_err(Error::at(&path))?;
     }
     // Each uses the scratch's folder.
     let (patches, mut without) = of_submodules(workspace, host, &base)?;
@@ -81,11 +98,15 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     let part = Part::of(workspace, host, &base);
     let scratch = changed::scratch(&part, &walked)?;
     without.extend(repositories::left_out(&walked, &scratch)?.iter().map(repositories::in_words));
+    without.extend(not_taken(&walked, &scratch)?);
     let skip: BTreeSet<BString> = left_out(&walked).cloned().collect();
-    let (mut taken, room) = select_smallest(&walked, &scratch, &skip, limit)?;
-    let outputs = outputs(workspace, host, room);
+    let (mut taken, room) = select_smallest(&walked, &scratch, &skip, limit, &mut without)?;
+    let outputs = Outputs::find(workspace, host, room);
     match &outputs {
-        Ok(outputs) => taken.extend(outputs.iter().map(|path| path.as_bstr())),
+        Ok(outputs) => {
+            taken.extend(outputs.found.iter().map(|path| path.as_bstr()));
+            without.extend(outputs.left_out.iter().cloned());
+        }
         Err(why) => without.push(format!("all below {}: {why}", shown(relative(workspace, workspace.outputs())))),
     }
     let converted = changed::add(&part, &scratch, &taken, Failing::LeavesOut)?;
@@ -192,13 +213,27 @@ fn left_out(walked: &Walked) -> impl Iterator<Item = &BString> {
     nested.chain(&walked.closed).chain(&walked.large).chain(&walked.odd)
 }
 
+/// Describes the files that git would not take, except those that it ignores.
+fn not_taken(walked: &Walked, scratch: &Scratch) -> Result<Vec<String>, Error> {
+    let all: Vec<BString> = walked.large.iter().chain(&walked.closed).chain(&walked.nested).cloned().collect();
+    let ignored = ignored(scratch, &all)?;
+    let describe = |paths: &[BString], why: &str| -> Vec<String> {
+        paths.iter().filter(|path| !ignored.contains(*path)).map(|path| format!("{}, {why}", shown(path))).collect()
+    };
+    let large = describe(&walked.large, TOO_LARGE);
+    let closed = describe(&walked.closed, "which cannot be read");
+    let nested = describe(&walked.nested, "which has an entry called .git");
+    Ok([large, closed, nested].concat())
+}
+
 /// Returns the changed files without the largest, so that the others fit into the limit, and how
-/// much of it is left.
+/// much of it is left. Describes the others.
 fn select_smallest<'w>(
     walked: &'w Walked,
     scratch: &Scratch,
     skip: &BTreeSet<BString>,
     limit: u64,
+    without: &mut Vec<String>,
 ) -> Result<(BTreeSet<&'w BStr>, u64), Error> {
     let (mut taken, mut left) = (changed::taken(walked, scratch)?, limit);
     taken.retain(|path| !is_left_out(path, skip));
@@ -208,38 +243,61 @@ fn select_smallest<'w>(
     for (size, path) in sizes {
         match left.checked_sub(*size) {
             Some(rest) => left = rest,
-            None => drop(taken.remove(path.as_bstr())),
+            None => {
+                taken.remove(path.as_bstr());
+                without.push(format!("{}, {BEYOND}", shown(path)));
+            }
         }
     }
     Ok((taken, left))
 }
 
-/// Returns the outputs that fit, without those in repositories. Fails if there are too many to
-/// list.
-fn outputs(workspace: &Workspace, host: &Host, mut left: u64) -> Result<Vec<BString>, Error> {
-    let root = workspace.outputs();
-    let (mut folders, mut found, mut room) = (Vec::new(), Vec::new(), Room::new());
-    if traps::is_folder(&workspace.tree(), relative(workspace, root)) {
-        folders.push(root.to_owned());
-    }
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
-        let (nested, entries): (Vec<_>, Vec<_>) =
-            entries.flatten().partition(|entry| is_dot_git(&entry.file_name().to_string_lossy()));
-        if !nested.is_empty() && folder != root {
-            continue;
+/// The files below `outputs/`.
+struct Outputs {
+    found: Vec<BString>,
+    /// Descriptions of the others.
+    left_out: Vec<String>,
+}
+
+impl Outputs {
+    /// Finds the files that fit, without those in repositories. Fails if there are too many to list.
+    fn find(workspace: &Workspace, host: &Host, mut left: u64) -> Result<Self, Error> {
+        let root = workspace.outputs();
+        let (mut folders, mut room) = (Vec::new(), Room::new());
+        let mut outputs = Self { found: Vec::new(), left_out: Vec::new() };
+        let name = |path: &Path| shown(relative(workspace, path));
+        if traps::is_folder(&workspace.tree(), relative(workspace, root)) {
+            folders.push(root.to_owned());
         }
-        for entry in entries {
-            let path = entry.path();
-            let Ok(meta) = entry.metadata() else { continue };
-            room.take(path.as_os_str().len())?;
-            if meta.is_dir() {
-                folders.push(path);
-            } else if !traps::is_strange(meta.file_type()) && meta.len() <= host.settings.max_product.min(left) {
-                left -= meta.len();
-                found.push(relative(workspace, &path).into());
+        while let Some(folder) = folders.pop() {
+            let Ok(entries) = fs::read_dir(&folder) else {
+                outputs.left_out.push(format!("{}, which cannot be read", name(&folder)));
+                continue;
+            };
+            let (nested, entries): (Vec<_>, Vec<_>) =
+                entries.flatten().partition(|entry| is_dot_git(&entry.file_name().to_string_lossy()));
+            if !nested.is_empty() && folder != root {
+                outputs.left_out.push(format!("{}, a git repository", name(&folder)));
+                continue;
+            }
+            for entry in entries {
+                let path = entry.path();
+                let Ok(meta) = entry.metadata() else { continue };
+                room.take(path.as_os_str().len())?;
+                if meta.is_dir() {
+                    folders.push(path);
+                } else if traps::is_strange(meta.file_type()) {
+                    // It has no content.
+                } else if meta.len() > host.settings.max_product {
+                    outputs.left_out.push(format!("{}, {TOO_LARGE}", name(&path)));
+                } else if let Some(rest) = left.checked_sub(meta.len()) {
+                    left = rest;
+                    outputs.found.push(relative(workspace, &path).into());
+                } else {
+                    outputs.left_out.push(format!("{}, {BEYOND}", name(&path)));
+                }
             }
         }
+        Ok(outputs)
     }
-    Ok(found)
 }

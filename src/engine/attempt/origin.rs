@@ -22,6 +22,8 @@ pub(in crate::engine) enum Origin {
     Here(PathBuf),
     /// By a commit that was made before. Nothing runs.
     Commit(Oid),
+    /// In the worktree that this earlier attempt left. Only the check runs.
+    Left(u32),
 }
 
 impl Origin {
@@ -29,7 +31,7 @@ impl Origin {
     pub(super) fn here(&self) -> Option<&Path> {
         match self {
             Self::Here(top) => Some(top),
-            Self::Worktree | Self::Commit(_) => None,
+            Self::Worktree | Self::Commit(_) | Self::Left(_) => None,
         }
     }
 }
@@ -41,20 +43,22 @@ impl Job {
         before.map_err(|error| failed(&error))
     }
 
-    /// Gives the worktree the work if that was done in the user's own work tree. Returns a note
-    /// about what is left out.
+    /// Gives the worktree the work if that was done in the user's own work tree. Returns notes about
+    /// what is left out, and about branches that moved.
     pub(super) fn carry_over(
         &self,
         host: &Host,
         workspace: &Workspace,
         before: Option<&Before>,
-    ) -> Result<Option<String>, Verdict> {
-        let (Some(top), Some(before)) = (self.spec.origin.here(), before) else { return Ok(None) };
+    ) -> Result<Vec<String>, Verdict> {
+        let (Some(top), Some(before)) = (self.spec.origin.here(), before) else { return Ok(Vec::new()) };
         let left_out = carry::work_tree(host, workspace, top, before).map_err(|error| failed(&error))?;
         let names: Vec<_> = left_out.iter().map(|path| path.display().to_string()).collect();
         let named = || printable::first_of(&names, MOST_NAMED);
         let note = || format!("{}: left out of the patch, as no files or links: {}", self.spec.manifest.item, named());
-        Ok((!names.is_empty()).then(note))
+        let moved = before.moved(host).map_err(|error| failed(&error))?;
+        let moved = moved.iter().map(|change| format!("{}: {change}", self.spec.manifest.item));
+        Ok(moved.chain((!names.is_empty()).then(note)).collect())
     }
 }
 

@@ -58,6 +58,8 @@ pub struct AttemptResult {
     pub transcript: Option<StoredTranscript>,
     /// The work of an attempt without products, as a tree.
     pub salvaged: Option<Oid>,
+    /// The commits that the work does not contain, as a bundle of git's in a blob.
+    pub commits: Option<Oid>,
     /// The worktree that is left, or `None`.
     pub worktree: Option<LeftWorktree>,
     /// The packs that keep its objects, by the names of their files without extensions.
@@ -128,6 +130,7 @@ impl AttemptResult {
             blocks: Vec::new(),
             transcript: None,
             salvaged: None,
+            commits: None,
             worktree: None,
             keeps: Vec::new(),
             notes: Vec::new(),

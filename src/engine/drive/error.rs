@@ -29,8 +29,8 @@ pub enum Error {
     Workspace(#[from] workspace::Error),
     #[error("cannot save the work of an interrupted attempt")]
     Salvage(#[source] Box<capture::Error>),
-    #[error("cannot move unsaved work aside")]
-    Aside(#[source] std::io::Error),
+    #[error("cannot create a folder beside the attempts")]
+    Folder(#[source] std::io::Error),
     #[error("cannot keep the transcript or the salvaged work of an attempt")]
     Keep(#[from] transcript_refs::Error),
     #[error("{0}")]

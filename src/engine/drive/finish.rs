@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::engine::event::Progress;
 use crate::engine::finished::Finished;
+use crate::engine::record::left;
 use crate::engine::transcript_refs;
 use crate::ledger::chain;
 use crate::model::causes::in_words;
@@ -138,6 +139,10 @@ impl Driver<'_> {
         let before = match (over, self.machine.close) {
             _ if self.run.state.sealed => return Ok(Some(settled(None))),
             (true, _) => None,
+            // Its work is still to be taken.
+            (false, true) if left::left_by(&self.machine.host, self.run.id(), &self.run.state)?.is_some() => {
+                return Ok(Some(settled(None)));
+            }
             (false, true) => Some(operate::closed("closed when it had settled")),
             (false, false) => return Ok(Some(settled(None))),
         };

@@ -109,7 +109,7 @@ impl Colleagues {
         let times = run.state.shared.unwrap_or(new);
         let store = run.store();
         let folder = store.common_dir().join("handoff").join("via");
-        std::fs::create_dir_all(&folder).map_err(Error::Aside)?;
+        std::fs::create_dir_all(&folder).map_err(Error::Folder)?;
         let pulse = Pulse {
             tip,
             writer: run.writer().clone(),

@@ -13,6 +13,7 @@ use super::Recording;
 use super::plan::ITEM;
 use super::settings::{self, Unknown};
 use crate::model::confinement::{Asked, Home, Network};
+use crate::model::item_index::ItemIndex;
 use crate::model::plan::{COMMAND, Item, RECORDED};
 use crate::model::protected::{OnProtectedChange, VerifyIn};
 use crate::model::state::RunState;
@@ -118,16 +119,16 @@ impl Sealed {
 }
 
 /// Returns the item of a recorded command, or `None` if the run is no recording of a command.
-pub(in crate::engine) fn recorded_item(state: &RunState) -> Option<&Item> {
-    let mut items = state.graph.items().iter();
-    let item = items.next().filter(|_| items.next().is_none())?;
+pub(in crate::engine) fn recorded_item(state: &RunState) -> Option<(ItemIndex, &Item)> {
+    let mut items = state.graph.items().indexed();
+    let (at, item) = items.next().filter(|_| items.next().is_none())?;
     let is_recorded = item.executor == COMMAND && item.inputs.contains_key(RECORDED);
-    (is_recorded && item.id.as_str() == ITEM).then_some(item)
+    (is_recorded && item.id.as_str() == ITEM).then_some((at, item))
 }
 
 /// Returns the configuration for driving a recording, or `None` for any other run.
 pub(in crate::engine) fn config_for(repository: &Repository, state: &RunState) -> Result<Option<Config>, Error> {
-    let Some(item) = recorded_item(state) else { return Ok(None) };
+    let Some((_, item)) = recorded_item(state) else { return Ok(None) };
     let sealed = Sealed::deserialize(&item.inputs[RECORDED]).map_err(|_| Error::Unreadable)?;
     let grants = is_our_own(repository, state);
     let words = item.inputs.get(COMMAND).and_then(Value::as_array).into_iter().flatten();

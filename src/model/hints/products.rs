@@ -14,9 +14,12 @@ hints! {
     apply_red(run) => "git handoff show {run}/record   # to take it all the same: git handoff apply {run} --allow-red";
     record_dirty() => "git stash --include-untracked   # or seal the changes as the base: --dirty";
     adopt_range() => "git handoff record --adopt FIRST..LAST   # the commits after FIRST, up to LAST";
+    take_saved(base, work) => "git diff --binary {base} {work} | git apply --3way   # takes the saved work";
+    take_commits(commits) => "git cat-file blob {commits} >saved.bundle && git fetch saved.bundle 'refs/*:refs/remotes/saved/*'   # takes the saved commits";
     shell_line() => "git handoff record -- sh -c 'COMMAND LINE'   # a shell line is one word; a program needs a folder of PATH";
     commit_first() => "git add FILE && git commit   # or, in the present work tree: git handoff record --here -- COMMAND";
-    record_again(run) => "git handoff record --as {run} -- COMMAND   # or seal it as it is: git handoff abandon {run}";
+    record_again(run) => "git handoff record --as {run}   # continues it; or seal it as it is: git handoff abandon {run}";
+    record_left(run) => "git handoff record --as {run}   # takes what lies there, once the cause is gone: git config handoff.maxProductSize 1g; or give it up: git handoff abandon {run}";
     one_item(run) => "git handoff apply {run}/ITEM --commit -m MESSAGE   # one item after the other";
     three_way(what) => "git handoff apply {what} --commit --3way   # to resolve the conflicts in the work tree";
     no_verify() => "git handoff apply RUN   # into the index alone, to commit it by yourself; or without hooks: --no-verify";

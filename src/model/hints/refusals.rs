@@ -6,6 +6,7 @@ use super::sharing::asked;
 use super::{Hint, Parts, quoted};
 
 hints! {
+    hand_over_files() => "leave edits in the work tree and files in outputs/   # the run takes them when this attempt ends";
     push_right(remote) =>
         "git remote set-url --push {remote} URL   # with an account, key or token that may write there";
     sign_in(remote) => "git ls-remote {remote}   # asks for the credentials; a helper of git's can keep them";

@@ -48,6 +48,10 @@ fn sealed_settings(error: &SettingsError) -> Failure {
 pub(super) fn record(error: &record::Error) -> Option<Failure> {
     Some(match error {
         record::Error::Taken(run) => Failure::of("run-exists", error).hint(hints::show(run)),
+        record::Error::NoRecording(run) => Failure::of("no-recording", error).hint(hints::show(run)),
+        record::Error::NothingLeft(run) => {
+            Failure::of("nothing-left", error).hint(hints::retry_or_close(format_args!("{run}/{}", record::ITEM), run))
+        }
         record::Error::Settings(error) => sealed_settings(error),
         record::Error::Program(_) => Failure::of("no-program", error).hint(hints::shell_line()),
         record::Error::Uncommitted(_) => Failure::of("no-program", error).hint(hints::commit_first()),

@@ -28,6 +28,7 @@ pub(super) fn store(error: &store::Error) -> Failure {
 
 pub(super) fn repository(error: &repository::Error) -> Option<Failure> {
     Some(match error {
+        repository::Error::Attempt => Failure::refused("in-attempt", error.to_string()).hint(hints::hand_over_files()),
         repository::Error::Actor | repository::Error::Principal(_) => Failure::usage(error.to_string()),
         repository::Error::Rules { .. } => Failure::of("bad-rule", error),
         repository::Error::Saved { name, source } => {

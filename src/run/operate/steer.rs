@@ -100,7 +100,7 @@ impl Repository {
         let (mut open, item) = self.open_run(text, &[Role::Own, Role::Work])?;
         let at = item.ok_or(Error::NoItem)?;
         loop {
-            let entries = asked_again(&open, at)?;
+            let entries = asked_again(&open, at, None)?;
             let links = open.record(&entries)?;
             // If nothing was recorded, another writer retried the item or ended the run, and the
             // next round returns the error for that.
@@ -108,6 +108,14 @@ impl Repository {
                 return Ok(Steered::new(&open, links.len() as u64));
             }
         }
+    }
+
+    /// Gives an item another round of attempts like [`Self::retry`], and records why.
+    pub(crate) fn retry_because(&self, text: &str, reason: &str) -> Result<(), Error> {
+        let (mut open, item) = self.open_run(text, &[Role::Own, Role::Work])?;
+        let entries = asked_again(&open, item.ok_or(Error::NoItem)?, Some(reason))?;
+        open.record(&entries)?;
+        Ok(())
     }
 
     /// Seals a settled run as it is.
@@ -167,7 +175,7 @@ fn end(open: &mut OpenRun, event: Option<Event>) -> Result<(), super::Error> {
 }
 
 /// Returns the entries that retry an item, or an error if it cannot be retried.
-fn asked_again(open: &OpenRun, at: ItemIndex) -> Result<Vec<NewEntry>, Error> {
+fn asked_again(open: &OpenRun, at: ItemIndex, reason: Option<&str>) -> Result<Vec<NewEntry>, Error> {
     if open.state.sealed {
         return Err(Error::Sealed(open.id().clone()));
     }
@@ -189,7 +197,10 @@ fn asked_again(open: &OpenRun, at: ItemIndex) -> Result<Vec<NewEntry>, Error> {
     if let Some((on, product)) = open.state.lacks(at) {
         return Err(Error::Lacking { run: open.id().clone(), item: item(), on: on.clone(), product });
     }
-    let again = |at| NewEntry::Plain(Event::ItemRequeued(requeued(&open.state, at, Again::Operator)));
+    let again = |at| {
+        let detail = reason.map(str::to_owned);
+        NewEntry::Plain(Event::ItemRequeued(ItemEnded { detail, ..requeued(&open.state, at, Again::Operator) }))
+    };
     Ok(again_with(open, at).into_iter().map(again).collect())
 }
 

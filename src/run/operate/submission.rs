@@ -232,7 +232,11 @@ impl Repository {
             return Err(Error::NotOwned);
         }
         let base = resolve_base(&self.store, &wanted.revision(Some(valid.plan())))?;
-        let unseen = not_in(&self.store, base)?;
+        let mut unseen = not_in(&self.store, base)?;
+        // Of a plan, the file itself is often untracked.
+        if wanted.recorded && self.config.workspace_copy.is_empty() && self.config.workspace_link.is_empty() {
+            unseen = unseen.into_iter().chain(self.untracked()?).reduce(|changed, new| format!("{changed}; {new}"));
+        }
         let request = Request {
             base,
             queue: wanted.queue.clone(),
@@ -261,6 +265,16 @@ fn readable(meta: &Metadata) -> io::Result<()> {
 }
 
 impl Repository {
+    /// Returns a warning about untracked files.
+    fn untracked(&self) -> Result<Option<String>, work_tree::Error> {
+        let ours = [&self.config.inputs, &self.config.outputs];
+        let paths = work_tree::untracked(&self.store)?;
+        let paths = paths.iter().filter(|path| !ours.iter().any(|folder| path.starts_with(folder.as_str())));
+        let names: Vec<String> = paths.map(|path| path.display().to_string()).collect();
+        let warning = || format!("not tracked, so that no item sees it: {}", printable::first_of(&names, NAMED));
+        Ok((!names.is_empty()).then(warning))
+    }
+
     /// Returns a warning if a fetched run has the id of a new run.
     fn same_id(&self, run: &RunId) -> Result<Option<String>, refs::Error> {
         let fetched = refs::fetched_at(&self.store, &Place::of_run(run))?;

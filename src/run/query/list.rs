@@ -14,6 +14,7 @@ use crate::model::time::Moment;
 use crate::repository::Repository;
 
 pub use super::item_status::ItemStatus;
+use super::saved::{self, Saved};
 use super::show::RunDocument;
 use super::target::{self, Target, own_runs, unarchived_runs};
 use super::usage::RunUsage;
@@ -95,6 +96,9 @@ pub struct Status {
     pub usage: Option<RunUsage>,
     /// In the order of the plan. Items that rules created follow their cause.
     pub items: Vec<ItemStatus>,
+    /// The work of failed and interrupted attempts that is saved beside the run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub saved: Vec<Saved>,
 }
 
 /// The process that drives a run.
@@ -250,7 +254,13 @@ impl Status {
             outcome: document.outcome,
             usage: None,
             items: document.items,
+            saved: Vec::new(),
         }
+    }
+
+    /// Adds the work that is saved beside the run.
+    pub fn with_saved(self, store: &Store, view: &View) -> Result<Self, saved::Error> {
+        Ok(Self { saved: Saved::all(store, view)?, ..self })
     }
 
     /// Keeps items that wait or block others: failed, skipped, cancelled and red ones.

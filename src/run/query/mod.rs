@@ -9,6 +9,7 @@ pub mod log_entry;
 pub mod piece;
 pub mod proving;
 pub mod revisions;
+pub mod saved;
 pub mod sharing;
 pub mod show;
 pub mod target;

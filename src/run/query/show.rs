@@ -28,6 +28,7 @@ use super::documents::DocumentShown;
 use super::list::ItemStatus;
 use super::log_entry::has_no_products;
 use super::revisions;
+use super::saved::{self, Saved};
 use super::usage::{Attempts, RunUsage};
 
 /// The format of both answers.
@@ -316,15 +317,18 @@ pub struct Record<'a> {
     pub manifest: Option<Manifest>,
     /// The entries about it, oldest first.
     pub steps: Vec<Step<'a>>,
+    /// The work of its failed and interrupted attempts that is saved beside the run.
+    pub saved: Vec<Saved>,
 }
 
 impl<'a> Record<'a> {
     /// Collects what is recorded about an item.
-    pub fn gather(store: &Store, view: &'a View, at: ItemIndex) -> Result<Self, store::Error> {
+    pub fn gather(store: &Store, view: &'a View, at: ItemIndex) -> Result<Self, saved::Error> {
         let id = &view.state.graph.item(at).id;
         let manifest = view.head.tree.map(|tree| manifest(store, view, tree, id)).transpose()?.flatten();
         let steps = view.links.iter().filter_map(|link| Step::from_link(link, id, &view.state)).collect();
-        Ok(Self { view, at, manifest, steps })
+        let saved = Saved::all(store, view)?.into_iter().filter(|saved| saved.item == *id).collect();
+        Ok(Self { view, at, manifest, steps, saved })
     }
 
     /// Returns the item.
@@ -372,6 +376,9 @@ impl Serialize for Record<'_> {
         shown["products"] = json!(self.products());
         shown["manifest"] = json!(self.manifest);
         shown["entries"] = json!(self.steps);
+        if !self.saved.is_empty() {
+            shown["saved"] = json!(self.saved);
+        }
         shown.serialize(serializer)
     }
 }

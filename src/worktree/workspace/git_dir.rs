@@ -18,7 +18,7 @@ use super::extras::Extras;
 use super::git_config::Config;
 use super::sparse::Sparse;
 use super::{Error, remotes};
-use crate::git::store::Store;
+use crate::git::store::{ATTEMPT_MARK, Store};
 use crate::git::{folder, refs};
 use crate::model::digest::Oid;
 use crate::worktree::host::Host;
@@ -91,6 +91,7 @@ impl GitDir {
         }
         let users = users_file(host, &host.store, "excludesFile", "ignore")?;
         let mut made = Self::new(&host.store, config, std::iter::empty())?;
+        made.files.push((ATTEMPT_MARK.into(), Vec::new()));
         made.files.push((EXCLUDES.into(), excluding(users, ours(host, extras))));
         made.files.extend(sparse.map(|sparse| ("info/sparse-checkout".into(), sparse.patterns)));
         Ok(made)
@@ -101,6 +102,7 @@ impl GitDir {
     pub(super) fn for_worker_in_submodule(host: &Host, store: &Store, head: Oid) -> Result<Self, Error> {
         let users = users_file(host, store, "excludesFile", "ignore")?;
         let mut made = Self::new(store, worker_config(host, store), std::iter::empty())?;
+        made.files.push((ATTEMPT_MARK.into(), Vec::new()));
         made.files.push((EXCLUDES.into(), users));
         made.files.push(("HEAD".into(), format!("{head}\n").into_bytes()));
         Ok(made)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::private::Private;
 use super::{Error, Workspace, name_of, open_run, run_dir};
+use crate::model::digest::Oid;
 use crate::model::name::{ItemId, RunId};
 use crate::process::disk;
 use crate::process::survivors;
@@ -35,6 +36,34 @@ impl Leftover {
 }
 
 impl Workspace {
+    /// Renames the attempt's folder, whose work is not saved elsewhere, so that a person finds it
+    /// and no driver removes it. Returns its new path.
+    pub fn set_aside(self) -> Result<PathBuf, Error> {
+        self.private.remove()?;
+        let aside = self.dir.with_extension(format!("{}{UNSAVED}", self.attempt));
+        std::fs::rename(&self.dir, &aside).map_err(Error::at(&self.dir))?;
+        Ok(aside)
+    }
+
+    /// Takes the worktree that an earlier attempt of the item left for a person, as that of a new
+    /// attempt.
+    pub fn take_left(
+        host: &Host,
+        (run, item, attempt): (&RunId, &ItemId, u32),
+        base: Oid,
+        earlier: u32,
+    ) -> Result<Self, Error> {
+        let place = Self::place(host, run, item, attempt);
+        let left = run_dir(host, run).join(format!("{}{UNSAVED}", name_of(item, earlier)));
+        std::fs::rename(&left, &place).map_err(Error::at(&left))?;
+        let taken = Leftover { item: item.clone(), attempt, dir: place.clone() };
+        let gone = || Error::io(&place, io::ErrorKind::NotFound.into());
+        let mut workspace = Self::reopen(host, run, taken, base)?.ok_or_else(gone)?;
+        workspace.reusable = false;
+        workspace.private.make()?;
+        Ok(workspace)
+    }
+
     /// Kills the processes of a run's attempts and removes the run's folder with their work and
     /// private files. The caller holds the run's lock.
     pub fn remove_all(host: &Host, run: &RunId) -> Result<(), Error> {

@@ -126,6 +126,11 @@ impl Refs {
         self.0.branches
     }
 
+    /// Returns the content of `packed-refs`.
+    pub(crate) fn packed(&self) -> &[u8] {
+        &self.0.packed
+    }
+
     /// Writes them into a git directory without refs. `HEAD` is the repository's branch if that is
     /// at the commit, otherwise the commit.
     pub(super) fn write(&self, dir: &Path, head: Oid) -> io::Result<()> {

@@ -1,0 +1,34 @@
+//! Shows where the work of failed and interrupted attempts is saved.
+
+use git_handoff::model::hints;
+use git_handoff::run::query::saved::Saved;
+
+use super::Output;
+
+/// Prints a line for each attempt, and the command that takes the last one's work.
+pub(super) fn print(all: &[Saved], output: &mut Output) {
+    for saved in all {
+        let names: Vec<&str> = saved.names().collect();
+        output.line(&format!("saved      {} #{}: {}", saved.item, saved.attempt, names.join(", ")));
+    }
+    hint(all, output);
+}
+
+/// Prints the same as notes, after a command that was interrupted or failed.
+pub(super) fn note(all: &[Saved], output: &mut Output) {
+    for saved in all {
+        let names: Vec<&str> = saved.names().collect();
+        output.note(&format!("saved: {} #{}: {}", saved.item, saved.attempt, names.join(", ")));
+    }
+    hint(all, output);
+}
+
+fn hint(all: &[Saved], output: &mut Output) {
+    let Some(last) = all.last() else { return };
+    if let Some(work) = &last.work {
+        output.hint(&hints::take_saved(last.base, work));
+    }
+    if let Some(commits) = &last.commits {
+        output.hint(&hints::take_commits(commits));
+    }
+}
