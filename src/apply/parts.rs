@@ -10,7 +10,8 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
-use crate::model::state::Phase;
+use crate::model::protected::ProtectedChange;
+use crate::model::state::{ItemState, Phase};
 use crate::run::query::{VerifiedRun, View};
 
 use super::{Applied, Conflict, Error, Step, submodules};
@@ -160,7 +161,7 @@ pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Appl
             Ok(merged) => {
                 let (item, product) = (part.item.clone(), part.product);
                 let changed = merged != tree;
-                let red = view.state.items[*at].red;
+                let state = &view.state.items[*at];
                 applied.steps.push(Step {
                     item,
                     product,
@@ -168,7 +169,8 @@ pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Appl
                     changed,
                     folded: false,
                     commit: None,
-                    red,
+                    red: state.red,
+                    judged: judged(state, part.is_cut),
                     resolved: part.is_cut,
                     without_protected: part.is_cut,
                 });
@@ -182,6 +184,11 @@ pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Appl
         }
     }
     Ok(applied)
+}
+
+/// Returns the changes to protected files that a check judged, if they are applied.
+pub(super) fn judged(state: &ItemState, is_cut: bool) -> Vec<ProtectedChange> {
+    if state.judged && !is_cut { state.protected.clone() } else { Vec::new() }
 }
 
 /// Merges one item into a tree, or returns `None` if it conflicts.

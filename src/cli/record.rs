@@ -37,6 +37,10 @@ pub(crate) struct Arguments {
     /// Run this shell command afterwards; if it fails, the result is red
     #[arg(long, value_name = "COMMAND", conflicts_with = "adopt")]
     check: Option<String>,
+    /// Protect no files from the command. Without this, the known files that a --check rests on
+    /// have their state in the base while it runs, if no setting protects any
+    #[arg(long, requires = "check")]
+    no_protect: bool,
     /// Record the goal of the work
     #[arg(short = 'm', long = "message", value_name = "GOAL")]
     goal: Option<String>,
@@ -89,6 +93,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
     begun.submission.warnings.iter().for_each(|warning| output.warn(&credential::redact(warning)));
+    if !begun.protected.is_empty() {
+        let files = begun.protected.join(", ");
+        output.note(&format!("protected while the check runs: {files} (--no-protect leaves them)"));
+    }
     let driven = drive(&begun, output)?;
     finish(&driven, begun.manner, repository, output)
 }
@@ -99,6 +107,7 @@ impl Arguments {
         Recording {
             command: self.command.clone(),
             check: self.check.clone(),
+            protect: !self.no_protect,
             goal: self.goal.clone(),
             executor: self.executor.clone(),
             here: self.here.then_some(here),
@@ -108,7 +117,7 @@ impl Arguments {
 
 /// Drives the run, and shows the output of the command as it comes.
 fn drive(begun: &Begun, output: &mut Output) -> Result<Driven, Failure> {
-    let Begun { repository, submission, manner } = begun;
+    let Begun { repository, submission, manner, .. } = begun;
     let (runtime, interrupt) = interrupt::runtime()?;
     let options = DriveOptions { close: true, manner: *manner, ..DriveOptions::default() };
     let drivable = repository.drivable(&submission.run, &options)?;

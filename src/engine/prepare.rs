@@ -139,10 +139,12 @@ fn protect(
     if pathspecs.is_empty() || state.graph.item(at).is_claimed() {
         return None;
     }
+    // A plan only replaces the default: who runs it decides.
+    let set = command.settings.on_protected_change.or(machine.config.on_protected_change);
     Some(Protected {
         pathspecs: pathspecs.into_iter().cloned().collect(),
         consumed: ConsumedPatch::all(state.in_order(&state.reference_patches(at, inputs))),
-        effect: command.settings.on_protected_change.unwrap_or(machine.config.on_protected_change),
+        effect: set.or(state.graph.item(at).on_protected_change).unwrap_or_default(),
     })
 }
 

@@ -37,6 +37,8 @@ pub struct Recording {
     pub command: Vec<String>,
     /// The command line that checks the result.
     pub check: Option<String>,
+    /// Whether the check protects the known files of the repository if no setting protects some.
+    pub protect: bool,
     /// The goal, for readers.
     pub goal: Option<String>,
     /// The preset, subagent or executor whose settings apply, or `None` for that of the program.
@@ -62,6 +64,8 @@ pub struct Begun {
     pub submission: Submission,
     /// How to drive it.
     pub manner: Manner,
+    /// The known files that its plan protects, because no setting protects any.
+    pub protected: Vec<&'static str>,
 }
 
 /// A run to submit under some id.
@@ -77,13 +81,14 @@ impl Repository {
     pub fn record(&self, run: Option<&RunId>, recording: &Recording) -> Result<Result<Begun, Problems>, Error> {
         let mut repository = Self::open(self.environment.clone())?;
         repository.config = Arc::new(settings::settings_for(self, recording)?);
+        let protected = settings::protected(&repository, recording);
         let directory = self.directory()?;
         let base = recording.here.map(|here| self.base_here(here)).transpose()?;
-        let plan = |run: &RunId| plan::of_command(run, recording, directory.as_ref());
+        let plan = |run: &RunId| plan::of_command(run, recording, directory.as_ref(), &protected);
         let draft = Draft { plan: &plan, wanted: Wanted { base, ..Wanted::default() } };
         let submitted = repository.submit_recording(run, &draft)?;
         let manner = if recording.here.is_some() { Manner::Here } else { Manner::Worktrees };
-        Ok(submitted.map(|submission| Begun { repository, submission, manner }))
+        Ok(submitted.map(|submission| Begun { repository, submission, manner, protected }))
     }
 
     /// Submits a run with one item for each commit of a range, along first parents. Problems of the
@@ -100,7 +105,8 @@ impl Repository {
         let wanted = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
         let submitted = self.submit_recording(run, &Draft { plan: &plan, wanted })?;
         let repository = Self::open(self.environment.clone())?;
-        Ok(submitted.map(|submission| Begun { repository, submission, manner: Manner::Commits }))
+        let (manner, protected) = (Manner::Commits, Vec::new());
+        Ok(submitted.map(|submission| Begun { repository, submission, manner, protected }))
     }
 
     /// Submits it under its name, or under the first id of today that is free.

@@ -33,6 +33,7 @@ pub mod passing;
 pub mod porcelain;
 pub mod private_files;
 pub mod program;
+pub mod protectable;
 pub mod protected;
 mod pushing;
 pub mod quarantine;

@@ -1629,6 +1629,7 @@ const kindFields = {
     'protected?': isProtectedChanges,
     'grade?': oneOf('claimed'),
     'protectedAllowed?': isTrue,
+    'protectedJudged?': isTrue,
     'driver?': isDriver,
   },
   'item.decided': {
@@ -2053,6 +2054,7 @@ const itemFields = {
   'inputs?': isObject,
   'depends_on?': arrayOf(isItemName),
   'protect?': arrayOf(isPathspec),
+  'onProtectedChange?': oneOf('red', 'fail', 'judge'),
   'resourceLocks?': allOf(arrayOf(isText), hasDistinct),
   'subagentShape?': isText,
   'needs?': (value) => mapOf(isPath, isNeed)(value) && !haveClash(Object.keys(value)),
@@ -2090,7 +2092,8 @@ function normaliseItem(item) {
     resourceLocks: item.resourceLocks ?? [],
     needs: item.needs ?? Object.create(null),
   });
-  for (const field of ['subagentShape', 'timeout', 'maxAttempts', 'replaces', 'continues']) {
+  const optional = ['subagentShape', 'timeout', 'maxAttempts', 'replaces', 'continues'];
+  for (const field of [...optional, 'onProtectedChange']) {
     if (field in item) normal[field] = item[field];
   }
   if (item.protect?.length) normal.protect = item.protect;
@@ -2278,7 +2281,7 @@ const isManifest = shape({
   }),
   'interpreter?': shape(isProgramClaim),
   'protect?': notEmpty(inOrder(isString)),
-  'onProtectedChange?': oneOf('fail', 'allow'),
+  'onProtectedChange?': oneOf('fail', 'allow', 'judge'),
   'pipeline?': isDigest,
   inputs: isDigest,
   env: arrayOf(isString),
@@ -2556,7 +2559,7 @@ class Replay {
     if (item.status !== 'done' || !end) return false;
     if (end.kind === 'item.decided') return end.decision === 'rejected';
     if (end.verify?.passed === false) return true;
-    return Boolean(end.protected) && !end.protectedAllowed && !this.areChangesApproved(item.id);
+    return changesProtected(end) && !this.areChangesApproved(item.id);
   }
 
   /** Returns true if the item counts as done and good, with a red vote. */
@@ -4901,12 +4904,16 @@ class RunVerifier {
     if (!manifest) return;
     const say = (text) => report('protected', `the protected files of ${entry.item}: ${text}`);
     if (!manifest.protect) {
-      if ('reference' in entry || 'protected' in entry) say('the manifest protects none');
+      const fields = ['reference', 'protected', 'protectedJudged'];
+      if (fields.some((field) => field in entry)) say('the manifest protects none');
       return;
     }
-    const isAllowed = manifest.onProtectedChange === 'allow' && 'protected' in entry;
-    if ('protectedAllowed' in entry !== isAllowed)
+    const passes = (effect) => manifest.onProtectedChange === effect && 'protected' in entry;
+    const isChecked = entry.verify?.passed === true && entry.verify.by === 'command';
+    if ('protectedAllowed' in entry !== passes('allow'))
       say('the manifest does not allow what the entry allows');
+    else if ('protectedJudged' in entry !== (passes('judge') && isChecked))
+      say('the manifest and the check do not judge what the entry says');
     else if (!('reference' in entry)) say('the entry names no reference state');
   }
 
@@ -5107,6 +5114,7 @@ class RunVerifier {
     const strip = ({ run, item, attempt, branches, ...rest }) => rest;
     ensure(sameJson(strip(manifest), strip(own)), 'is about another task');
     ensure(!('reused' in end) && !isEndRed(end), 'is about an item that is red or was reused');
+    ensure(!('protectedJudged' in end), 'is about an item with judged changes to protected files');
     const isSame = ['products', 'verify', 'blocks'].every((field) =>
       sameJson(end[field], entry[field]),
     );
@@ -5285,7 +5293,12 @@ function countStatuses(commits) {
 /** Returns true if the end of an item makes it red, without any approval (section 11). */
 function isEndRed(end) {
   if (end.kind === 'item.decided') return end.decision === 'rejected';
-  return end.verify?.passed === false || ('protected' in end && !end.protectedAllowed);
+  return end.verify?.passed === false || changesProtected(end);
+}
+
+/** Returns true if an item changes protected files, unallowed and not judged by a check. */
+function changesProtected(end) {
+  return 'protected' in end && !end.protectedAllowed && !end.protectedJudged;
 }
 
 function textOfPlanCode(code, entry) {
@@ -6182,6 +6195,7 @@ function noteOf(entry) {
   const words = [
     plainWord(entry.status),
     isEntryRed(entry) ? 'red' : '',
+    entry.protectedJudged ? protectionWord(entry) : '',
     decided,
     ...['message', 'rule', 'outcome', 'grade', 'reason', 'detail'].map((field) =>
       plainWord(entry[field]),
@@ -6191,6 +6205,16 @@ function noteOf(entry) {
     isCount(entry.durationMs) ? durationWord(entry.durationMs) : '',
   ];
   return cutTo(joinWords(words), longestFact);
+}
+
+/** Says that a check judged changes of protected files, or decided while nothing was protected. */
+function protectionWord(entry) {
+  const count = entry.protected?.length ?? 0;
+  const files = count === 1 ? 'file' : 'files';
+  if (entry.protectedJudged) return `! ${count} protected ${files} changed, judged as in the base`;
+  const isChecked = entry.status === 'done' && entry.verify?.by === 'command';
+  const isBare = !('reference' in entry) && !('reused' in entry);
+  return isChecked && isBare ? 'check: nothing protected' : '';
 }
 
 /** Returns true if an entry ends an item as red, whatever people approved later. */
@@ -6558,6 +6582,7 @@ class RunFacts {
       ...manifestFacts(manifest ?? {}),
       ['Manifest', fired?.manifest],
       ...(ended ? endFacts(ended) : []),
+      ['Protection', ended ? protectionWord(ended) : ''],
       ['Protected changes approved by', this.approverOf(id)],
     ]);
   }

@@ -19,8 +19,9 @@ use crate::model::causes::in_words;
 use crate::model::entry::{Event, ItemReconciled, Outcome, Product};
 use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
+use crate::model::outcome::PASSED;
 use crate::model::plan::ProductKey;
-use crate::model::protected::{OnProtectedChange, ProtectedChange, in_words as changes_in_words};
+use crate::model::protected::{OnProtectedChange, ProtectedChange, in_words as changes_in_words, judged_in_words};
 use crate::model::state::RunState;
 
 /// An item whose patch changes protected files.
@@ -33,6 +34,9 @@ pub struct ProtectedItem {
     /// True if the settings allowed the changes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allowed: bool,
+    /// True if a check that passed judged the changes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub judged: bool,
     /// The key that approved the changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
@@ -42,7 +46,8 @@ impl ProtectedItem {
     /// Returns the item of an entry, if that changes protected files.
     pub(super) fn of(e: &ItemReconciled) -> Option<Self> {
         let (item, changes) = (e.item.clone(), e.protected.clone());
-        (!changes.is_empty()).then_some(Self { item, changes, allowed: e.protected_allowed, approved_by: None })
+        let (allowed, judged) = (e.protected_allowed, e.protected_judged);
+        (!changes.is_empty()).then_some(Self { item, changes, allowed, judged, approved_by: None })
     }
 
     /// Returns all items of a run, with the approvals of its final state.
@@ -60,12 +65,15 @@ impl ProtectedItem {
 
     /// Returns true if the changes make the item red.
     pub fn is_red(&self) -> bool {
-        !self.allowed && self.approved_by.is_none()
+        !self.allowed && !self.judged && self.approved_by.is_none()
     }
 
     /// Describes the changes; `whose` names a key.
     pub(super) fn in_words(&self, whose: impl Fn(&str) -> String) -> String {
         let changes = changes_in_words(&self.changes);
+        if self.judged {
+            return format!("{}: {}: {changes}", judged_in_words(self.changes.len()), self.item);
+        }
         let end = match &self.approved_by {
             Some(key) => format!(", approved by {}", whose(key)),
             None if self.allowed => ", allowed by the settings".to_owned(),
@@ -110,14 +118,18 @@ impl<'c> ProtectedFiles<'c> {
             findings.report_at(At::item(&e.item), Code::Protected, why);
         };
         if manifest.protect.is_empty() {
-            if e.reference.is_some() || !e.protected.is_empty() {
+            if e.reference.is_some() || !e.protected.is_empty() || e.protected_judged {
                 report("the manifest protects none".to_owned());
             }
             return;
         }
-        let allows = manifest.on_protected_change == OnProtectedChange::Allow;
-        if e.protected_allowed != (allows && !e.protected.is_empty()) {
+        let effect = manifest.on_protected_change;
+        let passes = |by: OnProtectedChange| effect == by && !e.protected.is_empty();
+        let is_judged = passes(OnProtectedChange::Judge) && e.verify == Some(PASSED);
+        if e.protected_allowed != passes(OnProtectedChange::Allow) {
             report("the manifest and the entry disagree on whether changes are allowed".to_owned());
+        } else if e.protected_judged != is_judged {
+            report("the manifest, the check and the entry disagree on whether changes are judged".to_owned());
         } else if e.reference.is_none() {
             report("the entry names no reference state".to_owned());
         } else {

@@ -4,6 +4,7 @@ use super::{Finished, Job, Verdict};
 use crate::git::protected::{self, Consumed};
 use crate::git::verified_stream;
 use crate::model::causes::in_words;
+use crate::model::outcome::PASSED;
 use crate::model::plan::ProductKey;
 use crate::model::protected::{MOST_CHANGES, OnProtectedChange, PROTECTED_CHANGED, in_words as changes_in_words};
 use crate::worktree::host::Host;
@@ -56,13 +57,15 @@ pub(super) fn compare(host: &Host, job: &Job, guard: &Guard, finished: &mut Fini
     if effect == OnProtectedChange::Fail || changes.len() > MOST_CHANGES {
         return Err(Verdict::failed(reason));
     }
-    if effect == OnProtectedChange::Red {
+    let judged = effect == OnProtectedChange::Judge && finished.result.verify == Some(PASSED);
+    if effect == OnProtectedChange::Red || effect == OnProtectedChange::Judge && !judged {
         finished.result.red = Some(match finished.result.red.take() {
             Some(failed) => format!("{failed}; {reason}"),
             None => reason,
         });
     }
     finished.result.protected_allowed = effect == OnProtectedChange::Allow;
+    finished.result.protected_judged = judged;
     finished.result.protected = changes;
     Ok(())
 }

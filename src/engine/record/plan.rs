@@ -8,6 +8,7 @@ use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::name::{FilePath, RunId};
 use crate::model::plan::{CHECK, CLAIMED, COMMAND, COMMIT, DIRECTORY, GOAL, HERE, NO_STDIN, STDIN};
+use crate::model::protected::OnProtectedChange;
 use crate::model::quote::quoted;
 
 /// The id of the item of a command.
@@ -20,7 +21,14 @@ const BEFORE: &str = "before";
 const DIGITS: usize = 12;
 
 /// Returns the plan of a command.
-pub(super) fn of_command(run: &RunId, recording: &Recording, directory: Option<&FilePath>) -> Value {
+///
+/// Changes to the protected files are judged by the check: the work may be to add a test.
+pub(super) fn of_command(
+    run: &RunId,
+    recording: &Recording,
+    directory: Option<&FilePath>,
+    protected: &[&str],
+) -> Value {
     let check = recording.check.as_ref().map(|check| in_directory(check, directory));
     let inputs = [
         (COMMAND, Some(json!(recording.command))),
@@ -32,7 +40,12 @@ pub(super) fn of_command(run: &RunId, recording: &Recording, directory: Option<&
     ];
     let inputs: Map<String, Value> =
         inputs.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
-    of_items(run, &[json!({"id": ITEM, "executor": COMMAND, "inputs": inputs, "maxAttempts": 1})])
+    let mut item = json!({"id": ITEM, "executor": COMMAND, "inputs": inputs, "maxAttempts": 1});
+    if !protected.is_empty() {
+        item["protect"] = json!(protected);
+        item["onProtectedChange"] = json!(OnProtectedChange::Judge);
+    }
+    of_items(run, &[item])
 }
 
 /// Returns the plan of these items.

@@ -74,7 +74,8 @@ impl RunState {
     }
 
     /// Returns the patches that form the reference state of an item's protected files: those of
-    /// items that it consumes or continues and that are done and green now.
+    /// items that it consumes or continues and that are done and green now, unless their changes to
+    /// protected files were judged.
     pub fn reference_patches(
         &self,
         at: ItemIndex,
@@ -82,7 +83,8 @@ impl RunState {
     ) -> BTreeMap<ItemIndex, Product> {
         let continued = self.graph.item(at).continues.as_ref().and_then(|id| self.graph.position(id));
         let green_patch = |at: ItemIndex| {
-            let item = Some(&self.items[at]).filter(|item| item.phase == Phase::Done && !item.red)?;
+            // Judged changes are not approved, so they do not change what later checks rest on.
+            let item = Some(&self.items[at]).filter(|item| item.phase == Phase::Done && !item.red && !item.judged)?;
             Some((at, *item.products.get(&ProductKey::Patch)?))
         };
         self.producers_of_patches(inputs).into_iter().chain(continued).filter_map(green_patch).collect()

@@ -108,15 +108,17 @@ settings! {
                 Some(_) => config.executor(given).protect.push(pathspec),
             };
         /// The effect of a change to a protected file: `red` marks the item red, `fail` fails the
-        /// attempt, `allow` only records and shows the change.
+        /// attempt, `allow` only records and shows the change. With `judge` the item is green if its
+        /// check passes with the files as they were, and the change is recorded and shown.
         "handoff.onProtectedChange" | "handoff.executor.<name>.onProtectedChange" | "handoff.subagent.<name>.onProtectedChange":
             Choice(&[
                 ("red", OnProtectedChange::Red),
                 ("fail", OnProtectedChange::Fail),
                 ("allow", OnProtectedChange::Allow),
+                ("judge", OnProtectedChange::Judge),
             ]), "`red`", outside
             => |config, given, effect| match given.key.section {
-                None => config.on_protected_change = effect,
+                None => config.on_protected_change = Some(effect),
                 Some(_) => config.executor(given).on_protected_change = Some(effect),
             };
         /// A folder outside of the repository whose files are laid over the worktree for the check
