@@ -1,5 +1,6 @@
 //! Every operation on a run that is not its driver's.
 
+mod begins;
 mod coordinate;
 mod documents;
 mod missing;

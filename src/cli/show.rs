@@ -282,6 +282,7 @@ impl Shown<'_> {
         let sockets = if manifest.sockets.is_some() { "; the user's sockets were reachable" } else { "" };
         let said = if manifest.sandbox == NONE { ", not confined" } else { sockets };
         rows.push(row("sandbox", format!("{}{said}", manifest.sandbox)));
+        rows.extend(manifest.start.map(|tree| row("start", tree.to_string())));
         rows.extend(manifest.tags.map(|digest| row("tags", digest.to_string())));
         rows.extend(manifest.branches.map(|digest| row("branches", digest.to_string())));
         rows.push(row("env", manifest.env.join(" ")));

@@ -121,7 +121,7 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
         &job.spec.manifest.run,
         &job.spec.manifest.item,
         job.spec.manifest.attempt,
-        job.spec.manifest.base,
+        job.spec.first_commit(),
     )
     .map_err(|e| Verdict::from_error("the worktree could not be made: ", &e, Verdict::failed))?;
     // An unconfined worker can change times in other ways too, so this would not help.

@@ -49,6 +49,7 @@ pub mod scratch_repo;
 #[cfg(feature = "core")]
 pub mod secret_scan;
 pub mod snapshot;
+pub mod start;
 pub mod store;
 mod symlink_path;
 pub mod temporary;

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::model::name::RunId;
 
-/// Two items; the second uses the product of the first. The placeholders for the id and for
+/// Two items; the second begins on the patch of the first. The placeholders for the id and for
 /// protected files are not valid.
 const PLAN: &str = r#"{
   "$comment": "A plan for git handoff. Everything called $comment means nothing, and may go. `git handoff validate` says what is wrong with it.",
@@ -15,14 +15,14 @@ const PLAN: &str = r#"{
       "$comment": "Each item runs in a worktree of its own, at the commit that the run starts from. What it changes there is its patch; what it writes below outputs/ is handed over by its path.",
       "id": "write",
       "executor": "command",<protect>
-      "inputs": {"command": "mkdir -p outputs; git log --oneline -5 > outputs/latest.txt"}
+      "inputs": {"command": "git log --oneline -5 > latest.txt"}
     },
     {
-      "$comment": "What it needs lies below inputs/, by the name that it is given here, and the item waits for it. For an agent, register one (git config handoff.subagent.NAME.command 'CMD') and write: executor dispatch, inputs {subagent: NAME, prompt: ...}.",
+      "$comment": "What it needs lies below inputs/, by the name that it is given here, and the item waits for it. With apply, a patch is applied before the item begins. For an agent, register one (git config handoff.subagent.NAME.command 'CMD') and write: executor dispatch, inputs {subagent: NAME, prompt: ...}.",
       "id": "read",
       "executor": "command",<protect>
-      "inputs": {"command": "mkdir -p outputs; wc -l < inputs/latest.txt > outputs/lines.txt"},
-      "needs": {"latest.txt": {"from": "write", "select": {"kind": "output", "path": "latest.txt"}}}
+      "inputs": {"command": "mkdir -p outputs; wc -l < latest.txt > outputs/lines.txt"},
+      "needs": {"work": {"from": "write", "select": {"kind": "patch"}, "apply": true}}
     }
   ]
 }

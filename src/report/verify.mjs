@@ -1985,8 +1985,19 @@ const isNeed = anyOf(
     'from?': anyOf(oneOf('latest'), isCheckpointName),
     select: isSelector,
   }),
-  shape({ from: isOwnSource, select: isSelector }),
+  allOf(
+    shape({ from: isOwnSource, select: isSelector, 'apply?': isBoolean }),
+    ({ from, select, apply }) => !apply || (!from.startsWith('@') && select.kind === 'patch'),
+  ),
 );
+
+/** Returns needs in the form of `item.json`, where `apply` is only written if it is true. */
+function normaliseNeeds(needs) {
+  const normal = Object.create(null);
+  for (const [key, { apply, ...need }] of Object.entries(needs))
+    normal[key] = apply ? { ...need, apply } : need;
+  return normal;
+}
 
 const isFromElsewhere = (need) => 'run' in need || 'thread' in need;
 
@@ -2090,7 +2101,7 @@ function normaliseItem(item) {
     inputs: item.inputs ?? Object.create(null),
     depends_on: dependenciesOf(item),
     resourceLocks: item.resourceLocks ?? [],
-    needs: item.needs ?? Object.create(null),
+    needs: normaliseNeeds(item.needs ?? {}),
   });
   const optional = ['subagentShape', 'timeout', 'maxAttempts', 'replaces', 'continues'];
   for (const field of [...optional, 'onProtectedChange']) {
@@ -2266,6 +2277,7 @@ const isManifest = shape({
   attempt: isAttempt,
   inputRefs: isInputRefs,
   base: isObjectId,
+  'start?': isObjectId,
   executor: isString,
   'subagent?': isString,
   argv: arrayOf(isString),
@@ -5017,6 +5029,8 @@ class RunVerifier {
     const { executor, inputs, timeout, protect = [] } = definition;
     if (manifest.executor !== executor || manifest.inputs !== canonicalDigest(inputs)) return false;
     if (timeout !== undefined && manifest.timeout !== timeout) return false;
+    const applies = Object.values(definition.needs ?? {}).some(({ apply }) => apply);
+    if ('start' in manifest !== applies) return false;
     if (!protect.every((pathspec) => manifest.protect?.includes(pathspec))) return false;
     const { subagent, command } = inputs;
     const isDispatch = executor === 'dispatch';

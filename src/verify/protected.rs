@@ -13,9 +13,11 @@ use super::objects::Objects;
 use super::tree::Slot;
 use crate::git::merge::Scratch;
 use crate::git::protected::{Consumed, Protection};
+use crate::git::start::{self, Starts};
 use crate::git::verified_stream;
 use crate::model::bounds;
 use crate::model::causes::in_words;
+use crate::model::digest::Oid;
 use crate::model::entry::{Event, ItemReconciled, Outcome, Product};
 use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
@@ -117,6 +119,15 @@ impl<'c> ProtectedFiles<'c> {
             let why = format!("the protected files of {} #{}: {why}", e.item, e.attempt);
             findings.report_at(At::item(&e.item), Code::Protected, why);
         };
+        let mut is_start_here = true;
+        if manifest.start.is_some() {
+            match self.recompute_start(state, &e.item, &manifest) {
+                Ok(None) => is_start_here = false,
+                Ok(start) if start == manifest.start => {}
+                Ok(_) => return report("the manifest names another tree than the item begins on".to_owned()),
+                Err(why) => return report(why),
+            }
+        }
         if manifest.protect.is_empty() {
             if e.reference.is_some() || !e.protected.is_empty() || e.protected_judged {
                 report("the manifest protects none".to_owned());
@@ -132,6 +143,8 @@ impl<'c> ProtectedFiles<'c> {
             report("the manifest, the check and the entry disagree on whether changes are judged".to_owned());
         } else if e.reference.is_none() {
             report("the entry names no reference state".to_owned());
+        } else if !is_start_here {
+            self.unknown += 1;
         } else {
             match self.recompute(state, e, &manifest) {
                 Ok(true) => self.recomputed += 1,
@@ -141,29 +154,58 @@ impl<'c> ProtectedFiles<'c> {
         }
     }
 
-    /// Compares an entry with the recomputed state; returns false if objects are missing.
-    fn recompute(&mut self, state: &RunState, e: &ItemReconciled, manifest: &Manifest) -> Result<bool, String> {
+    /// Returns the temporary index of the base, or `None` if the base is missing.
+    fn scratch(&self, manifest: &Manifest) -> Option<&Scratch> {
         let store = self.case.store;
         let scratch = self.scratch.get_or_init(|| {
             let is_here = store.contains(manifest.base);
             is_here.then(|| Scratch::apart(store, manifest.base).ok()).flatten()
         });
-        let Some(scratch) = scratch.as_ref() else { return Ok(false) };
+        scratch.as_ref()
+    }
+
+    /// Returns the base with the patches that an item's needs apply, or `None` if objects are
+    /// missing.
+    fn recompute_start(&self, state: &RunState, item: &ItemId, manifest: &Manifest) -> Result<Option<Oid>, String> {
+        let Some(scratch) = self.scratch(manifest) else { return Ok(None) };
+        let at = state.graph.position(item).ok_or("the item is unknown")?;
+        let store = self.case.store;
+        let read = |_, patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
+        match Starts::new(scratch, state).start(at, &read) {
+            Ok(start) => Ok(Some(start)),
+            Err(start::Error::Read(_)) => Ok(None),
+            Err(error) => Err(in_words(&error)),
+        }
+    }
+
+    /// Compares an entry with the recomputed state; returns false if objects are missing.
+    fn recompute(&mut self, state: &RunState, e: &ItemReconciled, manifest: &Manifest) -> Result<bool, String> {
+        let store = self.case.store;
+        let Some(scratch) = self.scratch(manifest) else { return Ok(false) };
         let at = state.graph.position(&e.item).ok_or("the item is unknown")?;
         // The row `content` reports a missing or wrong patch.
         let read = |patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
-        let patches = state.in_order(&state.items[at].reference);
+        let mut starts = Starts::new(scratch, state);
+        let mut patches = Vec::new();
+        for (on, patch, includes) in state.in_order(&state.items[at].reference) {
+            match starts.start(on, &|_, patch| read(patch)) {
+                Ok(start) => patches.push((patch, Some(start), includes)),
+                Err(start::Error::Read(_)) => return Ok(false),
+                Err(error) => return Err(in_words(&error)),
+            }
+        }
         let Ok(consumed) = Consumed::read(patches, read) else { return Ok(false) };
         let protection = Protection::new(scratch, &manifest.protect);
-        let reference = protection.reference(&consumed).map_err(|error| in_words(&error))?;
+        let start = manifest.start.unwrap_or(scratch.base());
+        let reference = protection.reference(start, &consumed).map_err(|error| in_words(&error))?;
         if Some(protection.tree(&reference).map_err(|error| in_words(&error))?) != e.reference {
             return Err("the entry names another reference state".to_owned());
         }
         let product = match e.products.get(&ProductKey::Patch) {
-            None => scratch.base(),
+            None => start,
             Some(patch) => {
                 let Ok(patch) = read(*patch) else { return Ok(false) };
-                scratch.patched(patch).map_err(|error| in_words(&error))?
+                scratch.patched_on(start, patch).map_err(|error| in_words(&error))?
             }
         };
         let changes = protection.changes(&reference, product).map_err(|error| in_words(&error))?;

@@ -1,6 +1,7 @@
 //! The worktree of an attempt: created from the base, filled with inputs, and captured.
 //!
-//! [`workspace`] creates the worktree, [`inputs`] writes the consumed products into it, [`capture`]
+//! [`workspace`] creates the worktree, [`inputs`] writes the consumed products into it, with
+//! what filters need of them ([`consumed`]), [`capture`]
 //! takes the products, and [`salvage`] saves the work of an attempt without products. [`product`]
 //! writes recorded products into a fresh worktree, and [`carry`] the work of the user's own work
 //! tree. [`filters`] decides where the repository's filters run. Everything that a worker wrote is
@@ -8,6 +9,7 @@
 
 pub mod capture;
 pub mod carry;
+pub mod consumed;
 pub mod filters;
 pub mod held_out;
 pub mod host;

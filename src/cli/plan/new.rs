@@ -16,7 +16,7 @@ const NAME: &str = "first-plan";
 
 /// Write an example plan
 ///
-/// It has two items with comments; the second uses the product of the first. If a check is configured
+/// It has two items with comments; the second begins on the patch of the first. If a check is configured
 /// and no setting protects files, the items protect the known files that it rests on.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

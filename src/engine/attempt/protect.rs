@@ -23,7 +23,8 @@ pub(in crate::engine) struct Protect {
 pub(super) fn guard(host: &Host, job: &Job) -> Result<Guard, Verdict> {
     let (pathspecs, consumed) = job.protect.as_ref().map_or((&[][..], &[][..]), Protect::parts);
     let held_out = job.check.held_out.clone();
-    Guard::new(&host.store, job.spec.manifest.base, pathspecs, consumed, held_out).map_err(|error| match error {
+    let (base, start) = (job.spec.manifest.base, job.spec.start.map(|start| start.tree));
+    Guard::new(&host.store, base, start, pathspecs, consumed, held_out).map_err(|error| match error {
         Error::Reference(conflict @ protected::Error::Conflict(_)) => {
             Verdict::hopeless(format!("protected-conflict: {conflict}"))
         }
