@@ -261,7 +261,7 @@ fn merge_one(
         return Ok(scratch.merge(before, tree, part.result)?);
     }
     if part.start != scratch.base() {
-        // Its patch is the difference from there, so the other changes of that tree are not its own.
+        // Its patch is the difference from that tree.
         return Ok(scratch.merge(part.start, tree, part.result)?);
     }
     let paths = match scratch.merge(scratch.base(), tree, part.result)? {

@@ -212,10 +212,7 @@ fn table_row(view: &View, at: ItemIndex) -> Vec<Cell> {
         (None, Some(holder)) => holder.to_string(),
         (None, None) => state.products.keys().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     };
-    let said = match state.judged {
-        true => format!("! {}; {said}", judged_in_words(state.protected.len())),
-        false => said,
-    };
+    let said = if state.judged { format!("! {}; {said}", judged_in_words(state.protected.len())) } else { said };
     let said = match &state.approved_by {
         Some(key) => format!("{said}; approved by {key}"),
         None => said,

@@ -43,7 +43,7 @@ pub(super) fn consumed(
     patches: &BTreeMap<ItemIndex, Product>,
 ) -> Result<Vec<ConsumedPatch>, String> {
     let made_on_another = |at: &ItemIndex| !state.applied(*at).is_empty();
-    let scratch = patches.keys().any(|at| made_on_another(at)).then(|| Scratch::new(store, state.submitted.base));
+    let scratch = patches.keys().any(made_on_another).then(|| Scratch::new(store, state.submitted.base));
     let scratch = scratch.transpose().map_err(|error| in_words(&error))?;
     let mut starts = scratch.as_ref().map(|scratch| Starts::new(scratch, state));
     let mut all = Vec::new();

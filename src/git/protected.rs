@@ -83,8 +83,8 @@ impl<'s> Protection<'s> {
     }
 
     /// Returns the reference state of an attempt that began on the tree `start`: the base with the
-    /// protected files of each consumed patch, in order. Two patches that change a file differently conflict, unless the later one includes
-    /// the earlier one.
+    /// protected files of each consumed patch, in order. Two patches that change a file differently
+    /// conflict, unless the later one includes the earlier one.
     pub fn reference(&self, start: Oid, consumed: &[Consumed]) -> Result<Reference, Error> {
         let base = self.entries(self.scratch.base())?;
         let start = if start == self.scratch.base() { base.clone() } else { self.entries(start)? };

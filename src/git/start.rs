@@ -26,7 +26,7 @@ pub struct Starts<'s> {
 pub struct Trees {
     /// The tree that it begins on.
     pub start: Oid,
-    /// That tree with the item's patch.
+    /// The start with the item's patch.
     pub result: Oid,
 }
 

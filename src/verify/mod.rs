@@ -310,7 +310,7 @@ impl Evidence {
         let protected = ProtectedItem::all(case, replay.state.as_ref());
         let unprotected = replay.state.as_ref().map(RunState::unprotected).unwrap_or_default();
         let signers = signature.signers;
-        let claims = Report { signers, sandbox, outcome, protected, unprotected, ..Report::of_entries(case) };
+        let claims = Report { outcome, protected, unprotected, signers, sandbox, ..Report::of_entries(case) };
         Verdicts { rows, missing_anchor: false, distrust: signature.distrust, claims }
     }
 }

@@ -24,8 +24,8 @@ const OBJECT: &[u8] = b"+oid sha256:";
 /// The name of the filter of git-lfs.
 const LFS: &str = "lfs";
 
-/// Copies the objects of git-lfs that consumed patches name into the worker's git directory. Returns
-/// a remark for each object that is not here.
+/// Copies objects of git-lfs into the worker's git directory: those that consumed patches name.
+/// Returns a remark for each object that is missing in the repository.
 pub fn put_objects<'k>(
     host: &Host,
     workspace: &Workspace,
@@ -63,7 +63,7 @@ fn objects(patch: &Path) -> io::Result<BTreeSet<String>> {
     let mut reader = BufReader::new(File::open(patch)?);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 {
-        let name = line.strip_prefix(OBJECT).map(|name| name.trim_end()).filter(|name| is_object_name(name));
+        let name = line.strip_prefix(OBJECT).map(ByteSlice::trim_end).filter(|name| is_object_name(name));
         names.extend(name.map(|name| String::from_utf8_lossy(name).into_owned()));
         line.clear();
     }

@@ -224,7 +224,7 @@ fn a_new_check_protects_known_files_by_settings() {
     }
     repo.drive("r", &[item("a", "echo fixed >a.txt; echo true >test/b.sh")]).ends(0);
     assert_eq!(status(&repo, "r", "a")["judged"], true);
-    // What is set stays, and so does what the user protects.
+    // Existing settings stay, and so do the files that the user protects.
     repo.env.handoff(["init", "--yes", "--check", RUNS_TESTS]).success();
     assert_eq!(settings(), "handoff.protect test\nhandoff.protect package.json\nhandoff.onprotectedchange judge\n");
     let other = package();

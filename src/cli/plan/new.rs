@@ -16,8 +16,8 @@ const NAME: &str = "first-plan";
 
 /// Write an example plan
 ///
-/// It has two items with comments; the second begins on the patch of the first. If a check is configured
-/// and no setting protects files, the items protect the known files that it rests on.
+/// It has two items with comments; the second begins on the patch of the first. If a check is
+/// configured and no setting protects files, the items protect the known files that it rests on.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The file, which must not exist, or - for standard output

@@ -73,8 +73,8 @@ impl RunState {
         producers.collect()
     }
 
-    /// Returns the items whose patches are applied before an item begins, each once: in the order of
-    /// the keys of its needs, and each after those that it began on itself.
+    /// Returns the items whose patches are applied before an item begins, without duplicates:
+    /// ordered by the keys of its needs, and each after the items that it began on itself.
     pub fn applied(&self, at: ItemIndex) -> Vec<ItemIndex> {
         let (mut all, mut listed) = (Vec::new(), BTreeSet::new());
         let mut open: Vec<(ItemIndex, bool)> = self.applies(at).into_iter().rev().map(|on| (on, false)).collect();
@@ -99,8 +99,8 @@ impl RunState {
     }
 
     /// Returns the patches that form the reference state of an item's protected files: those of
-    /// items that it consumes, begins on or continues and that are done and green now, unless their changes to
-    /// protected files were judged.
+    /// items that it consumes, begins on or continues. The items are done and green now, and their
+    /// changes to protected files were not judged.
     pub fn reference_patches(
         &self,
         at: ItemIndex,

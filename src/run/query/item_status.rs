@@ -23,6 +23,7 @@ use super::view::View;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ItemStatus {
     pub id: ItemId,
     /// `pending`, `ready`, or the status in the state.
