@@ -61,6 +61,7 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         inputs: serde_json::Map::new(),
         depends_on: on.iter().map(|on| name(*on)).collect(),
         protect: Vec::new(),
+        on_protected_change: None,
         resource_locks: locks.iter().map(|lock| format!("lock-{lock}")).collect(),
         subagent_shape: None,
         needs: BTreeMap::new(),

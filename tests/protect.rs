@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod judged;
 mod suggested;
 
 use serde_json::{Value, json};

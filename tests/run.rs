@@ -1,5 +1,7 @@
 //! Every operation on a run that is not its driver's.
 
+mod begins;
+mod contents;
 mod coordinate;
 mod documents;
 mod missing;

@@ -6,7 +6,7 @@ mod above;
 mod attacks;
 mod caches;
 mod configured;
-mod filters;
+pub(crate) mod filters;
 mod given;
 mod hidden_files;
 mod layers;

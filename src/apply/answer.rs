@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::{ItemId, RunId};
+use crate::model::protected::ProtectedChange;
 
 use super::submodules::Left;
 use super::{Applied, Conflict, Planned, Step};
@@ -53,6 +54,9 @@ pub struct AppliedItem<'a> {
     /// True if its check failed. Omitted if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
+    /// Its applied changes to protected files that a check judged. Omitted if there are none.
+    #[serde(skip_serializing_if = "<[ProtectedChange]>::is_empty")]
+    pub judged: &'a [ProtectedChange],
     /// True if the commit contains a person's resolution instead of the item's exact patch. Omitted
     /// if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -77,6 +81,7 @@ impl<'a> Answer<'a> {
             changed: step.changed,
             commit: step.commit,
             red: step.red,
+            judged: &step.judged,
             resolved: step.resolved,
             without_protected: step.without_protected,
         };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::git::merge::Scratch;
+use crate::git::start::Starts;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::item_index::ItemIndex;
@@ -39,11 +40,11 @@ impl Composer {
     /// Applies items to a tree as `apply` does, or returns `None` if they conflict.
     pub fn onto(&mut self, items: &BTreeSet<ItemIndex>, onto: Oid) -> Result<Option<Vec<Step>>, Error> {
         let given: BTreeSet<ItemIndex> = items.iter().flat_map(|at| self.run.state.given(*at)).collect();
-        let mut together = Vec::new();
+        let (mut together, mut starts) = (Vec::new(), Starts::new(&self.scratch, &self.run.state));
         for at in self.run.state.graph.order().into_iter().filter(|at| items.contains(at) || given.contains(at)) {
             let part = match self.known.get(&at) {
                 Some(part) => part.clone(),
-                None => parts::part(&self.store, &self.scratch, &self.run, at, true)?,
+                None => parts::part(&self.store, &mut starts, &self.run, at, true)?,
             };
             self.known.insert(at, part.clone());
             together.push((at, part.chosen(items.contains(&at))));

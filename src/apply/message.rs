@@ -74,6 +74,7 @@ impl Named {
             folded: false,
             commit: None,
             red: false,
+            judged: Vec::new(),
             resolved,
             without_protected: false,
         }

@@ -30,6 +30,7 @@ use crate::git::work_tree;
 use crate::model::digest::{Digest, Oid};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
+use crate::model::protected::ProtectedChange;
 use crate::run::query::{VerifiedRun, View};
 
 use message::Message;
@@ -105,6 +106,8 @@ pub struct Step {
     pub commit: Option<Oid>,
     /// True if its check failed.
     pub red: bool,
+    /// Its applied changes to protected files that a check judged.
+    pub judged: Vec<ProtectedChange>,
     /// True if a person resolved its conflicts, or its changes to protected files are left out.
     pub resolved: bool,
     /// True if its changes to protected files are left out.

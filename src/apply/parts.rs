@@ -4,22 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::merge::Scratch;
 use crate::git::protected;
+use crate::git::start::{self, Starts, Trees};
 use crate::git::store::Store;
 use crate::git::verified_stream;
 use crate::model::digest::{Digest, Oid};
+use crate::model::entry::Product;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
-use crate::model::state::Phase;
+use crate::model::protected::ProtectedChange;
+use crate::model::state::{ItemState, Phase};
 use crate::run::query::{VerifiedRun, View};
 
 use super::{Applied, Conflict, Error, Step, submodules};
 
-/// An item's patch, and the base tree with that patch.
+/// An item's patch, and the tree that it began on with that patch.
 #[derive(Clone)]
 pub(super) struct Part {
     item: ItemId,
     product: Digest,
+    /// The tree that it began on, without the changes of replaced items: the base, unless its needs
+    /// apply patches.
+    start: Oid,
     result: Oid,
     /// True if it is to be applied; otherwise it is here because an applied item consumed its
     /// patch.
@@ -54,7 +60,7 @@ impl Part {
         self.product
     }
 
-    /// Returns the base with its patch.
+    /// Returns the tree that it began on with its patch.
     pub(super) fn result(&self) -> Oid {
         self.result
     }
@@ -113,11 +119,12 @@ pub(super) fn read(
     let given: BTreeSet<ItemIndex> = chosen.iter().flat_map(|at| run.state.given(*at)).collect();
     let wanted = |at: &ItemIndex| chosen.contains(at) || given.contains(at);
     let order = run.state.graph.order().into_iter().filter(wanted);
+    let mut starts = Starts::new(scratch, &run.state);
     let part = |at: ItemIndex| {
-        let mut part = part(store, scratch, run, at, chosen.contains(&at))?;
+        let mut part = part(store, &mut starts, run, at, chosen.contains(&at))?;
         let changes = &run.state.items[at].protected;
         if without_protected && !changes.is_empty() {
-            part.result = protected::without(scratch, part.result, changes)?;
+            part.result = protected::without(scratch, part.start, part.result, changes)?;
             part.is_cut = true;
         }
         Ok((at, part))
@@ -128,21 +135,34 @@ pub(super) fn read(
 /// Reads an item's patch and creates its tree.
 pub(super) fn part(
     store: &Store,
-    scratch: &Scratch,
+    starts: &mut Starts<'_>,
     run: &VerifiedRun,
     at: ItemIndex,
     chosen: bool,
 ) -> Result<Part, Error> {
     let item = run.state.graph.item(at).id.clone();
     let missing = || Error::NoPatch(item.clone());
-    let product = run.state.items[at].products.get(&ProductKey::Patch).ok_or_else(missing)?;
+    let product = run.state.items[at].products.get(&ProductKey::Patch).ok_or_else(missing)?.sha256;
     // Only bytes that match the chain may be applied.
-    let patch = run.product(product.oid).that_is(product.sha256).read(store).map_err(|error| match error {
-        verified_stream::Error::Store(inner) => Error::Store(inner),
-        altered => Error::Altered(item.clone(), Box::new(altered)),
-    })?;
-    let result = scratch.patched(patch).map_err(|e| Error::Patch(item.clone(), e))?;
-    Ok(Part { item, product: product.sha256, result, chosen, is_cut: false })
+    let read = |of: ItemIndex, patch: Product| {
+        run.product(patch.oid).that_is(patch.sha256).read(store).map_err(|error| match error {
+            verified_stream::Error::Store(inner) => Error::Store(inner),
+            altered => Error::Altered(run.state.graph.item(of).id.clone(), Box::new(altered)),
+        })
+    };
+    let refused = |error: start::Error<Error>| match error {
+        start::Error::Read(error) => error,
+        start::Error::Merge(error) => Error::Merge(error),
+        start::Error::NoPatch(item) => Error::NoPatch(item),
+        start::Error::Patch(item, error) => Error::Patch(item, error),
+        start::Error::Conflict(item, paths) => Error::Incomposable(item, paths.join(", ")),
+    };
+    let Trees { result, .. } = starts.trees(at, &read).map_err(refused)?;
+    // The changes of replaced items are applied with those of the items that replaced them.
+    let is_newest = |at: &ItemIndex| run.state.newest(&run.state.graph.item(*at).id) == Some(*at);
+    let applied: Vec<ItemIndex> = run.state.applied(at).into_iter().filter(is_newest).collect();
+    let start = starts.merged(&applied).map_err(refused)?;
+    Ok(Part { item, product, start, result, chosen, is_cut: false })
 }
 
 /// Merges the chosen results over the base in order.
@@ -160,7 +180,7 @@ pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Appl
             Ok(merged) => {
                 let (item, product) = (part.item.clone(), part.product);
                 let changed = merged != tree;
-                let red = view.state.items[*at].red;
+                let state = &view.state.items[*at];
                 applied.steps.push(Step {
                     item,
                     product,
@@ -168,7 +188,8 @@ pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Appl
                     changed,
                     folded: false,
                     commit: None,
-                    red,
+                    red: state.red,
+                    judged: judged(state, part.is_cut),
                     resolved: part.is_cut,
                     without_protected: part.is_cut,
                 });
@@ -184,6 +205,11 @@ pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Appl
     Ok(applied)
 }
 
+/// Returns the changes to protected files that a check judged, if they are applied.
+pub(super) fn judged(state: &ItemState, is_cut: bool) -> Vec<ProtectedChange> {
+    if state.judged && !is_cut { state.protected.clone() } else { Vec::new() }
+}
+
 /// Merges one item into a tree, or returns `None` if it conflicts.
 pub(super) fn fits(scratch: &Scratch, view: &View, parts: &Parts, nth: usize, tree: Oid) -> Result<Option<Oid>, Error> {
     let (at, part) = &parts[nth];
@@ -193,6 +219,9 @@ pub(super) fn fits(scratch: &Scratch, view: &View, parts: &Parts, nth: usize, tr
 /// Returns the tree that an item started from: the base with its consumed patches, if it kept them,
 /// otherwise the base.
 pub(super) fn before(scratch: &Scratch, view: &View, parts: &Parts, nth: usize) -> Result<Oid, Error> {
+    if parts[nth].1.start != scratch.base() {
+        return Ok(parts[nth].1.start);
+    }
     let given = together(scratch, parts, &view.state.given(parts[nth].0))?;
     if let Some(given) = given.filter(|given| *given != scratch.base())
         && fits(scratch, view, parts, nth, given)? == Some(parts[nth].1.result)
@@ -231,6 +260,10 @@ fn merge_one(
         let before = together(scratch, parts, &view.state.given(at))?.unwrap_or(scratch.base());
         return Ok(scratch.merge(before, tree, part.result)?);
     }
+    if part.start != scratch.base() {
+        // Its patch is the difference from that tree.
+        return Ok(scratch.merge(part.start, tree, part.result)?);
+    }
     let paths = match scratch.merge(scratch.base(), tree, part.result)? {
         Ok(merged) => return Ok(Ok(merged)),
         Err(paths) => paths,
@@ -251,7 +284,7 @@ fn merge_one(
 fn items_changing(scratch: &Scratch, parts: &Parts, at: ItemIndex, paths: &[String]) -> Result<Vec<ItemId>, Error> {
     let mut others = Vec::new();
     for (_, other) in parts.iter().take_while(|(other, _)| *other != at).filter(|(_, other)| other.chosen) {
-        let touched = scratch.changed(scratch.base(), other.result)?;
+        let touched = scratch.changed(other.start, other.result)?;
         if paths.iter().any(|path| touched.contains(path)) {
             others.push(other.item.clone());
         }
@@ -309,7 +342,7 @@ fn blame(scratch: &Scratch, parts: &Parts, paths: &[String]) -> Result<Vec<Confl
     let mut left: BTreeMap<&String, bool> = paths.iter().map(|path| (path, false)).collect();
     let mut conflicts = Vec::new();
     for (_, part) in parts.iter().filter(|(_, part)| part.chosen) {
-        let touched = scratch.changed(scratch.base(), part.result)?;
+        let touched = scratch.changed(part.start, part.result)?;
         let own: Vec<String> = paths.iter().filter(|path| touched.contains(*path)).cloned().collect();
         left.iter_mut().for_each(|(path, blamed)| *blamed |= touched.contains(*path));
         if !own.is_empty() {

@@ -62,6 +62,7 @@ pub(super) fn make(selection: &Selection<'_>) -> Result<Picks, Error> {
             folded: false,
             commit: None,
             red,
+            judged: parts::judged(&run.state.items[*at], part.is_cut()),
             resolved,
             without_protected: part.is_cut(),
         };

@@ -5,6 +5,8 @@ use git_handoff::apply::message::Message;
 use git_handoff::apply::{self as stage, Applied, Onto, Planned, Request, threeway};
 use git_handoff::model::hints;
 use git_handoff::model::name::{ItemId, RunId};
+use git_handoff::model::protected::{in_words, judged_in_words};
+use git_handoff::model::state::checks::unprotected_in_words;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::{Target, View, target};
 
@@ -98,6 +100,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             output.note("no item that is done has a patch; there is nothing to apply");
         }
         print_submodules(&view, &applied, output);
+        print_checks(&view, &applied, output);
     }
     if !applied.conflicts.is_empty() && !applied.stopped {
         return Ok(Ending::Refused);
@@ -196,6 +199,20 @@ fn print(run: &RunId, applied: &Applied, output: &mut Output) {
     for planned in applied.planned.iter().flatten() {
         print_planned(planned, applied.moved.as_deref(), output);
     }
+}
+
+/// Names the applied changes to protected files that checks judged, and the items whose checks
+/// rested on nothing protected.
+fn print_checks(view: &View, applied: &Applied, output: &mut Output) {
+    for step in applied.steps.iter().filter(|step| !step.judged.is_empty()) {
+        let words = judged_in_words(step.judged.len());
+        output.line(&format!("! {words}: {}: {}", step.item, in_words(&step.judged)));
+    }
+    let steps = applied.steps.iter().filter_map(|step| Some((step, view.state.graph.position(&step.item)?)));
+    let steps: Vec<_> = steps.collect();
+    let bare = steps.iter().filter(|(_, at)| view.state.items[*at].unprotected);
+    let bare: Vec<ItemId> = bare.map(|(step, _)| step.item.clone()).collect();
+    unprotected_in_words(&bare, steps.len() as u64).iter().for_each(|words| output.line(words));
 }
 
 /// Lists submodule changes that were not applied, with the commands that apply them.

@@ -31,9 +31,13 @@ pub(crate) struct Arguments {
     /// Check the work with this command; an empty one removes the check
     #[arg(long, value_name = "COMMAND")]
     check: Option<String>,
-    /// Protect these files from workers; may be given more than once
+    /// Protect these files from workers; may be given more than once [default with --check: those
+    /// known files that decide whether work is good]
     #[arg(long, value_name = "PATHSPEC")]
     protect: Vec<String>,
+    /// Protect no files although there is a check
+    #[arg(long, requires = "check", conflicts_with = "protect")]
+    no_protect: bool,
     /// Let `git fetch` fetch runs [default: from git's default remote]
     #[arg(long, value_name = "REMOTE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     share: Option<String>,
@@ -46,6 +50,7 @@ impl Arguments {
             agent: self.agent.clone().filter(|name| name != NONE),
             check: self.check.clone(),
             protect: Some(self.protect.clone()).filter(|pathspecs| !pathspecs.is_empty()),
+            no_protect: self.no_protect,
             share: self.share.as_ref().map(|name| match name.as_str() {
                 "" => Share::Default,
                 name => Share::From(name.to_owned()),
@@ -155,9 +160,11 @@ impl Questions<'_> {
             let Some(check) = self.question(question, offered.as_deref().unwrap_or(NONE))? else { return Ok(None) };
             answers.check = Some(if check == NONE { String::new() } else { check });
         }
-        if answers.protect.is_none() && answers.check.as_ref().is_some_and(|check| !check.is_empty()) {
+        let asks = answers.protect.is_none() && !answers.no_protect;
+        if asks && answers.check.as_ref().is_some_and(|check| !check.is_empty()) {
             let Some(pathspecs) = self.protect(&offer)? else { return Ok(None) };
-            answers.protect = Some(pathspecs);
+            // Without an answer of one's own, the offered files are protected.
+            answers.protect = Some(pathspecs).filter(|pathspecs| *pathspecs != offer.protect);
         }
         if answers.share.is_none() && !offer.remotes.is_empty() {
             let Some(share) = self.share(&offer)? else { return Ok(None) };

@@ -14,6 +14,7 @@ use git_handoff::model::entry::{Cause, Entry, Event, Outcome, RunExtended};
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::outcomes::{NOTHING, Outcomes};
 use git_handoff::model::printable::{self, Painted};
+use git_handoff::model::protected::judged_in_words;
 use git_handoff::model::state::{Holder, RunState};
 use git_handoff::process::live::{Live, Lives};
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
@@ -320,7 +321,12 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
                 _ => {
                     let said = e.summary.as_deref().and_then(|said| said.lines().next());
                     let said = said.map(|said| format!(": {said}")).unwrap_or_default();
-                    line("✓", &e.item, format!("done in {took}{products}{said}"))
+                    let judged = if e.protected_judged {
+                        format!(", ! {}", judged_in_words(e.protected.len()))
+                    } else {
+                        String::new()
+                    };
+                    line("✓", &e.item, format!("done in {took}{products}{judged}{said}"))
                 }
             }
         }

@@ -37,6 +37,10 @@ pub(crate) struct Arguments {
     /// Run this shell command afterwards; if it fails, the result is red
     #[arg(long, value_name = "COMMAND", conflicts_with = "adopt")]
     check: Option<String>,
+    /// Protect no files from the command. Without this, the known files that a --check rests on
+    /// have their state in the base while it runs, if no setting protects any
+    #[arg(long, requires = "check")]
+    no_protect: bool,
     /// Record the goal of the work
     #[arg(short = 'm', long = "message", value_name = "GOAL")]
     goal: Option<String>,
@@ -92,7 +96,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
     begun.submission.warnings.iter().for_each(|warning| output.warn(&credential::redact(warning)));
-    let Begun { submission, manner } = begun;
+    if !begun.protected.is_empty() {
+        let files = begun.protected.join(", ");
+        output.note(&format!("protected while the check runs: {files} (--no-protect leaves them)"));
+    }
+    let Begun { submission, manner, .. } = begun;
     let driven = drive(&submission.run, manner, repository, output)?;
     finish(&driven, manner, repository, output)
 }
@@ -115,6 +123,7 @@ impl Arguments {
         Recording {
             command: self.command.clone(),
             check: self.check.clone(),
+            protect: !self.no_protect,
             goal: self.goal.clone(),
             executor: self.executor.clone(),
             here: self.here.then_some(here),

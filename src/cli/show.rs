@@ -10,8 +10,9 @@ use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::printable::{self, Painted};
 use git_handoff::model::program::{Interpreter, Program};
-use git_handoff::model::protected::ProtectedChange;
+use git_handoff::model::protected::{ProtectedChange, judged_in_words};
 use git_handoff::model::quote::quoted;
+use git_handoff::model::state::checks::unprotected_in_words;
 use git_handoff::model::state::{Holder, RunState};
 use git_handoff::repository::Repository;
 use git_handoff::run::query::saved::Saved;
@@ -205,6 +206,11 @@ impl Shown<'_> {
         }
         let claims = self.record.steps.iter().rev().find_map(|step| step.claims);
         lines.extend(claims.into_iter().flat_map(claim_lines));
+        if state.judged {
+            lines.push(format!("! {}", judged_in_words(state.protected.len())));
+        }
+        let bare = if state.unprotected { std::slice::from_ref(&item.id) } else { &[] };
+        lines.extend(unprotected_in_words(bare, 1));
         lines.extend(state.approved_by.iter().map(|key| format!("approved by {key}")));
         if let Some(by) = self.record.view.state.replaced_by(self.record.at) {
             lines.push(format!("superseded by {by}"));
@@ -283,6 +289,7 @@ impl Shown<'_> {
         let sockets = if manifest.sockets.is_some() { "; the user's sockets were reachable" } else { "" };
         let said = if manifest.sandbox == NONE { ", not confined" } else { sockets };
         rows.push(row("sandbox", format!("{}{said}", manifest.sandbox)));
+        rows.extend(manifest.start.map(|tree| row("start", tree.to_string())));
         rows.extend(manifest.tags.map(|digest| row("tags", digest.to_string())));
         rows.extend(manifest.branches.map(|digest| row("branches", digest.to_string())));
         rows.push(row("env", manifest.env.join(" ")));

@@ -5,6 +5,7 @@ use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::ItemId;
 use git_handoff::model::outcomes::Outcomes;
 use git_handoff::model::printable::Color;
+use git_handoff::model::protected::judged_in_words;
 use git_handoff::model::time::Moment;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::list::{Awaited, Driver, ItemStatus, Status};
@@ -97,6 +98,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     if !arguments.blocked {
         output.line(total(&view).painted(output.color));
+        view.state.unprotected_in_words().iter().for_each(|words| output.line(words));
     }
     if status.items.iter().any(|item| item.awaits_approval) {
         output.hint(&hints::awaiting());
@@ -182,6 +184,7 @@ pub(crate) fn print_table(view: &View, output: &mut Output) {
     table::print(&rows, output);
     let total = total(view).painted(output.color);
     output.line(total);
+    view.state.unprotected_in_words().iter().for_each(|words| output.line(words));
 }
 
 /// Returns the mark of an item's status.
@@ -210,6 +213,7 @@ fn table_row(view: &View, at: ItemIndex) -> Vec<Cell> {
         (None, Some(holder)) => holder.to_string(),
         (None, None) => state.products.keys().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     };
+    let said = if state.judged { format!("! {}; {said}", judged_in_words(state.protected.len())) } else { said };
     let said = match &state.approved_by {
         Some(key) => format!("{said}; approved by {key}"),
         None => said,

@@ -31,6 +31,7 @@ mod secrets;
 mod shell_line;
 mod silence;
 mod slots;
+mod start;
 mod status;
 mod transcript_push;
 mod transcript_refs;

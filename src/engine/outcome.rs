@@ -69,6 +69,7 @@ impl Batch {
                     reference: finished.result.reference.filter(|_| done),
                     protected: if done { finished.result.protected.clone() } else { Vec::new() },
                     protected_allowed: done && finished.result.protected_allowed,
+                    protected_judged: done && finished.result.protected_judged,
                     driver: driver_of(state, at),
                     ..ItemReconciled::new(finished.result.item.clone(), finished.result.attempt, status)
                 }));

@@ -20,14 +20,14 @@ use crate::repository::config::OnVerifyFail;
 use crate::run::operate::OpenRun;
 use crate::sandbox::Confinement;
 
-use super::attempt::spec::{AttemptSpec, Blob, Check, Command, ConsumedPatch, HeldOutFiles, Protected, SCHEMA};
+use super::attempt::spec::{AttemptSpec, Blob, Check, Command, HeldOutFiles, Protected, SCHEMA};
 use super::attempt::{self, Origin, Promised};
 use super::command::Resolved;
 use super::execute::place_of;
 use super::machine::Machine;
 use super::operations::Manner;
 use super::programs::Executed;
-use super::{command, needs};
+use super::{command, needs, start};
 
 /// A dispatch: its entry, the manifest, and the spec of the attempt.
 pub(super) struct Prepared {
@@ -41,6 +41,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
     let state = &run.state;
     let item = state.graph.item(at);
     let inputs = needs::resolve(run, at)?;
+    start::expect_applicable(&machine.host.store, state, at, &inputs)?;
     let mut resolved = command::resolve(item, &machine.config)?;
     if state.is_gate(at) {
         // The verdict of a gate is its result, so a retry would not help.
@@ -60,7 +61,8 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         Origin::Commit(_) => Executed::default(),
         _ => machine.programs.identify(&resolved, &env, by.as_ref()),
     };
-    let protect = protect(run, machine, at, &resolved, &inputs.refs);
+    let start = start::start(&machine.host.store, state, at)?;
+    let protect = protect(run, machine, at, &resolved, &inputs.refs)?;
     let check = check(machine, &resolved, by.as_ref(), pipeline.is_some())?;
     let identity = Identity { item, subagent: resolved.subagent.clone(), refs: inputs.refs, executed: &executed };
     let mut spec = AttemptSpec {
@@ -78,6 +80,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         confinement: machine.policy(&resolved.settings),
         command: Command::of(resolved),
         origin,
+        start,
         pipeline,
         env,
         lease: None,
@@ -132,19 +135,22 @@ fn protect(
     at: ItemIndex,
     command: &Resolved,
     inputs: &BTreeMap<FilePath, InputRef>,
-) -> Option<Protected> {
+) -> Result<Option<Protected>, String> {
     let state = &run.state;
     let pathspecs = state.graph.item(at).protect.iter().chain(&command.settings.protect).chain(&machine.config.protect);
     let pathspecs: BTreeSet<&String> = pathspecs.collect();
     // A commit that was made before is taken as it is.
     if pathspecs.is_empty() || state.graph.item(at).is_claimed() {
-        return None;
+        return Ok(None);
     }
-    Some(Protected {
+    // A plan only replaces the default: who runs it decides.
+    let set = command.settings.on_protected_change.or(machine.config.on_protected_change);
+    let consumed = start::consumed(&machine.host.store, state, &state.reference_patches(at, inputs))?;
+    Ok(Some(Protected {
         pathspecs: pathspecs.into_iter().cloned().collect(),
-        consumed: ConsumedPatch::all(state.in_order(&state.reference_patches(at, inputs))),
-        effect: command.settings.on_protected_change.unwrap_or(machine.config.on_protected_change),
-    })
+        consumed,
+        effect: set.or(state.graph.item(at).on_protected_change).unwrap_or_default(),
+    }))
 }
 
 /// Returns the settings of the check. Fails if the worker could read held-out files.
@@ -191,6 +197,7 @@ impl Identity<'_> {
             item: self.item.id.clone(),
             attempt,
             base: run.state.submitted.base,
+            start: None,
             executor: self.item.executor.clone(),
             subagent: self.subagent.clone(),
             program: self.executed.program.clone(),

@@ -52,6 +52,8 @@ pub struct Recording {
     pub command: Vec<String>,
     /// The command line that checks the result.
     pub check: Option<String>,
+    /// Whether the check protects the known files of the repository if no setting protects some.
+    pub protect: bool,
     /// The goal, for readers.
     pub goal: Option<String>,
     /// The preset, subagent or executor whose settings apply, or `None` for that of the program.
@@ -75,6 +77,8 @@ pub struct Begun {
     pub submission: Submission,
     /// How to drive it.
     pub manner: Manner,
+    /// The known files that its plan protects, because no setting protects any.
+    pub protected: Vec<&'static str>,
 }
 
 /// A run to submit under some id.
@@ -89,15 +93,16 @@ impl Repository {
     /// An unfinished run of the same name and command is continued; any other is an error.
     pub fn record(&self, run: Option<&RunId>, recording: &Recording) -> Result<Result<Begun, Problems>, Error> {
         let decided = Decided::read(self, recording)?;
+        let protected = settings::protected(self, recording);
         let directory = self.directory()?;
         let head = submit::resolve_base(&self.store, "HEAD").map_err(submission::Error::from)?;
         startable::expect(self, recording, &decided, head, directory.as_ref())?;
         let base = recording.here.map(|here| self.base_here(here)).transpose()?;
-        let plan = |run: &RunId| plan::of_command(run, recording, &decided, directory.as_ref());
+        let plan = |run: &RunId| plan::of_command(run, recording, (&decided, &protected), directory.as_ref());
         let draft = Draft { plan: &plan, wanted: Wanted { base, recorded: true, ..Wanted::default() } };
         let submitted = self.submit_recording(run, &draft)?;
         let manner = if recording.here.is_some() { Manner::Here } else { Manner::Worktrees };
-        Ok(submitted.map(|submission| Begun { submission, manner }))
+        Ok(submitted.map(|submission| Begun { submission, manner, protected }))
     }
 
     /// Submits a run with one item for each commit of a range, along first parents. Problems of the
@@ -113,7 +118,7 @@ impl Repository {
         let plan = |run: &RunId| plan::of_items(run, &items);
         let wanted = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
         let submitted = self.submit_recording(run, &Draft { plan: &plan, wanted })?;
-        Ok(submitted.map(|submission| Begun { submission, manner: Manner::Commits }))
+        Ok(submitted.map(|submission| Begun { submission, manner: Manner::Commits, protected: Vec::new() }))
     }
 
     /// Submits it under its name, or under an id that no other clone makes.

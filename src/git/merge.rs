@@ -58,9 +58,18 @@ impl Scratch {
 
     /// Applies a patch to the base. Ignores settings for white space and line ends.
     pub fn patched(&self, patch: Vec<u8>) -> Result<Oid, program::Error> {
+        self.patched_on(self.base, patch)
+    }
+
+    /// Applies a patch to a tree, in the same way.
+    pub fn patched_on(&self, tree: Oid, patch: Vec<u8>) -> Result<Oid, program::Error> {
         let index = self.folder.path().join("index");
-        std::fs::copy(self.folder.path().join("base"), &index).map_err(program::Error::Spawn)?;
         let git = || self.git().env("GIT_INDEX_FILE", &index);
+        if tree == self.base {
+            std::fs::copy(self.folder.path().join("base"), &index).map_err(program::Error::Spawn)?;
+        } else {
+            git().args(["read-tree", &tree.to_string()]).run()?;
+        }
         let apply = ["apply", "--cached", "--whitespace=nowarn", "--no-ignore-whitespace", "-p1", "-"];
         git().args(apply).input(patch).run()?;
         let tree = git().arg("write-tree").line()?;

@@ -34,6 +34,7 @@ pub mod passing;
 pub mod porcelain;
 pub mod private_files;
 pub mod program;
+pub mod protectable;
 pub mod protected;
 mod pushing;
 pub mod quarantine;
@@ -49,6 +50,7 @@ pub mod scratch_repo;
 #[cfg(feature = "core")]
 pub mod secret_scan;
 pub mod snapshot;
+pub mod start;
 pub mod store;
 mod symlink_path;
 pub mod temporary;

@@ -41,17 +41,21 @@ pub type Entries = BTreeMap<BString, Entry>;
 pub struct Consumed {
     /// The bytes of the patch.
     pub patch: Vec<u8>,
+    /// The tree that it was made on, if that is not the base.
+    pub start: Option<Oid>,
     /// The positions of consumed patches that its item consumed, directly or not.
     pub includes: BTreeSet<usize>,
 }
 
 impl Consumed {
-    /// Reads patches, each with the positions of those that it includes.
+    /// Reads patches, each with the tree that it was made on and the positions of those that it
+    /// includes.
     pub fn read<E>(
-        patches: Vec<(Product, BTreeSet<usize>)>,
+        patches: Vec<(Product, Option<Oid>, BTreeSet<usize>)>,
         read: impl Fn(Product) -> Result<Vec<u8>, E>,
     ) -> Result<Vec<Self>, E> {
-        patches.into_iter().map(|(patch, includes)| Ok(Self { patch: read(patch)?, includes })).collect()
+        let one = |(patch, start, includes)| Ok(Self { patch: read(patch)?, start, includes });
+        patches.into_iter().map(one).collect()
     }
 }
 
@@ -60,6 +64,8 @@ impl Consumed {
 pub struct Reference {
     /// The protected files in the base.
     pub base: Entries,
+    /// The protected files in the tree that the attempt began on.
+    pub start: Entries,
     /// The protected files in the reference state.
     pub files: Entries,
 }
@@ -76,17 +82,20 @@ impl<'s> Protection<'s> {
         Self { scratch, pathspecs }
     }
 
-    /// Returns the reference state: the base with the protected files of each consumed patch, in
-    /// order. Two patches that change a file differently conflict, unless the later one includes
-    /// the earlier one.
-    pub fn reference(&self, consumed: &[Consumed]) -> Result<Reference, Error> {
+    /// Returns the reference state of an attempt that began on the tree `start`: the base with the
+    /// protected files of each consumed patch, in order. Two patches that change a file differently
+    /// conflict, unless the later one includes the earlier one.
+    pub fn reference(&self, start: Oid, consumed: &[Consumed]) -> Result<Reference, Error> {
         let base = self.entries(self.scratch.base())?;
+        let start = if start == self.scratch.base() { base.clone() } else { self.entries(start)? };
         let mut files = base.clone();
         let mut changed_by: BTreeMap<BString, usize> = BTreeMap::new();
         for (at, part) in consumed.iter().enumerate() {
-            let new = self.entries(self.scratch.patched(part.patch.clone())?)?;
-            for path in base.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
-                if base.get(path) == new.get(path) {
+            let made_on = part.start.unwrap_or(self.scratch.base());
+            let old = if made_on == self.scratch.base() { base.clone() } else { self.entries(made_on)? };
+            let new = self.entries(self.scratch.patched_on(made_on, part.patch.clone())?)?;
+            for path in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
+                if old.get(path) == new.get(path) {
                     continue;
                 }
                 let earlier = changed_by.insert(path.clone(), at);
@@ -100,7 +109,7 @@ impl<'s> Protection<'s> {
                 };
             }
         }
-        Ok(Reference { base, files })
+        Ok(Reference { base, start, files })
     }
 
     /// Returns the tree of the base with the reference state. The tree is written where `scratch`
@@ -113,15 +122,16 @@ impl<'s> Protection<'s> {
 
     /// Returns the changes of a product's tree to protected files, sorted by path.
     ///
-    /// A file as in the base is no change, because the product does not touch it.
+    /// A file as in the tree that the attempt began on is no change, because the product does not
+    /// touch it.
     pub fn changes(&self, reference: &Reference, product: Oid) -> Result<Vec<ProtectedChange>, Error> {
         let product = self.entries(product)?;
         let paths: BTreeSet<&BString> =
-            reference.files.keys().chain(product.keys()).chain(reference.base.keys()).collect();
+            reference.files.keys().chain(product.keys()).chain(reference.start.keys()).collect();
         let mut changes = Vec::new();
         for path in paths {
             let (is, should) = (product.get(path), reference.files.get(path));
-            if is == should || is == reference.base.get(path) {
+            if is == should || is == reference.start.get(path) {
                 continue;
             }
             let change = match (should, is) {
@@ -179,10 +189,10 @@ impl<'s> Protection<'s> {
 }
 
 /// Returns a tree in which some paths are as in the base.
-pub fn without(scratch: &Scratch, tree: Oid, changes: &[ProtectedChange]) -> Result<Oid, Error> {
+pub fn without(scratch: &Scratch, start: Oid, tree: Oid, changes: &[ProtectedChange]) -> Result<Oid, Error> {
     let paths: BTreeSet<BString> = changes.iter().map(|change| quoted_path::unquoted(change.path.as_bytes())).collect();
-    let base = Protection::new(scratch, &[]).entries(scratch.base())?;
-    edited(scratch, tree, &paths, base.iter().filter(|(path, _)| paths.contains(*path)))
+    let start = Protection::new(scratch, &[]).entries(start)?;
+    edited(scratch, tree, &paths, start.iter().filter(|(path, _)| paths.contains(*path)))
 }
 
 /// Returns a tree without some entries, then with others.

@@ -114,7 +114,7 @@ impl Growth<'_> {
         let mut bytes = self.bytes;
         for key in outputs_of(self.state, &each.outputs_of) {
             self.look_at(1)?;
-            let need = Need { from: Source::Item(each.from.clone()), select: each.select.clone() };
+            let need = Need { from: Source::Item(each.from.clone()), select: each.select.clone(), apply: false };
             let need = self.need(&need, Some(key))?;
             if !each.survivors || self.has(&need) {
                 let name = self.path(&each.key, Some(key))?;
@@ -155,7 +155,7 @@ impl Growth<'_> {
             let waits_for = self.state.graph.dependencies(at).iter().map(|on| &self.state.graph.item(*on).id);
             let depends_on = waits_for.map(|id| self.newest(id)).collect();
             let renewed = |need: &Need| match &need.from {
-                Source::Item(id) => Need { from: Source::Item(self.newest(id)), select: need.select.clone() },
+                Source::Item(id) => Need { from: Source::Item(self.newest(id)), ..need.clone() },
                 _ => need.clone(),
             };
             let needs = old.needs.iter().map(|(key, need)| (key.clone(), renewed(need))).collect();
@@ -204,7 +204,7 @@ impl Growth<'_> {
             Selector::Output { path } => Selector::Output { path: self.path(path, key)? },
             other => other.clone(),
         };
-        Ok(Need { from, select })
+        Ok(Need { from, select, apply: need.apply })
     }
 
     /// Returns true if the product of a need exists.

@@ -108,6 +108,10 @@ pub struct ItemState {
     pub red: bool,
     /// The changes to protected files, from the entry; not in `state.json`.
     pub protected: Vec<ProtectedChange>,
+    /// Whether a check that passed judged these changes; not in `state.json`.
+    pub judged: bool,
+    /// Whether a check decided while no file was protected; not in `state.json`.
+    pub unprotected: bool,
     /// Whether it is red only because of these changes, so that an approval clears it; not in
     /// `state.json`.
     pub clearable: bool,
@@ -156,6 +160,8 @@ impl ItemState {
             reason: None,
             red: false,
             protected: Vec::new(),
+            judged: false,
+            unprotected: false,
             clearable: false,
             approved_by: None,
             reference: BTreeMap::new(),

@@ -35,6 +35,10 @@ pub struct Manifest {
     pub attempt: u32,
     /// The commit that was checked out.
     pub base: Oid,
+    /// The tree that it began on: the base with the patches that its needs apply. Absent if they
+    /// apply none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Oid>,
     /// The plan's executor.
     pub executor: String,
     /// The plan's subagent, for the executor `dispatch`.

@@ -46,6 +46,9 @@ pub struct Verified {
     pub by: VerifiedBy,
 }
 
+/// A check of this program that passed. Its protected files had their reference state.
+pub const PASSED: Verified = Verified { passed: true, by: VerifiedBy::Command };
+
 /// The origin of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -185,6 +188,9 @@ pub struct ItemReconciled {
     /// True if the settings allow these changes, so that they do not make the item red.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protected_allowed: bool,
+    /// True if a check that passed judged these changes, so that they do not make the item red.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub protected_judged: bool,
     /// The driver that held the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<DriverId>,
@@ -214,6 +220,7 @@ impl ItemReconciled {
             excluded: Vec::new(),
             protected: Vec::new(),
             protected_allowed: false,
+            protected_judged: false,
             driver: None,
         }
     }

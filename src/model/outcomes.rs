@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::entry::{Event, Grade, ItemReconciled, Outcome};
+use super::entry::{Event, Grade, ItemReconciled, Outcome, VerifiedBy};
 use super::item_state::Phase;
 use super::name::ItemId;
 
@@ -161,9 +161,17 @@ impl ItemReconciled {
         self.verify.is_some_and(|verify| !verify.passed)
     }
 
-    /// Returns true if the patch changes protected files and the settings do not allow that.
+    /// Returns true if the patch changes protected files, the settings do not allow that, and no
+    /// check judged it.
     pub fn changes_protected(&self) -> bool {
-        !self.protected.is_empty() && !self.protected_allowed
+        !self.protected.is_empty() && !self.protected_allowed && !self.protected_judged
+    }
+
+    /// Returns true if a check passed while no file was protected, so that the worker could edit
+    /// the files that the check rests on.
+    pub fn is_check_unprotected(&self) -> bool {
+        let is_by_command = self.verify.is_some_and(|verify| verify.by == VerifiedBy::Command);
+        self.status == Outcome::Done && is_by_command && self.reference.is_none() && self.reused.is_none()
     }
 }
 

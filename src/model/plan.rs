@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::format;
 use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::protected::OnProtectedChange;
 use crate::model::rule::Rule;
 
 /// The input key that names an item's pipeline.
@@ -102,6 +103,8 @@ macro_rules! item_fields {
             depends_on: Vec<ItemId> = "depends_on", optional, read::strings, as Item::dependencies;
             /// Pathspecs of files that it must not change.
             protect: Vec<String> = "protect", optional, read::pathspecs, as Item::pathspecs;
+            /// The effect of a change to a protected file, unless a setting says another.
+            on_protected_change: Option<OnProtectedChange> = "onProtectedChange", optional, read::on_protected_change;
             /// Locks that it holds while running.
             resource_locks: Vec<String> = "resourceLocks", optional, read::locks;
             /// The registered shape of its inputs and products.

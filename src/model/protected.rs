@@ -56,6 +56,15 @@ pub enum OnProtectedChange {
     Fail,
     /// The change is recorded and shown, without another effect.
     Allow,
+    /// A check that passes with the protected files in their reference state decides: the item is
+    /// green then, and the change is recorded and shown. Otherwise the item is red.
+    Judge,
+}
+
+/// Describes changes that a check judged, which `judge` lets pass.
+pub fn judged_in_words(count: usize) -> String {
+    let files = if count == 1 { "file" } else { "files" };
+    format!("{count} protected {files} changed, judged as in the base")
 }
 
 /// Where the check of an attempt runs.

@@ -1,6 +1,7 @@
 //! The state of a run, computed from its entries, and the legality of events.
 
 mod again;
+pub mod checks;
 mod counted;
 mod decided;
 mod documents;
@@ -302,6 +303,8 @@ impl RunState {
         self.items[at].products.clone_from(&e.products);
         self.items[at].red = e.is_red();
         self.items[at].protected.clone_from(&e.protected);
+        self.items[at].judged = e.protected_judged;
+        self.items[at].unprotected = e.is_check_unprotected();
         self.items[at].clearable = e.is_red() && !e.is_check_failed();
         self.items[at].summary.clone_from(&e.summary);
         let captures = e.blocks.iter().any(|block| block.kind == BlockKind::Capture);

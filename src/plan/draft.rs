@@ -9,6 +9,7 @@ use crate::model::name::{FilePath, ItemId, NameError, RunId};
 use crate::model::plan::{DraftNeed, Item, Need, Plan, Produced, Source, item_fields, plan_fields};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
+use crate::model::protected::OnProtectedChange;
 use crate::model::read::Fields;
 use crate::model::rule::Rule;
 use crate::plan::read;
@@ -38,7 +39,7 @@ macro_rules! whole {
     )*};
 }
 
-whole!(bool, Option<String>, Option<u32>, Option<u64>);
+whole!(bool, Option<String>, Option<u32>, Option<u64>, Option<OnProtectedChange>);
 
 /// Optional types.
 macro_rules! there_or_not {

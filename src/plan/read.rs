@@ -12,7 +12,7 @@ use crate::model::name::{FilePath, ItemId, NameError, RunId, clashes};
 use crate::model::plan::{DraftNeed, Item, Need, Plan, read_need, read_products};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
-use crate::model::protected::{excludes, pathspec_fault};
+use crate::model::protected::{OnProtectedChange, excludes, pathspec_fault};
 use crate::model::read::{self, Fields};
 use crate::plan::draft::{Draft, DraftItem, DraftProducts, ItemPath};
 use crate::plan::rule::{DraftRule, check_ids, read_rules};
@@ -130,6 +130,24 @@ pub(super) fn pathspecs(fields: &Fields<'_>, key: &str, problems: &mut Problems)
         }
     }
     pathspecs
+}
+
+/// Parses the effect of a change to a protected file. Only settings can allow such changes.
+pub(super) fn on_protected_change(
+    fields: &Fields<'_>,
+    key: &str,
+    problems: &mut Problems,
+) -> Option<OnProtectedChange> {
+    match fields.text(key, problems)? {
+        "red" => Some(OnProtectedChange::Red),
+        "fail" => Some(OnProtectedChange::Fail),
+        "judge" => Some(OnProtectedChange::Judge),
+        other => {
+            let message = format!("expected red, fail or judge, found {other:?}");
+            problems.push(Problem::new(Code::WrongType, &fields.at(key), message));
+            None
+        }
+    }
 }
 
 pub(super) fn needs(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> BTreeMap<String, DraftNeed> {

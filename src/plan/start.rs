@@ -1,11 +1,12 @@
 //! The example plan of `plan new`.
 
 use serde::Serialize;
+use serde_json::json;
 
 use crate::model::name::RunId;
 
-/// Two items; the second uses the product of the first. The placeholder for the id is not a valid
-/// id.
+/// Two items; the second begins on the patch of the first. The placeholders for the id and for
+/// protected files are not valid.
 const PLAN: &str = r#"{
   "$comment": "A plan for git handoff. Everything called $comment means nothing, and may go. `git handoff validate` says what is wrong with it.",
   "id": "<id>",
@@ -13,23 +14,27 @@ const PLAN: &str = r#"{
     {
       "$comment": "Each item runs in a worktree of its own, at the commit that the run starts from. What it changes there is its patch; what it writes below outputs/ is handed over by its path.",
       "id": "write",
-      "executor": "command",
-      "inputs": {"command": "mkdir -p outputs; git log --oneline -5 > outputs/latest.txt"}
+      "executor": "command",<protect>
+      "inputs": {"command": "git log --oneline -5 > latest.txt"}
     },
     {
-      "$comment": "What it needs lies below inputs/, by the name that it is given here, and the item waits for it. For an agent, register one (git config handoff.subagent.NAME.command 'CMD') and write: executor dispatch, inputs {subagent: NAME, prompt: ...}.",
+      "$comment": "What it needs lies below inputs/, by the name that it is given here, and the item waits for it. With apply, a patch is applied before the item begins. For an agent, register one (git config handoff.subagent.NAME.command 'CMD') and write: executor dispatch, inputs {subagent: NAME, prompt: ...}.",
       "id": "read",
-      "executor": "command",
-      "inputs": {"command": "mkdir -p outputs; wc -l < inputs/latest.txt > outputs/lines.txt"},
-      "needs": {"latest.txt": {"from": "write", "select": {"kind": "output", "path": "latest.txt"}}}
+      "executor": "command",<protect>
+      "inputs": {"command": "mkdir -p outputs; wc -l < latest.txt > outputs/lines.txt"},
+      "needs": {"work": {"from": "write", "select": {"kind": "patch"}, "apply": true}}
     }
   ]
 }
 "#;
 
-/// Returns a valid plan with this id.
-pub fn start(id: &RunId) -> String {
-    PLAN.replacen("<id>", id.as_str(), 1)
+/// Returns a valid plan with this id, whose items protect these files.
+pub fn start(id: &RunId, protect: &[&str]) -> String {
+    let fields = match protect {
+        [] => String::new(),
+        protect => format!("\n      \"protect\": {},\n      \"onProtectedChange\": \"judge\",", json!(protect)),
+    };
+    PLAN.replace("<protect>", &fields).replacen("<id>", id.as_str(), 1)
 }
 
 /// The output of `plan new --json`.

@@ -67,6 +67,7 @@ fn item_facts(page: &RunPage<'_>, at: ItemIndex, fired: Option<&Value>, ended: O
     if let Some(ended) = ended {
         add_end(&mut facts, ended);
     }
+    facts.add("Protection", ended.map(words::protection).unwrap_or_default());
     if let Some(key) = &page.view.state.items[at].approved_by {
         facts.add("Protected changes approved by", key);
     }

@@ -7,6 +7,7 @@ use super::thread::ShownThread;
 use super::{Error, Request, ShownRun, item, words};
 use crate::model::item_index::ItemIndex;
 use crate::model::printable;
+use crate::model::protected::judged_in_words;
 use crate::model::quote::quoted;
 use crate::report::graph::{Outline, mermaid};
 use crate::repository::Repository;
@@ -92,6 +93,9 @@ fn items(page: &RunPage<'_>) -> String {
     for at in order.iter().take(MOST_ROWS) {
         let (state, status) = (&page.view.state.items[*at], page.status(*at));
         let note = state.reason.as_deref().or(state.summary.as_deref()).unwrap_or_default();
+        let judged =
+            if state.judged { format!("! {}; {note}", judged_in_words(state.protected.len())) } else { String::new() };
+        let note = if judged.is_empty() { note } else { judged.trim_end_matches("; ") };
         let note = if note.is_empty() { String::new() } else { cell(&printable::cut_to(words::first_line(note), 200)) };
         let (id, took) = (cell(page.id(*at)), page.timing.took(*at));
         lines.push(format!(
@@ -103,6 +107,7 @@ fn items(page: &RunPage<'_>) -> String {
     if let Some(more) = order.len().checked_sub(MOST_ROWS + 1) {
         lines.push(format!("\n{} more items are not listed.", more + 1));
     }
+    lines.extend(page.view.state.unprotected_in_words().map(|words| format!("\n{words}")));
     lines.join("\n") + "\n"
 }
 

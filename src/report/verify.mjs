@@ -1629,6 +1629,7 @@ const kindFields = {
     'protected?': isProtectedChanges,
     'grade?': oneOf('claimed'),
     'protectedAllowed?': isTrue,
+    'protectedJudged?': isTrue,
     'driver?': isDriver,
   },
   'item.decided': {
@@ -1984,8 +1985,19 @@ const isNeed = anyOf(
     'from?': anyOf(oneOf('latest'), isCheckpointName),
     select: isSelector,
   }),
-  shape({ from: isOwnSource, select: isSelector }),
+  allOf(
+    shape({ from: isOwnSource, select: isSelector, 'apply?': isBoolean }),
+    ({ from, select, apply }) => !apply || (!from.startsWith('@') && select.kind === 'patch'),
+  ),
 );
+
+/** Returns needs in the form of `item.json`, where `apply` is only written if it is true. */
+function normaliseNeeds(needs) {
+  const normal = Object.create(null);
+  for (const [key, { apply, ...need }] of Object.entries(needs))
+    normal[key] = apply ? { ...need, apply } : need;
+  return normal;
+}
 
 const isFromElsewhere = (need) => 'run' in need || 'thread' in need;
 
@@ -2053,6 +2065,7 @@ const itemFields = {
   'inputs?': isObject,
   'depends_on?': arrayOf(isItemName),
   'protect?': arrayOf(isPathspec),
+  'onProtectedChange?': oneOf('red', 'fail', 'judge'),
   'resourceLocks?': allOf(arrayOf(isText), hasDistinct),
   'subagentShape?': isText,
   'needs?': (value) => mapOf(isPath, isNeed)(value) && !haveClash(Object.keys(value)),
@@ -2088,9 +2101,10 @@ function normaliseItem(item) {
     inputs: item.inputs ?? Object.create(null),
     depends_on: dependenciesOf(item),
     resourceLocks: item.resourceLocks ?? [],
-    needs: item.needs ?? Object.create(null),
+    needs: normaliseNeeds(item.needs ?? {}),
   });
-  for (const field of ['subagentShape', 'timeout', 'maxAttempts', 'replaces', 'continues']) {
+  const optional = ['subagentShape', 'timeout', 'maxAttempts', 'replaces', 'continues'];
+  for (const field of [...optional, 'onProtectedChange']) {
     if (field in item) normal[field] = item[field];
   }
   if (item.protect?.length) normal.protect = item.protect;
@@ -2263,6 +2277,7 @@ const isManifest = shape({
   attempt: isAttempt,
   inputRefs: isInputRefs,
   base: isObjectId,
+  'start?': isObjectId,
   executor: isString,
   'subagent?': isString,
   argv: arrayOf(isString),
@@ -2278,7 +2293,7 @@ const isManifest = shape({
   }),
   'interpreter?': shape(isProgramClaim),
   'protect?': notEmpty(inOrder(isString)),
-  'onProtectedChange?': oneOf('fail', 'allow'),
+  'onProtectedChange?': oneOf('fail', 'allow', 'judge'),
   'pipeline?': isDigest,
   inputs: isDigest,
   env: arrayOf(isString),
@@ -2556,7 +2571,7 @@ class Replay {
     if (item.status !== 'done' || !end) return false;
     if (end.kind === 'item.decided') return end.decision === 'rejected';
     if (end.verify?.passed === false) return true;
-    return Boolean(end.protected) && !end.protectedAllowed && !this.areChangesApproved(item.id);
+    return changesProtected(end) && !this.areChangesApproved(item.id);
   }
 
   /** Returns true if the item counts as done and good, with a red vote. */
@@ -4901,12 +4916,16 @@ class RunVerifier {
     if (!manifest) return;
     const say = (text) => report('protected', `the protected files of ${entry.item}: ${text}`);
     if (!manifest.protect) {
-      if ('reference' in entry || 'protected' in entry) say('the manifest protects none');
+      const fields = ['reference', 'protected', 'protectedJudged'];
+      if (fields.some((field) => field in entry)) say('the manifest protects none');
       return;
     }
-    const isAllowed = manifest.onProtectedChange === 'allow' && 'protected' in entry;
-    if ('protectedAllowed' in entry !== isAllowed)
+    const passes = (effect) => manifest.onProtectedChange === effect && 'protected' in entry;
+    const isChecked = entry.verify?.passed === true && entry.verify.by === 'command';
+    if ('protectedAllowed' in entry !== passes('allow'))
       say('the manifest does not allow what the entry allows');
+    else if ('protectedJudged' in entry !== (passes('judge') && isChecked))
+      say('the manifest and the check do not judge what the entry says');
     else if (!('reference' in entry)) say('the entry names no reference state');
   }
 
@@ -5010,6 +5029,8 @@ class RunVerifier {
     const { executor, inputs, timeout, protect = [] } = definition;
     if (manifest.executor !== executor || manifest.inputs !== canonicalDigest(inputs)) return false;
     if (timeout !== undefined && manifest.timeout !== timeout) return false;
+    const applies = Object.values(definition.needs ?? {}).some(({ apply }) => apply);
+    if ('start' in manifest !== applies) return false;
     if (!protect.every((pathspec) => manifest.protect?.includes(pathspec))) return false;
     const { subagent, command } = inputs;
     const isDispatch = executor === 'dispatch';
@@ -5107,6 +5128,7 @@ class RunVerifier {
     const strip = ({ run, item, attempt, branches, ...rest }) => rest;
     ensure(sameJson(strip(manifest), strip(own)), 'is about another task');
     ensure(!('reused' in end) && !isEndRed(end), 'is about an item that is red or was reused');
+    ensure(!('protectedJudged' in end), 'is about an item with judged changes to protected files');
     const isSame = ['products', 'verify', 'blocks'].every((field) =>
       sameJson(end[field], entry[field]),
     );
@@ -5285,7 +5307,12 @@ function countStatuses(commits) {
 /** Returns true if the end of an item makes it red, without any approval (section 11). */
 function isEndRed(end) {
   if (end.kind === 'item.decided') return end.decision === 'rejected';
-  return end.verify?.passed === false || ('protected' in end && !end.protectedAllowed);
+  return end.verify?.passed === false || changesProtected(end);
+}
+
+/** Returns true if an item changes protected files, unallowed and not judged by a check. */
+function changesProtected(end) {
+  return 'protected' in end && !end.protectedAllowed && !end.protectedJudged;
 }
 
 function textOfPlanCode(code, entry) {
@@ -6182,6 +6209,7 @@ function noteOf(entry) {
   const words = [
     plainWord(entry.status),
     isEntryRed(entry) ? 'red' : '',
+    entry.protectedJudged ? protectionWord(entry) : '',
     decided,
     ...['message', 'rule', 'outcome', 'grade', 'reason', 'detail'].map((field) =>
       plainWord(entry[field]),
@@ -6191,6 +6219,16 @@ function noteOf(entry) {
     isCount(entry.durationMs) ? durationWord(entry.durationMs) : '',
   ];
   return cutTo(joinWords(words), longestFact);
+}
+
+/** Says that a check judged changes of protected files, or decided while nothing was protected. */
+function protectionWord(entry) {
+  const count = entry.protected?.length ?? 0;
+  const files = count === 1 ? 'file' : 'files';
+  if (entry.protectedJudged) return `! ${count} protected ${files} changed, judged as in the base`;
+  const isChecked = entry.status === 'done' && entry.verify?.by === 'command';
+  const isBare = !('reference' in entry) && !('reused' in entry);
+  return isChecked && isBare ? 'check: nothing protected' : '';
 }
 
 /** Returns true if an entry ends an item as red, whatever people approved later. */
@@ -6558,6 +6596,7 @@ class RunFacts {
       ...manifestFacts(manifest ?? {}),
       ['Manifest', fired?.manifest],
       ...(ended ? endFacts(ended) : []),
+      ['Protection', ended ? protectionWord(ended) : ''],
       ['Protected changes approved by', this.approverOf(id)],
     ]);
   }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model::format;
 use crate::model::printable;
+use crate::model::protected::judged_in_words;
 
 /// The longest value of a fact, in characters.
 const LONGEST: usize = 2000;
@@ -96,12 +97,25 @@ fn driver(entry: &Value) -> String {
     format!("driver {driver}{host}{job}")
 }
 
+/// Says that a check judged changes of protected files, or decided while nothing was protected.
+pub(super) fn protection(entry: &Value) -> String {
+    let changes = entry["protected"].as_array().map_or(0, Vec::len);
+    let is_checked = entry["status"] == "done" && entry["verify"]["by"] == "command";
+    let is_bare = entry["reference"].is_null() && entry["reused"].is_null();
+    match (entry["protectedJudged"] == true, is_checked && is_bare) {
+        (true, _) => format!("! {}", judged_in_words(changes)),
+        (false, true) => "check: nothing protected".to_owned(),
+        (false, false) => String::new(),
+    }
+}
+
 /// Formats the result that an entry records, such as `done, red, exit 0, 51 ms`.
 pub(super) fn note(entry: &Value) -> String {
     let decided = entry["decision"].as_str().map(|decision| format!("{decision} by {}", plain(&entry["by"])));
     let words = [
         plain(&entry["status"]),
         if entry["red"] == true { "red".to_owned() } else { String::new() },
+        if entry["protectedJudged"] == true { protection(entry) } else { String::new() },
         decided.unwrap_or_default(),
         plain(&entry["message"]),
         plain(&entry["rule"]),

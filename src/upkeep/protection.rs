@@ -1,11 +1,9 @@
 //! Suggests protected files for a repository whose workers could edit the files of their checks.
 
-use std::collections::BTreeSet;
-
+use crate::git::protectable::known_files;
 use crate::git::store::Store;
 use crate::model::hints::{self, Hint};
 use crate::model::plan::COMMAND;
-use crate::model::protectable::PROTECTABLE;
 use crate::repository::Environment;
 use crate::repository::config::{Config, Executor};
 
@@ -45,20 +43,6 @@ pub fn suggest(store: &Store, config: &Config) -> Option<Suggestion> {
     (!pathspecs.is_empty()).then_some(Suggestion { checked, pathspecs })
 }
 
-/// Returns the known pathspecs, each of which selects a committed file that those before it do not.
-pub(super) fn known_files(store: &Store) -> Vec<&'static str> {
-    let mut covered = BTreeSet::new();
-    let mut pathspecs = Vec::new();
-    for pathspec in PROTECTABLE.iter().flat_map(|(_, pathspecs)| *pathspecs) {
-        let before = covered.len();
-        covered.extend(committed(store, pathspec));
-        if covered.len() > before {
-            pathspecs.push(*pathspec);
-        }
-    }
-    pathspecs
-}
-
 /// Returns the executors and subagents whose check rests on files that no setting protects.
 fn unprotected_checks(config: &Config) -> Vec<String> {
     if !config.protect.is_empty() {
@@ -74,14 +58,4 @@ fn unprotected_checks(config: &Config) -> Vec<String> {
         .map(|name| format!("executor {name:?}"))
         .chain(subagents.map(|name| format!("subagent {name:?}")))
         .collect()
-}
-
-/// Returns the files of `HEAD` and the index that a pathspec selects, or none without a commit.
-pub(super) fn committed(store: &Store, pathspec: &str) -> Vec<Vec<u8>> {
-    let mut git = store.git();
-    if let Some(work_dir) = store.work_dir() {
-        git = git.work_tree(&work_dir);
-    }
-    let listed = git.args(["ls-files", "-z", "--with-tree=HEAD", "--", pathspec]).run().unwrap_or_default();
-    listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect()
 }

@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use crate::git::protectable::{committed, known_files};
 use crate::git::remote::{self, Remotes};
 use crate::git::{program, store::Store};
 use crate::model::format::{REFS, fetched_refs};
@@ -20,7 +21,6 @@ use crate::model::protected::pathspec_fault;
 use crate::repository::config::{Config, Executor, PRESETS, Preset};
 use crate::repository::{Environment, Repository};
 
-use super::protection::{committed, known_files};
 use changes::Composer;
 pub use changes::{Setup, SetupAnswer, WriteError};
 
@@ -31,8 +31,11 @@ pub struct Answers {
     pub agent: Option<String>,
     /// The command line that checks the work; an empty one removes the check.
     pub check: Option<String>,
-    /// All pathspecs of protected files.
+    /// All pathspecs of protected files. Without them, a check protects the known files of the
+    /// repository.
     pub protect: Option<Vec<String>>,
+    /// Whether a check leaves the known files unprotected.
+    pub no_protect: bool,
     /// Whether, and from where, `git fetch` fetches runs.
     pub share: Option<Share>,
 }
@@ -116,6 +119,12 @@ impl Repository {
         }
         if let Some(pathspecs) = &answers.protect {
             self.compose_protection(pathspecs, &mut composer)?;
+        } else if let Some(known) = self.known_protection(answers) {
+            self.compose_protection(&known, &mut composer)?;
+            if self.config.on_protected_change.is_none() {
+                // Work that adds a test is no fault, as long as the old ones pass.
+                composer.set("handoff.onProtectedChange", Some("judge"));
+            }
         }
         if let Some(share) = &answers.share {
             self.compose_sharing(share, &mut composer)?;
@@ -126,6 +135,22 @@ impl Repository {
             composer.set(&format!("{worker}.command"), Some(&preset(name)?.command));
         }
         Ok(composer.finish(&worker))
+    }
+
+    /// Returns the known files that a new check rests on, unless settings protect files already or
+    /// none is committed.
+    fn known_protection(&self, answers: &Answers) -> Option<Vec<String>> {
+        let has_check = answers.check.as_ref().is_some_and(|check| !check.trim().is_empty());
+        let settings = match &answers.agent {
+            Some(name) => self.config.subagent(name),
+            None => self.config.settings_of(COMMAND),
+        };
+        let is_protected = !self.config.protect.is_empty() || settings.is_some_and(|it| !it.protect.is_empty());
+        if !has_check || answers.no_protect || is_protected {
+            return None;
+        }
+        let known: Vec<String> = known_files(&self.store).into_iter().map(str::to_owned).collect();
+        Some(known).filter(|known| !known.is_empty())
     }
 
     /// Adds what the agent needs. Lines that a person wrote for the same variable or path stay.

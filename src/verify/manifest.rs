@@ -143,6 +143,7 @@ fn against_plan(manifest: &Manifest, item: &Item) -> Result<(), &'static str> {
     if item.executor == "command" {
         check(Some(&manifest.argv) == command(item).as_ref(), "argv")?;
     }
+    check(manifest.start.is_some() == item.needs.values().any(|need| need.apply), "start")?;
     check(item.protect.iter().all(|pathspec| manifest.protect.contains(pathspec)), "protect")?;
     // If the item names no subagent, the dispatching machine chose it.
     let named = match item.inputs.get("subagent").filter(|_| item.executor == "dispatch") {

@@ -308,7 +308,9 @@ impl Evidence {
         let rows = Rows { chain, signature: signature.verdict, handoff, plan, manifest, ..not_asked };
         let outcome = replay.state.as_ref().map(RunState::outcomes);
         let protected = ProtectedItem::all(case, replay.state.as_ref());
-        let claims = Report { signers: signature.signers, sandbox, outcome, protected, ..Report::of_entries(case) };
+        let unprotected = replay.state.as_ref().map(RunState::unprotected).unwrap_or_default();
+        let signers = signature.signers;
+        let claims = Report { outcome, protected, unprotected, signers, sandbox, ..Report::of_entries(case) };
         Verdicts { rows, missing_anchor: false, distrust: signature.distrust, claims }
     }
 }

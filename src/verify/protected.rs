@@ -13,14 +13,17 @@ use super::objects::Objects;
 use super::tree::Slot;
 use crate::git::merge::Scratch;
 use crate::git::protected::{Consumed, Protection};
+use crate::git::start::{self, Starts};
 use crate::git::verified_stream;
 use crate::model::bounds;
 use crate::model::causes::in_words;
+use crate::model::digest::Oid;
 use crate::model::entry::{Event, ItemReconciled, Outcome, Product};
 use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
+use crate::model::outcome::PASSED;
 use crate::model::plan::ProductKey;
-use crate::model::protected::{OnProtectedChange, ProtectedChange, in_words as changes_in_words};
+use crate::model::protected::{OnProtectedChange, ProtectedChange, in_words as changes_in_words, judged_in_words};
 use crate::model::state::RunState;
 
 /// An item whose patch changes protected files.
@@ -33,6 +36,9 @@ pub struct ProtectedItem {
     /// True if the settings allowed the changes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allowed: bool,
+    /// True if a check that passed judged the changes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub judged: bool,
     /// The key that approved the changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
@@ -42,7 +48,8 @@ impl ProtectedItem {
     /// Returns the item of an entry, if that changes protected files.
     pub(super) fn of(e: &ItemReconciled) -> Option<Self> {
         let (item, changes) = (e.item.clone(), e.protected.clone());
-        (!changes.is_empty()).then_some(Self { item, changes, allowed: e.protected_allowed, approved_by: None })
+        let (allowed, judged) = (e.protected_allowed, e.protected_judged);
+        (!changes.is_empty()).then_some(Self { item, changes, allowed, judged, approved_by: None })
     }
 
     /// Returns all items of a run, with the approvals of its final state.
@@ -60,12 +67,15 @@ impl ProtectedItem {
 
     /// Returns true if the changes make the item red.
     pub fn is_red(&self) -> bool {
-        !self.allowed && self.approved_by.is_none()
+        !self.allowed && !self.judged && self.approved_by.is_none()
     }
 
     /// Describes the changes; `whose` names a key.
     pub(super) fn in_words(&self, whose: impl Fn(&str) -> String) -> String {
         let changes = changes_in_words(&self.changes);
+        if self.judged {
+            return format!("{}: {}: {changes}", judged_in_words(self.changes.len()), self.item);
+        }
         let end = match &self.approved_by {
             Some(key) => format!(", approved by {}", whose(key)),
             None if self.allowed => ", allowed by the settings".to_owned(),
@@ -109,17 +119,32 @@ impl<'c> ProtectedFiles<'c> {
             let why = format!("the protected files of {} #{}: {why}", e.item, e.attempt);
             findings.report_at(At::item(&e.item), Code::Protected, why);
         };
+        let mut is_start_here = true;
+        if manifest.start.is_some() {
+            match self.recompute_start(state, &e.item, &manifest) {
+                Ok(None) => is_start_here = false,
+                Ok(start) if start == manifest.start => {}
+                Ok(_) => return report("the manifest names another tree than the item begins on".to_owned()),
+                Err(why) => return report(why),
+            }
+        }
         if manifest.protect.is_empty() {
-            if e.reference.is_some() || !e.protected.is_empty() {
+            if e.reference.is_some() || !e.protected.is_empty() || e.protected_judged {
                 report("the manifest protects none".to_owned());
             }
             return;
         }
-        let allows = manifest.on_protected_change == OnProtectedChange::Allow;
-        if e.protected_allowed != (allows && !e.protected.is_empty()) {
+        let effect = manifest.on_protected_change;
+        let passes = |by: OnProtectedChange| effect == by && !e.protected.is_empty();
+        let is_judged = passes(OnProtectedChange::Judge) && e.verify == Some(PASSED);
+        if e.protected_allowed != passes(OnProtectedChange::Allow) {
             report("the manifest and the entry disagree on whether changes are allowed".to_owned());
+        } else if e.protected_judged != is_judged {
+            report("the manifest, the check and the entry disagree on whether changes are judged".to_owned());
         } else if e.reference.is_none() {
             report("the entry names no reference state".to_owned());
+        } else if !is_start_here {
+            self.unknown += 1;
         } else {
             match self.recompute(state, e, &manifest) {
                 Ok(true) => self.recomputed += 1,
@@ -129,29 +154,58 @@ impl<'c> ProtectedFiles<'c> {
         }
     }
 
-    /// Compares an entry with the recomputed state; returns false if objects are missing.
-    fn recompute(&mut self, state: &RunState, e: &ItemReconciled, manifest: &Manifest) -> Result<bool, String> {
+    /// Returns the temporary index of the base, or `None` if the base is missing.
+    fn scratch(&self, manifest: &Manifest) -> Option<&Scratch> {
         let store = self.case.store;
         let scratch = self.scratch.get_or_init(|| {
             let is_here = store.contains(manifest.base);
             is_here.then(|| Scratch::apart(store, manifest.base).ok()).flatten()
         });
-        let Some(scratch) = scratch.as_ref() else { return Ok(false) };
+        scratch.as_ref()
+    }
+
+    /// Returns the base with the patches that an item's needs apply, or `None` if objects are
+    /// missing.
+    fn recompute_start(&self, state: &RunState, item: &ItemId, manifest: &Manifest) -> Result<Option<Oid>, String> {
+        let Some(scratch) = self.scratch(manifest) else { return Ok(None) };
+        let at = state.graph.position(item).ok_or("the item is unknown")?;
+        let store = self.case.store;
+        let read = |_, patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
+        match Starts::new(scratch, state).start(at, &read) {
+            Ok(start) => Ok(Some(start)),
+            Err(start::Error::Read(_)) => Ok(None),
+            Err(error) => Err(in_words(&error)),
+        }
+    }
+
+    /// Compares an entry with the recomputed state; returns false if objects are missing.
+    fn recompute(&mut self, state: &RunState, e: &ItemReconciled, manifest: &Manifest) -> Result<bool, String> {
+        let store = self.case.store;
+        let Some(scratch) = self.scratch(manifest) else { return Ok(false) };
         let at = state.graph.position(&e.item).ok_or("the item is unknown")?;
         // The row `content` reports a missing or wrong patch.
         let read = |patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
-        let patches = state.in_order(&state.items[at].reference);
+        let mut starts = Starts::new(scratch, state);
+        let mut patches = Vec::new();
+        for (on, patch, includes) in state.in_order(&state.items[at].reference) {
+            match starts.start(on, &|_, patch| read(patch)) {
+                Ok(start) => patches.push((patch, Some(start), includes)),
+                Err(start::Error::Read(_)) => return Ok(false),
+                Err(error) => return Err(in_words(&error)),
+            }
+        }
         let Ok(consumed) = Consumed::read(patches, read) else { return Ok(false) };
         let protection = Protection::new(scratch, &manifest.protect);
-        let reference = protection.reference(&consumed).map_err(|error| in_words(&error))?;
+        let start = manifest.start.unwrap_or(scratch.base());
+        let reference = protection.reference(start, &consumed).map_err(|error| in_words(&error))?;
         if Some(protection.tree(&reference).map_err(|error| in_words(&error))?) != e.reference {
             return Err("the entry names another reference state".to_owned());
         }
         let product = match e.products.get(&ProductKey::Patch) {
-            None => scratch.base(),
+            None => start,
             Some(patch) => {
                 let Ok(patch) = read(*patch) else { return Ok(false) };
-                scratch.patched(patch).map_err(|error| in_words(&error))?
+                scratch.patched_on(start, patch).map_err(|error| in_words(&error))?
             }
         };
         let changes = protection.changes(&reference, product).map_err(|error| in_words(&error))?;

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::model::confinement::NONE;
 use crate::model::pipeline::BlockStatus;
 use crate::model::printable::{Color, Painted, cut, line};
+use crate::model::state::checks::unprotected_in_words;
 
 use super::pipelines::ItemBlocks;
 use super::{
@@ -82,6 +83,9 @@ impl Report {
         if !self.protected.is_empty() {
             report["protected"] = json!(self.protected);
         }
+        if !self.unprotected.is_empty() {
+            report["unprotected"] = json!(self.unprotected);
+        }
         if let Some(continues) = &self.continues {
             report["continues"] = upstream::continued(continues);
         }
@@ -134,8 +138,18 @@ impl Report {
             .lines_below()
             .into_iter()
             .fold(rows, |text, (state, name, detail)| labelled(text, state, name, &detail, color));
+        let text = self.remarks().iter().fold(text, |text, remark| text.words(&line(remark)).end());
         let footer = self.footer();
         if footer.is_empty() { text } else { text.words(&footer).end() }
+    }
+
+    /// Returns the sentences about changed protected files that checks judged, and about checks
+    /// without protected files.
+    fn remarks(&self) -> Vec<String> {
+        let judged = self.protected.iter().filter(|item| item.judged);
+        let judged = judged.map(|item| format!("! {}", item.in_words(|key| self.whose(key))));
+        let total = self.outcome.as_ref().map_or(1, |outcome| outcome.total);
+        judged.chain(unprotected_in_words(&self.unprotected, total)).collect()
     }
 
     /// Returns the lines below the rows, each with its label.
@@ -148,7 +162,7 @@ impl Report {
         }));
         lines.extend(self.decided_lines().into_iter().map(|(state, detail)| (state, "decided", detail)));
         lines.extend(self.takeover_lines().into_iter().map(|line| (State::NotApplicable, "take-over", line)));
-        let changed = self.protected.iter().map(|item| {
+        let changed = self.protected.iter().filter(|item| !item.judged).map(|item| {
             let state = if item.is_red() { State::Failed } else { State::NotApplicable };
             (state, "protected", item.in_words(|key| self.whose(key)))
         });

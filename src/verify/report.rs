@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::ledger::merkle::TreeHead;
 use crate::model::continued::Continues;
 use crate::model::digest::{Digest, Oid};
+use crate::model::name::ItemId;
 use crate::model::outcomes::Outcomes;
 use crate::model::role::Role;
 
@@ -218,6 +219,8 @@ pub struct Report {
     pub takeovers: Vec<TakenOver>,
     /// The items whose patches change protected files. The row `plan` judges the list.
     pub protected: Vec<ProtectedItem>,
+    /// The items whose checks decided while no file was protected.
+    pub unprotected: Vec<ItemId>,
     /// The run that this one continues, as entry 0 states it. The row `handoff` judges the
     /// evidence.
     pub continues: Option<Continues>,

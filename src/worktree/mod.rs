@@ -1,14 +1,15 @@
 //! The worktree of an attempt: created from the base, filled with inputs, and captured.
 //!
-//! [`workspace`] creates the worktree, [`inputs`] writes the consumed products into it, [`capture`]
-//! takes the products, [`salvage`] saves the work of an attempt without products, and [`stray`] the
-//! commits that the work does not contain. [`product`]
+//! [`workspace`] creates the worktree, [`inputs`] writes the consumed products into it, with what
+//! filters need of them ([`consumed`]), [`capture`] takes the products, [`salvage`] saves the work of
+//! an attempt without products, and [`stray`] the commits that the work does not contain. [`product`]
 //! writes recorded products into a fresh worktree, and [`carry`] the work of the user's own work
 //! tree. [`filters`] decides where the repository's filters run. Everything that a worker wrote is
 //! hostile: no git command and no library call ever discovers a repository through the worktree.
 
 pub mod capture;
 pub mod carry;
+pub mod consumed;
 pub mod filters;
 pub mod held_out;
 pub mod host;

@@ -37,7 +37,7 @@ pub struct Recorded {
 pub fn write(host: &Host, workspace: &Workspace, recorded: &Recorded) -> Result<(), Error> {
     let patch = recorded.patch.map(|(oid, digest)| verified_stream::read(&host.store, oid, &[digest])).transpose()?;
     let consumed: Vec<Consumed> =
-        patch.into_iter().map(|patch| Consumed { patch, includes: BTreeSet::new() }).collect();
+        patch.into_iter().map(|patch| Consumed { patch, start: None, includes: BTreeSet::new() }).collect();
     let guard = Guard::of_product(&host.store, workspace.base, &consumed)?;
     let changed = recorded.outputs.keys().filter_map(format::submodule_of).find(|path| guard.is_submodule(path));
     if let Some(path) = changed.map(str::to_owned).or_else(|| guard.changed_submodule()) {

@@ -38,6 +38,8 @@ const MOST_FILES: usize = 2_000_000;
 /// The protected files of an attempt.
 pub struct Guard {
     scratch: Scratch,
+    /// The tree that the attempt begins on.
+    start: Oid,
     pathspecs: Vec<String>,
     /// True if only files of the base and of the reference state are protected.
     tracked: bool,
@@ -48,23 +50,26 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Computes the reference state of an attempt at `base`. `held_out` is laid over it.
+    /// Computes the reference state of an attempt that begins on the tree `start`, or on the base.
+    /// `held_out` is laid over it.
     pub fn new(
         store: &Store,
         base: Oid,
+        start: Option<Oid>,
         pathspecs: &[String],
         consumed: &[Consumed],
         held_out: Option<HeldOut>,
     ) -> Result<Self, Error> {
         let scratch = Scratch::new(store, base)?;
+        let start = start.unwrap_or(scratch.base());
         if pathspecs.is_empty() {
             let (pathspecs, reference) = (Vec::new(), Reference::default());
-            return Ok(Self { scratch, pathspecs, tracked: false, reference, tree: None, held_out });
+            return Ok(Self { scratch, start, pathspecs, tracked: false, reference, tree: None, held_out });
         }
         let protection = Protection::new(&scratch, pathspecs);
-        let reference = protection.reference(consumed)?;
+        let reference = protection.reference(start, consumed)?;
         let tree = Some(protection.tree(&reference)?);
-        Ok(Self { pathspecs: pathspecs.to_vec(), tracked: false, reference, tree, scratch, held_out })
+        Ok(Self { pathspecs: pathspecs.to_vec(), start, tracked: false, reference, tree, scratch, held_out })
     }
 
     /// Returns the changes of a patch to protected files.
@@ -73,8 +78,8 @@ impl Guard {
             return Ok(Vec::new());
         }
         let product = match patch {
-            Some(patch) => self.scratch.patched(patch).map_err(merge::Error::Git)?,
-            None => self.scratch.base(),
+            Some(patch) => self.scratch.patched_on(self.start, patch).map_err(merge::Error::Git)?,
+            None => self.start,
         };
         Ok(self.protection().changes(&self.reference, product)?)
     }

@@ -8,7 +8,7 @@
 //! If attempts' workers are kept apart, a worktree whose attempt ended normally goes into the pool
 //! (`pool`) and is restored (`reset`) for another attempt. All others are removed.
 
-pub(super) mod annex;
+pub(crate) mod annex;
 mod base;
 mod cache;
 mod error;

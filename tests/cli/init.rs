@@ -297,8 +297,9 @@ fn the_questions_offer_what_is_there() {
     + handoff.subagent.codex.verify = cargo test
     + handoff.protect = tests
     + handoff.protect = Cargo.toml
+    + handoff.onProtectedChange = judge
     type yes to make these changes in $TEST/repo/.git/config:
-    changed 4 lines in $TEST/repo/.git/config
+    changed 5 lines in $TEST/repo/.git/config
     hint: git handoff record -- codex ARGUMENTS   # or write a plan: git handoff plan new
     ");
     assert_eq!(code, 0);
@@ -306,6 +307,7 @@ fn the_questions_offer_what_is_there() {
     handoff.subagent.codex.verify cargo test
     handoff.protect tests
     handoff.protect Cargo.toml
+    handoff.onprotectedchange judge
     ");
     // The answers of before are offered.
     let (shown, code) = typed(&env, "", &["\n", "\n", "\n"]);

@@ -163,6 +163,7 @@ impl<'a> ChainBuilder<'a> {
             item: id.clone(),
             attempt: self.state.items[at].attempts + 1,
             base: self.forge.base,
+            start: None,
             executor: node.executor.clone(),
             subagent: None,
             argv,

@@ -32,7 +32,7 @@ const SAMPLES: &[Sample] = &[
     ("handoff.executor.<name>.setup", "lay out", |c| executor(c).setup.as_deref() == Some("lay out")),
     ("handoff.executor.<name>.verify", "look", |c| executor(c).verify.as_deref() == Some("look")),
     ("handoff.protect", "tests", |c| c.protect == ["tests"]),
-    ("handoff.onProtectedChange", "fail", |c| c.on_protected_change == OnProtectedChange::Fail),
+    ("handoff.onProtectedChange", "fail", |c| c.on_protected_change == Some(OnProtectedChange::Fail)),
     ("handoff.executor.<name>.protect", ":(glob)*.rs", |c| executor(c).protect == [":(glob)*.rs"]),
     ("handoff.executor.<name>.onProtectedChange", "allow", |c| {
         executor(c).on_protected_change == Some(OnProtectedChange::Allow)

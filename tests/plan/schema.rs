@@ -36,12 +36,12 @@ fn whole() -> Value {
         "$schema": "schema/plan.json", "id": "a run, ünï", "queue": "default", "pattern": "dag", "base": "main", "openEnded": true,
         "artifacts": {"spec.md": "docs/spec.md", "a/b c": "x"},
         "items": [
-            item("one/1", &json!({"resourceLocks": ["l", "m"], "timeout": 315_360_000, "maxAttempts": 100, "produces": [
+            item("one/1", &json!({"onProtectedChange": "judge", "resourceLocks": ["l", "m"], "timeout": 315_360_000, "maxAttempts": 100, "produces": [
                 {"kind": "patch", "type": "diff"},
                 {"kind": "output", "path": "out/a.json", "schema": "n@1", "type": "report"},
                 {"kind": "document", "name": "review/notes", "path": "n.json", "schema": "notes@1.0.0", "type": "notes"}]})),
             item("two", &json!({"inputs": {"command": "true", "more": [null, 1]}, "depends_on": ["one/1", "one/1"], "needs": {
-                "patch": {"from": "one/1", "select": {"kind": "patch"}}, "in/a": {"from": "one/1", "select": {"kind": "output", "path": "out/a.json"}},
+                "patch": {"from": "one/1", "select": {"kind": "patch"}, "apply": true}, "in/a": {"from": "one/1", "select": {"kind": "output", "path": "out/a.json"}},
                 "spec": {"from": "@artifacts", "select": {"kind": "output", "path": "spec.md"}}, "notes": {"from": "@documents", "select": document},
                 "made": {"run": "there/other", "from": "x/y", "select": {"kind": "document", "name": "d"}},
                 "state": {"thread": "t", "from": "3-0c3b84d1aa07", "select": {"kind": "output", "path": "state"}},

@@ -25,7 +25,7 @@ fn finding(repo: &TestRepo) -> Option<Value> {
     answer["findings"].as_array().unwrap().iter().find(|finding| finding["code"] == CODE).cloned()
 }
 
-/// Returns the hints of `plan new`.
+/// Returns the lines of `plan new`: what its items protect, and the hint.
 fn hints(repo: &TestRepo) -> Vec<String> {
     let said = repo.env.handoff(["plan", "new", "../new.json"]).exit(0).stderr;
     fs::remove_file(repo.path("new.json")).unwrap();
@@ -45,11 +45,18 @@ fn committed_files_of_the_table_are_suggested_once_each() {
         found["message"],
         "no files are protected from executor \"command\", which can edit what its check rests on"
     );
-    assert_eq!(hints(&repo), ["hint: git handoff run ../new.json".to_owned(), format!("hint: {hint}")]);
+    let files = "tests, *.test.ts, **/conftest.py, Makefile, .github";
+    let note = format!("its items protect {files}, which decide whether work is good");
+    assert_eq!(hints(&repo), [note.clone(), "hint: git handoff run ../new.json".to_owned()]);
+    let plan: Value = serde_json::from_str(&repo.env.handoff(["plan", "new", "-"]).success()).unwrap();
+    for item in plan["items"].as_array().unwrap() {
+        assert_eq!(item["protect"].as_array().unwrap().len(), 5);
+        assert_eq!(item["onProtectedChange"], "judge");
+    }
     // From a folder below, the same files are found.
     fs::create_dir(repo.path("repo/below")).unwrap();
     let below = repo.env.handoff_in("repo/below", ["plan", "new", "../../new.json"]).exit(0);
-    assert!(below.stderr.ends_with(&format!("hint: {hint}\n")), "{below}");
+    assert!(below.stderr.starts_with(&note), "{below}");
     fs::remove_file(repo.path("new.json")).unwrap();
     // The command can be pasted, and ends the suggestion.
     repo.env.shell("repo", &hint).success();

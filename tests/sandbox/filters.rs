@@ -32,7 +32,7 @@ printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:%s\\nsize %s\\n'
 
 /// A filter that is started once for all files, by the protocol of gitattributes(5), and looks for
 /// its settings as the first does.
-const MANY: &str = "#!/usr/bin/env python3
+pub(crate) const MANY: &str = "#!/usr/bin/env python3
 import subprocess, sys
 subprocess.run(['sh', '-c', '[ ! -f tidy.conf ] || . ./tidy.conf'])
 def get():

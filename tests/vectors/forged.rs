@@ -5,6 +5,7 @@ use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::Draft;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Entry, Event};
+use git_handoff::model::protected::{ChangeKind, OnProtectedChange, ProtectedChange};
 use git_handoff::model::time::Moment;
 
 use super::clean::{failed, stopped};
@@ -130,6 +131,26 @@ pub(super) const VECTORS: &[Vector] = &[
         "a manifest that protects files, and an entry without their reference",
         |forge| {
             fired(forge, |run| run.fire_with("edit-b", |manifest| manifest.protect = vec!["src".to_owned()]));
+        },
+    ),
+    Vector::new(
+        "judged-without-a-check",
+        "changes to protected files that are judged, by an item whose check did not run",
+        |forge| {
+            let mut run = ChainBuilder::submit(forge, PLAN);
+            run.fire_with("edit-a", |manifest| {
+                manifest.protect = vec!["src".to_owned()];
+                manifest.on_protected_change = OnProtectedChange::Judge;
+            });
+            run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
+            let Some(Event::ItemReconciled(e)) = run.drafts.last_mut().map(|draft| &mut draft.event) else { panic!() };
+            e.reference = Some(forge.store.empty_tree());
+            e.protected = vec![ProtectedChange { path: "src/x".to_owned(), change: ChangeKind::Added }];
+            e.protected_judged = true;
+            run.fire("edit-b");
+            run.done("edit-b", &[("outputs/report.md", b"fine\n")]);
+            run.seal();
+            forge.finish(run);
         },
     ),
     Vector::new("manifest-named", "a manifest of another command, named by its entry", |forge| {

@@ -16,7 +16,8 @@ const NAME: &str = "first-plan";
 
 /// Write an example plan
 ///
-/// It has two items with comments; the second uses the product of the first.
+/// It has two items with comments; the second begins on the patch of the first. If a check is
+/// configured and no setting protects files, the items protect the known files that it rests on.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The file, which must not exist, or - for standard output
@@ -33,7 +34,9 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment, output: &mut
         Some(id) => RunId::parse(id).map_err(|error| Failure::usage(format!("--id {id:?}: {error}")))?,
         None => named(&arguments.file),
     };
-    let text = start(&id);
+    let suggestion = environment.suggest_protection();
+    let protect = suggestion.map(|suggestion| suggestion.pathspecs).unwrap_or_default();
+    let text = start(&id, &protect);
     if arguments.file == Path::new("-") {
         if output.json {
             return Err(Failure::usage("the plan itself is what is printed: either - or --json".to_owned()));
@@ -53,10 +56,10 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment, output: &mut
     } else {
         output.line(&shown);
     }
-    output.hint(&hints::run_plan(&shown));
-    if let Some(suggestion) = environment.suggest_protection() {
-        output.hint(&suggestion.hint());
+    if !protect.is_empty() {
+        output.note(&format!("its items protect {}, which decide whether work is good", protect.join(", ")));
     }
+    output.hint(&hints::run_plan(&shown));
     Ok(Ending::Done)
 }
 

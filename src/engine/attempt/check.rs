@@ -144,7 +144,7 @@ impl Commands<'_> {
             &job.spec.manifest.run,
             &job.spec.manifest.item,
             job.spec.manifest.attempt | FRESH,
-            job.spec.manifest.base,
+            job.spec.first_commit(),
         )
         .map_err(|e| Verdict::from_error("cannot create a fresh worktree: ", &e, Verdict::failed))?;
         let checked = self.check_in(&fresh, verify, patch, kept).await;

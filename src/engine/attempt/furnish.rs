@@ -9,6 +9,8 @@ use super::{Job, Verdict};
 use crate::model::causes::in_words;
 use crate::model::entry::InputRef;
 use crate::model::name::FilePath;
+use crate::model::plan::Selector;
+use crate::worktree::consumed;
 use crate::worktree::host::Host;
 use crate::worktree::inputs;
 use crate::worktree::workspace::Workspace;
@@ -19,13 +21,17 @@ pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<V
     let blobs = job.spec.inputs.iter().map(|(path, blob)| (path.clone(), (blob.oid, blob.sha256)));
     inputs::stage(workspace, &host.store, &blobs.collect())
         .map_err(|e| Verdict::from_error("", &e, Verdict::hopeless))?;
+    let patches = job.spec.manifest.input_refs.iter().filter(|(_, input)| input.select == Selector::Patch);
+    let absent = consumed::put_objects(host, workspace, patches.map(|(key, _)| key))
+        .map_err(|e| Verdict::from_error("", &e, Verdict::failed))?;
     std::fs::write(workspace.task(), &job.spec.task)
         .map_err(|e| Verdict::from_error("the task could not be written: ", &e, Verdict::failed))?;
     if let Some(confinement) = job.confinement.as_ref().filter(|_| job.has_own_home()) {
         workspace.make_home(host, &confinement.at_home())?;
     }
     let remarks = job.confinement.as_ref().map(|confinement| workspace.make_scratch(confinement)).transpose();
-    Ok(remarks.map_err(|e| Verdict::failed(in_words(&e)))?.unwrap_or_default())
+    let remarks = remarks.map_err(|e| Verdict::failed(in_words(&e)))?.unwrap_or_default();
+    Ok(absent.into_iter().chain(remarks).collect())
 }
 
 /// Returns the task of an executor: the item's inputs and its resolved needs.

@@ -94,7 +94,8 @@ impl Job {
 impl Protect {
     /// Reads the consumed patches of the protected files.
     fn read(store: &Store, protected: Protected) -> Result<Self, Error> {
-        let patches = protected.consumed.into_iter().map(|consumed| (consumed.patch, consumed.includes)).collect();
+        let patches = protected.consumed.into_iter();
+        let patches = patches.map(|consumed| (consumed.patch, consumed.start, consumed.includes)).collect();
         let read = |patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
         let consumed = Consumed::read(patches, read).map_err(|error| Error::Consumed(in_words(&error)))?;
         Ok(Self { pathspecs: protected.pathspecs, consumed, effect: protected.effect })

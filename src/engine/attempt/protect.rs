@@ -4,6 +4,7 @@ use super::{Finished, Job, Verdict};
 use crate::git::protected::{self, Consumed};
 use crate::git::verified_stream;
 use crate::model::causes::in_words;
+use crate::model::outcome::PASSED;
 use crate::model::plan::ProductKey;
 use crate::model::protected::{MOST_CHANGES, OnProtectedChange, PROTECTED_CHANGED, in_words as changes_in_words};
 use crate::worktree::host::Host;
@@ -22,7 +23,8 @@ pub(in crate::engine) struct Protect {
 pub(super) fn guard(host: &Host, job: &Job) -> Result<Guard, Verdict> {
     let (pathspecs, consumed) = job.protect.as_ref().map_or((&[][..], &[][..]), Protect::parts);
     let held_out = job.check.held_out.clone();
-    Guard::new(&host.store, job.spec.manifest.base, pathspecs, consumed, held_out).map_err(|error| match error {
+    let (base, start) = (job.spec.manifest.base, job.spec.start.map(|start| start.tree));
+    Guard::new(&host.store, base, start, pathspecs, consumed, held_out).map_err(|error| match error {
         Error::Reference(conflict @ protected::Error::Conflict(_)) => {
             Verdict::hopeless(format!("protected-conflict: {conflict}"))
         }
@@ -56,13 +58,15 @@ pub(super) fn compare(host: &Host, job: &Job, guard: &Guard, finished: &mut Fini
     if effect == OnProtectedChange::Fail || changes.len() > MOST_CHANGES {
         return Err(Verdict::failed(reason));
     }
-    if effect == OnProtectedChange::Red {
+    let judged = effect == OnProtectedChange::Judge && finished.result.verify == Some(PASSED);
+    if effect == OnProtectedChange::Red || effect == OnProtectedChange::Judge && !judged {
         finished.result.red = Some(match finished.result.red.take() {
             Some(failed) => format!("{failed}; {reason}"),
             None => reason,
         });
     }
     finished.result.protected_allowed = effect == OnProtectedChange::Allow;
+    finished.result.protected_judged = judged;
     finished.result.protected = changes;
     Ok(())
 }

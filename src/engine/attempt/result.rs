@@ -43,6 +43,8 @@ pub struct AttemptResult {
     pub protected: Vec<ProtectedChange>,
     /// Whether these changes are allowed.
     pub protected_allowed: bool,
+    /// Whether a check that passed judged these changes.
+    pub protected_judged: bool,
     /// The run of the check after the work.
     pub check: Option<StoredCheck>,
     /// The run of the check before the work.
@@ -122,6 +124,7 @@ impl AttemptResult {
             reference: None,
             protected: Vec::new(),
             protected_allowed: false,
+            protected_judged: false,
             check: None,
             check_before: None,
             summary: None,

@@ -55,6 +55,9 @@ pub struct AttemptSpec {
     pub(in crate::engine) promised: Promised,
     pub(in crate::engine) command: Command,
     pub(in crate::engine) origin: Origin,
+    /// Where the worktree begins, if not at the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::engine) start: Option<Start>,
     /// The name of the known agent that the command starts, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::engine) preset: Option<String>,
@@ -82,6 +85,15 @@ pub struct AttemptSpec {
     /// Notes for the operator from its preparation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(in crate::engine) notes: Vec<String>,
+}
+
+/// The base with the patches that an item's needs apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::engine) struct Start {
+    /// A commit of the tree, which no ref reaches.
+    pub(in crate::engine) commit: Oid,
+    pub(in crate::engine) tree: Oid,
 }
 
 /// A blob of the repository, with the digest of its bytes.
@@ -153,6 +165,9 @@ pub(in crate::engine) struct Protected {
 #[serde(deny_unknown_fields)]
 pub(in crate::engine) struct ConsumedPatch {
     pub(in crate::engine) patch: Product,
+    /// The tree that it was made on, if that is not the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::engine) start: Option<Oid>,
     pub(in crate::engine) includes: BTreeSet<usize>,
 }
 
@@ -176,13 +191,6 @@ pub(in crate::engine) struct HeldOutFiles {
     pub(in crate::engine) sha256: Digest,
 }
 
-impl ConsumedPatch {
-    /// Returns patches in order, each with the positions of those that it includes.
-    pub(in crate::engine) fn all(patches: Vec<(Product, BTreeSet<usize>)>) -> Vec<Self> {
-        patches.into_iter().map(|(patch, includes)| Self { patch, includes }).collect()
-    }
-}
-
 impl Command {
     /// Returns the commands of a resolved item.
     pub(in crate::engine) fn of(resolved: Resolved) -> Self {
@@ -202,6 +210,11 @@ impl Command {
 }
 
 impl AttemptSpec {
+    /// Returns the commit that the worktree begins at.
+    pub(in crate::engine) fn first_commit(&self) -> Oid {
+        self.start.map_or(self.manifest.base, |start| start.commit)
+    }
+
     /// Writes it as canonical JSON. Fails for a path or a variable that is not UTF-8.
     pub fn document(&self) -> Result<Vec<u8>, Error> {
         let value = serde_json::to_value(self).map_err(|error| Error::NotText(error.to_string()))?;

@@ -155,7 +155,7 @@ fn environment(
         job.spec.manifest.run.as_str().into(),
         job.spec.manifest.item.as_str().into(),
         job.spec.manifest.attempt.to_string().into(),
-        job.spec.manifest.base.to_string().into(),
+        job.spec.first_commit().to_string().into(),
         workspace.task().into(),
         workspace.result().into(),
         workspace.tmp().into(),

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::attempt::spec::{AttemptSpec, Blob, Check, Command, ConsumedPatch, Protected, SCHEMA};
+use crate::engine::attempt::spec::{AttemptSpec, Blob, Check, Command, Protected, SCHEMA};
 use crate::engine::attempt::{self, Job, Origin, Promised};
 use crate::engine::command;
 use crate::engine::execute::place_of;
 use crate::engine::machine::Machine;
+use crate::engine::start;
 use crate::git::store::Store;
 use crate::model::causes::in_words;
 use crate::model::confinement::{NONE, Network};
@@ -69,7 +70,8 @@ impl Ready {
             env: command::environment(&machine.ambient, &settings),
             limits: machine.limits(&settings),
             confinement: machine.policy(&settings),
-            protect: protect(run, at, recorded),
+            protect: protect(store, run, at, recorded)?,
+            start: start::start(store, &run.state, at)?,
             // The worktree is fresh in any case.
             check: Check::default(),
             command: commands(recorded, &settings),
@@ -176,11 +178,11 @@ fn products(run: &VerifiedRun, at: ItemIndex) -> Recorded {
 
 /// Returns the protected files with the consumed patches of their reference state, or `None` if
 /// nothing is protected.
-fn protect(run: &VerifiedRun, at: ItemIndex, recorded: &Manifest) -> Option<Protected> {
-    let consumed = || ConsumedPatch::all(run.state.in_order(&run.state.items[at].reference));
-    let protected = || {
-        let (pathspecs, effect) = (recorded.protect.clone(), OnProtectedChange::default());
-        Protected { pathspecs, consumed: consumed(), effect }
-    };
-    (!recorded.protect.is_empty()).then(protected)
+fn protect(store: &Store, run: &VerifiedRun, at: ItemIndex, recorded: &Manifest) -> Result<Option<Protected>, String> {
+    if recorded.protect.is_empty() {
+        return Ok(None);
+    }
+    let consumed = start::consumed(store, &run.state, &run.state.items[at].reference)?;
+    let (pathspecs, effect) = (recorded.protect.clone(), OnProtectedChange::default());
+    Ok(Some(Protected { pathspecs, consumed, effect }))
 }

@@ -9,6 +9,7 @@ use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::name::{FilePath, RunId};
 use crate::model::plan::{CHECK, CLAIMED, COMMAND, COMMIT, DIRECTORY, GOAL, HERE, NO_STDIN, RECORDED, STDIN};
+use crate::model::protected::OnProtectedChange;
 use crate::model::quote::quoted;
 
 /// The id of the item of a command.
@@ -21,7 +22,14 @@ const BEFORE: &str = "before";
 const DIGITS: usize = 12;
 
 /// Returns the plan of a command.
-pub(super) fn of_command(run: &RunId, recording: &Recording, decided: &Decided, directory: Option<&FilePath>) -> Value {
+///
+/// Changes to the protected files are judged by the check: the work may be to add a test.
+pub(super) fn of_command(
+    run: &RunId,
+    recording: &Recording,
+    (decided, protected): (&Decided, &[&str]),
+    directory: Option<&FilePath>,
+) -> Value {
     let check = recording.check.as_ref().map(|check| in_directory(check, directory));
     let check = check.or_else(|| decided.check.clone());
     let inputs = [
@@ -38,6 +46,10 @@ pub(super) fn of_command(run: &RunId, recording: &Recording, decided: &Decided, 
     let mut item = json!({"id": ITEM, "executor": COMMAND, "inputs": inputs, "maxAttempts": 1});
     if let Some(timeout) = decided.timeout {
         item["timeout"] = json!(timeout);
+    }
+    if !protected.is_empty() {
+        item["protect"] = json!(protected);
+        item["onProtectedChange"] = json!(OnProtectedChange::Judge);
     }
     of_items(run, &[item])
 }

@@ -31,7 +31,8 @@ pub(super) struct Sealed {
     network: Network,
     home: Home,
     protect: BTreeSet<String>,
-    on_protected_change: OnProtectedChange,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_protected_change: Option<OnProtectedChange>,
     on_verify_fail: OnVerifyFail,
     verify_in: VerifyIn,
     red_first: bool,
@@ -65,7 +66,7 @@ impl Decided {
             network: settings.network.unwrap_or(config.network),
             home: settings.home.unwrap_or_default(),
             protect: settings.protect.iter().chain(&config.protect).cloned().collect(),
-            on_protected_change: settings.on_protected_change.unwrap_or(config.on_protected_change),
+            on_protected_change: settings.on_protected_change.or(config.on_protected_change),
             on_verify_fail: settings.on_verify_fail.unwrap_or_default(),
             verify_in: settings.verify_in.unwrap_or_default(),
             red_first: settings.red_first.unwrap_or_default(),
@@ -84,8 +85,9 @@ impl Sealed {
     fn configure(&self, repository: &Repository, today: Executor, grants: bool) -> Result<Config, Error> {
         let mut config = (*repository.config).clone();
         config.executors.insert(COMMAND.to_owned(), self.apply(today, grants)?);
-        // The sealed pathspecs contain these.
+        // The sealed settings contain these.
         config.protect.clear();
+        config.on_protected_change = None;
         Ok(config)
     }
 
@@ -103,7 +105,7 @@ impl Sealed {
             verify: None,
             on_verify_fail: Some(self.on_verify_fail),
             protect: self.protect.iter().cloned().collect(),
-            on_protected_change: Some(self.on_protected_change),
+            on_protected_change: self.on_protected_change,
             held_out: today.held_out.clone().filter(|_| self.held_out),
             red_first: Some(self.red_first),
             verify_in: Some(self.verify_in),

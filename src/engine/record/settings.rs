@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::real;
+use super::{Recording, real};
+use crate::git::protectable::known_files;
 use crate::model::confinement::Asked;
 use crate::model::plan::COMMAND;
 use crate::model::problem::nearest;
@@ -62,6 +63,18 @@ pub(super) fn settings_for(
         settings.readable.extend(named.filter(is_readable));
     }
     Ok(settings)
+}
+
+/// Returns the known files that the check rests on, unless settings protect files, or none for a
+/// recording without a check of its own.
+pub(super) fn protected(repository: &Repository, recording: &Recording) -> Vec<&'static str> {
+    let config = &repository.config;
+    let settings = config.executors.get(COMMAND);
+    let is_protected = !config.protect.is_empty() || settings.is_some_and(|it| !it.protect.is_empty());
+    if recording.check.is_none() || !recording.protect || is_protected {
+        return Vec::new();
+    }
+    known_files(&repository.store)
 }
 
 /// Adds what an agent needs of the machine: variables, its keys as secrets, and its paths.

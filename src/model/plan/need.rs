@@ -23,11 +23,13 @@ pub struct Need {
     pub from: Source,
     /// The product.
     pub select: Selector,
+    /// True if the patch is applied before the item begins.
+    pub apply: bool,
 }
 
 impl Need {
     /// Its field names in JSON; `run` and `thread` name a source outside the run.
-    pub(crate) const FIELDS: &'static [&'static str] = &["run", "thread", "from", "select"];
+    pub(crate) const FIELDS: &'static [&'static str] = &["run", "thread", "from", "select", "apply"];
 
     /// Returns the need as in a plan.
     pub fn to_json(&self) -> Value {
@@ -37,6 +39,7 @@ impl Need {
                 let (field, place, from) = elsewhere.fields();
                 json!({ field: place, "from": from, "select": select })
             }
+            own if self.apply => json!({ "from": own, "select": select, "apply": true }),
             own => json!({ "from": own, "select": select }),
         }
     }
@@ -115,13 +118,15 @@ pub(crate) struct DraftNeed {
     /// Whether the source is outside the run.
     pub(crate) elsewhere: bool,
     pub(crate) select: Option<Selector>,
+    pub(crate) apply: bool,
 }
 
 impl DraftNeed {
     /// Returns the need, or `None` if incomplete or invalid.
     pub(crate) fn finish(self) -> Option<Need> {
         let from = self.from?.parse().ok()?;
-        (matches!(from, Source::Elsewhere(_)) == self.elsewhere).then_some(Need { from, select: self.select? })
+        let is_consistent = matches!(from, Source::Elsewhere(_)) == self.elsewhere;
+        is_consistent.then_some(Need { from, select: self.select?, apply: self.apply })
     }
 }
 
@@ -158,7 +163,14 @@ pub(crate) fn read_need(fields: &Fields<'_>, problems: &mut Problems) -> DraftNe
         problems.push(Problem::new(Code::BadId, &fields.at("from"), message));
     }
     let select = fields.get("select").and_then(|select| read_selector(select, &fields.at("select"), problems));
-    DraftNeed { from: source, elsewhere, select }
+    let apply = fields.boolean("apply", problems).unwrap_or(false);
+    let is_item = source.as_ref().is_none_or(|from| !from.starts_with('@'));
+    let is_patch = select.as_ref().is_none_or(|select| *select == Selector::Patch);
+    if (elsewhere && fields.get("apply").is_some()) || (apply && !(is_item && is_patch)) {
+        let message = "only the patch of an item of this run can be applied";
+        problems.push(Problem::new(Code::BadSelector, &fields.at("apply"), message));
+    }
+    DraftNeed { from: source, elsewhere, select, apply }
 }
 
 fn item(fields: &Fields<'_>, place: &str, from: &str, problems: &mut Problems) -> Option<String> {

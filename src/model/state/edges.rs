@@ -73,8 +73,34 @@ impl RunState {
         producers.collect()
     }
 
+    /// Returns the items whose patches are applied before an item begins, without duplicates:
+    /// ordered by the keys of its needs, and each after the items that it began on itself.
+    pub fn applied(&self, at: ItemIndex) -> Vec<ItemIndex> {
+        let (mut all, mut listed) = (Vec::new(), BTreeSet::new());
+        let mut open: Vec<(ItemIndex, bool)> = self.applies(at).into_iter().rev().map(|on| (on, false)).collect();
+        while let Some((at, is_after)) = open.pop() {
+            if is_after {
+                all.push(at);
+            } else if listed.insert(at) {
+                open.push((at, true));
+                open.extend(self.applies(at).into_iter().rev().map(|on| (on, false)));
+            }
+        }
+        all
+    }
+
+    fn applies(&self, at: ItemIndex) -> Vec<ItemIndex> {
+        let needs = self.graph.item(at).needs.values().filter(|need| need.apply);
+        let producers = needs.filter_map(|need| match &need.from {
+            Source::Item(id) => self.graph.position(id),
+            Source::Artifacts | Source::Documents | Source::Elsewhere(_) => None,
+        });
+        producers.collect()
+    }
+
     /// Returns the patches that form the reference state of an item's protected files: those of
-    /// items that it consumes or continues and that are done and green now.
+    /// items that it consumes, begins on or continues. The items are done and green now, and their
+    /// changes to protected files were not judged.
     pub fn reference_patches(
         &self,
         at: ItemIndex,
@@ -82,19 +108,21 @@ impl RunState {
     ) -> BTreeMap<ItemIndex, Product> {
         let continued = self.graph.item(at).continues.as_ref().and_then(|id| self.graph.position(id));
         let green_patch = |at: ItemIndex| {
-            let item = Some(&self.items[at]).filter(|item| item.phase == Phase::Done && !item.red)?;
+            // Judged changes are not approved, so they do not change what later checks rest on.
+            let item = Some(&self.items[at]).filter(|item| item.phase == Phase::Done && !item.red && !item.judged)?;
             Some((at, *item.products.get(&ProductKey::Patch)?))
         };
-        self.producers_of_patches(inputs).into_iter().chain(continued).filter_map(green_patch).collect()
+        let consumed = self.producers_of_patches(inputs).into_iter().chain(self.applied(at)).chain(continued);
+        consumed.filter_map(green_patch).collect()
     }
 
     /// Returns patches in the order of the graph, each with the positions of those among them that
     /// it includes. Takes time in proportion to the plan.
-    pub fn in_order(&self, patches: &BTreeMap<ItemIndex, Product>) -> Vec<(Product, BTreeSet<usize>)> {
+    pub fn in_order(&self, patches: &BTreeMap<ItemIndex, Product>) -> Vec<(ItemIndex, Product, BTreeSet<usize>)> {
         let order: Vec<ItemIndex> = self.graph.order().into_iter().filter(|at| patches.contains_key(at)).collect();
         let with_included = |at: &ItemIndex| {
             let included = self.built_upon(*at);
-            (patches[at], (0..order.len()).filter(|nth| included.contains(&order[*nth])).collect())
+            (*at, patches[at], (0..order.len()).filter(|nth| included.contains(&order[*nth])).collect())
         };
         order.iter().map(with_included).collect()
     }

@@ -118,6 +118,9 @@ fn byproducts(view: &View, done: &Done<'_>) -> Vec<Value> {
     if !end.protected.is_empty() {
         byproducts[1]["annotations"]["protected"] = json!(end.protected);
     }
+    if end.protected_judged {
+        byproducts[1]["annotations"]["protectedJudged"] = true.into();
+    }
     if let Some(by) = &state.approved_by {
         byproducts[1]["annotations"]["approvedBy"] = by.as_str().into();
     }

@@ -81,7 +81,7 @@ pub struct Config {
     /// `handoff.protect`: pathspecs that protect files from every worker.
     pub protect: Vec<String>,
     /// `handoff.onProtectedChange`
-    pub on_protected_change: OnProtectedChange,
+    pub on_protected_change: Option<OnProtectedChange>,
     /// `handoff.recordProgram`: record the programs of attempts in manifests.
     pub record_program: bool,
     /// `handoff.signingKey`, or `user.signingKey` where `gpg.format` is `ssh`.
@@ -181,7 +181,7 @@ impl Default for Config {
             pipelines: BTreeMap::new(),
             schemas: BTreeMap::new(),
             protect: Vec::new(),
-            on_protected_change: OnProtectedChange::default(),
+            on_protected_change: None,
             signing_key: None,
             signing_program: None,
             signers: None,

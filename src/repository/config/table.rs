@@ -108,15 +108,17 @@ settings! {
                 Some(_) => config.executor(given).protect.push(pathspec),
             };
         /// The effect of a change to a protected file: `red` marks the item red, `fail` fails the
-        /// attempt, `allow` only records and shows the change.
+        /// attempt, `allow` only records and shows the change. `judge` records and shows the change
+        /// if the check passes with the original files, and marks the item red otherwise.
         "handoff.onProtectedChange" | "handoff.executor.<name>.onProtectedChange" | "handoff.subagent.<name>.onProtectedChange":
             Choice(&[
                 ("red", OnProtectedChange::Red),
                 ("fail", OnProtectedChange::Fail),
                 ("allow", OnProtectedChange::Allow),
-            ]), "`red`", outside
+                ("judge", OnProtectedChange::Judge),
+            ]), "`red`, or what the item of the plan says", outside
             => |config, given, effect| match given.key.section {
-                None => config.on_protected_change = effect,
+                None => config.on_protected_change = Some(effect),
                 Some(_) => config.executor(given).on_protected_change = Some(effect),
             };
         /// A folder outside of the repository whose files are laid over the worktree for the check

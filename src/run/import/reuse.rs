@@ -96,7 +96,11 @@ fn done<'v>(store: &Store, view: &'v View) -> Vec<(&'v ItemReconciled, Manifest)
     let layout = view.state.layout();
     let ended = view.links.iter().filter_map(|link| match &link.entry.event {
         Event::ItemReconciled(e)
-            if e.status == Outcome::Done && !e.is_red() && e.reused.is_none() && e.grade.is_none() =>
+            if e.status == Outcome::Done
+                && !e.is_red()
+                && !e.protected_judged
+                && e.reused.is_none()
+                && e.grade.is_none() =>
         {
             Some(e)
         }

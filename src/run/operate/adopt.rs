@@ -200,7 +200,13 @@ impl Repository {
 /// Returns true if the old run itself did an item, the item is green, and it waits in the new run.
 fn may_take(state: &RunState, e: &ItemReconciled) -> bool {
     let waits = state.graph.position(&e.item).is_some_and(|at| state.items[at].phase == Phase::Waiting);
-    e.status == Outcome::Done && e.attempt > 0 && !e.is_red() && e.reused.is_none() && e.grade.is_none() && waits
+    e.status == Outcome::Done
+        && e.attempt > 0
+        && !e.is_red()
+        && !e.protected_judged
+        && e.reused.is_none()
+        && e.grade.is_none()
+        && waits
 }
 
 /// Returns the entries that record an item as done in the new run, or nothing if its pipeline

@@ -23,6 +23,7 @@ use super::view::View;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ItemStatus {
     pub id: ItemId,
     /// `pending`, `ready`, or the status in the state.
@@ -49,6 +50,12 @@ pub struct ItemStatus {
     /// The changes of its patch to protected files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub protected: Vec<ProtectedChange>,
+    /// Whether a check that passed judged these changes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub judged: bool,
+    /// Whether its check decided while no file was protected.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unprotected: bool,
     /// The key that approved these changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
@@ -127,6 +134,8 @@ impl ItemStatus {
             crashes: state.crashes,
             red: state.red,
             protected: state.protected.clone(),
+            judged: state.judged,
+            unprotected: state.unprotected,
             approved_by: state.approved_by.clone(),
             handed_over: view.state.handed_over_nothing(at).then_some(false),
             superseded: view.state.is_superseded(at),

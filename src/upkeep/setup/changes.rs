@@ -166,7 +166,7 @@ impl Composer {
         };
         let is_ours = |line: &Line| {
             let section = line.key.rsplit_once('.').map_or("", |(section, _)| section);
-            section == worker || line.key == "handoff.protect"
+            section == worker || line.key == "handoff.protect" || is_same_key(&line.key, "handoff.onProtectedChange")
         };
         let kept = self.local.iter().filter(|line| is_ours(line) && !is_removed(line));
         self.setup.kept = kept.map(|line| Line { key: as_documented(&line.key), ..line.clone() }).collect();

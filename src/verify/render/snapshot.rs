@@ -17,7 +17,8 @@ impl Report {
             let state = if outcome.is_green() { State::Ok } else { State::Failed };
             format!("{} outcome: {outcome}", state.mark())
         }));
-        lines.extend(self.protected.iter().map(|item| {
+        lines.extend(self.remarks().iter().map(|remark| line(remark)));
+        lines.extend(self.protected.iter().filter(|item| !item.judged).map(|item| {
             let state = if item.is_red() { State::Failed } else { State::NotApplicable };
             let whose = |key: &str| self.name_of(key).unwrap_or_else(|| "a key not known to you".to_owned());
             line(&format!("{} protected: {}", state.mark(), item.in_words(whose)))

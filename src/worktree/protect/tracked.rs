@@ -13,8 +13,9 @@ impl Guard {
     /// protected.
     pub fn of_product(store: &Store, base: Oid, patch: &[Consumed]) -> Result<Self, Error> {
         let scratch = Scratch::new(store, base)?;
-        let reference = Protection::new(&scratch, &[]).reference(patch)?;
-        Ok(Self { scratch, pathspecs: Vec::new(), tracked: true, reference, tree: None, held_out: None })
+        let start = scratch.base();
+        let reference = Protection::new(&scratch, &[]).reference(start, patch)?;
+        Ok(Self { scratch, start, pathspecs: Vec::new(), tracked: true, reference, tree: None, held_out: None })
     }
 
     /// Returns true if the base has a submodule at this path.
@@ -24,7 +25,7 @@ impl Guard {
 
     /// Returns a submodule that the reference state changes, adds or removes.
     pub fn changed_submodule(&self) -> Option<String> {
-        let Reference { base, files } = &self.reference;
+        let Reference { base, files, .. } = &self.reference;
         let differs = |path: &&BString| base.get(*path) != files.get(*path);
         let submodules = base.iter().chain(files).filter(|(_, entry)| entry.mode == SUBMODULE);
         submodules.map(|(path, _)| path).find(differs).map(|path| shown(path.as_ref()))

@@ -20,7 +20,7 @@ use super::git_config::Config;
 use crate::git::store::Store;
 
 /// The name of the filter of git-annex.
-pub(super) const FILTER: &str = "annex";
+pub(crate) const FILTER: &str = "annex";
 
 /// The start of a pointer, before the key.
 const POINTER: &[u8] = b"/annex/objects/";
@@ -111,6 +111,16 @@ fn replace(path: &Path, mut content: File) -> io::Result<Stat> {
     file.set_modified(written.checked_sub(OLDER).unwrap_or(written))?;
     let meta = gix::index::fs::Metadata::from_path_no_follow(path)?;
     Stat::from_fs(&meta).map_err(io::Error::other)
+}
+
+/// Returns true if the repository uses git-annex.
+pub(crate) fn is_used(store: &Store) -> bool {
+    Annex::find(store).is_some()
+}
+
+/// Returns true if a line of a patch adds a pointer or a link to a content of git-annex.
+pub(crate) fn is_named_by(line: &[u8]) -> bool {
+    line.starts_with(b"+") && line.contains_str(POINTER)
 }
 
 /// Returns the key in a pointer, or `None` if the bytes are no pointer.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{AttemptSpec, Command, SCHEMA};
 use crate::engine::attempt::{Handles, OWN_VARIABLES};
+use crate::git::store::Store;
 use crate::model::confinement::NONE;
 use crate::model::credential;
 use crate::model::digest::{Digest, Oid};
@@ -64,6 +65,11 @@ impl AttemptSpec {
         if !handles.host.store.contains(self.manifest.base) {
             return Err(Error::Base(self.manifest.base));
         }
+        if let Some(start) = self.start
+            && tree_of(&handles.host.store, start.commit) != Some(start.tree)
+        {
+            return Err(Error::Base(start.commit));
+        }
         Ok(())
     }
 
@@ -72,6 +78,7 @@ impl AttemptSpec {
     pub(in crate::engine) fn described(&self, by: Option<&Confinement>) -> Manifest {
         let (command, protect) = (&self.command, self.protect.as_ref());
         let manifest = Manifest {
+            start: self.start.map(|start| start.tree),
             argv: command.argv.clone(),
             setup: command.setup.clone(),
             verify: command.verify.clone(),
@@ -102,6 +109,13 @@ impl AttemptSpec {
         refs == serde_json::to_value(&self.manifest.input_refs).ok()
             && format::digest_of(&Value::Object(task)) == self.manifest.inputs
     }
+}
+
+/// Returns the tree of a commit, or `None` if it cannot be read.
+fn tree_of(store: &Store, commit: Oid) -> Option<Oid> {
+    let (_, bytes) = store.read(commit).ok()?;
+    let line = bytes.strip_prefix(b"tree ")?.split(|byte| *byte == b'\n').next()?;
+    std::str::from_utf8(line).ok()?.parse().ok()
 }
 
 /// Returns the names of the fields in which two manifests differ.

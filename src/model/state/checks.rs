@@ -1,0 +1,43 @@
+//! Sentences about the files that checks rest on.
+
+use super::{ItemState, RunState};
+use crate::model::item_index::ItemIndex;
+use crate::model::name::ItemId;
+use crate::model::printable;
+use crate::model::protected::judged_in_words;
+
+/// The most items that a sentence names.
+const NAMED: usize = 3;
+
+impl RunState {
+    /// Returns the items whose checks decided while no file was protected.
+    pub fn unprotected(&self) -> Vec<ItemId> {
+        let bare = self.items.indexed().filter(|(_, item)| item.unprotected);
+        bare.map(|(at, _)| self.graph.item(at).id.clone()).collect()
+    }
+
+    /// Returns the sentences about changed protected files that checks judged, and about checks
+    /// without protected files. Every screen that shows the result of a run prints them.
+    pub fn check_remarks(&self) -> Vec<String> {
+        let several = self.items.indexed().nth(1).is_some();
+        let judged = self.items.indexed().filter(|(_, item)| item.judged);
+        let sentence = |(at, item): (ItemIndex, &ItemState)| {
+            let name = if several { format!(" by {}", self.graph.item(at).id) } else { String::new() };
+            format!("! {}{name}", judged_in_words(item.protected.len()))
+        };
+        judged.map(sentence).chain(self.unprotected_in_words()).collect()
+    }
+
+    /// Returns the sentence about checks that decided while no file was protected, or `None`. It
+    /// names their items if the run has several.
+    pub fn unprotected_in_words(&self) -> Option<String> {
+        unprotected_in_words(&self.unprotected(), self.items.indexed().count() as u64)
+    }
+}
+
+/// Says which of a run's checks rest on files that their workers could edit, or returns `None`.
+pub fn unprotected_in_words(items: &[ItemId], total: u64) -> Option<String> {
+    let names: Vec<&str> = items.iter().map(ItemId::as_str).collect();
+    let named = if total > 1 { format!(" ({})", printable::first_of(&names, NAMED)) } else { String::new() };
+    (!items.is_empty()).then(|| format!("check: nothing protected{named}"))
+}

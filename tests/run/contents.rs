@@ -1,0 +1,131 @@
+//! Consumed patches of files whose contents a filter keeps beside the repository.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::common::repo::{TestRepo, item};
+use crate::sandbox::filters::MANY;
+
+/// A filter with the pointers and the store of git-lfs.
+const LFS: &str = "#!/bin/sh
+set -e
+store=$(git config lfs.storage || echo \"$(git rev-parse --absolute-git-dir)/lfs\")
+place() { echo \"$store/objects/$(echo $1 | cut -c1-2)/$(echo $1 | cut -c3-4)/$1\"; }
+content=$(mktemp)
+cat >$content
+if [ $1 = clean ]; then
+  name=$(sha256sum $content | cut -c1-64)
+  mkdir -p $(dirname $(place $name))
+  cp $content $(place $name)
+  printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:%s\\nsize %s\\n' $name $(stat -c %s $content)
+else
+  name=$(sed -n 's/^oid sha256://p' $content)
+  cat $(place $name)
+fi
+";
+
+/// Writes a program, and returns its path.
+fn program(repo: &TestRepo, name: &str, text: &str) -> String {
+    repo.env.write(name, text);
+    fs::set_permissions(repo.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    repo.path(name).to_str().unwrap().to_owned()
+}
+
+/// A repository whose `.dat` files go through a filter of this name.
+fn filtered(name: &str) -> TestRepo {
+    let repo = TestRepo::new();
+    repo.config("handoff.sandbox", "none");
+    repo.env.write("repo/.gitattributes", &format!("*.dat filter={name}\n"));
+    repo.env.git(["add", "--all"]).success();
+    repo.env.git(["commit", "--quiet", "--message", "Attributes"]).success();
+    repo
+}
+
+/// Returns an item that needs a patch.
+fn on(id: &str, from: &str, apply: bool, script: &str) -> Value {
+    let mut item = item(id, script);
+    item["needs"] = json!({ "work": { "from": from, "select": { "kind": "patch" }, "apply": apply } });
+    item["maxAttempts"] = json!(1);
+    item
+}
+
+fn with_lfs() -> TestRepo {
+    let repo = filtered("lfs");
+    let lfs = program(&repo, "lfs.sh", LFS);
+    repo.config("filter.lfs.clean", &format!("{lfs} clean"));
+    repo.config("filter.lfs.smudge", &format!("{lfs} smudge"));
+    repo
+}
+
+/// Returns the repository's objects of git-lfs.
+fn objects(repo: &TestRepo) -> Vec<PathBuf> {
+    let listed = repo.env.shell("repo", "find .git/lfs/objects -type f").success();
+    listed.lines().map(|path| repo.env.repo().join(path)).collect()
+}
+
+#[test]
+fn a_worker_can_apply_a_patch_with_objects_of_git_lfs() {
+    let repo = with_lfs();
+    let spoil = "find .git/lfs/objects -type f | while read file; do echo spoilt >>$file; done";
+    let items = [
+        item("a", "echo content >x.dat; echo plain >y.txt"),
+        on("b", "a", false, "git apply inputs/work && grep -qx content x.dat && echo more >>x.dat"),
+        on("c", "a", true, "grep -qx content x.dat && echo z >z.dat"),
+        // The worker has a copy.
+        on("d", "a", false, &format!("test -n \"$(find .git/lfs/objects -type f)\" && {spoil}; echo d >d.txt")),
+    ];
+    repo.drive("r", &items).ends(0);
+    repo.env.handoff(["verify", "r"]).success();
+    for object in objects(&repo) {
+        let name = object.file_name().unwrap().to_str().unwrap().to_owned();
+        let sum = repo.env.shell("repo", &format!("sha256sum {}", object.display())).success();
+        assert!(sum.starts_with(&name), "{sum}");
+    }
+    repo.env.handoff(["apply", "r/b"]).success();
+    assert_eq!(fs::read_to_string(repo.env.repo().join("x.dat")).unwrap(), "content\nmore\n");
+}
+
+#[test]
+fn an_object_that_is_not_here_is_named_in_the_transcript() {
+    let repo = with_lfs();
+    // The object is lost between the two items.
+    let lose = format!("rm -rf {}/.git/lfs/objects", repo.env.repo().display());
+    let (mut loses, mut applies) = (item("lose", &lose), on("b", "a", false, "git apply inputs/work"));
+    (loses["depends_on"], applies["depends_on"]) = (json!(["a"]), json!(["lose"]));
+    repo.drive("s", &[item("a", "echo content >x.dat"), loses, applies]).ends(0);
+    let said = repo.env.handoff(["cat", "s/b:transcript"]).success();
+    assert!(said.contains(" of git-lfs, which inputs/work names, is not here\n"), "{said}");
+}
+
+#[test]
+fn a_patch_whose_contents_lie_elsewhere_is_refused_before_the_worker_starts() {
+    for (name, path) in [("annex", "x.bin"), ("store", "x.dat")] {
+        let repo = filtered("store");
+        let expected = if name == "annex" {
+            repo.config("annex.uuid", "00000000-0000-0000-0000-000000000000");
+            "git-annex keeps contents of its files beside the repository"
+        } else {
+            let many = program(&repo, "many.py", MANY);
+            repo.config("filter.store.process", &many);
+            "the process of the filter \"store\" may keep contents of x.dat beside the repository"
+        };
+        let items = [
+            item("a", &format!("echo /annex/objects/MD5-s1--x >{path}")),
+            item("plain", "echo plain >y.txt"),
+            on("refused", "a", false, "echo never >ran.txt"),
+            on("applied", "a", true, &format!("test -e {path} && echo b >b.txt")),
+            on("fine", "plain", false, "git apply inputs/work && echo c >c.txt"),
+        ];
+        repo.drive("r", &items).ends(4);
+        let refused = repo.item("r", "refused");
+        assert_eq!((refused.status.as_str(), refused.attempts), ("failed", 0));
+        let start = format!("a worker cannot apply the patch inputs/work, because {expected}; ");
+        assert!(refused.reason.starts_with(&start), "{refused:?}");
+        for id in ["applied", "fine"] {
+            assert_eq!(repo.item("r", id).status, "done", "{name}: {:?}", repo.item("r", id));
+        }
+    }
+}
