@@ -59,6 +59,7 @@ impl Recording {
             item: item.id.clone(),
             attempt,
             base: self.base,
+            start: None,
             executor: item.executor.clone(),
             subagent: None,
             argv: vec!["true".into()],

@@ -20,6 +20,7 @@ fn handoff_dag_from_plan_to_proof() {
     ✓ edit-a       done  1 attempt  patch
     ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
     handoff-dag-1: 2 of 2 done, sealed
+    check: nothing protected (apply-patch)
     ------- stderr -------
     ▶ edit-a  attempt 1
     ✓ edit-a  done in 0ms, 1 product
@@ -31,6 +32,7 @@ fn handoff_dag_from_plan_to_proof() {
     ✓ apply-patch  done  1 attempt  2026-06-04 02:00Z  0ms  patch, outputs/applied.txt
     submitted 2026-06-04 02:00Z by human:ada
     handoff-dag-1: 2 of 2 done, sealed
+    check: nothing protected (apply-patch)
     ");
     assert_output!(env.handoff(["runs"]), @r"
     handoff-dag-1  default  sealed  2026-06-04 02:00Z  human:ada  2 done
@@ -86,6 +88,7 @@ fn running_a_settled_run_again_changes_nothing() {
     ✓ edit-a       done  1 attempt  patch
     ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
     handoff-dag-1: 2 of 2 done, sealed
+    check: nothing protected (apply-patch)
     ");
     assert_eq!(env.git(["for-each-ref"]).success(), before);
 }
@@ -115,6 +118,7 @@ fn products_are_put_onto_the_index_or_a_branch() {
     assert_output!(env.handoff(["apply", "handoff-dag-1", "--branch", "result"]), @r"
     edit-a: committed as b3d82cb6971310c9b9f059acfe34fdd31fc65323
     apply-patch: committed as 23dd23b1d425ac5b21bc747a054ff36060275625
+    check: nothing protected (apply-patch)
     ");
     assert_output!(env.git(["log", "--stat", "--format=%s", "main..result"]), @r"
     apply-patch: apply the patch of handoff-dag-1
