@@ -89,6 +89,13 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
     begun.submission.warnings.iter().for_each(|warning| output.warn(&credential::redact(warning)));
+    if let Some(agent) = &begun.agent {
+        agent.remarks.iter().for_each(|remark| output.note(remark));
+        let given = agent.given();
+        if !given.is_empty() {
+            output.note(&format!("the agent gets its login: {given}"));
+        }
+    }
     let driven = drive(&begun, output)?;
     finish(&driven, begun.manner, repository, output)
 }
@@ -108,7 +115,7 @@ impl Arguments {
 
 /// Drives the run, and shows the output of the command as it comes.
 fn drive(begun: &Begun, output: &mut Output) -> Result<Driven, Failure> {
-    let Begun { repository, submission, manner } = begun;
+    let Begun { repository, submission, manner, .. } = begun;
     let (runtime, interrupt) = interrupt::runtime()?;
     let options = DriveOptions { close: true, manner: *manner, ..DriveOptions::default() };
     let drivable = repository.drivable(&submission.run, &options)?;

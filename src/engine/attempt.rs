@@ -204,6 +204,8 @@ fn wind_up(
             Err(verdict) => finished.result.verdict = verdict,
         }
     }
+    let is_done = matches!(finished.result.verdict, Verdict::Done);
+    finished.result.notes.extend(workspace.end_agent_folders(!is_done));
     let mut left = LeftWorktree { path: workspace.dir.clone(), spent: false, saved: false };
     if !matches!(finished.result.verdict, Verdict::Done) {
         match salvage::salvage(&workspace, host) {

@@ -15,6 +15,7 @@ use crate::model::format;
 use crate::model::name::{FilePath, RunId};
 use crate::model::printable;
 use crate::plan::validate::Problems;
+use crate::repository::agent::AgentNeeds;
 use crate::repository::{self, Repository};
 use crate::run::operate::submission::{self, Submission, Wanted};
 use crate::run::operate::submit;
@@ -62,6 +63,8 @@ pub struct Begun {
     pub submission: Submission,
     /// How to drive it.
     pub manner: Manner,
+    /// What the known agent that it starts gets of this machine.
+    pub agent: Option<AgentNeeds>,
 }
 
 /// A run to submit under some id.
@@ -76,14 +79,15 @@ impl Repository {
     /// An unfinished run of the same name and command is continued; any other is an error.
     pub fn record(&self, run: Option<&RunId>, recording: &Recording) -> Result<Result<Begun, Problems>, Error> {
         let mut repository = Self::open(self.environment.clone())?;
-        repository.config = Arc::new(settings::settings_for(self, recording)?);
+        let (config, agent) = settings::settings_for(self, recording)?;
+        repository.config = Arc::new(config);
         let directory = self.directory()?;
         let base = recording.here.map(|here| self.base_here(here)).transpose()?;
         let plan = |run: &RunId| plan::of_command(run, recording, directory.as_ref());
         let draft = Draft { plan: &plan, wanted: Wanted { base, ..Wanted::default() } };
         let submitted = repository.submit_recording(run, &draft)?;
         let manner = if recording.here.is_some() { Manner::Here } else { Manner::Worktrees };
-        Ok(submitted.map(|submission| Begun { repository, submission, manner }))
+        Ok(submitted.map(|submission| Begun { repository, submission, manner, agent }))
     }
 
     /// Submits a run with one item for each commit of a range, along first parents. Problems of the
@@ -100,7 +104,7 @@ impl Repository {
         let wanted = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
         let submitted = self.submit_recording(run, &Draft { plan: &plan, wanted })?;
         let repository = Self::open(self.environment.clone())?;
-        Ok(submitted.map(|submission| Begun { repository, submission, manner: Manner::Commits }))
+        Ok(submitted.map(|submission| Begun { repository, submission, manner: Manner::Commits, agent: None }))
     }
 
     /// Submits it under its name, or under the first id of today that is free.

@@ -7,12 +7,16 @@ use crate::model::confinement::Asked;
 use crate::model::plan::COMMAND;
 use crate::model::problem::nearest;
 use crate::repository::Repository;
+use crate::repository::agent::AgentNeeds;
 use crate::repository::config::{Config, Executor, OnVerifyFail, PRESETS, Preset, SecretEnv, SecretSource};
 
 /// Returns the configuration with the settings of the command in the place of those of the executor
 /// `command`: these, those of the subagent or executor with the preset's name, and what the preset
-/// needs of the machine.
-pub(super) fn settings_for(repository: &Repository, recording: &Recording) -> Result<Config, Error> {
+/// needs of the machine. Returns that too.
+pub(super) fn settings_for(
+    repository: &Repository,
+    recording: &Recording,
+) -> Result<(Config, Option<AgentNeeds>), Error> {
     let mut config = (*repository.config).clone();
     let program = recording.command.first().map(String::as_str).unwrap_or_default();
     let preset = match &recording.executor {
@@ -32,9 +36,7 @@ pub(super) fn settings_for(repository: &Repository, recording: &Recording) -> Re
     if recording.here.is_some() {
         settings.sandbox = Some(Asked::None);
     }
-    if let Some((name, preset)) = preset {
-        grant(repository, &mut settings, name, preset);
-    }
+    let needs = preset.map(|(name, preset)| grant(repository, &mut settings, name, preset));
     // The user names these files, as in a configured line.
     let named = recording.command.iter().map(PathBuf::from);
     settings.readable.extend(named.filter(|path| path.is_absolute() && path.is_file() && !path.starts_with("/proc")));
@@ -45,28 +47,36 @@ pub(super) fn settings_for(repository: &Repository, recording: &Recording) -> Re
     // A failed check must not cost the work.
     settings.on_verify_fail = settings.on_verify_fail.or(Some(OnVerifyFail::Keep));
     config.executors.insert(COMMAND.to_owned(), settings);
-    Ok(config)
+    Ok((config, needs))
 }
 
-/// Adds what an agent needs of the machine: variables, its keys as secrets, and its paths.
-fn grant(repository: &Repository, settings: &mut Executor, name: &str, preset: &Preset) {
+/// Adds what an agent needs of the machine: variables, its keys as secrets, its paths, and private copies of its
+/// folders.
+fn grant(repository: &Repository, settings: &mut Executor, name: &str, preset: &Preset) -> AgentNeeds {
     let is_confined = settings.sandbox.unwrap_or(repository.config.sandbox) != Asked::None;
     let confined = preset.confined.iter().filter(|_| is_confined);
     for (variable, value) in preset.env.iter().chain(confined) {
         settings.env.entry(variable.clone()).or_insert_with(|| value.clone());
     }
     settings.preset = Some(name.to_owned());
-    settings.pass_env.extend(preset.pass.iter().cloned());
-    for key in &preset.keys {
+    let needs = repository.environment.agent_needs(preset);
+    for key in &needs.keys {
         let is_named = settings.secret_env.iter().any(|secret| secret.name == *key);
-        if !is_named && repository.environment.variable(key).is_some() {
+        if !is_named {
             let (name, key) = (key.clone(), format!("the known agent {name}"));
             settings.secret_env.push(SecretEnv { name, source: SecretSource::Environment, key });
         }
     }
-    settings.readable.extend(preset.readable.iter().cloned());
-    let is_there = |path: &&PathBuf| repository.environment.expand(path).exists();
-    settings.writable.extend(preset.writable.iter().filter(is_there).cloned());
+    settings.pass_env.extend(needs.pass.iter().cloned());
+    settings.readable.extend(needs.readable.iter().cloned());
+    if is_confined {
+        settings.private.extend(needs.private.iter().cloned());
+    } else {
+        // Unconfined, it uses the folders themselves.
+        let variables = preset.folders.iter().filter_map(|folder| folder.variable());
+        settings.pass_env.extend(variables.map(|(variable, _)| variable.to_owned()));
+    }
+    needs
 }
 
 /// Returns true if a program is named by a path into the work tree.
