@@ -93,7 +93,7 @@ fn links_are_no_way_around_it() {
 #[test]
 fn on_a_terminal_it_asks_and_any_answer_but_yes_means_no() {
     let repo = TestRepo::new();
-    repo.drive("r", &[item("a", "echo x >.envrc")]).exit(0);
+    repo.drive("r", &[item("a", "echo x >.envrc")]).ends(0);
     repo.env.write("terminal.py", "import pty, sys; sys.exit(pty.spawn(['sh', '-c', sys.argv[1]]) >> 8)");
     for (answer, code, last) in [("no", 1, "nothing was changed\r\n"), ("yes", 0, "a: applied\r\n")] {
         let line = format!("(sleep 1; echo {answer}; sleep 1) | python3 ../terminal.py 'git handoff apply r'");

@@ -85,13 +85,13 @@ fn what_a_worker_writes_reaches_neither_the_user_nor_another_item() {
                       echo evil >CLAUDE.md && echo evil >projects/x/session && echo evil >~/.claude.json && echo evil >settings.local.json";
         let review = "cd ~/.claude && grep -q opus settings.json && grep -q mcp ~/.claude.json && test ! -e hooks && test ! -e projects && \
                       test ! -e CLAUDE.md && test ! -e settings.local.json";
-        scene.drive("r", &[item("author", author), after("review", &["author"], review)]).exit(0);
+        scene.drive("r", &[item("author", author), after("review", &["author"], review)]).ends(0);
         assert_eq!(own_files(&scene), before, "{layers:?}");
         assert_eq!(read(&scene, "home/.claude.json"), r#"{"mcpServers":{}}"#);
         // The user's own folder is out of reach by its path too.
         let settings = scene.repo.path("home/.claude/settings.json");
         let out = format!("! cat {0} && ! echo evil >>{0}", settings.display());
-        scene.drive("path", &[item("a", &out)]).exit(0);
+        scene.drive("path", &[item("a", &out)]).ends(0);
         assert_eq!(own_files(&scene), before, "{layers:?}");
     }
 }
@@ -114,7 +114,7 @@ fn a_renewed_login_is_the_users_at_once() {
             let driven = scope.spawn(|| scene.handoff(&["run", &plan]));
             wait_for("the first new login", || read(&scene, LOGIN) == NEW);
             wait_for("the second new login", || read(&scene, LOGIN) == again);
-            driven.join().unwrap().exit(0);
+            driven.join().unwrap().ends(0);
         });
         let names: Vec<_> = fs::read_dir(scene.repo.path("home/.claude")).unwrap().map(|it| it.unwrap().file_name()).collect();
         assert_eq!(names.len(), 3, "nothing is created in the user's folder: {names:?}");
@@ -173,7 +173,7 @@ fn a_killed_driver_costs_no_login() {
         let scene = scene(layers);
         let script = format!("test -e ~/.claude/again || {{ cd ~/.claude && touch again && printf '{NEW}' >new && mv new .credentials.json && sleep 600; }}");
         let plan = scene.repo.plan("killed", &[item("a", &script)]);
-        scene.handoff(&["submit", &plan]).exit(0);
+        scene.handoff(&["submit", &plan]).ends(0);
         let mut driver = scene.repo.env.command(scene.repo.path("bin/git-handoff"), "repo");
         driver.args(["run", "killed"]).env_remove("GIT_CONFIG_GLOBAL").env("PATH", scene.path());
         let mut driver = driver.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -195,10 +195,17 @@ fn data_of_sessions_is_for_the_next_attempt_of_the_same_item_alone() {
         let mut tried = item("tried", script);
         tried["maxAttempts"] = json!(2);
         let other = after("other", &["tried"], "test ! -e ~/.claude/projects");
-        scene.drive("one", &[tried.clone(), other]).exit(0);
+        scene.drive("one", &[tried.clone(), other]).ends(0);
         assert_eq!(scene.handoff(&["cat", "one/tried:transcript"]).stdout, "first\n");
+        // What an open run keeps has neither settings nor the login.
+        let failed = scene.drive("open", &[item("tried", "mkdir -p ~/.claude/projects && touch ~/.claude/projects/kept && false")]);
+        assert_eq!(failed.status, Some(4), "{failed}");
+        let kept: Vec<_> = walk(&scene.repo.path("worktrees")).into_iter().filter(|path| path.contains("/.claude/")).collect();
+        assert!(kept.iter().all(|path| path.contains("/.claude/projects")) && kept.len() == 2, "{kept:?}");
+        assert_eq!(std::os::unix::fs::MetadataExt::nlink(&fs::metadata(scene.repo.path(LOGIN)).unwrap()), 1);
+        scene.handoff(&["delete", "--yes", "open"]).ends(0);
         // Another run of the same plan begins anew, and nothing stays on disk.
-        scene.drive("two", &[item("tried", "test ! -e ~/.claude/projects")]).exit(0);
+        scene.drive("two", &[item("tried", "test ! -e ~/.claude/projects")]).ends(0);
         let left: Vec<_> =
             walk(&scene.repo.path("worktrees")).into_iter().filter(|path| path.contains("projects")).collect();
         assert_eq!(left, Vec::<String>::new());
@@ -233,7 +240,7 @@ fn the_variable_of_an_agent_is_followed_and_of_two_logins_its_wins() {
              ! cat {place}/settings.json && printf '{NEW}' >new && mv new .credentials.json"
         );
         let plan = scene.repo.plan("moved", &[item("a", &script)]);
-        scene.handoff_where(&["run", &plan], &[("CLAUDE_CONFIG_DIR", place)]).exit(0);
+        scene.handoff_where(&["run", &plan], &[("CLAUDE_CONFIG_DIR", place)]).ends(0);
         assert_eq!(read(&scene, "home/accounts/work/.credentials.json"), NEW);
         assert_eq!(read(&scene, LOGIN), OLD);
         let real = scene.repo.path("home/accounts/work/settings.json");
@@ -244,7 +251,7 @@ fn the_variable_of_an_agent_is_followed_and_of_two_logins_its_wins() {
             real.display()
         );
         let plan = scene.repo.plan("real", &[item("a", &script)]);
-        scene.handoff_where(&["run", &plan], &[("CLAUDE_CONFIG_DIR", place)]).exit(0);
+        scene.handoff_where(&["run", &plan], &[("CLAUDE_CONFIG_DIR", place)]).ends(0);
         assert_eq!(fs::read_to_string(real).unwrap(), "work");
     }
 }
@@ -282,7 +289,7 @@ fn a_login_that_could_run_something_is_checked() {
     assert!(output.stderr.contains(said), "{output}");
     let new = old.replace("old", "new");
     let script = format!("printf '%s' '{new}' >~/.local/share/opencode/auth.json");
-    scene.drive("new", &[item("a", &script)]).exit(0);
+    scene.drive("new", &[item("a", &script)]).ends(0);
     assert_eq!(read(&scene, place), new);
 }
 

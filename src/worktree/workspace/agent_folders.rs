@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::agent_copy::Copier;
 use super::cache::make_own;
-use super::logins::{Login, State, give_back};
+use super::logins::{Login, Made, State, give_back};
 use super::scratch::own_place;
 use super::{Error, Workspace};
 use crate::sandbox::folder::{Folder, is_no_folder};
@@ -72,6 +72,7 @@ impl Workspace {
             make_own(&to).map_err(Error::at(&to))?;
             copier.copy_folder(copy, &to, &may).map_err(Error::at(&to))?;
             self.make_logins(copy, &place, &may, &mut made, &mut state)?;
+            state.folders.push(Made::of(&place, &to).map_err(Error::at(&to))?);
             if let Some(sessions) = &sessions {
                 carry_over(sessions, copy, &place, &to).map_err(Error::at(&to))?;
             }
@@ -148,7 +149,7 @@ impl Workspace {
         let kept = give_back(&self.folder, &self.dir, true).into_iter();
         let notes = kept.map(|(login, why)| format!("{}: the login in {} is not renewed: {why}", self.item, login.display()));
         let notes = notes.collect();
-        if keep_sessions && self.folder.has(AGENT) {
+        if keep_sessions && self.folder.has(AGENT) && drop_own(&self.folder).is_ok() {
             // Without sessions the next attempt works too.
             let _ = self.keep_sessions();
         }
@@ -189,6 +190,17 @@ impl Workspace {
             Err(error) => Err(Error::io(&self.dir, error)),
         }
     }
+}
+
+/// Removes the settings and the logins from the copies of an attempt: what is left is data of
+/// sessions. Fails if the copies are not as they were made.
+fn drop_own(attempt: &Folder) -> io::Result<()> {
+    let agent = attempt.folder(AGENT)?;
+    for Made { place, own } in State::read(attempt)?.folders {
+        let folder = agent.folder(place.to_str().ok_or(io::ErrorKind::InvalidData)?)?;
+        own.iter().try_for_each(|name| folder.remove(name))?;
+    }
+    Ok(())
 }
 
 /// Removes the data of sessions of a run's items, when none of them gets another attempt.

@@ -1,4 +1,4 @@
-//! Files of a login that a worker renews.
+//! Files of a login that a worker renews, and the record of an attempt's private copies.
 //!
 //! The worker has a hard link to the user's file, or a copy. An agent that replaces the file by a
 //! rename has its own file then, whose bytes are written into the user's, unless that changed
@@ -33,10 +33,32 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The type of an entry that makes opencode run settings of a server.
 const WELL_KNOWN: &str = "wellknown";
 
-/// The logins of an attempt.
+/// The private copies of an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
+    pub(super) folders: Vec<Made>,
     pub(super) logins: Vec<Login>,
+}
+
+/// A copied folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Made {
+    /// Its place below the folder of private copies.
+    pub(super) place: PathBuf,
+    /// The names in it when it was made: settings and logins.
+    pub(super) own: Vec<String>,
+}
+
+impl Made {
+    /// Describes a folder that no worker has seen yet.
+    pub(super) fn of(place: &Path, folder: &Path) -> io::Result<Self> {
+        let mut own = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let name = entry?.file_name().into_string();
+            own.push(name.map_err(|name| io::Error::other(format!("{} is not UTF-8", name.display())))?);
+        }
+        Ok(Self { place: place.to_owned(), own })
+    }
 }
 
 /// One file of a login.
@@ -53,11 +75,13 @@ pub(super) struct Login {
 }
 
 impl State {
+    /// Reads it from an attempt's folder.
+    pub(super) fn read(attempt: &Folder) -> io::Result<Self> {
+        serde_json::from_slice(&attempt.read(STATE, MOST)?).map_err(io::Error::other)
+    }
+
     /// Writes it, in the place of an earlier one.
     pub(super) fn write(&self, dir: &Path) -> io::Result<()> {
-        if self.logins.is_empty() {
-            return Ok(());
-        }
         let bytes = serde_json::to_vec(self).map_err(io::Error::other)?;
         let new = dir.join(format!("{STATE}.new"));
         let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
@@ -151,8 +175,7 @@ impl Login {
 /// true after the attempt's processes ended; then it waits for other processes. Returns the logins
 /// that are not given back, with the reasons.
 pub(super) fn give_back(attempt: &Folder, dir: &Path, at_end: bool) -> Vec<(PathBuf, String)> {
-    let Ok(bytes) = attempt.read(STATE, MOST) else { return Vec::new() };
-    let Ok(mut state) = serde_json::from_slice::<State>(&bytes) else { return Vec::new() };
+    let Ok(mut state) = State::read(attempt) else { return Vec::new() };
     let Ok(agent) = attempt.folder(AGENT) else { return Vec::new() };
     let patience = if at_end { PATIENCE } else { Duration::ZERO };
     let (mut kept, mut is_changed) = (Vec::new(), false);
