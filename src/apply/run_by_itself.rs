@@ -127,9 +127,7 @@ fn is_value_changed(scratch: &Scratch, before: Oid, after: Oid, path: &str, keys
 fn matches(name: &str, pattern: &str) -> bool {
     let (name, pattern) = (name.to_lowercase(), pattern.to_lowercase());
     match pattern.split_once('*') {
-        Some((start, end)) => {
-            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
-        }
+        Some((start, end)) => name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end),
         None => name == pattern,
     }
 }

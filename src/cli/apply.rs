@@ -89,8 +89,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let (allow_red, dry_run, three_way) = (arguments.allow_red, arguments.dry_run, arguments.three_way);
     let without_protected = arguments.without_protected;
     let (with_hooks, hooks) = (arguments.with_hooks, !arguments.no_verify);
-    let request =
-        Request { item, onto, allow_red, without_protected, with_hooks, message, hooks, three_way, dry_run };
+    let request = Request { item, onto, allow_red, without_protected, with_hooks, message, hooks, three_way, dry_run };
     let applied = match stage::apply(&repository.store, &view, &request) {
         Err(stage::Error::RunByItself(files)) if !dry_run && can_ask(output) => {
             if !is_confirmed(&files, output)? {

@@ -22,8 +22,9 @@ pub(super) fn copies(
     let mut copies: Vec<PrivateCopy> = Vec::new();
     for path in &settings.private {
         let copy = copy_of(path, environment, resolve);
-        // A part of a folder that is copied in part.
-        let around = copies.iter_mut().find_map(|around| {
+        // A part of a folder that is copied in part. What has a place of its own is none.
+        let is_known = AgentFolder::at(&usual(path, environment)).is_some();
+        let around = copies.iter_mut().filter(|_| !is_known).find_map(|around| {
             let part = copy.from.strip_prefix(&around.from).ok().filter(|part| !part.as_os_str().is_empty())?;
             Some((part.to_owned(), around))
         });
@@ -100,5 +101,7 @@ fn add_login(
 fn usual(path: &Path, environment: &Environment) -> PathBuf {
     let home = environment.variable("HOME").map(PathBuf::from);
     let below = home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
-    below.filter(|below| !below.as_os_str().is_empty()).map_or_else(|| path.to_owned(), |below| Path::new("~").join(below))
+    below
+        .filter(|below| !below.as_os_str().is_empty())
+        .map_or_else(|| path.to_owned(), |below| Path::new("~").join(below))
 }

@@ -31,7 +31,8 @@ impl Repository {
                 |path: &PathBuf| path.strip_prefix("~").or_else(|_| path.strip_prefix(&home)).map(Path::to_owned);
             given.any(|path| below(path).is_ok_and(|below| Path::new(login).starts_with(below)))
         };
-        let is_hidden = |(agent, login): &(&str, &str)| runs(agent) && !is_given(login) && self.login_exists(&home, login);
+        let is_hidden =
+            |(agent, login): &(&str, &str)| runs(agent) && !is_given(login) && self.login_exists(&home, login);
         let (_, login) = TOOLS.logins.iter().copied().find(is_hidden)?;
         let key = match resolved.subagent {
             Some(name) => format!("handoff.subagent.{name}.private"),

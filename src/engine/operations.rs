@@ -247,7 +247,8 @@ impl Drivable<'_> {
         let mut remarks = BTreeSet::new();
         for resolved in executors {
             let by = self.machine.confine(&resolved.settings).ok().flatten();
-            remarks.extend(self.machine.environment.open_agent_folders(&resolved.settings).map(|open| open.to_string()));
+            remarks
+                .extend(self.machine.environment.open_agent_folders(&resolved.settings).map(|open| open.to_string()));
             remarks.extend(by.into_iter().flat_map(|by| by.remarks()));
         }
         remarks.into_iter().collect()

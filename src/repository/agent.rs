@@ -120,7 +120,8 @@ impl Environment {
             self.add_service(preset, service, &mut needs);
             return needs;
         }
-        needs.logins = preset.folders.iter().flat_map(|folder| self.logins_in(folder, &self.place_of(folder))).collect();
+        needs.logins =
+            preset.folders.iter().flat_map(|folder| self.logins_in(folder, &self.place_of(folder))).collect();
         needs.keys = preset.keys.iter().filter(|key| self.variable(key).is_some()).cloned().collect();
         if needs.keys.is_empty() && needs.logins.is_empty() {
             needs.keys.extend(preset.borrowed.iter().find(|key| self.variable(key).is_some()).cloned());
@@ -154,7 +155,8 @@ impl Environment {
         needs.keys = service.keys.iter().filter(is_set).cloned().collect();
         needs.pass.push(service.variable.clone());
         needs.pass.extend(service.pass.iter().chain(&service.files).filter(is_set).cloned());
-        let files: Vec<PathBuf> = service.files.iter().filter_map(|name| self.variable(name)).map(PathBuf::from).collect();
+        let files: Vec<PathBuf> =
+            service.files.iter().filter_map(|name| self.variable(name)).map(PathBuf::from).collect();
         let has_none = needs.keys.is_empty() && files.is_empty();
         let usual = service.readable.iter().filter(|path| has_none && self.expand(path).exists());
         let readable: Vec<PathBuf> = files.into_iter().filter(|path| path.exists()).chain(usual.cloned()).collect();
@@ -176,7 +178,8 @@ impl Environment {
 
     /// Returns true if a variable that switches something on does so.
     fn is_chosen(&self, variable: &str) -> bool {
-        self.variable(variable).is_some_and(|value| !matches!(value.to_ascii_lowercase().as_str(), "0" | "false" | "no"))
+        self.variable(variable)
+            .is_some_and(|value| !matches!(value.to_ascii_lowercase().as_str(), "0" | "false" | "no"))
     }
 
     /// Returns the files with a login in an agent's folder at a place.

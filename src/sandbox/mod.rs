@@ -45,8 +45,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use caches::{HiddenInCache, MOST_COPIED, Size};
 pub use named::named_in;
-pub use private_copies::PrivateCopy;
 pub use policy::{Missing, More, Surroundings, folders};
+pub use private_copies::PrivateCopy;
 pub use scratch::Scratch;
 pub use tools::TOOLS;
 

@@ -204,10 +204,8 @@ impl ExecutorPolicy {
         let given = given.into_iter().map(|(path, access)| (path.into(), access)).collect();
         let apart = homes.into_iter().chain(around.work_trees.iter().cloned()).collect();
         // A login that is renewed is shared by all who have it.
-        let is_given = !more.readable.is_empty()
-            || !more.writable.is_empty()
-            || !private.is_empty()
-            || more.home == Home::Real;
+        let is_given =
+            !more.readable.is_empty() || !more.writable.is_empty() || !private.is_empty() || more.home == Home::Real;
         let shares = is_given || around.worked.iter().any(|folder| reaches(&map, folder));
         Ok(Self { map, given, at_home, caches, private, home, trees: around.trees.clone(), apart, secrets, shares })
     }

@@ -145,7 +145,9 @@ impl Repository {
         // An attempt fails if a secret is missing, so only those that are set are named.
         let is_named = |variable: &str| known.secret_env.iter().any(|secret| secret.name == variable);
         composer.add_words(&key("secretEnv"), needs.keys.iter().filter(|variable| !is_named(variable)));
-        for path in needs.readable.iter().filter(|path| !known.readable.contains(path) && !known.writable.contains(path)) {
+        for path in
+            needs.readable.iter().filter(|path| !known.readable.contains(path) && !known.writable.contains(path))
+        {
             composer.add(&key("readable"), &path.to_string_lossy());
         }
         for path in &needs.private {

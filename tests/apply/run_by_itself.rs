@@ -13,7 +13,8 @@ fn change(path: &str, text: &str) -> String {
 #[test]
 fn what_runs_by_itself_is_named_and_needs_a_word() {
     let clone = TestClone::new();
-    let script = [change(".claude/settings.json", "{}"), change("web/.envrc", "x"), change("other.txt", "x")].join(" && ");
+    let script =
+        [change(".claude/settings.json", "{}"), change("web/.envrc", "x"), change("other.txt", "x")].join(" && ");
     clone.done("r", &[("edit", &script, None)]);
     for arguments in [&["apply", "r"][..], &["apply", "r", "--dry-run"], &["apply", "r/edit", "--branch", "new"]] {
         let (code, stdout, stderr) = clone.handoff(arguments);
@@ -35,6 +36,7 @@ fn what_runs_by_itself_is_named_and_needs_a_word() {
     assert_eq!(code, 0, "{answer}");
     assert_eq!(clone.read("web/.envrc"), "x");
     // What is there already is not asked for again.
+    clone.git(&["commit", "--quiet", "--message", "Taken"]);
     assert_eq!(clone.answer(&["apply", "r"]).0, 0);
 }
 
@@ -79,7 +81,8 @@ fn links_are_no_way_around_it() {
     clone.done("folder", &[("edit", "mkdir x && echo 1 >x/settings.json && ln -s x .claude", None)]);
     assert_eq!(clone.handoff(&["apply", "folder", "--dry-run"]).0, 1);
     std::fs::create_dir(clone.root().join(".claude")).expect("a folder is made");
-    std::os::unix::fs::symlink("../tools/claude.json", clone.root().join(".claude/settings.json")).expect("a link is made");
+    std::os::unix::fs::symlink("../tools/claude.json", clone.root().join(".claude/settings.json"))
+        .expect("a link is made");
     clone.git(&["add", "--force", "."]);
     clone.git(&["commit", "--quiet", "--message", "Link"]);
     clone.done("target", &[("edit", "echo evil >tools/claude.json", None)]);

@@ -116,7 +116,8 @@ fn a_renewed_login_is_the_users_at_once() {
             wait_for("the second new login", || read(&scene, LOGIN) == again);
             driven.join().unwrap().ends(0);
         });
-        let names: Vec<_> = fs::read_dir(scene.repo.path("home/.claude")).unwrap().map(|it| it.unwrap().file_name()).collect();
+        let names: Vec<_> =
+            fs::read_dir(scene.repo.path("home/.claude")).unwrap().map(|it| it.unwrap().file_name()).collect();
         assert_eq!(names.len(), 3, "nothing is created in the user's folder: {names:?}");
     }
 }
@@ -150,11 +151,12 @@ fn a_login_that_changed_meanwhile_stays() {
     for layers in layers("a login that two change, with bubblewrap") {
         let scene = scene(layers);
         let theirs = NEW.replace("new", "theirs");
-        let script = format!("cd ~/.claude && touch ~/began && sleep 4 && printf '{NEW}' >new && mv new .credentials.json");
+        let script =
+            format!("cd ~/.claude && touch began && sleep 4 && printf '{NEW}' >new && mv new .credentials.json");
         let plan = scene.repo.plan("both", &[item("a", &script)]);
         let output = std::thread::scope(|scope| {
             let driven = scope.spawn(|| scene.handoff(&["run", &plan]));
-            let began = || walk(&scene.repo.path("worktrees")).iter().any(|path| path.ends_with("home/began"));
+            let began = || walk(&scene.repo.path("worktrees")).iter().any(|path| path.ends_with(".claude/began"));
             wait_for("the worker", began);
             // As another process of the agent renews it.
             let new = scene.repo.path("home/.claude/theirs");
@@ -171,7 +173,9 @@ fn a_login_that_changed_meanwhile_stays() {
 fn a_killed_driver_costs_no_login() {
     for layers in layers("a killed driver, with bubblewrap") {
         let scene = scene(layers);
-        let script = format!("test -e ~/.claude/again || {{ cd ~/.claude && touch again && printf '{NEW}' >new && mv new .credentials.json && sleep 600; }}");
+        let script = format!(
+            "test -e ~/.claude/again || {{ cd ~/.claude && touch again && printf '{NEW}' >new && mv new .credentials.json && sleep 600; }}"
+        );
         let plan = scene.repo.plan("killed", &[item("a", &script)]);
         scene.handoff(&["submit", &plan]).ends(0);
         let mut driver = scene.repo.env.command(scene.repo.path("bin/git-handoff"), "repo");
@@ -198,9 +202,11 @@ fn data_of_sessions_is_for_the_next_attempt_of_the_same_item_alone() {
         scene.drive("one", &[tried.clone(), other]).ends(0);
         assert_eq!(scene.handoff(&["cat", "one/tried:transcript"]).stdout, "first\n");
         // What an open run keeps has neither settings nor the login.
-        let failed = scene.drive("open", &[item("tried", "mkdir -p ~/.claude/projects && touch ~/.claude/projects/kept && false")]);
+        let failed = scene
+            .drive("open", &[item("tried", "mkdir -p ~/.claude/projects && touch ~/.claude/projects/kept && false")]);
         assert_eq!(failed.status, Some(4), "{failed}");
-        let kept: Vec<_> = walk(&scene.repo.path("worktrees")).into_iter().filter(|path| path.contains("/.claude/")).collect();
+        let kept: Vec<_> =
+            walk(&scene.repo.path("worktrees")).into_iter().filter(|path| path.contains("/.claude/")).collect();
         assert!(kept.iter().all(|path| path.contains("/.claude/projects")) && kept.len() == 2, "{kept:?}");
         assert_eq!(std::os::unix::fs::MetadataExt::nlink(&fs::metadata(scene.repo.path(LOGIN)).unwrap()), 1);
         scene.handoff(&["delete", "--yes", "open"]).ends(0);
@@ -216,7 +222,9 @@ fn data_of_sessions_is_for_the_next_attempt_of_the_same_item_alone() {
 fn links_to_settings_are_followed_but_to_no_secret() {
     let scene = scene(Layers::Inner);
     scene.repo.env.write("home/dotfiles/claude.md", "be brief");
-    for (target, link) in [("../dotfiles/claude.md", "CLAUDE.md"), ("../.ssh", "agents"), ("../.ssh/id_ed25519", "statusline.sh")] {
+    for (target, link) in
+        [("../dotfiles/claude.md", "CLAUDE.md"), ("../.ssh", "agents"), ("../.ssh/id_ed25519", "statusline.sh")]
+    {
         symlink(target, scene.repo.path("home/.claude").join(link)).unwrap();
     }
     fs::create_dir(scene.repo.path("home/.claude/skills")).unwrap();
@@ -261,7 +269,10 @@ fn without_a_hard_link_a_login_is_a_link() {
     for layers in layers("a login on another file system, with bubblewrap") {
         let scene = scene(layers);
         let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
-        scene.repo.env.write("home/.gitconfig", &format!("{}\troot = {}\n", gitconfig(&scene), elsewhere.path().display()));
+        scene
+            .repo
+            .env
+            .write("home/.gitconfig", &format!("{}\troot = {}\n", gitconfig(&scene), elsewhere.path().display()));
         renews(&scene, "in-place", &format!("printf '{NEW}' >~/.claude/.credentials.json"), NEW);
         let script = format!("cd ~/.claude && printf '{OLD}' >new && mv new .credentials.json && sleep 3");
         renews(&scene, "rename", &script, OLD);
@@ -304,7 +315,8 @@ fn any_folder_in_the_home_directory_can_be_private_and_its_login_shared() {
         give(&scene, "login", &["~/.config/agent/auth", "~/.tool/login"]);
         let script = "cd ~/.config/agent && grep -q mine conf && echo evil >conf && printf new >auth && cat ~/.tool/login && printf NEW >~/.tool/login";
         assert_eq!(scene.says("own", script), "SECRET");
-        let found = ["home/.config/agent/conf", "home/.config/agent/auth", "home/.tool/login"].map(|path| read(&scene, path));
+        let found =
+            ["home/.config/agent/conf", "home/.config/agent/auth", "home/.tool/login"].map(|path| read(&scene, path));
         assert_eq!(found, ["mine", "new", "NEW"]);
     }
 }

@@ -144,18 +144,8 @@ const ATTACKS: &[Attack] = &[
         "cat ~/.claude/projects/session || cat {home}/.claude/projects/session",
         Yes,
     ),
-    attack(
-        "create-beside-login",
-        "create a file beside an agent's login",
-        "echo evil >{home}/.claude/planted",
-        Yes,
-    ),
-    attack(
-        "write-shell",
-        "leave a file that a shell runs at its start",
-        "echo evil >>{home}/.zshenv",
-        Yes,
-    ),
+    attack("create-beside-login", "create a file beside an agent's login", "echo evil >{home}/.claude/planted", Yes),
+    attack("write-shell", "leave a file that a shell runs at its start", "echo evil >>{home}/.zshenv", Yes),
     attack(
         "write-tasks",
         "leave a task that an editor runs",

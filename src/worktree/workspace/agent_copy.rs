@@ -46,13 +46,9 @@ impl From<io::Error> for Stopped {
 
 impl Copier {
     /// Copies the parts of a folder, without its logins.
-    pub(super) fn copy_folder(
-        &mut self,
-        copy: &PrivateCopy,
-        to: &Path,
-        may: &dyn Fn(&Path) -> bool,
-    ) -> io::Result<()> {
-        let except: BTreeSet<PathBuf> = copy.logins.iter().chain(&copy.checked).map(|file| copy.from.join(file)).collect();
+    pub(super) fn copy_folder(&mut self, copy: &PrivateCopy, to: &Path, may: &dyn Fn(&Path) -> bool) -> io::Result<()> {
+        let except: BTreeSet<PathBuf> =
+            copy.logins.iter().chain(&copy.checked).map(|file| copy.from.join(file)).collect();
         let parts: Vec<PathBuf> = match &copy.parts {
             Some(parts) => parts.iter().cloned().collect(),
             None => {
@@ -141,7 +137,10 @@ impl Copier {
         let (mib, files) = (MOST.bytes >> 20, MOST.files);
         let left_out = self.left_out.iter();
         let remark = |path: &PathBuf| {
-            format!("{} is not copied for the worker: all copies have at most {mib} MiB and {files} files", path.display())
+            format!(
+                "{} is not copied for the worker: all copies have at most {mib} MiB and {files} files",
+                path.display()
+            )
         };
         left_out.map(remark).collect()
     }

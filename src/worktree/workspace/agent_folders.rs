@@ -44,12 +44,7 @@ pub struct AgentFolders {
 impl Workspace {
     /// Makes the private copies, with `links` from them to places that settings give. `carry` is
     /// true if this attempt continues the sessions of the one before it.
-    pub fn make_agent_folders(
-        &self,
-        by: &Confinement,
-        links: &[(PathBuf, PathBuf)],
-        carry: bool,
-    ) -> Result<(), Error> {
+    pub fn make_agent_folders(&self, by: &Confinement, links: &[(PathBuf, PathBuf)], carry: bool) -> Result<(), Error> {
         let copies = by.private_copies();
         let mut made = AgentFolders { folder: self.dir.join(AGENT), ..AgentFolders::default() };
         let sessions = self.sessions(carry)?;
@@ -147,7 +142,8 @@ impl Workspace {
     /// The attempt's processes have ended.
     pub fn end_agent_folders(&self, keep_sessions: bool) -> Vec<String> {
         let kept = give_back(&self.folder, &self.dir, true).into_iter();
-        let notes = kept.map(|(login, why)| format!("{}: the login in {} is not renewed: {why}", self.item, login.display()));
+        let notes =
+            kept.map(|(login, why)| format!("{}: the login in {} is not renewed: {why}", self.item, login.display()));
         let notes = notes.collect();
         if keep_sessions && self.folder.has(AGENT) && drop_own(&self.folder).is_ok() {
             // Without sessions the next attempt works too.
