@@ -239,7 +239,7 @@ fn refuse_hooks(scratch: &Scratch, view: &View, parts: &Parts, applied: &Applied
     };
     match applied.steps.last() {
         Some(last) if applied.conflicts.is_empty() => look(scratch.tree_of(onto)?, last.tree)?,
-        // What a person resolves later is not known yet.
+        // The resolution by a person is not known yet.
         _ => {
             for nth in 0..parts.len() {
                 if parts[nth].1.is_chosen() {

@@ -63,7 +63,7 @@ pub struct Begun {
     pub submission: Submission,
     /// How to drive it.
     pub manner: Manner,
-    /// What the known agent that it starts gets of this machine.
+    /// The needs of the known agent that it starts.
     pub agent: Option<AgentNeeds>,
 }
 

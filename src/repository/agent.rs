@@ -1,4 +1,4 @@
-//! What a known agent needs of this machine: its login by variables, files or another service.
+//! The needs of a known agent on this machine: its login by variables, files or another service.
 
 use std::fmt;
 use std::fs;
@@ -21,7 +21,7 @@ const MOST_SEARCHED: u64 = 1 << 20;
 /// Words of a file with settings and a login, in lower case, that tell of a login.
 const LOGIN_WORDS: [&str; 3] = ["token", "logged", "login"];
 
-/// What an agent gets of this machine.
+/// The needs of an agent on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentNeeds {
     /// Variables with a key or a token, all of them set.

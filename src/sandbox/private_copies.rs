@@ -27,7 +27,8 @@ pub struct PrivateCopy {
     pub parts: Option<BTreeSet<PathBuf>>,
     /// The files in it that the worker shares with the user.
     pub logins: Vec<PathBuf>,
-    /// The files in it that are copied, and whose new bytes go back unless they could run something.
+    /// The files in it that are copied, and whose new bytes go back unless they could run
+    /// something.
     pub checked: Vec<PathBuf>,
     /// The variable that moves it, and the path below the folder that this names.
     pub moved: Option<(String, PathBuf)>,
@@ -70,8 +71,8 @@ impl Confinement {
         &self.reach.private
     }
 
-    /// Returns true if a file of the user may be copied for workers: one in the folder of a copy, or
-    /// one that a link there leads to and that holds no other secret.
+    /// Returns true if a file of the user may be copied for workers: one in the folder of a copy,
+    /// or one that a link there leads to and that holds no other secret.
     pub fn may_copy(&self, copy: &PrivateCopy, path: &Path) -> bool {
         let own = fs::canonicalize(&copy.from).unwrap_or_else(|_| copy.from.clone());
         let reach = &self.reach;

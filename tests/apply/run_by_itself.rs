@@ -35,7 +35,7 @@ fn what_runs_by_itself_is_named_and_needs_a_word() {
     let (code, answer) = clone.answer(&["apply", "r", "--with-hooks"]);
     assert_eq!(code, 0, "{answer}");
     assert_eq!(clone.read("web/.envrc"), "x");
-    // What is there already is not asked for again.
+    // The same again is not asked for.
     clone.git(&["commit", "--quiet", "--message", "Taken"]);
     assert_eq!(clone.answer(&["apply", "r"]).0, 0);
 }

@@ -201,7 +201,7 @@ fn data_of_sessions_is_for_the_next_attempt_of_the_same_item_alone() {
         let other = after("other", &["tried"], "test ! -e ~/.claude/projects");
         scene.drive("one", &[tried.clone(), other]).ends(0);
         assert_eq!(scene.handoff(&["cat", "one/tried:transcript"]).stdout, "first\n");
-        // What an open run keeps has neither settings nor the login.
+        // An open run keeps neither settings nor the login.
         let failed = scene
             .drive("open", &[item("tried", "mkdir -p ~/.claude/projects && touch ~/.claude/projects/kept && false")]);
         assert_eq!(failed.status, Some(4), "{failed}");
@@ -210,7 +210,7 @@ fn data_of_sessions_is_for_the_next_attempt_of_the_same_item_alone() {
         assert!(kept.iter().all(|path| path.contains("/.claude/projects")) && kept.len() == 2, "{kept:?}");
         assert_eq!(std::os::unix::fs::MetadataExt::nlink(&fs::metadata(scene.repo.path(LOGIN)).unwrap()), 1);
         scene.handoff(&["delete", "--yes", "open"]).ends(0);
-        // Another run of the same plan begins anew, and nothing stays on disk.
+        // Another run begins with nothing, and nothing stays on disk.
         scene.drive("two", &[item("tried", "test ! -e ~/.claude/projects")]).ends(0);
         let left: Vec<_> =
             walk(&scene.repo.path("worktrees")).into_iter().filter(|path| path.contains("projects")).collect();

@@ -50,8 +50,8 @@ pub(super) fn settings_for(
     Ok((config, needs))
 }
 
-/// Adds what an agent needs of the machine: variables, its keys as secrets, its paths, and private copies of its
-/// folders.
+/// Adds what an agent needs of the machine: variables, its keys as secrets, its paths, and private
+/// copies of its folders.
 fn grant(repository: &Repository, settings: &mut Executor, name: &str, preset: &Preset) -> AgentNeeds {
     let is_confined = settings.sandbox.unwrap_or(repository.config.sandbox) != Asked::None;
     let confined = preset.confined.iter().filter(|_| is_confined);

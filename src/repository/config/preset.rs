@@ -39,7 +39,7 @@ pub struct Preset {
     /// Additional readable paths.
     #[serde(default)]
     pub readable: Vec<PathBuf>,
-    /// What it has in the home directory, of which each attempt gets a private copy.
+    /// Its folders and files in the home directory, of which each attempt gets a private copy.
     #[serde(default)]
     pub folders: Vec<AgentFolder>,
     /// Other services that give it its login.
@@ -75,7 +75,7 @@ pub struct AgentFolder {
     /// Files with its settings and a login that is not renewed.
     #[serde(default)]
     pub shared: Vec<PathBuf>,
-    /// What is copied.
+    /// The names that are copied.
     #[serde(default)]
     pub settings: BTreeSet<PathBuf>,
 }

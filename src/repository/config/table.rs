@@ -188,7 +188,7 @@ settings! {
             => |config, given, path| config.executor(given).writable.push(path);
         /// A folder or file in your home directory of which each attempt gets a private copy at the
         /// same place; each setting adds one. Nothing that the worker changes there reaches yours.
-        /// Of a known agent's folder, the settings are copied, and its login stays yours. Data of
+        /// A known agent has its settings copied, and its login stays yours. Data of
         /// sessions begins empty and is kept for the next attempt of the same item.
         "handoff.executor.<name>.private" | "handoff.subagent.<name>.private": File, "none", outside
             => |config, given, path| config.executor(given).private.push(path);

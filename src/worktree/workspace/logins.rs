@@ -90,7 +90,7 @@ impl State {
     }
 }
 
-/// What became of a login.
+/// The result for one login.
 enum Outcome {
     /// Nothing is to be done, or it has to wait.
     Same,
@@ -118,7 +118,7 @@ impl Login {
         let (Some(folder), Some(name)) = (self.real.parent(), self.real.file_name()) else { return Ok(Outcome::Same) };
         let folder = open_folder(folder)?;
         let since = Instant::now();
-        // Of the folder, which no worker can open to keep the lock.
+        // No worker can open the folder and keep its lock.
         while let Err(error) = rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
             if since.elapsed() >= patience {
                 return if patience.is_zero() { Ok(Outcome::Same) } else { Err(error.into()) };
@@ -172,9 +172,9 @@ impl Login {
     }
 }
 
-/// Gives back the logins of an attempt that its worker renewed by replacing their files. `at_end` is
-/// true after the attempt's processes ended; then it waits for other processes. Returns the logins
-/// that are not given back, with the reasons.
+/// Gives back the logins of an attempt that its worker renewed by replacing their files. `at_end`
+/// is true after the attempt's processes ended; then it waits for other processes. Returns the
+/// logins that are not given back, with the reasons.
 pub(super) fn give_back(attempt: &Folder, dir: &Path, at_end: bool) -> Vec<(PathBuf, String)> {
     let Ok(mut state) = State::read(attempt) else { return Vec::new() };
     let Ok(agent) = attempt.folder(AGENT) else { return Vec::new() };
