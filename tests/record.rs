@@ -287,9 +287,9 @@ fn a_known_agent_gets_its_login_and_its_key() {
     }
     let repo = TestRepo::new();
     repo.config("handoff.sandbox", "auto");
-    repo.env.write("home/.claude/credentials", "login\n");
+    repo.env.write("home/.claude/.credentials.json", "login\n");
     repo.env.write("home/.other/credentials", "other\n");
-    let script = "cat ~/.claude/credentials; cat ~/.other/credentials; echo \"key: $ANTHROPIC_API_KEY\"; echo done >>a.txt; \
+    let script = "cat ~/.claude/.credentials.json; cat ~/.other/credentials; echo \"key: $ANTHROPIC_API_KEY\"; echo done >>a.txt; \
                   mkdir -p .claude; echo {} >.claude/settings.local.json\n";
     let (claude, wrapper) = (program(&repo, "claude", script), program(&repo, "wrapper", script));
     repo.env.write("repo/tools/claude", &format!("#!/bin/sh\n{script}"));
@@ -323,4 +323,66 @@ fn a_known_agent_gets_its_login_and_its_key() {
         patch.contains(".claude/settings.local.json")
     };
     assert_eq!(["known", "other", "named"].map(leaves), [false, true, false]);
+}
+
+/// Records a program that prints its variables, and returns these and what the screen says of them.
+fn variables(repo: &TestRepo, agent: &str, given: &[(&str, &str)]) -> (Vec<String>, String) {
+    let program = program(repo, agent, "env | sort; echo \"files: $(cat ~/.aws/credentials)\"\n");
+    let mut command = repo.env.command(program_path(), "repo");
+    command.args(["record", "--", &program]).envs(given.iter().copied());
+    let output = repo.env.ended(command);
+    let shown = repo.env.handoff(["runs", "--json"]).success();
+    let runs = json(&shown);
+    let run = runs["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap().to_owned()).max().unwrap();
+    let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
+    let printed = repo.env.handoff(["cat", &format!("{run}/record:transcript")]).success();
+    let is_given = |line: &&str| names.contains(&line.split('=').next().unwrap()) || line.starts_with("files: ");
+    let lines = printed.lines().filter(is_given).map(|line| line.split('=').next().unwrap().to_owned());
+    (lines.collect(), output.stderr.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn an_agent_gets_the_keys_of_its_own_login_alone_and_the_screen_names_them() {
+    let repo = TestRepo::new();
+    repo.config("handoff.sandbox", "auto");
+    let github = [("GH_TOKEN", "token-of-gh-0123456789"), ("GITHUB_TOKEN", "token-of-github-0123456789")];
+    let own = ("COPILOT_GITHUB_TOKEN", "token-of-copilot-0123456789");
+    let (given, screen) = variables(&repo, "copilot", &github);
+    assert_eq!(given, ["GH_TOKEN", "files: "]);
+    assert!(screen.contains("the agent gets its login: GH_TOKEN "), "{screen}");
+    let (given, screen) = variables(&repo, "copilot", &[github[0], github[1], own]);
+    assert_eq!(given, ["COPILOT_GITHUB_TOKEN", "files: "]);
+    assert!(screen.contains("the agent gets its login: COPILOT_GITHUB_TOKEN "), "{screen}");
+    repo.env.write("home/.copilot/config.json", r#"{"copilot_tokens": {"github.com": "t"}}"#);
+    let (given, screen) = variables(&repo, "copilot", &github);
+    assert_eq!(given, ["files: "]);
+    assert!(screen.contains("/home/.copilot/config.json "), "{screen}");
+    // Settings alone are no login.
+    repo.env.write("home/.copilot/config.json", r#"{"theme": "dark"}"#);
+    assert_eq!(variables(&repo, "copilot", &github).0, ["GH_TOKEN", "files: "]);
+}
+
+#[test]
+fn the_login_of_another_service_is_given_in_the_place_of_the_agents_own() {
+    let repo = TestRepo::new();
+    repo.config("handoff.sandbox", "auto");
+    repo.env.write("home/.claude/.credentials.json", "{}");
+    repo.env.write("home/.aws/credentials", "aws");
+    let bedrock = ("CLAUDE_CODE_USE_BEDROCK", "1");
+    let keys = [("AWS_ACCESS_KEY_ID", "id-0123456789"), ("AWS_SECRET_ACCESS_KEY", "key-0123456789")];
+    let anthropic = ("ANTHROPIC_API_KEY", "key-of-anthropic-0123456789");
+    let region = ("AWS_REGION", "eu-west-1");
+    let (given, screen) = variables(&repo, "claude", &[bedrock, keys[0], keys[1], anthropic, region]);
+    assert_eq!(
+        given,
+        ["AWS_ACCESS_KEY_ID", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "CLAUDE_CODE_USE_BEDROCK", "files: "]
+    );
+    let said = "CLAUDE_CODE_USE_BEDROCK is set: Claude Code logs in to Amazon Bedrock, not with ANTHROPIC_API_KEY or ";
+    assert!(screen.contains(said), "{screen}");
+    // Without keys, the files of the service.
+    let (given, _) = variables(&repo, "claude", &[bedrock, anthropic]);
+    assert_eq!(given, ["CLAUDE_CODE_USE_BEDROCK", "files: aws"]);
+    let (given, screen) = variables(&repo, "claude", &[keys[0], keys[1], anthropic]);
+    assert_eq!(given, ["ANTHROPIC_API_KEY", "files: "]);
+    assert!(screen.contains("ANTHROPIC_API_KEY is set: Claude Code uses it, not the login in "), "{screen}");
 }

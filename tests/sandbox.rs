@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod above;
+mod agent_folders;
 mod attacks;
 mod caches;
 mod configured;

@@ -11,10 +11,12 @@ pub mod message;
 mod parts;
 mod picks;
 pub mod reproduce;
+mod run_by_itself;
 pub mod submodules;
 mod target;
 pub mod threeway;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
@@ -30,13 +32,18 @@ use crate::git::work_tree;
 use crate::model::digest::{Digest, Oid};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
+use crate::model::printable::first_of;
 use crate::model::protected::ProtectedChange;
 use crate::run::query::{VerifiedRun, View};
 
 use message::Message;
+use parts::Parts;
 use submodules::Left;
 use target::Target;
 use threeway::Underway;
+
+/// The most files that a refusal names.
+const NAMED: usize = 20;
 
 /// The trailer that names a run.
 pub const RUN: &str = "Handoff-Run";
@@ -63,6 +70,8 @@ pub struct Request {
     pub allow_red: bool,
     /// True to leave out the changes to protected files.
     pub without_protected: bool,
+    /// True to apply files that a program runs by itself, such as hooks.
+    pub with_hooks: bool,
     /// The text of the commit; by default the name of its item. Our trailers are added in either
     /// case.
     pub message: Option<Message>,
@@ -193,6 +202,9 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
         let onto = scratch.tree_of(target.onto)?;
         applied = parts::transplant(&scratch, view, &parts, applied, onto)?;
     }
+    if !request.with_hooks {
+        refuse_hooks(&scratch, view, &parts, &applied, target.onto)?;
+    }
     let message = request.message.as_ref();
     if let (false, false, true, Some(head)) =
         (applied.conflicts.is_empty(), request.dry_run, request.three_way, target.head())
@@ -221,6 +233,27 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
     Ok(Applied { submodules, ..applied })
 }
 
+/// Fails if the changes affect files that a program runs by itself.
+fn refuse_hooks(scratch: &Scratch, view: &View, parts: &Parts, applied: &Applied, onto: Oid) -> Result<(), Error> {
+    let mut found = BTreeSet::new();
+    let mut look = |before, after| -> Result<(), Error> {
+        found.extend(run_by_itself::find(scratch, before, after, &scratch.changes(before, after)?)?);
+        Ok(())
+    };
+    match applied.steps.last() {
+        Some(last) if applied.conflicts.is_empty() => look(scratch.tree_of(onto)?, last.tree)?,
+        // The resolution by a person is not known yet.
+        _ => {
+            for nth in 0..parts.len() {
+                if parts[nth].1.is_chosen() {
+                    look(parts::before(scratch, view, parts, nth)?, parts[nth].1.result())?;
+                }
+            }
+        }
+    }
+    if found.is_empty() { Ok(()) } else { Err(Error::RunByItself(found.into_iter().collect())) }
+}
+
 /// Names items as the subject of a sentence.
 fn are(items: &[ItemId]) -> String {
     let named: Vec<String> = items.iter().map(|item| format!("{:?}", item.as_str())).collect();
@@ -243,6 +276,8 @@ pub enum Error {
     Red(Vec<ItemId>),
     #[error("{} red because of changes to protected files; nothing was changed", are(.0))]
     ProtectedChanged(Vec<ItemId>),
+    #[error("programs run these files by themselves: {}; nothing was changed", first_of(.0, NAMED))]
+    RunByItself(Vec<String>),
     #[error("the patch of {0:?} in the object database is not the one in its entry")]
     Altered(ItemId, #[source] Box<verified_stream::Error>),
     #[error("the products cannot be composed: {0:?} conflicts with earlier items in {1}")]

@@ -1,10 +1,13 @@
 //! `git handoff apply`
 
+use std::io::{self, BufRead as _, IsTerminal as _};
+
 use git_handoff::apply::answer::Answer;
 use git_handoff::apply::message::Message;
 use git_handoff::apply::{self as stage, Applied, Onto, Planned, Request, threeway};
 use git_handoff::model::hints;
 use git_handoff::model::name::{ItemId, RunId};
+use git_handoff::model::printable::written_out;
 use git_handoff::model::protected::{in_words, judged_in_words};
 use git_handoff::model::state::checks::unprotected_in_words;
 use git_handoff::repository::Repository;
@@ -40,10 +43,10 @@ pub(crate) struct Arguments {
     #[arg(long = "3way", requires = "commit", conflicts_with_all = ["branch", "dry_run"])]
     three_way: bool,
     /// Commit the resolved index, and continue with the remaining items
-    #[arg(long = "continue", conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "without_protected", "abort"])]
+    #[arg(long = "continue", conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "without_protected", "with_hooks", "abort"])]
     go_on: bool,
     /// Undo everything that --3way did
-    #[arg(long, conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "without_protected", "no_verify"])]
+    #[arg(long, conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "without_protected", "with_hooks", "no_verify"])]
     abort: bool,
     /// Skip the hooks pre-commit, prepare-commit-msg, commit-msg and post-commit
     #[arg(long)]
@@ -57,6 +60,10 @@ pub(crate) struct Arguments {
     /// Leave out changes to protected files
     #[arg(long)]
     without_protected: bool,
+    /// Apply files that programs run by themselves without asking: hooks, settings of agents and
+    /// editors, scripts of package managers
+    #[arg(long)]
+    with_hooks: bool,
     #[command(flatten)]
     terms: gate::Terms,
 }
@@ -83,9 +90,19 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     };
     let (allow_red, dry_run, three_way) = (arguments.allow_red, arguments.dry_run, arguments.three_way);
     let without_protected = arguments.without_protected;
-    let request =
-        Request { item, onto, allow_red, without_protected, message, hooks: !arguments.no_verify, three_way, dry_run };
-    let applied = stage::apply(&repository.store, &view, &request).map_err(|error| refused(error, &target.name()))?;
+    let (with_hooks, hooks) = (arguments.with_hooks, !arguments.no_verify);
+    let request = Request { item, onto, allow_red, without_protected, with_hooks, message, hooks, three_way, dry_run };
+    let applied = match stage::apply(&repository.store, &view, &request) {
+        Err(stage::Error::RunByItself(files)) if !dry_run && can_ask(output) => {
+            if !is_confirmed(&files, output)? {
+                output.note("nothing was changed");
+                return Ok(Ending::Refused);
+            }
+            stage::apply(&repository.store, &view, &Request { with_hooks: true, ..request })
+        }
+        applied => applied,
+    };
+    let applied = applied.map_err(|error| refused(error, &target.name()))?;
     for line in applied.said.iter().flat_map(|said| said.lines()) {
         output.note(line);
     }
@@ -124,6 +141,20 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(if applied.stopped { Ending::Refused } else { Ending::Done })
 }
 
+fn can_ask(output: &Output) -> bool {
+    !output.json && io::stdin().is_terminal() && Output::can_ask()
+}
+
+/// Names the files that programs run by themselves, and asks; any answer but yes means no.
+fn is_confirmed(files: &[String], output: &mut Output) -> Result<bool, Failure> {
+    output.note("programs run these files by themselves:");
+    files.iter().for_each(|file| output.note(&format!("  {}", written_out(file))));
+    output.note("type yes to apply them:");
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::io("the answer could not be read", &error))?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
 /// Turns an error into a failure with hints that name the run.
 fn refused(error: stage::Error, run: &str) -> Failure {
     let hint = match &error {
@@ -131,6 +162,7 @@ fn refused(error: stage::Error, run: &str) -> Failure {
         stage::Error::ProtectedChanged(items) => {
             items.first().map(|item| hints::without_protected(format_args!("{run}/{item}")))
         }
+        stage::Error::RunByItself(_) => Some(hints::with_hooks(format_args!("{run}/ITEM:patch"))),
         stage::Error::Commits(_) => Some(hints::one_item(run)),
         _ => None,
     };

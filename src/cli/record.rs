@@ -100,6 +100,13 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         let files = begun.protected.join(", ");
         output.note(&format!("protected while the check runs: {files} (--no-protect leaves them)"));
     }
+    if let Some(agent) = &begun.agent {
+        agent.remarks.iter().for_each(|remark| output.note(remark));
+        let given = agent.given();
+        if !given.is_empty() {
+            output.note(&format!("the agent gets its login: {given}"));
+        }
+    }
     let Begun { submission, manner, .. } = begun;
     let driven = drive(&submission.run, manner, repository, output)?;
     finish(&driven, manner, repository, output)

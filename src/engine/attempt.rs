@@ -221,6 +221,8 @@ fn wind_up(
         }
     }
     let has_all_commits = save_commits(&workspace, host, &mut finished);
+    let is_done = matches!(finished.result.verdict, Verdict::Done);
+    finished.result.notes.extend(workspace.end_agent_folders(!is_done));
     let mut left = LeftWorktree { path: workspace.dir.clone(), spent: false, saved: false };
     if !matches!(finished.result.verdict, Verdict::Done) {
         let is_whole;

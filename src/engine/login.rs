@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::model::confinement::Asked;
 use crate::model::plan::Item;
 use crate::repository::Repository;
+use crate::repository::config::AgentFolder;
 use crate::sandbox::TOOLS;
 
 use super::command;
@@ -25,17 +26,24 @@ impl Repository {
         let line = settings.command.as_ref()?;
         let runs = |agent: &str| line.split_whitespace().any(|word| word.rsplit('/').next() == Some(agent));
         let is_given = |login: &str| {
-            let mut given = settings.readable.iter().chain(&settings.writable);
+            let mut given = settings.readable.iter().chain(&settings.writable).chain(&settings.private);
             let below =
                 |path: &PathBuf| path.strip_prefix("~").or_else(|_| path.strip_prefix(&home)).map(Path::to_owned);
             given.any(|path| below(path).is_ok_and(|below| Path::new(login).starts_with(below)))
         };
-        let is_hidden = |(agent, login): &(&str, &str)| runs(agent) && !is_given(login) && home.join(login).exists();
+        let is_hidden =
+            |(agent, login): &(&str, &str)| runs(agent) && !is_given(login) && self.login_exists(&home, login);
         let (_, login) = TOOLS.logins.iter().copied().find(is_hidden)?;
         let key = match resolved.subagent {
-            Some(name) => format!("handoff.subagent.{name}.writable"),
-            None => format!("handoff.executor.{}.writable", item.executor),
+            Some(name) => format!("handoff.subagent.{name}.private"),
+            None => format!("handoff.executor.{}.private", item.executor),
         };
         Some((key, login))
+    }
+
+    /// Returns true if a login exists, wherever a variable puts the folder of a known agent.
+    fn login_exists(&self, home: &Path, login: &str) -> bool {
+        let folder = AgentFolder::at(&Path::new("~").join(login));
+        folder.map_or_else(|| home.join(login), |folder| self.environment.place_of(folder)).exists()
     }
 }

@@ -16,7 +16,8 @@ use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
 use crate::process::attendant::Attendant;
 use crate::process::live::Lives;
-use crate::repository::config::{self, Config, Executor};
+use crate::repository::agent::XDG;
+use crate::repository::config::{self, Config, Executor, PRESETS};
 use crate::repository::{Environment, Repository};
 use crate::run::import::reuse::Reusable;
 use crate::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, folders, named_in};
@@ -30,7 +31,7 @@ use super::attempt::spec::Policy;
 use super::operations::Manner;
 use super::programs::Programs;
 use super::secrets::Secrets;
-use super::{command, mise};
+use super::{agent_folders, command, mise};
 
 /// The folder in the user's cache that holds the worktrees of all repositories.
 const FOLDER: &str = "git-handoff";
@@ -41,14 +42,6 @@ const MAX_TMP_PATH: usize = 70;
 
 /// The length of the path of an attempt's temporary files below the folder of private files.
 const BELOW_PRIVATE: usize = "/0123456789ab/home".len();
-
-/// The variables of the XDG base directories, each with its default below the home directory.
-const XDG: [(&str, &str); 4] = [
-    ("XDG_CACHE_HOME", ".cache"),
-    ("XDG_CONFIG_HOME", ".config"),
-    ("XDG_DATA_HOME", ".local/share"),
-    ("XDG_STATE_HOME", ".local/state"),
-];
 
 /// Files that git reads by default in its own folder below the home directory.
 const GIT_DEFAULTS: [&str; 2] = ["attributes", "ignore"];
@@ -79,6 +72,8 @@ pub(crate) struct Machine {
     /// Items of other runs to reuse, or `None` to reuse none.
     pub(crate) reusable: Option<Reusable>,
     pub(crate) home: Option<PathBuf>,
+    /// The environment, which says where agents' folders are.
+    pub(crate) environment: Environment,
     /// The base of relative paths in the configuration: the top of the work tree, or the git
     /// directory of a bare repository.
     pub(crate) top: PathBuf,
@@ -101,6 +96,7 @@ impl Machine {
             config: repository.config.clone(),
             ambient: Arc::new(ambient),
             home: absolute(&repository.environment, "HOME"),
+            environment: repository.environment.clone(),
             top: repository.store.work_dir().unwrap_or_else(|| repository.store.common_dir()),
             sandbox: Arc::new(sandbox(repository, &host, program.as_ref().map(Attendant::path))),
             host,
@@ -147,11 +143,13 @@ impl Machine {
         // Command lines from tracked files are left out: a commit must not open a file to workers.
         let lines = [&settings.command, &settings.setup, &settings.verify].into_iter().flatten();
         let lines = lines.filter(|line| !settings.tracked_lines.contains(*line));
+        let private = agent_folders::copies(settings, &self.environment, &resolve);
         let paths = More {
             asked: settings.sandbox.unwrap_or(self.config.sandbox),
             home: settings.home.unwrap_or_default(),
             readable: settings.readable.iter().map(resolve).collect(),
             writable: settings.writable.iter().map(resolve).collect(),
+            private,
             named: lines.flat_map(|line| named_in(line, home)).collect(),
         };
         Policy { paths, network: settings.network.unwrap_or(self.config.network) }
@@ -266,10 +264,12 @@ fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sand
         let writable = executor.writable.iter().map(|path| resolve_path(path, &top, home.as_deref()));
         writable.chain(own_home).collect::<Vec<_>>()
     });
+    let agents = PRESETS.values().flat_map(|preset| &preset.folders).map(|folder| environment.place_of(folder));
     let outside = configured_files(&config.outside, home.as_deref(), host.user_files.as_deref());
     let around = Surroundings {
         worked: worked.map(real).collect(),
         outside: outside.into_iter().collect(),
+        agents: agents.filter(|folder| folder.is_absolute()).collect(),
         variables: command::variables(&environment.variables),
         home,
         path: folders(environment.path.as_ref()),

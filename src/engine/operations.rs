@@ -255,8 +255,13 @@ impl Drivable<'_> {
         let named: BTreeMap<_, &Item> =
             items.map(|item| ((&item.executor, item.inputs.get("subagent").and_then(Value::as_str)), item)).collect();
         let executors = named.values().filter_map(|item| command::resolve(item, &self.machine.config).ok());
-        let all = executors.filter_map(|resolved| self.machine.confine(&resolved.settings).ok().flatten());
-        let remarks: BTreeSet<String> = all.flat_map(|by| by.remarks()).collect();
+        let mut remarks = BTreeSet::new();
+        for resolved in executors {
+            let by = self.machine.confine(&resolved.settings).ok().flatten();
+            remarks
+                .extend(self.machine.environment.open_agent_folders(&resolved.settings).map(|open| open.to_string()));
+            remarks.extend(by.into_iter().flat_map(|by| by.remarks()));
+        }
         remarks.into_iter().collect()
     }
 

@@ -17,6 +17,7 @@ use crate::model::digest::Digest;
 use crate::model::name::{FilePath, RunId};
 use crate::model::printable;
 use crate::plan::validate::Problems;
+use crate::repository::agent::AgentNeeds;
 use crate::repository::{self, Repository};
 use crate::run::operate::submission::{self, Submission, Wanted};
 use crate::run::operate::{steer, submit};
@@ -79,6 +80,8 @@ pub struct Begun {
     pub manner: Manner,
     /// The known files that its plan protects, because no setting protects any.
     pub protected: Vec<&'static str>,
+    /// The needs of the known agent that it starts.
+    pub agent: Option<AgentNeeds>,
 }
 
 /// A run to submit under some id.
@@ -102,7 +105,8 @@ impl Repository {
         let draft = Draft { plan: &plan, wanted: Wanted { base, recorded: true, ..Wanted::default() } };
         let submitted = self.submit_recording(run, &draft)?;
         let manner = if recording.here.is_some() { Manner::Here } else { Manner::Worktrees };
-        Ok(submitted.map(|submission| Begun { submission, manner, protected }))
+        let agent = decided.agent.clone();
+        Ok(submitted.map(|submission| Begun { submission, manner, protected, agent }))
     }
 
     /// Submits a run with one item for each commit of a range, along first parents. Problems of the
@@ -118,7 +122,8 @@ impl Repository {
         let plan = |run: &RunId| plan::of_items(run, &items);
         let wanted = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
         let submitted = self.submit_recording(run, &Draft { plan: &plan, wanted })?;
-        Ok(submitted.map(|submission| Begun { submission, manner: Manner::Commits, protected: Vec::new() }))
+        let (manner, protected) = (Manner::Commits, Vec::new());
+        Ok(submitted.map(|submission| Begun { submission, manner, protected, agent: None }))
     }
 
     /// Submits it under its name, or under an id that no other clone makes.

@@ -42,6 +42,7 @@ pub(crate) fn clear(
             notes.push(format!("{item}: removed files that were in the way of the worktree of attempt {attempt}"));
             continue;
         };
+        notes.extend(workspace.end_agent_folders(true));
         let at = run_state.graph.position(&item);
         let state = at.map(|at| &run_state.items[at]);
         let done = state.is_some_and(|state| state.phase == Phase::Done && state.attempts == attempt);
@@ -116,6 +117,7 @@ pub(crate) fn discard(
         survivors::end(&leftover.dir);
         notes.push(format!("{}: the work of attempt {} is discarded", leftover.item, leftover.attempt));
         if let Some(workspace) = Workspace::reopen(host, run, leftover, base)? {
+            notes.extend(workspace.end_agent_folders(false));
             workspace.remove()?;
         }
     }

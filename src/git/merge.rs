@@ -135,6 +135,26 @@ impl Scratch {
         Ok(fields.chunks_exact(2).map(change).collect())
     }
 
+    /// Returns the links in a tree.
+    pub fn links(&self, tree: Oid) -> Result<Vec<String>, Error> {
+        let listed = self.git().args(["ls-tree", "-r", "-z", &tree.to_string()]).run()?;
+        let lines = listed.split(|byte| *byte == 0).filter(|line| line.starts_with(b"120000 "));
+        let path = |line: &[u8]| {
+            let tab = line.iter().position(|byte| *byte == b'\t')?;
+            Some(String::from_utf8_lossy(&line[tab + 1..]).into_owned())
+        };
+        Ok(lines.filter_map(path).collect())
+    }
+
+    /// Reads a file of a tree, or returns `None` if it has no such file.
+    pub fn file(&self, tree: Oid, path: &str) -> Result<Option<Vec<u8>>, Error> {
+        match self.git().args(["cat-file", "blob", &format!("{tree}:{path}")]).run() {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(program::Error::Failed { code: Some(128), .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Writes a commit of a tree, for merging.
     pub fn as_commit(&self, tree: Oid, parent: Option<Oid>) -> Result<Oid, Error> {
         if self.objects.is_none() {

@@ -96,6 +96,7 @@ hints! {
     pipelines() => "git handoff pipeline list   # to register another: git handoff pipeline add FILE";
     allow_red(item) => "git handoff show {item}   # to apply it all the same: --allow-red";
     without_protected(item) => "git handoff apply {item} --without-protected   # or --allow-red to apply these changes too";
+    with_hooks(item) => "git handoff cat {item}   # after reading it: git handoff apply … --with-hooks";
     red_again(item) => "git handoff show {item}   # for another try: submit the plan with another id; `onVerifyFail = fail` tries again by itself";
     cat(what) => "git handoff cat {what}";
     apply_submodule(what, path) => "git handoff cat {what} | git -C {path} apply --index";
@@ -139,6 +140,9 @@ hints! {
     run_or_file(file, run) => "git handoff run {file}   # or the run: git handoff run {run}";
     run_plan(path) => "git handoff run {path}";
     plan_new() => "git handoff plan new other.json";
+    private_settings() => "git config --show-origin --get-regexp '^handoff[.].*[.](private|login)$'";
+    private_home() => "git config --show-origin --get-regexp '^handoff[.].*[.]home$'   # `private` is the default";
+    private_folder(agent) => "git handoff init --agent {agent}   # gives it a private copy and its login";
     login(key, place) => "git config --add {key} {place}   # its login is in your home directory, of which workers see nothing else";
     again() => "run the same command again";
     again_with_space() => "free some space, then run the same command again: the run continues where it stopped";

@@ -3,6 +3,7 @@
 //! Operations on runs, threads and documents start from a [`Repository`]. The caller passes the
 //! environment in as a value, so that an embedding program controls all of it.
 
+pub mod agent;
 pub mod config;
 pub mod key;
 pub(crate) mod marks;

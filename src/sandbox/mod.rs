@@ -27,6 +27,7 @@ mod named;
 mod outside;
 pub(crate) mod overlay;
 mod policy;
+mod private_copies;
 pub mod probe;
 mod programs;
 mod protocol;
@@ -45,6 +46,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use caches::{HiddenInCache, MOST_COPIED, Size};
 pub use named::named_in;
 pub use policy::{Missing, More, Surroundings, folders};
+pub use private_copies::PrivateCopy;
 pub use scratch::Scratch;
 pub use tools::TOOLS;
 
@@ -384,6 +386,12 @@ pub enum Refused {
         .path.display(), .link.display()
     )]
     Planted { path: PathBuf, link: PathBuf },
+    #[error("`private` and `login` name paths below your home directory, which {} is not", .0.display())]
+    PrivateElsewhere(PathBuf),
+    #[error(
+        "{} cannot be given as a private copy with `home` = `real`, because no variable moves it; use `home` = `private`", .0.display()
+    )]
+    PrivateFixed(PathBuf),
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -18,7 +18,7 @@ use super::named::is_led_away;
 use super::programs::Programs;
 use super::secrets::{MOST_LOOKED, OTHERS, bit_for_others, is_secret, kept_by_mode, peoples_homes, secrets_of, umask};
 use super::tools::TOOLS;
-use super::{Refused, Word, outside, servers};
+use super::{PrivateCopy, Refused, Word, outside, private_copies, servers};
 use crate::model::confinement::{Asked, Home};
 
 /// The facts about a machine and a repository that determine what workers reach.
@@ -42,6 +42,8 @@ pub struct Surroundings {
     pub outside: Vec<PathBuf>,
     /// Paths that no worker ever reaches: signing keys, agents' sockets, other workers' files.
     pub never: Vec<PathBuf>,
+    /// The places of known agents' folders, which are secret.
+    pub agents: Vec<PathBuf>,
     /// Paths that workers of any executor may write, besides their attempts' own files.
     pub worked: Vec<PathBuf>,
     /// The environment variables that workers get because they say where tools are.
@@ -104,6 +106,9 @@ pub struct More {
     pub writable: Vec<PathBuf>,
     /// Files that the configured command lines name.
     pub named: Vec<PathBuf>,
+    /// Folders and files of which each attempt gets a private copy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub private: Vec<PrivateCopy>,
 }
 
 impl More {
@@ -139,6 +144,8 @@ pub(crate) struct ExecutorPolicy {
     pub(super) at_home: Vec<(PathBuf, PathBuf)>,
     /// The caches of tools.
     pub(super) caches: Caches,
+    /// Folders and files of which each attempt gets a private copy.
+    pub(super) private: Vec<PrivateCopy>,
     /// The home directory of the user who drives the run.
     pub(super) home: Option<PathBuf>,
     /// The folder of all worktrees.
@@ -186,6 +193,8 @@ impl ExecutorPolicy {
             Some(home) if more.asked != Asked::Strict => Caches::find(&map, around, more, home),
             _ => Caches::default(),
         };
+        let private = private_copies::check(&mut map, more)?;
+        private_copies::hide(&mut map, around, more);
         let at_home = match (&home, more.home) {
             (Some(home), Home::Private) => at_home(&map, around, home, caches.known()),
             _ => Vec::new(),
@@ -194,9 +203,11 @@ impl ExecutorPolicy {
         given.push((SHARED_MEMORY.into(), Access::Write));
         let given = given.into_iter().map(|(path, access)| (path.into(), access)).collect();
         let apart = homes.into_iter().chain(around.work_trees.iter().cloned()).collect();
-        let is_given = !more.readable.is_empty() || !more.writable.is_empty() || more.home == Home::Real;
+        // A login that is renewed is shared by all who have it.
+        let is_given =
+            !more.readable.is_empty() || !more.writable.is_empty() || !private.is_empty() || more.home == Home::Real;
         let shares = is_given || around.worked.iter().any(|folder| reaches(&map, folder));
-        Ok(Self { map, given, at_home, caches, home, trees: around.trees.clone(), apart, secrets, shares })
+        Ok(Self { map, given, at_home, caches, private, home, trees: around.trees.clone(), apart, secrets, shares })
     }
 }
 
@@ -339,7 +350,7 @@ pub(super) fn reaches(map: &AccessMap, folder: &Path) -> bool {
 }
 
 /// Refuses a path through a link that a worker may have made, which could redirect other workers.
-fn by_no_planted_link(map: &mut AccessMap, path: &Path) -> Result<(), Refused> {
+pub(super) fn by_no_planted_link(map: &mut AccessMap, path: &Path) -> Result<(), Refused> {
     match map.resolve(path).and_then(|led| led.planted) {
         Some(link) => Err(Refused::Planted { path: path.to_owned(), link }),
         None => Ok(()),

@@ -1,5 +1,6 @@
 //! Checks of a repository for unfinished, missing and dangerous things, and safe repairs.
 
+mod agents;
 mod archives;
 mod gone;
 mod leftovers;
@@ -109,6 +110,7 @@ pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, 
     let mut findings = repository::examine(patient, fix)?;
     findings.extend(registered::examine(patient));
     findings.extend(protection::examine(patient));
+    findings.extend(agents::examine(patient));
     // A stale lock would prevent every other repair.
     findings.extend(leftovers::examine(patient, fix)?);
     findings.extend(runs::examine(patient, fix)?);

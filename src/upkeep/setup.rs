@@ -18,6 +18,7 @@ use crate::model::format::{REFS, fetched_refs};
 use crate::model::plan::COMMAND;
 use crate::model::problem::nearest;
 use crate::model::protected::pathspec_fault;
+use crate::repository::agent::AgentNeeds;
 use crate::repository::config::{Config, Executor, PRESETS, Preset};
 use crate::repository::{Environment, Repository};
 
@@ -163,32 +164,45 @@ impl Repository {
                 composer.add(&key("env"), &format!("{variable}={value}"));
             }
         }
-        let pass = preset.pass.iter().filter(|variable| !known.pass_env.contains(variable));
+        let needs = environment.agent_needs(preset);
+        let pass = needs.pass.iter().filter(|variable| !known.pass_env.contains(variable));
         composer.add_words(&key("passEnv"), pass);
         // An attempt fails if a secret is missing, so only those that are set are named.
         let is_named = |variable: &str| known.secret_env.iter().any(|secret| secret.name == variable);
-        let set = preset.keys.iter().filter(|variable| environment.variable(variable).is_some());
-        composer.add_words(&key("secretEnv"), set.filter(|variable| !is_named(variable)));
-        // An attempt also fails if a path is missing.
-        for (field, paths) in [("readable", &preset.readable), ("writable", &preset.writable)] {
-            let there = paths.iter().filter(|path| environment.expand(path).exists());
-            for path in there.filter(|path| !known.readable.contains(path) && !known.writable.contains(path)) {
-                composer.add(&key(field), &path.to_string_lossy());
+        composer.add_words(&key("secretEnv"), needs.keys.iter().filter(|variable| !is_named(variable)));
+        for path in
+            needs.readable.iter().filter(|path| !known.readable.contains(path) && !known.writable.contains(path))
+        {
+            composer.add(&key("readable"), &path.to_string_lossy());
+        }
+        for path in &needs.private {
+            // Earlier versions gave the folder itself.
+            let text = path.to_string_lossy();
+            composer.remove(&key("writable"), &text);
+            let chosen = known.readable.contains(path) || known.writable.contains(path);
+            if !known.private.contains(path) && (!chosen || composer.removes(&key("writable"), &text)) {
+                composer.add(&key("private"), &text);
             }
         }
-        self.warn_of_agent(name, preset, &known, composer);
+        needs.remarks.iter().for_each(|remark| composer.warn(remark.clone()));
+        self.warn_of_agent(name, preset, &known, &needs, composer);
     }
 
     /// Warns of what an agent lacks on this machine.
-    fn warn_of_agent(&self, name: &str, preset: &Preset, known: &Executor, composer: &mut Composer) {
+    fn warn_of_agent(
+        &self,
+        name: &str,
+        preset: &Preset,
+        known: &Executor,
+        needs: &AgentNeeds,
+        composer: &mut Composer,
+    ) {
         let (environment, title) = (&self.environment, &preset.title);
         if !is_on_path(environment, name) {
             composer.warn(format!("{name} is not on PATH: install {title} before you run it"));
         }
         let is_set = |variable: &String| environment.variable(variable).is_some();
-        let mut paths = preset.readable.iter().chain(&preset.writable);
-        let has_login = paths.any(|path| environment.expand(path).exists());
-        if !preset.keys.iter().any(is_set) && !has_login && known.secret_env.is_empty() {
+        if !needs.has_login() && known.secret_env.is_empty() {
             composer.warn(format!(
                 "{title} has neither a key nor a login here: set {} or log in, and run `git handoff init` again",
                 preset.keys.join(" or ")

@@ -8,6 +8,8 @@
 //! If attempts' workers are kept apart, a worktree whose attempt ended normally goes into the pool
 //! (`pool`) and is restored (`reset`) for another attempt. All others are removed.
 
+mod agent_copy;
+mod agent_folders;
 pub(crate) mod annex;
 mod base;
 mod cache;
@@ -16,6 +18,7 @@ mod extras;
 mod git_config;
 mod git_dir;
 mod leftovers;
+mod logins;
 mod pool;
 mod private;
 pub(crate) mod record;
@@ -33,9 +36,10 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
+pub use agent_folders::AgentFolders;
 pub(super) use base::{Base, Index};
 pub use error::Error;
 pub(super) use git_dir::GitDir;
@@ -108,6 +112,8 @@ pub struct Workspace {
     reusable: bool,
     /// True if the worker cannot change a file without changing its times.
     times_tell: bool,
+    /// Its private copies of agents' folders.
+    agent: Arc<OnceLock<AgentFolders>>,
 }
 
 impl Workspace {
@@ -201,6 +207,7 @@ impl Workspace {
             doubtful: Arc::default(),
             reusable: host.reuse,
             times_tell: true,
+            agent: Arc::default(),
         }
     }
 

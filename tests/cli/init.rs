@@ -125,7 +125,7 @@ fn options_write_the_lines_and_the_same_options_change_nothing() {
     handoff.subagent.claude.env IS_SANDBOX=1
     handoff.subagent.claude.passenv $PASS
     handoff.subagent.claude.secretenv ANTHROPIC_API_KEY
-    handoff.subagent.claude.writable ~/.claude
+    handoff.subagent.claude.private ~/.claude
     handoff.subagent.claude.verify cargo test
     handoff.protect tests
     handoff.protect Cargo.toml

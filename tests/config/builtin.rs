@@ -65,6 +65,8 @@ fn a_subagent_has_the_settings_of_dispatch_below_its_own() {
         ("home", "real"),
         ("readable", "/r"),
         ("writable", "/w"),
+        ("private", "/p"),
+        ("login", "/l"),
         ("maxMemory", "1k"),
         ("maxDisk", "2k"),
     ] {
@@ -101,6 +103,7 @@ fn a_subagent_has_the_settings_of_dispatch_below_its_own() {
         (&plain.readable, &plain.writable, plain.limits),
         (&dispatch.readable, &dispatch.writable, dispatch.limits)
     );
+    assert_eq!((&plain.private, &plain.login), (&dispatch.private, &dispatch.login));
     let own = config.subagent("own").unwrap();
     assert_eq!((own.setup.as_deref(), own.verify.as_deref(), own.timeout), (Some("own-setup"), Some("check"), Some(9)));
     let env: Vec<_> = own.env.iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -88,8 +88,31 @@ fn facts(preset: &Preset) -> String {
     let lines = |field: &str, paths: &[PathBuf]| {
         paths.iter().map(|path| format!("{field} = {}", path.display())).collect::<Vec<_>>()
     };
-    let login = [lines("readable", &preset.readable), lines("writable", &preset.writable)].concat();
+    let folders: Vec<PathBuf> = preset.folders.iter().map(|folder| folder.path.clone()).collect();
+    let login = [lines("readable", &preset.readable), lines("private", &folders)].concat();
     add(format!("Login: {}", listed(&login, "and")));
+    for folder in &preset.folders {
+        let path = |file: &PathBuf| folder.path.join(file).display().to_string();
+        let shared: Vec<String> = folder.login.iter().map(path).collect();
+        if !shared.is_empty() {
+            add(format!("Yours, not a copy: {}", listed(&shared, "and")));
+        }
+        let checked: Vec<String> = folder.checked.iter().map(path).collect();
+        if !checked.is_empty() {
+            add(format!("Copied, and given back if renewed: {}", listed(&checked, "and")));
+        }
+        if let Some((variable, below)) = folder.variable()
+            && below.is_empty()
+        {
+            add(format!("`{variable}` moves `{}`", folder.path.display()));
+        }
+    }
+    for service in &preset.services {
+        add(format!("With `{}`, the login is that of {}", service.variable, service.title));
+    }
+    if !preset.borrowed.is_empty() {
+        add(format!("Given if it is the only login: {}", listed(&preset.borrowed, "or")));
+    }
     if preset.keys.len() > 1 {
         add(format!("Other keys: {}", listed(&preset.keys[1..], "or")));
     }

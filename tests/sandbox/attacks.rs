@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -30,6 +31,17 @@ struct Attack {
 
 /// The runs, with what `handoff.network` is meanwhile; what deletes refs comes last.
 const RUNS: [(&str, &str); 3] = [("any", "any"), ("shut", "none"), ("last", "any")];
+
+/// An agent's files in the home directory.
+const AGENT: [(&str, &str); 4] = [
+    ("home/.claude/settings.json", "{}"),
+    ("home/.claude/.credentials.json", "{}"),
+    ("home/.claude/projects/session", "mine"),
+    ("home/.claude.json", "{}"),
+];
+
+/// Programs in folders that are linked into worktrees.
+const LINKED: [&str; 2] = ["node_modules/.bin/tool", ".venv/bin/activate"];
 
 /// Whether something is stopped.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -112,6 +124,50 @@ const ATTACKS: &[Attack] = &[
         "write-gitconfig",
         "write the user's `.gitconfig`",
         "git config --file {home}/.gitconfig core.pager evil",
+        Yes,
+    ),
+    attack(
+        "write-agent-hook",
+        "leave a hook in the settings of an agent, which runs it at its next start",
+        "echo hooks >~/.claude/settings.json && grep -q hooks {home}/.claude/settings.json",
+        Yes,
+    ),
+    attack(
+        "write-agent-server",
+        "add a server to an agent's settings beside its folder",
+        "echo mcpServers >~/.claude.json && grep -q mcpServers {home}/.claude.json",
+        Yes,
+    ),
+    attack(
+        "read-agent-sessions",
+        "read what an agent was asked before",
+        "cat ~/.claude/projects/session || cat {home}/.claude/projects/session",
+        Yes,
+    ),
+    attack("create-beside-login", "create a file beside an agent's login", "echo evil >{home}/.claude/planted", Yes),
+    attack("write-shell", "leave a file that a shell runs at its start", "echo evil >>{home}/.zshenv", Yes),
+    attack(
+        "write-tasks",
+        "leave a task that an editor runs",
+        "mkdir -p {home}/.config/Code/User && echo evil >{home}/.config/Code/User/tasks.json",
+        Yes,
+    ),
+    attack(
+        "write-python",
+        "leave a file that Python runs at its start",
+        "mkdir -p {home}/.local/lib/python3/site-packages && echo evil >{home}/.local/lib/python3/site-packages/evil.pth",
+        Yes,
+    ),
+    attack(
+        "write-linked-bin",
+        "change a program of a linked `node_modules`",
+        "echo evil >>node_modules/.bin/tool",
+        Yes,
+    ),
+    attack(
+        "write-linked-venv",
+        "change the scripts of a linked virtual environment",
+        "echo evil >>.venv/bin/activate",
         Yes,
     ),
     attack(
@@ -410,6 +466,22 @@ fn only_the_named_are_open(layers: Layers, user: Option<u32>) {
 /// Tries all of them in one run and returns the names of those that worked.
 fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
     let scene = Scene::of(layers, user);
+    let linked = LINKED.map(|path| (format!("repo/{path}"), "mine"));
+    let agent = AGENT.map(|(path, text)| (path.to_owned(), text));
+    for (path, text) in linked.into_iter().chain(agent) {
+        scene.repo.env.write(&path, text);
+        if let Some(user) = user {
+            let top = scene.repo.path(&path.split('/').take(2).collect::<Vec<_>>().join("/"));
+            let owner = format!("{user}:{user}");
+            assert!(Command::new("chown").args(["-R", &owner]).arg(top).status().unwrap().success());
+        }
+    }
+    for (key, value) in [("workspace.link", "node_modules"), ("workspace.link", ".venv")] {
+        scene.repo.env.git(["config", "--add", &format!("handoff.{key}"), value]).success();
+    }
+    for path in ["~/.claude", "~/.claude.json"] {
+        scene.repo.env.git(["config", "--add", "handoff.executor.command.private", path]).success();
+    }
     let shared = format!("/dev/shm/victim-{}", scene.victim());
     let temporary = format!("/tmp/victim-{}", scene.victim());
     for file in [&shared, &temporary] {
@@ -464,6 +536,12 @@ fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
         assert!(scene.victim_is_well());
         assert_eq!(fs::read_to_string(scene.repo.path("home/.bashrc")).unwrap(), "# nothing\n");
         assert!(!scene.repo.path("repo/.git/hooks/post-commit").exists());
+        for (path, text) in AGENT {
+            assert_eq!(fs::read_to_string(scene.repo.path(path)).unwrap(), text, "{path}");
+        }
+        for path in LINKED {
+            assert_eq!(fs::read_to_string(scene.repo.path(&format!("repo/{path}"))).unwrap(), "mine", "{path}");
+        }
         scene.repo.passes_fsck();
     }
     if layers == Layers::All {

@@ -1,6 +1,7 @@
 //! Furnishes a worktree with what its commands need.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
@@ -26,11 +27,19 @@ pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<V
         .map_err(|e| Verdict::from_error("", &e, Verdict::failed))?;
     std::fs::write(workspace.task(), &job.spec.task)
         .map_err(|e| Verdict::from_error("the task could not be written: ", &e, Verdict::failed))?;
-    if let Some(confinement) = job.confinement.as_ref().filter(|_| job.has_own_home()) {
-        workspace.make_home(host, &confinement.at_home())?;
+    if let Some(confinement) = &job.confinement {
+        let is_copied = |below: &Path| confinement.private_copies().iter().any(|copy| below.starts_with(&copy.below));
+        let (inside, at_home) = confinement.at_home().into_iter().partition::<Vec<_>, _>(|(below, _)| is_copied(below));
+        if job.has_own_home() {
+            workspace.make_home(host, &at_home)?;
+        }
+        // A check in a fresh worktree continues nothing.
+        let carry = workspace.attempt > 1 && workspace.attempt == job.spec.manifest.attempt;
+        workspace.make_agent_folders(confinement, &inside, carry).map_err(|e| Verdict::failed(in_words(&e)))?;
     }
     let remarks = job.confinement.as_ref().map(|confinement| workspace.make_scratch(confinement)).transpose();
-    let remarks = remarks.map_err(|e| Verdict::failed(in_words(&e)))?.unwrap_or_default();
+    let mut remarks = remarks.map_err(|e| Verdict::failed(in_words(&e)))?.unwrap_or_default();
+    remarks.extend(workspace.agent_folders().into_iter().flat_map(|folders| folders.remarks.clone()));
     Ok(absent.into_iter().chain(remarks).collect())
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,9 @@ use crate::worktree::workspace::Workspace;
 
 /// SIGHUP, SIGINT and SIGTERM.
 const ENDS_A_JOB: [i32; 3] = [1, 2, 15];
+
+/// How often to look for a login that an agent renewed by replacing its file.
+const LOGIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The variables that this program sets for every executor.
 pub(in crate::engine) const OWN_VARIABLES: [&str; 7] =
@@ -110,7 +113,9 @@ impl<'a> Commands<'a> {
     ) -> Result<Ended, agent::Error> {
         let job = self.job;
         let top = line.top.map_or_else(|| workspace.tree(), Path::to_owned);
-        let writable = vec![workspace.private()];
+        let agent = workspace.agent_folders();
+        let copies = agent.into_iter().flat_map(|agent| agent.shared.iter().chain([&agent.folder]).cloned());
+        let writable: Vec<PathBuf> = [workspace.private()].into_iter().chain(copies).collect();
         let (readable, linked) = (vec![workspace.task()], workspace.linked().to_vec());
         let confined = |by: &Arc<Confinement>| {
             let (by, writable) = (by.clone(), writable.clone());
@@ -128,18 +133,35 @@ impl<'a> Commands<'a> {
             supervisor: job.handles.supervisor.as_ref().map(Attendant::start),
             folders: [workspace.tree()]
                 .into_iter()
-                .chain(writable.iter().cloned())
+                .chain([workspace.private()])
+                .chain(agent.map(|agent| agent.folder.clone()))
                 .chain(workspace.written_caches())
                 .collect(),
             confinement: job.confinement.as_ref().map(confined),
             limits: job.spec.limits,
             lease: job.spec.lease.clone(),
         };
-        let ended = agent::run(&invocation, self.transcript, self.cancel.clone()).await;
+        let running = agent::run(&invocation, self.transcript, self.cancel.clone());
+        let ended = returning_logins(workspace, running).await;
         if !ended.as_ref().is_ok_and(|ended| ended.is_clean) {
             workspace.doubt();
         }
         ended
+    }
+}
+
+/// Waits for a command, and meanwhile gives back logins that it renewed.
+async fn returning_logins<T>(workspace: &Workspace, running: impl Future<Output = T>) -> T {
+    let mut ticks = tokio::time::interval(LOGIN_INTERVAL);
+    tokio::pin!(running);
+    loop {
+        tokio::select! {
+            biased;
+            ended = &mut running => return ended,
+            _ = ticks.tick(), if workspace.agent_folders().is_some() => {
+                workspace.renew_logins();
+            }
+        }
     }
 }
 
@@ -161,6 +183,9 @@ fn environment(
         workspace.tmp().into(),
     ];
     env.extend(OWN_VARIABLES.map(str::to_owned).into_iter().zip(own));
+    for (name, folder) in workspace.agent_folders().into_iter().flat_map(|folders| &folders.variables) {
+        env.insert(name.clone(), folder.into());
+    }
     if let Some(trusted) = env.get_mut(mise::VARIABLE) {
         mise::add(trusted, &workspace.tree());
     }

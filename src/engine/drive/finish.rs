@@ -50,7 +50,10 @@ impl Driver<'_> {
                 (self.tell)(Progress::Note(note));
             }
         }
-        if let Err(error) = self.machine.host.leave(self.run.id()) {
+        let host = &self.machine.host;
+        // Another driver of an open run may continue the sessions.
+        let forgotten = if self.run.state.sealed { host.forget_sessions(self.run.id()) } else { Ok(()) };
+        if let Err(error) = forgotten.and_then(|()| host.leave(self.run.id())) {
             (self.tell)(Progress::Note(in_words(&error)));
         }
     }

@@ -122,7 +122,7 @@ fn commands(recorded: &Manifest, settings: &Executor) -> Command {
 /// Returns the settings that this machine has for the executor of an attempt, or the default ones.
 ///
 /// The network is the recorded one, unless the settings allow less. The commands of a run can be
-/// another person's, so they get no secrets.
+/// another person's, so they get no secrets and no login.
 fn settings(recorded: &Manifest, config: &Config) -> Executor {
     let registered = match &recorded.subagent {
         Some(name) => config.subagent(name),
@@ -132,6 +132,8 @@ fn settings(recorded: &Manifest, config: &Config) -> Executor {
     let own: Network = settings.network.unwrap_or(config.network);
     settings.network = Some(own.max(recorded.network.unwrap_or_default()));
     settings.secret_env.clear();
+    settings.private.clear();
+    settings.login.clear();
     settings
 }
 

@@ -18,6 +18,7 @@ use crate::model::plan::{COMMAND, Item, RECORDED};
 use crate::model::protected::{OnProtectedChange, VerifyIn};
 use crate::model::state::RunState;
 use crate::repository::Repository;
+use crate::repository::agent::AgentNeeds;
 use crate::repository::config::{Config, Executor, OnVerifyFail, SecretEnv, SecretSource};
 
 /// The settings of a recording as its plan has them, without the check, which every plan can have.
@@ -51,18 +52,20 @@ pub(super) struct Decided {
     pub(super) timeout: Option<u64>,
     /// The configuration for driving it.
     pub(super) config: Config,
+    /// The needs of the known agent that it starts.
+    pub(super) agent: Option<AgentNeeds>,
 }
 
 impl Decided {
     /// Decides about a recording by the configuration.
     pub(super) fn read(repository: &Repository, recording: &Recording) -> Result<Self, Error> {
         let executor = settings::name_for(repository, recording.executor.as_ref(), &recording.command);
-        let settings = settings::settings_for(repository, executor.as_deref(), &recording.command, true)?;
-        let config = &repository.config;
-        let sandbox = if recording.here.is_some() { Asked::None } else { settings.sandbox.unwrap_or(config.sandbox) };
+        let (config, here) = (&repository.config, recording.here.map(|_| Asked::None));
+        let (settings, agent) =
+            settings::settings_for(repository, executor.as_deref(), &recording.command, here, true)?;
         let sealed = Sealed {
             executor,
-            sandbox,
+            sandbox: settings.sandbox.unwrap_or(config.sandbox),
             network: settings.network.unwrap_or(config.network),
             home: settings.home.unwrap_or_default(),
             protect: settings.protect.iter().chain(&config.protect).cloned().collect(),
@@ -76,7 +79,7 @@ impl Decided {
         };
         let (check, timeout) = (recording.check.clone().or_else(|| settings.verify.clone()), settings.timeout);
         let config = sealed.configure(repository, settings, true)?;
-        Ok(Self { sealed, check, timeout, config })
+        Ok(Self { sealed, check, timeout, config, agent })
     }
 }
 
@@ -135,7 +138,8 @@ pub(in crate::engine) fn config_for(repository: &Repository, state: &RunState) -
     let grants = is_our_own(repository, state);
     let words = item.inputs.get(COMMAND).and_then(Value::as_array).into_iter().flatten();
     let command: Vec<String> = words.filter_map(|word| Some(word.as_str()?.to_owned())).collect();
-    let today = settings::settings_for(repository, sealed.executor.as_deref(), &command, grants)?;
+    let (executor, sandbox) = (sealed.executor.as_deref(), Some(sealed.sandbox));
+    let (today, _) = settings::settings_for(repository, executor, &command, sandbox, grants)?;
     sealed.configure(repository, today, grants).map(Some)
 }
 

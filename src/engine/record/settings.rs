@@ -8,6 +8,7 @@ use crate::model::confinement::Asked;
 use crate::model::plan::COMMAND;
 use crate::model::problem::nearest;
 use crate::repository::Repository;
+use crate::repository::agent::AgentNeeds;
 use crate::repository::config::{Config, Executor, OnVerifyFail, PRESETS, Preset, SecretEnv, SecretSource};
 
 /// A name of settings that nothing here has.
@@ -33,14 +34,15 @@ pub(super) fn name_for(repository: &Repository, given: Option<&String>, command:
 }
 
 /// Returns the settings of the executor `command` below those of the preset, subagent or executor
-/// with this name. `grants` adds what the preset needs of the machine, and the files that the
-/// command names.
+/// with this name, and what the preset needs of the machine. `sandbox` replaces theirs. `grants` adds
+/// these needs, and the files that the command names.
 pub(super) fn settings_for(
     repository: &Repository,
     name: Option<&str>,
     command: &[String],
+    sandbox: Option<Asked>,
     grants: bool,
-) -> Result<Executor, Unknown> {
+) -> Result<(Executor, Option<AgentNeeds>), Unknown> {
     let config = &repository.config;
     let preset = name.and_then(|name| PRESETS.get_key_value(name));
     let own = name.and_then(|name| config.subagent(name).or_else(|| config.executors.get(name).cloned()));
@@ -53,16 +55,16 @@ pub(super) fn settings_for(
     // A failed check must not cost the work.
     settings.on_verify_fail = settings.on_verify_fail.or(Some(OnVerifyFail::Keep));
     settings.preset = preset.map(|(name, _)| name.clone());
+    settings.sandbox = sandbox.or(settings.sandbox);
+    let preset = preset.filter(|_| grants);
+    let needs = preset.map(|(name, preset)| grant(repository, &mut settings, name, preset));
     if grants {
-        if let Some((name, preset)) = preset {
-            grant(repository, &mut settings, name, preset);
-        }
         // The user names these files, as in a configured line.
         let named = command.iter().map(PathBuf::from);
         let is_readable = |path: &PathBuf| path.is_absolute() && path.is_file() && !path.starts_with("/proc");
         settings.readable.extend(named.filter(is_readable));
     }
-    Ok(settings)
+    Ok((settings, needs))
 }
 
 /// Returns the known files that the check rests on, unless settings protect files, or none for a
@@ -77,24 +79,32 @@ pub(super) fn protected(repository: &Repository, recording: &Recording) -> Vec<&
     known_files(&repository.store)
 }
 
-/// Adds what an agent needs of the machine: variables, its keys as secrets, and its paths.
-fn grant(repository: &Repository, settings: &mut Executor, name: &str, preset: &Preset) {
+/// Adds what an agent needs of the machine: variables, its keys as secrets, its paths, and private
+/// copies of its folders.
+fn grant(repository: &Repository, settings: &mut Executor, name: &str, preset: &Preset) -> AgentNeeds {
     let is_confined = settings.sandbox.unwrap_or(repository.config.sandbox) != Asked::None;
     let confined = preset.confined.iter().filter(|_| is_confined);
     for (variable, value) in preset.env.iter().chain(confined) {
         settings.env.entry(variable.clone()).or_insert_with(|| value.clone());
     }
-    settings.pass_env.extend(preset.pass.iter().cloned());
-    for key in &preset.keys {
+    let needs = repository.environment.agent_needs(preset);
+    for key in &needs.keys {
         let is_named = settings.secret_env.iter().any(|secret| secret.name == *key);
-        if !is_named && repository.environment.variable(key).is_some() {
+        if !is_named {
             let (name, key) = (key.clone(), format!("the known agent {name}"));
             settings.secret_env.push(SecretEnv { name, source: SecretSource::Environment, key });
         }
     }
-    settings.readable.extend(preset.readable.iter().cloned());
-    let is_there = |path: &&PathBuf| repository.environment.expand(path).exists();
-    settings.writable.extend(preset.writable.iter().filter(is_there).cloned());
+    settings.pass_env.extend(needs.pass.iter().cloned());
+    settings.readable.extend(needs.readable.iter().cloned());
+    if is_confined {
+        settings.private.extend(needs.private.iter().cloned());
+    } else {
+        // Unconfined, it uses the folders themselves.
+        let variables = preset.folders.iter().filter_map(|folder| folder.variable());
+        settings.pass_env.extend(variables.map(|(variable, _)| variable.to_owned()));
+    }
+    needs
 }
 
 /// Returns true if a program is named by a path into the work tree.

@@ -19,6 +19,8 @@ pub(super) fn operations(error: &operations::Error) -> Option<Failure> {
                 Refused::Writable(missing) => hints::make_folder(missing.path().display()),
                 Refused::Planted { .. } => hints::reached(),
                 Refused::LaidOver { .. } => hints::laid_over(),
+                Refused::PrivateElsewhere(_) => hints::private_settings(),
+                Refused::PrivateFixed(_) => hints::private_home(),
                 Refused::Unconfined(_) => hints::confine(),
                 Refused::Missing(..) | Refused::Network(..) => hints::sandbox(),
             };

@@ -60,6 +60,10 @@ pub struct Executor {
     pub readable: Vec<PathBuf>,
     /// Additional writable paths.
     pub writable: Vec<PathBuf>,
+    /// Folders and files of which each attempt gets a private copy.
+    pub private: Vec<PathBuf>,
+    /// Files of a login, which the worker may change.
+    pub login: Vec<PathBuf>,
     /// Resource limits of one attempt.
     pub limits: Limits,
     /// Limits set by files inside the work tree; they can only lower the others.
@@ -142,6 +146,8 @@ impl Executor {
             home: self.home.into_iter().chain(dispatch.home).min(),
             readable: joined(&self.readable, &dispatch.readable),
             writable: joined(&self.writable, &dispatch.writable),
+            private: joined(&self.private, &dispatch.private),
+            login: joined(&self.login, &dispatch.login),
             limits: self.limits.or(dispatch.limits),
             tracked_limits: self.tracked_limits.at_most(dispatch.tracked_limits),
             tracked_lines: self.tracked_lines.union(&dispatch.tracked_lines).cloned().collect(),

@@ -1,6 +1,7 @@
 //! The agents of `agents.toml`: what each needs and leaves behind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -17,9 +18,15 @@ pub struct Preset {
     pub note: String,
     /// The line that registers it as a subagent.
     pub command: String,
-    /// Variables with a key or a token.
+    /// Variables with a key or a token of its own.
     #[serde(default)]
     pub keys: Vec<String>,
+    /// Variables of other programs that it takes for a login; the first that is set counts.
+    #[serde(default)]
+    pub borrowed: Vec<String>,
+    /// True if a key counts more than a login in a file.
+    #[serde(default)]
+    pub wins: bool,
     /// Further variables that a worker gets.
     #[serde(default)]
     pub pass: Vec<String>,
@@ -32,9 +39,12 @@ pub struct Preset {
     /// Additional readable paths.
     #[serde(default)]
     pub readable: Vec<PathBuf>,
-    /// Additional writable paths.
+    /// Its folders and files in the home directory, of which each attempt gets a private copy.
     #[serde(default)]
-    pub writable: Vec<PathBuf>,
+    pub folders: Vec<AgentFolder>,
+    /// Other services that give it its login.
+    #[serde(default)]
+    pub services: Vec<Service>,
     /// Paths that it leaves in a worktree, from its top, with `*` for any part of a name.
     #[serde(default)]
     pub exclude: Vec<String>,
@@ -46,6 +56,50 @@ pub struct Preset {
     /// Texts of a failure that stays until a person acts.
     #[serde(default)]
     pub never: Vec<String>,
+}
+
+/// A folder of an agent in the home directory, or a file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentFolder {
+    /// Its usual place, which begins with `~/`.
+    pub path: PathBuf,
+    /// The variable that names another place: `VARIABLE` or `VARIABLE/SUB`.
+    pub moved: Option<String>,
+    /// Files in it that the agent renews.
+    #[serde(default)]
+    pub login: Vec<PathBuf>,
+    /// Such files in which a worker could also name programs to run.
+    #[serde(default)]
+    pub checked: Vec<PathBuf>,
+    /// Files with its settings and a login that is not renewed.
+    #[serde(default)]
+    pub shared: Vec<PathBuf>,
+    /// The names that are copied.
+    #[serde(default)]
+    pub settings: BTreeSet<PathBuf>,
+}
+
+/// A service that gives an agent its login in the place of the agent's own.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Service {
+    /// The variable that chooses it.
+    pub variable: String,
+    /// Its name for people.
+    pub title: String,
+    /// Variables with a key or a token.
+    #[serde(default)]
+    pub keys: Vec<String>,
+    /// Further variables that a worker gets.
+    #[serde(default)]
+    pub pass: Vec<String>,
+    /// Variables that name a file which a worker may read.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// Paths that a worker may read if no key and no file is set.
+    #[serde(default)]
+    pub readable: Vec<PathBuf>,
 }
 
 /// The form in which an agent prints what it used.
@@ -73,5 +127,31 @@ impl Preset {
     pub fn of_program(program: &str) -> Option<(&'static str, &'static Self)> {
         let name = Path::new(program).file_name()?.to_str()?;
         PRESETS.get_key_value(name).map(|(name, preset)| (name.as_str(), preset))
+    }
+}
+
+impl AgentFolder {
+    /// Returns the folder of a known agent at a path that begins with `~/`.
+    pub fn at(path: &Path) -> Option<&'static Self> {
+        PRESETS.values().flat_map(|preset| &preset.folders).find(|folder| folder.path == path)
+    }
+
+    /// Returns the variable that moves it, and the path below the folder that this names.
+    pub fn variable(&self) -> Option<(&str, &str)> {
+        let moved = self.moved.as_deref()?;
+        Some(moved.split_once('/').unwrap_or((moved, "")))
+    }
+
+    /// Returns the place that a variable gives it, or `None` if the variable is not set to an
+    /// absolute path.
+    pub fn moved_to(&self, value: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+        let (name, below) = self.variable()?;
+        let folder = value(name).map(PathBuf::from).filter(|folder| folder.is_absolute())?;
+        Some(if below.is_empty() { folder } else { folder.join(below) })
+    }
+
+    /// Returns the parts that a private copy has.
+    pub fn parts(&self) -> impl Iterator<Item = &PathBuf> {
+        self.settings.iter().chain(&self.shared)
     }
 }

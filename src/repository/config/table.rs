@@ -188,6 +188,16 @@ settings! {
         /// An additional file or folder that the worker may read and write.
         "handoff.executor.<name>.writable" | "handoff.subagent.<name>.writable": File, "none", outside
             => |config, given, path| config.executor(given).writable.push(path);
+        /// A folder or file in your home directory of which each attempt gets a private copy at the
+        /// same place; each setting adds one. Nothing that the worker changes there reaches yours.
+        /// A known agent has its settings copied, and its login stays yours. Data of
+        /// sessions begins empty and is kept for the next attempt of the same item.
+        "handoff.executor.<name>.private" | "handoff.subagent.<name>.private": File, "none", outside
+            => |config, given, path| config.executor(given).private.push(path);
+        /// A file in your home directory that the worker may change because its program renews a
+        /// login in it. Of the folder around it, only what `private` names is given.
+        "handoff.executor.<name>.login" | "handoff.subagent.<name>.login": File, "none", outside
+            => |config, given, path| config.executor(given).login.push(path);
     }
     "How much one attempt may use": {
         /// The memory limit of all processes of an attempt together.

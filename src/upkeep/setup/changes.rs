@@ -123,6 +123,12 @@ impl Composer {
         }
     }
 
+    /// Returns true if a value of a key is to be removed.
+    pub(super) fn removes(&self, key: &str, value: &str) -> bool {
+        let is_removed = |step: &Step| is_same_key(&step.key, key) && step.removed.iter().any(|it| it == value);
+        self.setup.steps.iter().any(is_removed)
+    }
+
     /// Adds words as one value, unless there is none.
     pub(super) fn add_words<'a>(&mut self, key: &str, words: impl Iterator<Item = &'a String>) {
         let words: Vec<&str> = words.map(String::as_str).collect();

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::logins;
 use super::private::Private;
 use super::{Error, Workspace, name_of, open_run, run_dir};
 use crate::model::digest::Oid;
@@ -69,6 +70,10 @@ impl Workspace {
     pub fn remove_all(host: &Host, run: &RunId) -> Result<(), Error> {
         for left in [Self::leftovers(host, run)?, Self::unsaved(host, run)?].concat() {
             survivors::end(&left.dir);
+            // The login is the person's, whatever becomes of the work.
+            if let Ok(folder) = Folder::open(&left.dir) {
+                logins::give_back(&folder, &left.dir, true);
+            }
             Private::of(host, &left.dir).remove()?;
         }
         match Folder::open(&host.settings.root) {

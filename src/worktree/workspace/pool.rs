@@ -272,6 +272,11 @@ impl Host {
         Ok(())
     }
 
+    /// Removes the data of agents' sessions, when no item of a run gets another attempt.
+    pub fn forget_sessions(&self, run: &RunId) -> Result<(), Error> {
+        super::agent_folders::forget_sessions(self, run)
+    }
+
     /// Deletes the worktrees kept for reuse.
     pub fn clear_pool(&self) -> Result<(), Error> {
         self.pool.clear().map_err(|e| Error::Io(self.settings.root.join(POOL), e))

@@ -74,7 +74,7 @@ impl Workspace {
 
 /// Creates the parents of a path in a private home directory and returns it. Returns `None` if it
 /// exists or a link to a place of the user's is on it.
-fn own_place(home: &Path, below: &Path) -> Result<Option<PathBuf>, Error> {
+pub(super) fn own_place(home: &Path, below: &Path) -> Result<Option<PathBuf>, Error> {
     let to = home.join(below);
     let above = below.ancestors().skip(1).map(|above| home.join(above));
     let is_led_out = above.into_iter().any(|above| above.is_symlink());

@@ -1,0 +1,147 @@
+//! Copies the settings of an agent.
+//!
+//! People keep settings elsewhere and link them, so links are followed, as far as workers may read
+//! where they lead.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use super::cache::make_own;
+use crate::sandbox::{PrivateCopy, Size};
+
+/// The most bytes and files of all private copies of one attempt.
+const MOST: Size = Size { bytes: 256 << 20, files: 20_000 };
+
+/// The most nested folders, links followed.
+const MOST_DEEP: usize = 32;
+
+/// Copies settings for one attempt.
+pub(super) struct Copier {
+    left: Size,
+    left_out: Vec<PathBuf>,
+}
+
+impl Default for Copier {
+    fn default() -> Self {
+        Self { left: MOST, left_out: Vec::new() }
+    }
+}
+
+/// Why a copy is not made.
+enum Stopped {
+    TooMuch,
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Copier {
+    /// Copies the parts of a folder, without its logins.
+    pub(super) fn copy_folder(&mut self, copy: &PrivateCopy, to: &Path, may: &dyn Fn(&Path) -> bool) -> io::Result<()> {
+        let except: BTreeSet<PathBuf> =
+            copy.logins.iter().chain(&copy.checked).map(|file| copy.from.join(file)).collect();
+        let parts: Vec<PathBuf> = match &copy.parts {
+            Some(parts) => parts.iter().cloned().collect(),
+            None => {
+                let entries = fs::read_dir(&copy.from).into_iter().flatten().flatten();
+                entries.map(|entry| PathBuf::from(entry.file_name())).collect()
+            }
+        };
+        for part in parts {
+            let to = to.join(&part);
+            if let Some(folder) = to.parent() {
+                make_own(folder)?;
+            }
+            self.copy(&copy.from.join(part), &to, may, &except)?;
+        }
+        Ok(())
+    }
+
+    /// Copies a file or a folder to an unused path. Leaves it out if it is too large.
+    pub(super) fn copy(
+        &mut self,
+        from: &Path,
+        to: &Path,
+        may: &dyn Fn(&Path) -> bool,
+        except: &BTreeSet<PathBuf>,
+    ) -> io::Result<()> {
+        let left = self.left;
+        match self.entry(from, to, may, except, 0) {
+            Ok(()) => Ok(()),
+            Err(Stopped::Failed(error)) => Err(error),
+            Err(Stopped::TooMuch) => {
+                self.left = left;
+                self.left_out.push(from.to_owned());
+                if to.is_dir() { fs::remove_dir_all(to) } else { fs::remove_file(to).or(Ok(())) }
+            }
+        }
+    }
+
+    fn entry(
+        &mut self,
+        from: &Path,
+        to: &Path,
+        may: &dyn Fn(&Path) -> bool,
+        except: &BTreeSet<PathBuf>,
+        depth: usize,
+    ) -> Result<(), Stopped> {
+        // A path that disappears, or a link that leads nowhere, is not copied.
+        let Ok(meta) = fs::metadata(from) else { return Ok(()) };
+        if except.contains(from) || !may(from) {
+            return Ok(());
+        }
+        if meta.is_file() {
+            return self.file(from, to);
+        }
+        if !meta.is_dir() {
+            return Ok(());
+        }
+        if depth == MOST_DEEP {
+            return Err(Stopped::TooMuch);
+        }
+        make_own(to)?;
+        for entry in fs::read_dir(from).into_iter().flatten().flatten() {
+            self.entry(&entry.path(), &to.join(entry.file_name()), may, except, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, from: &Path, to: &Path) -> Result<(), Stopped> {
+        // Do not wait for the other end of a pipe.
+        let flags = i32::try_from(OFlags::NONBLOCK.bits()).expect("a flag of the system is a small number");
+        let Ok(file) = File::options().read(true).custom_flags(flags).open(from) else { return Ok(()) };
+        let meta = file.metadata()?;
+        self.left.files = self.left.files.checked_sub(1).ok_or(Stopped::TooMuch)?;
+        if !meta.is_file() || meta.len() > self.left.bytes {
+            return if meta.is_file() { Err(Stopped::TooMuch) } else { Ok(()) };
+        }
+        let mut made = File::options().write(true).create_new(true).mode(0o600).open(to)?;
+        let copied = io::copy(&mut file.take(self.left.bytes + 1), &mut made)?;
+        self.left.bytes = self.left.bytes.checked_sub(copied).ok_or(Stopped::TooMuch)?;
+        // The owner alone, but a script stays a program.
+        let mode = meta.permissions().mode() & 0o700 | 0o600;
+        Ok(made.set_permissions(Permissions::from_mode(mode))?)
+    }
+
+    /// Describes what was too large.
+    pub(super) fn remarks(self) -> Vec<String> {
+        let (mib, files) = (MOST.bytes >> 20, MOST.files);
+        let left_out = self.left_out.iter();
+        let remark = |path: &PathBuf| {
+            format!(
+                "{} is not copied for the worker: all copies have at most {mib} MiB and {files} files",
+                path.display()
+            )
+        };
+        left_out.map(remark).collect()
+    }
+}

@@ -1,0 +1,108 @@
+//! Files that a program runs by itself: `apply` names them, and asks.
+
+use serde_json::{Value, json};
+
+use crate::common::clone::TestClone;
+use crate::common::repo::{TestRepo, item};
+
+/// A change of one file.
+fn change(path: &str, text: &str) -> String {
+    format!("mkdir -p $(dirname {path}) && printf '%s' '{text}' >{path}")
+}
+
+#[test]
+fn what_runs_by_itself_is_named_and_needs_a_word() {
+    let clone = TestClone::new();
+    let script =
+        [change(".claude/settings.json", "{}"), change("web/.envrc", "x"), change("other.txt", "x")].join(" && ");
+    clone.done("r", &[("edit", &script, None)]);
+    for arguments in [&["apply", "r"][..], &["apply", "r", "--dry-run"], &["apply", "r/edit", "--branch", "new"]] {
+        let (code, stdout, stderr) = clone.handoff(arguments);
+        assert_eq!(
+            (code, &*stdout, &*stderr),
+            (
+                1,
+                "",
+                "error: programs run these files by themselves: .claude/settings.json, web/.envrc; nothing was changed\n\
+                 hint: git handoff cat r/ITEM:patch   # after reading it: git handoff apply … --with-hooks\n"
+            )
+        );
+    }
+    assert_eq!(clone.git(&["status", "--porcelain"]), "");
+    let (code, _, stderr) = clone.handoff(&["--json", "apply", "r"]);
+    let answer: Value = serde_json::from_str(&stderr).expect("an answer");
+    assert_eq!((code, &answer["code"]), (1, &json!("runs-by-itself")), "{answer}");
+    let (code, answer) = clone.answer(&["apply", "r", "--with-hooks"]);
+    assert_eq!(code, 0, "{answer}");
+    assert_eq!(clone.read("web/.envrc"), "x");
+    // The same again is not asked for.
+    clone.git(&["commit", "--quiet", "--message", "Taken"]);
+    assert_eq!(clone.answer(&["apply", "r"]).0, 0);
+}
+
+#[test]
+fn a_conflict_hides_no_file_that_runs_by_itself() {
+    let clone = TestClone::new();
+    let script = format!("sed -i s/two/TWO/ main.txt && {}", change(".mcp.json", "{}"));
+    clone.done("r", &[("edit", &script, None)]);
+    clone.write("main.txt", "one\n2\nthree\nfour\nfive\n");
+    clone.git(&["commit", "--all", "--quiet", "--message", "Mine"]);
+    let (code, _, stderr) = clone.handoff(&["apply", "r", "--commit", "--3way"]);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.starts_with("error: programs run these files by themselves: .mcp.json; "), "{stderr}");
+    assert_eq!(clone.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn of_some_files_only_values_that_run_count() {
+    let clone = TestClone::new();
+    clone.write("package.json", r#"{"scripts": {"test": "a", "prepare": "husky"}, "version": "1"}"#);
+    clone.git(&["add", "."]);
+    clone.git(&["commit", "--quiet", "--message", "Package"]);
+    for (run, text, expected) in [
+        ("plain", r#"{"scripts": {"test": "b", "prepare": "husky"}, "version": "2"}"#, 0),
+        ("fewer", r#"{"scripts": {"test": "a"}, "version": "1"}"#, 0),
+        ("more", r#"{"scripts": {"test": "a", "prepare": "husky", "postinstall": "x"}, "version": "1"}"#, 1),
+        ("other", r#"{"scripts": {"test": "a", "prepare": "x"}, "version": "1"}"#, 1),
+        ("broken", r#"{"scripts": "#, 1),
+    ] {
+        clone.done(run, &[("edit", &change("package.json", text), None)]);
+        assert_eq!(clone.handoff(&["apply", run, "--dry-run"]).0, expected, "{run}");
+    }
+}
+
+#[test]
+fn links_are_no_way_around_it() {
+    let clone = TestClone::new();
+    std::fs::create_dir(clone.root().join("tools")).expect("a folder is made");
+    clone.write("tools/claude.json", "{}");
+    clone.git(&["add", "."]);
+    clone.git(&["commit", "--quiet", "--message", "Tools"]);
+    clone.done("folder", &[("edit", "mkdir x && echo 1 >x/settings.json && ln -s x .claude", None)]);
+    assert_eq!(clone.handoff(&["apply", "folder", "--dry-run"]).0, 1);
+    std::fs::create_dir(clone.root().join(".claude")).expect("a folder is made");
+    std::os::unix::fs::symlink("../tools/claude.json", clone.root().join(".claude/settings.json"))
+        .expect("a link is made");
+    clone.git(&["add", "--force", "."]);
+    clone.git(&["commit", "--quiet", "--message", "Link"]);
+    clone.done("target", &[("edit", "echo evil >tools/claude.json", None)]);
+    let (code, _, stderr) = clone.handoff(&["apply", "target", "--dry-run"]);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.starts_with("error: programs run these files by themselves: tools/claude.json; "), "{stderr}");
+    clone.done("beside", &[("edit", "echo x >tools/other.json", None)]);
+    assert_eq!(clone.handoff(&["apply", "beside", "--dry-run"]).0, 0);
+}
+
+#[test]
+fn on_a_terminal_it_asks_and_any_answer_but_yes_means_no() {
+    let repo = TestRepo::new();
+    repo.drive("r", &[item("a", "echo x >.envrc")]).ends(0);
+    repo.env.write("terminal.py", "import pty, sys; sys.exit(pty.spawn(['sh', '-c', sys.argv[1]]) >> 8)");
+    for (answer, code, last) in [("no", 1, "nothing was changed\r\n"), ("yes", 0, "a: applied\r\n")] {
+        let line = format!("(sleep 1; echo {answer}; sleep 1) | python3 ../terminal.py 'git handoff apply r'");
+        let shown = repo.env.shell("repo", &line).exit(code).stdout;
+        let question = "programs run these files by themselves:\r\n  .envrc\r\ntype yes to apply them:\r\n";
+        assert!(shown.contains(question) && shown.ends_with(last), "{shown}");
+        assert_eq!(repo.path("repo/.envrc").exists(), code == 0);
+    }
+}
