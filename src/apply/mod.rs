@@ -62,7 +62,7 @@ pub struct Request {
     pub allow_red: bool,
     /// True to leave out the changes to protected files.
     pub without_protected: bool,
-    /// The text of the commit; by default the name of its item. Our trailers are added in either
+    /// The text of the commit; by default the goal of a single item, or else its name. Our trailers are added in either
     /// case.
     pub message: Option<Message>,
     /// True to run the user's commit hooks for a commit onto `HEAD`.
@@ -190,7 +190,10 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
         let onto = scratch.tree_of(target.onto)?;
         applied = parts::transplant(&scratch, view, &parts, applied, onto)?;
     }
-    let message = request.message.as_ref();
+    let goal = Some(&chosen).filter(|chosen| chosen.len() == 1).and_then(|_| view.goal());
+    // A goal that reads as a trailer of ours is no message.
+    let goal = goal.and_then(|goal| Message::new(&[goal]).ok());
+    let message = request.message.as_ref().or(goal.as_ref());
     if let (false, false, true, Some(head)) =
         (applied.conflicts.is_empty(), request.dry_run, request.three_way, target.head())
     {
@@ -213,7 +216,7 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
         applied.planned =
             Some(if changed { target.plan(&scratch, &view.run, message, &applied.steps)? } else { Vec::new() });
     } else if changed {
-        target.finish(store, &view.run, request, &mut applied)?;
+        target.finish(store, &view.run, request, message, &mut applied)?;
     }
     Ok(Applied { submodules, ..applied })
 }

@@ -3,6 +3,7 @@
 mod context;
 mod examples;
 mod fields;
+mod first_screen;
 mod gate;
 mod groups;
 mod progress;

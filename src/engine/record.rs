@@ -1,5 +1,6 @@
 //! Records work without a plan file: one command, or commits that were made before.
 
+mod agent;
 mod plan;
 mod settings;
 
@@ -31,10 +32,14 @@ const PREFIX: &str = "record-";
 const NAMED: usize = 3;
 
 /// A command to record.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// The program and its arguments.
+    /// The program and its arguments; empty with `agent`.
     pub command: Vec<String>,
+    /// The preset or subagent whose own line runs, with the goal as its task.
+    pub agent: Option<String>,
+    /// That line; `Repository::record` looks it up.
+    pub line: Option<String>,
     /// The command line that checks the result.
     pub check: Option<String>,
     /// The goal, for readers.
@@ -62,6 +67,17 @@ pub struct Begun {
     pub submission: Submission,
     /// How to drive it.
     pub manner: Manner,
+    /// What the command line of a known agent lacks, and how its own line is run.
+    pub lacks: Option<Lacks>,
+}
+
+/// What the command line of a known agent lacks to work here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lacks {
+    /// The agent.
+    pub agent: &'static str,
+    /// The shortcomings, each as a part of a sentence.
+    pub remarks: Vec<&'static str>,
 }
 
 /// A run to submit under some id.
@@ -75,6 +91,7 @@ impl Repository {
     ///
     /// An unfinished run of the same name and command is continued; any other is an error.
     pub fn record(&self, run: Option<&RunId>, recording: &Recording) -> Result<Result<Begun, Problems>, Error> {
+        let recording = &agent::with_line(self, recording)?;
         let mut repository = Self::open(self.environment.clone())?;
         repository.config = Arc::new(settings::settings_for(self, recording)?);
         let directory = self.directory()?;
@@ -83,7 +100,8 @@ impl Repository {
         let draft = Draft { plan: &plan, wanted: Wanted { base, ..Wanted::default() } };
         let submitted = repository.submit_recording(run, &draft)?;
         let manner = if recording.here.is_some() { Manner::Here } else { Manner::Worktrees };
-        Ok(submitted.map(|submission| Begun { repository, submission, manner }))
+        let lacks = agent::lacks(recording);
+        Ok(submitted.map(|submission| Begun { repository, submission, manner, lacks }))
     }
 
     /// Submits a run with one item for each commit of a range, along first parents. Problems of the
@@ -100,7 +118,7 @@ impl Repository {
         let wanted = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
         let submitted = self.submit_recording(run, &Draft { plan: &plan, wanted })?;
         let repository = Self::open(self.environment.clone())?;
-        Ok(submitted.map(|submission| Begun { repository, submission, manner: Manner::Commits }))
+        Ok(submitted.map(|submission| Begun { repository, submission, manner: Manner::Commits, lacks: None }))
     }
 
     /// Submits it under its name, or under the first id of today that is free.
@@ -206,6 +224,10 @@ pub enum Error {
     Taken(RunId),
     #[error("{name:?} is no known agent, and neither a subagent nor an executor is registered here under that name")]
     Executor { name: String, near: Option<String> },
+    #[error("{name:?} is no known agent, and no subagent is registered here under that name")]
+    Agent { name: String, near: Option<String> },
+    #[error("the subagent {0:?} is registered here without a command")]
+    NoLine(String),
     #[error("the work tree has changes before the command runs: {0}")]
     Dirty(String),
     #[error("the folder {0:?} has a name that a plan cannot hold: start from the top of the work tree")]

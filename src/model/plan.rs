@@ -36,6 +36,10 @@ pub const DIRECTORY: &str = "directory";
 /// The input key with the goal of an item, for readers.
 pub const GOAL: &str = "goal";
 
+/// The input key with the agent whose own line an item of the executor `command` runs. The task of
+/// such an item is the goal alone.
+pub const AGENT: &str = "agent";
+
 /// The fields of a plan: `name: type = "name in JSON", presence, reader [, as written form];`.
 ///
 /// These tables generate the data types and their written form (here), and the set of known fields

@@ -21,6 +21,9 @@ use crate::run::query::show::SourceShown;
 /// From this number of items on, those that are done and green are only a row of the table.
 const MOST_DETAILED: usize = 2000;
 
+/// The status of an item that takes a commit that was made before.
+pub(super) const CLAIMED: &str = "done, claimed";
+
 /// A run on a page.
 pub(super) struct RunPage<'a> {
     pub(super) store: &'a Store,
@@ -186,6 +189,7 @@ impl<'a> RunPage<'a> {
         let word = match state.status(at) {
             _ if state.is_superseded(at) => "superseded",
             "done" if state.items[at].red => "done, red",
+            "done" if state.graph.item(at).is_claimed() => CLAIMED,
             "ready" => "pending",
             word => word,
         };
@@ -193,7 +197,7 @@ impl<'a> RunPage<'a> {
     }
 
     pub(super) fn has_details(&self, status: &str) -> bool {
-        status != "done" || self.view.state.graph.items().len() <= MOST_DETAILED
+        !matches!(status, "done" | CLAIMED) || self.view.state.graph.items().len() <= MOST_DETAILED
     }
 
     /// Returns the item as its plan or the entry that added it has it.

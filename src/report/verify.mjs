@@ -6329,11 +6329,13 @@ const statusRanks = [
   'pending',
   'cancelled',
   'skipped',
+  'done, claimed',
   'done',
   'superseded',
 ];
 const marks = {
   done: '✓',
+  'done, claimed': '✓',
   'done, red': '!',
   failed: '✗',
   running: '▶',
@@ -6344,6 +6346,7 @@ const marks = {
 const markOf = (status) => marks[status] ?? '·';
 const statusColors = {
   done: ['#dff3e3', '#1a7f37'],
+  'done, claimed': ['#dff3e3', '#1a7f37'],
   'done, red': ['#fff1c2', '#9a6700'],
   failed: ['#ffe1de', '#b3261e'],
   running: ['#dbeafe', '#1d4ed8'],
@@ -6415,6 +6418,7 @@ class RunFacts {
     const item = this.replay.items.get(id);
     if (this.replay.superseded.has(id)) return 'superseded';
     if (item.status === 'done' && this.replay.isRed(item)) return 'done, red';
+    if (item.status === 'done' && item.definition.executor === 'claimed') return 'done, claimed';
     return item.status ?? 'pending';
   }
 
@@ -6519,7 +6523,7 @@ class RunFacts {
       took: this.timing.took(id),
       products: Object.keys(ended?.products ?? {}).length,
     };
-    if (status === 'done' && this.ids.length > mostDetailed) return shown;
+    if ((status === 'done' || status === 'done, claimed') && this.ids.length > mostDetailed) return shown;
     shown.details = {
       facts: this.itemFacts(id, fired, ended),
       inputs: entriesInOrder(fired?.inputRefs).map(([key, input]) => ({

@@ -7,7 +7,7 @@ use crate::git::snapshot::{self, Claim};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::name::{FilePath, RunId};
-use crate::model::plan::{CHECK, CLAIMED, COMMAND, COMMIT, DIRECTORY, GOAL, HERE, NO_STDIN, STDIN};
+use crate::model::plan::{AGENT, CHECK, CLAIMED, COMMAND, COMMIT, DIRECTORY, GOAL, HERE, NO_STDIN, STDIN};
 use crate::model::quote::quoted;
 
 /// The id of the item of a command.
@@ -22,9 +22,12 @@ const DIGITS: usize = 12;
 /// Returns the plan of a command.
 pub(super) fn of_command(run: &RunId, recording: &Recording, directory: Option<&FilePath>) -> Value {
     let check = recording.check.as_ref().map(|check| in_directory(check, directory));
+    let agent = recording.agent.as_ref();
     let inputs = [
-        (COMMAND, Some(json!(recording.command))),
-        (STDIN, Some(json!(NO_STDIN))),
+        (COMMAND, Some(recording.line.as_ref().map_or_else(|| json!(recording.command), |line| json!(line)))),
+        // An agent's own line reads its task there.
+        (STDIN, agent.is_none().then(|| json!(NO_STDIN))),
+        (AGENT, agent.map(|agent| json!(agent))),
         (CHECK, check.map(|check| json!(check))),
         (GOAL, recording.goal.as_ref().map(|goal| json!(goal))),
         (DIRECTORY, directory.map(|directory| json!(directory))),

@@ -15,20 +15,22 @@ use crate::repository::config::{Config, Executor, OnVerifyFail, PRESETS, Preset,
 pub(super) fn settings_for(repository: &Repository, recording: &Recording) -> Result<Config, Error> {
     let mut config = (*repository.config).clone();
     let program = recording.command.first().map(String::as_str).unwrap_or_default();
-    let preset = match &recording.executor {
+    let chosen = recording.agent.as_ref().or(recording.executor.as_ref());
+    let preset = match chosen {
         Some(name) => PRESETS.get_key_value(name).map(|(name, preset)| (name.as_str(), preset)),
         // A program of the repository is no known agent by its name alone.
         None if is_in_work_tree(repository, program) => None,
         None => Preset::of_program(program),
     };
-    let name = recording.executor.as_deref().or(preset.map(|(name, _)| name));
+    let name = chosen.map(String::as_str).or(preset.map(|(name, _)| name));
     let own = name.and_then(|name| config.subagent(name).or_else(|| config.executors.get(name).cloned()));
-    if let (Some(name), None, None) = (&recording.executor, preset, &own) {
+    if let (Some(name), None, None) = (chosen, preset, &own) {
         return Err(unknown(&config, name));
     }
     let around = config.settings_of(COMMAND).unwrap_or_default();
     let mut settings = own.map_or_else(|| around.clone(), |own| own.over(&around));
-    settings.command = None;
+    // The plan has the line, too: it names the program of the attempt.
+    settings.command.clone_from(&recording.line);
     if recording.here.is_some() {
         settings.sandbox = Some(Asked::None);
     }
