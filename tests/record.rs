@@ -363,7 +363,7 @@ fn a_line_of_a_known_agent_is_told_what_it_lacks() {
     ─ nothing changed
     agent: codex
     proof ✓ intact, 4 entries, your key: git handoff verify record-2026-06-04-1
-    --- stderr ---
+    ------- stderr -------
     warning: codex: it can change nothing without `--dangerously-bypass-approvals-and-sandbox`; no tokens without `--json`; `resume` continues nothing in a new worktree
     ▶ record  attempt 1
     hint: git handoff record --agent codex TASK   # runs it with all that it needs
@@ -377,21 +377,22 @@ fn the_screen_shows_the_first_failing_assertion() {
     let repo = TestRepo::new();
     let check = "echo '    def test_x():'; echo \"E       AssertionError: assert 'Hello' == 'Hallo'\"; \
                  echo '1 failed, 13 passed in 0.03s'; echo later; exit 1";
-    let red = record(&repo, &["--check", check, "-m", "Greet\n\nin Dutch"], "echo three >>a.txt; echo x >c; rm dir/b.txt");
+    let red =
+        record(&repo, &["--check", check, "-m", "Greet\n\nin Dutch"], "echo three >>a.txt; echo x >c; rm dir/b.txt");
     assert_output!(red, @r"
     ! check failed: 1 of 14 tests
         E       AssertionError: assert 'Hello' == 'Hallo'
     3 files changed, +2 −1: a.txt, c, dir/b.txt
     goal: Greet …
     proof ✓ intact, 4 entries, your key: git handoff verify record-2026-06-04-1
-    --- stderr ---
+    ------- stderr -------
     ▶ record  attempt 1
         def test_x():
     E       AssertionError: assert 'Hello' == 'Hallo'
     1 failed, 13 passed in 0.03s
     later
     hint: git handoff apply record-2026-06-04-1 --allow-red   # to take it
-    exit 4
+    [exit status: 4]
     ");
     // Of another output it is the end.
     let red = record(&repo, &["--check", "seq 9; exit 7"], "echo three >>a.txt");
@@ -404,7 +405,8 @@ fn the_screen_shows_the_first_failing_assertion() {
 fn no_line_of_the_screen_is_wider_than_80_columns() {
     let repo = TestRepo::new();
     let long = "x".repeat(90);
-    let script = format!("for i in 1 2 3 4 5 6 7 8 9; do echo >{}$i; done; mkdir -p outputs; echo >outputs/o", "y".repeat(20));
+    let script =
+        format!("for i in 1 2 3 4 5 6 7 8 9; do echo >{}$i; done; mkdir -p outputs; echo >outputs/o", "y".repeat(20));
     let check = format!("echo {long}; false");
     let shown = record(&repo, &["-m", &long, "--check", &check], &script).exit(4).stdout;
     assert!(shown.lines().count() == 6 && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
@@ -451,9 +453,8 @@ fn the_newest_run_has_a_name_in_every_command() {
         &["report", "@", "--markdown"],
         &["prove", "@/work:patch"],
         &["apply", "@", "--dry-run"],
-        &["bundle", "b.bundle", "@"],
+        &["bundle", "@", "--output", "b.bundle"],
         &["archive", "--dry-run", "@"],
-        &["delete", "--dry-run", "@"],
         &["run", "@"],
     ] {
         let found = repo.env.handoff(args);
@@ -488,7 +489,10 @@ fn a_claimed_item_is_nowhere_just_done() {
     let overview = "1 run sealed, done and green by what they record, 1 with items that are only claimed\n";
     assert_eq!(said(&[]), overview);
     let commits = said(&["verify", "--commits", "HEAD~1..HEAD"]);
-    assert!(commits.ends_with(&format!("  product  {item}, claimed\nHEAD~1..HEAD: 1 of 1 commits pass, 1 claimed\n")), "{commits}");
+    assert!(
+        commits.ends_with(&format!("  product  {item}, claimed\nHEAD~1..HEAD: 1 of 1 commits pass, 1 claimed\n")),
+        "{commits}"
+    );
     let answer = json(&said(&["verify", "--json", "--commits", "HEAD~1..HEAD"]));
     assert_eq!(answer["commits"][0]["items"][0]["made"]["grade"], "claimed");
     assert!(said(&["whence", "HEAD"]).contains(", done, claimed "));

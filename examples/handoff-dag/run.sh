@@ -15,6 +15,6 @@ cat <<END
 
 Next, in a repository of your own: install the program, and let your agent do a first task.
 
-  cargo install --locked --path $(cd "$here/../.." && pwd)
+  cargo install --locked --path "$(cd "$here/../.." && pwd)" --profile quick
   git handoff record --agent claude 'TASK'
 END

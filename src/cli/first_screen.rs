@@ -71,7 +71,8 @@ fn verdicts(work: &Work, below_table: bool) -> Vec<Cell> {
         _ => false,
     };
     let shown = work.items.iter().filter(failed);
-    let mut lines: Vec<Cell> = shown.clone().take(MOST).flat_map(|item| item_lines(item, Some(&item.id), false)).collect();
+    let mut lines: Vec<Cell> =
+        shown.clone().take(MOST).flat_map(|item| item_lines(item, Some(&item.id), false)).collect();
     if let more @ 1.. = shown.count().saturating_sub(MOST) {
         lines.push(format!("  … and {more} more").into());
     }
@@ -116,7 +117,8 @@ fn item_lines(item: &ItemWork, named: Option<&ItemId>, is_empty: bool) -> Vec<Ce
         Verdict::Undone => Vec::new(),
     };
     // The output of the command itself was on the screen.
-    let is_new = |it: &&Explained| matches!((&item.verdict, it), (Verdict::CheckFailed(_), _) | (_, Explained::Tests(_)));
+    let is_new =
+        |it: &&Explained| matches!((&item.verdict, it), (Verdict::CheckFailed(_), _) | (_, Explained::Tests(_)));
     lines.extend(item.explained.iter().filter(is_new).flat_map(explained));
     lines
 }
@@ -165,11 +167,16 @@ fn explained(explained: &Explained) -> Vec<Cell> {
     }
 }
 
-/// Returns further remarks on the verdict, such as changes to protected files. Each is one line
-/// below the verdict.
+/// Returns further remarks on the verdict, each one line below it: changes to protected files that
+/// make no item red.
 fn notes(view: &View) -> Vec<Cell> {
-    let _ = view;
-    Vec::new()
+    let items = view.state.items.iter().filter(|item| !item.red && !item.protected.is_empty());
+    let paths: Vec<&str> = items.flat_map(|item| item.protected.iter().map(|change| change.path.as_str())).collect();
+    if paths.is_empty() {
+        return Vec::new();
+    }
+    let words = format!("! {} changed: {}", table::many(paths.len(), "protected file"), paths.join(", "));
+    vec![Cell::default().and(words, Some(Color::Yellow))]
 }
 
 /// Returns the line about changed files, cut by whole paths.

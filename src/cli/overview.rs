@@ -46,7 +46,10 @@ fn format_unlisted(overview: &Overview) -> String {
             0 => String::new(),
             count => format!(", {count} with items that are only {CLAIMED}"),
         };
-        said.push(format!("{} sealed, done and green by what they record{claimed}{empty}", table::many(overview.green, "run")));
+        said.push(format!(
+            "{} sealed, done and green by what they record{claimed}{empty}",
+            table::many(overview.green, "run")
+        ));
     }
     let others = [(overview.archived, "archived"), (overview.fetched, "fetched")];
     let others = others.into_iter().filter(|(count, _)| *count > 0);

@@ -244,7 +244,8 @@ impl Terminal {
         let said = move |_: &ProgressState, to: &mut dyn fmt::Write| {
             let live = lives.as_ref().and_then(|lives| lives.of(&of));
             // Ignores drawing errors.
-            let _ = to.write_str(&live.map(|live| format_last_line(&live, of.as_str().len(), echoes)).unwrap_or_default());
+            let _ =
+                to.write_str(&live.map(|live| format_last_line(&live, of.as_str().len(), echoes)).unwrap_or_default());
         };
         let (bar, template) = match echoes {
             true => (self.counts.clone(), "{spinner} {msg}  {elapsed}  {said}"),

@@ -281,7 +281,9 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
         output.hint(&hints::extend_or_close(run));
     }
     if state.outcomes().is_green() {
-        if state.sealed && let Some(work) = &work {
+        if state.sealed
+            && let Some(work) = &work
+        {
             let has_patch = !work.files.is_empty() || !work.is_counted;
             output.hint(&if has_patch { hints::apply_recorded(run) } else { hints::show(run) });
         }

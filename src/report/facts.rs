@@ -13,6 +13,7 @@ use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
+use crate::model::outcomes;
 use crate::run::query::View;
 use crate::run::query::attempts::AttemptShown;
 use crate::run::query::log_entry::entry_shown;
@@ -163,7 +164,13 @@ impl<'a> RunPage<'a> {
         let outcomes = self.view.state.outcomes();
         let done = format!("{} of {} done", outcomes.done, outcomes.total);
         let others = outcomes.others().map(|(count, what)| format!("{count} {what}"));
-        std::iter::once(done).chain(others).chain(outcomes.said.iter().cloned()).collect::<Vec<_>>().join(", ")
+        let claimed = (outcomes.claimed > 0).then(|| format!("{} {}", outcomes.claimed, outcomes::CLAIMED));
+        std::iter::once(done)
+            .chain(others)
+            .chain(claimed)
+            .chain(outcomes.said.iter().cloned())
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     pub(super) fn id(&self, at: ItemIndex) -> &'a str {

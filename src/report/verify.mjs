@@ -3164,16 +3164,19 @@ class Replay {
     const counts = emptyOutcome();
     counts.total = counts.pending = this.shadowedItems;
     let withNothing = 0;
+    let claimed = 0;
     for (const item of this.countingItems()) {
       counts.total++;
       if (item.status !== 'done') counts[item.status ?? 'pending']++;
       else {
         counts[this.isGood(item) ? 'done' : 'red']++;
         if (this.handsOverNothing(item)) withNothing++;
+        if (item.definition.executor === 'claimed') claimed++;
       }
     }
     if (this.superseded.size > 0) counts.superseded = this.superseded.size;
     if (withNothing > 0) counts.handedOverNothing = withNothing;
+    if (claimed > 0) counts.claimed = claimed;
     const said = [...this.conclusionsInForce(), ...this.earlyConclusions];
     if (said.length > 0) counts.said = said.map((conclusion) => conclusion.outcome);
     const stopped = [
@@ -6389,7 +6392,7 @@ class RunFacts {
     return {
       anchor: `r${this.number}`,
       run: this.report.run,
-      outcome: textOfOutcome(this.report.outcome, [...outcomeWords, 'superseded']),
+      outcome: textOfOutcome(this.report.outcome, [...outcomeWords, 'superseded', 'claimed']),
       facts: this.runFacts(),
       graph: this.graph(picture),
       timeline: this.timeline(),

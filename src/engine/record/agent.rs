@@ -28,7 +28,7 @@ pub(super) fn lacks(recording: &Recording) -> Option<Lacks> {
 }
 
 fn unknown(repository: &Repository, name: &str) -> Error {
-    let known = repository.config.registered_subagents().map(String::as_str).chain(PRESETS.keys().map(String::as_str));
+    let known = repository.config.subagents.keys().map(String::as_str).chain(PRESETS.keys().map(String::as_str));
     let near = nearest(name, known).map(str::to_owned);
     Error::Agent { name: name.to_owned(), near }
 }

@@ -98,7 +98,8 @@ impl Target {
 
     /// Replaces [`NEWEST`] at the start of a name, before `/` or `:`, by the id of that run.
     pub fn expanded(store: &Store, text: &str) -> Result<String, Error> {
-        let Some(rest) = text.strip_prefix(NEWEST).filter(|rest| rest.is_empty() || rest.starts_with(['/', ':'])) else {
+        let Some(rest) = text.strip_prefix(NEWEST).filter(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
+        else {
             return Ok(text.to_owned());
         };
         let newest = Self::newest(store)?.ok_or_else(|| Error::Unknown { named: NEWEST.to_owned(), near: None })?;

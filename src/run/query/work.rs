@@ -6,9 +6,10 @@ use crate::git::store::Store;
 use crate::model::entry::{CheckRun, Claims, Exit, ItemReconciled, VerifiedBy};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
-use crate::model::plan::{DIRECTORY, ProductKey};
+use crate::model::plan::{AGENT, DIRECTORY, ProductKey, Source};
 use crate::model::quote::quoted;
 use crate::model::state::Phase;
+use crate::repository::config::Preset;
 
 use super::changes::{self, FileChange};
 use super::test_output::TestFailure;
@@ -97,17 +98,17 @@ impl Work {
     /// Gathers the work of a run. Bytes that are not here are left out.
     pub fn of(store: &Store, view: &View) -> Self {
         let mut work = Self { is_counted: true, goal: view.goal().map(str::to_owned), ..Self::default() };
-        let mut files: BTreeMap<String, FileChange> = BTreeMap::new();
+        let mut patches = BTreeMap::new();
         for at in view.state.listed().into_iter().filter(|at| !view.state.is_superseded(*at)) {
             let item = ItemWork::of(store, view, at);
-            work.count_products(store, view, at, &mut files);
+            patches.extend(work.read_products(store, view, at).map(|changes| (at, changes)));
             if let Some(agent) = agent(store, view, at) {
                 let claims = end_of(view, &item.id).and_then(|end| end.claims.as_deref().cloned());
                 work.agents.push((agent, claims));
             }
             work.items.push(item);
         }
-        work.files = files.into_values().collect();
+        work.files = together(view, &patches);
         work
     }
 
@@ -116,24 +117,43 @@ impl Work {
         self.files.is_empty() && self.is_counted && self.outputs == 0
     }
 
-    fn count_products(&mut self, store: &Store, view: &View, at: ItemIndex, files: &mut BTreeMap<String, FileChange>) {
-        for (key, product) in &view.state.items[at].products {
-            if !matches!(key, ProductKey::Patch) {
-                self.outputs += 1;
+    /// Counts the products of an item, and returns the changes of its patch.
+    fn read_products(&mut self, store: &Store, view: &View, at: ItemIndex) -> Option<Vec<FileChange>> {
+        let products = &view.state.items[at].products;
+        self.outputs += products.keys().filter(|key| !matches!(key, ProductKey::Patch)).count();
+        let product = products.get(&ProductKey::Patch)?;
+        let patch = Some(product.oid).filter(|oid| product.size <= LARGEST_PATCH && store.contains(*oid));
+        let patch = patch.and_then(|oid| store.read_blob_of(oid, LARGEST_PATCH).ok());
+        self.is_counted &= patch.is_some();
+        patch.map(|patch| changes::read(&patch))
+    }
+}
+
+/// Adds up the changes of several patches by file. An item that consumes another's patch may contain
+/// it, so of a file that both change only its own lines count.
+fn together(view: &View, patches: &BTreeMap<ItemIndex, Vec<FileChange>>) -> Vec<FileChange> {
+    let graph = &view.state.graph;
+    let consumes = |at: ItemIndex, from: ItemIndex| {
+        graph.item(at).needs.values().any(|need| {
+            let is_patch = need.select.product_key() == ProductKey::Patch;
+            is_patch && matches!(&need.from, Source::Item(id) if *id == graph.item(from).id)
+        })
+    };
+    let mut files: BTreeMap<String, FileChange> = BTreeMap::new();
+    for (from, changes) in patches {
+        let consumers: Vec<_> = patches.iter().filter(|(at, _)| consumes(**at, *from)).collect();
+        for change in changes {
+            if consumers.iter().any(|(_, later)| later.iter().any(|other| other.path == change.path)) {
                 continue;
             }
-            let patch = Some(product.oid).filter(|oid| product.size <= LARGEST_PATCH && store.contains(*oid));
-            let Some(patch) = patch.and_then(|oid| store.read_blob_of(oid, LARGEST_PATCH).ok()) else {
-                self.is_counted = false;
-                continue;
-            };
-            for change in changes::read(&patch) {
-                let of = files.entry(change.path.clone()).or_insert_with(|| FileChange { added: 0, removed: 0, ..change.clone() });
-                of.added += change.added;
-                of.removed += change.removed;
-            }
+            let sum = files
+                .entry(change.path.clone())
+                .or_insert_with(|| FileChange { path: change.path.clone(), ..FileChange::default() });
+            sum.added += change.added;
+            sum.removed += change.removed;
         }
     }
+    files.into_values().collect()
 }
 
 impl View {
@@ -217,12 +237,12 @@ fn words(argv: &[String]) -> String {
 fn agent(store: &Store, view: &View, at: ItemIndex) -> Option<String> {
     let item = view.state.graph.item(at);
     let named = |key: &str| item.inputs.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
-    if let Some(agent) = named(crate::model::plan::AGENT) {
+    if let Some(agent) = named(AGENT) {
         return Some(agent);
     }
     let manifest = view.head.tree.and_then(|tree| show::manifest(store, view, tree, &item.id).ok().flatten())?;
     manifest.subagent.or_else(|| {
         let program = manifest.argv.first()?;
-        crate::repository::config::Preset::of_program(program).map(|(name, _)| name.to_owned())
+        Preset::of_program(program).map(|(name, _)| name.to_owned())
     })
 }
