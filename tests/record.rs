@@ -394,7 +394,7 @@ fn the_screen_shows_the_first_failing_assertion() {
     hint: git handoff apply record-2026-06-04-1 --allow-red   # to take it
     [exit status: 4]
     ");
-    // Of another output it is the end.
+    // Another output is shown from its end.
     let red = record(&repo, &["--check", "seq 9; exit 7"], "echo three >>a.txt");
     let lines: Vec<&str> = red.stdout.lines().collect();
     assert_eq!(lines[..2], ["! check failed: exit 7: seq 9; exit 7", "  the end of its output:"]);

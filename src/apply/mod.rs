@@ -62,8 +62,8 @@ pub struct Request {
     pub allow_red: bool,
     /// True to leave out the changes to protected files.
     pub without_protected: bool,
-    /// The text of the commit; by default the goal of a single item, or else its name. Our trailers are added in either
-    /// case.
+    /// The text of the commit; by default the goal of a single item, or else its name. Our trailers
+    /// are added in either case.
     pub message: Option<Message>,
     /// True to run the user's commit hooks for a commit onto `HEAD`.
     pub hooks: bool,

@@ -1,5 +1,5 @@
-//! The screen after `record` and `run`: the verdict about the work, its changes, its goal and agent,
-//! and the proof in one line.
+//! The screen after `record` and `run`: the verdict about the work, its changes, its goal, its
+//! agent, and the proof in one line.
 
 use git_handoff::model::entry::Exit;
 use git_handoff::model::name::ItemId;

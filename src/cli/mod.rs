@@ -8,6 +8,7 @@ mod gate;
 mod groups;
 mod progress;
 mod shade;
+mod silence;
 
 mod adopt;
 mod adopt_run;

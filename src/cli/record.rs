@@ -16,7 +16,8 @@ use git_handoff::verify::Report;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::progress::{Display, tell_of_silence};
+use super::progress::Display;
+use super::silence::tell_of_silence;
 use super::{Ending, Failure, Output, first_screen, interrupt, validate};
 
 /// Run a command in a worktree of its own, and seal what it changed as a run
@@ -27,8 +28,8 @@ use super::{Ending, Failure, Output, first_screen, interrupt, validate};
 /// is: `apply` takes the changes. The command's standard input is empty.
 ///
 /// `--agent` runs a known agent (claude, codex, gemini, aider, opencode, qwen, copilot, mini) or a
-/// registered subagent with its own command line, which gives it permissions and lets it report what
-/// it used. A known agent gets its login and its key.
+/// registered subagent with its own command line, which gives it permissions and makes it report
+/// tokens. A known agent gets its login and its key.
 #[derive(clap::Args)]
 #[command(
     override_usage = "git handoff record [OPTIONS] --agent <AGENT> <TASK>\n       git handoff record [OPTIONS] -- <COMMAND>...\n       git handoff record [OPTIONS] --adopt <RANGE>"

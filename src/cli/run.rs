@@ -20,7 +20,8 @@ use git_handoff::run::query::{Target, View, piece};
 use git_handoff::share::anchor::verification::VerifyRequest;
 use git_handoff::verify::Report;
 
-use super::progress::{Display, Watched, tell_of_silence};
+use super::progress::Display;
+use super::silence::{Watched, tell_of_silence};
 use super::{Ending, Failure, Output, first_screen, interrupt, status, submit, table, validate};
 
 /// The most entries of a run that is verified at once when it ends; a larger one takes seconds.
@@ -281,11 +282,9 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
         output.hint(&hints::extend_or_close(run));
     }
     if state.outcomes().is_green() {
-        if state.sealed
-            && let Some(work) = &work
-        {
-            let has_patch = !work.files.is_empty() || !work.is_counted;
-            output.hint(&if has_patch { hints::apply_recorded(run) } else { hints::show(run) });
+        let has_patch = work.as_ref().is_some_and(|work| !work.files.is_empty() || !work.is_counted);
+        if state.sealed && has_patch {
+            output.hint(&hints::apply_recorded(run));
         }
         return Ending::Done;
     }

@@ -38,7 +38,7 @@ pub struct Recording {
     pub command: Vec<String>,
     /// The preset or subagent whose own line runs, with the goal as its task.
     pub agent: Option<String>,
-    /// That line; `Repository::record` looks it up.
+    /// The line of that agent, which `Repository::record` finds.
     pub line: Option<String>,
     /// The command line that checks the result.
     pub check: Option<String>,
@@ -67,11 +67,11 @@ pub struct Begun {
     pub submission: Submission,
     /// How to drive it.
     pub manner: Manner,
-    /// What the command line of a known agent lacks, and how its own line is run.
+    /// The shortcomings of the command line of a known agent.
     pub lacks: Option<Lacks>,
 }
 
-/// What the command line of a known agent lacks to work here.
+/// The shortcomings of the command line of a known agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacks {
     /// The agent.

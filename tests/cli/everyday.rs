@@ -314,7 +314,6 @@ fn what_agents_submitted_is_driven_by_name_or_where_a_person_says_so() {
     hint: git handoff run by-agent
     ▶ a  attempt 1
     ✓ a  done in 0ms, nothing handed over
-    hint: git handoff show by-person
     ");
     assert_eq!(["by-person", "by-agent", "by-agent-too"].map(|run| repo.is_sealed(run)), [true, false, false]);
     repo.env.handoff(["run", "by-agent"]).success();

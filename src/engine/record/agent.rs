@@ -5,8 +5,8 @@ use crate::model::problem::nearest;
 use crate::repository::Repository;
 use crate::repository::config::{PRESETS, Preset};
 
-/// Returns the recording with the line of its agent: that of the subagent of this name, else that of
-/// the preset.
+/// Returns the recording with the line of its agent: the line of the subagent of this name, or else
+/// of the preset.
 pub(super) fn with_line(repository: &Repository, recording: &Recording) -> Result<Recording, Error> {
     let Some(name) = &recording.agent else { return Ok(recording.clone()) };
     let registered = repository.config.subagent(name);

@@ -40,7 +40,7 @@ pub struct Preset {
     pub exclude: Vec<String>,
     /// The form in which it prints what it used.
     pub usage: Option<UsageForm>,
-    /// What a command line that a person writes needs to work where nobody answers questions.
+    /// Remarks on command lines that people write for it.
     #[serde(default)]
     pub line: Vec<LineRule>,
     /// Texts of a failure that may pass.
@@ -53,7 +53,7 @@ pub struct Preset {
 
 /// A remark on a command line of an agent, with the words that call for it.
 ///
-/// Of two words with a space between them, the second is the value of the first.
+/// In two words with a space between them, the second is the value of the first.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineRule {

@@ -73,8 +73,8 @@ impl Target {
         self.reference == format::run_ref(&self.run)
     }
 
-    /// Returns the run of this repository that was submitted last, or `None` if there is none with a
-    /// ref of its own. Of several at the same moment it is the first by name, as in listings.
+    /// Returns the run of this repository that was submitted last, or `None` if no run has a ref of
+    /// its own. Of several at the same moment it is the first by name, as in listings.
     pub fn newest(store: &Store) -> Result<Option<Self>, Error> {
         let mut heads = Vec::new();
         for (name, tip) in refs::list(store, format::RUN_REFS)? {

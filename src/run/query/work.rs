@@ -1,4 +1,4 @@
-//! What the work of a run came to: the verdict of each check, the changes, the goal and the agents.
+//! The work of a run: the verdict of each check, the changes, the goal and the agents.
 
 use std::collections::BTreeMap;
 
@@ -129,8 +129,8 @@ impl Work {
     }
 }
 
-/// Adds up the changes of several patches by file. An item that consumes another's patch may contain
-/// it, so of a file that both change only its own lines count.
+/// Adds up the changes of several patches by file. The patch of an item may contain one that it
+/// consumes, so only its own lines count for a file that both change.
 fn together(view: &View, patches: &BTreeMap<ItemIndex, Vec<FileChange>>) -> Vec<FileChange> {
     let graph = &view.state.graph;
     let consumes = |at: ItemIndex, from: ItemIndex| {
