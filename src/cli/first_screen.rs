@@ -126,7 +126,8 @@ fn item_lines(item: &ItemWork, named: Option<&ItemId>, is_empty: bool) -> Vec<Ce
 fn passed_line(checked: &Checked, named: Option<&str>) -> Cell {
     let name = named.map(|id| format!("{id}: ")).unwrap_or_default();
     let Some(line) = &checked.line else {
-        return Cell::default().and(format!("✓ {name}check passed, by the item's own word"), Some(Color::Green));
+        let by = if checked.is_own_word { ", by the item's own word" } else { "" };
+        return Cell::default().and(format!("✓ {name}check passed{by}"), Some(Color::Green));
     };
     let took = checked.took.map(|took| format!(" ({})", duration(took))).unwrap_or_default();
     let start = format!("✓ {name}check passed: ");
@@ -140,7 +141,9 @@ fn why_failed(checked: &Checked, item: &ItemWork) -> String {
     if let Some(Explained::Tests(failure)) = &item.explained {
         return failure.to_string();
     }
-    let Some(line) = &checked.line else { return "by the item's own word".to_owned() };
+    let Some(line) = &checked.line else {
+        return if checked.is_own_word { "by the item's own word" } else { "as recorded" }.to_owned();
+    };
     let exit = checked.exit.map(exit_words).unwrap_or_else(|| "not run".to_owned());
     format!("{exit}: {}", first_line(line))
 }

@@ -77,8 +77,11 @@ pub enum Verdict {
 /// A check of an item's work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// Its command line, or `None` for a check by the item itself.
+    /// Its command line, if the check was one command of this run: reused products were checked in
+    /// another run, and blocks of a pipeline have several.
     pub line: Option<String>,
+    /// Whether it is only the item's own word.
+    pub is_own_word: bool,
     /// Its duration in milliseconds, if it was run.
     pub took: Option<u64>,
     /// Its exit, if it was run.
@@ -210,9 +213,10 @@ fn end_of<'v>(view: &'v View, item: &ItemId) -> Option<&'v ItemReconciled> {
 
 /// Returns the check of an item that ended.
 fn checked(view: &View, at: ItemIndex, end: &ItemReconciled) -> Checked {
-    let run = end.check.as_ref().filter(|_| end.verify.is_some_and(|verify| verify.by == VerifiedBy::Command));
+    let is_own_word = end.verify.is_some_and(|verify| verify.by == VerifiedBy::Itself);
+    let run = end.check.as_ref().filter(|_| !is_own_word);
     let line = run.map(|run| check_line(view, at, run));
-    Checked { line, took: run.map(|run| run.duration_ms), exit: run.and_then(|run| run.exit) }
+    Checked { line, is_own_word, took: run.map(|run| run.duration_ms), exit: run.and_then(|run| run.exit) }
 }
 
 /// Returns the command line of a check as its user wrote it.
