@@ -37,6 +37,12 @@ def is_red(commit):
     return commit["verdict"] == "product" and any(check and not check["passed"] for check in checks)
 
 
+def is_claimed(commit):
+    """Returns true if an item that made the commit takes a commit that was made before."""
+    grades = [(item["made"] or {}).get("grade") for item in commit["items"]]
+    return commit["verdict"] == "product" and "claimed" in grades
+
+
 def code(text):
     """Returns a code span that shows the text, and links and mentions nothing."""
     text = printable(text)
@@ -55,7 +61,7 @@ def row(commit):
     names = [code(f"{item['run']}/{item['item']}") for item in commit["items"]]
     more_items = [f"{len(names) - MOST_ITEMS} more"] if len(names) > MOST_ITEMS else []
     items = ", ".join(names[:MOST_ITEMS] + more_items)
-    cells = [mark, f"[`{oid[:12]}`]({link})", "red" if is_red(commit) else verdict]
+    cells = [mark, f"[`{oid[:12]}`]({link})", "red" if is_red(commit) else f"{verdict}, claimed" if is_claimed(commit) else verdict]
     cells += [items, code(commit["subject"]), code(commit["detail"])]
     # In a table, a bar ends a cell even within a code span.
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import runner
 from checks import Check
 from runner import Stop, git, handoff, printable, variable
-from summary import Finding, job_summary, commit_table, is_red
+from summary import Finding, job_summary, commit_table, is_claimed, is_red
 
 # The name of the remote that stands for the repository of a fork.
 FORK = "pull-request"
@@ -170,7 +170,9 @@ def judge(answer, code):
         return Verdict("red", "failure", title, code)
     if products == 0:
         return Verdict("no-run", "neutral", f"─ NO RUN: commits from runs: 0 of {len(commits)}", code)
-    return Verdict("passed", "success", f"✓ PASSED: commits from runs: {products} of {len(commits)}", code)
+    claimed = sum(map(is_claimed, commits))
+    title = f"✓ PASSED: commits from runs: {products} of {len(commits)}"
+    return Verdict("passed", "success", title + (f", claimed: {claimed}" if claimed else ""), code)
 
 
 def verify(event, head, place):

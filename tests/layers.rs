@@ -140,7 +140,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
     (
         "printing",
         &["io::stdout()", "io::stderr()", "print!(", "println!(", "eprint!(", "eprintln!("],
-        &["bin/git-handoff-attempt.rs", "output/mod.rs", "cli/progress.rs"],
+        &["bin/git-handoff-attempt.rs", "output/mod.rs", "cli/progress.rs", "cli/silence.rs"],
     ),
     ("leaving the process", &["process::exit"], &["output/mod.rs"]),
     // The manual page tells people of them.

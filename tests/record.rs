@@ -64,9 +64,9 @@ fn a_command_becomes_a_sealed_run_of_one_item() {
     assert_eq!(fs::read_to_string(repo.path("repo/a.txt")).unwrap(), "one\ntwo\nthree\n");
     assert_eq!(repo.env.handoff(["cat", &format!("{run}/record:transcript")]).success(), "working\n");
     repo.env.git(["fsck", "--strict"]).success();
-    // Six letters make the id, others each time.
+    // Letters make the id, others each time.
     let letters = run.strip_prefix("record-2026-06-04-").unwrap();
-    assert!(letters.len() == 6 && letters.bytes().all(|byte| byte.is_ascii_lowercase()), "{run}");
+    assert!(letters.len() == 5 && letters.bytes().all(|byte| byte.is_ascii_lowercase()), "{run}");
     let next = record(&repo, &["--json"], "true");
     assert_ne!(json(&next.success())["run"], **run);
 }
@@ -385,4 +385,206 @@ fn the_login_of_another_service_is_given_in_the_place_of_the_agents_own() {
     let (given, screen) = variables(&repo, "claude", &[keys[0], keys[1], anthropic]);
     assert_eq!(given, ["ANTHROPIC_API_KEY", "files: "]);
     assert!(screen.contains("ANTHROPIC_API_KEY is set: Claude Code uses it, not the login in "), "{screen}");
+}
+
+/// A script in the place of an agent, which does the goal of its task.
+const WORKER: &str = "task=$(cat); case \"$task\" in *'\"goal\": \"Add a line\"'*) echo three >>a.txt;; esac; \
+                      case \"$task\" in *command*) echo 'its own line' >>a.txt;; esac\n";
+
+/// Returns what `record` prints on standard output and on standard error, with a folder of programs
+/// first on `PATH`.
+fn record_with_programs(repo: &TestRepo, args: &[&str]) -> Output {
+    let mut command = repo.env.command(program_path(), "repo");
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", repo.path("bin").display())).arg("record").args(args);
+    repo.env.ended(command)
+}
+
+#[test]
+fn an_agent_by_name_runs_its_own_line_with_the_goal_as_its_task() {
+    let repo = TestRepo::new();
+    program(&repo, "claude", WORKER);
+    let shown = record_with_programs(&repo, &["--agent", "claude", "--check", "grep -q three a.txt", "Add a line"]);
+    assert_output!("record_agent", shown);
+    let item = json(&repo.env.handoff(["show", "--json", "@/record"]).success());
+    let line = &git_handoff::repository::config::PRESETS["claude"].command;
+    assert_eq!(item["manifest"]["argv"], serde_json::json!(["sh", "-c", line]));
+    assert_eq!((&item["inputs"]["goal"], &item["inputs"]["agent"]), (&"Add a line".into(), &"claude".into()));
+    let patch = repo.env.handoff(["cat", "@/record:patch"]).success();
+    assert!(patch.contains("+three") && !patch.contains("its own line"), "{patch}");
+    // A registered subagent has its own line.
+    repo.config("handoff.subagent.helper.command", "cat >task.json");
+    record_with_programs(&repo, &["--agent", "helper", "Write it down"]).success();
+    let patch = repo.env.handoff(["cat", "@/record:patch"]).success();
+    assert!(patch.contains("+  \"goal\": \"Write it down\","), "{patch}");
+    // Its line takes the place of that of a known agent.
+    repo.config("handoff.subagent.claude.command", "echo other >>a.txt");
+    record_with_programs(&repo, &["--agent", "claude", "Add a line"]).success();
+    assert!(repo.env.handoff(["cat", "@/record:patch"]).success().contains("+other"));
+}
+
+#[test]
+fn an_unknown_agent_is_refused_with_the_nearest_one() {
+    let repo = TestRepo::new();
+    repo.config("handoff.subagent.reviewer.timeout", "10");
+    for (name, hint) in [("clade", "did you mean \"claude\"?"), ("reviewr", "did you mean \"reviewer\"?")] {
+        let failed = repo.env.handoff(["record", "--agent", name, "Add a line"]).exit(1);
+        let message = format!("error: {name:?} is no known agent, and no subagent is registered here under that name");
+        assert_eq!(failed.stderr, format!("{message}\nhint: {hint}\n"));
+    }
+    let failed = repo.env.handoff(["record", "--agent", "reviewer", "Add a line"]).exit(1);
+    assert!(failed.stderr.starts_with("error: the subagent \"reviewer\" is registered here without a command\n"));
+    for args in [&["--agent", "claude"][..], &["Add a line"], &["--agent", "claude", "a", "--", "true"]] {
+        assert_eq!(code(&repo, &[&["record"], args].concat(), 2), "usage", "{args:?}");
+    }
+    assert_eq!(repo.env.handoff(["runs"]).success(), "");
+}
+
+#[test]
+fn a_line_of_a_known_agent_is_told_what_it_lacks() {
+    let repo = TestRepo::new();
+    program(&repo, "codex", "true\n");
+    let shown = record_with_programs(&repo, &["--", "codex", "exec", "resume", "Add a line"]);
+    assert_output!(shown, @r"
+    ─ nothing changed
+    agent: codex
+    proof ✓ intact, 4 entries, your key: git handoff verify record-2026-06-04-1
+    ------- stderr -------
+    warning: codex: it can change nothing without `--dangerously-bypass-approvals-and-sandbox`; no tokens without `--json`; `resume` continues nothing in a new worktree
+    ▶ record  attempt 1
+    hint: git handoff record --agent codex TASK   # runs it with all that it needs
+    ");
+    let whole = ["--", "codex", "exec", "--json", "--sandbox", "danger-full-access", "Add a line"];
+    assert!(!record_with_programs(&repo, &whole).stderr.contains("warning"));
+}
+
+#[test]
+fn the_screen_shows_the_first_failing_assertion() {
+    let repo = TestRepo::new();
+    let check = "echo '    def test_x():'; echo \"E       AssertionError: assert 'Hello' == 'Hallo'\"; \
+                 echo '1 failed, 13 passed in 0.03s'; echo later; exit 1";
+    let red =
+        record(&repo, &["--check", check, "-m", "Greet\n\nin Dutch"], "echo three >>a.txt; echo x >c; rm dir/b.txt");
+    assert_output!(red, @r"
+    ! check failed: 1 of 14 tests
+        E       AssertionError: assert 'Hello' == 'Hallo'
+    3 files changed, +2 −1: a.txt, c, dir/b.txt
+    goal: Greet …
+    proof ✓ intact, 4 entries, your key: git handoff verify record-2026-06-04-1
+    ------- stderr -------
+    ▶ record  attempt 1
+        def test_x():
+    E       AssertionError: assert 'Hello' == 'Hallo'
+    1 failed, 13 passed in 0.03s
+    later
+    hint: git handoff apply record-2026-06-04-1 --allow-red   # to take it
+    [exit status: 4]
+    ");
+    // Another output is shown from its end.
+    let red = record(&repo, &["--check", "seq 9; exit 7"], "echo three >>a.txt");
+    let lines: Vec<&str> = red.stdout.lines().collect();
+    assert_eq!(lines[..2], ["! check failed: exit 7: seq 9; exit 7", "  the end of its output:"]);
+    assert_eq!(lines[2..7], ["    5", "    6", "    7", "    8", "    9"]);
+}
+
+#[test]
+fn no_line_of_the_screen_is_wider_than_80_columns() {
+    let repo = TestRepo::new();
+    let long = "x".repeat(90);
+    let script =
+        format!("for i in 1 2 3 4 5 6 7 8 9; do echo >{}$i; done; mkdir -p outputs; echo >outputs/o", "y".repeat(20));
+    let check = format!("echo {long}; false");
+    let shown = record(&repo, &["-m", &long, "--check", &check], &script).exit(4).stdout;
+    assert!(shown.lines().count() == 6 && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let passed = record(&repo, &["--check", &format!("test -n {long}")], "echo >z").success();
+    assert!(passed.lines().all(|line| line.chars().count() <= 80) && passed.contains("… (0 ms)\n"), "{passed}");
+}
+
+#[test]
+fn the_goal_is_in_lists_and_in_the_commit() {
+    let repo = TestRepo::new();
+    record(&repo, &["-m", "Add a line\n\nIt is the third."], "echo three >>a.txt").success();
+    assert!(repo.env.handoff(["runs"]).success().ends_with("  1 done  Add a line\n"));
+    assert!(repo.env.handoff(["show", "@"]).success().contains("\ngoal       Add a line"));
+    let runs = json(&repo.env.handoff(["runs", "--json"]).success());
+    assert_eq!(runs["runs"][0]["goal"], "Add a line\n\nIt is the third.");
+    repo.env.handoff(["apply", "@", "--commit"]).success();
+    let message = repo.env.git(["log", "-1", "--format=%B"]).success();
+    assert!(message.starts_with("Add a line\n\nIt is the third.\n\nHandoff-Run: record-2026-06-04-1\n"), "{message}");
+    // A goal that would read as a trailer of ours names no commit.
+    record(&repo, &["-m", "Handoff-Item: x"], "echo four >>a.txt").success();
+    repo.env.handoff(["apply", "@", "--commit"]).success();
+    let subject = repo.env.git(["log", "-1", "--format=%s"]).success();
+    assert_eq!(subject, "record: apply the patch of record-2026-06-04-2\n");
+}
+
+#[test]
+fn the_newest_run_has_a_name_in_every_command() {
+    let repo = TestRepo::new();
+    repo.env.handoff(["show", "@"]).ends(1);
+    repo.drive("a", &[item("work", "echo old >a.txt")]).success();
+    repo.drive("z", &[item("work", "echo new >a.txt; echo out >outputs/o")]).success();
+    let file = repo.plan("b", &[item("work", "echo newest >a.txt; echo out >outputs/o")]);
+    repo.env.handoff(["run", &file]).success();
+    for args in [
+        &["show", "@"][..],
+        &["show", "@/work"],
+        &["status", "@"],
+        &["log", "@"],
+        &["graph", "@"],
+        &["verify", "@"],
+        &["verify", "--recheck", "--yes", "@"],
+        &["lineage", "@/work:outputs/o"],
+        &["export", "@", "--format", "in-toto"],
+        &["report", "@", "--markdown"],
+        &["prove", "@/work:patch"],
+        &["apply", "@", "--dry-run"],
+        &["bundle", "@", "--output", "b.bundle"],
+        &["archive", "--dry-run", "@"],
+        &["run", "@"],
+    ] {
+        let found = repo.env.handoff(args);
+        let all = format!("{}{}", found.stdout, found.stderr);
+        let recheck = args.contains(&"--recheck");
+        assert!(found.status == Some(0) || recheck, "{args:?}: {all}");
+        assert!(!all.contains("there is no run"), "{args:?}: {all}");
+    }
+    assert_eq!(repo.env.handoff(["cat", "@/work:outputs/o"]).success(), "out\n");
+    assert_eq!(json(&repo.env.handoff(["cat", "@:plan.json"]).success())["id"], "b");
+    assert_eq!(json(&repo.env.handoff(["status", "--json", "@"]).success())["run"], "b");
+    let offered = repo.env.handoff(["complete", "--", "show", "@"]).success();
+    assert_eq!(offered, "@\n");
+    let offered = repo.env.handoff(["complete", "--", "show", "@/"]).success();
+    assert_eq!(offered, "@/work\n");
+    // No run can have that name.
+    repo.env.handoff(["run", "--id", "@", &file]).ends(1);
+}
+
+#[test]
+fn a_claimed_item_is_nowhere_just_done() {
+    let repo = TestRepo::new();
+    repo.env.write("repo/a.txt", "one\ntwo\nthree\n");
+    repo.env.git(["commit", "-qam", "By hand"]).success();
+    let shown = repo.env.handoff(["record", "--adopt", "HEAD~1..HEAD", "--as", "past"]).success();
+    assert!(shown.starts_with("─ claimed, made before and not checked\n1 file changed, +1 −0: a.txt\n"), "{shown}");
+    let head = repo.env.git(["rev-parse", "--short=12", "HEAD"]).success();
+    let item = format!("past/{}", head.trim());
+    let said = |args: &[&str]| repo.env.handoff(args).success();
+    assert!(said(&["runs"]).contains("1 done, 1 claimed\n"));
+    assert!(said(&["status", "past"]).contains("1 of 1 done, 1 claimed, sealed"));
+    let overview = "1 run sealed, done and green by what they record, 1 with items that are only claimed\n";
+    assert_eq!(said(&[]), overview);
+    let commits = said(&["verify", "--commits", "HEAD~1..HEAD"]);
+    assert!(
+        commits.ends_with(&format!("  product  {item}, claimed\nHEAD~1..HEAD: 1 of 1 commits pass, 1 claimed\n")),
+        "{commits}"
+    );
+    let answer = json(&said(&["verify", "--json", "--commits", "HEAD~1..HEAD"]));
+    assert_eq!(answer["commits"][0]["items"][0]["made"]["grade"], "claimed");
+    assert!(said(&["whence", "HEAD"]).contains(", done, claimed "));
+    let markdown = said(&["report", "--markdown", "past"]);
+    assert!(markdown.contains(" | done, claimed | ") && markdown.contains("1 claimed"), "{markdown}");
+    let runs = json(&said(&["runs", "--json"]));
+    assert_eq!(runs["runs"][0]["claimed"], 1);
+    assert_eq!(json(&said(&["--json"]))["claimed"], 1);
 }

@@ -9,3 +9,12 @@ enter_repository "$here"
 
 show git handoff submit --run plan.json
 show git handoff verify handoff-dag-1
+
+# The repository above is gone in a moment; the program stays.
+cat <<END
+
+Next, in a repository of your own: install the program, and let your agent do a first task.
+
+  cargo install --locked --path "$(cd "$here/../.." && pwd)" --profile quick
+  git handoff record --agent claude 'TASK'
+END

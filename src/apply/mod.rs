@@ -72,8 +72,8 @@ pub struct Request {
     pub without_protected: bool,
     /// True to apply files that a program runs by itself, such as hooks.
     pub with_hooks: bool,
-    /// The text of the commit; by default the name of its item. Our trailers are added in either
-    /// case.
+    /// The text of the commit; by default the goal of a single item, or else its name. Our trailers
+    /// are added in either case.
     pub message: Option<Message>,
     /// True to run the user's commit hooks for a commit onto `HEAD`.
     pub hooks: bool,
@@ -205,7 +205,10 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
     if !request.with_hooks {
         refuse_hooks(&scratch, view, &parts, &applied, target.onto)?;
     }
-    let message = request.message.as_ref();
+    let goal = Some(&chosen).filter(|chosen| chosen.len() == 1).and_then(|_| view.goal());
+    // A goal that reads as a trailer of ours is no message.
+    let goal = goal.and_then(|goal| Message::new(&[goal]).ok());
+    let message = request.message.as_ref().or(goal.as_ref());
     if let (false, false, true, Some(head)) =
         (applied.conflicts.is_empty(), request.dry_run, request.three_way, target.head())
     {
@@ -228,7 +231,7 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
         applied.planned =
             Some(if changed { target.plan(&scratch, &view.run, message, &applied.steps)? } else { Vec::new() });
     } else if changed {
-        target.finish(store, &view.run, request, &mut applied)?;
+        target.finish(store, &view.run, request, message, &mut applied)?;
     }
     Ok(Applied { submodules, ..applied })
 }

@@ -118,10 +118,10 @@ impl Found {
         store: &Store,
         run: &RunId,
         request: &Request,
+        own: Option<&Message>,
         applied: &mut Applied,
     ) -> Result<(), Error> {
         let last = applied.steps.last().expect("something changed").tree;
-        let own = request.message.as_ref();
         match &self.target {
             Target::Branch { name, tip } => {
                 let tip_now = make(store, run, own, &mut applied.steps, self.onto)?;

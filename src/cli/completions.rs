@@ -11,7 +11,7 @@ use clap::{Arg, Command, CommandFactory, ValueEnum};
 use git_handoff::git::remote::Remotes;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::Target;
-use git_handoff::run::query::target::own_runs;
+use git_handoff::run::query::target::{NEWEST, own_runs};
 use git_handoff::thread::own_threads;
 
 use super::{Ending, Output};
@@ -120,8 +120,10 @@ fn values(arg: &Arg, current: &str, repository: Option<&Repository>) -> BTreeSet
     let mut found = BTreeSet::new();
     if is("ITEM") {
         found.extend(items(current, repository));
+        found.insert(NEWEST.to_owned());
     } else if is("RUN") || is("RUNS") || is("NAMES") || is("TARGET") {
         found.extend(runs(repository).into_iter().map(|target| target.name()));
+        found.insert(NEWEST.to_owned());
     }
     if is("THREAD") || is("THREADS") || is("NAMES") {
         found.extend(own_threads(&repository.store).unwrap_or_default().iter().map(ToString::to_string));
@@ -142,8 +144,9 @@ fn runs(repository: &Repository) -> Vec<Target> {
 /// Returns the items of matching runs, and the runs.
 fn items(current: &str, repository: &Repository) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for target in runs(repository) {
-        let name = target.name();
+    let newest = Target::newest(&repository.store).ok().flatten().map(|target| (NEWEST.to_owned(), target));
+    let all = runs(repository).into_iter().map(|target| (target.name(), target));
+    for (name, target) in newest.into_iter().chain(all) {
         if let Some(view) = current
             .strip_prefix(&name)
             .filter(|rest| rest.starts_with('/'))

@@ -28,7 +28,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "record",
         &[
-            ("Let an agent work in a worktree of its own", "git handoff record -- claude -p 'Fix the parser'"),
+            ("Let an agent work in a worktree of its own", "git handoff record --agent claude 'Fix the parser'"),
             ("Check what a command changed", "git handoff record --check 'cargo test' -- cargo update"),
             ("Take three commits that were made before", "git handoff record --adopt HEAD~3..HEAD"),
         ],

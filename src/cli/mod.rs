@@ -3,10 +3,12 @@
 mod context;
 mod examples;
 mod fields;
+mod first_screen;
 mod gate;
 mod groups;
 mod progress;
 mod shade;
+mod silence;
 
 mod adopt;
 mod adopt_run;

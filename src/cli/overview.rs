@@ -2,7 +2,7 @@
 
 use git_handoff::apply::threeway::Underway;
 use git_handoff::model::hints::{self, Hint};
-use git_handoff::model::outcomes::NOTHING;
+use git_handoff::model::outcomes::{CLAIMED, NOTHING};
 use git_handoff::repository::Repository;
 use git_handoff::run::query::list::RunSummary;
 use git_handoff::thread::overview::Overview;
@@ -42,7 +42,14 @@ fn format_unlisted(overview: &Overview) -> String {
             0 => String::new(),
             count => format!(", {count} with an item that has {NOTHING}"),
         };
-        said.push(format!("{} sealed, done and green by what they record{empty}", table::many(overview.green, "run")));
+        let claimed = match overview.claimed {
+            0 => String::new(),
+            count => format!(", {count} with items that are only {CLAIMED}"),
+        };
+        said.push(format!(
+            "{} sealed, done and green by what they record{claimed}{empty}",
+            table::many(overview.green, "run")
+        ));
     }
     let others = [(overview.archived, "archived"), (overview.fetched, "fetched")];
     let others = others.into_iter().filter(|(count, _)| *count > 0);

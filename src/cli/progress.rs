@@ -1,10 +1,9 @@
 //! Progress of a running run: a line for each running item on a terminal, else plain lines.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use git_handoff::clock::Clock;
@@ -16,16 +15,14 @@ use git_handoff::model::outcomes::{NOTHING, Outcomes};
 use git_handoff::model::printable::{self, Painted};
 use git_handoff::model::protected::judged_in_words;
 use git_handoff::model::state::{Holder, RunState};
-use git_handoff::process::live::{Live, Lives};
+use git_handoff::process::live::{Echo, Live, Lives};
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
-use super::{shade, table};
+use super::silence::{QUIET, Watched, minutes};
+use super::{Output, shade, table};
 
 /// The interval of the spinner.
 const TURN: Duration = Duration::from_millis(120);
-
-/// The time without output after which an attempt counts as silent.
-const QUIET: Duration = Duration::from_secs(60);
 
 /// The width of a row without the agent's last line.
 const BESIDE: usize = 16;
@@ -42,6 +39,8 @@ pub(crate) struct Display {
     /// The number of items, in total and by result.
     outcomes: Outcomes,
     ended: HashMap<ItemId, End>,
+    /// Whether the output of attempts is printed as it comes, above a single live row.
+    echoes: bool,
 }
 
 /// The result of an item.
@@ -72,6 +71,8 @@ struct Terminal {
     bars: MultiProgress,
     counts: ProgressBar,
     running: HashMap<ItemId, ProgressBar>,
+    /// The last line of the output of attempts that is printed above the rows, until it ends.
+    unfinished: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Display {
@@ -92,6 +93,7 @@ impl Display {
             color,
             outcomes: Outcomes { total: state.items.len() as u64, ..Outcomes::default() },
             ended: HashMap::new(),
+            echoes: false,
         };
         for (at, item) in state.items.indexed() {
             display.count(&state.graph.item(at).id, End::of(state.status(at), item.red));
@@ -100,16 +102,33 @@ impl Display {
         display
     }
 
-    /// Starts without live rows, for a command whose own output fills the terminal.
-    pub(crate) fn plain(state: &RunState, color: bool) -> Self {
+    /// Starts for a command whose own output is printed as it comes, above the live row.
+    pub(crate) fn echoing(state: &RunState, clock: Clock, lives: Arc<Lives>, color: bool) -> Self {
+        let live = io::stderr().is_terminal() && !clock.is_pinned();
         Self {
-            terminal: None,
-            lives: None,
+            terminal: live.then(Terminal::new),
+            lives: Some(lives),
             named: String::new(),
             color,
             outcomes: Outcomes { total: state.items.len() as u64, ..Outcomes::default() },
             ended: HashMap::new(),
+            echoes: true,
         }
+    }
+
+    /// Returns a function that prints the output of attempts unchanged on standard error, in whole
+    /// lines above the live rows. It ignores errors, so that a command continues if standard error
+    /// is closed.
+    pub(crate) fn echo(&self) -> Echo {
+        let Some(terminal) = &self.terminal else { return Output::echo() };
+        let (bars, unfinished) = (terminal.bars.clone(), Arc::clone(&terminal.unfinished));
+        Box::new(move |bytes| {
+            let mut unfinished = unfinished.lock().unwrap_or_else(PoisonError::into_inner);
+            unfinished.extend_from_slice(bytes);
+            let Some(end) = unfinished.iter().rposition(|byte| *byte == b'\n') else { return };
+            let lines: Vec<u8> = unfinished.drain(..=end).collect();
+            bars.suspend(|| drop(io::stderr().lock().write_all(&lines)));
+        })
     }
 
     /// Returns the attempts without a row on the terminal, whose silence must be reported.
@@ -131,6 +150,10 @@ impl Display {
         if let Some(terminal) = self.terminal.take() {
             terminal.counts.finish_and_clear();
             terminal.running.values().for_each(ProgressBar::finish_and_clear);
+            let unfinished = std::mem::take(&mut *terminal.unfinished.lock().unwrap_or_else(PoisonError::into_inner));
+            if !unfinished.is_empty() {
+                drop(io::stderr().lock().write_all(&[unfinished.as_slice(), b"\n"].concat()));
+            }
         }
     }
 
@@ -141,7 +164,7 @@ impl Display {
             self.outcomes.total += e.items.len() as u64;
         }
         if let (Event::ItemFired(fired), Some(terminal)) = (&entry.event, &mut self.terminal) {
-            terminal.start(&fired.item, fired.attempt, self.lives.clone());
+            terminal.start(&fired.item, fired.attempt, self.lives.clone(), self.echoes);
             return;
         }
         if let Some((item, _)) = entry.event.item() {
@@ -151,9 +174,13 @@ impl Display {
                 bar.finish_and_clear();
             }
         }
-        // On a terminal, successes only change the counts; the table at the end lists them.
-        let is_folded = self.terminal.is_some()
-            && matches!(&entry.event, Event::ItemReconciled(e) if e.status == Outcome::Done && !e.is_red());
+        // On a terminal, successes only change the counts; the table at the end lists them. What is
+        // recorded alone has its result on the screen that follows.
+        let is_folded = match &entry.event {
+            Event::ItemReconciled(_) if self.echoes => true,
+            Event::ItemReconciled(e) => self.terminal.is_some() && e.status == Outcome::Done && !e.is_red(),
+            _ => false,
+        };
         if !is_folded {
             let (mark, said) = describe(entry, state);
             let shade = shade::of_event(&entry.event).filter(|_| self.color);
@@ -194,7 +221,7 @@ impl Display {
     }
 
     fn show_counts(&self) {
-        if let Some(terminal) = &self.terminal {
+        if let Some(terminal) = self.terminal.as_ref().filter(|_| !self.echoes) {
             terminal.counts.set_message(self.outcomes.to_string());
         }
     }
@@ -206,75 +233,40 @@ impl Terminal {
         let counts = bars.add(ProgressBar::new_spinner());
         counts.set_style(style("{spinner} {msg}  {elapsed}"));
         counts.enable_steady_tick(TURN);
-        Self { bars, counts, running: HashMap::new() }
+        Self { bars, counts, running: HashMap::new(), unfinished: Arc::default() }
     }
 
-    fn start(&mut self, item: &ItemId, attempt: u32, lives: Option<Arc<Lives>>) {
-        let bar = self.bars.add(ProgressBar::new_spinner());
+    /// Adds the row of an attempt, or makes it the only one if the output is printed as it comes.
+    fn start(&mut self, item: &ItemId, attempt: u32, lives: Option<Arc<Lives>>, echoes: bool) {
         let of = item.clone();
         let said = move |_: &ProgressState, to: &mut dyn fmt::Write| {
             let live = lives.as_ref().and_then(|lives| lives.of(&of));
             // Ignores drawing errors.
-            let _ = to.write_str(&live.map(|live| format_last_line(&live, of.as_str().len())).unwrap_or_default());
+            let _ =
+                to.write_str(&live.map(|live| format_last_line(&live, of.as_str().len(), echoes)).unwrap_or_default());
         };
-        bar.set_style(style("  {msg}  {elapsed}  {said}").with_key("said", said));
+        let (bar, template) = match echoes {
+            true => (self.counts.clone(), "{spinner} {msg}  {elapsed}  {said}"),
+            false => (self.bars.add(ProgressBar::new_spinner()), "  {msg}  {elapsed}  {said}"),
+        };
+        bar.set_style(style(template).with_key("said", said));
         let again = if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
         bar.set_message(printable::line(&format!("{item}{again}")));
+        if echoes {
+            return;
+        }
         bar.enable_steady_tick(TURN);
         self.running.insert(item.clone(), bar);
     }
 }
 
-/// Formats the last line of an attempt and its silence, cut to the terminal's width.
-fn format_last_line(live: &Live, taken: usize) -> String {
-    let (silent, last) = (live.silent(), printable::line(&live.last()));
+/// Formats the silence of an attempt and its last line, unless that was printed, cut to the
+/// terminal's width.
+fn format_last_line(live: &Live, taken: usize, is_printed: bool) -> String {
+    let (silent, last) = (live.silent(), if is_printed { String::new() } else { printable::line(&live.last()) });
     let quiet = if silent < QUIET { String::new() } else { format!("silent for {}  ", minutes(silent)) };
     let width = usize::from(console::Term::stderr().size().1).saturating_sub(taken + BESIDE);
     table::wrap::cut(&format!("{quiet}{last}"), width)
-}
-
-fn minutes(silent: Duration) -> String {
-    format!("{} min", silent.as_secs() / 60)
-}
-
-/// The prefix and attempts of one run, for reports of silence.
-pub(crate) type Watched = (String, Arc<Lives>);
-
-/// Reports silent attempts that have no row, unless the clock is pinned; ends on drop.
-pub(crate) async fn tell_of_silence(watched: Vec<Watched>, is_timed: bool) -> Infallible {
-    if !is_timed || watched.is_empty() {
-        std::future::pending::<()>().await;
-    }
-    let mut told = HashMap::new();
-    loop {
-        tokio::time::sleep(QUIET / 4).await;
-        let mut err = io::stderr().lock();
-        let silent = watched.iter().flat_map(|(named, lives)| {
-            lives.silent().into_iter().map(move |(item, silent)| (format!("{named}… {item}"), silent))
-        });
-        for line in silences(silent, &mut told) {
-            // Stops if standard error is closed.
-            let _ = writeln!(err, "{}", printable::line(&line));
-        }
-    }
-}
-
-/// Returns a line for each silent attempt after one, two, five and then every five minutes.
-fn silences(silent: impl Iterator<Item = (String, Duration)>, told: &mut HashMap<String, u64>) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (attempt, silent) in silent {
-        let due = match silent.as_secs() / 60 {
-            0 => 0,
-            1 => 1,
-            2..5 => 2,
-            minutes => minutes - minutes % 5,
-        };
-        let before = told.insert(attempt.clone(), due).unwrap_or(0);
-        if due > before {
-            lines.push(format!("{attempt}  silent for {}", minutes(silent)));
-        }
-    }
-    lines
 }
 
 fn style(template: &str) -> ProgressStyle {
@@ -355,28 +347,5 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
             ("!", e.detail.iter().fold(said, |said, detail| said + ": " + detail))
         }
         _ => ("", entry.subject()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_item_that_says_nothing_is_told_of_every_few_minutes() {
-        let mut told = HashMap::new();
-        let mut after =
-            |minutes: u64| silences([("… a".to_owned(), Duration::from_secs(minutes * 60))].into_iter(), &mut told);
-        let none = Vec::<String>::new();
-        assert_eq!(after(0), none);
-        assert_eq!(after(1), ["… a  silent for 1 min"]);
-        assert_eq!(after(1), none);
-        assert_eq!(after(2), ["… a  silent for 2 min"]);
-        assert_eq!(after(4), none);
-        assert_eq!(after(5), ["… a  silent for 5 min"]);
-        assert_eq!(after(9), none);
-        assert_eq!(after(11), ["… a  silent for 11 min"]);
-        assert_eq!(after(0), none, "it said something");
-        assert_eq!(after(6), ["… a  silent for 6 min"]);
     }
 }

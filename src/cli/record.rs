@@ -1,7 +1,8 @@
 //! `git handoff record`
 
+use git_handoff::engine::event::Progress;
 use git_handoff::engine::operations::{DriveOptions, Driven, Manner};
-use git_handoff::engine::record::{Begun, Here, ITEM, Recording};
+use git_handoff::engine::record::{Begun, Here, ITEM, Lacks, Recording};
 use git_handoff::model::credential;
 use git_handoff::model::entry::{Event, Exit, ItemReconciled};
 use git_handoff::model::hints;
@@ -9,26 +10,29 @@ use git_handoff::model::name::RunId;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::View;
 use git_handoff::run::query::list::ItemStatus;
+use git_handoff::run::query::work::Work;
 use git_handoff::share::anchor::verification::VerifyRequest;
 use git_handoff::verify::Report;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::progress::Display;
-use super::{Ending, Failure, Output, interrupt, validate};
+use super::silence::tell_of_silence;
+use super::{Ending, Failure, Output, first_screen, interrupt, validate};
 
 /// Run a command in a worktree of its own, and seal what it changed as a run
 ///
 /// The run has one item, `record`: the command starts from HEAD, in the same folder as you, and its
 /// changes and its files under `outputs/` become the products. Its output appears as it comes, on
-/// standard error; the proof follows on standard output. Your work tree stays as it is: `apply`
-/// takes the changes. The command's standard input is empty.
+/// standard error; the result and the proof follow on standard output. Your work tree stays as it
+/// is: `apply` takes the changes. The command's standard input is empty.
 ///
-/// An agent that is known here (claude, codex, gemini, aider, opencode, qwen, copilot, mini) gets
-/// its login and its key.
+/// `--agent` runs a known agent (claude, codex, gemini, aider, opencode, qwen, copilot, mini) or a
+/// registered subagent with its own command line, which gives it permissions and makes it report
+/// tokens. A known agent gets its login and its key.
 #[derive(clap::Args)]
 #[command(
-    override_usage = "git handoff record [OPTIONS] -- <COMMAND>...\n       git handoff record [OPTIONS] --adopt <RANGE>"
+    override_usage = "git handoff record [OPTIONS] --agent <AGENT> <TASK>\n       git handoff record [OPTIONS] -- <COMMAND>...\n       git handoff record [OPTIONS] --adopt <RANGE>"
 )]
 pub(crate) struct Arguments {
     /// The id of the run [default: record-DATE-LETTERS]
@@ -41,9 +45,12 @@ pub(crate) struct Arguments {
     /// have their state in the base while it runs, if no setting protects any
     #[arg(long, requires = "check")]
     no_protect: bool,
-    /// Record the goal of the work
-    #[arg(short = 'm', long = "message", value_name = "GOAL")]
+    /// Record the goal of the work [default: the task of --agent]
+    #[arg(short = 'm', long = "message", value_name = "GOAL", conflicts_with = "agent")]
     goal: Option<String>,
+    /// Run this known agent or subagent with its own command line
+    #[arg(long, value_name = "AGENT", requires = "task", conflicts_with_all = ["adopt", "command", "executor"])]
+    agent: Option<String>,
     /// Use the settings of this known agent, subagent or executor [default: those of the program]
     #[arg(long, value_name = "NAME", conflicts_with = "adopt")]
     executor: Option<String>,
@@ -57,8 +64,11 @@ pub(crate) struct Arguments {
     /// they are recorded as claimed
     #[arg(long, value_name = "RANGE", conflicts_with = "command")]
     adopt: Option<String>,
+    /// The task of the agent; it becomes the goal
+    #[arg(value_name = "TASK", requires = "agent")]
+    task: Option<String>,
     /// The command and its arguments, after `--`; without one, `--as RUN` continues that recording
-    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["adopt", "run"])]
+    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["adopt", "agent", "run"])]
     command: Vec<String>,
 }
 
@@ -107,9 +117,12 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             output.note(&format!("the agent gets its login: {given}"));
         }
     }
-    let Begun { submission, manner, .. } = begun;
-    let driven = drive(&submission.run, manner, repository, output)?;
-    finish(&driven, manner, repository, output)
+    if let Some(lacks) = &begun.lacks {
+        output.warn(&format!("{}: {}", lacks.agent, lacks.remarks.join("; ")));
+    }
+    let Begun { submission, manner, lacks, .. } = &begun;
+    let driven = drive(&submission.run, *manner, repository, output)?;
+    finish(&driven, *manner, lacks.as_ref(), repository, output)
 }
 
 /// Continues a recording with the settings that it sealed.
@@ -121,7 +134,7 @@ fn go_on(run: &RunId, arguments: &Arguments, repository: &Repository, output: &m
     }
     repository.continue_recording(run)?;
     let driven = drive(run, Manner::Worktrees, repository, output)?;
-    finish(&driven, Manner::Worktrees, repository, output)
+    finish(&driven, Manner::Worktrees, None, repository, output)
 }
 
 impl Arguments {
@@ -131,9 +144,11 @@ impl Arguments {
             command: self.command.clone(),
             check: self.check.clone(),
             protect: !self.no_protect,
-            goal: self.goal.clone(),
+            agent: self.agent.clone(),
+            goal: self.goal.clone().or_else(|| self.task.clone()),
             executor: self.executor.clone(),
             here: self.here.then_some(here),
+            ..Recording::default()
         }
     }
 }
@@ -149,13 +164,29 @@ fn drive(run: &RunId, manner: Manner, repository: &Repository, output: &mut Outp
         warning.iter().for_each(|warning| output.warn(warning));
         drivable.remarks().iter().for_each(|remark| output.note(remark));
     }
-    drivable.lives().echo_to(Output::echo());
-    let mut display = Display::plain(drivable.state(), output.stderr_color);
-    Ok(runtime.block_on(drivable.drive(interrupt, &mut |progress| display.tell(&progress)))?)
+    let mut display = Display::echoing(drivable.state(), drivable.clock(), drivable.lives(), output.stderr_color);
+    drivable.lives().echo_to(display.echo());
+    let (watched, is_timed) = (display.unseen().into_iter().collect(), !drivable.clock().is_pinned());
+    let driven = runtime.block_on(async {
+        let mut tell = |progress: Progress<'_>| display.tell(&progress);
+        let driven = drivable.drive(interrupt, &mut tell);
+        tokio::select! {
+            driven = driven => driven,
+            never = tell_of_silence(watched, is_timed) => match never {},
+        }
+    });
+    display.end();
+    Ok(driven?)
 }
 
-/// Prints the proof and the next command.
-fn finish(driven: &Driven, manner: Manner, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+/// Prints the result, the proof and the next command.
+fn finish(
+    driven: &Driven,
+    manner: Manner,
+    lacks: Option<&Lacks>,
+    repository: &Repository,
+    output: &mut Output,
+) -> Result<Ending, Failure> {
     let view = &driven.view;
     let run = &view.run;
     // An open run is not anchored yet.
@@ -172,7 +203,12 @@ fn finish(driven: &Driven, manner: Manner, repository: &Repository, output: &mut
             verify: report.as_ref().map(Report::to_json),
         });
     } else if let Some(report) = &report {
-        output.painted(&report.painted(output.color));
+        let work = Work::of(&repository.store, view);
+        first_screen::print_work(view, &work, false, output);
+        first_screen::print_proof(view, Some(report), repository, output);
+        if !report.intact {
+            output.painted(&report.painted(output.color));
+        }
     }
     if driven.interrupted {
         return interrupted(view, manner, repository, output);
@@ -189,7 +225,7 @@ fn finish(driven: &Driven, manner: Manner, repository: &Repository, output: &mut
     if !is_green {
         super::run::show_saved(view, repository, output);
     }
-    advise(view, manner, is_green, output);
+    advise(view, manner, lacks, is_green, output);
     Ok(if is_green { Ending::Done } else { Ending::NotAllDone })
 }
 
@@ -225,14 +261,15 @@ fn ended(view: &View) -> Option<&ItemReconciled> {
 }
 
 /// Prints the next command.
-fn advise(view: &View, manner: Manner, is_green: bool, output: &mut Output) {
+fn advise(view: &View, manner: Manner, lacks: Option<&Lacks>, is_green: bool, output: &mut Output) {
     let run = &view.run;
     let has_products = view.state.items.iter().any(|item| !item.products.is_empty());
-    match (manner, is_green, has_products) {
-        (Manner::Commits | Manner::Here, true, _) => output.hint(&hints::show(run)),
-        (_, true, true) => output.hint(&hints::apply_recorded(run)),
-        (_, true, false) => output.note("the command changed nothing"),
-        (_, false, true) => output.hint(&hints::apply_red(run)),
-        (_, false, false) => output.hint(&hints::cat(format_args!("{run}/{ITEM}:transcript"))),
-    }
+    let hint = match (manner, is_green, has_products, lacks) {
+        (Manner::Commits | Manner::Here, true, ..) => hints::show(run),
+        (_, true, true, _) => hints::apply_recorded(run),
+        (_, false, true, _) => hints::apply_red(run),
+        (Manner::Worktrees, _, false, Some(Lacks { agent, .. })) => hints::record_by_agent(agent),
+        (_, _, false, _) => hints::cat(format_args!("{run}/{ITEM}:transcript")),
+    };
+    output.hint(&hint);
 }

@@ -16,10 +16,20 @@ use git_handoff::repository::Repository;
 use git_handoff::run::operate::steer;
 use git_handoff::run::operate::submission::Wanted;
 use git_handoff::run::query::saved::Saved;
+use git_handoff::run::query::work::{Explained, Work};
 use git_handoff::run::query::{Target, View, piece};
+use git_handoff::share::anchor::verification::VerifyRequest;
+use git_handoff::verify::Report;
 
-use super::progress::{Display, Watched, tell_of_silence};
-use super::{Ending, Failure, Output, interrupt, saved, status, submit, table, validate};
+use super::progress::Display;
+use super::silence::{Watched, tell_of_silence};
+use super::{Ending, Failure, Output, first_screen, interrupt, saved, status, submit, table, validate};
+
+/// The most entries of a run that is verified at once when it ends; a larger one takes seconds.
+const VERIFIED: usize = 1000;
+
+/// The anchor that is asked then: the logs that are here.
+const LOCAL: &str = "local";
 
 /// The number of failed items whose last output is shown.
 const TAILS: usize = 5;
@@ -257,6 +267,12 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
         output.hint(&hints::run(run));
         return Ending::Interrupted;
     }
+    let work = (!output.json).then(|| Work::of(&repository.store, &driven.view));
+    if let Some(work) = &work {
+        first_screen::print_work(&driven.view, work, true, output);
+        let report = verified(&driven.view, repository, output);
+        first_screen::print_proof(&driven.view, report.as_ref(), repository, output);
+    }
     for (rule, why) in &state.stopped {
         output.note(&format!("the rule {rule} stopped short: {why}"));
     }
@@ -268,13 +284,17 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
         output.hint(&hints::extend_or_close(run));
     }
     if state.outcomes().is_green() {
+        let has_patch = work.as_ref().is_some_and(|work| !work.files.is_empty() || !work.is_counted);
+        if state.sealed && has_patch {
+            output.hint(&hints::apply_recorded(run));
+        }
         return Ending::Done;
     }
     if state.is_left_to_people() && !state.sealed {
         output.hint(&hints::waiting());
     }
-    if !output.json {
-        show_tails(&driven.view, repository, output);
+    if let Some(work) = &work {
+        show_tails(&driven.view, work, repository, output);
     }
     advise(&driven.view, repository, output);
     Ending::NotAllDone
@@ -288,8 +308,20 @@ pub(crate) fn show_saved(view: &View, repository: &Repository, output: &mut Outp
     }
 }
 
-/// Shows the last output of failed items, as test runners do.
-fn show_tails(view: &View, repository: &Repository, output: &mut Output) {
+/// Verifies a sealed run with the logs that are here, or returns `None` for a large one.
+fn verified(view: &View, repository: &Repository, output: &mut Output) -> Option<Report> {
+    if !view.state.sealed || view.links.len() > VERIFIED {
+        return None;
+    }
+    let anchors = [LOCAL.to_owned()];
+    let request = VerifyRequest { anchors: &anchors, ..VerifyRequest::default() };
+    let with = repository.verification(request, &mut |text| output.warn(text)).ok()?;
+    let runs = with.named(&[view.run.to_string()]).ok()?;
+    runs.reports().next()?.ok()
+}
+
+/// Shows the failing assertion of failed items, or else the end of their output.
+fn show_tails(view: &View, work: &Work, repository: &Repository, output: &mut Output) {
     let items = view.state.items.indexed();
     let failed = items.filter(|(at, item)| item.phase == Phase::Failed && !view.state.is_superseded(*at));
     let mut shown = 0;
@@ -303,10 +335,18 @@ fn show_tails(view: &View, repository: &Repository, output: &mut Output) {
         shown += 1;
         let (id, reason) = (&view.state.graph.item(at).id, item.reason.as_deref());
         output.note(&format!("✗ {id}  attempt {}: {}", tail.attempt, reason.unwrap_or("no reason")));
-        if tail.is_cut {
+        let item = work.items.iter().find(|item| item.id == *id);
+        let tests = item.and_then(|item| match &item.explained {
+            Some(Explained::Tests(failure)) if !failure.assertion.is_empty() => Some(failure),
+            _ => None,
+        });
+        if let Some(failure) = tests {
+            output.note(&format!("    failed: {failure}"));
+        } else if tail.is_cut {
             output.note("    …");
         }
-        tail.lines.iter().for_each(|line| output.note(&format!("    {}", printable::line(line))));
+        let lines = tests.map_or(&tail.lines, |failure| &failure.assertion);
+        lines.iter().for_each(|line| output.note(&format!("    {}", printable::line(line))));
         if tail.is_nested {
             output.note(NESTED);
         }

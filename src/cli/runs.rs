@@ -1,7 +1,7 @@
 //! `git handoff runs`
 
 use git_handoff::model::hints;
-use git_handoff::model::outcomes::NOTHING;
+use git_handoff::model::outcomes::{CLAIMED, NOTHING};
 use git_handoff::repository::Repository;
 use git_handoff::run::query::list::{Besides, RunSummary};
 
@@ -59,7 +59,10 @@ pub(crate) fn row(run: &RunSummary) -> Vec<Cell> {
     let date = run.submitted_at.map_or_else(|| "?".to_owned(), table::minute);
     let author = run.author.as_deref().unwrap_or("?");
     let state = Cell::default().and(run.state, shade::of(run.state));
-    vec![name.into(), queue.into(), state, date.into(), author.into(), said]
+    let mut row = vec![name.into(), queue.into(), state, date.into(), author.into(), said];
+    let goal = run.goal.iter().flat_map(|goal| goal.lines()).map(str::trim).find(|line| !line.is_empty());
+    row.extend(goal.map(Cell::from));
+    row
 }
 
 /// Returns how many items stand how, and what rules had the run say.
@@ -70,7 +73,8 @@ fn counts(run: &RunSummary) -> Cell {
     let counts = counts.chain([(awaits, status::AWAITED)]).filter(|(n, _)| *n > 0);
     let counts = counts.map(|(n, status)| (format!("{n} {status}"), shade::of(status)));
     let empty = (run.handed_over_nothing > 0).then(|| format!("{} with {NOTHING}", run.handed_over_nothing));
-    let empty = empty.into_iter().map(|words| (words, None));
+    let claimed = (run.claimed > 0).then(|| format!("{} {}", run.claimed, CLAIMED));
+    let empty = claimed.into_iter().chain(empty).map(|words| (words, None));
     let said = run.said.iter().map(|word| (word.clone(), shade::SAID));
     // The reason is for `status`: here it would push the rows apart.
     let silent = run.stopped.iter().filter(|_| run.said.is_empty());

@@ -100,6 +100,7 @@ fn print_run(view: &View, reference: &str, output: &mut Output) {
         let revision = &change.revision;
         format!("document   {}  revision {}, {}", change.name, revision.number, revision.is())
     }));
+    lines.extend(view.goal().map(|goal| format!("goal       {}", printable::line(goal))));
     lines.push(format!("state      {state}"));
     lines.extend(seal(view).map(|seal| format!("root       {}", seal.root)));
     lines.push(format!("ref        {reference}"));

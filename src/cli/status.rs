@@ -3,7 +3,7 @@
 use git_handoff::model::hints;
 use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::ItemId;
-use git_handoff::model::outcomes::Outcomes;
+use git_handoff::model::outcomes::{self, Outcomes};
 use git_handoff::model::printable::Color;
 use git_handoff::model::protected::judged_in_words;
 use git_handoff::model::time::Moment;
@@ -251,8 +251,9 @@ pub(crate) fn came_out(line: Cell, outcomes: &Outcomes, awaiting: u64) -> Cell {
         .map(|(n, what)| if what == "pending" { (n.saturating_sub(awaiting), what) } else { (n, what) });
     let others = others.chain([(awaiting, AWAITED)]).filter(|(count, _)| *count > 0);
     let others = others.map(|(count, what)| (format!("{count} {what}"), shade::of(what)));
+    let claimed = (outcomes.claimed > 0).then(|| (format!("{} {}", outcomes.claimed, outcomes::CLAIMED), None));
     let said = outcomes.by_rules().map(|words| (words, shade::SAID));
-    others.chain(said).fold(line, |line, (words, shade)| line.and(", ", None).and(words, shade))
+    others.chain(claimed).chain(said).fold(line, |line, (words, shade)| line.and(", ", None).and(words, shade))
 }
 
 /// Returns the displayed status and its colour; replaced items are not highlighted.

@@ -66,6 +66,16 @@ pub(crate) fn in_words(usage: &Usage) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+/// Formats the use of one attempt without its parts: `7000 tokens in, 350 out, $0.03`.
+pub(crate) fn in_short(usage: &Usage) -> String {
+    let parts = [
+        usage.input_tokens.map(|tokens| format!("{tokens} tokens in")),
+        usage.output_tokens.map(|tokens| format!("{tokens} out")),
+        usage.cost_usd.map(dollars),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
 /// Formats the number of denied actions.
 pub(crate) fn denied(count: u64) -> String {
     let actions = if count == 1 { "action" } else { "actions" };

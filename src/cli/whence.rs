@@ -10,7 +10,7 @@ use git_handoff::share::anchor::verification::VerifyRequest;
 use git_handoff::whence::answer::{CommitShown, ItemShown, LinesBy, LinesShown, Made, Named, Whence};
 use git_handoff::whence::{Standing, Verdict};
 
-use super::{Ending, Failure, Output, table};
+use super::{Ending, Failure, Output, status, table};
 
 /// Show which item of which run made a commit, a line or a range of commits, with proof
 ///
@@ -142,7 +142,14 @@ fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut O
 /// Formats a commit of a range: mark, name, item or author, and reason.
 pub(super) fn row(commit: &CommitShown, output: &Output) -> Painted {
     let short: String = commit.commit.to_string().chars().take(12).collect();
-    let name = |item: &ItemShown| format!("{}/{}{}", item.run, item.item, if item.is_red() { ", red" } else { "" });
+    let name = |item: &ItemShown| {
+        let weaker = match (item.is_red(), item.is_claimed()) {
+            (true, _) => ", red",
+            (false, true) => ", claimed",
+            (false, false) => "",
+        };
+        format!("{}/{}{weaker}", item.run, item.item)
+    };
     let items: Vec<String> = commit.items.iter().map(name).collect();
     let who = match commit.verdict {
         Verdict::Product | Verdict::Unproven if !items.is_empty() => items.join(" + "),
@@ -190,7 +197,11 @@ fn rows(item: &ItemShown) -> Vec<Vec<String>> {
     };
     let state = if made.sealed { "sealed" } else { "open" };
     let mut rows = vec![row("run", format!("{}, {state}  {}", item.run, item.reference))];
-    let done = if item.is_red() { "done, red" } else { "done" };
+    let done = match (item.is_red(), item.is_claimed()) {
+        (true, _) => status::RED,
+        (false, true) => status::CLAIMED,
+        (false, false) => "done",
+    };
     let when = format!("{}, attempt {}, {done} {}, by {}", item.item, made.attempt, made.at, made.actor);
     rows.push(row("item", when));
     rows.extend(made.superseded_by.as_ref().map(|by| row("superseded", format!("by {by}"))));

@@ -1,5 +1,6 @@
 //! Records work without a plan file: one command, or commits that were made before.
 
+mod agent;
 pub(super) mod left;
 mod plan;
 pub(super) mod sealed;
@@ -33,12 +34,9 @@ pub use settings::Unknown;
 /// The start of the id of a run without a given name.
 const PREFIX: &str = "record-";
 
-/// The letters of an id without a given name: consonants, so that they are no word.
-const LETTERS: &[u8; 20] = b"bcdfghjklmnpqrstvwxz";
-
-/// How many letters such an id has. In ten thousand ids of a day, two are equal with a probability
-/// of one half; the second run is then refused by the remote that has the first.
-const ID_LETTERS: usize = 6;
+/// How many letters an id without a given name has. In four thousand ids of a day, two are equal with
+/// a probability of one half; the second run is then refused by the remote that has the first.
+const ID_LETTERS: usize = 5;
 
 /// How many ids are tried before recording fails.
 const ID_ATTEMPTS: u8 = 16;
@@ -47,10 +45,14 @@ const ID_ATTEMPTS: u8 = 16;
 const NAMED: usize = 3;
 
 /// A command to record.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// The program and its arguments.
+    /// The program and its arguments; empty with `agent`.
     pub command: Vec<String>,
+    /// The preset or subagent whose own line runs, with the goal as its task.
+    pub agent: Option<String>,
+    /// The line of that agent, which `Repository::record` finds.
+    pub line: Option<String>,
     /// The command line that checks the result.
     pub check: Option<String>,
     /// Whether the check protects the known files of the repository if no setting protects some.
@@ -82,6 +84,17 @@ pub struct Begun {
     pub protected: Vec<&'static str>,
     /// The needs of the known agent that it starts.
     pub agent: Option<AgentNeeds>,
+    /// The shortcomings of the command line of a known agent.
+    pub lacks: Option<Lacks>,
+}
+
+/// The shortcomings of the command line of a known agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lacks {
+    /// The agent.
+    pub agent: &'static str,
+    /// The shortcomings, each as a part of a sentence.
+    pub remarks: Vec<&'static str>,
 }
 
 /// A run to submit under some id.
@@ -95,6 +108,7 @@ impl Repository {
     ///
     /// An unfinished run of the same name and command is continued; any other is an error.
     pub fn record(&self, run: Option<&RunId>, recording: &Recording) -> Result<Result<Begun, Problems>, Error> {
+        let recording = &agent::with_line(self, recording)?;
         let decided = Decided::read(self, recording)?;
         let protected = settings::protected(self, recording);
         let directory = self.directory()?;
@@ -105,8 +119,8 @@ impl Repository {
         let draft = Draft { plan: &plan, wanted: Wanted { base, recorded: true, ..Wanted::default() } };
         let submitted = self.submit_recording(run, &draft)?;
         let manner = if recording.here.is_some() { Manner::Here } else { Manner::Worktrees };
-        let agent = decided.agent.clone();
-        Ok(submitted.map(|submission| Begun { submission, manner, protected, agent }))
+        let (agent, lacks) = (decided.agent.clone(), agent::lacks(recording));
+        Ok(submitted.map(|submission| Begun { submission, manner, protected, agent, lacks }))
     }
 
     /// Submits a run with one item for each commit of a range, along first parents. Problems of the
@@ -123,7 +137,7 @@ impl Repository {
         let wanted = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
         let submitted = self.submit_recording(run, &Draft { plan: &plan, wanted })?;
         let (manner, protected) = (Manner::Commits, Vec::new());
-        Ok(submitted.map(|submission| Begun { submission, manner, protected, agent: None }))
+        Ok(submitted.map(|submission| Begun { submission, manner, protected, agent: None, lacks: None }))
     }
 
     /// Submits it under its name, or under an id that no other clone makes.
@@ -223,7 +237,7 @@ impl Repository {
 /// Returns the letters of an id.
 fn letters(digest: Digest) -> String {
     let bytes = digest.as_bytes().iter().take(ID_LETTERS);
-    bytes.map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect()
+    bytes.map(|byte| char::from(b'a' + byte % 26)).collect()
 }
 
 /// Resolves a path, or returns it as it is if that fails.
@@ -251,6 +265,10 @@ pub enum Error {
     Uncommitted(String),
     #[error("{0}")]
     Store(#[from] store::Error),
+    #[error("{name:?} is no known agent, and no subagent is registered here under that name")]
+    Agent { name: String, near: Option<String> },
+    #[error("the subagent {0:?} is registered here without a command")]
+    NoLine(String),
     #[error("the work tree has changes before the command runs: {0}")]
     Dirty(String),
     #[error("the folder {0:?} has a name that a plan cannot hold: start from the top of the work tree")]

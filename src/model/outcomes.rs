@@ -23,6 +23,9 @@ pub const GATE_FAILED: &str = "gate-failed: ";
 /// The text for an item without products.
 pub const NOTHING: &str = "nothing handed over";
 
+/// The text for items that take commits that were made before.
+pub const CLAIMED: &str = "claimed";
+
 /// The number of items by result; each counts once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outcomes {
@@ -137,7 +140,7 @@ impl fmt::Display for Outcomes {
         self.others().try_for_each(|(count, what)| write!(f, ", {count} {what}"))?;
         self.by_rules().try_for_each(|words| write!(f, ", {words}"))?;
         if self.claimed > 0 {
-            write!(f, ", {} claimed", self.claimed)?;
+            write!(f, ", {} {CLAIMED}", self.claimed)?;
         }
         self.empty_handed().map_or(Ok(()), |words| write!(f, ", {words}"))
     }

@@ -40,6 +40,10 @@ pub const GOAL: &str = "goal";
 /// The input key with the settings that `record` seals; see `engine::record`. No other plan has it.
 pub const RECORDED: &str = "recorded";
 
+/// The input key with the agent whose own line an item of the executor `command` runs. The task of
+/// such an item is the goal alone.
+pub const AGENT: &str = "agent";
+
 /// The fields of a plan: `name: type = "name in JSON", presence, reader [, as written form];`.
 ///
 /// These tables generate the data types and their written form (here), and the set of known fields

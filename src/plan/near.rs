@@ -1,19 +1,20 @@
 //! Warns about misspelt keys of `inputs`.
 
 use crate::model::json::JsonPath;
-use crate::model::plan::{APPROVAL, APPROVERS, CHECK, COMMAND, DIRECTORY, DISPATCH, ENV, PIPELINE, STDIN};
+use crate::model::plan::{AGENT, APPROVAL, APPROVERS, CHECK, COMMAND, DIRECTORY, DISPATCH, ENV, PIPELINE, STDIN};
 use crate::plan::draft::Draft;
 
 /// The minimum similarity to a known key, ignoring case and separators.
 const LIKENESS: f64 = 0.92;
 
 /// The known keys, with the executor that reads them if it is only one.
-const READ: [(&str, Option<&str>); 12] = [
+const READ: [(&str, Option<&str>); 13] = [
     ("command", Some(COMMAND)),
     (ENV, Some(COMMAND)),
     (CHECK, Some(COMMAND)),
     (STDIN, Some(COMMAND)),
     (DIRECTORY, Some(COMMAND)),
+    (AGENT, Some(COMMAND)),
     ("subagent", Some(DISPATCH)),
     ("workerInput", Some(DISPATCH)),
     (APPROVERS, Some(APPROVAL)),

@@ -13,6 +13,7 @@ use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
+use crate::model::outcomes;
 use crate::run::query::View;
 use crate::run::query::attempts::AttemptShown;
 use crate::run::query::log_entry::entry_shown;
@@ -20,6 +21,9 @@ use crate::run::query::show::SourceShown;
 
 /// From this number of items on, those that are done and green are only a row of the table.
 const MOST_DETAILED: usize = 2000;
+
+/// The status of an item that takes a commit that was made before.
+pub(super) const CLAIMED: &str = "done, claimed";
 
 /// A run on a page.
 pub(super) struct RunPage<'a> {
@@ -160,7 +164,13 @@ impl<'a> RunPage<'a> {
         let outcomes = self.view.state.outcomes();
         let done = format!("{} of {} done", outcomes.done, outcomes.total);
         let others = outcomes.others().map(|(count, what)| format!("{count} {what}"));
-        std::iter::once(done).chain(others).chain(outcomes.said.iter().cloned()).collect::<Vec<_>>().join(", ")
+        let claimed = (outcomes.claimed > 0).then(|| format!("{} {}", outcomes.claimed, outcomes::CLAIMED));
+        std::iter::once(done)
+            .chain(others)
+            .chain(claimed)
+            .chain(outcomes.said.iter().cloned())
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     pub(super) fn id(&self, at: ItemIndex) -> &'a str {
@@ -186,6 +196,7 @@ impl<'a> RunPage<'a> {
         let word = match state.status(at) {
             _ if state.is_superseded(at) => "superseded",
             "done" if state.items[at].red => "done, red",
+            "done" if state.graph.item(at).is_claimed() => CLAIMED,
             "ready" => "pending",
             word => word,
         };
@@ -193,7 +204,7 @@ impl<'a> RunPage<'a> {
     }
 
     pub(super) fn has_details(&self, status: &str) -> bool {
-        status != "done" || self.view.state.graph.items().len() <= MOST_DETAILED
+        !matches!(status, "done" | CLAIMED) || self.view.state.graph.items().len() <= MOST_DETAILED
     }
 
     /// Returns the item as its plan or the entry that added it has it.

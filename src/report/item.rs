@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::facts::RunPage;
+use super::facts::{CLAIMED, RunPage};
 use super::{content, words};
 use crate::model::item_index::ItemIndex;
 use crate::report::graph::Standing;
@@ -39,7 +39,7 @@ pub(super) fn facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Va
 /// Returns the standing that gives a status of the page its mark and its colours.
 pub(super) fn standing(status: &str) -> Standing {
     match status {
-        "done" => Standing::Done,
+        "done" | CLAIMED => Standing::Done,
         "done, red" => Standing::Red,
         "failed" => Standing::Failed,
         "running" => Standing::Running,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::facts::RunPage;
+use super::facts::{CLAIMED, RunPage};
 use super::thread::ShownThread;
 use super::{Error, Request, ShownRun, item, words};
 use crate::model::item_index::ItemIndex;
@@ -88,7 +88,7 @@ fn signed(signers: &[SignerSeen], verify: &str) -> String {
 fn items(page: &RunPage<'_>) -> String {
     let mut order: Vec<ItemIndex> = page.view.state.graph.items().indices().collect();
     // The sort is stable.
-    order.sort_by_key(|at| page.status(*at) == "done");
+    order.sort_by_key(|at| matches!(page.status(*at).as_str(), "done" | CLAIMED));
     let mut lines = vec!["| item | status | attempts | took | note |".to_owned(), "|---|---|---|---|---|".to_owned()];
     for at in order.iter().take(MOST_ROWS) {
         let (state, status) = (&page.view.state.items[*at], page.status(*at));

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::facts::RunPage;
+use super::facts::{CLAIMED, RunPage};
 use super::item;
 use crate::model::item_index::ItemIndex;
 use crate::report::graph::{self, Outline};
@@ -117,10 +117,10 @@ fn path(picture: &Picture, Drawn(from, to, bend): &Drawn) -> Option<String> {
 
 /// Returns the order of statuses, the worst first.
 fn rank(status: &str) -> usize {
-    ["failed", "done, red", "running", "pending", "cancelled", "skipped", "done", "superseded"]
+    ["failed", "done, red", "running", "pending", "cancelled", "skipped", CLAIMED, "done", "superseded"]
         .iter()
         .position(|word| *word == status)
-        .unwrap_or(8)
+        .unwrap_or(9)
 }
 
 /// Shortens a name for a box.

@@ -3179,16 +3179,19 @@ class Replay {
     const counts = emptyOutcome();
     counts.total = counts.pending = this.shadowedItems;
     let withNothing = 0;
+    let claimed = 0;
     for (const item of this.countingItems()) {
       counts.total++;
       if (item.status !== 'done') counts[item.status ?? 'pending']++;
       else {
         counts[this.isGood(item) ? 'done' : 'red']++;
         if (this.handsOverNothing(item)) withNothing++;
+        if (item.definition.executor === 'claimed') claimed++;
       }
     }
     if (this.superseded.size > 0) counts.superseded = this.superseded.size;
     if (withNothing > 0) counts.handedOverNothing = withNothing;
+    if (claimed > 0) counts.claimed = claimed;
     const said = [...this.conclusionsInForce(), ...this.earlyConclusions];
     if (said.length > 0) counts.said = said.map((conclusion) => conclusion.outcome);
     const stopped = [
@@ -6367,11 +6370,13 @@ const statusRanks = [
   'pending',
   'cancelled',
   'skipped',
+  'done, claimed',
   'done',
   'superseded',
 ];
 const marks = {
   done: '✓',
+  'done, claimed': '✓',
   'done, red': '!',
   failed: '✗',
   running: '▶',
@@ -6382,6 +6387,7 @@ const marks = {
 const markOf = (status) => marks[status] ?? '·';
 const statusColors = {
   done: ['#dff3e3', '#1a7f37'],
+  'done, claimed': ['#dff3e3', '#1a7f37'],
   'done, red': ['#fff1c2', '#9a6700'],
   failed: ['#ffe1de', '#b3261e'],
   running: ['#dbeafe', '#1d4ed8'],
@@ -6424,7 +6430,7 @@ class RunFacts {
     return {
       anchor: `r${this.number}`,
       run: this.report.run,
-      outcome: textOfOutcome(this.report.outcome, [...outcomeWords, 'superseded']),
+      outcome: textOfOutcome(this.report.outcome, [...outcomeWords, 'superseded', 'claimed']),
       facts: this.runFacts(),
       graph: this.graph(picture),
       timeline: this.timeline(),
@@ -6453,6 +6459,7 @@ class RunFacts {
     const item = this.replay.items.get(id);
     if (this.replay.superseded.has(id)) return 'superseded';
     if (item.status === 'done' && this.replay.isRed(item)) return 'done, red';
+    if (item.status === 'done' && item.definition.executor === 'claimed') return 'done, claimed';
     return item.status ?? 'pending';
   }
 
@@ -6557,7 +6564,7 @@ class RunFacts {
       took: this.timing.took(id),
       products: Object.keys(ended?.products ?? {}).length,
     };
-    if (status === 'done' && this.ids.length > mostDetailed) return shown;
+    if ((status === 'done' || status === 'done, claimed') && this.ids.length > mostDetailed) return shown;
     shown.details = {
       facts: this.itemFacts(id, fired, ended),
       inputs: entriesInOrder(fired?.inputRefs).map(([key, input]) => ({

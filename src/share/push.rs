@@ -15,6 +15,7 @@ use crate::ledger::log;
 use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
+use crate::run::query::target::{self, Target};
 
 use super::archived;
 use super::diverged::Diverged;
@@ -46,6 +47,12 @@ impl Asked {
             Self::All => None,
             Self::Named(names) => Some(names),
         }
+    }
+
+    /// Returns the same with the id of the newest run in place of `@`.
+    fn expanded(&self, store: &Store) -> Result<Self, target::Error> {
+        let names = self.names().map(|names| names.iter().map(|name| Target::expanded(store, name)).collect());
+        Ok(names.transpose()?.map_or(Self::All, Self::Named))
     }
 }
 
@@ -148,6 +155,7 @@ impl Pushed {
 ///
 /// Includes a log with the statements of `writer` about what is pushed, and no others.
 pub fn push(store: &Store, reach: &Reach, request: &Request, writer: Option<&Writer>) -> Result<Pushed, Error> {
+    let request = &Request { asked: request.asked.expanded(store)?, ..request.clone() };
     let here = wanted::here(store)?;
     let wanted = Wanted::all(store, request, &here)?;
     let all = request.asked == Asked::All && !request.threads_only;
@@ -340,4 +348,6 @@ pub enum Error {
     Ref(#[from] refs::Error),
     #[error("{0}")]
     Store(#[from] store::Error),
+    #[error("{0}")]
+    Target(#[from] target::Error),
 }

@@ -25,6 +25,9 @@ pub struct Overview {
     /// How many of those have an item that is done without products.
     #[serde(rename = "handedOverNothing", skip_serializing_if = "is_zero")]
     pub handed_over_nothing: usize,
+    /// How many of those have an item that takes a commit that was made before.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub claimed: usize,
     pub archived: usize,
     pub fetched: usize,
     /// Decisions that wait for our key.
@@ -54,6 +57,7 @@ impl Repository {
             not_green,
             green: good.len(),
             handed_over_nothing: good.iter().filter(|run| run.handed_over_nothing > 0).count(),
+            claimed: good.iter().filter(|run| run.claimed > 0).count(),
             archived: self.count_archived()?,
             fetched: self.count_fetched()?,
             waiting,

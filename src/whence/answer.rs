@@ -7,7 +7,7 @@ use std::rc::Rc;
 use serde::{Serialize, Serializer};
 
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Outcome, Verified};
+use crate::model::entry::{Grade, Outcome, Verified};
 use crate::model::format;
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
@@ -140,6 +140,9 @@ pub struct Made {
     /// The item of another run whose products were reused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reused: Option<Reused>,
+    /// `claimed` if the item takes a commit that was made before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grade: Option<Grade>,
 }
 
 /// The task of an item.
@@ -217,6 +220,12 @@ impl CommitShown {
 }
 
 impl CommitShown {
+    /// Returns true if it is the product of items, and one of them takes a commit that was made
+    /// before.
+    pub fn is_claimed(&self) -> bool {
+        self.verdict == Verdict::Product && self.items.iter().any(ItemShown::is_claimed)
+    }
+
     /// Returns true if one of its items is red.
     pub fn is_red(&self) -> bool {
         self.items.iter().any(ItemShown::is_red)
@@ -253,6 +262,11 @@ impl ItemShown {
         self.made.as_ref().and_then(|made| made.check).is_some_and(|check| !check.passed)
     }
 
+    /// Returns true if the item takes a commit that was made before.
+    pub fn is_claimed(&self) -> bool {
+        self.made.as_ref().is_some_and(|made| made.grade.is_some())
+    }
+
     /// Returns the reference to the item.
     pub fn named(&self) -> Named {
         Named { run: self.run.clone(), reference: self.reference.clone(), item: self.item.clone() }
@@ -282,6 +296,7 @@ impl Made {
             sealed: run.state.sealed,
             superseded_by: run.state.replaced_by(at).cloned(),
             reused: ended.reused.clone(),
+            grade: ended.grade,
         }))
     }
 }

@@ -5,7 +5,7 @@
 
 It speaks Anthropic's Messages, OpenAI's Responses and Chat Completions, and Gemini's generateContent, each with and without
 streaming. Every conversation that offers tools does the same work, with whatever tools the agent has for it: it asks for the
-working directory, reads inputs/note, edits src/greet.js, writes outputs/report.md and runs a command. The report holds the
+working directory, reads inputs/note, edits src/greet.js or the file that the task names, writes outputs/report.md and runs a command. The report holds the
 token that stands in inputs/note, so it shows that the agent could read the file. The state of a conversation is the number of
 tool results in it. A conversation without tools is answered with edit blocks if it asks for such, else with one sentence.
 A request without a key is refused, as the real services do. A key that names a status, such as key-answered-with-401, gets it.
@@ -49,14 +49,16 @@ def work(text):
     """The steps of the work, given the text of the conversation: (kind, arguments, the same as a command)."""
     found = re.search(r"token: ([0-9a-f]{16})", text)
     note = found[1] if found else "not read"
+    named = re.search(r"in (src/[\w./-]*\w)", text)
+    file = named[1] if named else "src/greet.js"
     where = re.search(r"PWD=(/[^\s\"'\\<]+)", text)
     below = (where[1] + "/" if where else "") + "{}"
     report = f"# Report\n\nThe note says {note}.\n"
     steps = [
         ("shell", {"command": "echo PWD=$PWD"}),
         ("read", {"path": below.format("inputs/note")}, "cat inputs/note"),
-        ("read", {"path": below.format("src/greet.js")}, "cat src/greet.js"),
-        ("edit", {"path": below.format("src/greet.js"), "old": OLD, "new": NEW}, f"sed -i 's/{OLD}/{NEW}/' src/greet.js"),
+        ("read", {"path": below.format(file)}, f"cat {file}"),
+        ("edit", {"path": below.format(file), "old": OLD, "new": NEW}, f"sed -i 's/{OLD}/{NEW}/' {file}"),
         ("write", {"path": below.format("outputs/report.md"), "content": report}, f"printf '{report}' >outputs/report.md"),
         ("shell", {"command": "git status --short >outputs/status.txt; cp inputs/note outputs/copy.txt"}),
     ]

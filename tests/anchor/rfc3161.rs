@@ -343,6 +343,7 @@ fn a_driver_whose_clock_is_behind_the_run_says_so() {
     ✓ edit-a  done in 0ms, 1 product
     ▶ apply-patch  attempt 1
     ✓ apply-patch  done in 0ms, 2 products: applied the patch and wrote a test
+    hint: git handoff apply handoff-dag-1   # as a commit: --commit
     ");
     env.handoff(["submit", "plan.json", "--id", "second"]).success();
     insta::assert_snapshot!(run("2026-06-04T01:30:00.000Z", "second"), @"
@@ -350,6 +351,7 @@ fn a_driver_whose_clock_is_behind_the_run_says_so() {
     ✓ edit-a  done in 0ms, 1 product
     ▶ apply-patch  attempt 1
     ✓ apply-patch  done in 0ms, 2 products: applied the patch and wrote a test
+    hint: git handoff apply second   # as a commit: --commit
     ");
 }
 

@@ -76,8 +76,12 @@ fn one_damaged_run_does_not_keep_the_others_from_being_driven() {
     insta::assert_snapshot!(output.stdout, @"
     ✓ a  done, nothing handed over  1 attempt
     a: 1 of 1 done, sealed
+    ─ nothing changed
+    proof ✓ intact, 4 entries, your key: git handoff verify a
     ✓ a  done, nothing handed over  1 attempt
     c: 1 of 1 done, sealed
+    ─ nothing changed
+    proof ✓ intact, 4 entries, your key: git handoff verify c
     ");
     repo.is_clean();
 }

@@ -32,13 +32,13 @@ fn commands_flags_and_what_there_is_here_are_told() {
         (&["thread", "l"], &["list", "log"]),
         (&["verify", "--require-t"], &["--require-trusted"]),
         (&["verify", "--require", "tamper-"], &["tamper-detecting", "tamper-evident"]),
-        (&["status", ""], &["alpha", "beta", "origin/alpha"]),
+        (&["status", ""], &["@", "alpha", "beta", "origin/alpha"]),
         (&["verify", "alpha", "be"], &["beta"]),
         (&["show", "alpha/"], &["alpha/one", "alpha/two"]),
         (&["show", "origin/alpha/t"], &["origin/alpha/two"]),
         (&["retry", "b"], &["beta"]),
         (&["push", "or"], &["origin"]),
-        (&["push", "origin", ""], &["alpha", "beta", "login", "origin/alpha"]),
+        (&["push", "origin", ""], &["@", "alpha", "beta", "login", "origin/alpha"]),
         (&["checkpoint", "l"], &["login"]),
         (&["resume", "--json", "lo"], &["login"]),
         (&["completions", ""], &["bash", "fish", "zsh"]),
@@ -73,7 +73,7 @@ fn bash_asks_for_the_words_of_its_line() {
     );
     assert_eq!(
         bash("COMP_WORDS=(git-handoff status ''); COMP_CWORD=2; _git_handoff_alone"),
-        "alpha\nbeta\norigin/alpha\n"
+        "@\nalpha\nbeta\norigin/alpha\n"
     );
     // As git's own completion calls it.
     let git = "words=(git -C . handoff status b); cword=5; __git_cmd_idx=3; _git_handoff";

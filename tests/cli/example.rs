@@ -21,11 +21,17 @@ fn handoff_dag_from_plan_to_proof() {
     ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
     handoff-dag-1: 2 of 2 done, sealed
     check: nothing protected (apply-patch)
+    ✓ check passed: grep -q reviewed src/main.ts (0 ms)
+    ─ no check for 1 item
+    2 files changed, +6 −0: src/main.test.ts, src/main.ts; 1 output
+    agents: apply-patch, code-edit
+    proof ✓ intact, 6 entries, your key: git handoff verify handoff-dag-1
     ------- stderr -------
     ▶ edit-a  attempt 1
     ✓ edit-a  done in 0ms, 1 product
     ▶ apply-patch  attempt 1
     ✓ apply-patch  done in 0ms, 2 products: applied the patch and wrote a test
+    hint: git handoff apply handoff-dag-1   # as a commit: --commit
     ");
     assert_output!(env.handoff(["status", "handoff-dag-1"]), @r"
     ✓ edit-a       done  1 attempt  2026-06-04 02:00Z  0ms  patch
@@ -89,6 +95,13 @@ fn running_a_settled_run_again_changes_nothing() {
     ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
     handoff-dag-1: 2 of 2 done, sealed
     check: nothing protected (apply-patch)
+    ✓ check passed: grep -q reviewed src/main.ts (0 ms)
+    ─ no check for 1 item
+    2 files changed, +6 −0: src/main.test.ts, src/main.ts; 1 output
+    agents: apply-patch, code-edit
+    proof ✓ intact, 6 entries, your key: git handoff verify handoff-dag-1
+    ------- stderr -------
+    hint: git handoff apply handoff-dag-1   # as a commit: --commit
     ");
     assert_eq!(env.git(["for-each-ref"]).success(), before);
 }

@@ -118,7 +118,7 @@ fn options_write_the_lines_and_the_same_options_change_nothing() {
     let first = init(&env, &options, &key).exit(0);
     assert!(first.stdout.ends_with("in this directory. Read inputs/, write results to outputs/.'\n"), "{first}");
     assert!(
-        first.stderr.contains("in $TEST/repo/.git/config\nhint: git handoff record -- claude ARGUMENTS "),
+        first.stderr.contains("in $TEST/repo/.git/config\nhint: git handoff record --agent claude TASK "),
         "{first}"
     );
     assert_output!(settings(&env), @r"
@@ -300,7 +300,7 @@ fn the_questions_offer_what_is_there() {
     + handoff.onProtectedChange = judge
     type yes to make these changes in $TEST/repo/.git/config:
     changed 5 lines in $TEST/repo/.git/config
-    hint: git handoff record -- codex ARGUMENTS   # or write a plan: git handoff plan new
+    hint: git handoff record --agent codex TASK   # or write a plan: git handoff plan new
     ");
     assert_eq!(code, 0);
     assert_output!(settings(&env), @r"

@@ -234,6 +234,7 @@ fn an_older_git_never_reads_a_workers_attributes() {
     assert_output!(env.shell("repo", "PATH=$PWD/../bin:$PATH git-handoff run sly.json").exit(4), @r#"
     ✗ x  failed  1 attempt  "src/.gitattributes" was changed or removed, which can only be captured with git 2.41 or newer
     sly: 0 of 1 done, 1 failed
+    proof ─ not sealed, 3 entries
     ------- stderr -------
     ▶ x  attempt 1
     ✗ x  failed: "src/.gitattributes" was changed or removed, which can only be captured with git 2.41 or newer

@@ -174,6 +174,7 @@ fn workers_die_with_their_driver_and_their_work_is_kept() {
     ↻ a  attempt 1: the driver died while the attempt ran
     ▶ a  attempt 2
     ✓ a  done in 0ms, 1 product
+    hint: git handoff apply r   # as a commit: --commit
     ");
     let saved = repo.env.git(["ls-tree", "-r", "--name-only", "refs/handoff/salvage/r"]).success();
     assert!(saved.lines().any(|path| path.ends_with("/1/half")), "{saved}");

@@ -11,6 +11,7 @@ use git_handoff::repository::config::{PRESETS, Preset, UsageForm};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::pages;
 use crate::common::Environment;
 
 /// The versions of an agent's package.
@@ -298,4 +299,44 @@ fn what_is_not_named_does_not_reach_the_worker() {
     names.retain(|name| !matches!(*name, "PWD" | "OLDPWD" | "SHLVL" | "_"));
     let ours = ["HANDOFF_ATTEMPT", "HANDOFF_BASE", "HANDOFF_ITEM", "HANDOFF_RESULT", "HANDOFF_RUN", "HANDOFF_TASK"];
     assert_eq!(names, [&ours[..], &["HOME", "LANG", "LC_TIME", "PATH", "TMPDIR", "TZ"]].concat());
+}
+
+/// Words after an agent's name that start no work.
+const NO_WORK: [&str; 3] = ["mcp", "plugin", "--version"];
+
+#[test]
+fn every_line_that_starts_an_agent_is_one_that_works() {
+    let mut tried = 0;
+    let pages = ["README.md".to_owned(), "plugin/README.md".to_owned()].into_iter().chain(pages::below("docs"));
+    for page in pages {
+        let text = pages::text(&page);
+        let blocks = text.split("\n```").skip(1).step_by(2);
+        for line in
+            blocks.flat_map(|block| block.lines().skip(1)).chain(text.lines().filter(|line| line.starts_with("    ")))
+        {
+            let Some((name, preset, words)) = agent_line(line) else { continue };
+            tried += 1;
+            let remarks = preset.remarks(&words);
+            assert_eq!(remarks, Vec::<&str>::new(), "{page}: {line}");
+            if line.trim_start().starts_with("command = ") {
+                assert!(line.contains(name), "{page}");
+                assert_eq!(line, setting("command", &preset.command).trim_end(), "{page}");
+            }
+        }
+    }
+    assert!(tried > PRESETS.len(), "only {tried} lines were tried");
+}
+
+/// Returns the agent that a line of a page starts, with the words after its name.
+fn agent_line(line: &str) -> Option<(&'static str, &'static Preset, Vec<String>)> {
+    let line = line.trim_start().trim_start_matches("$ ");
+    let line = line.strip_prefix("command = ").map_or(line, |value| value.trim_matches('"'));
+    let line = line
+        .split_once(" -- ")
+        .filter(|(before, _)| before.contains("handoff record"))
+        .map_or(line, |(_, after)| after);
+    let mut words = line.split_whitespace();
+    let (name, preset) = Preset::of_program(words.next()?)?;
+    let words: Vec<String> = words.map(str::to_owned).collect();
+    (!words.first().is_some_and(|first| NO_WORK.contains(&first.as_str()))).then_some((name, preset, words))
 }

@@ -90,6 +90,9 @@ fn run_notes_what_an_agent_leaves_behind() {
     insta::assert_snapshot!(run, @"
     ✓ a  done, nothing handed over  1 attempt
     r: 1 of 1 done, sealed
+    ─ nothing changed
+    agent: aider
+    proof ✓ intact, 4 entries, your key: git handoff verify r
     ------- stderr -------
     ▶ a  attempt 1
     a: left out of the patch, as files that aider leaves behind: .aider.a, .aider.b

@@ -28,11 +28,17 @@ fn a_sha256_repository_is_like_any_other() {
     ✓ edit-a       done  1 attempt  patch
     ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
     handoff-dag-1: 2 of 2 done, sealed
+    ✓ check passed: grep -q reviewed src/main.ts (0 ms)
+    ─ no check for 1 item
+    2 files changed, +6 −0: src/main.test.ts, src/main.ts; 1 output
+    agents: apply-patch, code-edit
+    proof ✓ intact, 6 entries, your key: git handoff verify handoff-dag-1
     ------- stderr -------
     ▶ edit-a  attempt 1
     ✓ edit-a  done in 0ms, 1 product
     ▶ apply-patch  attempt 1
     ✓ apply-patch  done in 0ms, 2 products: applied the patch and wrote a test
+    hint: git handoff apply handoff-dag-1   # as a commit: --commit
     ");
     assert_output!(env.handoff(["log", "handoff-dag-1"]), @"
     0  660b664b  2026-06-04T02:00:04.000Z  human:ada  run.submitted handoff-dag-1

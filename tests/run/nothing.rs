@@ -13,7 +13,8 @@ fn every_view_says_that_an_item_handed_over_nothing() {
     let repo = TestRepo::new();
     let run = repo.drive("r", &[item("empty", "true"), item("full", "echo x >outputs/x")]).exit(0);
     let rows = "✓ empty  done, nothing handed over  1 attempt\n✓ full   done                       1 attempt  outputs/x\nr: 2 of 2 done, sealed\n";
-    assert_eq!(run.stdout, rows);
+    let screen = "─ no check\n1 output\nproof ✓ intact, 6 entries, your key: git handoff verify r\n";
+    assert_eq!(run.stdout, format!("{rows}{screen}"));
     insta::assert_snapshot!(find_line(&run.stderr, "✓ empty  "), @"✓ empty  done in 0ms, nothing handed over");
     insta::assert_snapshot!(find_line(&run.stderr, "✓ full  "), @"✓ full  done in 0ms, 1 product");
     let says = |arguments: &[&str]| repo.env.handoff(arguments).success();
@@ -83,6 +84,11 @@ fn what_has_nothing_to_hand_over_by_design_is_just_done() {
     ✓ checks  done  1 attempt
     ✓ people  done  0 attempts
     r: 4 of 4 done, sealed
+    ─ no check
+    1 file changed, +1 −0: a.txt
+    proof ✓ intact, 9 entries, your key: git handoff verify r
+    ------- stderr -------
+    hint: git handoff apply r   # as a commit: --commit
     ");
     let log = repo.env.handoff(["log", "r"]).success();
     let events: Vec<&str> = log.lines().filter_map(|line| line.split("  human:ada  ").nth(1)).collect();
@@ -110,6 +116,9 @@ fn a_red_item_and_a_reused_one_say_it_as_well() {
     insta::assert_snapshot!(run.stdout, @"
     ! a  done, red, nothing handed over  1 attempt  verify-failed: by the worker's own word
     red: 0 of 1 done, 1 red, sealed
+    ! check failed: by the item's own word
+    ─ nothing changed
+    proof ✓ intact, 4 entries, your key: git handoff verify red
     ");
     repo.drive("first", &[item("a", "true")]).ends(0);
     repo.submit("second", &[item("a", "true")]);
@@ -117,5 +126,7 @@ fn a_red_item_and_a_reused_one_say_it_as_well() {
     insta::assert_snapshot!(run.stdout, @"
     ✓ a  done, reused, nothing handed over  1 attempt  from first/a;
     second: 1 of 1 done, sealed
+    ─ nothing changed
+    proof ✓ intact, 4 entries, your key: git handoff verify second
     ");
 }

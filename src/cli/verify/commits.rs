@@ -1,5 +1,6 @@
 //! `git handoff verify --commits`
 
+use git_handoff::model::outcomes::CLAIMED;
 use git_handoff::share::anchor::verification::Verification;
 
 use super::super::{Ending, Failure, Output, whence};
@@ -27,7 +28,9 @@ pub(super) fn run(
             let pass = verified.commits.iter().filter(|commit| commit.verdict.passes()).count();
             let red = verified.commits.iter().filter(|commit| commit.verdict.passes() && commit.is_red()).count();
             let red = if red > 0 { format!(", {red} red") } else { String::new() };
-            output.line(format!("{range}: {pass} of {} commits pass{red}", verified.commits.len()).as_str());
+            let claimed = verified.commits.iter().filter(|commit| commit.is_claimed()).count();
+            let claimed = if claimed > 0 { format!(", {claimed} {CLAIMED}") } else { String::new() };
+            output.line(format!("{range}: {pass} of {} commits pass{red}{claimed}", verified.commits.len()).as_str());
         }
     }
     Ok(match verified.passed {

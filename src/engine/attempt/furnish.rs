@@ -10,7 +10,7 @@ use super::{Job, Verdict};
 use crate::model::causes::in_words;
 use crate::model::entry::InputRef;
 use crate::model::name::FilePath;
-use crate::model::plan::Selector;
+use crate::model::plan::{AGENT, COMMAND, GOAL, Selector};
 use crate::worktree::consumed;
 use crate::worktree::host::Host;
 use crate::worktree::inputs;
@@ -25,7 +25,7 @@ pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<V
     let patches = job.spec.manifest.input_refs.iter().filter(|(_, input)| input.select == Selector::Patch);
     let absent = consumed::put_objects(host, workspace, patches.map(|(key, _)| key))
         .map_err(|e| Verdict::from_error("", &e, Verdict::failed))?;
-    std::fs::write(workspace.task(), &job.spec.task)
+    std::fs::write(workspace.task(), worker_task(job))
         .map_err(|e| Verdict::from_error("the task could not be written: ", &e, Verdict::failed))?;
     if let Some(confinement) = &job.confinement {
         let is_copied = |below: &Path| confinement.private_copies().iter().any(|copy| below.starts_with(&copy.below));
@@ -43,12 +43,31 @@ pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<V
     Ok(absent.into_iter().chain(remarks).collect())
 }
 
+/// Returns the task as the worker reads it. The line of an agent finds its goal there, and not
+/// itself: it would be one more command to run.
+pub(super) fn worker_task(job: &Job) -> String {
+    let whole = || job.spec.task.clone();
+    if job.spec.manifest.executor != COMMAND {
+        return whole();
+    }
+    let Ok(mut task) = serde_json::from_str::<Map<String, Value>>(&job.spec.task) else { return whole() };
+    if !task.get(AGENT).is_some_and(Value::is_string) {
+        return whole();
+    }
+    task.retain(|key, _| key == GOAL || key == INPUT_REFS);
+    written(&task)
+}
+
 /// Returns the task of an executor: the item's inputs and its resolved needs.
 pub(in crate::engine) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputRef>) -> String {
     let mut task = inputs.clone();
     let refs = serde_json::to_value(refs).expect("refs serialise to an object");
     task.insert(INPUT_REFS.to_owned(), refs);
-    let mut text = serde_json::to_string_pretty(&task).expect("a JSON object serialises");
+    written(&task)
+}
+
+fn written(task: &Map<String, Value>) -> String {
+    let mut text = serde_json::to_string_pretty(task).expect("a JSON object serialises");
     text.push('\n');
     text
 }

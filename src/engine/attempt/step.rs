@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use super::furnish::worker_task;
 use super::{Job, Verdict};
 use crate::engine::mise;
 use crate::model::entry::Exit;
@@ -52,7 +53,7 @@ impl<'a> Line<'a> {
 
     /// Returns a command that reads the task.
     pub(super) fn reading(argv: &'a [String], job: &Job) -> Self {
-        Self { stdin: Stdin::Bytes(job.spec.task.clone().into_bytes()), ..Self::plain(argv) }
+        Self { stdin: Stdin::Bytes(worker_task(job).into_bytes()), ..Self::plain(argv) }
     }
 
     /// Returns the command.

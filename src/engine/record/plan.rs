@@ -8,7 +8,7 @@ use crate::git::snapshot::{self, Claim};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::name::{FilePath, RunId};
-use crate::model::plan::{CHECK, CLAIMED, COMMAND, COMMIT, DIRECTORY, GOAL, HERE, NO_STDIN, RECORDED, STDIN};
+use crate::model::plan::{AGENT, CHECK, CLAIMED, COMMAND, COMMIT, DIRECTORY, GOAL, HERE, NO_STDIN, RECORDED, STDIN};
 use crate::model::protected::OnProtectedChange;
 use crate::model::quote::quoted;
 
@@ -32,9 +32,12 @@ pub(super) fn of_command(
 ) -> Value {
     let check = recording.check.as_ref().map(|check| in_directory(check, directory));
     let check = check.or_else(|| decided.check.clone());
+    let agent = recording.agent.as_ref();
     let inputs = [
-        (COMMAND, Some(json!(recording.command))),
-        (STDIN, Some(json!(NO_STDIN))),
+        (COMMAND, Some(recording.line.as_ref().map_or_else(|| json!(recording.command), |line| json!(line)))),
+        // An agent's own line reads its task there.
+        (STDIN, agent.is_none().then(|| json!(NO_STDIN))),
+        (AGENT, agent.map(|agent| json!(agent))),
         (CHECK, check.map(|check| json!(check))),
         (GOAL, recording.goal.as_ref().map(|goal| json!(goal))),
         (DIRECTORY, directory.map(|directory| json!(directory))),

@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::Recording;
 use super::plan::ITEM;
-use super::settings::{self, Unknown};
+use super::settings::{self, Recorded, Unknown};
 use crate::model::confinement::{Asked, Home, Network};
 use crate::model::item_index::ItemIndex;
-use crate::model::plan::{COMMAND, Item, RECORDED};
+use crate::model::plan::{AGENT, COMMAND, Item, RECORDED};
 use crate::model::protected::{OnProtectedChange, VerifyIn};
 use crate::model::state::RunState;
 use crate::repository::Repository;
@@ -59,10 +59,11 @@ pub(super) struct Decided {
 impl Decided {
     /// Decides about a recording by the configuration.
     pub(super) fn read(repository: &Repository, recording: &Recording) -> Result<Self, Error> {
-        let executor = settings::name_for(repository, recording.executor.as_ref(), &recording.command);
+        let chosen = recording.agent.as_ref().or(recording.executor.as_ref());
+        let executor = settings::name_for(repository, chosen, &recording.command);
+        let command = Recorded { words: &recording.command, line: recording.line.as_deref() };
         let (config, here) = (&repository.config, recording.here.map(|_| Asked::None));
-        let (settings, agent) =
-            settings::settings_for(repository, executor.as_deref(), &recording.command, here, true)?;
+        let (settings, agent) = settings::settings_for(repository, executor.as_deref(), &command, here, true)?;
         let sealed = Sealed {
             executor,
             sandbox: settings.sandbox.unwrap_or(config.sandbox),
@@ -137,7 +138,9 @@ pub(in crate::engine) fn config_for(repository: &Repository, state: &RunState) -
     let sealed = Sealed::deserialize(&item.inputs[RECORDED]).map_err(|_| Error::Unreadable)?;
     let grants = is_our_own(repository, state);
     let words = item.inputs.get(COMMAND).and_then(Value::as_array).into_iter().flatten();
-    let command: Vec<String> = words.filter_map(|word| Some(word.as_str()?.to_owned())).collect();
+    let words: Vec<String> = words.filter_map(|word| Some(word.as_str()?.to_owned())).collect();
+    let line = item.inputs.get(COMMAND).filter(|_| item.inputs.contains_key(AGENT)).and_then(Value::as_str);
+    let command = Recorded { words: &words, line };
     let (executor, sandbox) = (sealed.executor.as_deref(), Some(sealed.sandbox));
     let (today, _) = settings::settings_for(repository, executor, &command, sandbox, grants)?;
     sealed.configure(repository, today, grants).map(Some)

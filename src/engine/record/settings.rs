@@ -21,6 +21,12 @@ pub struct Unknown {
     pub near: Option<String>,
 }
 
+/// A recorded command: its words, or the line of an agent's own.
+pub(super) struct Recorded<'r> {
+    pub(super) words: &'r [String],
+    pub(super) line: Option<&'r str>,
+}
+
 /// Returns the name of the settings of a command: the given one, or that of the known agent that it
 /// starts.
 pub(super) fn name_for(repository: &Repository, given: Option<&String>, command: &[String]) -> Option<String> {
@@ -39,7 +45,7 @@ pub(super) fn name_for(repository: &Repository, given: Option<&String>, command:
 pub(super) fn settings_for(
     repository: &Repository,
     name: Option<&str>,
-    command: &[String],
+    command: &Recorded<'_>,
     sandbox: Option<Asked>,
     grants: bool,
 ) -> Result<(Executor, Option<AgentNeeds>), Unknown> {
@@ -51,7 +57,8 @@ pub(super) fn settings_for(
     }
     let around = config.settings_of(COMMAND).unwrap_or_default();
     let mut settings = own.map_or_else(|| around.clone(), |own| own.over(&around));
-    settings.command = None;
+    // The plan has the line, too: it names the program of the attempt.
+    settings.command = command.line.map(str::to_owned);
     // A failed check must not cost the work.
     settings.on_verify_fail = settings.on_verify_fail.or(Some(OnVerifyFail::Keep));
     settings.preset = preset.map(|(name, _)| name.clone());
@@ -60,7 +67,7 @@ pub(super) fn settings_for(
     let needs = preset.map(|(name, preset)| grant(repository, &mut settings, name, preset));
     if grants {
         // The user names these files, as in a configured line.
-        let named = command.iter().map(PathBuf::from);
+        let named = command.words.iter().map(PathBuf::from);
         let is_readable = |path: &PathBuf| path.is_absolute() && path.is_file() && !path.starts_with("/proc");
         settings.readable.extend(named.filter(is_readable));
     }

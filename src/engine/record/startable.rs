@@ -26,10 +26,12 @@ pub(super) fn expect(
     let settings = configured.config.settings_of(COMMAND).unwrap_or_default();
     machine.confine(&settings).map_err(unstartable)?;
     machine.host.prepare().map_err(drive::Error::from).map_err(unstartable)?;
-    let Some(program) = recording.command.first() else { return Ok(()) };
+    let line = recording.line.as_ref().map(|line| ["sh", "-c", line].map(str::to_owned));
+    let words = line.as_ref().map_or(recording.command.as_slice(), <[String; 3]>::as_slice);
+    let Some(program) = programs::name_of(words, line.is_some()) else { return Ok(()) };
     if !program.contains('/') || Path::new(program).is_absolute() {
         let env = command::environment(&machine.ambient, &settings);
-        return if programs::is_there(program, &env) { Ok(()) } else { Err(Error::Program(program.clone())) };
+        return if programs::is_there(program, &env) { Ok(()) } else { Err(Error::Program(program.to_owned())) };
     }
     let host = &machine.host.settings;
     if settings.setup.is_some() || !host.copy.is_empty() || !host.link.is_empty() {

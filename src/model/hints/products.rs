@@ -10,8 +10,9 @@ hints! {
     fetch_base(base) => "git fetch origin {base}   # in a shallow clone: git fetch --unshallow";
     first_commit() => "git commit --allow-empty -m 'Start'";
     branch() => "say which branch: --branch NAME";
-    apply_recorded(run) => "git handoff apply {run}   # into the index and the work tree; as a commit: --commit";
-    apply_red(run) => "git handoff show {run}/record   # to take it all the same: git handoff apply {run} --allow-red";
+    apply_recorded(run) => "git handoff apply {run}   # as a commit: --commit";
+    apply_red(run) => "git handoff apply {run} --allow-red   # to take it";
+    record_by_agent(agent) => "git handoff record --agent {agent} TASK   # runs it with all that it needs";
     record_dirty() => "git stash --include-untracked   # or seal the changes as the base: --dirty";
     adopt_range() => "git handoff record --adopt FIRST..LAST   # the commits after FIRST, up to LAST";
     take_saved(base, work) => "git diff --binary {base} {work} | git apply --3way   # takes the saved work";

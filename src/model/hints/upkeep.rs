@@ -8,7 +8,7 @@ hints! {
     configure() => "git handoff init";
     configure_yes() => "git handoff init --yes --agent NAME --check COMMAND";
     share_with() => "git handoff init --share=REMOTE";
-    record_agent(agent) => "git handoff record -- {agent} ARGUMENTS   # or write a plan: git handoff plan new";
+    record_agent(agent) => "git handoff record --agent {agent} TASK   # or write a plan: git handoff plan new";
     write_plan() => "git handoff plan new";
     clean(run) => "git handoff clean --force {run}";
     recheck_yes(what) => "git handoff verify --recheck {what} --yes   # runs these commands";

@@ -57,6 +57,10 @@ pub(super) fn record(error: &record::Error) -> Option<Failure> {
         record::Error::Settings(error) => sealed_settings(error),
         record::Error::Program(_) => Failure::of("no-program", error).hint(hints::shell_line()),
         record::Error::Uncommitted(_) => Failure::of("no-program", error).hint(hints::commit_first()),
+        record::Error::Agent { near, .. } => {
+            Failure::of("unknown-agent", error).did_you_mean(near.as_deref(), hints::register_subagent())
+        }
+        record::Error::NoLine(_) => Failure::of("unknown-agent", error).hint(hints::register_subagent()),
         record::Error::Dirty(_) => Failure::of("dirty", error).hint(hints::record_dirty()),
         record::Error::Directory(_) | record::Error::Clock => Failure::of("usage", error),
         record::Error::Read(..) | record::Error::Snapshot(snapshot::Error::Folder(_)) => Failure::of("io", error),

@@ -13,7 +13,9 @@ use crate::model::json::JsonPath;
 use crate::model::log_name::is_fingerprint;
 use crate::model::name::FilePath;
 use crate::model::pipeline::Unusable;
-use crate::model::plan::{APPROVAL, APPROVERS, CHECK, DIRECTORY, ENV, HERE, NO_STDIN, PIPELINE, RECORDED, STDIN};
+use crate::model::plan::{
+    AGENT, APPROVAL, APPROVERS, CHECK, DIRECTORY, ENV, HERE, NO_STDIN, PIPELINE, RECORDED, STDIN,
+};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
@@ -231,6 +233,9 @@ fn check_surroundings(inputs: &Fields<'_>, problems: &mut Problems) {
     }
     if let Some(here) = inputs.get(HERE).filter(|here| here.as_bool() != Some(true)) {
         problems.push(wrong_type(&inputs.at(HERE), "`true`, or absent for a worktree of its own", here));
+    }
+    if let Some(agent) = inputs.get(AGENT).filter(|agent| !agent.is_string()) {
+        problems.push(wrong_type(&inputs.at(AGENT), "the name of an agent", agent));
     }
     let is_path = |value: &Value| value.as_str().is_some_and(|path| FilePath::parse(path).is_ok());
     if let Some(directory) = inputs.get(DIRECTORY).filter(|directory| !is_path(directory)) {

@@ -50,6 +50,9 @@ pub struct Preset {
     pub exclude: Vec<String>,
     /// The form in which it prints what it used.
     pub usage: Option<UsageForm>,
+    /// Remarks on command lines that people write for it.
+    #[serde(default)]
+    pub line: Vec<LineRule>,
     /// Texts of a failure that may pass.
     #[serde(default)]
     pub later: Vec<String>,
@@ -102,6 +105,22 @@ pub struct Service {
     pub readable: Vec<PathBuf>,
 }
 
+/// A remark on a command line of an agent, with the words that call for it.
+///
+/// In two words with a space between them, the second is the value of the first.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineRule {
+    /// The rule is about lines with one of these words; about all lines if this is empty.
+    #[serde(default)]
+    pub with: Vec<String>,
+    /// The rule is not about lines with one of these words.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// The remark, as a part of a sentence.
+    pub says: String,
+}
+
 /// The form in which an agent prints what it used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -123,6 +142,13 @@ pub static PRESETS: LazyLock<BTreeMap<String, Preset>> =
     LazyLock::new(|| basic_toml::from_str(include_str!("agents.toml")).expect("agents.toml is a table of presets"));
 
 impl Preset {
+    /// Returns the remarks on the arguments of a command line.
+    pub fn remarks(&self, arguments: &[String]) -> Vec<&str> {
+        let options: Vec<&str> = arguments.iter().map(String::as_str).take_while(|word| *word != "--").collect();
+        let rules = self.line.iter().filter(|rule| rule.is_about(&options));
+        rules.map(|rule| rule.says.as_str()).collect()
+    }
+
     /// Returns the preset of a program by its file name.
     pub fn of_program(program: &str) -> Option<(&'static str, &'static Self)> {
         let name = Path::new(program).file_name()?.to_str()?;
@@ -153,5 +179,62 @@ impl AgentFolder {
     /// Returns the parts that a private copy has.
     pub fn parts(&self) -> impl Iterator<Item = &PathBuf> {
         self.settings.iter().chain(&self.shared)
+    }
+}
+
+impl LineRule {
+    fn is_about(&self, options: &[&str]) -> bool {
+        let has = |word: &String| has_word(options, word);
+        (self.with.is_empty() || self.with.iter().any(has)) && !self.without.iter().any(has)
+    }
+}
+
+/// Returns true if options contain a word, or an option with a value as one word or as two.
+fn has_word(options: &[&str], word: &str) -> bool {
+    let is_set = |option: &str, value: &str| {
+        let joined = options
+            .iter()
+            .any(|found| found.strip_prefix(option).and_then(|rest| rest.strip_prefix('=')) == Some(value));
+        joined || options.windows(2).any(|pair| pair == [option, value])
+    };
+    match word.split_once(' ') {
+        Some((option, value)) => is_set(option, value),
+        None => options
+            .iter()
+            .any(|found| found.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remarks(line: &str) -> usize {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let (_, preset) = Preset::of_program(&words[0]).expect("it is a known agent");
+        preset.remarks(&words[1..]).len()
+    }
+
+    #[test]
+    fn the_line_of_a_preset_lacks_nothing() {
+        for (name, preset) in PRESETS.iter() {
+            let words: Vec<String> = preset.command.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(preset.remarks(&words[1..]), Vec::<&str>::new(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_plain_line_lacks_permissions_and_a_report() {
+        for line in ["claude -p x", "codex exec x", "gemini -p x", "qwen -p x"] {
+            assert_eq!(remarks(line), 2, "{line}");
+        }
+        assert_eq!((remarks("copilot -p x"), remarks("aider -m x"), remarks("opencode run x")), (1, 1, 0));
+        assert_eq!(remarks("claude -p --dangerously-skip-permissions --output-format=json x"), 0);
+        assert_eq!(remarks("claude --continue -p --permission-mode acceptEdits --output-format json x"), 1);
+        assert_eq!(remarks("codex exec --json --sandbox danger-full-access x"), 0);
+        assert_eq!(remarks("codex exec --json -s workspace-write x"), 1);
+        assert_eq!(remarks("claude -p --permission-mode plan --output-format json x"), 1);
+        // The words of a prompt are no options.
+        assert_eq!(remarks("claude -p -- --permission-mode acceptEdits --output-format json"), 2);
     }
 }

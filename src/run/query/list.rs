@@ -53,6 +53,12 @@ pub struct RunSummary {
     /// The number of items that are done without products.
     #[serde(rename = "handedOverNothing", skip_serializing_if = "is_zero")]
     pub handed_over_nothing: u64,
+    /// The number of items that take commits that were made before, which are done as well.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub claimed: u64,
+    /// The goal that all items have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
     /// The outcomes that rules recorded. The run is not green if there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
@@ -197,6 +203,8 @@ fn summary(store: &Store, target: &Target) -> RunSummary {
         counts: BTreeMap::new(),
         awaits_approval: 0,
         handed_over_nothing: 0,
+        claimed: 0,
+        goal: None,
         said: Vec::new(),
         stopped: None,
         archived: false,
@@ -207,7 +215,7 @@ fn summary(store: &Store, target: &Target) -> RunSummary {
         Err(error) => return RunSummary { error: Some(error.to_string()), ..blank },
     };
     let state = &view.state;
-    let Outcomes { handed_over_nothing, said, stopped, .. } = state.outcomes();
+    let Outcomes { handed_over_nothing, claimed, said, stopped, .. } = state.outcomes();
     let first = view.links.first().map(|link| &link.entry);
     RunSummary {
         queue: Some(state.submitted.queue.clone()),
@@ -218,6 +226,8 @@ fn summary(store: &Store, target: &Target) -> RunSummary {
         counts: counts(&view),
         awaits_approval: state.waiting_for_people().count() as u64,
         handed_over_nothing,
+        claimed,
+        goal: view.goal().map(str::to_owned),
         said,
         stopped,
         ..blank

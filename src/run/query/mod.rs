@@ -1,6 +1,7 @@
 //! Reads runs, ours and fetched ones: their names, states, products and history.
 
 pub mod attempts;
+pub mod changes;
 pub mod difference;
 pub mod documents;
 pub mod follow;
@@ -13,10 +14,12 @@ pub mod saved;
 pub mod sharing;
 pub mod show;
 pub mod target;
+pub mod test_output;
 pub mod times;
 pub mod trace_event;
 pub mod usage;
 pub mod waiting;
+pub mod work;
 
 pub(crate) mod stopped_rules;
 

@@ -192,24 +192,52 @@ pub struct Tail {
 pub fn tail(store: &Store, run: &View, at: ItemIndex) -> Result<Option<Tail>, Error> {
     let item = &run.state.graph.item(at).id;
     let Some((attempt, transcript)) = recorded(&run.links, item, None) else { return Ok(None) };
-    if transcript.size > LARGEST {
+    let Some(text) = text_beside(store, run, transcript, &format::transcript_path(item, attempt))? else {
+        return Ok(None);
+    };
+    let (lines, is_cut) = last_lines(&text, LINES);
+    let is_nested = says_nested(&text) && is_confined(store, run, item)?;
+    Ok((!lines.is_empty()).then_some(Tail { attempt, lines, is_cut, is_nested }))
+}
+
+/// Returns the latest transcript of an item as text without control sequences, or `None` if it is
+/// missing or very large.
+pub fn transcript_text(store: &Store, run: &View, item: &ItemId) -> Result<Option<String>, Error> {
+    let Some((attempt, transcript)) = recorded(&run.links, item, None) else { return Ok(None) };
+    text_beside(store, run, transcript, &format::transcript_path(item, attempt))
+}
+
+/// Returns the output of the check after the work of an item as text without control sequences, or
+/// `None` if there is none here or it is very large.
+pub fn check_text(store: &Store, run: &View, item: &ItemId) -> Result<Option<String>, Error> {
+    if let Some(bytes) = withheld_output(store, run, item, false) {
+        return Ok(Some(ansi::without(&String::from_utf8_lossy(&bytes))));
+    }
+    let end = run.links.iter().rev().find_map(|link| link.entry.event.end_of(item));
+    let Some((end, check)) = end.and_then(|end| Some((end, end.check(false)?))) else { return Ok(None) };
+    text_beside(store, run, check.output, &format::check_path(item, end.attempt, false))
+}
+
+/// Returns a file of the transcripts ref that has the recorded digest as text without control
+/// sequences, or `None` if it is missing, altered or very large.
+fn text_beside(store: &Store, run: &View, recorded: Transcript, path: &str) -> Result<Option<String>, Error> {
+    if recorded.size > LARGEST {
         return Ok(None);
     }
-    let path = format::transcript_path(item, attempt);
-    let Some(oid) = find_beside(store, &run.run, &run.head.name, &path, transcript.sha256)? else { return Ok(None) };
+    let found = find_beside(store, &run.run, &run.head.name, path, recorded.sha256)?;
+    let Some(oid) = found else { return Ok(None) };
     let bytes = store.read_blob_of(oid, LARGEST)?;
-    if Digest::of(&bytes) != transcript.sha256 {
-        return Ok(None);
-    }
-    let text = ansi::without(&String::from_utf8_lossy(&bytes));
+    Ok((Digest::of(&bytes) == recorded.sha256).then(|| ansi::without(&String::from_utf8_lossy(&bytes))))
+}
+
+/// Returns the last lines of a text that are not empty, and whether there are more before these.
+pub fn last_lines(text: &str, most: usize) -> (Vec<String>, bool) {
     // A progress bar overwrites its line, so only the last part is shown.
     let shown = text.lines().map(|line| line.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or_default());
     let lines: Vec<&str> = shown.filter(|line| !line.trim().is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(LINES)..];
+    let last = &lines[lines.len().saturating_sub(most)..];
     let short = |line: &&str| line.chars().take(WIDEST).collect();
-    let (lines, is_cut) = (last.iter().map(short).collect::<Vec<String>>(), lines.len() > last.len());
-    let is_nested = says_nested(&text) && is_confined(store, run, item)?;
-    Ok((!lines.is_empty()).then_some(Tail { attempt, lines, is_cut, is_nested }))
+    (last.iter().map(short).collect(), lines.len() > last.len())
 }
 
 /// Returns true if the item's latest attempt ran in a sandbox.

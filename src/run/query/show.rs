@@ -71,6 +71,9 @@ pub struct RunDocument<'a> {
     /// The highest revisions of its documents.
     pub documents: Vec<DocumentShown>,
     pub outcome: Outcomes,
+    /// The goal that all items have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<&'a str>,
     pub items: Vec<ItemStatus>,
     pub attempts: Vec<AttemptShown<'a>>,
     /// The tokens and prices that the workers reported.
@@ -122,6 +125,7 @@ impl<'a> RunDocument<'a> {
             cancelled: state.cancelled.as_deref(),
             documents: revisions::list(view).iter().map(DocumentShown::of).collect(),
             outcome: state.outcomes(),
+            goal: view.goal(),
             items: ItemStatus::with_attempts(view, &attempts),
         }
     }

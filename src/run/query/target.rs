@@ -1,6 +1,9 @@
 //! Resolves `<run>` and `<run>/<item>` as people write them.
+use std::cmp::Reverse;
+
 use crate::git::refs;
 use crate::git::store::Store;
+use crate::ledger::chain;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
@@ -9,8 +12,12 @@ use crate::model::place::{Kind, Place};
 use crate::model::problem::nearest;
 use crate::model::quote::quoted;
 use crate::model::state::RunState;
+use crate::model::time::Moment;
 
 use super::view::{View, view};
+
+/// The name of the newest run of this repository, which no run can have as its id.
+pub const NEWEST: &str = "@";
 
 /// A run, and the ref that holds it here.
 #[expect(missing_docs, reason = "the types say it")]
@@ -66,7 +73,40 @@ impl Target {
         self.reference == format::run_ref(&self.run)
     }
 
-    /// Finds a run by its id, or a fetched one by `<remote>/<id>`.
+    /// Returns the run of this repository that was submitted last, or `None` if no run has a ref of
+    /// its own. Of several at the same moment it is the first by name, as in listings.
+    pub fn newest(store: &Store) -> Result<Option<Self>, Error> {
+        let mut heads = Vec::new();
+        for (name, tip) in refs::list(store, format::RUN_REFS)? {
+            let run = name.strip_prefix(format::RUN_REFS).and_then(RunId::decode);
+            heads.extend(run.and_then(|run| Some((chain::decode(store, tip).ok()?.entry.at, run))));
+        }
+        heads.sort_by_key(|(at, _)| Reverse(*at));
+        let mut newest: Option<(Reverse<Moment>, RunId)> = None;
+        for (at, run) in heads {
+            // No entry is older than the first one of its run.
+            if newest.as_ref().is_some_and(|(best, _)| best.0 > at) {
+                break;
+            }
+            let Some((_, links)) = chain::read(store, &format::run_ref(&run)).ok().flatten() else { continue };
+            let Some(first) = links.first() else { continue };
+            let found = (Reverse(first.entry.at), run);
+            newest = Some(newest.map_or(found.clone(), |best| best.min(found)));
+        }
+        Ok(newest.map(|(_, run)| Self::own(run)))
+    }
+
+    /// Replaces [`NEWEST`] at the start of a name, before `/` or `:`, by the id of that run.
+    pub fn expanded(store: &Store, text: &str) -> Result<String, Error> {
+        let Some(rest) = text.strip_prefix(NEWEST).filter(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
+        else {
+            return Ok(text.to_owned());
+        };
+        let newest = Self::newest(store)?.ok_or_else(|| Error::Unknown { named: NEWEST.to_owned(), near: None })?;
+        Ok(format!("{}{rest}", newest.run))
+    }
+
+    /// Finds a run by its id, a fetched one by `<remote>/<id>`, or the newest one by `@`.
     pub fn find(store: &Store, text: &str) -> Result<Self, Error> {
         match Self::look_up(store, text)? {
             Some(target) => Ok(target),
@@ -77,6 +117,9 @@ impl Target {
     /// Finds a run, or returns `None`. A full ref is accepted too, for ids that look like something
     /// else.
     pub fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Error> {
+        if text == NEWEST {
+            return Self::newest(store);
+        }
         if let Some(run) = text.strip_prefix(format::RUN_REFS).and_then(RunId::decode) {
             let target = Self::own(run);
             return Ok(refs::read(store, &target.reference)?.map(|_| target));

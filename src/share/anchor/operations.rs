@@ -8,7 +8,7 @@ use crate::model::entry::Subject;
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::repository::{self, Repository};
-use crate::run::query::target::{self, own_runs};
+use crate::run::query::target::{self, Target, own_runs};
 use crate::thread::{self, own_threads};
 use crate::verify::{self, Logs, Options, Seal, State, ThreadsAtHand, thread_leaves, verify};
 
@@ -67,8 +67,9 @@ impl Repository {
     ///
     /// Stops at the first failing anchor; earlier ones keep what they got.
     pub fn push_to_anchors(&self, names: &[String]) -> Result<AnchorPush, Error> {
+        let names = names.iter().map(|name| Target::expanded(&self.store, name)).collect::<Result<Vec<_>, _>>()?;
         let is_anchor = |name: &String| self.config.anchors.contains_key(name);
-        let (anchors, runs): (Vec<String>, Vec<String>) = names.iter().cloned().partition(is_anchor);
+        let (anchors, runs): (Vec<String>, Vec<String>) = names.into_iter().partition(is_anchor);
         let anchors = self.anchors(&anchors)?;
         if anchors.is_empty() {
             return Err(Error::NoAnchors);

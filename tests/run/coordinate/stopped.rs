@@ -85,7 +85,7 @@ fn closing_while_driving_ends_as_the_run_does() {
     let repo = TestRepo::new();
     submit(&repo, "r", &[source("echo '{\"score\": 1}' >outputs/out")], &review()).success();
     let said = repo.env.handoff(["run", "--close", "r"]).exit(4);
-    assert!(said.stdout.ends_with("sealed, PARTIAL\n"), "{said}");
+    assert!(said.stdout.contains("sealed, PARTIAL\n"), "{said}");
     assert!(views(&repo, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
     // One that came to its end is as good as ever.
     submit(&repo, "good", &[source("echo '{\"score\": 9}' >outputs/out")], &review()).success();
