@@ -144,7 +144,7 @@ fn why_failed(checked: &Checked, item: &ItemWork) -> String {
     let Some(line) = &checked.line else {
         return if checked.is_own_word { "by the item's own word" } else { "as recorded" }.to_owned();
     };
-    let exit = checked.exit.map(exit_words).unwrap_or_else(|| "not run".to_owned());
+    let exit = checked.exit.map_or_else(|| "not run".to_owned(), exit_words);
     format!("{exit}: {}", first_line(line))
 }
 

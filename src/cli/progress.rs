@@ -245,9 +245,10 @@ impl Terminal {
             let _ =
                 to.write_str(&live.map(|live| format_last_line(&live, of.as_str().len(), echoes)).unwrap_or_default());
         };
-        let (bar, template) = match echoes {
-            true => (self.counts.clone(), "{spinner} {msg}  {elapsed}  {said}"),
-            false => (self.bars.add(ProgressBar::new_spinner()), "  {msg}  {elapsed}  {said}"),
+        let (bar, template) = if echoes {
+            (self.counts.clone(), "{spinner} {msg}  {elapsed}  {said}")
+        } else {
+            (self.bars.add(ProgressBar::new_spinner()), "  {msg}  {elapsed}  {said}")
         };
         bar.set_style(style(template).with_key("said", said));
         let again = if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
