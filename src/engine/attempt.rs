@@ -173,6 +173,7 @@ async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut 
 }
 
 /// Takes the products, or salvages the work if there are none.
+#[expect(clippy::too_many_lines, reason = "one step after the other, with three ways to end")]
 fn wind_up(
     host: &Host,
     job: &Job,
@@ -204,8 +205,8 @@ fn wind_up(
             Err(verdict) => finished.result.verdict = verdict,
         }
     }
-    let is_done = matches!(finished.result.verdict, Verdict::Done);
-    finished.result.notes.extend(workspace.end_agent_folders(!is_done));
+    let keeps_sessions = !matches!(finished.result.verdict, Verdict::Done);
+    finished.result.notes.extend(workspace.end_agent_folders(keeps_sessions));
     let mut left = LeftWorktree { path: workspace.dir.clone(), spent: false, saved: false };
     if !matches!(finished.result.verdict, Verdict::Done) {
         match salvage::salvage(&workspace, host) {
