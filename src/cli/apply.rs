@@ -69,6 +69,7 @@ pub(crate) struct Arguments {
 }
 
 /// Applies a run.
+#[expect(clippy::too_many_lines, reason = "one step after the other")]
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let message = match &*arguments.message {
         [] => None,

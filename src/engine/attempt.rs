@@ -186,6 +186,7 @@ async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut 
 }
 
 /// Takes the products, or salvages the work if there are none.
+#[expect(clippy::too_many_lines, reason = "one step after the other, with three ways to end")]
 fn wind_up(
     host: &Host,
     job: &Job,
@@ -221,8 +222,8 @@ fn wind_up(
         }
     }
     let has_all_commits = save_commits(&workspace, host, &mut finished);
-    let is_done = matches!(finished.result.verdict, Verdict::Done);
-    finished.result.notes.extend(workspace.end_agent_folders(!is_done));
+    let keeps_sessions = !matches!(finished.result.verdict, Verdict::Done);
+    finished.result.notes.extend(workspace.end_agent_folders(keeps_sessions));
     let mut left = LeftWorktree { path: workspace.dir.clone(), spent: false, saved: false };
     if !matches!(finished.result.verdict, Verdict::Done) {
         let is_whole;

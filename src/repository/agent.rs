@@ -120,8 +120,7 @@ impl Environment {
             self.add_service(preset, service, &mut needs);
             return needs;
         }
-        needs.logins =
-            preset.folders.iter().flat_map(|folder| self.logins_in(folder, &self.place_of(folder))).collect();
+        needs.logins = preset.folders.iter().flat_map(|folder| logins_in(folder, &self.place_of(folder))).collect();
         needs.keys = preset.keys.iter().filter(|key| self.variable(key).is_some()).cloned().collect();
         if needs.keys.is_empty() && needs.logins.is_empty() {
             needs.keys.extend(preset.borrowed.iter().find(|key| self.variable(key).is_some()).cloned());
@@ -135,7 +134,7 @@ impl Environment {
         for folder in &preset.folders {
             let (place, usual) = (self.place_of(folder), self.expand(&folder.path));
             let Some((name, _)) = folder.variable().filter(|_| place != usual) else { continue };
-            if !self.logins_in(folder, &usual).is_empty() {
+            if !logins_in(folder, &usual).is_empty() {
                 needs.remarks.push(format!(
                     "{name} is set: {} uses the login in {}, not the one in {}",
                     preset.title,
@@ -162,7 +161,7 @@ impl Environment {
         let readable: Vec<PathBuf> = files.into_iter().filter(|path| path.exists()).chain(usual.cloned()).collect();
         needs.logins.clone_from(&readable);
         needs.readable.extend(readable);
-        let own: Vec<PathBuf> = preset.folders.iter().flat_map(|it| self.logins_in(it, &self.place_of(it))).collect();
+        let own: Vec<PathBuf> = preset.folders.iter().flat_map(|it| logins_in(it, &self.place_of(it))).collect();
         let own = preset.keys.iter().filter(is_set).cloned().chain(own.iter().map(|path| path.display().to_string()));
         let own: Vec<String> = own.filter(|name| !needs.keys.contains(name)).collect();
         if !own.is_empty() {
@@ -181,13 +180,13 @@ impl Environment {
         self.variable(variable)
             .is_some_and(|value| !matches!(value.to_ascii_lowercase().as_str(), "0" | "false" | "no"))
     }
+}
 
-    /// Returns the files with a login in an agent's folder at a place.
-    fn logins_in(&self, folder: &AgentFolder, place: &Path) -> Vec<PathBuf> {
-        let own = folder.login.iter().chain(&folder.checked).map(|file| place.join(file)).filter(|file| file.is_file());
-        let shared = folder.shared.iter().map(|file| place.join(file)).filter(|file| tells_of_login(file));
-        own.chain(shared).collect()
-    }
+/// Returns the files with a login in an agent's folder at a place.
+fn logins_in(folder: &AgentFolder, place: &Path) -> Vec<PathBuf> {
+    let own = folder.login.iter().chain(&folder.checked).map(|file| place.join(file)).filter(|file| file.is_file());
+    let shared = folder.shared.iter().map(|file| place.join(file)).filter(|file| tells_of_login(file));
+    own.chain(shared).collect()
 }
 
 /// Returns true if a file with settings seems to hold a login too.

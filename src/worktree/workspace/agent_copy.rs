@@ -49,12 +49,11 @@ impl Copier {
     pub(super) fn copy_folder(&mut self, copy: &PrivateCopy, to: &Path, may: &dyn Fn(&Path) -> bool) -> io::Result<()> {
         let except: BTreeSet<PathBuf> =
             copy.logins.iter().chain(&copy.checked).map(|file| copy.from.join(file)).collect();
-        let parts: Vec<PathBuf> = match &copy.parts {
-            Some(parts) => parts.iter().cloned().collect(),
-            None => {
-                let entries = fs::read_dir(&copy.from).into_iter().flatten().flatten();
-                entries.map(|entry| PathBuf::from(entry.file_name())).collect()
-            }
+        let parts: Vec<PathBuf> = if let Some(parts) = &copy.parts {
+            parts.iter().cloned().collect()
+        } else {
+            let entries = fs::read_dir(&copy.from).into_iter().flatten().flatten();
+            entries.map(|entry| PathBuf::from(entry.file_name())).collect()
         };
         for part in parts {
             let to = to.join(&part);

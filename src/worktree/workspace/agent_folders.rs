@@ -66,7 +66,7 @@ impl Workspace {
             }
             make_own(&to).map_err(Error::at(&to))?;
             copier.copy_folder(copy, &to, &may).map_err(Error::at(&to))?;
-            self.make_logins(copy, &place, &may, &mut made, &mut state)?;
+            make_logins(copy, &place, &may, &mut made, &mut state)?;
             state.folders.push(Made::of(&place, &to).map_err(Error::at(&to))?);
             if let Some(sessions) = &sessions {
                 carry_over(sessions, copy, &place, &to).map_err(Error::at(&to))?;
@@ -89,35 +89,6 @@ impl Workspace {
     /// Returns the private copies, or `None` if the attempt has none.
     pub fn agent_folders(&self) -> Option<&AgentFolders> {
         self.agent.get()
-    }
-
-    /// Shares the files of a login, or copies those that must be checked.
-    fn make_logins(
-        &self,
-        copy: &PrivateCopy,
-        place: &Path,
-        may: &dyn Fn(&Path) -> bool,
-        made: &mut AgentFolders,
-        state: &mut State,
-    ) -> Result<(), Error> {
-        let linked = copy.logins.iter().map(|file| (file, false));
-        for (file, checked) in linked.chain(copy.checked.iter().map(|file| (file, true))) {
-            let Ok(real) = fs::canonicalize(copy.from.join(file)) else { continue };
-            if !real.is_file() || !may(&real) {
-                continue;
-            }
-            let at = place.join(file);
-            let to = parent_made(made.folder.join(&at))?;
-            let login = Login::of(at, real.clone(), checked).map_err(Error::at(&real))?;
-            if checked {
-                login.copy(&to).map_err(Error::at(&to))?;
-            } else if fs::hard_link(&real, &to).is_err() {
-                symlink(&real, &to).map_err(Error::at(&to))?;
-                made.shared.push(real);
-            }
-            state.logins.push(login);
-        }
-        Ok(())
     }
 
     /// Makes a copy visible: at its usual place in a private home directory, or by its variable.
@@ -186,6 +157,34 @@ impl Workspace {
             Err(error) => Err(Error::io(&self.dir, error)),
         }
     }
+}
+
+/// Shares the files of a login, or copies those that must be checked.
+fn make_logins(
+    copy: &PrivateCopy,
+    place: &Path,
+    may: &dyn Fn(&Path) -> bool,
+    made: &mut AgentFolders,
+    state: &mut State,
+) -> Result<(), Error> {
+    let linked = copy.logins.iter().map(|file| (file, false));
+    for (file, checked) in linked.chain(copy.checked.iter().map(|file| (file, true))) {
+        let Ok(real) = fs::canonicalize(copy.from.join(file)) else { continue };
+        if !real.is_file() || !may(&real) {
+            continue;
+        }
+        let at = place.join(file);
+        let to = parent_made(made.folder.join(&at))?;
+        let login = Login::of(at, real.clone(), checked).map_err(Error::at(&real))?;
+        if checked {
+            login.copy(&to).map_err(Error::at(&to))?;
+        } else if fs::hard_link(&real, &to).is_err() {
+            symlink(&real, &to).map_err(Error::at(&to))?;
+            made.shared.push(real);
+        }
+        state.logins.push(login);
+    }
+    Ok(())
 }
 
 /// Removes the settings and the logins from the copies of an attempt: what is left is data of
