@@ -331,9 +331,7 @@ fn variables(repo: &TestRepo, agent: &str, given: &[(&str, &str)]) -> (Vec<Strin
     let mut command = repo.env.command(program_path(), "repo");
     command.args(["record", "--", &program]).envs(given.iter().copied());
     let output = repo.env.ended(command);
-    let shown = repo.env.handoff(["runs", "--json"]).success();
-    let runs = json(&shown);
-    let run = runs["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap().to_owned()).max().unwrap();
+    let run = newest(repo);
     let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
     let printed = repo.env.handoff(["cat", &format!("{run}/record:transcript")]).success();
     let is_given = |line: &&str| names.contains(&line.split('=').next().unwrap()) || line.starts_with("files: ");
@@ -510,12 +508,13 @@ fn the_goal_is_in_lists_and_in_the_commit() {
     assert_eq!(runs["runs"][0]["goal"], "Add a line\n\nIt is the third.");
     repo.env.handoff(["apply", "@", "--commit"]).success();
     let message = repo.env.git(["log", "-1", "--format=%B"]).success();
-    assert!(message.starts_with("Add a line\n\nIt is the third.\n\nHandoff-Run: record-2026-06-04-1\n"), "{message}");
+    let beginning = format!("Add a line\n\nIt is the third.\n\nHandoff-Run: {}\n", newest(&repo));
+    assert!(message.starts_with(&beginning), "{message}");
     // A goal that would read as a trailer of ours names no commit.
     record(&repo, &["-m", "Handoff-Item: x"], "echo four >>a.txt").success();
     repo.env.handoff(["apply", "@", "--commit"]).success();
     let subject = repo.env.git(["log", "-1", "--format=%s"]).success();
-    assert_eq!(subject, "record: apply the patch of record-2026-06-04-2\n");
+    assert_eq!(subject, format!("record: apply the patch of {}\n", newest(&repo)));
 }
 
 #[test]

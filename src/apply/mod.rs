@@ -11,6 +11,7 @@ pub mod message;
 mod parts;
 mod picks;
 pub mod reproduce;
+mod run_by_git;
 mod run_by_itself;
 pub mod submodules;
 mod target;
@@ -203,7 +204,7 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
         applied = parts::transplant(&scratch, view, &parts, applied, onto)?;
     }
     if !request.with_hooks {
-        refuse_hooks(&scratch, view, &parts, &applied, target.onto)?;
+        refuse_hooks(store, &scratch, view, (&parts, &applied), target.onto)?;
     }
     let goal = Some(&chosen).filter(|chosen| chosen.len() == 1).and_then(|_| view.goal());
     // A goal that reads as a trailer of ours is no message.
@@ -237,10 +238,17 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
 }
 
 /// Fails if the changes affect files that a program runs by itself.
-fn refuse_hooks(scratch: &Scratch, view: &View, parts: &Parts, applied: &Applied, onto: Oid) -> Result<(), Error> {
+fn refuse_hooks(
+    store: &Store,
+    scratch: &Scratch,
+    view: &View,
+    (parts, applied): (&Parts, &Applied),
+    onto: Oid,
+) -> Result<(), Error> {
+    let by_git = run_by_git::places(store)?;
     let mut found = BTreeSet::new();
     let mut look = |before, after| -> Result<(), Error> {
-        found.extend(run_by_itself::find(scratch, before, after, &scratch.changes(before, after)?)?);
+        found.extend(run_by_itself::find(scratch, before, after, &scratch.changes(before, after)?, &by_git)?);
         Ok(())
     };
     match applied.steps.last() {

@@ -10,6 +10,9 @@ use super::Error;
 use crate::git::merge::Scratch;
 use crate::model::digest::Oid;
 
+/// The most links that a path is followed through.
+const MOST_LINKS: usize = 32;
+
 /// The lines of the data file.
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let lines = include_str!("run_by_itself.txt").lines().map(str::trim);
@@ -51,13 +54,14 @@ impl Rule {
     }
 }
 
-/// Returns the paths of changes between two trees that a program runs by itself. A removed file
-/// runs nothing.
+/// Returns the paths of changes between two trees that a program runs by itself. `by_git` are the
+/// places that git's configuration names. A removed file runs nothing.
 pub(super) fn find(
     scratch: &Scratch,
     before: Oid,
     after: Oid,
     changes: &[(char, String)],
+    by_git: &BTreeSet<String>,
 ) -> Result<BTreeSet<String>, Error> {
     let changed: Vec<&str> = changes.iter().filter(|(kind, _)| *kind != 'D').map(|(_, path)| path.as_str()).collect();
     if changed.is_empty() {
@@ -72,21 +76,66 @@ pub(super) fn find(
             }
         }
     }
-    for link in scratch.links(after)? {
+    let links: BTreeSet<String> = scratch.links(after)?.into_iter().collect();
+    for link in &links {
         let parts: Vec<&str> = link.split('/').collect();
         if !RULES.iter().any(|rule| rule.fits_link(&parts)) {
             continue;
         }
-        if changed.contains(&link.as_str()) {
-            found.insert(link);
-            continue;
-        }
-        let target = scratch.file(after, &link)?.unwrap_or_default();
-        let Some(target) = led(&link, &String::from_utf8_lossy(&target)) else { continue };
-        let is_below = |path: &&&str| Path::new(path).starts_with(&target);
-        found.extend(changed.iter().filter(is_below).map(|path| (*path).to_owned()));
+        let mut places = vec![link.clone()];
+        places.extend(targets(scratch, after, link, &links)?);
+        found.extend(changed.iter().filter(|path| is_near(path, &places)).map(ToString::to_string));
+    }
+    for place in by_git {
+        let mut places = vec![place.clone()];
+        places.extend(targets(scratch, after, place, &links)?);
+        found.extend(changed.iter().filter(|path| is_near(path, &places)).map(ToString::to_string));
+    }
+    for path in &changed {
+        found.extend(new_repository(scratch, before, after, path)?);
     }
     Ok(found)
+}
+
+/// Returns true if a path is at or below one of the places, or a link or file above it.
+fn is_near(path: &str, places: &[String]) -> bool {
+    places.iter().any(|place| Path::new(path).starts_with(place) || Path::new(place).starts_with(path))
+}
+
+/// Returns the places of a tree that a path leads to through links at it or above it.
+fn targets(scratch: &Scratch, tree: Oid, path: &str, links: &BTreeSet<String>) -> Result<Vec<String>, Error> {
+    let (mut places, mut at) = (Vec::new(), path.to_owned());
+    for _ in 0..MOST_LINKS {
+        let ancestors = Path::new(&at).ancestors().filter_map(Path::to_str);
+        let Some(link) = ancestors.filter(|above| !above.is_empty()).find(|above| links.contains(*above)) else {
+            break;
+        };
+        let content = scratch.file(tree, link)?.unwrap_or_default();
+        let Some(target) = led(link, &String::from_utf8_lossy(&content)) else { break };
+        let rest = at[link.len()..].trim_start_matches('/');
+        at = if rest.is_empty() { target } else { format!("{target}/{rest}") };
+        places.push(at.clone());
+    }
+    Ok(places)
+}
+
+/// Returns the folder of a changed path that has the shape of a git repository now and had it not
+/// before: git would read its configuration, which can name programs.
+fn new_repository(scratch: &Scratch, before: Oid, after: Oid, path: &str) -> Result<Option<String>, Error> {
+    let names = ["HEAD", "config", "objects", "refs"];
+    let mut folder = Path::new(path);
+    while let Some(above) = folder.parent() {
+        let name = folder.file_name().and_then(|name| name.to_str());
+        if name.is_some_and(|name| names.iter().any(|known| known.eq_ignore_ascii_case(name)))
+            && let Some(place) = above.to_str().filter(|place| !place.is_empty())
+            && scratch.has_git_dir(after, place)?
+            && !scratch.has_git_dir(before, place)?
+        {
+            return Ok(Some(format!("{place}/config")));
+        }
+        folder = above;
+    }
+    Ok(None)
 }
 
 /// Returns the path in the tree that a link leads to, or `None` if it leads out of it.

@@ -25,7 +25,9 @@ const MOST: usize = 5;
 /// Below a table of items, failed ones are not listed again.
 pub(crate) fn print_work(view: &View, work: &Work, below_table: bool, output: &mut Output) {
     let mut lines = verdicts(work, below_table);
-    lines.extend(notes(view));
+    if !below_table {
+        lines.extend(notes(view));
+    }
     lines.extend(changes(work));
     lines.extend(work.goal.as_ref().map(|goal| format!("goal: {}", first_line(goal)).into()));
     lines.extend(agents(work));
@@ -170,16 +172,15 @@ fn explained(explained: &Explained) -> Vec<Cell> {
     }
 }
 
-/// Returns further remarks on the verdict, each one line below it: changes to protected files that
-/// make no item red.
+/// Returns further remarks on the verdict: changes to protected files that the check judged or that
+/// are allowed, and checks without protected files.
 fn notes(view: &View) -> Vec<Cell> {
-    let items = view.state.items.iter().filter(|item| !item.red && !item.protected.is_empty());
+    let remark = |words: String| Cell::default().and(words, Some(Color::Yellow));
+    let items = view.state.items.iter().filter(|item| !item.red && !item.judged);
     let paths: Vec<&str> = items.flat_map(|item| item.protected.iter().map(|change| change.path.as_str())).collect();
-    if paths.is_empty() {
-        return Vec::new();
-    }
-    let words = format!("! {} changed: {}", table::many(paths.len(), "protected file"), paths.join(", "));
-    vec![Cell::default().and(words, Some(Color::Yellow))]
+    let changed = || format!("! {} changed: {}", table::many(paths.len(), "protected file"), paths.join(", "));
+    let allowed = (!paths.is_empty()).then(changed);
+    allowed.into_iter().chain(view.state.check_remarks()).map(remark).collect()
 }
 
 /// Returns the line about changed files, cut by whole paths.

@@ -246,6 +246,9 @@ fn wind_up(
             }
         }
         if job.spec.keep {
+            if let Err(error) = workspace.forget_logins() {
+                finished.result.notes.push(format!("{}: {}", job.spec.manifest.item, in_words(&error)));
+            }
             finished.result.notes.push(format!(
                 "{}: the worktree stays in {}",
                 job.spec.manifest.item,

@@ -34,8 +34,8 @@ pub use settings::Unknown;
 /// The start of the id of a run without a given name.
 const PREFIX: &str = "record-";
 
-/// How many letters an id without a given name has. In four thousand ids of a day, two are equal with
-/// a probability of one half; the second run is then refused by the remote that has the first.
+/// How many letters an id without a given name has. In four thousand ids of a day, two are equal
+/// with a probability of one half; the second run is then refused by the remote that has the first.
 const ID_LETTERS: usize = 5;
 
 /// How many ids are tried before recording fails.
@@ -157,8 +157,8 @@ impl Repository {
         Err(Error::Ids)
     }
 
-    /// Returns an id of today whose letters depend on the key, the time, the plan and chance. With a
-    /// pinned clock there is no chance, so that equal commands have equal ids.
+    /// Returns an id of today whose letters depend on the key, the time, the plan and chance. With
+    /// a pinned clock there is no chance, so that equal commands have equal ids.
     fn new_id(&self, draft: &Draft<'_>, attempt: u8) -> Result<RunId, Error> {
         let now = self.environment.clock.now().to_string();
         let stem = format!("{PREFIX}{}-", now.split('T').next().unwrap_or_default());

@@ -1,11 +1,12 @@
 //! The worktree of an attempt: created from the base, filled with inputs, and captured.
 //!
 //! [`workspace`] creates the worktree, [`inputs`] writes the consumed products into it, with what
-//! filters need of them ([`consumed`]), [`capture`] takes the products, [`salvage`] saves the work of
-//! an attempt without products, and [`stray`] the commits that the work does not contain. [`product`]
-//! writes recorded products into a fresh worktree, and [`carry`] the work of the user's own work
-//! tree. [`filters`] decides where the repository's filters run. Everything that a worker wrote is
-//! hostile: no git command and no library call ever discovers a repository through the worktree.
+//! filters need of them ([`consumed`]), and [`capture`] takes the products. [`salvage`] saves the
+//! work of an attempt without products, and [`stray`] the commits that the work does not contain.
+//! [`product`] writes recorded products into a fresh worktree, and [`carry`] the work of the user's
+//! own work tree. [`filters`] decides where the repository's filters run. Everything that a worker
+//! wrote is hostile: no git command and no library call ever discovers a repository through the
+//! worktree.
 
 pub mod capture;
 pub mod carry;

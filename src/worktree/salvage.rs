@@ -260,7 +260,8 @@ struct Outputs {
 }
 
 impl Outputs {
-    /// Finds the files that fit, without those in repositories. Fails if there are too many to list.
+    /// Finds the files that fit, without those in repositories. Fails if there are too many to
+    /// list.
     fn find(workspace: &Workspace, host: &Host, mut left: u64) -> Result<Self, Error> {
         let root = workspace.outputs();
         let (mut folders, mut room) = (Vec::new(), Room::new());

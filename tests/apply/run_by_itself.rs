@@ -106,3 +106,68 @@ fn on_a_terminal_it_asks_and_any_answer_but_yes_means_no() {
         assert_eq!(repo.path("repo/.envrc").exists(), code == 0);
     }
 }
+
+#[test]
+fn files_that_git_runs_by_its_configuration_are_named() {
+    let clone = TestClone::new();
+    std::fs::create_dir_all(clone.root().join("tools/hooks")).expect("a folder is made");
+    for path in ["tools/hooks/pre-commit", "tools/pc", "fsm.sh", "clean.sh", "build.gitinc"] {
+        clone.write(path, "");
+    }
+    clone.git(&["add", "."]);
+    clone.git(&["commit", "--quiet", "--message", "Tools"]);
+    let link = clone.root().join(".git/hooks");
+    std::fs::create_dir_all(&link).expect("a folder is made");
+    let _ = std::fs::remove_file(link.join("post-merge"));
+    std::os::unix::fs::symlink("../../tools/pc", link.join("post-merge")).expect("a link is made");
+    for (key, value) in
+        [("filter.f.clean", "sh ./clean.sh %f"), ("core.fsmonitor", "./fsm.sh"), ("include.path", "../build.gitinc")]
+    {
+        clone.git(&["config", key, value]);
+    }
+    let repository = "mkdir -p docs/x/objects docs/x/refs && echo 'ref: refs/heads/x' >docs/x/HEAD && \
+                      echo '[core]' >docs/x/config && touch docs/x/objects/.keep docs/x/refs/.keep";
+    for (run, script, expected) in [
+        ("link", "echo x >tools/pc", Some("tools/pc")),
+        ("filter", "echo x >clean.sh", Some("clean.sh")),
+        ("monitor", "echo x >fsm.sh", Some("fsm.sh")),
+        ("include", "echo x >build.gitinc", Some("build.gitinc")),
+        ("bare", repository, Some("docs/x/config")),
+        ("other", "echo x >tools/other; echo x >docs", None),
+    ] {
+        clone.done(run, &[("edit", script, None)]);
+        let (code, _, stderr) = clone.handoff(&["apply", run, "--dry-run"]);
+        let error =
+            expected.map(|path| format!("error: programs run these files by themselves: {path}; nothing was changed"));
+        assert_eq!((code, stderr.lines().next().map(str::to_owned)), (i32::from(expected.is_some()), error), "{run}");
+    }
+    clone.git(&["config", "core.hooksPath", "tools/hooks"]);
+    clone.done("hook", &[("edit", "echo x >tools/hooks/post-checkout", None)]);
+    let (code, _, stderr) = clone.handoff(&["apply", "hook", "--dry-run"]);
+    assert!(
+        code == 1 && stderr.starts_with("error: programs run these files by themselves: tools/hooks/post-checkout;")
+    );
+}
+
+#[test]
+fn links_above_a_target_and_chains_of_links_are_followed() {
+    let clone = TestClone::new();
+    for folder in ["agent", ".claude", "cfg"] {
+        std::fs::create_dir(clone.root().join(folder)).expect("a folder is made");
+    }
+    clone.write("agent/settings.json", "{}");
+    clone.write("cfg/mcp.json", "{}");
+    for (target, link) in
+        [("../agent/settings.json", ".claude/settings.json"), ("chain/mcp.json", ".mcp.json"), ("cfg", "chain")]
+    {
+        std::os::unix::fs::symlink(target, clone.root().join(link)).expect("a link is made");
+    }
+    clone.git(&["add", "--force", "."]);
+    clone.git(&["commit", "--quiet", "--message", "Links"]);
+    let swap = "rm -r agent && mkdir evil && echo 1 >evil/settings.json && ln -s evil agent";
+    for (run, script) in [("above", swap), ("chain", "echo 1 >cfg/mcp.json")] {
+        clone.done(run, &[("edit", script, None)]);
+        let (code, _, stderr) = clone.handoff(&["apply", run, "--dry-run"]);
+        assert!(code == 1 && stderr.starts_with("error: programs run these files by themselves: "), "{run}: {stderr}");
+    }
+}

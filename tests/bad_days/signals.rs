@@ -21,7 +21,7 @@ fn an_interrupted_run_is_resumed_and_counts_nothing_against_the_items() {
         driver.signal(signal);
         let (status, said) = driver.wait();
         assert_eq!(status.code(), Some(130), "{signal:?}: {said}");
-        assert_eq!(find_line(&said, "hint: "), "hint: git handoff run r");
+        assert_eq!(find_line(&said, "hint: git handoff"), "hint: git handoff run r");
         repo.is_clean();
         let seen = repo.items("r");
         assert_eq!((seen["a"].status.as_str(), seen["a"].attempts), ("ready", 1));

@@ -114,7 +114,7 @@ fn saved_work_is_named_by_every_command_and_can_be_taken() {
 fn an_attempts_own_repository_refuses_what_would_vanish() {
     let repo = TestRepo::new();
     let program = crate::common::program_path();
-    repo.env.write("repo/p.json", "{\"id\": \"p\", \"items\": []}");
+    repo.env.write("repo/p.json", "{\"id\": \"p\", \"items\": [{\"id\": \"a\", \"executor\": \"command\", \"inputs\": {\"command\": [\"true\"]}}]}");
     repo.env.shell("repo", "git add p.json; git commit -qm Plan").success();
     let inside = |command: &str| {
         let run = command.split(' ').next().unwrap();

@@ -1,4 +1,4 @@
-//! What decides about a recording is sealed with it, however it goes on.
+//! The settings that decide about a recording are sealed with it, however it goes on.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -366,3 +366,56 @@ fn walk(folder: &Path) -> Vec<String> {
     }
     found
 }
+
+#[test]
+fn permissions_of_a_login_are_taken_back() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for layers in layers("permissions of a login with bubblewrap") {
+        let scene = scene(layers);
+        let real = scene.repo.path(LOGIN);
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
+        for (run, script) in [
+            ("set-id", "cat /usr/bin/id >~/.claude/.credentials.json; chmod 4755 ~/.claude/.credentials.json"),
+            ("gone", "chmod 6777 ~/.claude/.credentials.json; rm ~/.claude/.credentials.json"),
+        ] {
+            scene.drive(run, &[item("a", &format!("{script}; true"))]).ends(0);
+            assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o7777, 0o600, "{run}, {layers:?}");
+        }
+    }
+}
+
+#[test]
+fn a_link_in_the_data_of_sessions_leads_our_own_links_nowhere() {
+    for layers in layers("links of sessions with bubblewrap") {
+        let scene = scene(layers);
+        scene.repo.env.write("home/.claude/local/bin/tool", "");
+        scene.repo.env.write("elsewhere/x", "");
+        give(&scene, "readable", &["~/.claude/local/bin"]);
+        let script = format!(
+            "if test $HANDOFF_ATTEMPT = 1; then rm -rf ~/.claude/local; ln -s {} ~/.claude/local; exit 1; fi; \
+             test ! -L ~/.claude/local",
+            scene.repo.path("elsewhere").display()
+        );
+        let mut twice = item("a", &script);
+        twice["maxAttempts"] = json!(2);
+        scene.drive("r", &[twice]).ends(0);
+        let names: Vec<_> =
+            fs::read_dir(scene.repo.path("elsewhere")).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(names, ["x"], "{layers:?}");
+    }
+}
+
+#[test]
+fn a_kept_worktree_has_no_link_to_the_login() {
+    let scene = scene(Layers::Inner);
+    scene.repo.env.git(["config", "handoff.maxProductSize", "1k"]).success();
+    let script = "head -c 5000 /dev/zero >big; ln ~/.claude/.credentials.json stolen; exit 3";
+    let mut once = item("a", script);
+    once["maxAttempts"] = json!(1);
+    scene.drive("r", &[once]).ends(4);
+    let found =
+        scene.repo.env.shell(".", "find . -path '*-unsaved*' -name stolen -o -path '*-unsaved/agent*'").success();
+    assert_eq!(found, "");
+    let big = scene.repo.env.shell(".", "find . -path '*-unsaved/tree/big'").success();
+    assert_eq!(big.lines().count(), 1, "{big}");
+}

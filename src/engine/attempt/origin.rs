@@ -43,8 +43,8 @@ impl Job {
         before.map_err(|error| failed(&error))
     }
 
-    /// Gives the worktree the work if that was done in the user's own work tree. Returns notes about
-    /// what is left out, and about branches that moved.
+    /// Gives the worktree the work if that was done in the user's own work tree. Returns notes
+    /// about files that are left out and branches that moved.
     pub(super) fn carry_over(
         &self,
         host: &Host,

@@ -45,7 +45,7 @@ pub(super) struct Sealed {
     secret_env: BTreeSet<String>,
 }
 
-/// What the configuration decides about a recording.
+/// The decisions of the configuration about a recording.
 pub(super) struct Decided {
     pub(super) sealed: Sealed,
     pub(super) check: Option<String>,

@@ -40,8 +40,8 @@ pub(super) fn name_for(repository: &Repository, given: Option<&String>, command:
 }
 
 /// Returns the settings of the executor `command` below those of the preset, subagent or executor
-/// with this name, and what the preset needs of the machine. `sandbox` replaces theirs. `grants` adds
-/// these needs, and the files that the command names.
+/// with this name, and what the preset needs of the machine. `sandbox` replaces theirs. `grants`
+/// adds these needs, and the files that the command names.
 pub(super) fn settings_for(
     repository: &Repository,
     name: Option<&str>,

@@ -11,8 +11,9 @@ use crate::model::name::FilePath;
 use crate::model::plan::COMMAND;
 use crate::repository::{Repository, Trust};
 
-/// Fails if the command could not start here: a program that is missing, a sandbox that this machine
-/// cannot enforce, a folder for worktrees that cannot be created, or unreadable trust settings.
+/// Fails if the command could not start here: a program that is missing, a sandbox that this
+/// machine cannot enforce, a folder for worktrees that cannot be created, or unreadable trust
+/// settings.
 pub(super) fn expect(
     repository: &Repository,
     recording: &Recording,

@@ -233,7 +233,7 @@ impl Repository {
         }
         let base = resolve_base(&self.store, &wanted.revision(Some(valid.plan())))?;
         let mut unseen = not_in(&self.store, base)?;
-        // Of a plan, the file itself is often untracked.
+        // The file of a plan is often untracked itself.
         if wanted.recorded && self.config.workspace_copy.is_empty() && self.config.workspace_link.is_empty() {
             unseen = unseen.into_iter().chain(self.untracked()?).reduce(|changed, new| format!("{changed}; {new}"));
         }

@@ -57,7 +57,7 @@ const RUNNERS: &[Runner] = &[
     },
     // pytest
     Runner {
-        counts: r"^(?:=+ )?(?:(?P<failed>\d+) failed)?(?:, )?(?:(?P<passed>\d+) passed)?(?:, \d+ \w+)*?(?:, (?P<errors>\d+) errors?)?(?:, \d+ \w+)* in [\d.]+s",
+        counts: r"^(?:=+ )?(?:(?P<failed>\d+) failed)?(?:, )?(?:(?P<passed>\d+) passed)?(?:, \d+ (?:skipped|deselected|xfailed|xpassed|warnings?|rerun))*(?:, (?P<errors>\d+) errors?)? in [\d.]+s",
         begin: r"^E  ",
         end: r"^[^E]|^$",
     },

@@ -17,6 +17,9 @@ use crate::sandbox::{PrivateCopy, Size};
 /// The most bytes and files of all private copies of one attempt.
 const MOST: Size = Size { bytes: 256 << 20, files: 20_000 };
 
+/// Names that no settings need and that often hold credentials: links may lead into a project.
+const NEVER: [&str; 2] = [".git", ".env"];
+
 /// The most nested folders, links followed.
 const MOST_DEEP: usize = 32;
 
@@ -47,8 +50,19 @@ impl From<io::Error> for Stopped {
 impl Copier {
     /// Copies the parts of a folder, without its logins.
     pub(super) fn copy_folder(&mut self, copy: &PrivateCopy, to: &Path, may: &dyn Fn(&Path) -> bool) -> io::Result<()> {
+        // A link among the settings must not lead to a login, or to the data of sessions.
+        let resolve = |path: PathBuf| fs::canonicalize(&path).unwrap_or(path);
         let except: BTreeSet<PathBuf> =
-            copy.logins.iter().chain(&copy.checked).map(|file| copy.from.join(file)).collect();
+            copy.logins.iter().chain(&copy.checked).map(|file| resolve(copy.from.join(file))).collect();
+        let own = resolve(copy.from.clone());
+        let settings: Option<Vec<PathBuf>> =
+            copy.parts.as_ref().map(|parts| parts.iter().map(|part| resolve(own.join(part))).collect());
+        let is_setting =
+            |path: &Path| settings.as_ref().is_none_or(|all| all.iter().any(|part| path.starts_with(part)));
+        let may = &|path: &Path| {
+            let real = resolve(path.to_owned());
+            may(path) && !except.contains(&real) && (!real.starts_with(&own) || is_setting(&real))
+        };
         let parts: Vec<PathBuf> = if let Some(parts) = &copy.parts {
             parts.iter().cloned().collect()
         } else {
@@ -60,21 +74,15 @@ impl Copier {
             if let Some(folder) = to.parent() {
                 make_own(folder)?;
             }
-            self.copy(&copy.from.join(part), &to, may, &except)?;
+            self.copy(&copy.from.join(part), &to, may)?;
         }
         Ok(())
     }
 
     /// Copies a file or a folder to an unused path. Leaves it out if it is too large.
-    pub(super) fn copy(
-        &mut self,
-        from: &Path,
-        to: &Path,
-        may: &dyn Fn(&Path) -> bool,
-        except: &BTreeSet<PathBuf>,
-    ) -> io::Result<()> {
+    pub(super) fn copy(&mut self, from: &Path, to: &Path, may: &dyn Fn(&Path) -> bool) -> io::Result<()> {
         let left = self.left;
-        match self.entry(from, to, may, except, 0) {
+        match self.entry(from, to, may, 0) {
             Ok(()) => Ok(()),
             Err(Stopped::Failed(error)) => Err(error),
             Err(Stopped::TooMuch) => {
@@ -85,17 +93,11 @@ impl Copier {
         }
     }
 
-    fn entry(
-        &mut self,
-        from: &Path,
-        to: &Path,
-        may: &dyn Fn(&Path) -> bool,
-        except: &BTreeSet<PathBuf>,
-        depth: usize,
-    ) -> Result<(), Stopped> {
+    fn entry(&mut self, from: &Path, to: &Path, may: &dyn Fn(&Path) -> bool, depth: usize) -> Result<(), Stopped> {
         // A path that disappears, or a link that leads nowhere, is not copied.
         let Ok(meta) = fs::metadata(from) else { return Ok(()) };
-        if except.contains(from) || !may(from) {
+        let is_secret = from.file_name().is_some_and(|name| NEVER.iter().any(|never| name == *never));
+        if is_secret || !may(from) {
             return Ok(());
         }
         if meta.is_file() {
@@ -109,7 +111,7 @@ impl Copier {
         }
         make_own(to)?;
         for entry in fs::read_dir(from).into_iter().flatten().flatten() {
-            self.entry(&entry.path(), &to.join(entry.file_name()), may, except, depth + 1)?;
+            self.entry(&entry.path(), &to.join(entry.file_name()), may, depth + 1)?;
         }
         Ok(())
     }

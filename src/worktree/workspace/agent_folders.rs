@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::agent_copy::Copier;
 use super::cache::make_own;
-use super::logins::{Login, Made, State, give_back};
+use super::logins::{Login, Made, State, give_back, remove_links};
 use super::scratch::own_place;
 use super::{Error, Workspace};
 use crate::sandbox::folder::{Folder, is_no_folder};
@@ -53,14 +53,21 @@ impl Workspace {
         }
         make_own(&made.folder).map_err(Error::at(&made.folder))?;
         let (mut state, mut copier) = (State::default(), Copier::default());
-        for copy in copies {
+        // Before any data of sessions, whose links a worker chose.
+        for (below, target) in links {
+            let link = parent_made(made.folder.join(below))?;
+            symlink(target, &link).map_err(Error::at(&link))?;
+        }
+        let is_file = |copy: &&PrivateCopy| copy.from.is_file() || copy.parts.is_none() && !copy.from.is_dir();
+        let (files, folders): (Vec<_>, Vec<_>) = copies.iter().partition(is_file);
+        for copy in files.into_iter().chain(folders) {
             let place = place_of(copy, copies, by.has_own_home());
             let to = made.folder.join(&place);
             let may = |path: &Path| by.may_copy(copy, path);
-            if copy.from.is_file() || copy.parts.is_none() && !copy.from.is_dir() {
+            if is_file(&copy) {
                 let to = if by.has_own_home() { own_place(&self.home(), &copy.below)? } else { Some(parent_made(to)?) };
                 if let Some(to) = to {
-                    copier.copy(&copy.from, &to, &may, &BTreeSet::new()).map_err(Error::at(&to))?;
+                    copier.copy(&copy.from, &to, &may).map_err(Error::at(&to))?;
                 }
                 continue;
             }
@@ -68,19 +75,14 @@ impl Workspace {
             copier.copy_folder(copy, &to, &may).map_err(Error::at(&to))?;
             make_logins(copy, &place, &may, &mut made, &mut state)?;
             state.folders.push(Made::of(&place, &to).map_err(Error::at(&to))?);
-            if let Some(sessions) = &sessions {
-                carry_over(sessions, copy, &place, &to).map_err(Error::at(&to))?;
+            if let Some(Err(error)) = sessions.as_ref().map(|sessions| carry_over(sessions, copy, &place, &to)) {
+                // The agent works without them, too.
+                made.remarks.push(format!("the data of sessions in {} is lost: {error}", copy.below.display()));
             }
             self.show(copy, &to, by.has_own_home(), &mut made)?;
         }
-        for (below, target) in links {
-            let link = made.folder.join(below);
-            if fs::symlink_metadata(&link).is_err() {
-                symlink(target, parent_made(link.clone())?).map_err(Error::at(&link))?;
-            }
-        }
         self.forget_sessions_of_item()?;
-        made.remarks = copier.remarks();
+        made.remarks.extend(copier.remarks());
         state.write(&self.dir).map_err(Error::at(&self.dir))?;
         self.agent.get_or_init(|| made);
         Ok(())
@@ -116,7 +118,8 @@ impl Workspace {
         let notes =
             kept.map(|(login, why)| format!("{}: the login in {} is not renewed: {why}", self.item, login.display()));
         let notes = notes.collect();
-        if keep_sessions && self.folder.has(AGENT) && drop_own(&self.folder).is_ok() {
+        let is_left = keep_sessions && self.folder.has(AGENT);
+        if is_left && drop_own(&self.folder).and_then(|()| remove_links(&self.folder, &self.dir.join(AGENT))).is_ok() {
             // Without sessions the next attempt works too.
             let _ = self.keep_sessions();
         }

@@ -38,9 +38,10 @@ impl Leftover {
 
 impl Workspace {
     /// Renames the attempt's folder, whose work is not saved elsewhere, so that a person finds it
-    /// and no driver removes it. Returns its new path.
+    /// and no driver removes it. Returns its new path. Private copies of agents' folders go.
     pub fn set_aside(self) -> Result<PathBuf, Error> {
         self.private.remove()?;
+        self.forget_logins()?;
         let aside = self.dir.with_extension(format!("{}{UNSAVED}", self.attempt));
         std::fs::rename(&self.dir, &aside).map_err(Error::at(&self.dir))?;
         Ok(aside)

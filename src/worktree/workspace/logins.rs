@@ -5,9 +5,10 @@
 //! meanwhile. This happens while the attempt runs, because other processes need the new login at
 //! once, after it, and, if the driver was killed, when the next one cleans up.
 
-use std::fs::{self, File};
+use std::collections::BTreeSet;
+use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -15,8 +16,8 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Workspace;
 use super::agent_folders::AGENT;
+use super::{Error, Workspace};
 use crate::model::digest::Digest;
 use crate::sandbox::folder::Folder;
 use crate::sandbox::open_folder;
@@ -26,6 +27,9 @@ const STATE: &str = "logins.json";
 
 /// The most bytes of a login, and of the file above.
 const MOST: u64 = 1 << 20;
+
+/// All permissions of a file, with the right to run as another user.
+const ALL_MODES: u32 = 0o7777;
 
 /// How long to wait for another process that writes the same login.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -72,6 +76,8 @@ pub(super) struct Login {
     was: Digest,
     /// True if new bytes go back only if they can run nothing.
     checked: bool,
+    /// The permissions of the user's file.
+    mode: u32,
 }
 
 impl State {
@@ -103,14 +109,32 @@ enum Outcome {
 impl Login {
     /// Describes the user's file.
     pub(super) fn of(at: PathBuf, real: PathBuf, checked: bool) -> io::Result<Self> {
-        let was = Digest::of(&read(&mut File::open(&real)?)?);
-        Ok(Self { at, real, was, checked })
+        let mut file = File::open(&real)?;
+        let mode = file.metadata()?.mode() & ALL_MODES;
+        let was = Digest::of(&read(&mut file)?);
+        Ok(Self { at, real, was, checked, mode })
     }
 
     /// Copies the user's file.
     pub(super) fn copy(&self, to: &Path) -> io::Result<()> {
         let bytes = read(&mut File::open(&self.real)?)?;
         File::options().write(true).create_new(true).mode(0o600).open(to)?.write_all(&bytes)
+    }
+
+    /// Takes permissions from the user's file that it did not have: a worker can change those of a
+    /// file that it shares.
+    fn restore_mode(&self) {
+        let Some((folder, name)) = self.real.parent().zip(self.real.file_name()) else { return };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened =
+            open_folder(folder).and_then(|folder| Ok(rustix::fs::openat(&folder, name, flags, Mode::empty())?));
+        let Ok(file) = opened.map(File::from) else { return };
+        if let Ok(meta) = file.metadata()
+            && meta.mode() & ALL_MODES & !self.mode != 0
+        {
+            // The next look tries again.
+            let _ = file.set_permissions(Permissions::from_mode(meta.mode() & self.mode));
+        }
     }
 
     /// Writes the worker's bytes into the user's file, if they are new and that did not change.
@@ -181,6 +205,7 @@ pub(super) fn give_back(attempt: &Folder, dir: &Path, at_end: bool) -> Vec<(Path
     let patience = if at_end { PATIENCE } else { Duration::ZERO };
     let (mut kept, mut is_changed) = (Vec::new(), false);
     for login in &mut state.logins {
+        login.restore_mode();
         // A link or a pipe is no login; a link of ours leads to the user's file anyway.
         let Some(own) = login.at.to_str().and_then(|at| agent.file(at).ok()) else { continue };
         match login.give_back(own, patience) {
@@ -197,7 +222,34 @@ pub(super) fn give_back(attempt: &Folder, dir: &Path, at_end: bool) -> Vec<(Path
     kept
 }
 
+/// Removes the files below a folder that are the user's own file of a login: a worker without
+/// bubblewrap can link it there. The folder is kept, and is read and edited later.
+pub(super) fn remove_links(attempt: &Folder, folder: &Path) -> io::Result<()> {
+    let Ok(state) = State::read(attempt) else { return Ok(()) };
+    let metas = state.logins.iter().filter_map(|login| fs::metadata(&login.real).ok());
+    let logins: BTreeSet<(u64, u64)> = metas.map(|meta| (meta.dev(), meta.ino())).collect();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten() {
+            let entry = entry?;
+            let Ok(meta) = entry.metadata() else { continue };
+            if meta.is_dir() {
+                folders.push(entry.path());
+            } else if logins.contains(&(meta.dev(), meta.ino())) {
+                fs::remove_file(entry.path())?;
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Workspace {
+    /// Removes the private copies and the links to logins from an attempt's folder that stays.
+    pub fn forget_logins(&self) -> Result<(), Error> {
+        remove_links(self.folder(), &self.tree()).map_err(Error::at(&self.dir))?;
+        self.folder().remove(AGENT).map_err(Error::at(&self.dir))
+    }
+
     /// Gives back renewed logins while the attempt runs, as far as that is possible at once.
     pub fn renew_logins(&self) {
         give_back(self.folder(), &self.dir, false);
