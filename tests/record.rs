@@ -149,7 +149,7 @@ fn the_users_own_work_tree_is_taken_as_it_is_left() {
     assert_eq!(fs::read_to_string(repo.path("repo/a.txt")).unwrap(), "one\ntwo\nfour\n");
     // Both views say that nothing confined it.
     let verified = repo.env.handoff(["verify", "here"]).success();
-    insta::assert_snapshot!(find_line(&verified, "plan sha256:"), @"plan sha256:5fad…  base e01ebe4  by human:ada  sandbox none: 1 (not confined)  clock pinned");
+    insta::assert_snapshot!(find_line(&verified, "plan sha256:"), @"plan sha256:29c4…  base e01ebe4  by human:ada  sandbox none: 1 (not confined)  clock pinned");
     let shown = repo.env.handoff(["show", "here/record"]).success();
     insta::assert_snapshot!(find_line(&shown, "  sandbox "), @"  sandbox   none, not confined");
     // Earlier changes belong to the base.
@@ -443,10 +443,10 @@ fn a_line_of_a_known_agent_is_told_what_it_lacks() {
     let repo = TestRepo::new();
     program(&repo, "codex", "true\n");
     let shown = record_with_programs(&repo, &["--", "codex", "exec", "resume", "Add a line"]);
-    assert_output!(shown, @r"
+    assert_output!(shown, @"
     ─ nothing changed
     agent: codex
-    proof ✓ intact, 4 entries, your key: git handoff verify record-2026-06-04-1
+    proof ✓ intact, 4 entries, your key: git handoff verify record-2026-06-04-xoukg
     ------- stderr -------
     warning: codex: it can change nothing without `--dangerously-bypass-approvals-and-sandbox`; no tokens without `--json`; `resume` continues nothing in a new worktree
     ▶ record  attempt 1
@@ -463,19 +463,20 @@ fn the_screen_shows_the_first_failing_assertion() {
                  echo '1 failed, 13 passed in 0.03s'; echo later; exit 1";
     let red =
         record(&repo, &["--check", check, "-m", "Greet\n\nin Dutch"], "echo three >>a.txt; echo x >c; rm dir/b.txt");
-    assert_output!(red, @r"
+    assert_output!(red, @"
     ! check failed: 1 of 14 tests
         E       AssertionError: assert 'Hello' == 'Hallo'
+    check: nothing protected
     3 files changed, +2 −1: a.txt, c, dir/b.txt
     goal: Greet …
-    proof ✓ intact, 4 entries, your key: git handoff verify record-2026-06-04-1
+    proof ✓ intact, 4 entries, your key: git handoff verify record-2026-06-04-vmrdv
     ------- stderr -------
     ▶ record  attempt 1
         def test_x():
     E       AssertionError: assert 'Hello' == 'Hallo'
     1 failed, 13 passed in 0.03s
     later
-    hint: git handoff apply record-2026-06-04-1 --allow-red   # to take it
+    hint: git handoff apply record-2026-06-04-vmrdv --allow-red   # to take it
     [exit status: 4]
     ");
     // Another output is shown from its end.
@@ -493,7 +494,7 @@ fn no_line_of_the_screen_is_wider_than_80_columns() {
         format!("for i in 1 2 3 4 5 6 7 8 9; do echo >{}$i; done; mkdir -p outputs; echo >outputs/o", "y".repeat(20));
     let check = format!("echo {long}; false");
     let shown = record(&repo, &["-m", &long, "--check", &check], &script).exit(4).stdout;
-    assert!(shown.lines().count() == 6 && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    assert!(shown.lines().count() == 7 && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     let passed = record(&repo, &["--check", &format!("test -n {long}")], "echo >z").success();
     assert!(passed.lines().all(|line| line.chars().count() <= 80) && passed.contains("… (0 ms)\n"), "{passed}");
 }

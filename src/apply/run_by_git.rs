@@ -35,7 +35,10 @@ pub(super) fn places(store: &Store) -> Result<BTreeSet<String>, program::Error> 
     let listed = String::from_utf8_lossy(&listed).into_owned();
     let mut fields = listed.split('\0');
     while let (Some(origin), Some(setting)) = (fields.next(), fields.next()) {
-        let Some((key, value)) = setting.split_once('\n') else { continue };
+        // Commands of ours run in a sandbox.
+        let Some((key, value)) = setting.split_once('\n').filter(|(key, _)| !key.starts_with("handoff.")) else {
+            continue;
+        };
         let last = key.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
         if last == "path" && key.to_ascii_lowercase().starts_with("include") {
             let file = origin.strip_prefix("file:").map(|file| top.join(file));

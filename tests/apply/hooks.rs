@@ -208,7 +208,7 @@ fn hooks_that_are_what_is_applied_do_not_run() {
     clone.git(&["config", "core.hooksPath", "checks"]);
     let before = state(&clone);
     for _ in 0..2 {
-        let (code, _, stderr) = clone.handoff(&["apply", "r", "--commit"]);
+        let (code, _, stderr) = clone.handoff(&["apply", "r", "--commit", "--with-hooks"]);
         assert_eq!(code, 1, "{stderr}");
         assert_eq!(
             stderr,
@@ -220,7 +220,7 @@ fn hooks_that_are_what_is_applied_do_not_run() {
         let _ = std::os::unix::fs::symlink("../../checks/pre-commit", clone.root().join(".git/hooks/pre-commit"));
     }
     assert_eq!(clone.handoff(&["apply", "r/edit", "--commit"]).0, 0);
-    assert_eq!(clone.handoff(&["apply", "r/sly", "--commit", "--no-verify"]).0, 0);
+    assert_eq!(clone.handoff(&["apply", "r/sly", "--commit", "--no-verify", "--with-hooks"]).0, 0);
     assert!(!clone.home().join("ran").exists());
 }
 
@@ -265,7 +265,7 @@ fn nor_do_hooks_to_which_what_is_applied_leads() {
             std::fs::copy(clone.root().join("impl/hooks/check"), clone.root().join(".git/hooks/pre-commit")).unwrap();
         }
         clone.done(&id, &[("sly", &format!("{evil} && {way}"), None)]);
-        let (code, _, stderr) = clone.handoff(&["apply", &id, "--commit", "--json"]);
+        let (code, _, stderr) = clone.handoff(&["apply", &id, "--commit", "--with-hooks", "--json"]);
         let error: serde_json::Value = serde_json::from_str(&stderr).unwrap_or_default();
         assert_eq!((code, error["code"].as_str()), (1, Some("own-hooks")), "{way}: {stderr}");
         assert_eq!(state(&clone), before, "{way}");

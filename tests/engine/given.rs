@@ -58,9 +58,9 @@ fn a_repository_in_the_worktree_is_said_to_be_left_out() {
     assert!(patch.contains("b/y") && !patch.contains("vendor"), "{patch}");
     // Many are counted.
     let said = repo.drive("many", &[item("a", "for i in $(seq 12); do git init -q r$i; done")]).exit(0).stderr;
-    insta::assert_snapshot!(said, @r#"
-    ▶ a  attempt 1
-    a: left out of the patch, as git repositories of their own: "r1", "r10", "r11", "r12", "r2", "r3", "r4", "r5", "r6", "r7" and 2 more
-    ✓ a  done in 0ms, nothing handed over
-    "#);
+    let note = "a: left out of the patch, as git repositories of their own: \"r1\", \"r10\", \"r11\", \"r12\", \"r2\", \
+                \"r3\", \"r4\", \"r5\", \"r6\", \"r7\" and 2 more";
+    assert!(said.lines().any(|line| line == note), "{said}");
+    // The worktree stays, because they are nowhere else.
+    assert!(said.lines().any(|line| line.starts_with("a: the worktree of attempt 1 stays in ")), "{said}");
 }

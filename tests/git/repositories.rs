@@ -24,10 +24,11 @@ fn a_bare_repository_can_be_worked_in() {
 #[test]
 fn a_sha256_repository_is_like_any_other() {
     let env = Environment::example_with("handoff-dag", &["--object-format=sha256"]);
-    assert_output!(env.handoff(["run", "plan.json"]), @r"
+    assert_output!(env.handoff(["run", "plan.json"]), @"
     ✓ edit-a       done  1 attempt  patch
     ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
     handoff-dag-1: 2 of 2 done, sealed
+    check: nothing protected (apply-patch)
     ✓ check passed: grep -q reviewed src/main.ts (0 ms)
     ─ no check for 1 item
     2 files changed, +6 −0: src/main.test.ts, src/main.ts; 1 output

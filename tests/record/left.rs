@@ -131,7 +131,7 @@ fn an_attempts_own_repository_refuses_what_would_vanish() {
     let script = format!(
         "git init -q own && cd own && git -c user.name=a -c user.email=a@localhost commit -q --allow-empty -m m && \
          echo s | {program} checkpoint t --state - >/dev/null && {program} thread verify t >/dev/null && echo kept; \
-         cd .. && {program} runs >/dev/null && echo read"
+         cd .. && {program} runs >/dev/null 2>&1 && echo read"
     );
     record(&repo, &["--as", "own"], &script).success();
     assert_eq!(repo.env.handoff(["cat", "own/record:transcript"]).success(), "kept\nread\n");
