@@ -57,6 +57,7 @@ pub enum Manner {
 
 /// Options for driving a run.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct DriveOptions {
     /// Seal a settled run even if not every item is done.
     pub close: bool,

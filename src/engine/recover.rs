@@ -53,13 +53,7 @@ pub(crate) fn clear(
         }
         // These files are not saved, and removing them makes space.
         workspace.remove_private()?;
-        let commits = stray::save(&workspace, host);
-        if let Ok(stray) = &commits {
-            notes.extend(stray.sentences.iter().map(|sentence| format!("{item}: {sentence}")));
-            let edits = stray.bundle.map(|bundle| (format::commits_path(&item, attempt), Edit::Blob(bundle)));
-            transcript_refs::add(&host.store, &format::salvage_ref(run), edits.as_slice())?;
-        }
-        let has_all_commits = commits.is_ok_and(|stray| stray.is_whole);
+        let has_all_commits = save_commits(&workspace, host, &mut notes)?;
         let filters = at.map_or(Filters::Nowhere, |at| filters(run_state.graph.item(at)));
         match salvage::salvage(&workspace, &host.filtering(filters)) {
             Ok(Some(saved)) => {
@@ -97,6 +91,18 @@ pub(crate) fn clear(
         workspace.remove()?;
     }
     Ok(notes)
+}
+
+/// Saves the commits that the work of an attempt does not contain. Returns false if they are only in
+/// the worktree.
+fn save_commits(workspace: &Workspace, host: &Host, notes: &mut Vec<String>) -> Result<bool, super::drive::Error> {
+    let Ok(stray) = stray::save(workspace, host) else { return Ok(false) };
+    let (run, item) = (&workspace.run, &workspace.item);
+    notes.extend(stray.sentences.iter().map(|sentence| format!("{item}: {sentence}")));
+    let path = format::commits_path(item, workspace.attempt);
+    let edits = stray.bundle.map(|bundle| (path, Edit::Blob(bundle)));
+    transcript_refs::add(&host.store, &format::salvage_ref(run), edits.as_slice())?;
+    Ok(stray.is_whole)
 }
 
 /// Returns a note that a worktree stays, because some of its work is nowhere else.

@@ -59,7 +59,7 @@ fn short_name(name: &str) -> String {
     let short = name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/")).unwrap_or(name);
     match short {
         "stash" => "the stash".to_owned(),
-        branch => printable::line(branch).to_string(),
+        branch => printable::line(branch),
     }
 }
 

@@ -241,12 +241,11 @@ fn select_smallest<'w>(
         walked.sizes.iter().filter(|(_, path)| taken.contains(path.as_bstr())).collect();
     sizes.sort();
     for (size, path) in sizes {
-        match left.checked_sub(*size) {
-            Some(rest) => left = rest,
-            None => {
-                taken.remove(path.as_bstr());
-                without.push(format!("{}, {BEYOND}", shown(path)));
-            }
+        if let Some(rest) = left.checked_sub(*size) {
+            left = rest;
+        } else {
+            taken.remove(path.as_bstr());
+            without.push(format!("{}, {BEYOND}", shown(path)));
         }
     }
     Ok((taken, left))

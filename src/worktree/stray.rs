@@ -78,7 +78,7 @@ pub fn save(workspace: &Workspace, host: &Host) -> Result<Stray, Error> {
 /// Writes the bundle of those tips that have commits of their own.
 fn write_bundle(host: &Host, scratch: &ScratchRepo, tips: Vec<Tip>, known: &[Oid]) -> Result<Stray, Error> {
     let git = || scratch.store().git().env("GIT_NO_LAZY_FETCH", "1");
-    let excluded: String = known.iter().map(|oid| format!("^{oid}\n")).collect();
+    let excluded = lines(known.iter().map(|oid| format!("^{oid}")));
     let mut stray = Stray { is_whole: true, ..Stray::default() };
     let mut saved = Vec::new();
     for tip in tips.into_iter().take(MOST_TIPS) {
@@ -109,12 +109,17 @@ fn write_bundle(host: &Host, scratch: &ScratchRepo, tips: Vec<Tip>, known: &[Oid
         git().args(["update-ref", &tip.name, &tip.oid.to_string()]).run()?;
     }
     let path = scratch.store().git_dir().join("commits.bundle");
-    let names: String = saved.iter().map(|tip| format!("{}\n", tip.name)).collect();
+    let names = lines(saved.iter().map(|tip| tip.name.clone()));
     git().args(["bundle", "create", "--quiet"]).arg(&path).arg("--stdin").input(names + &excluded).run()?;
     let mut batch = host.store.batch();
     let (bundle, ..) = batch.write_file(&mut File::open(&path).map_err(Error::Read)?)?;
     (stray.bundle, stray.kept) = (Some(bundle), batch.keep()?);
     Ok(stray)
+}
+
+/// Returns lines, each with its end.
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines.flat_map(|line| [line, "\n".to_owned()]).collect()
 }
 
 /// Returns the refs whose commits the work may lack.
@@ -131,7 +136,7 @@ fn tips(
         .filter(|(name, oid)| (name.starts_with("refs/heads/") || name.as_str() == STASH) && is_new(name, **oid));
     let mut tips: Vec<Tip> = of_branches
         .map(|(name, oid)| {
-            let title = printable::line(name.trim_start_matches("refs/heads/")).to_string();
+            let title = printable::line(name.trim_start_matches("refs/heads/"));
             Tip { name: name.clone(), title, oid: *oid }
         })
         .collect();

@@ -57,7 +57,7 @@ impl Saved {
 
 /// Returns the tree with the saved work of a run that was read from a ref of this name.
 fn tree_of(store: &Store, run: &RunId, name: &str) -> Result<Option<Oid>, refs::Error> {
-    if name != format::run_ref(run) { Ok(None) } else { refs::read(store, &format::salvage_ref(run)) }
+    if name == format::run_ref(run) { refs::read(store, &format::salvage_ref(run)) } else { Ok(None) }
 }
 
 /// Why saved work cannot be read.
