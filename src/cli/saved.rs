@@ -5,6 +5,11 @@ use git_handoff::run::query::saved::Saved;
 
 use super::Output;
 
+/// Returns the lines about the saved work of an attempt of the item that is shown.
+pub(super) fn lines(saved: &Saved) -> impl Iterator<Item = String> {
+    saved.names().map(|name| format!("saved      #{}: {name}", saved.attempt))
+}
+
 /// Prints a line for each attempt, and the command that takes the last one's work.
 pub(super) fn print(all: &[Saved], output: &mut Output) {
     for saved in all {

@@ -221,9 +221,7 @@ impl Shown<'_> {
             let by = progress::cause(cause, &link.entry.actor);
             lines.push(format!("added      by {by}, entry {}", link.entry.seq));
         }
-        for saved in &self.record.saved {
-            lines.extend(saved.names().map(|name| format!("saved      #{}: {name}", saved.attempt)));
-        }
+        lines.extend(self.record.saved.iter().flat_map(saved::lines));
         let dependencies = self.record.view.state.graph.dependencies(self.record.at);
         if !dependencies.is_empty() {
             lines.push(format!("after      {}", names(dependencies)));

@@ -1,7 +1,5 @@
 //! Work that cannot be taken or saved: it stays on disk, and a recording is finished afterwards.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::path::PathBuf;
 
@@ -56,12 +54,14 @@ fn a_recording_is_finished_after_the_limit_was_raised() {
     assert_eq!(code(&repo, &["record", "--as", "big"], 1), "run-exists");
 }
 
+/// The name, the exit code, the command, a file that must stay, and the saved files.
+type Case<'c> = (&'c str, i32, &'c str, Option<&'c str>, &'c [&'c str]);
+
 #[test]
 fn work_that_is_not_saved_stays_in_its_worktree() {
     let repo = TestRepo::new();
     let secret = format!("mkdir -p outputs; echo good >outputs/good; ({KEY}; echo notes) >outputs/notes");
-    // The name, the exit code, the command, a file that must stay, and what is saved.
-    let cases: [(&str, i32, &str, Option<&str>, &[&str]); 7] = [
+    let cases: [Case; 7] = [
         ("secret", 4, &secret, Some("outputs/notes"), &["outputs/good"]),
         ("failed", 4, "head -c 5000 /dev/zero >t.bin; exit 3", Some("t.bin"), &[]),
         ("nested", 0, "git init -q n; echo w >n/w.txt", Some("n/w.txt"), &[]),

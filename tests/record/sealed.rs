@@ -1,7 +1,5 @@
 //! The settings that decide about a recording are sealed with it, however it goes on.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 
 use serde_json::json as object;

@@ -1,7 +1,5 @@
 //! Commits that a command makes and that its work does not contain.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use super::record;
 use crate::common::repo::TestRepo;
 

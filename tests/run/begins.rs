@@ -1,5 +1,7 @@
 //! Items that begin on the patches of others.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -74,7 +76,7 @@ fn an_item_begins_on_its_producers_work_and_hands_over_its_own() {
 #[test]
 fn patches_apply_three_way_in_the_order_of_the_keys() {
     let repo = TestRepo::new();
-    repo.env.write("repo/long.txt", &(1..40).map(|n| format!("{n}\n")).collect::<String>());
+    repo.env.write("repo/long.txt", &(1..40).flat_map(|n| [n.to_string(), "\n".to_owned()]).collect::<String>());
     repo.env.git(["add", "--all"]).success();
     repo.env.git(["commit", "--quiet", "--message", "Long"]).success();
     let items = [

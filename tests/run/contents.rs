@@ -1,5 +1,7 @@
 //! Consumed patches of files whose contents a filter keeps beside the repository.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
