@@ -5,6 +5,7 @@ pub mod archives;
 pub mod batch;
 pub mod borrowed_repo;
 pub mod bounded_read;
+#[cfg(feature = "core")]
 pub mod branches;
 pub mod cancellation;
 pub mod cherry_pick;
@@ -34,6 +35,7 @@ pub mod passing;
 pub mod porcelain;
 pub mod private_files;
 pub mod program;
+#[cfg(feature = "core")]
 pub mod protectable;
 pub mod protected;
 mod pushing;
