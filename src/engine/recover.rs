@@ -93,8 +93,8 @@ pub(crate) fn clear(
     Ok(notes)
 }
 
-/// Saves the commits that the work of an attempt does not contain. Returns false if they are only in
-/// the worktree.
+/// Saves the commits that the work of an attempt does not contain. Returns false if they are only
+/// in the worktree.
 fn save_commits(workspace: &Workspace, host: &Host, notes: &mut Vec<String>) -> Result<bool, super::drive::Error> {
     let Ok(stray) = stray::save(workspace, host) else { return Ok(false) };
     let (run, item) = (&workspace.run, &workspace.item);
