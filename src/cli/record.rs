@@ -7,6 +7,7 @@ use git_handoff::model::credential;
 use git_handoff::model::entry::{Event, Exit, ItemReconciled};
 use git_handoff::model::hints;
 use git_handoff::model::name::RunId;
+use git_handoff::model::state::Phase;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::View;
 use git_handoff::run::query::list::ItemStatus;
@@ -202,11 +203,11 @@ fn finish(
             items: ItemStatus::all(view),
             verify: report.as_ref().map(Report::to_json),
         });
-    } else if let Some(report) = &report {
+    } else if !driven.interrupted {
         let work = Work::of(&repository.store, view);
         first_screen::print_work(view, &work, false, output);
-        first_screen::print_proof(view, Some(report), repository, output);
-        if !report.intact {
+        first_screen::print_proof(view, report.as_ref(), repository, output);
+        if let Some(report) = report.as_ref().filter(|report| !report.intact) {
             output.painted(&report.painted(output.color));
         }
     }
@@ -214,7 +215,7 @@ fn finish(
         return interrupted(view, manner, repository, output);
     }
     let Some(report) = report else {
-        super::run::show_saved(view, repository, output);
+        super::run::show_saved(view, false, repository, output);
         output.hint(&hints::record_left(run));
         return Ok(Ending::NotAllDone);
     };
@@ -222,8 +223,8 @@ fn finish(
         return Ok(Ending::CheckFailed);
     }
     let is_green = view.state.outcomes().is_green();
-    if !is_green {
-        super::run::show_saved(view, repository, output);
+    if has_failed(view) && super::run::show_saved(view, true, repository, output) {
+        return Ok(Ending::NotAllDone);
     }
     advise(view, manner, lacks, is_green, output);
     Ok(if is_green { Ending::Done } else { Ending::NotAllDone })
@@ -245,10 +246,15 @@ fn interrupted(view: &View, manner: Manner, repository: &Repository, output: &mu
         output.note("interrupted; what the command changed is in your work tree");
     } else {
         output.note("interrupted; the run stays open");
-        super::run::show_saved(view, repository, output);
+        super::run::show_saved(view, true, repository, output);
         output.hint(&hints::record_again(run));
     }
     Ok(Ending::Interrupted)
+}
+
+/// Returns true if an item ended without products because it failed.
+fn has_failed(view: &View) -> bool {
+    view.state.items.iter().any(|item| item.phase == Phase::Failed)
 }
 
 /// Returns the last end of the only item, if it ended.

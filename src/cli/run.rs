@@ -263,7 +263,7 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
     }
     if driven.interrupted {
         output.note("interrupted; nothing that was done is lost");
-        show_saved(&driven.view, repository, output);
+        show_saved(&driven.view, true, repository, output);
         output.hint(&hints::run(run));
         return Ending::Interrupted;
     }
@@ -300,11 +300,18 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
     Ending::NotAllDone
 }
 
-/// Shows where the work of failed and interrupted attempts is.
-pub(crate) fn show_saved(view: &View, repository: &Repository, output: &mut Output) {
+/// Shows where the work of failed and interrupted attempts is, and returns true if there is any.
+/// `hints` adds the commands that take it.
+pub(crate) fn show_saved(view: &View, hints: bool, repository: &Repository, output: &mut Output) -> bool {
     match Saved::all(&repository.store, view) {
-        Ok(all) => saved::note(&all, output),
-        Err(error) => output.warn(&format!("cannot read the saved work: {error}")),
+        Ok(all) => {
+            saved::note(&all, hints, output);
+            !all.is_empty()
+        }
+        Err(error) => {
+            output.warn(&format!("cannot read the saved work: {error}"));
+            false
+        }
     }
 }
 

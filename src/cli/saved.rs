@@ -19,13 +19,16 @@ pub(super) fn print(all: &[Saved], output: &mut Output) {
     hint(all, output);
 }
 
-/// Prints the same as notes, after a command that was interrupted or failed.
-pub(super) fn note(all: &[Saved], output: &mut Output) {
+/// Prints the same as notes, after a command that was interrupted or failed. `hints` adds the
+/// commands.
+pub(super) fn note(all: &[Saved], hints: bool, output: &mut Output) {
     for saved in all {
         let names: Vec<&str> = saved.names().collect();
         output.note(&format!("saved: {} #{}: {}", saved.item, saved.attempt, names.join(", ")));
     }
-    hint(all, output);
+    if hints {
+        hint(all, output);
+    }
 }
 
 fn hint(all: &[Saved], output: &mut Output) {
