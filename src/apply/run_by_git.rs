@@ -26,6 +26,9 @@ const RUN: [&str; 16] = [
     "difffilter",
 ];
 
+/// Programs that run the file that follows their name.
+const INTERPRETERS: [&str; 7] = ["sh", "bash", "python", "python3", "node", "perl", "ruby"];
+
 /// Returns the files and folders of the work tree, from its top, that git's configuration or a link
 /// among its hooks names.
 pub(super) fn places(store: &Store) -> Result<BTreeSet<String>, program::Error> {
@@ -45,9 +48,14 @@ pub(super) fn places(store: &Store) -> Result<BTreeSet<String>, program::Error> 
             let folder = file.as_deref().and_then(Path::parent).unwrap_or(&top);
             found.extend(below(&top, &folder.join(value)));
         } else if RUN.contains(&last.as_str()) {
-            let words = value.split(|c: char| c.is_whitespace() || "'\"!;|&()<>=".contains(c));
-            let words = words.filter(|word| word.contains('/') || top.join(word).exists());
-            found.extend(words.filter(|word| !word.is_empty()).filter_map(|word| below(&top, &top.join(word))));
+            let words: Vec<&str> = value.split(|c: char| c.is_whitespace() || "'\"!;|&()<>=".contains(c)).collect();
+            let is_interpreter = |word: &str| INTERPRETERS.contains(&word.rsplit('/').next().unwrap_or_default());
+            for (at, word) in words.iter().enumerate() {
+                let is_script = at.checked_sub(1).is_some_and(|before| is_interpreter(words[before]));
+                if !word.is_empty() && (word.contains('/') || is_script || last == "hookspath") {
+                    found.extend(below(&top, &top.join(word)));
+                }
+            }
         }
     }
     let hooks = std::fs::read_dir(store.common_dir().join("hooks")).into_iter().flatten().flatten();

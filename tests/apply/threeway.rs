@@ -359,9 +359,9 @@ fn git_runs_the_hooks_of_a_cherry_pick_and_none_that_an_item_changes() {
     std::fs::set_permissions(clone.root().join("hooks/pre-commit"), Permissions::from_mode(0o755)).unwrap();
     clone.write("main.txt", "one\nzwei\nthree\nfour\nfive\n");
     clone.git(&["commit", "--quiet", "-am", "Go on"]);
-    assert_eq!(code(&clone, &APPLY), (1, "own-hooks".to_owned()));
+    assert_eq!(code(&clone, &[&APPLY[..], &["--with-hooks"]].concat()), (1, "own-hooks".to_owned()));
     assert!(!underway(&clone) && !clone.root().join("ran").exists());
-    assert_eq!(clone.handoff(&[&APPLY[..], &["--no-verify"]].concat()).0, 1);
+    assert_eq!(clone.handoff(&[&APPLY[..], &["--no-verify", "--with-hooks"]].concat()).0, 1);
 }
 
 #[test]
