@@ -49,7 +49,7 @@ def work(text):
     """The steps of the work, given the text of the conversation: (kind, arguments, the same as a command)."""
     found = re.search(r"token: ([0-9a-f]{16})", text)
     note = found[1] if found else "not read"
-    named = re.search(r"in (src/[\w./-]*\w)", text)
+    named = re.search(r"Greet in Dutch in (src/[\w./-]*\w)", text)
     file = named[1] if named else "src/greet.js"
     where = re.search(r"PWD=(/[^\s\"'\\<]+)", text)
     below = (where[1] + "/" if where else "") + "{}"
