@@ -45,7 +45,10 @@ fn the_readme_shows_what_happens() {
 
 #[test]
 fn the_tutorial_shows_what_happens() {
-    check_in("docs/tutorial.md", &Environment::empty(), ".");
+    let env = Environment::empty();
+    // As in a new installation of git.
+    env.git_in("home", ["config", "--file=gitconfig", "init.defaultBranch", "master"]).success();
+    check_in("docs/tutorial.md", &env, ".");
 }
 
 #[test]
@@ -124,7 +127,7 @@ fn two_clones_hand_a_thread_over_and_back() {
 
 /// Runs the commands of a document in the repository of the first example; returns the document.
 fn check(name: &str) -> String {
-    check_in(name, &Environment::example("handoff-dag"), "repo")
+    check_in(name, &Environment::example_with("handoff-dag", &["--initial-branch=master"]), "repo")
 }
 
 /// Runs the commands of a document, in its order, from a folder on; returns the document.

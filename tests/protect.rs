@@ -340,7 +340,7 @@ fn apply_leaves_protected_changes_out_on_request() {
     repo.drive("r", &[item("a", "echo fixed >app.txt; echo more >>tests/check.sh; echo new >tests/new.txt")]).ends(4);
     let refused = repo.env.handoff(["apply", "r/a"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @r#"
-    error: "a" is red because of changes to protected files; nothing was changed
+    error: "a" is red because of changes to protected files: tests/check.sh modified, tests/new.txt added; nothing was changed
     hint: git handoff apply r/a --without-protected   # or --allow-red to apply these changes too
     "#);
     repo.env.handoff(["apply", "r/a", "--without-protected"]).success();

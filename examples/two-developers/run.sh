@@ -38,7 +38,7 @@ ends 3 git handoff verify --signers "$scratch/signers" origin/monday
 
 say "Ada: the check asked for too much, and the reviewer waited for a login."
 cd "$scratch/repository"
-git config handoff.executor.checker.command "git apply inputs/parser && grep -q words parser.txt"
+git config handoff.executor.checker.command "grep -q words parser.txt"
 git config handoff.executor.reviewer.command "echo 'reads well'"
 show git handoff retry monday/check
 show git handoff retry monday/reviewer

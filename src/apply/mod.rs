@@ -34,7 +34,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::model::printable::first_of;
-use crate::model::protected::ProtectedChange;
+use crate::model::protected::{ProtectedChange, in_words};
 use crate::run::query::{VerifiedRun, View};
 
 use message::Message;
@@ -186,7 +186,8 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
         if !red.is_empty() {
             let at = |id: &ItemId| view.state.graph.position(id).expect("the run has it");
             let are_clearable = red.iter().all(|id| view.state.items[at(id)].clearable);
-            return Err(if are_clearable { Error::ProtectedChanged(red) } else { Error::Red(red) });
+            let changes = red.iter().flat_map(|id| view.state.items[at(id)].protected.clone()).collect();
+            return Err(if are_clearable { Error::ProtectedChanged(red, changes) } else { Error::Red(red) });
         }
     }
     let base = view.state.submitted.base;
@@ -285,8 +286,8 @@ pub enum Error {
     NotDone(ItemId, &'static str),
     #[error("{} red: the check failed; nothing was changed", are(.0))]
     Red(Vec<ItemId>),
-    #[error("{} red because of changes to protected files; nothing was changed", are(.0))]
-    ProtectedChanged(Vec<ItemId>),
+    #[error("{} red because of changes to protected files: {}; nothing was changed", are(.0), in_words(.1))]
+    ProtectedChanged(Vec<ItemId>, Vec<ProtectedChange>),
     #[error("programs run these files by themselves: {}; nothing was changed", first_of(.0, NAMED))]
     RunByItself(Vec<String>),
     #[error("the patch of {0:?} in the object database is not the one in its entry")]

@@ -160,7 +160,7 @@ fn is_confirmed(files: &[String], output: &mut Output) -> Result<bool, Failure> 
 fn refused(error: stage::Error, run: &str) -> Failure {
     let hint = match &error {
         stage::Error::Red(items) => items.first().map(|item| hints::allow_red(format_args!("{run}/{item}"))),
-        stage::Error::ProtectedChanged(items) => {
+        stage::Error::ProtectedChanged(items, _) => {
             items.first().map(|item| hints::without_protected(format_args!("{run}/{item}")))
         }
         stage::Error::RunByItself(_) => Some(hints::with_hooks(format_args!("{run}/ITEM:patch"))),
@@ -243,6 +243,12 @@ fn print_checks(view: &View, applied: &Applied, output: &mut Output) {
     }
     let steps = applied.steps.iter().filter_map(|step| Some((step, view.state.graph.position(&step.item)?)));
     let steps: Vec<_> = steps.collect();
+    for (step, at) in steps.iter().filter(|(step, _)| step.red && !step.without_protected) {
+        let changes = &view.state.items[*at].protected;
+        if !changes.is_empty() {
+            output.line(&format!("! protected files changed: {}: {}", step.item, in_words(changes)));
+        }
+    }
     let bare = steps.iter().filter(|(_, at)| view.state.items[*at].unprotected);
     let bare: Vec<ItemId> = bare.map(|(step, _)| step.item.clone()).collect();
     unprotected_in_words(&bare, steps.len() as u64).iter().for_each(|words| output.line(words));

@@ -115,7 +115,7 @@ fn print(answer: &CleanAnswer, output: &mut Output) {
         output.note(&format!("{counted}: {bytes} freed"));
     }
     if answer.pieces.iter().any(|piece| piece.removed && piece.reference.is_some()) {
-        output.note("objects that only a deleted ref held go with git's next gc");
+        output.note("git keeps the objects of deleted refs for two weeks; git gc --prune=now removes them at once");
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.value(&answer);
     } else {
         answer.runs.iter().for_each(|run| print(run, output));
-        output.note("git's next gc removes the objects that nothing else refers to");
+        output.note("git keeps objects that nothing refers to for two weeks; git gc --prune=now removes them at once");
     }
     Ok(Ending::Done)
 }

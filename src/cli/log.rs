@@ -151,6 +151,7 @@ fn shared(event: &Event) -> String {
             let (heartbeat, lost) = (table::duration(e.heartbeat), table::duration(e.lost_after));
             format!(": a sign of life every {heartbeat}, a driver is lost after {lost} without")
         }
+        Event::RunAdmitted(e) => format!(": the key {} has the role {}", e.key, e.role),
         Event::RunDismissed(e) => format!(": the key {} has no role any more", e.key),
         _ => String::new(),
     }

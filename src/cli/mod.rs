@@ -216,7 +216,8 @@ pub(crate) fn main() -> ExitCode {
             if asked_for {
                 return if error.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::from(2) };
             }
-            let said = error.render().to_string();
+            // git shows a manual page for --help, which may not be installed.
+            let said = error.render().to_string().replace("try '--help'", "try '-h'");
             return Output::new(context::asks_for_json()).misused(said.trim());
         }
     };

@@ -83,7 +83,8 @@ fn next(overview: &Overview, repository: &Repository) -> Hint {
     let failed = |run: &&RunSummary| run.counts.contains_key("failed");
     match (overview.open.iter().find(failed), overview.open.first(), overview.not_green.first()) {
         (None, None, Some(run)) if stopped(&run) => hints::explain(&run.run),
-        (Some(run), ..) | (None, None, Some(run)) => hints::status_blocked(&run.run),
+        (Some(run), ..) => hints::status_blocked(&run.run),
+        (None, None, Some(run)) => hints::show_or_archive(&run.run),
         (None, Some(_), _) => hints::run_all(),
         (None, None, None) if overview.green > 0 => hints::verify_all(),
         (None, None, None) if overview.archived > 0 => hints::archived_runs(),

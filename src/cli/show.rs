@@ -93,6 +93,7 @@ fn print_run(view: &View, reference: &str, output: &mut Output) {
         format!("submitted  {} by {}", first.at, first.actor),
     ];
     lines.extend(submitted.writers.iter().map(|writer| format!("writer     {writer}")));
+    lines.extend(admissions(view));
     lines.extend(submitted.artifacts.iter().map(|(path, digest)| format!("artifact   {path}  {digest}")));
     lines.extend(view.state.pipelines.iter().map(|(name, digest)| format!("pipeline   {name}  {digest}")));
     let documents = revisions::list(view);
@@ -107,6 +108,25 @@ fn print_run(view: &View, reference: &str, output: &mut Output) {
     lines.push(String::new());
     lines.iter().for_each(|line| output.line(line));
     status::print_table(view, output);
+}
+
+/// Formats the admissions and dismissals of keys, in order, with all roles of one key in one line.
+fn admissions(view: &View) -> Vec<String> {
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+    for link in &view.links {
+        match &link.entry.event {
+            Event::RunAdmitted(e) => {
+                let line = format!("admitted   {} as ", e.key);
+                match lines.last_mut().filter(|(last, _)| *last == line) {
+                    Some((_, roles)) => roles.push(e.role.to_string()),
+                    None => lines.push((line, vec![e.role.to_string()])),
+                }
+            }
+            Event::RunDismissed(e) => lines.push((format!("dismissed  {}", e.key), Vec::new())),
+            _ => {}
+        }
+    }
+    lines.into_iter().map(|(line, roles)| line + &roles.join(", ")).collect()
 }
 
 fn row(step: &Step<'_>, state: &RunState) -> Vec<Cell> {

@@ -118,6 +118,9 @@ fn print(steered: &Steered, output: &mut Output) {
         return output.value(steered);
     }
     let Steered { run, entries, .. } = steered;
+    if *entries == 0 && steered.sealed {
+        return output.line(&format!("{run}: was sealed before"));
+    }
     let sealed = if steered.sealed { ", sealed" } else { "" };
     let stopped = steered.stopped.as_ref().filter(|_| steered.sealed);
     let partial = stopped.map(|stopped| format!(", PARTIAL: {stopped}")).unwrap_or_default();

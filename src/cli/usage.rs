@@ -40,11 +40,12 @@ fn row(item: &ItemStatus, usage: &ItemUsage) -> Vec<Cell> {
 
 /// Formats a sum with the number of items that it lacks.
 pub(crate) fn sum(usage: &RunUsage) -> String {
-    let mut parts = vec![
-        format!("{} tokens in", usage.input_tokens),
-        format!("{} out", usage.output_tokens),
-        dollars(usage.cost_usd),
-    ];
+    if usage.items > 0 && usage.unknown_items == usage.items {
+        return "unknown: no worker says what it used".to_owned();
+    }
+    let is_unpriced = usage.items > 0 && usage.unpriced_items + usage.unknown_items == usage.items;
+    let price = if is_unpriced { "price unknown".to_owned() } else { dollars(usage.cost_usd) };
+    let mut parts = vec![format!("{} tokens in", usage.input_tokens), format!("{} out", usage.output_tokens), price];
     if usage.unpriced_items > 0 {
         parts.push(format!("no price for {} of {}", usage.unpriced_items, items(usage.items)));
     }

@@ -134,6 +134,7 @@ hints! {
     allow_executor(name) => "git config --add handoff.mcp.executors {name}";
     allow_remote(name) => "git config --add handoff.mcp.remotes {name}";
     explain_or_close(run) => "git handoff coordinate --explain {run}   # or seal it as it is: git handoff close {run}";
+    show_or_archive(run) => "git handoff show {run}   # or set it aside: git handoff archive {run}";
     retry(item) => "git handoff retry {item}";
     retry_or_close(item, run) => "git handoff retry {item}   # or seal it as it is: git handoff close {run}";
     without_product(run, item) => "git handoff close {run}   # {item} is done without that product; for another try: submit the plan with another id";

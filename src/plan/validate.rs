@@ -102,8 +102,8 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
     let at = if draft.pattern.is_some() { JsonPath::root().key("pattern") } else { JsonPath::root().key("queue") };
     let Compiled { rules: compiled, templates, warnings, mut order } = compile(&pattern, &at, &draft, &mut problems);
     let mut added = read_queue_rules(&draft.rules, catalog, &mut problems);
-    // A pattern's items can only have problems with names derived from long ones.
-    let of_pattern = read_rules(&Value::Array(compiled.clone()), &at, &mut problems);
+    let mut derived = Problems::default();
+    let of_pattern = read_rules(&Value::Array(compiled.clone()), &at, &mut derived);
     check_ids(&draft.rules, &of_pattern, &mut problems);
     let rules = draft.rules.iter().chain(&added);
     order.extend(ordered(&draft, rules.clone()));
@@ -113,6 +113,11 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
     let scope = Scope { draft: &draft, added: draft.items.len(), created, anonymous, named, order: &order };
     products::refuse_elsewhere(scope.created.iter().copied(), &mut problems);
     check_items(&scope, catalog, &mut problems);
+    if problems.is_empty() {
+        // Mistakes of a template were reported at its place. What is left are names that became
+        // too long.
+        problems.extend_at(derived, &at);
+    }
     added.extend(of_pattern);
     let created = draft.rules.iter().chain(&added).flat_map(|rule| &rule.create);
     let pipelines = named_pipelines(draft.items.iter().flatten().chain(created), catalog);

@@ -120,10 +120,20 @@ impl AccessMap {
         }
     }
 
-    /// Returns true if no folder below a path is granted in part.
+    /// Returns true if no folder below a path is granted in part. What does not exist is no part.
     pub(super) fn keeps_nothing_below(&self, path: &Path) -> bool {
         let mut given = self.places().filter(|(place, access)| place.starts_with(path) && *access != Access::Hidden);
-        given.all(|(place, access)| !self.allows_less_below(place, access))
+        given.all(|(place, access)| {
+            let mut parts = self.places.iter().filter(|(below, less)| **less < access && below.starts_with(place));
+            !self.pinned.iter().any(|link| link.starts_with(place)) && !parts.any(|(below, _)| below.exists())
+        })
+    }
+
+    /// Returns true if an attempt's own folder can become this one, which is hidden: nothing below
+    /// it is granted in part, which Landlock could not tell from the rest.
+    pub(super) fn is_free(&self, place: &Path) -> bool {
+        let is_hidden = self.access(place) == Access::Hidden && self.hidden_by(place).is_none();
+        is_hidden && self.keeps_nothing_below(place) && fs::canonicalize(place).is_ok_and(|real| real == place)
     }
 
     /// Returns the hidden paths below a path, without those inside other hidden ones.

@@ -21,6 +21,7 @@ pub use overlays::HiddenInCache;
 
 use super::access_map::{Access, AccessMap};
 use super::policy::{ExecutorPolicy, More, Surroundings};
+use super::scratch::TEMPORARY;
 use super::secrets::search;
 use super::tools::TOOLS;
 use super::{Confinement, Sandbox, java, servers, settings};
@@ -267,10 +268,15 @@ impl Confinement {
 
     /// Returns remarks for people about the files that workers get here.
     pub fn remarks(&self) -> Vec<String> {
-        let tmp = (!self.has_own_tmp()).then(|| {
-            "without bubblewrap workers cannot write to /tmp and /var/tmp; TMPDIR names a folder of their own"
-                .to_owned()
-        });
+        let tmp = if self.has_own_tmp() {
+            let is_taken = |place: &&str| Path::new(place).is_dir() && !self.reach.map.is_free(Path::new(place));
+            let taken = Vec::from_iter(TEMPORARY.into_iter().filter(is_taken));
+            let because = "of which a folder of PATH or a setting gives a part";
+            (!taken.is_empty()).then(|| format!("workers cannot write to {}, {because}", taken.join(" and ")))
+        } else {
+            Some("without bubblewrap workers cannot write to /tmp and /var/tmp".to_owned())
+        };
+        let tmp = tmp.map(|why| format!("{why}; TMPDIR names a folder of their own"));
         tmp.into_iter().chain(self.missed_caches()).chain(self.kept_above()).collect()
     }
 

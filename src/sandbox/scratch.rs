@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -61,11 +60,7 @@ impl Confinement {
         }
         over.overlays = overlays;
         for place in TEMPORARY.map(Path::new) {
-            // Landlock grants everything below a path and could not hide part of another folder
-            // there.
-            let is_free =
-                map.access(place) == Access::Hidden && map.hidden_by(place).is_none() && map.keeps_nothing_below(place);
-            if is_free && fs::canonicalize(place).is_ok_and(|real| real == place) {
+            if map.is_free(place) {
                 over.places.insert(place.to_owned(), scratch.tmp.to_owned());
             }
         }

@@ -19,7 +19,7 @@ use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::Oid;
 use crate::model::entry::{Ignored, Worktree};
 
-use super::path_of;
+use super::{path_of, submodules};
 
 /// The maximum number of ignored files to list; above it, whole ignored folders are named.
 const MOST_IGNORED: usize = 1000;
@@ -196,11 +196,30 @@ impl<'q> Snapshot<'q> {
             let fields = if record.starts_with(b"u ") { 11 } else { 9 };
             let fields: Vec<&[u8]> = record.splitn(fields, |byte| *byte == b' ').collect();
             let state = fields.get(2).filter(|state| state.starts_with(b"S"))?;
-            (state.get(2) == Some(&b'M') || state.get(3) == Some(&b'U'))
-                .then(|| fields.last().map(|path| path_of(path)))?
+            Some((fields.last()?.to_vec(), state.get(2) == Some(&b'M') || state.get(3) == Some(&b'U')))
         });
-        let changed: Vec<PathBuf> = changed.collect();
-        if changed.is_empty() { Ok(()) } else { Err(Error::Submodules(changed)) }
+        let (dirty, moved): (Vec<_>, Vec<_>) = changed.partition(|(_, is_dirty)| *is_dirty);
+        if !dirty.is_empty() {
+            return Err(Error::Submodules(dirty.iter().map(|(path, _)| path_of(path)).collect()));
+        }
+        self.check_commits(submodules::links(&staged, &moved.into_iter().map(|(path, _)| path).collect::<Vec<_>>()))
+    }
+
+    /// Refuses commits of submodules that no remote-tracking branch of the submodule contains: the
+    /// tree has only their names.
+    fn check_commits(&self, moved: Vec<(PathBuf, Oid)>) -> Result<(), Error> {
+        for (path, commit) in moved {
+            let git_dir = self.root.join(&path).join(".git");
+            if !git_dir.exists() {
+                continue;
+            }
+            let args = ["for-each-ref", "--count=1", "--contains"];
+            let found = Git::new(&git_dir).args(args).arg(commit.to_string()).arg("refs/remotes").run()?;
+            if found.is_empty() {
+                return Err(Error::Unpublished(path, commit));
+            }
+        }
+        Ok(())
     }
 
     /// Lists ignored files. Their sizes and hashes are not recorded, because their content is often
@@ -286,6 +305,12 @@ pub enum Error {
         if .0.len() == 1 { "has" } else { "have" }
     )]
     Submodules(Vec<PathBuf>),
+    #[error(
+        "the submodule {path} is at the commit {commit}, which no remote-tracking branch of it contains, and a \
+         checkpoint holds only its name; push it there",
+        path = .0.display(), commit = .1
+    )]
+    Unpublished(PathBuf, Oid),
     #[error("{file} has more than {limit} bytes, the most that is taken", file = .0.display(), limit = .1)]
     TooLarge(PathBuf, u64),
     #[error("more than {MOST_IGNORED} files and folders are ignored")]

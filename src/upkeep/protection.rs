@@ -2,6 +2,7 @@
 
 use crate::git::protectable::known_files;
 use crate::git::store::Store;
+use crate::model::catalog::default_subagent;
 use crate::model::hints::{self, Hint};
 use crate::model::plan::COMMAND;
 use crate::repository::Environment;
@@ -30,6 +31,13 @@ impl Environment {
     pub fn suggest_protection(&self) -> Option<Suggestion> {
         let store = Store::discover(&self.directory).ok()?;
         suggest(&store, &Config::read(&store).ok()?)
+    }
+
+    /// Returns the registered agent that items without a `subagent` get: the only one, or the one
+    /// named `default`.
+    pub fn default_agent(&self) -> Option<String> {
+        let config = Config::read(&Store::discover(&self.directory).ok()?).ok()?;
+        default_subagent(config.registered_subagents().map(String::as_str)).map(str::to_owned)
     }
 }
 

@@ -32,8 +32,10 @@ impl Handoff {
         self.refs += fired.input_refs.len();
         let item = &fired.item;
         let Some(at) = state.graph.position(item) else {
-            let refs = fired.input_refs.len();
-            let why = format!("item {item} is not in the plan and consumed {refs} refs");
+            let refs: Vec<_> =
+                fired.input_refs.iter().map(|(key, it)| format!("{key} ({})", it.digest.short())).collect();
+            let refs = if refs.is_empty() { "no refs".to_owned() } else { refs.join(", ") };
+            let why = format!("item {item} is not in the plan and consumed {refs}");
             return self.findings.report_at(At::item(item), Code::UnknownItem, why);
         };
         let needs = &state.graph.item(at).needs;
@@ -45,14 +47,16 @@ impl Handoff {
                 }
                 Some(input) => {
                     if let Err((code, why)) = check_input(state, need, input) {
-                        let at = At::item(item).path(key.as_str());
-                        self.findings.report_at(at, code, format!("item {item}, input {key}: {why}"));
+                        let (at, digest) = (At::item(item).path(key.as_str()), input.digest.short());
+                        let why = format!("item {item}, input {key}: {digest} was consumed, but {why}");
+                        self.findings.report_at(at, code, why);
                     }
                 }
             }
         }
-        for key in fired.input_refs.keys().filter(|key| !needs.contains_key(*key)) {
-            let why = format!("item {item} consumed {key}, which belongs to no need");
+        for (key, input) in fired.input_refs.iter().filter(|(key, _)| !needs.contains_key(*key)) {
+            let digest = input.digest.short();
+            let why = format!("item {item}, input {key}: {digest} was consumed, but {key} belongs to no need");
             self.findings.report_at(At::item(item).path(key.as_str()), Code::Input, why);
         }
     }
@@ -104,8 +108,7 @@ fn check_input(state: &RunState, need: &Need, input: &InputRef) -> Result<(), (C
     if bound == input.digest {
         return Ok(());
     }
-    let (consumed, product, is) = (input.digest.short(), need.select.product_key(), bound.short());
-    Err((Code::InputBytes, format!("{consumed} was consumed, but {product} of {} is {is}", need.from)))
+    Err((Code::InputBytes, format!("{} of {} is {}", need.select.product_key(), need.from, bound.short())))
 }
 
 /// Returns the digest to which a need is bound at this point of the run.

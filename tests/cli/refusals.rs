@@ -90,7 +90,7 @@ fn usage_errors_end_with_2() {
 
     Usage: git handoff status <RUN>
 
-    For more information, try '--help'.
+    For more information, try '-h'.
     [exit status: 2]
     ");
     assert_output!(env.handoff(["runs", "--everything"]).exit(2), @r"
@@ -99,7 +99,7 @@ fn usage_errors_end_with_2() {
 
     Usage: git handoff runs [OPTIONS]
 
-    For more information, try '--help'.
+    For more information, try '-h'.
     [exit status: 2]
     ");
 }

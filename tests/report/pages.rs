@@ -62,7 +62,7 @@ fn bad_input_is_named_and_nothing_is_written() {
 
     Usage: git handoff report <NAMES>...
 
-    For more information, try '--help'.
+    For more information, try '-h'.
     [exit status: 2]
     ");
     assert_output!(env.handoff(["report", "handoff-dag-1", "--content", "most"]), @"
@@ -70,7 +70,7 @@ fn bad_input_is_named_and_nothing_is_written() {
     error: invalid value 'most' for '--content <WHICH>'
       [possible values: none, small, all]
 
-    For more information, try '--help'.
+    For more information, try '-h'.
     [exit status: 2]
     ");
     assert_output!(env.handoff(["report", "handoff-dag-1", "-o", "missing/page.html"]), @"

@@ -210,7 +210,23 @@ fn changes_in_a_submodule_are_refused_and_its_commit_is_saved() {
         // Without the files it is a checkpoint like any other.
         save(&env, "t", b"state", &[]);
     }
-    for change in ["true", "echo x >built.o", "echo more >>lib.txt; git commit --quiet --all --message More"] {
+    let commit = "echo more >>lib.txt; git commit --quiet --all --message More";
+    for (change, folder) in [(commit, "."), (&format!("{commit}; git -C .. add ."), "."), (commit, "below")] {
+        let env = with_submodule();
+        env.shell("repo", &format!("mkdir -p below; cd 'vend [x]'; {change}")).success();
+        let head = env.git_in("repo/vend [x]", ["rev-parse", "HEAD"]).success();
+        let words = ["checkpoint", "t", "--state", "-", "--worktree"];
+        let output = with_input(&env, &format!("repo/{folder}"), &words, b"state");
+        let why = format!(
+            "error: the submodule vend [x] is at the commit {}, which no remote-tracking branch of it contains, and a \
+             checkpoint holds only its name; push it there\n",
+            head.trim()
+        );
+        assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr)), (Some(1), why.into()), "{change}");
+        env.git_in("repo/vend [x]", ["push", "--quiet", "origin", "HEAD:refs/heads/more"]).success();
+        save(&env, "t", b"state", &["--worktree"]);
+    }
+    for change in ["true", "echo x >built.o", &format!("{commit}; git push --quiet origin HEAD:refs/heads/more")] {
         let env = with_submodule();
         env.shell("repo", &format!("cd 'vend [x]'; {change}")).success();
         save(&env, "t", b"state", &["--worktree"]);

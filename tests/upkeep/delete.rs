@@ -98,7 +98,7 @@ fn what_stays_in_logs_and_proofs_is_said() {
          and anchors that it is gone",
         "proofs and bundles that were made of a stay valid; new ones cannot be made here, and commits with its products \
          cannot be verified here any more",
-        "git's next gc removes the objects that nothing else refers to",
+        "git keeps objects that nothing refers to for two weeks; git gc --prune=now removes them at once",
     ] {
         assert!(err.lines().any(|line| line == said), "{said}: {err}");
     }

@@ -16,8 +16,9 @@ const NAME: &str = "first-plan";
 
 /// Write an example plan
 ///
-/// It has two items with comments; the second begins on the patch of the first. If a check is
-/// configured and no setting protects files, the items protect the known files that it rests on.
+/// It has two items with comments; the second begins on the patch of the first, which is the work
+/// of the agent, if one is registered here. If a check is configured and no setting protects files,
+/// the items protect the known files that it rests on.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The file, which must not exist, or - for standard output
@@ -36,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment, output: &mut
     };
     let suggestion = environment.suggest_protection();
     let protect = suggestion.map(|suggestion| suggestion.pathspecs).unwrap_or_default();
-    let text = start(&id, &protect);
+    let text = start(&id, &protect, environment.default_agent().as_deref());
     if arguments.file == Path::new("-") {
         if output.json {
             return Err(Failure::usage("the plan itself is what is printed: either - or --json".to_owned()));

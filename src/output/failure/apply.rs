@@ -12,7 +12,7 @@ pub(super) fn apply(error: &Error) -> Failure {
         Error::NoBase(base) => Failure { code: "no-base", ..failure }.hint(hints::fetch_base(base)),
         Error::Incomposable(..) => Failure { code: "conflict", ..failure },
         Error::NoPatch(_) => Failure { code: "no-patch", ..failure },
-        Error::Red(_) | Error::ProtectedChanged(_) => Failure { code: "red", ..failure },
+        Error::Red(_) | Error::ProtectedChanged(..) => Failure { code: "red", ..failure },
         Error::RunByItself(_) => Failure { code: "runs-by-itself", ..failure },
         Error::NotDone(..) => Failure { code: "not-done", ..failure },
         Error::Altered(..) => Failure { code: "altered", exit: 3, ..failure }.hint(hints::verify_all()),

@@ -162,6 +162,11 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
         }
     }
     if executor == Some("dispatch") {
+        if inputs.get(ENV).is_some() {
+            let message = "a plan does not set the variables of an agent, because they can send its key elsewhere; \
+                           the subagent's settings do: `handoff.subagent.NAME.env`";
+            problems.push(Problem::new(Code::ReservedKey, &inputs.at(ENV), message));
+        }
         if inputs.get("subagent").is_none() && catalog.default_subagent().is_none() {
             problems.push(no_subagent(inputs, catalog));
         }

@@ -44,6 +44,10 @@ impl Steered {
         let cannot_seal = (!sealed && open.state.is_ended()).then(|| open.writer().signer.fingerprint());
         Self { schema: "git-handoff.steer/1", run, entries, sealed, stopped, cannot_seal }
     }
+
+    fn sealed_before(run: RunId) -> Self {
+        Self { schema: "git-handoff.steer/1", run, entries: 0, sealed: true, stopped: None, cannot_seal: None }
+    }
 }
 
 impl Repository {
@@ -118,10 +122,13 @@ impl Repository {
         Ok(())
     }
 
-    /// Seals a settled run as it is.
+    /// Seals a settled run as it is. Records nothing if it is sealed already.
     pub fn close(&self, run: &str, reason: &str) -> Result<Steered, Error> {
         self.free_of_secrets(REASON, reason)?;
-        let (mut open, item) = self.open_run(run, &[Role::Own, Role::Work])?;
+        let (mut open, item) = match self.open_run(run, &[Role::Own, Role::Work]) {
+            Err(Error::Sealed(sealed)) if !run.contains('/') => return Ok(Steered::sealed_before(sealed)),
+            opened => opened?,
+        };
         if item.is_some() {
             return Err(Error::WholeRun);
         }

@@ -26,7 +26,11 @@ pub(super) fn row(packet: &Packet, next_action: Option<&str>, objective: Option<
     }
     let subjects = unconfirmed(packet, &findings);
     if subjects.is_empty() {
-        return Row::new("replay", true, "objective, blocker, and next action confirmed");
+        let detail = match objective {
+            Some(_) => "objective, blocker, and next action confirmed",
+            None => "objective, blocker, and next action are there; no objective to compare with was given",
+        };
+        return Row::new("replay", true, detail);
     }
     let subjects = subjects.join(" and ");
     let mut detail = format!("{subjects} could not be confirmed");
