@@ -63,7 +63,7 @@ fn the_how_to_pages_show_what_happens() {
 
 #[test]
 fn the_reference_of_commands_shows_what_happens() {
-    let text = check("docs/reference/cli.md");
+    let text = check_in("docs/reference/cli.md", &Environment::example("handoff-dag"), "repo");
     let readme = pages::text("README.md");
     let env = Environment::empty();
     let help = env.handoff_in("home", ["help"]).success();
@@ -99,6 +99,15 @@ fn the_page_on_plans_has_every_field_and_an_example_that_is_valid() {
 }
 
 #[test]
+fn the_page_on_python_shows_what_its_program_prints() {
+    let page = pages::text("docs/how-to/use-python.md");
+    let block = |kind: &str| page.split(kind).nth(1).and_then(|rest| rest.split("```").next()).expect("it has one");
+    let env = Environment::example_with("handoff-dag", &["--initial-branch=master"]);
+    env.write("handoff.py", block("```python\n"));
+    assert_eq!(env.shell("repo", "python3 ../handoff.py").success(), block("```text\n"));
+}
+
+#[test]
 fn two_clones_hand_a_thread_over_and_back() {
     let text = pages::text("docs/how-to/hand-over-a-thread.md");
     let block = text.split("<!-- two clones -->\n```sh\n").nth(1).and_then(|rest| rest.split("```").next());
@@ -125,7 +134,8 @@ fn two_clones_hand_a_thread_over_and_back() {
     assert_eq!(threads, "refs/handoff/threads/research\nrefs/handoff/threads/writing\n");
 }
 
-/// Runs the commands of a document in the repository of the first example; returns the document.
+/// Runs the commands of a document in the repository of the first example, with the branch name of
+/// a new installation of git; returns the document.
 fn check(name: &str) -> String {
     check_in(name, &Environment::example_with("handoff-dag", &["--initial-branch=master"]), "repo")
 }

@@ -33,6 +33,16 @@ pub(super) fn command() -> Command {
     let mut command = examples::add(Arguments::command());
     command.build();
     let listed = listed(&command);
+    // git shows a manual page for --help, which may not be installed.
+    let more = "Print help (see more with `git handoff help COMMAND`)";
+    let command = command.mut_subcommands(|command| {
+        let has_more = command.get_long_about().is_some()
+            || command.get_arguments().any(|argument| argument.get_long_help().is_some());
+        if !has_more {
+            return command;
+        }
+        command.mut_arg("help", |help| help.help(more).long_help("Print help (see a summary with '-h')"))
+    });
     command
         .help_template(format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{listed}\nOptions:\n{{options}}"))
 }

@@ -44,6 +44,16 @@ fn alone_it_says_where_things_stand_and_what_is_next() {
     a  failed   exited with 1
     b  skipped  it depends on "a", which did not get done
     "#);
+    // What is sealed waits for nothing, and can be set aside.
+    for run in ["open", "bad", "asked"] {
+        repo.env.handoff(["abandon", run]).success();
+        repo.env.handoff(["archive", run]).success();
+    }
+    let hint = "hint: git handoff show gone   # or set it aside: git handoff archive gone\n";
+    assert_eq!(repo.env.handoff(NOTHING).exit(0).stderr, hint);
+    repo.env.handoff(["archive", "gone"]).success();
+    let overview = repo.env.handoff(NOTHING).success();
+    assert!(!overview.contains("not all done and green"), "{overview}");
     insta::assert_snapshot!(repo.env.handoff_in("home", NOTHING).exit(1).stderr, @"
     error: not in a git repository: $TEST/home
     hint: git init
@@ -198,6 +208,17 @@ fn a_plan_to_start_from_is_valid_and_runs() {
     hint: git handoff plan new other.json
     [exit status: 1]
     ");
+    // The agent that is registered does the first item.
+    repo.config("handoff.subagent.writer.command", "git log --oneline -5 >latest.txt");
+    repo.env.handoff(["run", "plan.json"]).ends(0);
+    repo.env.handoff(["plan", "new", "agent.json"]).success();
+    let plan: Value = serde_json::from_str(&std::fs::read_to_string(repo.path("repo/agent.json")).unwrap()).unwrap();
+    assert_eq!(
+        (&plan["items"][0]["executor"], &plan["items"][0]["inputs"]["subagent"]),
+        (&"dispatch".into(), &"writer".into())
+    );
+    repo.env.handoff(["run", "agent.json"]).success();
+    repo.ends_intact("agent");
     let answer = repo.env.handoff(["plan", "new", "weekly.json", "--json"]).success();
     assert_eq!(answer, "{\"file\":\"weekly.json\",\"id\":\"weekly\",\"schema\":\"git-handoff.plan-new/1\"}\n");
     let shown = repo.env.handoff(["plan", "new", "-", "--id", "other"]).success();

@@ -139,12 +139,20 @@ fn nothing_follows_a_seal() {
     hint: git handoff verify handoff-dag-1
     [exit status: 1]
     "#);
-    assert_output!(env.handoff(["close", "handoff-dag-1"]).exit(1), @r#"
+    assert_output!(env.handoff(["close", "handoff-dag-1/edit-a"]).exit(1), @r#"
     ------- stderr -------
     error: the run "handoff-dag-1" is sealed; nothing can follow
     hint: git handoff verify handoff-dag-1
     [exit status: 1]
     "#);
+    // A script may close what the last item sealed.
+    assert_eq!(env.handoff(["close", "handoff-dag-1"]).success(), "handoff-dag-1: was sealed before\n");
+    assert_eq!(env.handoff(["close", "@"]).success(), "handoff-dag-1: was sealed before\n");
+    let closed = env.handoff(["--json", "close", "handoff-dag-1"]).success();
+    assert_eq!(
+        closed,
+        "{\"entries\":0,\"run\":\"handoff-dag-1\",\"schema\":\"git-handoff.steer/1\",\"sealed\":true}\n"
+    );
     assert_eq!(env.git(["for-each-ref"]).success(), before);
 }
 

@@ -139,6 +139,9 @@ fn use_is_recorded_as_the_workers_word_and_summed() {
          d  claude-opus-4-8[1m]  7000 in (2800 cached)  350 out  $0.03115\n\
          r: 21000 tokens in, 1050 out, $0.0623, no price for 1 of 4 items, unknown for 1 of 4 items, as the workers say\n"
     );
+    repo.drive("silent", &[item("a", "true"), item("b", "true")]).ends(0);
+    let silent = repo.env.handoff(["status", "silent", "--usage"]).success();
+    assert_eq!(silent, "a    unknown\nb    unknown\nsilent: unknown: no worker says what it used\n");
     let status: Value =
         serde_json::from_str(&repo.env.handoff(["--json", "status", "r", "--usage"]).success()).unwrap();
     assert_eq!(

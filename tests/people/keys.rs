@@ -35,6 +35,14 @@ fn a_key_that_was_admitted_for_all_takes_a_run_over_and_seals_it() {
         "people_keys_rotation_1",
         repo.env.handoff(["admit", "r", &line(&repo), "--as", "own,work,seal,approve"])
     );
+    let key = bob(&repo, &["--json", "key"]).success();
+    let key = serde_json::from_str::<Value>(&key).unwrap()["fingerprint"].as_str().unwrap().to_owned();
+    let line = format!("admitted   {key} as own, work, approve, seal");
+    assert_eq!(find_line(&repo.env.handoff(["show", "r"]).success(), "admitted "), line);
+    let log = repo.env.handoff(["log", "r"]).success();
+    for role in ["own", "work", "seal", "approve"] {
+        assert!(log.contains(&format!("  run.admitted r: the key {key} has the role {role}\n")), "{log}");
+    }
     bob(&repo, &["approve", "r/sign-off"]).success();
     bob(&repo, &["run", "r"]).success();
     assert!(repo.is_sealed("r"));

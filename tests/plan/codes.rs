@@ -159,6 +159,12 @@ fn registered() -> Vec<Case> {
             one(&json!({"executor": "dispatch", "inputs": {"subagent": "verfiy"}})),
             &["unknown-subagent items[0].inputs.subagent"],
         ),
+        Case(
+            one(
+                &json!({"executor": "dispatch", "inputs": {"subagent": "code-edit", "env": {"ANTHROPIC_BASE_URL": "http://x"}}}),
+            ),
+            &["reserved-key items[0].inputs.env"],
+        ),
         Case(one(&json!({"executor": "k8s"})), &["unknown-executor items[0].executor"]),
         Case(one(&json!({"inputs": {}})), &["missing-field items[0].inputs.command"]),
         Case(one(&json!({"inputs": {"command": []}})), &["wrong-type items[0].inputs.command"]),

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 
 use serde_json::json;
 
@@ -95,6 +96,24 @@ fn a_folder_of_path_with_more_than_programs_gives_its_programs_alone() {
             format!("program; program2; cat {home}/notes {home}/work/notes {repo}/untracked {clone}/.git/config; true");
         let said = says_where(&scene, "path", &script, &[("PATH", &path)]);
         assert!(said.starts_with("home\nclone\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+    }
+}
+
+#[test]
+fn a_folder_of_path_below_tmp_leaves_tmp_writable() {
+    let below = tempfile::Builder::new().prefix("git-handoff-path.").tempdir_in("/tmp").unwrap();
+    let bin = below.path().join("bin");
+    for folder in [below.path().to_owned(), bin] {
+        fs::create_dir_all(&folder).unwrap();
+        let program = folder.join("spoken");
+        fs::write(&program, "#!/bin/sh\necho spoken\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let scene = Scene::new(Layers::All);
+        let path = format!("{}:{}", folder.display(), scene.path());
+        let script = format!("spoken; echo w >/tmp/own && cat /tmp/own; echo x >{}/new || echo kept", folder.display());
+        let said = says_where(&scene, "below", &script, &[("PATH", &path)]);
+        assert!(said.starts_with("spoken\nw\nkept\n"), "{said}");
+        assert!(!folder.join("new").exists() && !Path::new("/tmp/own").exists(), "{}", folder.display());
     }
 }
 

@@ -61,6 +61,40 @@ fn the_gate_stays_shut_for_a_run_that_is_red_or_not_all_done() {
     }
 }
 
+/// Returns the lines of a list in the YAML of docs/how-to/use-gitlab.md, as a script.
+fn gitlab(list: &str) -> String {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/use-gitlab.md")).unwrap();
+    let lines = text.lines().skip_while(|line| line.trim() != format!("{list}:")).skip(1);
+    let script: String = lines.map_while(|line| Some(format!("{}\n", line.strip_prefix("    - ")?))).collect();
+    assert!(script.starts_with("git handoff "), "{text}");
+    script
+}
+
+#[test]
+fn the_job_of_gitlab_fails_for_commits_that_no_run_handed_over() {
+    let env = pushed();
+    env.write("signers", &env.handoff(["key"]).success());
+    let base = env.git(["rev-parse", "main"]).success();
+    env.handoff(["apply", RUN, "--branch", "feature"]).ends(0);
+    let job = || {
+        env.git(["push", "--quiet", "--force", "origin", "feature"]).success();
+        env.git_in("clone", ["fetch", "--quiet"]).success();
+        env.git_in("clone", ["checkout", "--quiet", "origin/feature"]).success();
+        let mut command = env.command("sh", "clone");
+        command.env("HANDOFF_SIGNERS", env.path().join("signers")).env("RUN", RUN);
+        command.env("CI_MERGE_REQUEST_DIFF_BASE_SHA", base.trim());
+        let script = format!("{}{}", gitlab("script"), gitlab("after_script"));
+        command.args(["-e", "-c", &script]).output().unwrap().status.code()
+    };
+    assert_eq!(job(), Some(0));
+    assert!(fs::read_to_string(env.path().join("clone/handoff.xml")).unwrap().contains("<testcase "));
+    env.git(["checkout", "--quiet", "feature"]).success();
+    env.write("repo/more.txt", "more\n");
+    env.git(["add", "more.txt"]).success();
+    env.git(["commit", "--quiet", "--amend", "--no-edit"]).success();
+    assert_eq!(job(), Some(3));
+}
+
 #[test]
 fn the_snapshot_differs_where_a_plan_comes_to_something_else() {
     let env = pushed();

@@ -42,6 +42,10 @@ fn what_is_wrong_with_a_gate_is_said_with_its_place() {
             vec![format!("unknown-executor {}", at(".fixTemplate.executor"))],
         ),
         (
+            json!({ "onRed": "spawn-fix", "subject": "build", "fixTemplate": { "executor": "command", "inputs": { "command": "true" }, "timeout": "a" } }),
+            vec![format!("wrong-type {}", at(".fixTemplate.timeout"))],
+        ),
+        (
             json!({ "onRed": "spawn-fix", "subject": "ghost", "maxFixAttempts": "two" }),
             vec![
                 format!("unknown-dependency {}", at(".subject")),
@@ -155,5 +159,5 @@ fn a_name_that_is_too_long_for_what_is_made_of_it_is_told() {
     let long = "n".repeat(120);
     let gate = json!({ "onRed": "block", "subject": "build" });
     let items = [item("build", "true", &json!({})), item(&long, "true", &json!({ "gate": gate }))];
-    assert_eq!(problems("pipeline", &items), ["bad-rule pattern[1].id"]);
+    assert_eq!(problems("pipeline", &items), ["bad-rule pattern"]);
 }
