@@ -56,7 +56,9 @@ export const fileUrl = (path) => pathToFileURL(path).href;
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-export const verdictOf = (page) => page.evaluate(() => document.documentElement.dataset.verdict);
+/** Returns the verdict of a page, in which an element may have taken the place of the root. */
+export const verdictOf = (page) =>
+  page.evaluate(() => Object.getOwnPropertyDescriptor(Document.prototype, 'documentElement').get.call(document).dataset.verdict);
 
 /**
  * Waits until the script has changed the verdict, or until it is the one that is expected, and

@@ -3,7 +3,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { awaitVerdict, fileUrl } from './browsers.mjs';
 import { expect, isSample, pages, pathOf } from './common.mjs';
-import { disguised, tampered, whitewashed } from './tampering.mjs';
+import { clobbered, disguised, tampered, whitewashed } from './tampering.mjs';
 
 /** How many tabs work at once on the changed pages. */
 const TABS = 4;
@@ -26,6 +26,23 @@ async function each(browser, changes, check) {
   };
   await Promise.all(Array.from({ length: TABS }, (_, number) => worker(number)));
   return count;
+}
+
+/** Returns lists of the names of members that an element could take: all at once, then one by one. */
+async function namesOfMembers(browser, most) {
+  const tab = await browser.newPage();
+  const names = await tab.evaluate(() => {
+    const all = new Set();
+    for (const type of [Document, Window, HTMLFormElement]) {
+      for (let own = type.prototype; own; own = Object.getPrototypeOf(own)) {
+        for (const name of Object.getOwnPropertyNames(own)) all.add(name);
+      }
+    }
+    for (const name of Object.getOwnPropertyNames(window)) all.add(name);
+    return [...all];
+  });
+  await tab.close();
+  return [names, ...names.slice(0, most).map((name) => [name])];
 }
 
 /** Every change of a page ends in the verdict `tampered`. */
@@ -56,6 +73,8 @@ export async function tampering(browser) {
   count += await each(browser, whitewashed(open, 'open'), mustBeTampered);
   count += await each(browser, exchanged, mustBeTampered);
   count += await each(browser, disguised(html), mustNotDeceive);
+  const lists = await namesOfMembers(browser, isSample ? 20 : Infinity);
+  count += await each(browser, clobbered(html, lists), mustBeTampered);
   if (!isSample) {
     for (const name of ['hostile', 'cross', 'content-small', 'partial']) {
       const page = await readFile(pathOf(name), 'utf8');

@@ -214,6 +214,22 @@ export function* disguised(html) {
 }
 
 /**
+ * Yields pages that claim to be recomputed, with elements that take the place of members of the
+ * document, the window or a form: those of each list of names in one page.
+ */
+export function* clobbered(html, lists) {
+  const claiming = html
+    .replace('data-verdict="not-recomputed"', 'data-verdict="intact"')
+    .replace('nothing has been recomputed in this page', 'recomputed here: everything holds');
+  for (const names of lists) {
+    const elements = names.map(
+      (name) => `<img name="${name}"><object id="${name}"></object><form name="${name}" id="${name}"><input name="${name}"></form>`,
+    );
+    yield [`clobbered: ${names.slice(0, 3)}`, claiming.replace('<main>', `<main>${elements.join('')}`)];
+  }
+}
+
+/**
  * Yields pages of an open run whose claims and text agree with one another, and contradict what the
  * evidence gives.
  */

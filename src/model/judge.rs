@@ -7,7 +7,8 @@ use super::extension::RunConcluded;
 use super::grow;
 use super::name::{FilePath, ItemId};
 use super::plan::Item;
-use super::rule::{Check, MAX_CONDITION_BYTES, Rule, Seen, Stop, Then, condition};
+use super::rule::values::Values;
+use super::rule::{Check, Rule, Seen, Stop, Then};
 use super::state::{CANNOT, RunState};
 
 /// The effect of a rule.
@@ -141,10 +142,13 @@ fn held_back<E>(
 /// Returns the conditions that cannot be compared with a document, with rule and reason: `None` if
 /// it is not JSON or too large, or the value if it is not a number.
 pub fn uncompared(rules: &[Rule], document: &FilePath, bytes: Option<&[u8]>) -> Vec<(ItemId, String)> {
+    let conditions = rules.iter().flat_map(|rule| &rule.when.conditions);
+    let pointers = conditions.filter(|condition| condition.document == *document);
+    let values = Values::of(bytes, pointers.map(|condition| condition.pointer.as_str()));
     let mut uncompared = Vec::new();
     for rule in rules.iter().filter(|rule| !rule.is_standing()) {
-        let conditions = rule.when.conditions.iter().filter(|condition| condition.document == *document);
-        for check in condition::checks(bytes, &conditions.collect::<Vec<_>>()) {
+        for condition in rule.when.conditions.iter().filter(|condition| condition.document == *document) {
+            let check = condition.check(&values);
             if check.stop == Stop::Unfit {
                 uncompared.push((rule.id().clone(), check.found));
             }
@@ -220,7 +224,7 @@ fn document_checks<E>(
     mut read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
 ) -> Result<Vec<Check>, E> {
     rule.checks(seen, |name| {
-        let revision = state.documents.latest(name).filter(|revision| revision.product.size <= MAX_CONDITION_BYTES);
-        revision.map(|revision| read(name, revision)).transpose()
+        let revision = state.documents.latest(name).expect("it was seen");
+        state.values.get(&state.rules, name, revision, || read(name, revision))
     })
 }

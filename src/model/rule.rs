@@ -3,9 +3,11 @@
 pub(crate) mod condition;
 mod items;
 mod template;
+pub mod values;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -17,6 +19,7 @@ use super::digest::Digest;
 use super::format;
 use super::name::{FilePath, ItemId, fold};
 use super::plan::Item;
+use values::Values;
 
 /// The maximum size of a document for conditions, in bytes.
 pub const MAX_CONDITION_BYTES: u64 = 16 << 20;
@@ -195,11 +198,11 @@ impl Rule {
 
     /// Evaluates the requirements on documents, in written order.
     ///
-    /// `read` returns the bytes of a document's current revision, or `None` if too large.
+    /// `values` returns what the conditions compare in a document's current revision.
     pub fn checks<E>(
         &self,
         seen: &BTreeMap<FilePath, Seen>,
-        mut read: impl FnMut(&FilePath) -> Result<Option<Vec<u8>>, E>,
+        mut values: impl FnMut(&FilePath) -> Result<Arc<Values>, E>,
     ) -> Result<Vec<Check>, E> {
         let mut checks = Vec::new();
         for name in &self.when.present {
@@ -208,25 +211,14 @@ impl Rule {
         for name in &self.when.absent {
             checks.push(presence(name, seen.get(name), false));
         }
-        // Parses each document once, and keeps only one in memory.
-        let mut on: BTreeMap<&FilePath, Vec<usize>> = BTreeMap::new();
-        for (at, condition) in self.when.conditions.iter().enumerate() {
-            on.entry(&condition.document).or_default().push(at);
-        }
-        let mut conditions = vec![Check::new(false, String::new()); self.when.conditions.len()];
-        for (name, places) in on {
-            let asked: Vec<&Condition> = places.iter().map(|at| &self.when.conditions[*at]).collect();
-            let absent = |condition: &&Condition| Check::new(false, format!("{condition}: {name} is absent"));
-            let held = if seen.contains_key(name) {
-                condition::checks(read(name)?.as_deref(), &asked)
+        for condition in &self.when.conditions {
+            let name = &condition.document;
+            checks.push(if seen.contains_key(name) {
+                condition.check(&*values(name)?)
             } else {
-                asked.iter().map(absent).collect()
-            };
-            for (at, check) in places.into_iter().zip(held) {
-                conditions[at] = check;
-            }
+                Check::new(false, format!("{condition}: {name} is absent"))
+            });
         }
-        checks.extend(conditions);
         Ok(checks)
     }
 }

@@ -30,6 +30,7 @@ use super::name::ItemId;
 use super::pipeline::BlockKind;
 use super::plan::Item;
 use super::role::Keys;
+use super::rule::values::LatestValues;
 use super::rule::{Gate, Rule};
 pub use edges::Edge;
 pub use extend::{CANNOT, EARLY, Fitting};
@@ -59,6 +60,8 @@ pub struct RunState {
     pub documents: Documents,
     /// The rules.
     pub rules: Vec<Rule>,
+    /// What the rules compare in the documents.
+    pub(crate) values: LatestValues,
     /// The digests of sealed pipelines, by reference.
     pub pipelines: BTreeMap<String, Digest>,
     /// The first positions of the items of each extending entry.
@@ -111,6 +114,7 @@ impl RunState {
             stopped: BTreeMap::new(),
             documents,
             rules: Vec::new(),
+            values: LatestValues::default(),
             batches: Vec::new(),
             created: BTreeMap::new(),
             rounds: BTreeMap::new(),

@@ -673,10 +673,14 @@ function sameJson(a, b) {
 const startsOrEndsWithSpace = /^\p{White_Space}|\p{White_Space}$/u;
 const controlCharacter = /\p{Cc}/u;
 
+/** The most UTF-16 units of any name. The time of what follows grows faster than the length. */
+const longestName = 1024;
+
 function isName(value) {
   return (
     typeof value === 'string' &&
     value !== '' &&
+    value.length <= longestName &&
     value.normalize('NFC') === value &&
     !controlCharacter.test(value) &&
     !startsOrEndsWithSpace.test(value)
@@ -2400,12 +2404,14 @@ const compareBy = {
 function readDecimal(text) {
   const [, sign, whole, fraction = '', exponent = '0'] =
     /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/.exec(text);
-  const digits = (whole + fraction).replace(/^0+/, '');
-  if (digits === '') return { sign: 0, digits: '', magnitude: 0n };
-  const zeros = whole.length + fraction.length - digits.length;
+  const all = whole + fraction;
+  let [zeros, end] = [0, all.length];
+  while (zeros < end && all[zeros] === '0') zeros++;
+  while (end > zeros && all[end - 1] === '0') end--;
+  if (zeros === end) return { sign: 0, digits: '', magnitude: 0n };
   return {
     sign: sign ? -1 : 1,
-    digits: digits.replace(/0+$/, ''),
+    digits: all.slice(zeros, end),
     magnitude: BigInt(whole.length - zeros) + BigInt(exponent.replace('+', '')),
   };
 }
@@ -3035,8 +3041,14 @@ class Replay {
 
   /** Returns the JSON of the latest revision, or undefined if it is not such JSON. */
   readLatest(name) {
-    const bytes = this.readDocument(this.latestRevision(name));
-    return tryJson(bytes, { size: limits.ruleDocument, exactNumbers: true });
+    const revision = this.latestRevision(name);
+    // Many rules may read one revision, and at many entries.
+    if (this.latestRead?.revision !== revision) {
+      const bytes = this.readDocument(revision);
+      const json = tryJson(bytes, { size: limits.ruleDocument, exactNumbers: true });
+      this.latestRead = { revision, json };
+    }
+    return this.latestRead.json;
   }
 
   holdsForDocument(condition, forgiven) {
@@ -7211,15 +7223,44 @@ function wordOfRow(row, { state }, codes = []) {
   return `recomputed here: ${found ?? wordOfClaim(state, codes.join(', '))}`;
 }
 
+/**
+ * The members of a page's document, by name. An element can take the place of a document's own
+ * member by its `name` or `id`, so they come from the prototypes.
+ */
+let members;
+
+function readMembers({ Document, Element, EventTarget, Node }) {
+  const method = ({ prototype }, name) => {
+    const own = prototype[name];
+    return (target, ...words) => Reflect.apply(own, target, words);
+  };
+  const getter = ({ prototype }, name) => {
+    const { get } = Object.getOwnPropertyDescriptor(prototype, name);
+    return (target) => Reflect.apply(get, target, []);
+  };
+  return {
+    addEventListener: method(EventTarget, 'addEventListener'),
+    childNodes: getter(Node, 'childNodes'),
+    createElement: method(Document, 'createElement'),
+    doctype: getter(Document, 'doctype'),
+    documentElement: getter(Document, 'documentElement'),
+    getElementById: method(Document, 'getElementById'),
+    querySelectorAll: method(Document, 'querySelectorAll'),
+    readyState: getter(Document, 'readyState'),
+    replaceChildren: method(Element, 'replaceChildren'),
+  };
+}
+
 /** Returns a copy of a page's root with every `details` closed: a browser opens them by itself. */
 function copyOfRoot(page) {
-  const root = page.documentElement.cloneNode(true);
+  const root = members.documentElement(page).cloneNode(true);
   for (const details of root.querySelectorAll('details[open]')) details.removeAttribute('open');
   return root;
 }
 
 /** Returns true if a document has nothing but its root and the doctype of HTML. */
-function isPlainDocument({ doctype, childNodes }) {
+function isPlainDocument(page) {
+  const [doctype, childNodes] = [members.doctype(page), members.childNodes(page)];
   const isOfHtml = doctype?.name === 'html' && doctype.publicId === '' && doctype.systemId === '';
   return isOfHtml && childNodes.length === 2;
 }
@@ -7230,13 +7271,19 @@ const parsePage = (text) => new globalThis.DOMParser().parseFromString(text, 'te
 function openPage() {
   const page = globalThis.document;
   if (!page || typeof BigInt === 'undefined' || typeof TextDecoder === 'undefined') return;
+  members = readMembers(globalThis);
   settings.pause = () => new Promise((resolve) => globalThis.setTimeout(resolve, 0));
   const start = () => {
-    checkDocument(page).catch((error) =>
-      showResult(page, { verdict: 'tampered', reasons: [String(error)], runs: [], filled: null }),
-    );
+    checkDocument(page)
+      .catch((error) =>
+        showResult(page, { verdict: 'tampered', reasons: [String(error)], runs: [], filled: null }),
+      )
+      .catch(() =>
+        members.replaceChildren(members.documentElement(page), 'This page could not be checked.'),
+      );
   };
-  if (page.readyState === 'loading') page.addEventListener('DOMContentLoaded', start);
+  if (members.readyState(page) === 'loading')
+    members.addEventListener(page, 'DOMContentLoaded', start);
   else start();
 }
 
@@ -7244,15 +7291,15 @@ async function checkDocument(page) {
   const shown = { root: copyOfRoot(page), isPlain: isPlainDocument(page) };
   const parts = {};
   for (const id of ['claims', 'evidence', 'script']) {
-    const found = page.querySelectorAll(`[id="${id}"]`);
+    const found = members.querySelectorAll(page, `[id="${id}"]`);
     ensure(found.length === 1, `the page has not exactly one part "${id}"`);
     parts[`${id}Text`] = found[0].textContent;
   }
   const result = await recompute({ ...parts, template: Handoff.template });
-  const fresh = result.filled === null ? null : parsePage(result.filled).documentElement;
+  const fresh = result.filled === null ? null : members.documentElement(parsePage(result.filled));
   if (fresh) compareShown(shown, fresh, result);
   showResult(page, result, fresh);
-  page.getElementById('compare').addEventListener('click', () => compareKeys(page, parts));
+  members.getElementById(page, 'compare').addEventListener('click', () => compareKeys(page, parts));
 }
 
 /** Compares the page as it was loaded with the root of the recomputed one. */
@@ -7280,14 +7327,16 @@ function compareShown({ root, isPlain }, fresh, result) {
  */
 function showResult(page, result, recomputed = null) {
   const title = 'A page that does not hold';
-  const fresh = recomputed ?? parsePage(fill(Handoff.template, { title })).documentElement;
-  const root = page.documentElement;
+  const fresh = recomputed ?? members.documentElement(parsePage(fill(Handoff.template, { title })));
+  const root = members.documentElement(page);
   // The reader may have opened some while this was recomputed.
-  const opened = Array.from(page.querySelectorAll('details'), (details) => details.open);
+  const opened = Array.from(members.querySelectorAll(page, 'details'), (details) => details.open);
   for (const { name } of [...root.attributes]) root.removeAttribute(name);
   for (const { name, value } of fresh.attributes) root.setAttribute(name, value);
   root.replaceChildren(...fresh.childNodes);
-  page.querySelectorAll('details').forEach((details, at) => (details.open = opened[at] ?? false));
+  members
+    .querySelectorAll(page, 'details')
+    .forEach((details, at) => (details.open = opened[at] ?? false));
   showVerdict(page, result);
   revealTarget(page);
 }
@@ -7295,7 +7344,7 @@ function showResult(page, result, recomputed = null) {
 /** Shows again what the address of the page names. */
 function revealTarget(page) {
   const name = page.location?.hash.slice(1);
-  const target = name ? page.getElementById(name) : null;
+  const target = name ? members.getElementById(page, name) : null;
   for (let node = target; node; node = node.parentElement) {
     if (node.localName === 'details') node.open = true;
   }
@@ -7303,11 +7352,11 @@ function revealTarget(page) {
 }
 
 function showVerdict(page, result) {
-  page.documentElement.setAttribute('data-verdict', result.verdict);
-  page.getElementById('verdict').textContent = sentenceOf(result);
-  const notes = page.getElementById('notes');
+  members.documentElement(page).setAttribute('data-verdict', result.verdict);
+  members.getElementById(page, 'verdict').textContent = sentenceOf(result);
+  const notes = members.getElementById(page, 'notes');
   for (const reason of result.reasons.slice(0, 50)) {
-    const item = page.createElement('li');
+    const item = members.createElement(page, 'li');
     item.textContent = reason.replace(unprintable, '\ufffd');
     notes.append(item);
   }
@@ -7315,7 +7364,7 @@ function showVerdict(page, result) {
   for (const report of result.runs) {
     const anchor = `${report.kind === 'run' ? 'r' : 't'}${numbers[report.kind]++}`;
     for (const [row, found] of Object.entries(report.rows)) {
-      const cell = page.getElementById(`${anchor}-${row}`);
+      const cell = members.getElementById(page, `${anchor}-${row}`);
       if (cell) cell.textContent = wordOfRow(row, found, report.codes[row]);
     }
   }
@@ -7347,9 +7396,9 @@ function readPastedKeys(text) {
 
 /** Compares the pasted keys with those that signed, and verifies again with them. */
 async function compareKeys(page, { evidenceText }) {
-  const answer = page.getElementById('compared');
+  const answer = members.getElementById(page, 'compared');
   try {
-    const pasted = readPastedKeys(page.getElementById('known').value);
+    const pasted = readPastedKeys(members.getElementById(page, 'known').value);
     const known = new Set([...new Signers(pasted).lines.keys(), ...pasted.fingerprints]);
     ensure(known.size > 0, 'paste a fingerprint, a public key or an allowed-signers file');
     const store = await readBundle(fromBase64(evidenceText));

@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{Check, MAX_CONDITION_BYTES, Stop};
+use super::values::Values;
+use super::{Check, Stop};
 use crate::model::json::{self, Found};
 use crate::model::name::FilePath;
 
@@ -39,31 +40,17 @@ pub enum Op {
     Greater,
 }
 
-/// Evaluates conditions on a document; `None` means it is too large.
-pub(crate) fn checks(bytes: Option<&[u8]>, conditions: &[&Condition]) -> Vec<Check> {
-    match find_values(bytes, conditions) {
-        Ok(found) => conditions.iter().zip(found).map(|(condition, found)| condition.check(found.as_ref())).collect(),
-        Err(why) => {
-            let unfit = |condition: &&Condition| {
-                Check::or_stop(false, format!("{condition}: {} {why}", condition.document), Stop::Unfit)
-            };
-            conditions.iter().map(unfit).collect()
-        }
-    }
-}
-
-/// Finds the values for conditions, or returns why the document cannot be parsed.
-fn find_values(bytes: Option<&[u8]>, conditions: &[&Condition]) -> Result<Vec<Option<Found>>, String> {
-    let bytes = bytes.ok_or_else(|| format!("has more than {MAX_CONDITION_BYTES} bytes"))?;
-    let pointers: Vec<&str> = conditions.iter().map(|condition| condition.pointer.as_str()).collect();
-    json::look(bytes, &pointers).map_err(|why| format!("is not plain JSON: {why}"))
-}
-
 impl Condition {
-    /// Evaluates a condition on its value.
-    fn check(&self, found: Option<&Found>) -> Check {
-        let Some(value) = found else {
-            return Check::or_short(false, format!("{self}: there is nothing at {:?}", self.pointer));
+    /// Evaluates a condition on the values of its document.
+    pub(crate) fn check(&self, values: &Values) -> Check {
+        let value = match values.at(&self.pointer) {
+            Err(why) => {
+                return Check::or_stop(false, format!("{self}: {} {why}", self.document), Stop::Unfit);
+            }
+            Ok(None) => {
+                return Check::or_short(false, format!("{self}: there is nothing at {:?}", self.pointer));
+            }
+            Ok(Some(value)) => value,
         };
         let held = self.op.holds(value, &self.value);
         let note = if held.is_none() { ", and no number" } else { "" };

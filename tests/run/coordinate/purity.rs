@@ -124,3 +124,26 @@ proptest! {
         prop_assert_eq!(created + 1, one.graph.items().len());
     }
 }
+
+#[test]
+fn a_revision_is_read_once_for_all_rules_that_compare_it() {
+    let mut state = fresh();
+    let again = state.rules[2].clone();
+    state.rules.extend(std::iter::repeat_n(again, 40));
+    write(&mut state, "draft", TEXTS[0]);
+    let mut reads = 0;
+    for text in [TEXTS[0], TEXTS[2], TEXTS[3]] {
+        write(&mut state, "review", text);
+        for _ in 0..2 {
+            let mut read = |_: &_, _: &git_handoff::model::document::Revision| {
+                reads += 1;
+                Ok::<_, Infallible>(text.as_bytes().to_vec())
+            };
+            for rule in &state.rules {
+                judge::acts(&state, rule, &mut read).unwrap();
+            }
+            judge::stopped(&state, &mut read).unwrap();
+        }
+    }
+    assert_eq!(reads, 3);
+}

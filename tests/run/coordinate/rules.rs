@@ -1,9 +1,11 @@
 //! Rules and their meaning.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use git_handoff::model::catalog::Catalog;
 use git_handoff::model::problems::Problems;
+use git_handoff::model::rule::values::Values;
 use git_handoff::plan::validate::validate;
 use serde_json::{Value, json};
 
@@ -138,7 +140,7 @@ fn the_rules_of_a_queue_are_held_to_the_same() {
 fn holds(document: &str, pointer: &str, op: &str, value: &Value) -> bool {
     let condition = json!({ "document": "d", "pointer": pointer, "op": op, "value": value });
     let rule = parsed(&rule("p", &json!({ "if": [condition] })));
-    let read = |_: &_| Ok::<_, Infallible>(Some(document.as_bytes().to_vec()));
+    let read = |_: &_| Ok::<_, Infallible>(Arc::new(Values::of(Some(document.as_bytes()), [pointer].into_iter())));
     rule.checks(&seen(&[("d", document)]), read).unwrap().iter().all(|check| check.holds)
 }
 
@@ -185,7 +187,9 @@ fn what_cannot_be_compared_does_not_hold() {
         assert!(!equal(document, pointer), "{document} {pointer}");
     }
     let large = parsed(&rule("p", &json!({ "if": [{ "document": "d", "pointer": "", "op": "==", "value": 1 }] })));
-    let checks = large.checks(&seen(&[("d", "1")]), |_: &_| Ok::<_, Infallible>(None)).unwrap();
+    let checks = large
+        .checks(&seen(&[("d", "1")]), |_: &_| Ok::<_, Infallible>(Arc::new(Values::of(None, [""].into_iter()))))
+        .unwrap();
     assert!(!checks[0].holds, "{checks:?}");
     insta::assert_snapshot!(checks[0].found, @"d == 1: d has more than 16777216 bytes");
 }
