@@ -2,6 +2,7 @@
 
 mod adopting;
 mod auto_packets;
+mod branches;
 mod checked;
 mod differing;
 mod marked;

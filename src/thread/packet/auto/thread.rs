@@ -76,6 +76,8 @@ pub fn packet(source: &Source<'_>, around: &Surroundings, now: Moment) -> Draft 
         risks: or_none(risks(content, around)),
         updated_at: now.to_string(),
         resume_token: marker(name, now, Some(&state_mark(source))),
+        // A name that reads like an order would make the packet unclean.
+        branch: around.branch.clone().filter(|branch| !is_suspect(branch)),
         commits: commits(content.base, around),
         run: run.map(|view| view.run.to_string()),
         items: items.unwrap_or_default(),
