@@ -33,6 +33,13 @@ pub fn travelling(store: &Store) -> Result<Vec<LogName>, Error> {
     Ok(names.filter(LogName::is_further).collect())
 }
 
+/// Returns the keys of the private logs of this repository.
+pub fn keys(store: &Store) -> Result<Vec<String>, Error> {
+    let listed = refs::list(store, format::LOG_REFS).map_err(Error::Refs)?;
+    let names = listed.iter().filter_map(|(name, _)| LogName::decode(name.strip_prefix(format::LOG_REFS)?));
+    Ok(names.filter(|name| !name.is_further()).map(|name| name.key().to_owned()).collect())
+}
+
 /// A public log with new entries that are not visible yet.
 #[must_use = "nothing has happened until the log is published"]
 pub struct Extension {

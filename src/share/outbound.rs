@@ -235,7 +235,7 @@ impl Outbound<'_> {
     /// Returns the statements of our private log about what is pushed, as a shared log has them.
     ///
     /// Statements about others' runs are pushed wherever the run is.
-    fn to_say(&self, key: &str) -> Result<BTreeMap<Subject, Vec<Dated>>, Error> {
+    pub(super) fn to_say(&self, key: &str) -> Result<BTreeMap<Subject, Vec<Dated>>, Error> {
         let mut say: BTreeMap<Subject, Vec<Dated>> = BTreeMap::new();
         for Link { entry, .. } in log::private(self.store, key)? {
             let Dated { at, event } = Dated::of(&entry);
