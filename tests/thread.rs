@@ -5,6 +5,7 @@ mod auto_packets;
 mod branches;
 mod checked;
 mod differing;
+mod hooks;
 mod marked;
 mod packets;
 mod remembered;

@@ -132,7 +132,7 @@ fn risks(content: &Content, around: &Surroundings) -> Vec<String> {
     let ignored = content.worktree.as_ref().map_or(0, |worktree| worktree.ignored.len());
     if ignored > 0 {
         let s = if ignored == 1 { " is" } else { "s are" };
-        risks.push(format!("{ignored} ignored file{s} no part of the saved working tree"));
+        risks.push(format!("{ignored} ignored or too large file{s} no part of the saved working tree"));
     }
     risks
 }
