@@ -243,6 +243,12 @@ pub fn find(store: &Store, fingerprint: &str, about: impl Into<Subject>) -> Resu
     head.tree.map_or(Ok(None), |tree| record_in(store, tree, &about.into()))
 }
 
+/// Returns true if a log that ends at `head` has a seal of a run with this id.
+pub fn has_seal(store: &Store, head: Oid, run: &RunId) -> Result<bool, Error> {
+    let (tree, _) = store.commit(head)?;
+    Ok(matches!(record_in(store, tree, &run.clone().into())?, Some(Record::Sealed { .. })))
+}
+
 /// Returns the logs here that name a run: those of this repository, and fetched ones of a key.
 ///
 /// Fetched logs of other keys do not count. Of a fetched log, the latest entry that the key signed
