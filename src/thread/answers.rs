@@ -58,8 +58,8 @@ pub struct MadeCheckpoint {
     pub blob_sha256: String,
     /// The commit of the entry.
     pub commit: Oid,
-    /// Nested worktrees of the repository, and untracked files above the limit, which the checkpoint
-    /// does not include.
+    /// Nested worktrees of the repository, and untracked files above the limit. The checkpoint does
+    /// not include them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
     /// Those of them that are files above the limit.

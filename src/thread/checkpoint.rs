@@ -159,8 +159,8 @@ impl Repository {
         Ok(RunTie { id: target.run, commit })
     }
 
-    /// Saves the working tree; returns it with the paths that it does not include: nested worktrees,
-    /// and files that are too large.
+    /// Saves the working tree; returns it with the paths that it does not include: nested
+    /// worktrees, and files that are too large.
     fn save_worktree(&self) -> Result<(Worktree, [Vec<String>; 2]), Error> {
         let saved = worktree::save(&self.store, self.config.max_product_size, &self.gate())?;
         self.keep(saved.kept);

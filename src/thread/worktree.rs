@@ -221,8 +221,8 @@ impl<'q> Snapshot<'q> {
         if changed.is_empty() { Ok(()) } else { Err(Error::Submodules(changed)) }
     }
 
-    /// Lists ignored files and untracked ones above the limit. Their sizes and hashes are not recorded, because their content is often
-    /// private.
+    /// Lists ignored files and untracked ones above the limit. Their sizes and hashes are not
+    /// recorded, because their content is often private.
     fn ignored(&self) -> Result<Vec<Ignored>, Error> {
         let list = |more: &[&str]| {
             let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard"];

@@ -57,7 +57,7 @@ fn a_run_that_was_pushed_before_needs_no_key() {
     env.git([
         "update-ref",
         "-d",
-        &env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs/*.*"]).success().trim(),
+        env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs/*.*"]).success().trim(),
     ])
     .success();
     let pushed = env.handoff(["push", "../second", RUN]).exit(0);

@@ -19,8 +19,9 @@ fn hook(env: &Environment, dir: &str, words: &str) -> String {
 #[track_caller]
 fn thread(env: &Environment, dir: &str) -> String {
     let printed = hook(env, dir, "start");
-    let line = printed.lines().find_map(|line| line.strip_prefix("The thread of this branch is ")).unwrap();
-    line.split_once(". ").unwrap().0.to_owned()
+    let line =
+        printed.lines().find_map(|line| line.strip_prefix("The thread of this branch is ")).expect("it is named");
+    line.split_once(". ").expect("a sentence").0.to_owned()
 }
 
 #[test]
@@ -84,6 +85,6 @@ fn a_large_untracked_file_is_named_and_the_rest_is_saved() {
     assert_eq!(json(&shown)["worktree"]["ignored"][0]["path"], "big [1].bin", "{latest}");
     env.write("repo/token.txt", &["ghp_0123456789abcdefghij", "ABCDEFGHIJ012345\n"].concat());
     let printed: Value = json(&hook(&env, "repo", "save 'at stop'"));
-    let said = printed["systemMessage"].as_str().unwrap();
+    let said = printed["systemMessage"].as_str().expect("a text");
     assert!(said.starts_with("git handoff saved no checkpoint: error: "), "{said}");
 }

@@ -323,7 +323,7 @@ fn an_untracked_file_above_the_limit_is_left_out_and_named() {
     let env = repository();
     env.write("repo/deep/big *.bin", "12345678901");
     env.write("repo/ten", "1234567890");
-    // What HEAD has is saved, whatever its size.
+    // A file that HEAD has is saved at any size.
     env.shell("repo", "printf 123456789012 >committed && git add committed && git commit --quiet --message Large")
         .success();
     env.git(["config", "handoff.maxProductSize", "10"]).success();

@@ -1,5 +1,5 @@
-//! The row `facts`: are the packet's claims about its branch, commits, runs, items and documents true? Only
-//! this part reads a repository.
+//! The row `facts`: are the packet's claims about its branch, commits, runs, items and documents
+//! true? Only this part reads a repository.
 
 use std::collections::BTreeMap;
 
