@@ -14,6 +14,7 @@ mod resources;
 mod runs;
 mod schemas;
 mod sharing;
+mod warnings;
 mod watching;
 mod writing;
 

@@ -54,7 +54,7 @@ fn check(packet: &Value) -> Report {
 fn check_bytes(bytes: &[u8], terms: &Terms) -> Report {
     let read = packet::read(bytes);
     let facts = match &read {
-        Ok(packet) => packet::facts::look_up(&packet.claims, None, packet::facts::Absent::Fails),
+        Ok(packet) => packet::facts::look_up(&packet.claims, None, packet::facts::Absent::Fails, false),
         Err(_) => packet::no_facts(),
     };
     packet::check(&read, facts, terms)

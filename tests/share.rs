@@ -14,6 +14,7 @@ mod pages;
 mod partial;
 mod refusals;
 mod rivals;
+mod rotated;
 mod same_id;
 mod server;
 mod threads;

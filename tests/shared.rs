@@ -7,6 +7,7 @@ mod beats;
 mod faults;
 mod forged;
 mod later;
+mod logs;
 mod people;
 mod schedules;
 mod stuck;

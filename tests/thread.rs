@@ -2,8 +2,10 @@
 
 mod adopting;
 mod auto_packets;
+mod branches;
 mod checked;
 mod differing;
+mod hooks;
 mod marked;
 mod packets;
 mod remembered;

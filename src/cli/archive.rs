@@ -5,7 +5,7 @@ use git_handoff::repository::Repository;
 use git_handoff::upkeep::archive::{ArchiveAnswer, Counted, PutAway, Request};
 
 use super::table::{self, Cell};
-use super::{Ending, Failure, Output, status};
+use super::{Ending, Failure, Output, share, status};
 
 /// Move sealed runs into an archive, so that they need no refs of their own
 ///
@@ -44,6 +44,7 @@ pub(crate) fn archive(arguments: &Archive, repository: &Repository, output: &mut
     } else {
         print(&answer, output);
     }
+    share::warn_unwritten(&repository.unwritten(&answer.ids())?, None, repository, output);
     Ok(if answer.left.is_empty() { Ending::Done } else { Ending::Refused })
 }
 

@@ -59,7 +59,12 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         arguments.save(repository, None, output)?
     };
     for path in &made.left_out {
-        output.note(&format!("left out: {path}, another worktree of this repository"));
+        let why = if made.too_large.contains(path) {
+            format!("larger than {} bytes, the most that is taken", repository.config.max_product_size)
+        } else {
+            "another worktree of this repository".to_owned()
+        };
+        output.note(&format!("left out: {path}, {why}"));
     }
     if made.unchanged {
         output.note(&format!("nothing was saved: checkpoint {} holds the same", made.checkpoint_id));

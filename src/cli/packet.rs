@@ -204,6 +204,7 @@ impl New {
             next_action: self.next_action.unwrap_or_default(),
             risks: self.risks,
             updated_at: self.updated_at.unwrap_or_else(|| now.to_string()),
+            branch: None,
             commits: self.commits,
             run: self.run,
             items: self.items,

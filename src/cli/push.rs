@@ -65,6 +65,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         let on = remote::without_password(&request.remote.given);
         output.warn(&format!("{name} stays on {on}, which has the run in an archive: {why}"));
     }
+    share::warn_unwritten(&pushed.unwritten, Some(&request.remote.given), repository, output);
     if output.json {
         return Ok(ending);
     }

@@ -1,13 +1,15 @@
 //! Code shared by `push`, `fetch` and others.
 
+use std::collections::BTreeMap;
+
 use git_handoff::git::remote::{Remote, Remotes};
 use git_handoff::model::{hints, printable};
 use git_handoff::repository::Repository;
 use git_handoff::run::query::target::own_runs;
-use git_handoff::share::Space;
+use git_handoff::share::{Space, Unwritten};
 use git_handoff::thread::own_threads;
 
-use super::Failure;
+use super::{Failure, Output};
 
 /// Returns the remote given on the command line.
 pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) -> Result<Remote, Failure> {
@@ -50,4 +52,21 @@ pub(crate) fn counted(runs: usize, threads: usize) -> String {
 /// Formats a name chosen by others for display.
 pub(crate) fn shown(name: &str) -> String {
     printable::line(name)
+}
+
+/// Names runs and threads whose log only another key can write, with the command that does.
+pub(super) fn warn_unwritten(
+    unwritten: &[Unwritten],
+    remote: Option<&str>,
+    repository: &Repository,
+    output: &mut Output,
+) {
+    let mut by_key: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for one in unwritten {
+        by_key.entry(&one.key).or_default().push(one.place.name.clone());
+    }
+    for (key, names) in by_key {
+        output.warn(&format!("no log names {}: only the key {key} can write one", names.join(", ")));
+        output.hint(&hints::push_with(repository.find_key(key).as_deref(), remote, &names));
+    }
 }

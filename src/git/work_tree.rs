@@ -13,6 +13,9 @@ use super::restore_worktree::there;
 use super::store::Store;
 use crate::model::digest::Oid;
 
+/// The prefix of a branch's ref.
+pub const BRANCHES: &str = "refs/heads/";
+
 /// The file name of a copy of the user's index.
 pub(super) const COPY: &str = "index-now";
 

@@ -33,6 +33,13 @@ pub fn travelling(store: &Store) -> Result<Vec<LogName>, Error> {
     Ok(names.filter(LogName::is_further).collect())
 }
 
+/// Returns the keys of the private logs of this repository.
+pub fn keys(store: &Store) -> Result<Vec<String>, Error> {
+    let listed = refs::list(store, format::LOG_REFS).map_err(Error::Refs)?;
+    let names = listed.iter().filter_map(|(name, _)| LogName::decode(name.strip_prefix(format::LOG_REFS)?));
+    Ok(names.filter(|name| !name.is_further()).map(|name| name.key().to_owned()).collect())
+}
+
 /// A public log with new entries that are not visible yet.
 #[must_use = "nothing has happened until the log is published"]
 pub struct Extension {
@@ -234,6 +241,12 @@ pub fn rename(store: &Store, from: &LogName, to: &LogName) -> Result<(), Error> 
 pub fn find(store: &Store, fingerprint: &str, about: impl Into<Subject>) -> Result<Option<Record>, Error> {
     let head = chain::tip(store, &format::log_ref(fingerprint))?;
     head.tree.map_or(Ok(None), |tree| record_in(store, tree, &about.into()))
+}
+
+/// Returns true if a log that ends at `head` has a seal of a run with this id.
+pub fn has_seal(store: &Store, head: Oid, run: &RunId) -> Result<bool, Error> {
+    let (tree, _) = store.commit(head)?;
+    Ok(matches!(record_in(store, tree, &run.clone().into())?, Some(Record::Sealed { .. })))
 }
 
 /// Returns the logs here that name a run: those of this repository, and fetched ones of a key.

@@ -37,7 +37,7 @@ enum Secret {
 
 impl Signer {
     /// Reads a key file: an OpenSSH private key, or a public key whose private half an agent or a
-    /// program holds.
+    /// program holds. For a certificate, reads the key beside it.
     pub fn from_file(path: &Path) -> Result<Self, Error> {
         let text = fs::read_to_string(path).map_err(|e| Error::Read(path.to_owned(), e))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -46,18 +46,35 @@ impl Signer {
         if let Ok(public) = PublicKey::from_openssh(text.trim()) {
             return Ok(Self { public: ed25519(public, path)?, secret: Secret::Elsewhere(elsewhere()) });
         }
-        let key = PrivateKey::from_openssh(text);
+        if let Some(public) = algorithm::certified(text) {
+            return Self::beside(path, &public);
+        }
+        if !text.contains("-----BEGIN") {
+            return Err(other().unwrap_or_else(|| Error::NoKey(path.to_owned())));
+        }
+        let key = PrivateKey::from_openssh(text.trim_start());
         let key = key.map_err(|e| other().unwrap_or_else(|| Error::Key(path.to_owned(), e)))?;
         let public = ed25519(key.public_key().clone(), path)?;
         let secret = if key.is_encrypted() { Secret::Elsewhere(elsewhere()) } else { Secret::Held(Box::new(key)) };
         Ok(Self { public, secret })
     }
 
+    /// Reads the key of a certificate, which is in the file beside it: `id` or `id.pub` for
+    /// `id-cert.pub`.
+    fn beside(certificate: &Path, public: &PublicKey) -> Result<Self, Error> {
+        let file = certificate.to_str().and_then(|name| name.strip_suffix("-cert.pub"));
+        let files = file.into_iter().flat_map(|file| [PathBuf::from(file), PathBuf::from(format!("{file}.pub"))]);
+        let mut signers = files.filter_map(|file| Self::from_file(&file).ok());
+        let found = signers.find(|signer| signer.public.key_data() == public.key_data());
+        found.ok_or_else(|| Error::Certificate(certificate.to_owned(), Box::new(public.clone())))
+    }
+
     /// Reads a public key from `user.signingKey`, whose private half an agent or a program holds.
     ///
     /// Signing programs need a file, so the key is stored in `folder`.
     pub fn from_literal(text: &str, folder: &Path) -> Result<Self, Error> {
-        let text = text.trim();
+        let certified = algorithm::certified(text).map(|public| in_one_line(&public)).transpose()?;
+        let text = certified.as_deref().unwrap_or(text).trim();
         if let Some(found) = algorithm::other_type(text) {
             return Err(Error::LiteralAlgorithm(found));
         }
@@ -222,6 +239,11 @@ pub fn fingerprint(key: &PublicKey) -> String {
     key.fingerprint(HashAlg::Sha256).to_string()
 }
 
+/// Returns a public key in OpenSSH's one-line form.
+pub fn in_one_line(key: &PublicKey) -> Result<String, Error> {
+    key.to_openssh().map_err(Error::Malformed)
+}
+
 /// Returns the fingerprint of a public key in OpenSSH's one-line form. Only ed25519 keys are
 /// accepted.
 pub fn public_fingerprint(text: &str) -> Result<String, Error> {
@@ -279,6 +301,10 @@ pub enum Error {
     Read(PathBuf, #[source] io::Error),
     #[error("cannot write the signing key {}", .0.display())]
     Write(PathBuf, #[source] io::Error),
+    #[error("{} holds no OpenSSH key", .0.display())]
+    NoKey(PathBuf),
+    #[error("{} is a certificate, and its key is not beside it", .0.display())]
+    Certificate(PathBuf, Box<PublicKey>),
     #[error("{} is not a usable OpenSSH key", .0.display())]
     Key(PathBuf, #[source] ssh_key::Error),
     #[error("{file} is a key of type {algorithm}; git-handoff signs with ed25519", file = .0.display(), algorithm = .1)]

@@ -106,7 +106,7 @@ fn get(call: &Call, parameters: &Get) -> Result<DocumentContent, Failure> {
     let (name, wanted) = asked.read()?;
     let target = Target::find(&repository.store, asked.run)?;
     // The caller cannot decide whom to trust.
-    let run = repository.vetted(&target, Terms::default(), &mut |text| call.output().warn(text))?;
+    let run = repository.vetted(&target, Terms::default(), &mut |text| call.warn(text))?;
     let change = asked.find(&run, &name, wanted.as_ref())?;
     check_size("document", change.revision.product.size, || hints::get_document(&parameters.run, &parameters.name))?;
     let mut content = Vec::new();

@@ -69,9 +69,8 @@ fn handoff_checkpoint(call: &Call, parameters: &Handoff) -> Result<Value, Failur
     let expires = repository.environment.clock.now().plus_millis(lasts);
     let terms = Terms { to_agent: parameters.to_agent.clone(), expires, accept: None };
     let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
-    let mut output = call.output();
-    let offered = repository.offer(&named, terms, &mut |text| output.warn(text))?;
-    offered.caution().into_iter().for_each(|(caution, _)| output.warn(&caution));
+    let offered = repository.offer(&named, terms, &mut |text| call.warn(text))?;
+    offered.caution().into_iter().for_each(|(caution, _)| call.warn(&caution));
     Ok(offered.descriptor)
 }
 
@@ -85,7 +84,7 @@ fn adopt_checkpoint(call: &Call, parameters: &Adopt) -> Result<AdoptedCheckpoint
         return Err(Failure::refused("unknown-remote", format!("{from:?} is no remote of this repository"))
             .hint(hints::remotes()));
     }
-    let options = repository.options(&Trust::default(), &mut |text| call.output().warn(text))?;
+    let options = repository.options(&Trust::default(), &mut |text| call.warn(text))?;
     let request = Request {
         descriptor: parameters.handoff_json.bytes(),
         new: id(&parameters.new_thread_id)?,
@@ -98,7 +97,7 @@ fn adopt_checkpoint(call: &Call, parameters: &Adopt) -> Result<AdoptedCheckpoint
         checkout: parameters.checkout,
     };
     let adopted = repository.adopt(&request)?;
-    adopted.submodules.iter().for_each(|submodule| call.output().warn(&submodule.in_words()));
+    adopted.submodules.iter().for_each(|submodule| call.warn(&submodule.in_words()));
     Ok(adopted)
 }
 

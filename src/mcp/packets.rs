@@ -69,7 +69,7 @@ fn packet_check(call: &Call, parameters: &PacketCheck) -> Result<Value, Failure>
     let repository = call.repository()?;
     let terms = Terms { objective: parameters.objective.clone(), ..Terms::new(repository.environment.clock.now()) };
     // As for an adoption, the caller cannot decide whom to trust.
-    let keeper = repository.gatekeeper_at_hand(gate::Terms::default(), &mut |text| call.output().warn(text))?;
+    let keeper = repository.gatekeeper_at_hand(gate::Terms::default(), &mut |text| call.warn(text))?;
     keeper.open(|gate| match subject {
         Subject::Given(packet) => {
             Ok(hints::report_json(&packet_operations::check(&packet::read(&packet.bytes()), Some(gate), &terms)))

@@ -51,7 +51,7 @@ fn cat(call: &Call, parameters: &Cat) -> Result<Piece, Failure> {
     let repository: Repository = call.repository()?;
     let offset = parameters.offset.unwrap_or(0);
     // The caller cannot decide whom to trust.
-    let piece = repository.piece(&parameters.what, Terms::default(), &mut |text| call.output().warn(text))?;
+    let piece = repository.piece(&parameters.what, Terms::default(), &mut |text| call.warn(text))?;
     let mut part = Part { skip: offset, size: 0, taken: Vec::new() };
     if let Some(blob) = piece.blob {
         // The whole piece is hashed.

@@ -149,7 +149,7 @@ fn show_status(call: &Call, parameters: &Status) -> Result<Value, Failure> {
 
 fn verify(call: &Call, parameters: &Verify) -> Result<Value, Failure> {
     let repository = call.repository()?;
-    let warn = &mut |text: &str| call.output().warn(text);
+    let warn = &mut |text: &str| call.warn(text);
     match (&parameters.run, &parameters.thread_id) {
         (Some(run), None) => Ok(repository.verification(VerifyRequest::default(), warn)?.run(run)?.to_json()),
         (None, Some(thread)) => Ok(repository.verify_thread(thread, warn)?.to_json()),

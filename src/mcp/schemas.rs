@@ -51,7 +51,13 @@ fn plain(parameter: &Value) -> JsonObject {
 pub(super) fn answer(forms: &[&str]) -> JsonObject {
     static READ: LazyLock<BTreeMap<String, JsonObject>> =
         LazyLock::new(|| serde_json::from_str(ANSWERS).expect("a test reads the file"));
-    READ.get(&forms.join("+")).expect("a test lists every tool").clone()
+    let mut schema = READ.get(&forms.join("+")).expect("a test lists every tool").clone();
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
+        && properties.contains_key("schema")
+    {
+        properties.insert("warnings".to_owned(), json!({ "type": "array", "items": { "type": "string" } }));
+    }
+    schema
 }
 
 /// Returns the schema of an object.

@@ -1,5 +1,7 @@
 //! Answers the requests of a client.
 
+use std::sync::PoisonError;
+
 use git_handoff::git::cancellation::Cancellation;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
@@ -17,7 +19,7 @@ use crate::output::Failure;
 
 use super::address::Address;
 use super::progress::Progress;
-use super::tools::{Call, Entry, Lane, Run, Session, off_the_loop};
+use super::tools::{Call, Entry, Lane, Run, Session, Warnings, off_the_loop};
 use super::{
     arguments, documents, failures, handoff, packets, pieces, registered, resources, runs, sharing, threads, watch,
 };
@@ -86,11 +88,19 @@ impl Server {
         request: &RequestContext<RoleServer>,
     ) -> CallToolResult {
         let notes = arguments::take_known(&tool.tool, &mut arguments);
-        let mut result = match self.perform(tool, arguments, request).await {
-            Ok(value) => CallToolResult::structured(value),
-            Err(failure) => failures::of_tool(&failure),
+        let warnings = Warnings::default();
+        let answer = self.perform(tool, arguments, request, warnings.clone()).await;
+        let warnings = std::mem::take(&mut *warnings.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut result = match answer {
+            Ok(value) => CallToolResult::structured(with_warnings(value, &warnings)),
+            Err(failure) => {
+                let mut result = failures::of_tool(&failure);
+                result.structured_content = result.structured_content.map(|error| with_warnings(error, &warnings));
+                result
+            }
         };
-        result.content.extend(notes.into_iter().map(ContentBlock::text));
+        let warnings = warnings.into_iter().map(|warning| format!("warning: {warning}"));
+        result.content.extend(warnings.chain(notes).map(ContentBlock::text));
         result
     }
 
@@ -100,9 +110,10 @@ impl Server {
         tool: &Entry,
         mut arguments: JsonObject,
         request: &RequestContext<RoleServer>,
+        warnings: Warnings,
     ) -> Result<Value, Failure> {
         let checked = arguments::check(&tool.tool, &mut arguments);
-        self.attend(request, |call| async move {
+        self.attend(request, warnings, |call| async move {
             checked?;
             self.run(tool, call, arguments, request).await
         })
@@ -113,12 +124,13 @@ impl Server {
     async fn attend<T, A: Future<Output = Result<T, Failure>>>(
         &self,
         request: &RequestContext<RoleServer>,
+        warnings: Warnings,
         answer: impl FnOnce(Call) -> A,
     ) -> Result<T, Failure> {
         let given_up = self.given_up(request);
         let progress = Progress::default();
         let _under_way = self.session.ending.begin();
-        let answer = answer(Call { session: self.session.clone(), given_up, progress: progress.clone() });
+        let answer = answer(Call { session: self.session.clone(), given_up, progress: progress.clone(), warnings });
         let answer = match request.meta.get_progress_token() {
             Some(token) => tokio::select! {
                 biased;
@@ -189,7 +201,7 @@ impl Server {
         let address = Address::parse(uri).map_err(Failure::usage)?;
         let (name, arguments) = resources::call(&address);
         let tool = self.find(name).ok_or_else(Failure::bug)?;
-        self.perform(tool, arguments, request).await
+        self.perform(tool, arguments, request, Warnings::default()).await
     }
 
     /// Returns a tool by its name.
@@ -203,6 +215,19 @@ impl Server {
         let (cancelled, ending) = (request.ct.clone(), self.session.ending.clone());
         Cancellation::when(move || if ending.has_come() { ending.is_nearly_over() } else { cancelled.is_cancelled() })
     }
+}
+
+/// Adds warnings to an answer that names its form; a descriptor has none and must stay as it is
+/// signed.
+fn with_warnings(mut answer: Value, warnings: &[String]) -> Value {
+    if let Value::Object(fields) = &mut answer
+        && fields.contains_key("schema")
+        && !warnings.is_empty()
+    {
+        let listed = fields.entry("warnings").or_insert_with(|| Value::Array(Vec::new()));
+        listed.as_array_mut().into_iter().for_each(|listed| listed.extend(warnings.iter().cloned().map(Value::from)));
+    }
+    answer
 }
 
 /// Refuses a call whose turn did not come before its client cancelled it or the session ended.
@@ -248,8 +273,9 @@ impl ServerHandler for Server {
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let list = move |call: &Call| resources::list(call, cursor.as_deref());
-        let listed = self.attend(&context, |call| self.in_turn(Lane::Reading, call, &context, list)).await;
-        listed.map_err(|failure| failures::of_list(&failure))
+        let listed =
+            self.attend(&context, Warnings::default(), |call| self.in_turn(Lane::Reading, call, &context, list));
+        listed.await.map_err(|failure| failures::of_list(&failure))
     }
 
     async fn list_resource_templates(

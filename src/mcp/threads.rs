@@ -158,7 +158,7 @@ fn save(call: &Call, parameters: &Save) -> Result<MadeCheckpoint, Failure> {
         let packet = packet.as_deref().map(|packet| repository.save_bytes("packet", packet)).transpose()?;
         Ok((repository.save_bytes("state", &state)?, packet))
     };
-    let warn = &mut |text: &str| call.output().warn(text);
+    let warn = &mut |text: &str| call.warn(text);
     if !parameters.packet_auto {
         return repository.checkpoint(&thread, &besides, warn, write);
     }
@@ -194,7 +194,7 @@ fn resume(call: &Call, parameters: &Resume) -> Result<Resumed, Failure> {
     let thread_id = id(&parameters.thread_id)?;
     // A state that cannot be returned is not recorded as resumed.
     let how = GoingOn { checkout: parameters.checkout, at_most: Some(MOST_TEXT as u64), ..GoingOn::default() };
-    let checkpoint = repository.resume(thread_id.clone(), how, &mut |text| call.output().warn(text))?;
+    let checkpoint = repository.resume(thread_id.clone(), how, &mut |text| call.warn(text))?;
     let content = &checkpoint.content;
     let mut state = Vec::new();
     steps::hand_out(&repository.store, &checkpoint, content.state, &mut state)?;
@@ -227,7 +227,7 @@ fn diff(call: &Call, parameters: &Diff) -> Result<Difference, Failure> {
     let is_other = parameters.other_thread_id.is_some() || parameters.other_checkpoint_id.is_some();
     let other_thread = parameters.other_thread_id.as_deref().unwrap_or(&parameters.thread_id);
     let other = is_other.then(|| target(other_thread, parameters.other_checkpoint_id.as_deref()));
-    let compared = repository.thread_diff(&named, other.as_deref(), false, &mut |text| call.output().warn(text))?;
+    let compared = repository.thread_diff(&named, other.as_deref(), false, &mut |text| call.warn(text))?;
     Ok(Difference::of(compared.fields()?, compared.patch(true))?)
 }
 
@@ -236,12 +236,12 @@ fn fork(call: &Call, parameters: &Fork) -> Result<MadeCheckpoint, Failure> {
     let new = id(&parameters.new_thread_id)?;
     let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
     // As for an adoption, the caller cannot decide whom to trust.
-    Ok(repository.fork(&named, &new, Source::Known, &mut |text| call.output().warn(text))?)
+    Ok(repository.fork(&named, &new, Source::Known, &mut |text| call.warn(text))?)
 }
 
 fn rollback(call: &Call, parameters: &Rollback) -> Result<MadeCheckpoint, Failure> {
     let repository = call.repository()?;
     let thread = id(&parameters.thread_id)?;
     let to = parameters.checkpoint_id.parse().map_err(|e| Failure::usage(format!("{e}")))?;
-    Ok(repository.rollback(thread, &to, false, &mut |text| call.output().warn(text))?)
+    Ok(repository.rollback(thread, &to, false, &mut |text| call.warn(text))?)
 }

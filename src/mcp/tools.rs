@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use base64ct::{Base64, Encoding as _};
@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::output::{Failure, Output};
+use crate::output::Failure;
 
 use super::ending::Ending;
 use super::progress::Progress;
@@ -51,7 +51,12 @@ pub(super) struct Call {
     pub(super) given_up: Cancellation,
     /// The progress for the client.
     pub(super) progress: Progress,
+    /// The warnings for the client.
+    pub(super) warnings: Warnings,
 }
+
+/// The warnings of a call, in their order.
+pub(super) type Warnings = Arc<Mutex<Vec<String>>>;
 
 impl Call {
     /// Opens the repository.
@@ -66,10 +71,9 @@ impl Call {
         Reach { prompt: false, within: Some(PATIENCE), unless, ..repository.reach() }
     }
 
-    /// Returns the receiver of warnings: standard error.
-    #[expect(clippy::unused_self, reason = "only a call that is answered elsewhere has no use for standard output")]
-    pub(super) fn output(&self) -> Output {
-        Output::new(true)
+    /// Adds a warning to the answer.
+    pub(super) fn warn(&self, text: &str) {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
     }
 }
 

@@ -18,7 +18,7 @@ pub const FIELDS: [&str; 8] =
     ["objective", "completed", "unresolved", "assumptions", "next_action", "risks", "updated_at", "resume_token"];
 
 /// The fields that name verifiable facts.
-pub const FACT_FIELDS: [&str; 4] = ["commits", "run", "items", "documents"];
+pub const FACT_FIELDS: [&str; 5] = ["branch", "commits", "run", "items", "documents"];
 
 /// The maximum size of a packet, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -129,6 +129,8 @@ pub struct Renamed {
 /// The facts in a packet; `None` if not mentioned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
+    /// The branch that the packet was written on.
+    pub branch: Option<String>,
     /// Existing commits.
     pub commits: Option<Vec<String>>,
     /// An existing run.
@@ -216,6 +218,9 @@ pub struct Draft {
     pub updated_at: String,
     /// The resume token, which allows one resumption.
     pub resume_token: String,
+    /// The branch that it is written on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     /// Existing commits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commits: Vec<String>,
@@ -265,6 +270,8 @@ pub struct Written<'p> {
     updated_at: Option<&'p str>,
     resume_token: Option<&'p str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<&'p str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     commits: Option<&'p [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<&'p str>,
@@ -286,6 +293,7 @@ impl<'p> Written<'p> {
             risks: &packet.risks,
             updated_at: packet.updated_at.as_deref(),
             resume_token: packet.resume_token.as_deref(),
+            branch: packet.claims.branch.as_deref(),
             commits: packet.claims.commits.as_deref(),
             run: packet.claims.run.as_deref(),
             items: packet.claims.items.as_ref(),

@@ -3872,18 +3872,20 @@ function readSignerLine(line) {
   const words = splitQuoted(line.replace(/\t/g, ' '), ' ').filter((word) => word !== '');
   const principals = words.shift().replaceAll('"', '').split(',');
   const options = {};
-  if (!/^(?:ssh-|ecdsa-|sk-)/.test(words[0] ?? '')) {
-    for (const option of splitQuoted(words.shift() ?? '', ',')) {
-      const [, name, value] = /^([a-zA-Z-]+)(?:="([^"]*)")?$/.exec(option) ?? [];
-      const known = ['namespaces', 'valid-after', 'valid-before'].includes(name?.toLowerCase());
-      ensure(known && value !== undefined, `an option that cannot be understood: ${option}`);
-      ensure(!(name.toLowerCase() in options), `an option twice: ${option}`);
-      options[name.toLowerCase()] = value;
-    }
+  const hasOptions = !/^(?:ssh-|ecdsa-|sk-)/.test(words[0] ?? '');
+  const given = hasOptions ? splitQuoted(words.shift() ?? '', ',') : [];
+  if (given.some((option) => option.toLowerCase() === 'cert-authority')) return null;
+  for (const option of given) {
+    const [, name, value] = /^([a-zA-Z-]+)(?:="([^"]*)")?$/.exec(option) ?? [];
+    const known = ['namespaces', 'valid-after', 'valid-before'].includes(name?.toLowerCase());
+    ensure(known && value !== undefined, `an option that cannot be understood: ${option}`);
+    ensure(!(name.toLowerCase() in options), `an option twice: ${option}`);
+    options[name.toLowerCase()] = value;
   }
   const [type, encoded, ...comment] = words;
   const wire = fromBase64(encoded ?? '');
-  ensure(wire && wire.length > 4, 'a line without a key');
+  ensure(encoded, 'a line without a key');
+  ensure(type !== 'ssh-ed25519' || (wire && wire.length > 4), 'a key that cannot be read');
   const namesKey = comment.some(
     (word) => /AAAA/.test(word) || /sha256:|sha512:|md5:|since=/i.test(word),
   );

@@ -200,7 +200,11 @@ impl Repository {
         let signer = match &self.config.signing_key {
             Some(key) => match sign::literal(key) {
                 Some(literal) => Signer::from_literal(literal, &folder)?,
-                None => Signer::from_file(&self.below_top(Path::new(key)))?,
+                None => match Signer::from_file(&self.below_top(Path::new(key))) {
+                    // An agent may have the key of a certificate.
+                    Err(sign::Error::Certificate(_, key)) => Signer::from_literal(&sign::in_one_line(&key)?, &folder)?,
+                    other => other?,
+                },
             },
             None => Signer::own(&folder.join("signing_key"))?,
         };

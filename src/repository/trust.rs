@@ -54,7 +54,9 @@ impl Repository {
         let signers = match &file {
             Some(path) => {
                 let parsed = Signers::parse(&text(path)?, &self.environment.zone);
-                Some(parsed.map_err(|e| bad(path, e.to_string()))?)
+                let parsed = parsed.map_err(|e| bad(path, e.to_string()))?;
+                parsed.skipped().iter().for_each(|line| warn(&format!("{}: {line}; it is skipped", path.display())));
+                Some(parsed)
             }
             None => None,
         };

@@ -12,6 +12,7 @@ use super::diverged::Diverged;
 use super::fetch::{Fetched, Status, Taken};
 use super::push::{Moved, Pushed};
 use super::rival::Rival;
+use super::unwritten::Unwritten;
 use super::{Kind, fetch, push};
 
 /// The output of `fetch --json`.
@@ -131,6 +132,27 @@ pub struct PushAnswer<'a> {
     /// Refs of archived runs that the remote refused to delete; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<StaysThere<'a>>,
+    /// Runs and threads whose log only another key can write; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unwritten: Vec<UnwrittenShown<'a>>,
+}
+
+/// A run or thread whose log only another key can write.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnwrittenShown<'a> {
+    /// The kind.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: &'a str,
+    /// The key.
+    pub key: &'a str,
+}
+
+impl<'a> UnwrittenShown<'a> {
+    /// Returns how it is shown.
+    pub fn of(one: &'a Unwritten) -> Self {
+        Self { kind: one.place.kind.word(), name: &one.place.name, key: &one.key }
+    }
 }
 
 /// A ref of an archived run that a remote refused to delete.
@@ -203,6 +225,7 @@ impl<'a> PushAnswer<'a> {
             refs: pushed.moved.iter().map(moved).collect(),
             unsound: pushed.rivals.iter().map(unsound).collect(),
             left_out: pushed.others.iter().map(LeftOut::of).collect(),
+            unwritten: pushed.unwritten.iter().map(UnwrittenShown::of).collect(),
             stays: pushed.stays.iter().map(|(reference, reason)| StaysThere { reference, reason }).collect(),
         }
     }

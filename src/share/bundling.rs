@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::git::retry;
 use crate::git::store::Store;
 use crate::git::temporary::NewFile;
-use crate::ledger::log;
+use crate::ledger::log::{self, Extension};
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
 use crate::model::format;
@@ -32,12 +32,21 @@ pub struct Bundled {
     pub threads: usize,
 }
 
+/// The logs of a bundle, with their heads.
+#[derive(Default)]
+struct BundledLogs {
+    heads: Vec<(LogName, Oid)>,
+    /// Keeps the entries of a log without a ref until the bundle has them.
+    _kept: Option<Extension>,
+}
+
 impl Repository {
     /// Writes the named runs and threads, or all of this repository, into a bundle, with their
     /// logs.
     pub fn bundle(&self, names: Option<&[String]>, out: &mut dyn Write) -> Result<Bundled, Error> {
         let chains = chains(&self.store, names)?;
-        bundle::write(&self.store, &chains, &self.logs_of(&chains, names.is_none())?, out)?;
+        let logs = self.logs_of(&chains, names.is_none())?;
+        bundle::write(&self.store, &chains, &logs.heads, out)?;
         let of = |kind: Kind| chains.iter().filter(|(place, _)| place.kind == kind).count();
         Ok(Bundled { runs: of(Kind::Run), threads: of(Kind::Thread) })
     }
@@ -45,16 +54,17 @@ impl Repository {
     /// Returns the refs of the bundle of these runs and threads.
     pub fn gather(&self, names: &[String]) -> Result<Gathered, Error> {
         let chains = chains(&self.store, Some(names))?;
-        Ok(Gathered::new(&self.store, &chains, &self.logs_of(&chains, false)?)?)
+        let logs = self.logs_of(&chains, false)?;
+        Ok(Gathered::new(&self.store, &chains, &logs.heads)?)
     }
 
     /// Returns the logs that name runs and threads among these and, unless they are `all`, no
-    /// others.
-    fn logs_of(&self, chains: &[(Place, String)], all: bool) -> Result<Vec<(LogName, Oid)>, Error> {
+    /// others. A new log gets no ref here, so that bundles leave none.
+    fn logs_of(&self, chains: &[(Place, String)], all: bool) -> Result<BundledLogs, Error> {
         let own = chains.iter().filter(|(place, reference)| *reference == place.below(format::REFS));
         let handed: BTreeSet<Subject> = own.filter_map(|(place, _)| outbound::subject_of(place)).collect();
         if handed.is_empty() {
-            return Ok(Vec::new());
+            return Ok(BundledLogs::default());
         }
         let (writer, here) = (self.log_writer()?, wanted::here(&self.store)?);
         let handed = (!all).then_some(handed);
@@ -66,7 +76,7 @@ impl Repository {
         Ok(retry::run(|| {
             let mut logs = outbound.logs()?;
             let heads = std::mem::take(&mut logs.heads);
-            logs.publish(store).map(|()| heads)
+            logs.publish_known(store).map(|kept| BundledLogs { heads, _kept: kept })
         })?)
     }
 

@@ -25,9 +25,11 @@ mod screened;
 mod stamps;
 mod transcripts;
 mod travelling;
+mod unwritten;
 mod wanted;
 
 pub use crate::model::place::{Kind, Place};
 pub use diverged::{Diverged, How};
 pub use place::Space;
 pub use rival::Rival;
+pub use unwritten::Unwritten;

@@ -62,6 +62,15 @@ impl Logs {
         }
     }
 
+    /// Moves the ref of the log with new entries if it has one. Returns the log otherwise, which
+    /// keeps its objects: the next bundle of the same runs writes the same log.
+    pub(crate) fn publish_known(self, store: &Store) -> Result<Option<Extension>, Error> {
+        match self.grown {
+            Some(grown) if grown.old.is_some() => grown.publish(store).map(|()| None),
+            grown => Ok(grown),
+        }
+    }
+
     /// Moves the ref of the log with new entries, if it is a log of this repository.
     ///
     /// A log of this repository names only runs that are or were here, so no local ref gets a log
@@ -235,7 +244,7 @@ impl Outbound<'_> {
     /// Returns the statements of our private log about what is pushed, as a shared log has them.
     ///
     /// Statements about others' runs are pushed wherever the run is.
-    fn to_say(&self, key: &str) -> Result<BTreeMap<Subject, Vec<Dated>>, Error> {
+    pub(super) fn to_say(&self, key: &str) -> Result<BTreeMap<Subject, Vec<Dated>>, Error> {
         let mut say: BTreeMap<Subject, Vec<Dated>> = BTreeMap::new();
         for Link { entry, .. } in log::private(self.store, key)? {
             let Dated { at, event } = Dated::of(&entry);

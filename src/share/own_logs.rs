@@ -57,7 +57,7 @@ pub(super) fn heads(
 }
 
 /// Returns a key's shared logs among a remote's refs.
-fn logs_of(has: &BTreeMap<Place, Oid>, key: &str) -> Vec<(LogName, Oid)> {
+pub(super) fn logs_of(has: &BTreeMap<Place, Oid>, key: &str) -> Vec<(LogName, Oid)> {
     let logs = has.iter().filter(|(place, _)| place.kind == Kind::Log);
     let named = logs.filter_map(|(place, head)| Some((LogName::parse(&place.name)?, *head)));
     named.filter(|(log, _)| log.is_further() && log.key() == key).collect()

@@ -25,6 +25,7 @@ use super::own_logs::{self, Overtaken};
 use super::planned::Plan;
 use super::rival::{Remotely, Rival};
 use super::screened::screened;
+use super::unwritten::{self, Unwritten};
 use super::wanted::{self, Wanted};
 use super::{Place, Space};
 
@@ -137,6 +138,8 @@ pub struct Pushed {
     pub stays: Vec<(String, String)>,
     /// Runs and threads that were left out, because the remote has others of the same name.
     pub others: Vec<Diverged>,
+    /// Runs and threads whose log only another key can write, as after a rotation.
+    pub unwritten: Vec<Unwritten>,
 }
 
 impl Pushed {
@@ -277,6 +280,7 @@ impl Delivery<'_> {
         let firsts = std::cell::RefCell::default();
         let outbound = Outbound { store, writer, handed, ours: here, there: &shown, theirs, folds, firsts };
         let mut logs = outbound.logs()?;
+        plan.pushed.unwritten = unwritten::after_push(&outbound, &logs, &there, &mut kept)?;
         plan.logs = logs.heads.iter().map(|(log, _)| Place::of_log(log)).collect();
         for (log, head) in &logs.heads {
             plan.take(&there, Place::of_log(log), *head, false, &mut kept)?;

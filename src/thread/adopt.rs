@@ -82,7 +82,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let found = find(writer, request, &accepted)?;
     let (objects, checkpoint, trail) = (found.quarantine.store(), &found.checkpoint, &found.sound.trail);
     let candidate = gate::Candidate { objects, checkpoint, trail };
-    let terms = Terms::new(writer.clock.now());
+    let terms = Terms { elsewhere: true, ..Terms::new(writer.clock.now()) };
     let passed = gate::pass(&candidate, &writer.store, &request.options, request.accept_packet, terms)?;
     let plan = || Plan::new(&writer.store, &found.quarantine, &found.checkpoint.content);
     let plan = request.checkout.then(plan).transpose()?;

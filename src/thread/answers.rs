@@ -58,9 +58,13 @@ pub struct MadeCheckpoint {
     pub blob_sha256: String,
     /// The commit of the entry.
     pub commit: Oid,
-    /// Nested worktrees of the repository, which the checkpoint does not include.
+    /// Nested worktrees of the repository, and untracked files above the limit. The checkpoint does
+    /// not include them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// Those of them that are files above the limit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub too_large: Vec<String>,
     /// True if nothing was appended, because this latest checkpoint holds the same.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
@@ -93,6 +97,7 @@ impl MadeCheckpoint {
             blob_sha256: content.state.sha256.hex(),
             commit,
             left_out: Vec::new(),
+            too_large: Vec::new(),
             unchanged: false,
         }
     }

@@ -35,7 +35,7 @@ impl<'q> Plan<'q> {
         if head != content.base {
             return Err(Error::OtherBase { base: content.base, head });
         }
-        let snapshot = Snapshot::take(store, quarantine)?;
+        let snapshot = Snapshot::take(store, quarantine, None)?;
         let mut plan = Self { snapshot, tree: saved.tree, writes: Vec::new(), removals: Vec::new() };
         let conflicts = plan.sort_out(store, head)?;
         if conflicts.is_empty() {

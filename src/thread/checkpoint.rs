@@ -1,5 +1,7 @@
 //! Saves a state as the next checkpoint of a thread, or the first of a new one.
 
+use std::path::PathBuf;
+
 use crate::git::{retry, work_tree};
 use crate::ledger::chain::Writer;
 use crate::model::entry::{Content, Event, Product, RunTie, ThreadCheckpointed, Worktree};
@@ -13,7 +15,7 @@ use crate::verify::{self, Gate, Logs, Options};
 
 use super::answers::MadeCheckpoint;
 use super::operations::{Error, THREAD};
-use super::{OpenThread, begin, packet_operations, steps, vouch, worktree};
+use super::{OpenThread, begin, gate as attached, steps, vouch, worktree};
 
 /// Options of a checkpoint besides state and packet.
 #[derive(Clone, Copy, Default)]
@@ -64,6 +66,7 @@ impl Repository {
         let (state, packet) = bytes()?;
         let saved = besides.worktree.then(|| self.save_worktree()).transpose()?;
         let (worktree, left_out) = saved.unzip();
+        let [linked, too_large] = left_out.unwrap_or_default();
         let content = Content {
             state,
             summary: besides.summary.map(str::to_owned),
@@ -76,7 +79,8 @@ impl Repository {
         }
         let unsaved = Unsaved { thread, content, run, besides };
         let mut answer = retry::run(|| self.append_checkpoint(&writer, &unsaved, warn))?;
-        answer.left_out = left_out.unwrap_or_default();
+        answer.left_out = [linked, too_large.clone()].concat();
+        answer.too_large = too_large;
         Ok(answer)
     }
 
@@ -103,10 +107,10 @@ impl Repository {
             return Ok(MadeCheckpoint::unchanged(thread, latest));
         }
         let mut content = content.clone();
-        if let Some(draft) = draft {
+        if let (Some(draft), Some(gate)) = (draft, besides.auto_packet) {
             let text = format!("{}\n", draft.pretty());
             content.packet = Some(self.save_bytes("packet", text.as_bytes())?);
-            self.warn_if_unclean(text.as_bytes(), warn);
+            self.warn_if_unclean(text.as_bytes(), gate, trail, warn)?;
         }
         let event = Event::ThreadCheckpointed(ThreadCheckpointed::new(run.clone(), content.clone()));
         let made = match &open {
@@ -129,13 +133,22 @@ impl Repository {
     }
 
     /// Warns of a written packet that a resumption will refuse: a thread's name can read like an
-    /// order.
-    fn warn_if_unclean(&self, packet: &[u8], warn: &mut dyn FnMut(&str)) {
-        let report = packet_operations::check(&packet::read(packet), None, &Terms::new(self.environment.clock.now()));
+    /// order, and a run that was accepted here is not accepted there.
+    fn warn_if_unclean(
+        &self,
+        packet: &[u8],
+        gate: &Gate<'_>,
+        trail: &Trail,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<(), Error> {
+        let terms = Terms::new(self.environment.clock.now());
+        let report = attached::report(&packet::read(packet), &Gate { accept_untrusted: false, ..*gate }, trail, terms);
+        let report = report.map_err(|error| Error::Packet(Box::new(error.into())))?;
         if report.classification != Classification::Clean {
             let class = report.classification.as_str();
             warn(&format!("`git handoff check` finds the packet of this checkpoint {class}, so it stops a resumption"));
         }
+        Ok(())
     }
 
     fn tie(&self, text: &str) -> Result<RunTie, Error> {
@@ -146,11 +159,13 @@ impl Repository {
         Ok(RunTie { id: target.run, commit })
     }
 
-    /// Saves the working tree; returns it with the paths that it does not include.
-    fn save_worktree(&self) -> Result<(Worktree, Vec<String>), Error> {
+    /// Saves the working tree; returns it with the paths that it does not include: nested
+    /// worktrees, and files that are too large.
+    fn save_worktree(&self) -> Result<(Worktree, [Vec<String>; 2]), Error> {
         let saved = worktree::save(&self.store, self.config.max_product_size, &self.gate())?;
         self.keep(saved.kept);
-        Ok((saved.worktree, saved.left_out.iter().map(|path| path.to_string_lossy().into_owned()).collect()))
+        let names = |paths: Vec<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        Ok((saved.worktree, [names(saved.linked), names(saved.too_large)]))
     }
 }
 

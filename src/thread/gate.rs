@@ -70,7 +70,7 @@ pub(super) fn own(writer: &Writer) -> Options {
 pub fn report(read: &Result<Packet, Unusable>, gate: &Gate<'_>, trail: &Trail, terms: Terms) -> Result<Report, Error> {
     let consumed = trail.consumed.union(Used::read(gate.store)?.tokens()).cloned().collect();
     let facts = match read {
-        Ok(packet) => facts::look_up(&packet.claims, Some(gate), Absent::Open),
+        Ok(packet) => facts::look_up(&packet.claims, Some(gate), Absent::Open, terms.elsewhere),
         Err(_) => packet::no_facts(),
     };
     Ok(packet::check(read, facts, &Terms { consumed, ..terms }))

@@ -48,7 +48,8 @@ pub fn offer(
     let checkpoint = steps::find(source, at)?;
     steps::intact(&writer.store, checkpoint)?;
     let store = &writer.store;
-    let check = packet::Terms { thread: Some(source.thread.to_string()), ..packet::Terms::new(writer.clock.now()) };
+    let thread = Some(source.thread.to_string());
+    let check = packet::Terms { thread, elsewhere: true, ..packet::Terms::new(writer.clock.now()) };
     let candidate = gate::Candidate { objects: store, checkpoint, trail: &source.trail };
     let passed = gate::pass(&candidate, store, &gate::own(writer), terms.accept, check)?;
     let descriptor = Descriptor {

@@ -23,7 +23,7 @@ use super::{gate as attached, steps, vouch};
 /// Checks a packet; without a gate, the facts that it names are unknown.
 pub fn check(read: &Result<Packet, Unusable>, gate: Option<&Gate<'_>>, terms: &Terms) -> Report {
     let facts = match read {
-        Ok(packet) => facts::look_up(&packet.claims, gate, Absent::Fails),
+        Ok(packet) => facts::look_up(&packet.claims, gate, Absent::Fails, terms.elsewhere),
         Err(_) => packet::no_facts(),
     };
     packet::check(read, facts, terms)
@@ -161,7 +161,8 @@ impl Repository {
     /// Returns the facts about the commit that the work began at.
     fn surroundings(&self, base: Option<Oid>, run: Option<&View>) -> Result<auto::Surroundings, Error> {
         let store = &self.store;
-        let head = work_tree::head(store)?.map(|(head, _)| head);
+        let (head, branch) = work_tree::head(store)?.map_or((None, None), |(head, branch)| (Some(head), branch));
+        let branch = branch.and_then(|branch| Some(branch.strip_prefix(work_tree::BRANCHES)?.to_owned()));
         let base = base.filter(|base| store.contains(*base));
         let mut past_base = None;
         if let (Some(base), Some(head)) = (base, head) {
@@ -173,7 +174,7 @@ impl Repository {
         }
         let names = |run: &View| run.state.documents.names().map(ToString::to_string).collect();
         let documents = run.map(names).unwrap_or_default();
-        Ok(auto::Surroundings { head, base_is_here: base.is_some(), past_base, documents })
+        Ok(auto::Surroundings { head, branch, base_is_here: base.is_some(), past_base, documents })
     }
 }
 

@@ -41,6 +41,8 @@ pub struct Snapshot<'q> {
     pub tree: Oid,
     /// Nested worktrees of this repository, relative to the top. They are not part of the tree.
     linked: Vec<Vec<u8>>,
+    /// Untracked files above the limit, relative to the top. They are not part of the tree.
+    too_large: Vec<Vec<u8>>,
 }
 
 /// A saved working tree.
@@ -50,19 +52,21 @@ pub struct Saved {
     /// Keeps its objects until a ref reaches them.
     pub kept: KeepGuard,
     /// Nested worktrees that it does not include.
-    pub left_out: Vec<PathBuf>,
+    pub linked: Vec<PathBuf>,
+    /// Untracked files above the limit, which it names only.
+    pub too_large: Vec<PathBuf>,
 }
 
 /// Saves the working tree: tracked and untracked files as they are, staged or not; ignored files by
 /// name only.
 ///
-/// Refuses what a host would refuse, before anything is stored. Leaves out empty folders and nested
-/// worktrees of the repository.
+/// Refuses what a host would refuse, before anything is stored. Leaves out empty folders, nested
+/// worktrees of the repository, and untracked files above the limit, which it names.
 pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<Saved, Error> {
     let quarantine = Quarantine::new(store)?;
-    let snapshot = Snapshot::take(store, &quarantine)?;
+    let snapshot = Snapshot::take(store, &quarantine, Some(limit))?;
     snapshot.check_submodules(store)?;
-    snapshot.check_sizes(limit)?;
+    snapshot.check_sizes(store, limit)?;
     snapshot.check_secrets(store, gate)?;
     let ignored = snapshot.ignored()?;
     let kept = if snapshot.tree == store.empty_tree() {
@@ -75,17 +79,18 @@ pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<Saved, Error> {
         let known = store.git().args(["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]).line();
         quarantine.promote(snapshot.tree, known.ok().and_then(|tree| tree.parse().ok()))?
     };
-    let left_out = snapshot.linked.iter().map(|path| path_of(path)).collect();
-    Ok(Saved { worktree: Worktree { tree: snapshot.tree, ignored }, kept, left_out })
+    let paths = |names: &[Vec<u8>]| names.iter().map(|path| path_of(path)).collect();
+    let (linked, too_large) = (paths(&snapshot.linked), paths(&snapshot.too_large));
+    Ok(Saved { worktree: Worktree { tree: snapshot.tree, ignored }, kept, linked, too_large })
 }
 
 impl<'q> Snapshot<'q> {
-    /// Takes a snapshot. Writes only to the quarantine.
-    pub fn take(store: &Store, quarantine: &'q Quarantine) -> Result<Self, Error> {
+    /// Takes a snapshot, without untracked files above the limit. Writes only to the quarantine.
+    pub fn take(store: &Store, quarantine: &'q Quarantine, limit: Option<u64>) -> Result<Self, Error> {
         let root = store.work_dir().ok_or(Error::Bare)?;
         let linked = linked(store, &root)?;
         let listing = Listing::read(&|| store.git().work_tree(&root).env("GIT_OPTIONAL_LOCKS", "0"), &root)?;
-        let mut snapshot = Self { quarantine, root, listing, tree: store.empty_tree(), linked };
+        let mut snapshot = Self { quarantine, root, listing, tree: store.empty_tree(), linked, too_large: Vec::new() };
         snapshot.configure(store).map_err(|e| Error::Io(quarantine.dir().to_owned(), e))?;
         // Without the stat data and flags of the user's index, every file is read.
         let staged = snapshot.listing.lines();
@@ -97,7 +102,9 @@ impl<'q> Snapshot<'q> {
             let call = snapshot.git().args(["update-index", "-z", "--skip-worktree", "--stdin"]);
             call.input(absent.join(&0)).run()?;
         }
-        let input = snapshot.linked.iter().fold(b":/\0".to_vec(), |paths, path| [paths, left_out(path)].concat());
+        snapshot.too_large = limit.map(|limit| snapshot.untracked_above(limit)).transpose()?.unwrap_or_default();
+        let outside = snapshot.linked.iter().chain(&snapshot.too_large);
+        let input = outside.fold(b":/\0".to_vec(), |paths, path| [paths, left_out(path)].concat());
         let add = snapshot.git().args(["add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"]);
         add.input(input).run().map_err(|error| match error {
             program::Error::Failed { said, .. } => Error::Refused(said),
@@ -154,14 +161,25 @@ impl<'q> Snapshot<'q> {
         }
     }
 
-    fn check_sizes(&self, limit: u64) -> Result<(), Error> {
+    /// Lists the untracked files above a limit.
+    fn untracked_above(&self, limit: u64) -> Result<Vec<Vec<u8>>, Error> {
+        let listed = self.git().args(["ls-files", "-z", "--others", "--exclude-standard"]).run()?;
+        let is_above = |path: &&[u8]| {
+            let found = fs::symlink_metadata(self.root.join(path_of(path)));
+            found.is_ok_and(|found| found.is_file() && found.len() > limit)
+        };
+        Ok(records(&listed).filter(is_above).map(<[u8]>::to_vec).collect())
+    }
+
+    /// Refuses files above a limit, unless HEAD has the same.
+    fn check_sizes(&self, store: &Store, limit: u64) -> Result<(), Error> {
         let listed = self.git().args(["ls-tree", "-r", "-l", "-z", &self.tree.to_string()]).run()?;
         for record in records(&listed) {
             let mut parts = record.splitn(2, |b| *b == b'\t');
             let (about, path) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
             let size =
                 String::from_utf8_lossy(about).split_whitespace().nth(3).and_then(|size| size.parse::<u64>().ok());
-            if size.is_some_and(|size| size > limit) {
+            if size.is_some_and(|size| size > limit) && !is_at_head(store, about, path)? {
                 return Err(Error::TooLarge(path_of(path), limit));
             }
         }
@@ -222,8 +240,8 @@ impl<'q> Snapshot<'q> {
         Ok(())
     }
 
-    /// Lists ignored files. Their sizes and hashes are not recorded, because their content is often
-    /// private.
+    /// Lists ignored files and untracked ones above the limit. Their sizes and hashes are not
+    /// recorded, because their content is often private.
     fn ignored(&self) -> Result<Vec<Ignored>, Error> {
         let list = |more: &[&str]| {
             let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard"];
@@ -239,6 +257,7 @@ impl<'q> Snapshot<'q> {
         if ignored.len() > MOST_IGNORED {
             return Err(Error::TooManyIgnored);
         }
+        ignored.extend(self.too_large.iter().map(|name| Ignored { path: path(name), sha256: None }));
         ignored.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(ignored)
     }
@@ -257,6 +276,18 @@ fn linked(store: &Store, root: &Path) -> Result<Vec<Vec<u8>>, Error> {
         Some(path.as_os_str().as_encoded_bytes().to_vec())
     });
     Ok(below.collect())
+}
+
+/// Returns true if HEAD has the blob that `about` describes, as `git ls-tree` does, at this path.
+fn is_at_head(store: &Store, about: &[u8], path: &[u8]) -> Result<bool, program::Error> {
+    let mut spec = OsString::from("HEAD:");
+    spec.push(path_of(path));
+    let call = store.git().args(["rev-parse", "--verify", "--quiet", "--end-of-options"]).arg(spec);
+    match call.line() {
+        Ok(oid) => Ok(String::from_utf8_lossy(about).split_whitespace().nth(2) == Some(&oid)),
+        Err(program::Error::Failed { .. }) => Ok(false),
+        Err(other) => Err(other),
+    }
 }
 
 /// Returns the submodules in the output of `git ls-files --stage`.

@@ -182,7 +182,8 @@ impl Repository {
 }
 
 impl ArchiveAnswer {
-    fn ids(&self) -> BTreeSet<RunId> {
+    /// Returns the ids of the runs.
+    pub fn ids(&self) -> BTreeSet<RunId> {
         self.runs.iter().map(|put| put.run.clone()).collect()
     }
 }

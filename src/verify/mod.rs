@@ -72,7 +72,7 @@ pub use rows::{Rows, ThreadRows};
 pub use run_chain::Mark;
 pub use same_id::{OtherRun, SameId};
 pub use signature::HOW_TO_KNOW;
-pub use signers::{Signers, SignersError};
+pub use signers::{Signers, SignersError, Skipped};
 pub use thread::{
     Against, Ancestor, AskThread, Asking, Examined, Standpoint, ThreadAnswer, ThreadQuestion, ThreadReport,
     ThreadSnapshot, ThreadStatement, ThreadWitness, ThreadsAtHand, Unproven, Unsound, knows_key,

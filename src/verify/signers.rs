@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
-use ssh_key::PublicKey;
+use ssh_key::{Algorithm, PublicKey};
 
 use crate::ledger::sign;
 use crate::model::time::Moment;
@@ -18,6 +18,30 @@ use super::key_lines::{lines, names_a_key};
 pub struct Signers {
     grants: BTreeMap<String, Vec<Grant>>,
     keys: Vec<PublicKey>,
+    skipped: Vec<Skipped>,
+}
+
+/// A line that cannot be about a key that signs entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Skipped {
+    /// A certificate authority, by line.
+    Authority(usize),
+    /// A key of this type, by line.
+    KeyType(usize, String),
+}
+
+impl std::fmt::Display for Skipped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Authority(line) => {
+                write!(
+                    f,
+                    "line {line} names a `cert-authority`; certificates are not supported, name the keys themselves"
+                )
+            }
+            Self::KeyType(line, kind) => write!(f, "line {line} names a key of type {kind}, which signs no entries"),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -40,7 +64,8 @@ pub(super) enum KeyStanding<'a> {
 impl Signers {
     /// Parses an allowed-signers file. Times without a `Z` are in `zone`, as for `ssh-keygen`.
     ///
-    /// A line that is not fully understood is an error: the file must not be obeyed in part.
+    /// A line that is not fully understood is an error: the file must not be obeyed in part. Lines
+    /// that cannot be about a key that signs entries are skipped.
     pub fn parse(text: &str, zone: &TimeZone) -> Result<Self, SignersError> {
         let mut signers = Self::default();
         for (number, line) in lines(text).map_err(SignersError::Divided)? {
@@ -58,7 +83,12 @@ impl Signers {
         let mut names = Vec::new();
         // Options and key types are both single words. Only key types have names that OpenSSH
         // knows.
-        if let Some(options) = words.next_if(|word| !is_key_type(word)) {
+        let options = words.next_if(|word| !is_key_type(word)).unwrap_or_default();
+        if split(&options, ',').iter().any(|option| option.eq_ignore_ascii_case("cert-authority")) {
+            self.skipped.push(Skipped::Authority(number));
+            return Ok(());
+        }
+        if !options.is_empty() {
             for option in split(&options, ',') {
                 let (name, value) = option.split_once('=').unwrap_or((option.as_str(), ""));
                 let name = name.to_ascii_lowercase();
@@ -67,7 +97,6 @@ impl Signers {
                     return Err(SignersError::Twice(number, name));
                 }
                 match name.as_str() {
-                    "cert-authority" => return Err(SignersError::CertAuthority(number)),
                     "namespaces" => ours = is_listed(value()?, sign::NAMESPACE),
                     "valid-after" => grant.after = Some(moment(value()?, zone).ok_or(SignersError::Time(number))?),
                     "valid-before" => grant.before = Some(moment(value()?, zone).ok_or(SignersError::Time(number))?),
@@ -82,15 +111,28 @@ impl Signers {
         let (Some(kind), Some(key)) = (words.next(), words.next()) else {
             return Err(SignersError::Line(number));
         };
-        let key = PublicKey::from_openssh(&format!("{kind} {key}")).map_err(|e| SignersError::Key(number, e))?;
         if names_a_key(&words.collect::<Vec<_>>().join(" ")) {
             return Err(SignersError::TwoKeys(number));
         }
+        let key = match PublicKey::from_openssh(&format!("{kind} {key}")) {
+            Ok(key) => key,
+            // A DSA key, or a certificate.
+            Err(_) if kind != Algorithm::Ed25519.as_str() => {
+                self.skipped.push(Skipped::KeyType(number, kind));
+                return Ok(());
+            }
+            Err(error) => return Err(SignersError::Key(number, error)),
+        };
         if ours {
             self.grants.entry(sign::fingerprint(&key)).or_default().push(grant);
             self.keys.push(key);
         }
         Ok(())
+    }
+
+    /// Returns the skipped lines.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
     }
 
     /// Returns all keys, whenever they are valid.
@@ -231,8 +273,6 @@ pub enum SignersError {
     Quotes(usize, String),
     #[error("line {0} names more than one key")]
     TwoKeys(usize),
-    #[error("line {0} names a `cert-authority`; certificates are not supported, name the keys themselves")]
-    CertAuthority(usize),
     #[error("line {0} has the unknown option {1:?}")]
     Option(usize, String),
     #[error("line {0} has the option {1:?} twice")]

@@ -92,10 +92,15 @@ pub(crate) fn hold_answer(answer: &Value) {
 /// Validates an answer of an MCP tool against its schema.
 #[track_caller]
 pub(crate) fn hold_tool(tool: &str, result: &Value) {
-    let answer = &result["structuredContent"];
+    let mut answer = result["structuredContent"].clone();
+    if let Some(fields) = answer.as_object_mut().filter(|_| !matches!(tool, "submit" | "plan_validate")) {
+        // Every answer may have warnings; there they are a part of the form.
+        let warnings = fields.remove("warnings").unwrap_or_else(|| json!([""]));
+        assert!(warnings.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(Value::is_string)), "{tool}");
+    }
     match tool {
-        "handoff_checkpoint" if result["isError"] == false => hold_to("descriptor", answer),
-        _ => hold_answer(answer),
+        "handoff_checkpoint" if result["isError"] == false => hold_to("descriptor", &answer),
+        _ => hold_answer(&answer),
     }
 }
 

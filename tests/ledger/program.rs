@@ -98,7 +98,7 @@ fn what_a_program_writes_is_a_signature_by_the_key_or_nothing() {
         ("#!/bin/sh\nexit 0", "did not sign: "),
         (
             "#!/bin/sh\nfor last; do :; done; echo nonsense >\"$last.sig\"",
-            "did not sign with the configured key: PEM preamble contains invalid data (NUL byte)",
+            "did not sign with the configured key: it wrote no SSH signature",
         ),
         (
             "#!/bin/sh\nfor last; do :; done; cd \"$(dirname \"$0\")\"; [ -f x ] || ssh-keygen -q -t ed25519 -N '' -f x; exec ssh-keygen -Y sign -n git -f x \"$last\"",
@@ -170,5 +170,40 @@ fn keys_of_other_types_are_refused_in_words() {
             failure["hint"],
             "git config handoff.signingKey ~/.ssh/id_ed25519   # or '' for a key of this repository's own"
         );
+    }
+}
+
+#[test]
+fn a_certificate_signs_with_its_key() {
+    let env = vault();
+    let made = "ssh-keygen -q -t ed25519 -N '' -f ca && ssh-keygen -q -s ca -I ada -n ada@example.com key.pub && cp key-cert.pub alone-cert.pub &&
+        ssh-keygen -q -t ecdsa -N '' -f ec && ssh-keygen -q -s ca -I ada -n ada@example.com ec.pub";
+    env.shell("vault", made).success();
+    let vault = env.path().join("vault").to_str().expect("plain").to_owned();
+    let text = fs::read_to_string(env.path().join("vault/key-cert.pub")).expect("it is there");
+    // Beside its key; alone, with a program that has the key; and in the setting itself.
+    for setting in [format!("{vault}/key-cert.pub"), format!("{vault}/alone-cert.pub"), format!("key::{}", text.trim())]
+    {
+        env.git(["config", "--global", "user.signingKey", &setting]).success();
+        save(&env).success();
+        assert!(env.handoff(["key"]).success().trim_end().ends_with(&public(&env)), "{setting}");
+    }
+    env.handoff(["thread", "verify", "t"]).success();
+    env.git(["config", "--global", "--unset", "gpg.ssh.program"]).success();
+    env.git(["config", "--global", "user.signingKey", &format!("{vault}/key-cert.pub")]).success();
+    save(&env).success();
+    // Without the key, the program says so.
+    env.git(["config", "--global", "user.signingKey", &format!("{vault}/alone-cert.pub")]).success();
+    let message = refused(&save(&env))["message"].as_str().expect("a message").to_owned();
+    assert!(message.starts_with("ssh-keygen did not sign: "), "{message}");
+    env.write("vault/notes", "no key\n");
+    for (file, said) in [
+        ("ec-cert.pub", "is a key of type ecdsa-sha2-nistp256-cert-v01@openssh.com; git-handoff signs with ed25519"),
+        ("notes", "holds no OpenSSH key"),
+    ] {
+        env.git(["config", "--global", "user.signingKey", &format!("{vault}/{file}")]).success();
+        let failure = refused(&save(&env));
+        assert_eq!(masked(failure["message"].as_str().expect("a message")), format!("$TEST/vault/{file} {said}"));
+        assert_eq!(failure["causes"], Value::Array(Vec::new()));
     }
 }

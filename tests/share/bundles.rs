@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{RUN_REF, json, marks, pushed, shared};
+use super::{RUN, RUN_REF, json, marks, pushed, shared};
 use crate::common::assert_output;
 use crate::common::report::{evidence, find_line, find_row, verdict};
 
@@ -180,4 +180,39 @@ fn objects_that_are_left_out_in_silence_are_missed() {
     fs::write(env.path().join("made.bundle"), [whole, b"more".to_vec()].concat()).unwrap();
     bend(&env, "made.bundle", |head| head.replace("@filter=blob:none\n", ""));
     env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).ends(1);
+}
+
+#[test]
+fn bundles_and_pages_leave_no_log_behind() {
+    let env = shared();
+    env.shell("repo", "echo x | git handoff checkpoint t --state -").success();
+    let logs = || env.git(["for-each-ref", "refs/handoff/logs"]).success();
+    // The private log.
+    let before = logs();
+    assert_eq!(before.lines().count(), 1, "{before}");
+    for (name, file) in [(RUN, "one"), (RUN, "two"), ("t", "thread")] {
+        env.handoff(["bundle", name, "--output", &format!("../{file}.bundle")]).success();
+        let listed = env.git(["bundle", "list-heads", &format!("../{file}.bundle")]).success();
+        assert_eq!(listed.matches("refs/handoff/logs/").count(), 1, "{listed}");
+    }
+    env.handoff(["report", RUN, "--output", "../page.html"]).success();
+    assert_eq!(logs(), before);
+    // The same run has the same log in each, and at a remote afterwards.
+    let of = |file: &str| {
+        let listed = env.git(["bundle", "list-heads", &format!("../{file}.bundle")]).success();
+        listed.lines().find(|line| line.contains("refs/handoff/logs/")).unwrap().to_owned()
+    };
+    assert_eq!(of("one"), of("two"));
+    env.handoff(["push", "origin", RUN]).success();
+    assert_eq!(
+        env.git_in("hub", ["for-each-ref", "--format=%(objectname) %(refname)", "refs/handoff/logs"]).success().trim(),
+        of("one")
+    );
+    // A log that a remote has is continued where it names nothing else.
+    let pushed = logs();
+    env.handoff(["bundle", RUN, "--output", "../three.bundle"]).success();
+    assert_eq!((of("three"), logs()), (of("one"), pushed));
+    for file in ["one", "three"] {
+        env.handoff(["verify", "--bundle", &format!("../{file}.bundle")]).success();
+    }
 }

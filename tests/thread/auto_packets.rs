@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{json, repository, save, strange_key, text, traces};
+use super::{json, repository, save, strange_key, text, traces, with_input};
 use crate::common::{Environment, assert_output};
 
 /// Returns the packet of a thread's latest checkpoint.
@@ -13,7 +13,10 @@ fn packet_of(env: &Environment, thread: &str) -> Value {
 
 /// Saves a checkpoint with an automatic packet, and fails unless that is clean.
 fn save_clean(env: &Environment, thread: &str, state: &[u8], more: &[&str]) -> Value {
-    let saved = save(env, thread, state, &[&["--packet", "auto"], more].concat());
+    let args = [&["checkpoint", thread, "--state", "-", "--packet", "auto"], more].concat();
+    let saved = with_input(env, "repo", &args, state);
+    assert_eq!((saved.status.code(), String::from_utf8_lossy(&saved.stderr).as_ref()), (Some(0), ""));
+    let saved = json(&String::from_utf8_lossy(&saved.stdout));
     let report = json(&env.handoff(["check", thread, "--json"]).success());
     assert_eq!(report["checks"]["facts"]["ok"], true, "{report}");
     saved

@@ -269,3 +269,25 @@ fn a_name_that_two_remotes_have_is_asked_back() {
     assert_eq!(env.handoff_in("other", ["thread", "cat", "origin/t"]).exit(0).raw, b"1");
     assert_eq!(env.handoff_in("other", ["thread", "cat", "second/t"]).exit(0).raw, b"2");
 }
+
+#[test]
+fn lines_of_others_in_a_signers_file_are_skipped_and_named() {
+    let env = repository();
+    save(&env, "t", b"x", &[]);
+    let key = env.handoff(["key"]).success();
+    let own = key.rsplit_once("ssh-ed25519").unwrap().1.trim();
+    env.write(
+        "home/signers",
+        &format!("*@corp.example cert-authority ssh-ed25519 {own}\nold@x ssh-dss AAAAB3NzaC1kc3M=\n{key}"),
+    );
+    env.git(["config", "handoff.signers", &env.path().join("home/signers").display().to_string()]).success();
+    let verified = env.handoff(["thread", "verify", "t"]).exit(0);
+    assert_eq!(
+        verified.stderr,
+        "warning: $TEST/home/signers: line 1 names a `cert-authority`; certificates are not supported, name the keys themselves; it is skipped\n\
+         warning: $TEST/home/signers: line 2 names a key of type ssh-dss, which signs no entries; it is skipped\n"
+    );
+    // Alone, they name no key.
+    env.write("home/signers", &format!("*@corp.example cert-authority ssh-ed25519 {own}\n"));
+    assert!(env.handoff(["thread", "verify", "t"]).exit(3).stdout.contains("UNTRUSTED"));
+}

@@ -315,7 +315,7 @@ fn what_a_host_would_refuse_is_refused_with_the_reason() {
         ("ln -s file .gitmodules", "the working tree cannot be saved: ", ".gitmodules"),
         ("printf '[submodule \"a\"]\\n\\tpath = -x\\n\\turl = -x\\n' >.gitmodules", refused, "gitmodules"),
         (
-            "git config handoff.maxProductSize 10 && printf 12345678901 >large",
+            "git config handoff.maxProductSize 10 && printf 12345678901 >large && git add large",
             "large has more than 10 bytes, the most that is taken",
             "",
         ),
@@ -332,6 +332,37 @@ fn what_a_host_would_refuse_is_refused_with_the_reason() {
         assert!(gits.contains(name), "{what}: {stderr}");
         assert_eq!(traces(&env, "repo"), before.0, "{what}");
     }
+}
+
+#[test]
+fn an_untracked_file_above_the_limit_is_left_out_and_named() {
+    let env = repository();
+    env.write("repo/deep/big *.bin", "12345678901");
+    env.write("repo/ten", "1234567890");
+    // A file that HEAD has is saved at any size.
+    env.shell("repo", "printf 123456789012 >committed && git add committed && git commit --quiet --message Large")
+        .success();
+    env.git(["config", "handoff.maxProductSize", "10"]).success();
+    let state = with_input(&env, "repo", &["checkpoint", "t", "--state", "-", "--worktree"], b"state");
+    let stderr = String::from_utf8_lossy(&state.stderr).into_owned();
+    assert_eq!(state.status.code(), Some(0), "{stderr}");
+    assert_eq!(stderr, "left out: deep/big *.bin, larger than 10 bytes, the most that is taken\n");
+    let made: Value = serde_json::from_slice(&state.stdout).expect("it is JSON");
+    let named = serde_json::json!(["deep/big *.bin"]);
+    assert_eq!((&made["left_out"], &made["too_large"]), (&named, &named));
+    let shown: Value = serde_json::from_str(&env.handoff(["thread", "show", "t", "--json"]).success()).unwrap();
+    let tree = shown["worktree"]["tree"].as_str().unwrap();
+    let files = env.git(["ls-tree", "-r", "--name-only", tree]).success();
+    assert!(files.contains("ten\n") && files.contains("committed\n") && !files.contains("big"), "{files}");
+    assert!(shown["worktree"]["ignored"].to_string().contains("deep/big *.bin"), "{shown}");
+    ends(&env, 0, &["thread", "verify", "t"]);
+    // It stays where it is when the state comes back.
+    ends(&env, 0, &["resume", "t", "--checkout"]);
+    assert_eq!(env.shell("repo", "cat 'deep/big *.bin'").success(), "12345678901");
+    // A change of a tracked file is work, and is not left out.
+    env.write("repo/committed", "1234567890123");
+    let output = env.handoff(["checkpoint", "t", "--state", "file", "--worktree"]).exit(1);
+    assert_eq!(find_line(&output.stderr, "error: "), "error: committed has more than 10 bytes, the most that is taken");
 }
 
 #[test]

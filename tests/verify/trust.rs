@@ -6,7 +6,7 @@ use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact, assert_says
 use git_handoff::ledger::sign;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Event, Role, RunAdmitted};
-use git_handoff::verify::{Failure, Options, Refusal, Signers, SignersError, State, continuable};
+use git_handoff::verify::{Failure, Options, Refusal, Signers, SignersError, Skipped, State, continuable};
 
 const RUN: &str = "refs/handoff/runs/handoff-dag-1";
 
@@ -90,8 +90,16 @@ fn only_a_writer_may_sign() {
 fn signers_files_are_read_whole_or_not_at_all() {
     let forge = Forge::new();
     let key = forge.signer.public().to_openssh().unwrap();
-    let ca = parse_signers(&format!("# team\n\n*@example.com cert-authority {key}"));
-    assert!(matches!(ca, Err(SignersError::CertAuthority(3))), "{ca:?}");
+    // Other lines can only be about keys that sign no entry.
+    let certificate = "ssh-ed25519-cert-v01@openssh.com AAAAIHNzaC1lZDI1NTE5LWNlcnQtdjAxQG9wZW5zc2guY29t";
+    let text = format!(
+        "# team\n\n*@example.com cert-authority,namespaces=\"git\" {key}\nold@x ssh-dss AAAAB3NzaC1kc3MAAACBAP1==\nada {key}\nbob {certificate}\n"
+    );
+    let signers = parse_signers(&text).unwrap();
+    let skipped = [(4, "ssh-dss"), (6, "ssh-ed25519-cert-v01@openssh.com")];
+    let skipped = skipped.map(|(line, kind)| Skipped::KeyType(line, kind.to_owned()));
+    assert_eq!(signers.skipped(), [&[Skipped::Authority(3)][..], &skipped].concat());
+    assert!(matches!(parse_signers(&format!("ada CERT-AUTHORITY {key}")).unwrap().skipped(), [Skipped::Authority(1)]));
     assert!(matches!(parse_signers("ada"), Err(SignersError::Line(1))));
     assert!(matches!(parse_signers(&format!("ada valid-after=\"soon\" {key}")), Err(SignersError::Time(1))));
     assert!(matches!(parse_signers(&format!("ada touch-me {key}")), Err(SignersError::Option(1, _))));

@@ -63,7 +63,8 @@ fn rows(checkpoint: &Checkpoint) -> Vec<Vec<String>> {
         "working tree",
         content.worktree.as_ref().map(|worktree| {
             let ignored = worktree.ignored.len();
-            format!("{}, {ignored} ignored {} named", worktree.tree, if ignored == 1 { "file" } else { "files" })
+            let s = if ignored == 1 { "" } else { "s" };
+            format!("{}, {ignored} ignored or too large file{s} named", worktree.tree)
         }),
     );
     let resumed: Vec<String> = checkpoint.resumed.iter().map(ToString::to_string).collect();

@@ -37,7 +37,7 @@ impl Elsewhere {
         let (message, written) = run.map_err(|source| Error::Run { program: name.clone(), source })?;
         let Some(written) = written else { return Err(Error::Refused { program: name, message }) };
         let wrong = |why: String| Error::Wrong { program: name.clone(), why };
-        let signature = SshSig::from_pem(written.trim()).map_err(|error| wrong(error.to_string()))?;
+        let signature = SshSig::from_pem(written.trim()).map_err(|_| wrong("it wrote no SSH signature".to_owned()))?;
         let armour = armoured(&signature).map_err(|error| wrong(error.to_string()))?;
         let signer = check(payload, &armour).map_err(|error| wrong(error.to_string()))?;
         if signer.key_data() != public.key_data() {

@@ -32,6 +32,14 @@ pub fn push_again(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
     Hint::new("push_again", &about, line)
 }
 
+/// Only another key can write the logs of these runs and threads; `file` is the key's, if found.
+pub fn push_with(file: Option<&str>, remote: Option<&str>, names: &[String]) -> Hint {
+    let setting = file.map_or_else(|| "KEY-FILE".to_owned(), quoted);
+    let (to, what) = (remote.map_or_else(|| "REMOTE".to_owned(), quoted), asked(Some(names)));
+    let about: Vec<&str> = remote.into_iter().chain(names.iter().map(String::as_str)).collect();
+    Hint::new("push_with", &about, format!("git -c handoff.signingKey={setting} handoff push {to} {what}"))
+}
+
 /// Formats the arguments to repeat the same command.
 pub(super) fn asked(names: Option<&[String]>) -> String {
     names

@@ -158,7 +158,18 @@ impl Reader<'_> {
             items.into_iter().map(|(item, status)| (item, status.unwrap_or_else(|| "done".into()))).collect()
         });
         let documents = self.named("documents", "name", "sha256");
-        Claims { commits: self.commits(), run: self.run(), items, documents }
+        Claims { branch: self.branch(), commits: self.commits(), run: self.run(), items, documents }
+    }
+
+    /// Parses the branch; tools write nothing or null for a detached `HEAD`.
+    fn branch(&mut self) -> Option<String> {
+        match self.map.get("branch").filter(|value| !is_empty(value))? {
+            Value::String(branch) => Some(branch.clone()),
+            other => {
+                self.wrong("branch", "the name of a branch", other);
+                None
+            }
+        }
     }
 
     fn commits(&mut self) -> Option<Vec<String>> {

@@ -22,6 +22,8 @@ const LONGEST_REASON: usize = 200;
 pub struct Surroundings {
     /// The commit of `HEAD`, if there is one.
     pub head: Option<Oid>,
+    /// The branch of `HEAD`, unless it is detached.
+    pub branch: Option<String>,
     /// Whether the work's base commit is here.
     pub base_is_here: bool,
     /// The number of commits that `HEAD` is ahead of the base, if it is.
@@ -47,6 +49,7 @@ pub fn packet(run: &VerifiedRun, around: &Surroundings, now: Moment) -> Draft {
         risks: or_none(risks(view, around)),
         updated_at: now.to_string(),
         resume_token: marker(run, now, Some(&state_mark(view))),
+        branch: None,
         commits: commits(Some(base), around),
         run: Some(run.to_owned()),
         items,

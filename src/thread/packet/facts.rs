@@ -1,5 +1,5 @@
-//! The row `facts`: are the packet's claims about commits, runs, items and documents true? Only
-//! this part reads a repository.
+//! The row `facts`: are the packet's claims about its branch, commits, runs, items and documents
+//! true? Only this part reads a repository.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::verify::Gate;
 
 use super::quote::quoted;
 use super::schema::listed;
-use super::{Row, no_facts};
+use super::{Finding, Row, no_facts};
 
 /// The maximum number of commits to look up.
 const MOST_COMMITS: usize = 32;
@@ -41,10 +41,12 @@ struct Found {
     holds: Vec<String>,
     fails: Vec<String>,
     open: Vec<String>,
+    findings: Vec<Finding>,
 }
 
-/// Looks up a packet's claims in verified runs. Fetches nothing, and does not interpret prose.
-pub fn look_up(claims: &Claims, gate: Option<&Gate<'_>>, absent: Absent) -> Row {
+/// Looks up a packet's claims here and in verified runs. Fetches nothing, and does not interpret
+/// prose. `elsewhere` skips the branch.
+pub fn look_up(claims: &Claims, gate: Option<&Gate<'_>>, absent: Absent, elsewhere: bool) -> Row {
     if claims.is_empty() {
         return no_facts();
     }
@@ -52,6 +54,11 @@ pub fn look_up(claims: &Claims, gate: Option<&Gate<'_>>, absent: Absent) -> Row 
         return Row::new("facts", false, "could not be checked: this is not in a git repository");
     };
     let mut found = Found::default();
+    if let Some(branch) = claims.branch.as_deref().filter(|_| !elsewhere)
+        && let Err(error) = look_up_branch(gate.store, branch, &mut found)
+    {
+        found.fails.push(format!("the branch could not be looked up: {}", written_out(&error.to_string())));
+    }
     if let Some(commits) = &claims.commits
         && let Err(error) = look_up_commits(gate.store, commits, &mut found)
     {
@@ -66,7 +73,30 @@ pub fn look_up(claims: &Claims, gate: Option<&Gate<'_>>, absent: Absent) -> Row 
     let (said, all) = if passes { (&found.holds, usize::MAX) } else { (&found.fails, SHOWN) };
     let shown: Vec<String> = said.iter().take(all).cloned().collect();
     let detail = if said.is_empty() { "nothing is named".to_owned() } else { listed(&shown, said.len(), "; ") };
-    Row::new("facts", passes, detail)
+    Row { findings: found.findings, ..Row::new("facts", passes, detail) }
+}
+
+/// Compares the branch of `HEAD`. Another one fails only if the packet's branch is here: in another
+/// clone it may have another name, or be gone.
+fn look_up_branch(store: &Store, named: &str, found: &mut Found) -> Result<(), work_tree::Error> {
+    let Some((_, head)) = work_tree::head(store)? else { return Ok(()) };
+    let shown = quoted(named);
+    let Some(head) = head else {
+        found.open.push(format!("HEAD is detached, so the branch {shown} was not compared"));
+        return Ok(());
+    };
+    let head = head.strip_prefix(work_tree::BRANCHES).unwrap_or(&head);
+    let place = format!("{}{named}", work_tree::BRANCHES);
+    if head == named {
+        found.holds.push(format!("HEAD is on the branch {shown}"));
+    } else if store.git().args(["show-ref", "--verify", "--quiet", &place]).succeeds()? {
+        let what = format!("HEAD is on the branch {}, not {shown}", quoted(head));
+        found.fails.push(what.clone());
+        found.findings.push(Finding { rule: "F1", field: "branch".into(), what });
+    } else {
+        found.open.push(format!("the branch {shown} is not here"));
+    }
+    Ok(())
 }
 
 fn look_up_commits(store: &Store, commits: &[String], found: &mut Found) -> Result<(), work_tree::Error> {

@@ -53,6 +53,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("U6", "hidden-text"),
     ("U7", "publish"),
     ("U8", "obey-other-content"),
+    ("F1", "another-branch"),
 ];
 
 /// The parameters of a check.
@@ -68,12 +69,15 @@ pub struct Terms {
     pub consumed: BTreeSet<String>,
     /// The thread that the packet belongs to, if any.
     pub thread: Option<String>,
+    /// Whether the work goes on elsewhere, so that the branch here does not matter.
+    pub elsewhere: bool,
 }
 
 impl Terms {
     /// Returns the defaults: two days, any objective.
     pub fn new(now: Moment) -> Self {
-        Self { now, max_age: Age::hours(48), objective: None, consumed: BTreeSet::new(), thread: None }
+        let (objective, consumed, thread) = (None, BTreeSet::new(), None);
+        Self { now, max_age: Age::hours(48), objective, consumed, thread, elsewhere: false }
     }
 }
 
@@ -205,7 +209,7 @@ pub fn check(read: &Result<Packet, Unusable>, facts: Row, terms: &Terms) -> Repo
 
 /// Returns the row for facts that do not apply.
 pub fn no_facts() -> Row {
-    Row::not_applicable("facts", "n/a (the packet names no commits, run, items or documents)")
+    Row::not_applicable("facts", "n/a (the packet names no branch, commits, run, items or documents)")
 }
 
 /// Returns the name of a rule.

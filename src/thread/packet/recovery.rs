@@ -39,6 +39,9 @@ pub(super) fn steps(packet: Option<&Packet>, rows: &[Row], terms: &Terms) -> Vec
     if fails("untrusted_content") {
         steps.push(untrusted());
     }
+    if rows.iter().flat_map(|row| &row.findings).any(|finding| finding.rule == "F1") {
+        steps.push("Switch to the branch that the packet names, or confirm that the work goes on here.".into());
+    }
     if fails("facts") {
         steps.push("Correct the facts that do not hold, or find out why they do not.".into());
     }

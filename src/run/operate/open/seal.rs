@@ -1,13 +1,17 @@
 //! Seals runs, and records the seals in logs.
 use crate::git::refs;
-use crate::git::tip::Move;
+use crate::git::store::{KeepGuard, Store};
+use crate::git::tip::{Move, Tip};
 use crate::ledger::chain::{self, Link};
 use crate::ledger::log::{self, Record};
+use crate::model::digest::Oid;
 use crate::model::entry::{Event, RunSealed};
+use crate::model::format;
 use crate::model::log_name::LogName;
 use crate::run::operate::new_entry::NewEntry;
 use crate::run::operate::via::Via;
 use crate::run::query::stopped_rules;
+use crate::verify::{self, Chain};
 
 use super::{Applying, Error, OpenRun};
 
@@ -98,7 +102,8 @@ impl OpenRun {
         let record = Record::Sealed { run, root, entries, seal: seal.hash, commit: seal.commit };
         let (kept, links) = appended.place()?;
         let log = self.extend_log(&record)?;
-        let more = Move { name: log.name.reference(), old: log.old, new: Some(log.head) };
+        let grown = &log.extension;
+        let more = Move { name: grown.name.reference(), old: grown.old, new: Some(grown.head) };
         let Some(links) = self.push_links(&kept, links, &[more])? else { return Ok(false) };
         log.publish(&self.writer.store)?;
         if let Some(seal) = links.last() {
@@ -107,25 +112,66 @@ impl OpenRun {
         Ok(true)
     }
 
-    /// Writes a record after the end of a public log of ours that the remote has as we have it, or
-    /// into a new one.
-    fn extend_log(&self, record: &Record) -> Result<log::Extension, Error> {
-        let (store, key) = (&self.writer.store, self.writer.signer.fingerprint());
-        let names: Vec<_> = log::travelling(store)?.into_iter().filter(|name| name.key() == key).collect();
-        let references: Vec<String> = names.iter().map(LogName::reference).collect();
-        let references: Vec<&str> = references.iter().map(String::as_str).collect();
-        let (mut known, remote) = (None, self.via().map(Via::tip));
-        if let Some(tip) = remote.filter(|_| !references.is_empty()) {
-            let unreachable = |why| Error::Unreachable { remote: tip.remote().to_owned(), why: Box::new(why) };
-            let theirs = tip.list(&references).map_err(unreachable)?;
-            for (name, reference) in names.iter().zip(references) {
-                let ours = refs::read(store, reference)?;
-                if ours.is_some() && ours == theirs.get(reference).copied() {
-                    known = known.or(ours.map(|head| (name, head)));
-                }
+    /// Writes a record after the end of a public log of our key on the remote, or into a new one.
+    fn extend_log(&self, record: &Record) -> Result<SealLog, Error> {
+        let (key, mut kept) = (self.writer.signer.fingerprint(), KeepGuard::default());
+        let known = match self.via().map(Via::tip) {
+            Some(tip) => self.log_there(tip, &key, &mut kept)?,
+            None => None,
+        };
+        let is_adopted = match &known {
+            Some((name, head)) => refs::read(&self.writer.store, &name.reference())? != Some(*head),
+            None => false,
+        };
+        let event = log::Dated { at: self.writer.clock.now(), event: record.event(key) };
+        let known = known.as_ref().map(|(name, head)| (name, *head));
+        let extension = log::extend(&self.writer, known, vec![(self.run.clone().into(), event)])?;
+        Ok(SealLog { extension, is_adopted, _kept: kept })
+    }
+
+    /// Returns a public log of our key on the remote that can be continued, a log of this
+    /// repository first; fetches and keeps it.
+    fn log_there(&self, tip: &Tip, key: &str, kept: &mut KeepGuard) -> Result<Option<(LogName, Oid)>, Error> {
+        let store = &self.writer.store;
+        let unreachable = |why| Error::Unreachable { remote: tip.remote().to_owned(), why: Box::new(why) };
+        let pattern = format!("{}.*", LogName::of(key).reference());
+        let listed = tip.list(&[&pattern]).map_err(unreachable)?;
+        let named = |name: &str| LogName::decode(name.strip_prefix(format::LOG_REFS)?);
+        let logs = listed.iter().filter_map(|(name, head)| Some((named(name)?, *head)));
+        let logs: Vec<(LogName, Oid)> = logs.filter(|(name, _)| name.key() == key).collect();
+        for (name, head) in &logs {
+            if refs::read(store, &name.reference())? == Some(*head) {
+                return Ok(Some((name.clone(), *head)));
             }
         }
-        let event = log::Dated { at: self.writer.clock.now(), event: record.event(key) };
-        Ok(log::extend(&self.writer, known, vec![(self.run.clone().into(), event)])?)
+        for (name, head) in logs {
+            if !store.contains(head) {
+                match tip.fetch(&[head]) {
+                    Ok(fetched) => kept.join(fetched),
+                    Err(why) if why.refuses_objects() => continue,
+                    Err(why) => return Err(unreachable(why)),
+                }
+            }
+            let is_sound = verify::check_incoming(store, Chain::Log(&name), None, head).is_ok();
+            // Another run of this id may have been sealed with the key.
+            if is_sound && !log::has_seal(store, head, &self.run)? {
+                return Ok(Some((name, head)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A log with the entry of a seal that is not visible yet.
+struct SealLog {
+    extension: log::Extension,
+    /// Whether it continues a log that another clone may have written: then it gets no ref here.
+    is_adopted: bool,
+    _kept: KeepGuard,
+}
+
+impl SealLog {
+    fn publish(self, store: &Store) -> Result<(), log::Error> {
+        if self.is_adopted { Ok(()) } else { self.extension.publish(store) }
     }
 }

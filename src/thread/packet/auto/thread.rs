@@ -76,6 +76,8 @@ pub fn packet(source: &Source<'_>, around: &Surroundings, now: Moment) -> Draft 
         risks: or_none(risks(content, around)),
         updated_at: now.to_string(),
         resume_token: marker(name, now, Some(&state_mark(source))),
+        // A name that reads like an order would make the packet unclean.
+        branch: around.branch.clone().filter(|branch| !is_suspect(branch)),
         commits: commits(content.base, around),
         run: run.map(|view| view.run.to_string()),
         items: items.unwrap_or_default(),
@@ -130,7 +132,7 @@ fn risks(content: &Content, around: &Surroundings) -> Vec<String> {
     let ignored = content.worktree.as_ref().map_or(0, |worktree| worktree.ignored.len());
     if ignored > 0 {
         let s = if ignored == 1 { " is" } else { "s are" };
-        risks.push(format!("{ignored} ignored file{s} no part of the saved working tree"));
+        risks.push(format!("{ignored} ignored or too large file{s} no part of the saved working tree"));
     }
     risks
 }
