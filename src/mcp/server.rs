@@ -78,35 +78,34 @@ impl Server {
         }
     }
 
-    /// Answers a call of a tool.
+    /// Answers a call of a tool. Arguments that its schema forbids are an error of the protocol.
     async fn answer(
         &self,
         tool: &Entry,
         mut arguments: JsonObject,
         request: &RequestContext<RoleServer>,
-    ) -> CallToolResult {
+    ) -> Result<CallToolResult, ErrorData> {
         let notes = arguments::take_known(&tool.tool, &mut arguments);
+        if let Err(why) = arguments::check(&tool.tool, &mut arguments) {
+            let lines: Vec<String> = [why].into_iter().chain(notes).collect();
+            return Err(ErrorData::invalid_params(lines.join("; "), None));
+        }
         let mut result = match self.perform(tool, arguments, request).await {
             Ok(value) => CallToolResult::structured(value),
             Err(failure) => failures::of_tool(&failure),
         };
         result.content.extend(notes.into_iter().map(ContentBlock::text));
-        result
+        Ok(result)
     }
 
-    /// Checks the arguments of a tool and runs it.
+    /// Runs a tool with checked arguments.
     async fn perform(
         &self,
         tool: &Entry,
-        mut arguments: JsonObject,
+        arguments: JsonObject,
         request: &RequestContext<RoleServer>,
     ) -> Result<Value, Failure> {
-        let checked = arguments::check(&tool.tool, &mut arguments);
-        self.attend(request, |call| async move {
-            checked?;
-            self.run(tool, call, arguments, request).await
-        })
-        .await
+        self.attend(request, |call| self.run(tool, call, arguments, request)).await
     }
 
     /// Answers a request, and reports its progress to a client that gave a token for that.
@@ -236,7 +235,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         match self.find(&request.name) {
-            Some(tool) => Ok(self.answer(tool, request.arguments.unwrap_or_default(), &context).await.into()),
+            Some(tool) => Ok(self.answer(tool, request.arguments.unwrap_or_default(), &context).await?.into()),
             None => Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None)),
         }
     }
