@@ -33,6 +33,8 @@ install_release() {
 # Builds the source that has the commit of this action.
 install_from_source() {
 	local folder=$1
+	# In the workspace, a `rust-toolchain.toml` of the pull request would choose the program to run.
+	cd "$GITHUB_ACTION_PATH/.."
 	command -v cargo >/dev/null || stop "\`install: cargo\` needs Rust 1.89 or newer on the runner"
 	cargo install --locked --profile quick --path "$GITHUB_ACTION_PATH/.." --root "$folder"
 	printf '%s\n' "$folder/bin" >>"$GITHUB_PATH"

@@ -26,6 +26,9 @@ NO_FILE = (".github", 1)
 
 OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
+# A branch of the remote, as one side of a range.
+REMOTE_BRANCH = re.compile(r"origin/([\w./-]+)")
+
 
 class Commits(NamedTuple):
     """The commits to verify."""
@@ -33,6 +36,7 @@ class Commits(NamedTuple):
     range: str
     wanted: list
     fork: str
+    branches: tuple = ()
 
 
 class Verdict(NamedTuple):
@@ -53,6 +57,28 @@ def head_of(event):
     return event.get("after") or variable("GITHUB_SHA")
 
 
+def is_here(commit):
+    """Returns true if a commit is in the checkout."""
+    return runner.run("git", "cat-file", "-e", f"{commit}^{{commit}}")[0] == 0
+
+
+def is_gone(before):
+    """Returns true if the commit before a push is not here, and the remote does not give it."""
+    fetch = ("git", "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "origin", before)
+    return not is_here(before) and runner.run(*fetch)[0] != 0
+
+
+def fetch_line(branch):
+    """Returns what fetches a branch of the remote into the checkout."""
+    return f"+refs/heads/{branch}:refs/remotes/origin/{branch}"
+
+
+def named_branches(text):
+    """Returns what fetches the branches of the remote that a range names and the checkout lacks."""
+    found = (REMOTE_BRANCH.fullmatch(side) for side in text.split(".."))
+    return tuple(fetch_line(match[1]) for match in found if match and not is_here(match[0]))
+
+
 def choose_commits(event, head):
     """Returns the commits of the input `commits`, or else those of the event."""
     fork, base = "", ""
@@ -68,13 +94,17 @@ def choose_commits(event, head):
     if not OID.fullmatch(head):
         raise Stop("this event names no commit that a check run could be about")
     if variable("COMMITS").strip():
-        return Commits(variable("COMMITS").strip(), [head], fork)
-    if base and not base.strip("0"):
-        # A push that creates a branch has no commit before.
+        text = variable("COMMITS").strip()
+        return Commits(text, [head], fork, named_branches(text))
+    is_new = bool(base) and not base.strip("0")
+    if is_new or ("before" in event and OID.fullmatch(base) and is_gone(base)):
+        # A push that creates a branch has no commit before, and the host may have removed that of a
+        # forced push.
         default = event["repository"]["default_branch"]
         if variable("GITHUB_REF_NAME") == default:
-            raise Stop(f"this push creates the branch {default}: name its commits by the input `commits`")
-        git("fetch", "--quiet", "--no-tags", "origin", f"+refs/heads/{default}:refs/remotes/origin/{default}")
+            why = f"this push creates the branch {default}" if is_new else f"the commit before this push ({base}) is gone"
+            raise Stop(f"{why}: name its commits by the input `commits`")
+        git("fetch", "--quiet", "--no-tags", "origin", fetch_line(default))
         base = git("rev-parse", f"refs/remotes/origin/{default}").strip()
     if not OID.fullmatch(base):
         raise Stop("this event names no commits: name them by the input `commits`, as A..B")
@@ -84,11 +114,12 @@ def choose_commits(event, head):
 def fetch_commits(commits):
     """Fetches commits that the checkout has not, and the history that a shallow one lacks."""
     shallow = git("rev-parse", "--is-shallow-repository").strip() == "true"
-    missing = [c for c in commits.wanted if runner.run("git", "cat-file", "-e", f"{c}^{{commit}}")[0] != 0]
-    if shallow or missing:
+    missing = [commit for commit in commits.wanted if not is_here(commit)]
+    if shallow or missing or commits.branches:
         depth = ["--unshallow"] if shallow else []
+        wanted = (*commits.wanted, *commits.branches)
         try:
-            git("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", *depth, "origin", *commits.wanted)
+            git("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", *depth, "origin", *wanted)
         except Stop as stop:
             raise Stop(f"cannot fetch {commits.range}: {stop} (or name others by the input `commits`)") from stop
 

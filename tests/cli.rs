@@ -9,6 +9,7 @@ mod everyday;
 mod example;
 mod field;
 mod graph;
+mod hints;
 #[cfg(target_os = "linux")]
 mod init;
 #[cfg(target_os = "linux")]

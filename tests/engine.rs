@@ -5,6 +5,7 @@
 mod agents;
 mod attempt;
 mod given;
+mod presets;
 mod programs;
 mod schedule;
 mod together;

@@ -121,6 +121,24 @@ impl Client {
         (result["content"][0]["text"].as_str().expect("there is a text").to_owned(), error.clone())
     }
 
+    /// Calls a tool with arguments that its schema forbids; returns the message of the error.
+    #[track_caller]
+    fn invalid(&mut self, tool: &str, arguments: &Value) -> String {
+        let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
+        assert_eq!((&answer["error"]["code"], answer.get("result")), (&json!(-32602), None), "{tool}: {answer}");
+        answer["error"]["message"].as_str().expect("there is a message").to_owned()
+    }
+
+    /// Sends a line as it is, and returns the answer, whatever its id.
+    #[track_caller]
+    fn line(&mut self, line: &[u8]) -> Value {
+        let to = self.to.as_mut().expect("the server is spoken to");
+        to.write_all(line).and_then(|()| to.write_all(b"\n")).expect("the server listens");
+        let mut line = String::new();
+        self.from.read_line(&mut line).expect("the server answers");
+        serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"))
+    }
+
     /// Fails unless a hint names a tool, or what the operator does, or needs no command at all.
     #[track_caller]
     fn hold_hint(&self, hint: &str) {

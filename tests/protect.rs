@@ -5,6 +5,7 @@
 
 mod judged;
 mod suggested;
+mod unmatched;
 
 use serde_json::{Value, json};
 

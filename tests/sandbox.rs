@@ -17,6 +17,7 @@ mod looks;
 mod planted;
 mod programs;
 mod reach;
+mod recorded;
 mod remotes;
 pub(crate) mod scene;
 mod stories;

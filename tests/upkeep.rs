@@ -4,3 +4,4 @@ mod archive;
 mod delete;
 mod doctor;
 mod locks;
+mod places;

@@ -176,6 +176,7 @@ def intact(stage):
     stage.play("push-new-branch", scene, scene.push_event("work", "0" * 40, work))
     stage.play("push-default-branch", scene, scene.push_event("main", "0" * 40, main))
     stage.play("push-forced", scene, scene.push_event("work", "1" * 40, work))
+    stage.play("push-forced-default-branch", scene, scene.push_event("main", "1" * 40, main))
     group = {
         "name": "merge_group",
         "sha": work,
@@ -186,6 +187,9 @@ def intact(stage):
     hand = {"name": "workflow_dispatch", "sha": work, "ref": "work", "payload": {}}
     stage.play("no-commits-named", scene, hand)
     stage.play("commits-named", scene, hand, commits=f"{main}..HEAD")
+    stage.play("commits-of-branch", scene, hand, commits="origin/main..HEAD")
+    stage.play("commits-of-branch-whole-checkout", scene, hand, commits="origin/main..HEAD", depth=0)
+    stage.play("commits-of-missing-branch", scene, hand, commits="origin/none..HEAD")
     stage.play("commits-none", scene, hand, commits="HEAD..HEAD")
 
 
@@ -349,7 +353,7 @@ def installed(stage):
     programs.mkdir()
     # Cargo is a stand-in that puts the program where cargo would, because a build takes minutes.
     made = shutil.which("git-handoff")
-    lines = ["#!/bin/bash", 'echo "cargo $*"', 'mkdir -p "${@: -1}/bin"', f'cp {made} "${{@: -1}}/bin"', ""]
+    lines = ["#!/bin/bash", 'echo "in $PWD: cargo $*"', 'mkdir -p "${@: -1}/bin"', f'cp {made} "${{@: -1}}/bin"', ""]
     (programs / "cargo").write_text("\n".join(lines))
     (programs / "cargo").chmod(0o755)
     stage.play("cargo", scene, event, install="cargo", more={"PATH": f"{programs}:{stage.without}"})

@@ -37,6 +37,7 @@ mod lineage;
 mod log;
 mod lost;
 mod mcp;
+mod nested;
 mod offer;
 mod overview;
 mod packet;
@@ -71,6 +72,7 @@ use clap::{Parser, Subcommand};
 
 use crate::output::{self, Ending, Failure, Output, interrupt, pager, table};
 
+use git_handoff::git::store::Store;
 use git_handoff::git::temporary;
 use git_handoff::repository::Repository;
 
@@ -226,11 +228,16 @@ pub(crate) fn main() -> ExitCode {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     let code = match result {
         Ok(Ok(ending)) => ExitCode::from(ending.code()),
-        Ok(Err(failure)) => output.fail(&failure.naming_lock()),
+        Ok(Err(failure)) => output.fail(&failure.naming_lock().fitting(store_here)),
         Err(_) => output.fail(&Failure::bug()),
     };
     output.end();
     code
+}
+
+/// Opens the repository that contains the current directory, or returns `None`.
+fn store_here() -> Option<Store> {
+    context::environment(None).ok()?.store().ok()?
 }
 
 /// Runs a command.

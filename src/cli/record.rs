@@ -11,6 +11,7 @@ use git_handoff::model::state::Phase;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::View;
 use git_handoff::run::query::list::ItemStatus;
+use git_handoff::run::query::piece;
 use git_handoff::run::query::work::Work;
 use git_handoff::share::anchor::verification::VerifyRequest;
 use git_handoff::verify::Report;
@@ -19,7 +20,7 @@ use serde_json::Value;
 
 use super::progress::Display;
 use super::silence::tell_of_silence;
-use super::{Ending, Failure, Output, first_screen, interrupt, validate};
+use super::{Ending, Failure, Output, first_screen, interrupt, nested, validate};
 
 /// Run a command in a worktree of its own, and seal what it changed as a run
 ///
@@ -226,6 +227,7 @@ fn finish(
     if has_failed(view) && super::run::show_saved(view, true, repository, output) {
         return Ok(Ending::NotAllDone);
     }
+    nested::show(view, repository, output);
     advise(view, manner, lacks, is_green, output);
     Ok(if is_green { Ending::Done } else { Ending::NotAllDone })
 }
@@ -270,11 +272,13 @@ fn ended(view: &View) -> Option<&ItemReconciled> {
 fn advise(view: &View, manner: Manner, lacks: Option<&Lacks>, is_green: bool, output: &mut Output) {
     let run = &view.run;
     let has_products = view.state.items.iter().any(|item| !item.products.is_empty());
+    let has_transcript = view.state.graph.items().iter().any(|item| piece::has_transcript(view, &item.id));
     let hint = match (manner, is_green, has_products, lacks) {
         (Manner::Commits | Manner::Here, true, ..) => hints::show(run),
         (_, true, true, _) => hints::apply_recorded(run),
         (_, false, true, _) => hints::apply_red(run),
         (Manner::Worktrees, _, false, Some(Lacks { agent, .. })) => hints::record_by_agent(agent),
+        (_, _, false, _) if !has_transcript => hints::show(format_args!("{run}/{ITEM}")),
         (_, _, false, _) => hints::cat(format_args!("{run}/{ITEM}:transcript")),
     };
     output.hint(&hint);

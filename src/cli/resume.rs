@@ -36,7 +36,6 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         checkout: arguments.checkout,
         accept: arguments.accept,
         accept_untrusted: arguments.accept_untrusted,
-        at_most: None,
     };
     let checkpoint = repository.resume(thread, how, &mut |text| output.warn(text))?;
     steps::hand_out(&repository.store, &checkpoint, checkpoint.content.state, &mut Stdout { output })?;

@@ -23,7 +23,7 @@ use git_handoff::verify::Report;
 
 use super::progress::Display;
 use super::silence::{Watched, tell_of_silence};
-use super::{Ending, Failure, Output, first_screen, interrupt, saved, status, submit, table, validate};
+use super::{Ending, Failure, Output, first_screen, interrupt, nested, saved, status, submit, table, validate};
 
 /// The most entries of a run that is verified at once when it ends; a larger one takes seconds.
 const VERIFIED: usize = 1000;
@@ -33,10 +33,6 @@ const LOCAL: &str = "local";
 
 /// The number of failed items whose last output is shown.
 const TAILS: usize = 5;
-
-/// The note on an item that failed because a program could not start its own sandbox.
-const NESTED: &str = "    a sandbox cannot start inside the worker's sandbox, which confines the program already: turn its own off \
-                      (Chromium: --no-sandbox, Codex: --sandbox danger-full-access), or set the executor's `sandbox = none`";
 
 /// Run plans until they settle, with live progress
 ///
@@ -280,6 +276,7 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
         output.hint(&if state.sealed { hints::explain(run) } else { hints::explain_or_close(run) });
         return Ending::NotAllDone;
     }
+    nested::show(&driven.view, repository, output);
     if state.is_done() && !state.sealed {
         output.hint(&hints::extend_or_close(run));
     }
@@ -355,14 +352,15 @@ fn show_tails(view: &View, work: &Work, repository: &Repository, output: &mut Ou
         let lines = tests.map_or(&tail.lines, |failure| &failure.assertion);
         lines.iter().for_each(|line| output.note(&format!("    {}", printable::line(line))));
         if tail.is_nested {
-            output.note(NESTED);
+            output.note(nested::NOTE);
         }
     }
 }
 
 /// Prints hints about items that are not done or red.
 fn advise(view: &View, repository: &Repository, output: &mut Output) {
-    if let Some(at) = view.state.items.indices().find(|at| view.state.is_red(*at)) {
+    let has_transcript = |at: &ItemIndex| piece::has_transcript(view, &view.state.graph.item(*at).id);
+    if let Some(at) = view.state.items.indices().find(|at| view.state.is_red(*at)).filter(has_transcript) {
         output.hint(&hints::cat(format_args!("{}/{}:transcript", view.run, view.state.graph.item(at).id)));
     }
     // Replaced items are not retried.
@@ -373,7 +371,7 @@ fn advise(view: &View, repository: &Repository, output: &mut Output) {
         if let Some((on, _)) = view.state.lacks(at) {
             return output.hint(&hints::without_product(&view.run, on));
         }
-        if !item.is_for_people() {
+        if has_transcript(&at) {
             output.hint(&hints::cat(format_args!("{}/{id}:transcript", view.run)));
         }
         if let Some((key, place)) = repository.login_out_of_reach(item) {

@@ -5,6 +5,7 @@ use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Claims, Event, Exit, ItemEnded, Outcome, Product};
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::item_index::ItemIndex;
+use git_handoff::model::manifest::places_in_words;
 use git_handoff::model::name::FilePath;
 use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::model::plan::ProductKey;
@@ -261,7 +262,7 @@ impl Shown<'_> {
         section("protected", &state.protected.iter().map(protected).collect::<Vec<_>>(), output);
         let excluded = self.record.steps.iter().rev().flat_map(|step| step.excluded);
         let excluded: Vec<_> = excluded.map(|path| vec![Cell::from(format!("  {path}"))]).collect();
-        section("left behind by the agent, not in the patch", &excluded, output);
+        section("left out of the patch", &excluded, output);
         section("blocks", &self.record.steps.iter().flat_map(block_rows).collect::<Vec<_>>(), output);
         self.hints().iter().for_each(|hint| output.hint(hint));
     }
@@ -308,6 +309,11 @@ impl Shown<'_> {
         let sockets = if manifest.sockets.is_some() { "; the user's sockets were reachable" } else { "" };
         let said = if manifest.sandbox == NONE { ", not confined" } else { sockets };
         rows.push(row("sandbox", format!("{}{said}", manifest.sandbox)));
+        rows.extend(manifest.home.map(|_| row("access", "home: real".to_owned())));
+        let places = manifest.places().into_iter().filter(|(_, places)| !places.is_empty());
+        rows.extend(places.map(|(name, places)| {
+            row("access", format!("{}: {}", places_in_words(name, places.len()), places.join(", ")))
+        }));
         rows.extend(manifest.start.map(|tree| row("start", tree.to_string())));
         rows.extend(manifest.tags.map(|digest| row("tags", digest.to_string())));
         rows.extend(manifest.branches.map(|digest| row("branches", digest.to_string())));

@@ -31,7 +31,7 @@ pub(super) fn choose(environment: &Environment) -> Option<String> {
             tempfile::env::override_temp_dir(Path::new(SYSTEM)).ok()?;
             return None;
         }
-        None => None,
+        None => Some("is not set, and /tmp is no folder that can be written to"),
     };
     let own = || Some(store()?.common_dir().join("handoff/tmp"));
     let cache = || {
@@ -41,12 +41,12 @@ pub(super) fn choose(environment: &Environment) -> Option<String> {
     };
     let system = || named.as_ref().filter(|folder| is_outside(folder) || !folder.exists()).map(|_| SYSTEM.into());
     let created = |folder: PathBuf| std::fs::create_dir_all(&folder).is_ok().then_some(folder);
-    let others: [&dyn Fn() -> Option<PathBuf>; 3] = [&system, &own, &cache];
+    let others: [&dyn Fn() -> Option<PathBuf>; 3] = [&cache, &own, &system];
     let mut usable = others.iter().filter_map(|other| created(other()?)).filter(|folder| is_usable(folder));
     let chosen = usable.next()?;
     tempfile::env::override_temp_dir(&chosen).ok()?;
-    let (named, why_not) = (named?, why_not?);
-    Some(format!("TMPDIR {why_not} ({}); temporary files go to {}", named.display(), chosen.display()))
+    let named = named.map(|named| format!(" ({})", named.display())).unwrap_or_default();
+    Some(format!("TMPDIR {}{named}; temporary files go to {}", why_not?, chosen.display()))
 }
 
 fn is_usable(folder: &Path) -> bool {

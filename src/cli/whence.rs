@@ -2,7 +2,7 @@
 
 use git_handoff::model::entry::{Verified, VerifiedBy};
 use git_handoff::model::hints;
-use git_handoff::model::printable::{Color, Painted};
+use git_handoff::model::printable::{self, Color, Painted};
 use git_handoff::model::quote::quoted;
 use git_handoff::model::reused::Reused;
 use git_handoff::repository::Repository;
@@ -208,6 +208,11 @@ fn rows(item: &ItemShown) -> Vec<Vec<String>> {
     let from = |from: &Reused| row("reused", format!("from {from}: nothing was run here"));
     rows.extend(made.reused.as_ref().map(from));
     rows.push(row("agent", agent(made)));
+    let said = |name, text: &String| row(name, format!("{}, as the worker says", printable::line(text)));
+    if let Some(claims) = &made.claims {
+        rows.extend(claims.model.as_ref().map(|model| said("model", model)));
+        rows.extend(claims.session.as_ref().map(|session| said("session", session)));
+    }
     rows.push(row("prompt", format!("{}  {}", made.prompt.text, made.prompt.digest)));
     rows.push(row("check", check(made.check)));
     rows.push(row("product", item.product.to_string()));

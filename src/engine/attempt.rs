@@ -29,7 +29,7 @@ use crate::model::format;
 use crate::model::name::ItemId;
 use crate::model::pipeline::Spec;
 use crate::process::transcript::{Stream, TranscriptWriter};
-use crate::worktree::capture;
+use crate::worktree::capture::{self, MOST_EXCLUDED};
 use crate::worktree::host::Host;
 use crate::worktree::protect::Guard;
 use crate::worktree::salvage::{self, Salvaged};
@@ -180,7 +180,9 @@ async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut 
     let (ended, judged) = commands.run_item(workspace, "", finished).await;
     finished.result.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
     judged?;
-    finished.result.notes.extend(job.carry_over(commands.host, workspace, before.as_ref())?);
+    let (left_out, notes) = job.carry_over(commands.host, workspace, before.as_ref())?;
+    finished.result.excluded.extend(left_out);
+    finished.result.notes.extend(notes);
     result_file::read(workspace, finished)?;
     verify::verify(workspace, commands, finished).await
 }
@@ -207,7 +209,13 @@ fn wind_up(
                 // The user's own work tree keeps them.
                 has_left_out = !taken.left_out.is_empty() && job.spec.origin.here().is_none();
                 finished.result.products = taken.products;
-                finished.result.excluded = taken.excluded;
+                finished.result.excluded.extend(taken.excluded);
+                finished
+                    .result
+                    .excluded
+                    .extend(taken.left_out.iter().map(|folder| format!("{}/", folder.trim_matches('"'))));
+                finished.result.excluded.sort();
+                finished.result.excluded.truncate(MOST_EXCLUDED);
                 finished.kept.join(taken.kept);
                 if finished.is_patch_changed() {
                     finished.result.verdict = Verdict::failed("the patch changed while it was checked");

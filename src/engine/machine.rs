@@ -6,10 +6,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::{Access, access};
+
 use crate::git::store::Store;
 use crate::model::catalog::Shape;
 use crate::model::confinement::{Asked, Home};
-use crate::model::digest::Digest;
 use crate::model::limits::Limits;
 use crate::model::plan::Item;
 use crate::model::registered::Registered;
@@ -23,6 +24,7 @@ use crate::run::import::reuse::Reusable;
 use crate::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, folders, named_in};
 use crate::worktree::filters::{Filters, Inside};
 use crate::worktree::host::Host;
+use crate::worktree::known_folders::KnownFolders;
 use crate::worktree::settings::WorktreeSettings;
 use crate::worktree::workspace::{self, Leftover};
 
@@ -184,8 +186,9 @@ pub(crate) fn host(repository: &Repository) -> Result<Host, NoCache> {
         Some(root) => repository.below_top(root),
         None => user_folder(environment, "XDG_CACHE_HOME", ".cache").ok_or(NoCache)?.join(FOLDER),
     };
-    let name = Digest::of(repository.store.common_dir().as_os_str().as_encoded_bytes());
-    let mut host = Host::new(repository.store.clone(), root.join(&name.hex()[..16]));
+    let known = KnownFolders::read(&repository.store);
+    let mut host = Host::new(repository.store.clone(), root.join(&known.name));
+    host.earlier = known.used.into_iter().filter(|folder| *folder != host.settings.root).collect();
     shorten_private(&mut host, environment);
     host.settings = WorktreeSettings {
         inputs: config.inputs.clone(),
@@ -220,22 +223,40 @@ pub(super) fn user_folder(environment: &Environment, variable: &str, default: &s
     absolute(environment, variable).or_else(|| Some(absolute(environment, "HOME")?.join(default)))
 }
 
-/// Moves the workers' private files below the folder of temporary files if their path is too long
-/// for sockets. If another user has that name, they stay, and only sockets may fail.
+/// Moves the workers' private files below a folder of temporary files if their path is too long for
+/// sockets. Without one that is short and can be written to, they stay, and sockets may fail. Sets
+/// the remark of the host if a good `TMPDIR` is not used.
 fn shorten_private(host: &mut Host, environment: &Environment) {
-    if host.settings.private.as_os_str().len() + BELOW_PRIVATE <= MAX_TMP_PATH {
+    let private = &mut host.settings.private;
+    if private.as_os_str().len() + BELOW_PRIVATE <= MAX_TMP_PATH {
         return;
     }
-    let temporary = absolute(environment, "TMPDIR").filter(|path| path.as_os_str().len() <= MAX_TMP_PATH / 2);
+    let named = absolute(environment, "TMPDIR");
+    let is_short = |path: &&PathBuf| path.as_os_str().len() <= MAX_TMP_PATH / 2;
+    let places = named.iter().filter(is_short).cloned().chain([PathBuf::from("/tmp")]);
     let user = rustix::process::geteuid().as_raw();
-    let short = temporary.unwrap_or_else(|| "/tmp".into()).join(format!("git-handoff-{user}"));
-    let is_free = match std::fs::symlink_metadata(&short) {
-        Ok(meta) => meta.is_dir() && meta.uid() == user,
-        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-    };
-    if is_free {
-        host.settings.private = short;
+    let found = places.map(|place| place.join(format!("git-handoff-{user}"))).find(|folder| is_ours(folder, user));
+    let passed_over = named.filter(|named| !is_short(&named) && can_write(named));
+    host.remark = found.as_ref().zip(passed_over).map(|(folder, named)| {
+        format!(
+            "TMPDIR is too long for sockets ({}); the temporary files of workers go to {}",
+            named.display(),
+            folder.display()
+        )
+    });
+    *private = found.unwrap_or_else(|| private.clone());
+}
+
+/// Returns true if a folder belongs to us and can be written to, or can be made.
+fn is_ours(folder: &Path, user: u32) -> bool {
+    match std::fs::symlink_metadata(folder) {
+        Ok(meta) => meta.is_dir() && meta.uid() == user && can_write(folder),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound && folder.parent().is_some_and(can_write),
     }
+}
+
+fn can_write(folder: &Path) -> bool {
+    access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
 /// Finds out how workers of this repository can be confined, unless no executor asks for that.
@@ -249,6 +270,7 @@ fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sand
     }
     let mut never: Vec<PathBuf> = vec![host.settings.root.clone(), host.settings.private.clone()];
     // The attempts of other repositories lie beside ours.
+    never.extend(host.earlier.iter().cloned());
     never.extend(host.settings.root.parent().filter(|all| all.ends_with(FOLDER)).map(Path::to_owned));
     never.extend(config.signing_key.as_deref().map(|key| repository.below_top(Path::new(key))));
     never.extend(["SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DOCKER_HOST"].into_iter().filter_map(|name| {

@@ -12,6 +12,7 @@ pub mod run_lock;
 
 pub(crate) mod recover;
 
+mod access;
 mod agent_folders;
 mod attempt;
 mod beat;

@@ -256,7 +256,7 @@ impl Drivable<'_> {
         let named: BTreeMap<_, &Item> =
             items.map(|item| ((&item.executor, item.inputs.get("subagent").and_then(Value::as_str)), item)).collect();
         let executors = named.values().filter_map(|item| command::resolve(item, &self.machine.config).ok());
-        let mut remarks = BTreeSet::new();
+        let mut remarks: BTreeSet<String> = self.machine.host.remark.iter().cloned().collect();
         for resolved in executors {
             let by = self.machine.confine(&resolved.settings).ok().flatten();
             remarks

@@ -65,13 +65,15 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
     let protect = protect(run, machine, at, &resolved, &inputs.refs)?;
     let check = check(machine, &resolved, by.as_ref(), pipeline.is_some())?;
     let identity = Identity { item, subagent: resolved.subagent.clone(), refs: inputs.refs, executed: &executed };
+    let mut manifest = identity.manifest(run, state.items[at].attempts + 1);
+    machine.describe_access(item, &resolved, by.is_some(), &mut manifest);
     let mut spec = AttemptSpec {
         schema: SCHEMA.to_owned(),
         repository: place_of(&machine.host.store),
         worktrees: machine.host.settings.clone(),
         claim: Digest::of(&[]),
         task: attempt::task(&item.inputs, &identity.refs),
-        manifest: identity.manifest(run, state.items[at].attempts + 1),
+        manifest,
         inputs: inputs.blobs.into_iter().map(|(path, (oid, sha256))| (path, Blob { oid, sha256 })).collect(),
         promised: Promised { products, wanted: state.wanted_of(at), documents: item.documents().collect() },
         preset: attempt::known_agent::preset(&resolved).map(str::to_owned),
@@ -221,6 +223,11 @@ impl Identity<'_> {
             sandbox: String::new(),
             network: None,
             sockets: None,
+            home: None,
+            readable: Vec::new(),
+            writable: Vec::new(),
+            linked: Vec::new(),
+            copied: Vec::new(),
             tags: None,
             branches: None,
         }

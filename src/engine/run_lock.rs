@@ -5,6 +5,7 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::git::no_locks::NoLocks;
 use crate::model::name::RunId;
 
 use super::locks;
@@ -36,7 +37,7 @@ impl RunLock {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(source)) => return Err(io(source)),
+                Err(TryLockError::Error(source)) => return Err(io(NoLocks::explain(&path, source))),
             }
             let mut holder = String::new();
             file.rewind().and_then(|()| file.read_to_string(&mut holder)).map_err(io)?;

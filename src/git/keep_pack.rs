@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
+use super::no_locks::NoLocks;
 use super::pack::{self, Finished};
 use super::store::{Durability, Store};
 use crate::model::digest::{Digest, Hasher};
@@ -244,7 +245,7 @@ fn claim(folder: &Path, prefix: &str, length: usize, unique: &Path, more: &[u8])
 /// Creates a locked `.keep` file with our mark and no final name yet.
 fn unnamed(folder: &Path) -> io::Result<NamedTempFile> {
     let mut keep = pack::temporary(folder)?;
-    keep.as_file().lock()?;
+    keep.as_file().lock().map_err(|error| NoLocks::explain(folder, error))?;
     keep.write_all(format!("{MARK}{}", kept_by_us()).as_bytes())?;
     Ok(keep)
 }

@@ -24,6 +24,7 @@ pub mod listing;
 mod memory_limit;
 pub mod merge;
 pub mod midx;
+pub mod no_locks;
 pub mod outgoing;
 mod ownership;
 mod pack;

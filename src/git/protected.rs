@@ -112,6 +112,11 @@ impl<'s> Protection<'s> {
         Ok(Reference { base, start, files })
     }
 
+    /// Returns true if the base has a protected file.
+    pub fn selects_any(&self) -> Result<bool, Error> {
+        Ok(!self.entries(self.scratch.base())?.is_empty())
+    }
+
     /// Returns the tree of the base with the reference state. The tree is written where `scratch`
     /// writes objects.
     pub fn tree(&self, reference: &Reference) -> Result<Oid, Error> {

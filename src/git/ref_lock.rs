@@ -7,11 +7,12 @@
 //! gix also locks `packed-refs` for every change if that file exists; a process killed then would
 //! block the repository. git does so only to remove a ref from that file, and so do we.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::no_locks::NoLocks;
 use crate::model::digest::Oid;
 
 /// How long to wait for another process's lock: git's default of `core.filesRefLockTimeout`.
@@ -49,10 +50,11 @@ impl RefLock {
                     let mut own = Self { lock: lock.clone(), path: path.to_owned(), file, held: true };
                     own.file.write_all(MARK)?;
                     // Another process may be checking whether it is stale, or just removed it.
-                    if own.file.try_lock().is_ok() && is_at(&own.file, &lock) {
-                        return Ok(Some(own));
+                    match own.file.try_lock() {
+                        Ok(()) if is_at(&own.file, &lock) => return Ok(Some(own)),
+                        Ok(()) | Err(TryLockError::WouldBlock) => own.held = false,
+                        Err(TryLockError::Error(error)) => return Err(NoLocks::explain(&lock, error)),
                     }
-                    own.held = false;
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     if begun.elapsed() >= PATIENCE {
@@ -110,7 +112,7 @@ pub(super) fn clear_left(lock: &Path) -> io::Result<()> {
             std::thread::sleep(left.saturating_sub(age).min(Duration::from_millis(20)));
             continue;
         }
-        file.try_lock().map_err(io::Error::from)?;
+        file.try_lock().map_err(|error| NoLocks::explain(lock, error.into()))?;
         // While we hold this lock, no other process removes the file. Its owner is dead.
         return if is_at(&file, lock) { fs::remove_file(lock) } else { Ok(()) };
     }

@@ -5,10 +5,11 @@ use git_handoff::model::problem::nearest;
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 
-use crate::output::Failure;
-
 /// The longest value that an error repeats, in bytes.
 const SHOWN: usize = 80;
+
+/// Parameters that are contents: models pass an object where they are to pass its text.
+const CONTENTS: [&str; 2] = ["state", "content"];
 
 /// Removes unknown and null arguments.
 ///
@@ -28,18 +29,26 @@ pub(super) fn take_known(tool: &Tool, arguments: &mut JsonObject) -> Vec<String>
     notes
 }
 
-/// Checks that each argument is of the type that its parameter is described with.
+/// Checks that each required argument is there, and each argument of the type that its parameter is
+/// described with. Returns the reason if one is not.
 ///
 /// An integral number such as 60.0 becomes an integer where one is required, because some clients
-/// know only floats. An object may be given as text.
-pub(super) fn check(tool: &Tool, arguments: &mut JsonObject) -> Result<(), Failure> {
+/// know only floats. An object may be given as text, and a text of contents as object or array.
+pub(super) fn check(tool: &Tool, arguments: &mut JsonObject) -> Result<(), String> {
     let Some(parameters) = parameters(tool) else { return Ok(()) };
+    let required = tool.input_schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    if let Some(name) = required.filter_map(Value::as_str).find(|name| !arguments.contains_key(*name)) {
+        return Err(format!("cannot call {}: missing field `{name}`", tool.name));
+    }
     for (name, value) in arguments {
         let kind = parameters[name]["type"].as_str().unwrap_or_default();
         if kind == "integer"
             && let Some(whole) = to_integer(value)
         {
             *value = whole.into();
+        }
+        if CONTENTS.contains(&name.as_str()) && (value.is_object() || value.is_array()) {
+            *value = value.to_string().into();
         }
         let fits = match kind {
             "string" => value.is_string(),
@@ -58,8 +67,7 @@ pub(super) fn check(tool: &Tool, arguments: &mut JsonObject) -> Result<(), Failu
             (None, kind) => format!("a {kind}"),
         };
         let given = beginning(&value.to_string(), SHOWN);
-        let message = format!("cannot call {}: the argument {name:?} must be {wanted}, not {given}", tool.name);
-        return Err(Failure::usage(message));
+        return Err(format!("cannot call {}: the argument {name:?} must be {wanted}, not {given}", tool.name));
     }
     Ok(())
 }

@@ -65,6 +65,7 @@ fn by_tool(name: &str, about: &[&str]) -> Option<String> {
         ("again_with_space", []) => {
             "ask the operator to free some space on the disk, then call the tool again".to_owned()
         }
+        ("resume", [thread]) => call("resume", json!({ "thread_id": thread })),
         ("checkout", [thread]) => call("resume", json!({ "thread_id": thread, "checkout": true })),
         ("push_thread", [remote, thread]) => call("thread_push", json!({ "thread_id": thread, "remote": remote })),
         ("fetch", [remote]) => call("thread_fetch", json!({ "remote": remote })),

@@ -13,6 +13,7 @@ mod ending;
 mod failures;
 mod handoff;
 mod hints;
+mod lines;
 mod packets;
 mod pieces;
 mod progress;
@@ -30,8 +31,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use git_handoff::repository::{Environment, Repository};
+use lines::Identified;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio;
 use server::{AT_WORK, Server};
 use tools::Session;
@@ -80,7 +83,9 @@ pub(crate) fn run(me: Option<String>, environment: Environment, output: &mut Out
             }
         });
         let (requests, answers) = stdio();
-        let running = match server.serve((ending.input(requests), answers)).await {
+        let transport =
+            lines::split(ending.input(requests), |lines| AsyncRwTransport::new_server(lines, Identified::new(answers)));
+        let running = match server.serve(transport).await {
             Ok(running) => running,
             // The client only tried whether the server starts.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

@@ -49,34 +49,59 @@ struct Piece {
 
 fn cat(call: &Call, parameters: &Cat) -> Result<Piece, Failure> {
     let repository: Repository = call.repository()?;
-    let offset = parameters.offset.unwrap_or(0);
     // The caller cannot decide whom to trust.
     let piece = repository.piece(&parameters.what, Terms::default(), &mut |text| call.warn(text))?;
-    let mut part = Part { skip: offset, size: 0, taken: Vec::new() };
+    let mut part = Part::new(parameters.offset, MOST);
     if let Some(blob) = piece.blob {
         // The whole piece is hashed.
         blob.copy(&repository.store, &mut part)?;
     }
-    let Part { size, mut taken, .. } = part;
-    let mut end = offset.saturating_add(taken.len() as u64);
-    // A split character is not valid text.
-    if end < size
-        && let Err(error) = std::str::from_utf8(&taken)
-        && error.error_len().is_none()
-    {
-        taken.truncate(error.valid_up_to());
-        end = offset + taken.len() as u64;
-    }
-    let (content, encoding) = Encoding::write(taken);
-    let next = (end < size).then_some(end);
+    let Cut { size, offset, next, content, encoding } = part.cut();
     Ok(Piece { schema: "git-handoff.piece/1", what: parameters.what.clone(), size, offset, next, content, encoding })
 }
 
 /// A writer that keeps a part and counts everything.
-struct Part {
+pub(super) struct Part {
     skip: u64,
+    most: usize,
     size: u64,
     taken: Vec<u8>,
+}
+
+/// A part of some bytes, for an answer.
+pub(super) struct Cut {
+    /// The number of all bytes.
+    pub(super) size: u64,
+    /// The first byte of the part.
+    pub(super) offset: u64,
+    /// The first byte after the part, or `None` if it is the last.
+    pub(super) next: Option<u64>,
+    /// The part.
+    pub(super) content: String,
+    /// Its encoding.
+    pub(super) encoding: &'static str,
+}
+
+impl Part {
+    /// Keeps at most `most` bytes from an offset.
+    pub(super) fn new(offset: Option<u64>, most: usize) -> Self {
+        Self { skip: offset.unwrap_or(0), most, size: 0, taken: Vec::new() }
+    }
+
+    /// Returns the part. A text is not cut within a character.
+    pub(super) fn cut(self) -> Cut {
+        let Self { skip: offset, size, mut taken, .. } = self;
+        let mut end = offset.saturating_add(taken.len() as u64);
+        if end < size
+            && let Err(error) = std::str::from_utf8(&taken)
+            && error.error_len().is_none()
+        {
+            taken.truncate(error.valid_up_to());
+            end = offset + taken.len() as u64;
+        }
+        let (content, encoding) = Encoding::write(taken);
+        Cut { size, offset, next: (end < size).then_some(end), content, encoding }
+    }
 }
 
 impl Write for Part {
@@ -84,7 +109,7 @@ impl Write for Part {
         let skipped =
             usize::try_from(self.skip.saturating_sub(self.size)).map_or(bytes.len(), |skip| skip.min(bytes.len()));
         let wanted = &bytes[skipped..];
-        self.taken.extend_from_slice(&wanted[..wanted.len().min(MOST - self.taken.len())]);
+        self.taken.extend_from_slice(&wanted[..wanted.len().min(self.most - self.taken.len())]);
         self.size += bytes.len() as u64;
         Ok(bytes.len())
     }

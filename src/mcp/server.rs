@@ -80,14 +80,18 @@ impl Server {
         }
     }
 
-    /// Answers a call of a tool.
+    /// Answers a call of a tool. Arguments that its schema forbids are an error of the protocol.
     async fn answer(
         &self,
         tool: &Entry,
         mut arguments: JsonObject,
         request: &RequestContext<RoleServer>,
-    ) -> CallToolResult {
+    ) -> Result<CallToolResult, ErrorData> {
         let notes = arguments::take_known(&tool.tool, &mut arguments);
+        if let Err(why) = arguments::check(&tool.tool, &mut arguments) {
+            let lines: Vec<String> = [why].into_iter().chain(notes).collect();
+            return Err(ErrorData::invalid_params(lines.join("; "), None));
+        }
         let warnings = Warnings::default();
         let answer = self.perform(tool, arguments, request, warnings.clone()).await;
         let warnings = std::mem::take(&mut *warnings.lock().unwrap_or_else(PoisonError::into_inner));
@@ -101,23 +105,18 @@ impl Server {
         };
         let warnings = warnings.into_iter().map(|warning| format!("warning: {warning}"));
         result.content.extend(warnings.chain(notes).map(ContentBlock::text));
-        result
+        Ok(result)
     }
 
-    /// Checks the arguments of a tool and runs it.
+    /// Runs a tool with checked arguments.
     async fn perform(
         &self,
         tool: &Entry,
-        mut arguments: JsonObject,
+        arguments: JsonObject,
         request: &RequestContext<RoleServer>,
         warnings: Warnings,
     ) -> Result<Value, Failure> {
-        let checked = arguments::check(&tool.tool, &mut arguments);
-        self.attend(request, warnings, |call| async move {
-            checked?;
-            self.run(tool, call, arguments, request).await
-        })
-        .await
+        self.attend(request, warnings, |call| self.run(tool, call, arguments, request)).await
     }
 
     /// Answers a request, and reports its progress to a client that gave a token for that.
@@ -261,7 +260,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         match self.find(&request.name) {
-            Some(tool) => Ok(self.answer(tool, request.arguments.unwrap_or_default(), &context).await.into()),
+            Some(tool) => Ok(self.answer(tool, request.arguments.unwrap_or_default(), &context).await?.into()),
             None => Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None)),
         }
     }

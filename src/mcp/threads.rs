@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::output::Failure;
 
+use super::pieces::{Cut, Part};
 use super::tools::{Call, Effect, Encoding, Entry, Json, MOST_TEXT, tool};
 
 /// Returns the tools.
@@ -30,7 +31,8 @@ pub(super) fn tools() -> Vec<Entry> {
         ),
         tool(
             "resume",
-            "Return the latest state of a thread and record that it was resumed. Refused if its packet is not clean.",
+            "Return the latest state of a thread and record that it was resumed. Refused if its packet is not clean. At most 1 MiB; if the \
+             answer has `next`, continue at that offset, which is not recorded again.",
             Effect::Appends,
             &["resume"],
             resume,
@@ -93,6 +95,8 @@ struct Resume {
     /// Also restore the saved working tree
     #[serde(default)]
     checkout: bool,
+    /// The first byte of the state [default: 0]
+    offset: Option<u64>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -183,6 +187,13 @@ struct Resumed {
     state: String,
     /// The encoding: `utf-8` or `base64`.
     encoding: &'static str,
+    /// The number of bytes of the whole state.
+    size: u64,
+    /// The first byte that was returned.
+    offset: u64,
+    /// The offset of the rest, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
     /// The attached packet.
     packet: Option<Value>,
     /// Whether the saved working tree was restored.
@@ -192,13 +203,18 @@ struct Resumed {
 fn resume(call: &Call, parameters: &Resume) -> Result<Resumed, Failure> {
     let repository = call.repository()?;
     let thread_id = id(&parameters.thread_id)?;
-    // A state that cannot be returned is not recorded as resumed.
-    let how = GoingOn { checkout: parameters.checkout, at_most: Some(MOST_TEXT as u64), ..GoingOn::default() };
-    let checkpoint = repository.resume(thread_id.clone(), how, &mut |text| call.warn(text))?;
+    let warn = &mut |text: &str| call.warn(text);
+    let checkpoint = match parameters.offset {
+        None | Some(0) => {
+            let how = GoingOn { checkout: parameters.checkout, ..GoingOn::default() };
+            repository.resume(thread_id.clone(), how, warn)?
+        }
+        Some(_) => repository.resumable(thread_id.clone(), warn)?,
+    };
     let content = &checkpoint.content;
-    let mut state = Vec::new();
-    steps::hand_out(&repository.store, &checkpoint, content.state, &mut state)?;
-    let (state, encoding) = Encoding::write(state);
+    let mut part = Part::new(parameters.offset, MOST_TEXT);
+    steps::hand_out(&repository.store, &checkpoint, content.state, &mut part)?;
+    let Cut { size, offset, next, content: state, encoding } = part.cut();
     Ok(Resumed {
         schema: "git-handoff.resume/1",
         thread_id,
@@ -207,8 +223,11 @@ fn resume(call: &Call, parameters: &Resume) -> Result<Resumed, Failure> {
         summary: content.summary.clone(),
         state,
         encoding,
+        size,
+        offset,
+        next,
         packet: packet(&repository.store, &checkpoint)?,
-        checked_out: parameters.checkout,
+        checked_out: parameters.checkout && offset == 0,
     })
 }
 

@@ -49,6 +49,14 @@ pub enum Network {
     None,
 }
 
+/// A home directory that was the user's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RealHome {
+    /// No private one was made.
+    Real,
+}
+
 /// Whether a worker can connect to the user's sockets in the file system, such as an SSH agent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -69,6 +69,8 @@ macro_rules! hints {
 
 // Lists and lookups.
 hints! {
+    network() => "git config handoff.network any   # what this machine can enforce";
+    sandbox_auto() => "git config handoff.sandbox auto   # what this machine can enforce";
     sandbox() => "apt-get install bubblewrap   # or `handoff.sandbox = auto` for what this machine can enforce";
     confine() => "git config handoff.sandbox auto   # or leave the network open: git config handoff.network any";
     make_folder(path) => "mkdir -p {path}   # or, for a file: touch";
@@ -193,7 +195,7 @@ hints! {
     push_named(remote, name) => "git handoff push {remote} {name}";
     fetch_named(remote, name) => "git handoff fetch {remote} {name}";
     fetch(remote) => "git handoff fetch {remote}";
-    fetch_and_verify(remote, run, fetched) => "git handoff fetch {remote} {run} && git handoff verify {fetched}   # if it is another person's: git handoff run PLAN --id ID, and git handoff delete {run}";
+    fetch_and_verify(remote, run, fetched) => "git handoff fetch {remote} {run} && git handoff verify {fetched}   # if it is another person's: git handoff adopt-run {run} --id ID, and git handoff delete {run}";
     fetch_and_verify_thread(remote, name, fetched) =>
         "git handoff fetch {remote} {name} && git handoff thread verify {fetched}";
     fetch_transcripts(remote) => "git handoff fetch {remote} --transcripts";

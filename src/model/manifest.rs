@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::bounds;
-use super::confinement::{Network, Sockets};
+use super::confinement::{Network, RealHome, Sockets};
 use super::digest::{Digest, Oid};
 use super::entry::InputRef;
 use super::format;
@@ -97,6 +97,22 @@ pub struct Manifest {
     /// Set if it was confined but could connect to the user's sockets in the file system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sockets: Option<Sockets>,
+    /// Set if it was confined and had the user's own home directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<RealHome>,
+    /// The places that settings let it read, if confined: `~/…`, paths from the top of the
+    /// repository, or names of settings. Sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readable: Vec<String>,
+    /// Those that settings let it write.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writable: Vec<String>,
+    /// The paths and patterns that the worktree had as links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub linked: Vec<String>,
+    /// Those that it had as copies of untracked files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copied: Vec<String>,
     /// The digest of the worktree's tags, or `None` if it had no refs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Digest>,
@@ -118,6 +134,12 @@ impl Manifest {
         format::digest_of(&json!({ "argv": self.argv, "setup": self.setup, "verify": self.verify }))
     }
 
+    /// Returns the lists of places that the worker could reach besides its worktree, with their
+    /// names.
+    pub fn places(&self) -> [(&'static str, &[String]); 4] {
+        [("writable", &self.writable), ("readable", &self.readable), ("linked", &self.linked), ("copied", &self.copied)]
+    }
+
     /// Returns the manifest's bytes.
     pub fn canonical(&self) -> Vec<u8> {
         format::canonical(self)
@@ -136,6 +158,11 @@ impl Manifest {
         }
         Ok(manifest)
     }
+}
+
+/// Counts a list of places: `writable: 2 places`.
+pub fn places_in_words(name: &str, count: usize) -> String {
+    format!("{name}: {count} {}", if count == 1 { "place" } else { "places" })
 }
 
 /// The reason why bytes are not a manifest.

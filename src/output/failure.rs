@@ -4,6 +4,7 @@ mod anchor;
 mod apply;
 mod archive;
 mod checking;
+mod circumstances;
 mod config;
 mod delete;
 mod document;
@@ -30,6 +31,7 @@ mod whence;
 use std::error::Error;
 use std::io;
 
+use git_handoff::git::no_locks::NoLocks;
 use git_handoff::model::causes;
 use git_handoff::model::credential;
 use git_handoff::model::hints::{self, Hint};
@@ -88,7 +90,11 @@ impl Failure {
     /// Creates the failure of an error by the first rule that decides, else as a defect.
     pub(crate) fn new(error: &(dyn Error + 'static)) -> Self {
         let decided = causes::chain(error).find_map(rules::decide);
-        decided.unwrap_or_else(|| Self { exit: 70, ..Self::of("defect", error) })
+        let failure = decided.unwrap_or_else(|| Self { exit: 70, ..Self::of("defect", error) });
+        if causes::chain(error).any(|error| NoLocks::within(error).is_some()) {
+            return Self { code: "no-locks", exit: 1, hint: Some(hints::no_locks()), ..failure };
+        }
+        failure
     }
 
     /// Creates a failure with exit code 1: refused, nothing changed.

@@ -85,6 +85,11 @@ impl ValidPlan {
         self.plan.items.iter().chain(created).map(|item| item.executor.clone()).collect()
     }
 
+    /// Adds warnings about parts that have no effect in a repository.
+    pub(crate) fn add_warnings(&mut self, warnings: Vec<String>) {
+        self.warnings.extend(warnings);
+    }
+
     /// Returns warnings about unused parts.
     pub fn warnings(&self) -> &[String] {
         &self.warnings

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::facts::{CLAIMED, RunPage};
 use super::{content, words};
 use crate::model::item_index::ItemIndex;
+use crate::model::manifest::places_in_words;
 use crate::report::graph::Standing;
 use crate::report::words::Facts;
 
@@ -88,6 +89,7 @@ fn add_manifest(facts: &mut Facts, manifest: &Value) {
     facts.add("Interpreter", file(&manifest["interpreter"]));
     facts.add_field("Sandbox", manifest, "sandbox");
     facts.add_field("Network", manifest, "network");
+    facts.add("Access", access(manifest));
     facts.add("Time limit", manifest["timeout"].as_u64().map(|s| format!("{s} s")).unwrap_or_default());
     facts.add("Protected files", words::list(&manifest["protect"]));
     // The names would make up half of a large page.
@@ -96,6 +98,16 @@ fn add_manifest(facts: &mut Facts, manifest: &Value) {
         "Environment",
         if names > 0 { format!("{names} variables, named in the manifest") } else { String::new() },
     );
+}
+
+/// Describes what a worker could reach besides its worktree.
+fn access(manifest: &Value) -> String {
+    let home = manifest["home"].as_str().map(|home| format!("home: {home}"));
+    let lists = ["writable", "readable", "linked", "copied"].into_iter().filter_map(|name| {
+        let count = manifest[name].as_array()?.len();
+        Some(format!("{}: {}", places_in_words(name, count), words::list(&manifest[name])))
+    });
+    home.into_iter().chain(lists).collect::<Vec<_>>().join("; ")
 }
 
 fn add_end(facts: &mut Facts, ended: &Value) {

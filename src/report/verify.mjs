@@ -2306,6 +2306,11 @@ const isManifest = shape({
   sandbox: isString,
   'network?': oneOf('any', 'loopback', 'none'),
   'sockets?': oneOf('reachable'),
+  'home?': oneOf('real'),
+  'readable?': notEmpty(arrayOf(isString)),
+  'writable?': notEmpty(arrayOf(isString)),
+  'linked?': notEmpty(arrayOf(isString)),
+  'copied?': notEmpty(arrayOf(isString)),
   'tags?': isDigest,
   'branches?': isDigest,
   tool: isString,
@@ -6755,10 +6760,24 @@ function manifestFacts(manifest) {
     ['Interpreter', file(manifest.interpreter)],
     ['Sandbox', manifest.sandbox],
     ['Network', manifest.network],
+    ['Access', accessWord(manifest)],
     ['Time limit', isCount(manifest.timeout) ? `${manifest.timeout} s` : ''],
     ['Protected files', listWord(manifest.protect)],
     ['Environment', names > 0 ? `${names} variables, named in the manifest` : ''],
   ];
+}
+
+/** Says what a worker could reach besides its worktree. */
+function accessWord(manifest) {
+  const home = isString(manifest.home) ? [`home: ${manifest.home}`] : [];
+  const lists = ['writable', 'readable', 'linked', 'copied'].filter((name) =>
+    Array.isArray(manifest[name]),
+  );
+  const counted = lists.map((name) => {
+    const count = manifest[name].length;
+    return `${name}: ${count} ${count === 1 ? 'place' : 'places'}: ${listWord(manifest[name])}`;
+  });
+  return [...home, ...counted].join('; ');
 }
 
 function endFacts({ claims, reused, ...ended }) {

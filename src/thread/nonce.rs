@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::git::no_locks::NoLocks;
 use crate::git::store::Store;
 use crate::model::digest::Digest;
 
@@ -30,7 +31,7 @@ impl Nonces {
         fs::create_dir_all(&locks).map_err(at(&locks))?;
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let lock = options.map_err(at(&path))?;
-        lock.lock().map_err(at(&path))?;
+        lock.lock().map_err(|error| NoLocks::explain(&path, error)).map_err(at(&path))?;
         Ok(Self { dir, _lock: lock })
     }
 

@@ -37,8 +37,6 @@ pub struct GoingOn {
     pub accept: Option<Unclean>,
     /// Whether to accept untrusted keys.
     pub accept_untrusted: bool,
-    /// The maximum size of the state in bytes; a larger one is an error and not recorded.
-    pub at_most: Option<u64>,
 }
 
 /// A descriptor, and whether its checkpoint can be found.
@@ -82,14 +80,19 @@ pub enum Source {
 impl Repository {
     /// Resumes a thread of ours at its latest checkpoint, and records that.
     pub fn resume(&self, thread: ThreadId, how: GoingOn, warn: &mut dyn FnMut(&str)) -> Result<Checkpoint, Error> {
-        let vouched = ThreadTarget::own(self, thread.clone())?.vouched(self, how.accept_untrusted, warn)?;
-        let size = steps::find(vouched.sound(), None)?.content.state.size;
-        if let Some(at_most) = how.at_most.filter(|most| size > *most) {
-            return Err(Error::TooLarge { thread, size, at_most });
-        }
+        let vouched = ThreadTarget::own(self, thread)?.vouched(self, how.accept_untrusted, warn)?;
         let (checkpoint, behind) = steps::resume(&self.writer()?, vouched, how.checkout, how.accept)?;
         behind.iter().for_each(|submodule| warn(&submodule.in_words()));
         Ok(checkpoint)
+    }
+
+    /// Returns the latest checkpoint of a thread of ours, which [`Self::resume`] has returned
+    /// before; records nothing.
+    pub fn resumable(&self, thread: ThreadId, warn: &mut dyn FnMut(&str)) -> Result<Checkpoint, Error> {
+        let vouched = ThreadTarget::own(self, thread)?.vouched(self, false, warn)?;
+        let latest = steps::find(vouched.sound(), None)?;
+        let was_resumed = !latest.resumed.is_empty();
+        was_resumed.then(|| latest.clone()).ok_or_else(|| Error::NotResumed(vouched.sound().thread.clone()))
     }
 
     /// Lists the threads of this repository. An unreadable one does not hide the others.
@@ -224,8 +227,8 @@ pub enum Error {
     Agent,
     #[error("the thread belongs to {key}, which {why}")]
     UnknownSigner { named: String, key: String, why: String },
-    #[error("the state has {size} bytes, and an answer at most {at_most}")]
-    TooLarge { thread: ThreadId, size: u64, at_most: u64 },
+    #[error("the latest state of the thread {0} was not resumed: its rest can only be read afterwards")]
+    NotResumed(ThreadId),
     #[error("{0}")]
     Target(#[from] target::Error),
     #[error("{0}")]

@@ -87,13 +87,13 @@ pub struct Cleaned {
     pub notes: Vec<String>,
 }
 
-/// Cleans one run; skips it if it has a running driver.
+/// Cleans one run in all folders of worktrees; skips it if it has a running driver.
 ///
 /// After an error, everything not yet removed is unchanged. `filters` configures the filters that
 /// saved files pass through.
 pub fn clean(
     writer: &Writer,
-    host: &Host,
+    hosts: &[Host],
     run: &RunId,
     request: Request,
     filters: &dyn Fn(&Item) -> Filters,
@@ -116,6 +116,21 @@ pub fn clean(
     if request.salvage {
         cleaned.pieces.extend(delete(writer, &view, "salvage", request.remove)?);
     }
+    for host in hosts {
+        clear(host, &view, request, filters, &mut cleaned)?;
+    }
+    Ok(cleaned)
+}
+
+/// Removes the worktrees of a run from one folder, after saving their work.
+fn clear(
+    host: &Host,
+    view: &View,
+    request: Request,
+    filters: &dyn Fn(&Item) -> Filters,
+    cleaned: &mut Cleaned,
+) -> Result<(), Error> {
+    let run = &view.run;
     let mut left = Workspace::leftovers(host, run)?;
     if request.discard {
         left.extend(Workspace::unsaved(host, run)?);
@@ -133,7 +148,7 @@ pub fn clean(
     }
     cleaned.pieces.extend(worktrees);
     cleaned.notes.extend(set_aside(host, run));
-    Ok(cleaned)
+    Ok(())
 }
 
 /// Deletes the transcripts or the salvaged work of a sealed run: their ref, or their replacement

@@ -133,9 +133,10 @@ impl Repository {
         }
         let (mut worktrees, mut bytes) = (0, 0);
         // Without a folder for worktrees there are none.
-        if let Ok(host) = host(self) {
+        for host in host(self).map(|host| host.all()).unwrap_or_default() {
             let left = [Workspace::leftovers(&host, &run)?, Workspace::unsaved(&host, &run)?].concat();
-            (worktrees, bytes) = (left.len(), left.iter().map(|left| left.bytes(&host)).sum());
+            worktrees += left.len();
+            bytes += left.iter().map(|left| left.bytes(&host)).sum::<u64>();
         }
         // A run with this id that diverges from ours is another run, not a copy.
         let own = refs::read(store, &format::run_ref(&run)).ok().flatten();
@@ -164,7 +165,7 @@ impl Repository {
         let common = store.common_dir();
         let _hold = RunLock::take(&common, run)?;
         let writer = self.writer()?;
-        if let Ok(host) = host(self) {
+        for host in host(self).map(|host| host.all()).unwrap_or_default() {
             Workspace::remove_all(&host, run)?;
         }
         let base = replaced::base_of(store, run);

@@ -110,6 +110,7 @@ pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, 
     let mut findings = repository::examine(patient, fix)?;
     findings.extend(registered::examine(patient));
     findings.extend(protection::examine(patient));
+    findings.extend(protection::unmatched(patient));
     findings.extend(agents::examine(patient));
     // A stale lock would prevent every other repair.
     findings.extend(leftovers::examine(patient, fix)?);

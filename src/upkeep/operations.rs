@@ -78,7 +78,7 @@ impl Repository {
         }
         let (mut pieces, mut notes) = (Vec::new(), self.forsaken(request.remove)?);
         if !runs.is_empty() {
-            let (writer, host) = (self.writer()?, host(self)?);
+            let (writer, hosts) = (self.writer()?, host(self)?.all());
             let machine = OnceCell::new();
             let filters = |item: &Item| {
                 // Determined on first use, because it is slow and seldom needed.
@@ -86,7 +86,7 @@ impl Repository {
                 machine.as_ref().map_or(Filters::Nowhere, |machine| machine.filters(item))
             };
             for run in &runs {
-                match clean::clean(&writer, &host, run, request, &filters) {
+                match clean::clean(&writer, &hosts, run, request, &filters) {
                     Ok(cleaned) => {
                         pieces.extend(cleaned.pieces);
                         notes.extend(cleaned.notes);
@@ -99,18 +99,20 @@ impl Repository {
         }
         let (mut stays, mut worktrees) = (Vec::new(), None);
         // Without a folder for worktrees there are none.
-        if let (true, Ok(host)) = (all, host(self)) {
+        let hosts = if all { host(self).map(|host| host.all()).unwrap_or_default() } else { Vec::new() };
+        for host in hosts {
             let survey = disk::survey(&host, &|run| runs.contains(run))?;
             if request.remove && !survey.dead.is_empty() {
                 workspace::sweep(&host.settings.root).map_err(|e| clean::Error::Pool(host.settings.root.clone(), e))?;
             }
             pieces.extend(survey.dead.iter().map(|(path, bytes)| Piece::folder(path, *bytes)));
-            stays = survey.stays;
-            worktrees = survey.root.filter(|_| survey.used > 0).map(|root| WorktreesShown {
+            stays.extend(survey.stays);
+            let found = survey.root.filter(|_| survey.used > 0).map(|root| WorktreesShown {
                 path: root.display().to_string(),
                 bytes: crate::process::disk::size(&root, 0),
                 cap: host.cap,
             });
+            worktrees = worktrees.or(found);
         }
         let dry_run = !request.remove;
         let bytes = pieces.iter().filter(|piece| piece.removed || dry_run).map(|piece| piece.bytes).sum();

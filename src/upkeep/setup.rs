@@ -164,6 +164,9 @@ impl Repository {
                 composer.add(&key("env"), &format!("{variable}={value}"));
             }
         }
+        if let Some(line) = preset.version_command.as_deref().filter(|_| known.version_command.is_none()) {
+            composer.set(&key("versionCommand"), Some(line));
+        }
         let needs = environment.agent_needs(preset);
         let pass = needs.pass.iter().filter(|variable| !known.pass_env.contains(variable));
         composer.add_words(&key("passEnv"), pass);

@@ -1,6 +1,6 @@
 //! The row `manifest`: every dispatch has a manifest that agrees with its entry and the plan.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
@@ -22,11 +22,29 @@ use super::objects::{Fault, Objects, map_objects};
 use super::pipelines;
 use super::tree::Slot;
 
-/// Returns the row and the number of attempts for each sandbox; `plan` are the run's items, if
-/// known.
-pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, BTreeMap<String, u64>) {
+/// The reach of a run's workers, as their manifests say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reach {
+    /// The number of attempts for each sandbox.
+    pub sandbox: BTreeMap<String, u64>,
+    /// True if one had the user's own home directory.
+    pub real_home: bool,
+    /// The places that settings let one of them write.
+    pub writable: BTreeSet<String>,
+}
+
+impl Reach {
+    fn add(&mut self, manifest: Manifest) {
+        *self.sandbox.entry(cut(manifest.sandbox)).or_default() += 1;
+        self.real_home |= manifest.home.is_some();
+        self.writable.extend(manifest.writable.into_iter().map(cut));
+    }
+}
+
+/// Returns the row, and what the workers could reach; `plan` are the run's items, if known.
+pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, Reach) {
     if let Some(cut_off) = case.cut_off() {
-        return (cut_off, BTreeMap::new());
+        return (cut_off, Reach::default());
     }
     let entries = case.chain.with_trees();
     let fired: Vec<(&ItemFired, &Slot)> = entries
@@ -42,13 +60,13 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, BT
         let item = items.get(&fired.item).copied();
         let pipeline = item.and_then(Item::pipeline).and_then(|name| pipelines.get(name).copied());
         let dispatch = Dispatch { fired, held, run: case.run, base, item, pipeline };
-        dispatch.check(objects, case.lazy).map(|manifest| cut(manifest.sandbox))
+        dispatch.check(objects, case.lazy)
     });
     let mut findings = Findings::default();
-    let mut sandbox = BTreeMap::new();
+    let mut reach = Reach::default();
     for ((fired, _), checked) in fired.iter().zip(checked) {
         match checked {
-            Ok(kind) => *sandbox.entry(kind).or_default() += 1,
+            Ok(manifest) => reach.add(manifest),
             Err(problem) => report(fired, problem, &mut findings),
         }
     }
@@ -61,7 +79,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, BT
     } else if plan.is_none() && verdict.state == super::State::Ok && !fired.is_empty() {
         verdict = Verdict::not_applicable(format!("{bound} re-hashed, but there is no plan to compare them with"));
     }
-    (verdict, sandbox)
+    (verdict, reach)
 }
 
 /// Checks the manifest of one dispatch; `state` is the run's state before it.

@@ -84,7 +84,7 @@ pub use witness::{
     Anchored, Answer, Ask, AskAnchors, AtHand, Held, LOCAL, Question, Seal, Standing, Timed, Witness, ask_none,
 };
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::git::store::{self, Store};
 use crate::git::{history, packed, refs};
@@ -271,7 +271,7 @@ struct Evidence {
     signature: Signature,
     replay: Replay,
     manifest: Verdict,
-    sandbox: BTreeMap<String, u64>,
+    reach: manifest::Reach,
     imports: Vec<Imported>,
 }
 
@@ -281,8 +281,8 @@ impl Evidence {
         let imports = imports::examine(case);
         let signature = signature::row(case, &imports, held_since);
         let replay = plan::replay(case, &imports);
-        let (manifest, sandbox) = manifest::row(case, replay.state.as_ref().map(|state| state.graph.items()));
-        Self { signature, replay, manifest, sandbox, imports }
+        let (manifest, reach) = manifest::row(case, replay.state.as_ref().map(|state| state.graph.items()));
+        Self { signature, replay, manifest, reach, imports }
     }
 
     fn conclude(self, case: &Case<'_>, anchor: Anchor, content: Verdict) -> Verdicts {
@@ -302,7 +302,7 @@ impl Evidence {
 
     /// Returns the verdicts without the rows `root`, `anchor` and `content`.
     fn without_anchor(self, case: &Case<'_>, chain: Verdict) -> Verdicts {
-        let Self { signature, replay, manifest, sandbox, .. } = self;
+        let Self { signature, replay, manifest, reach, .. } = self;
         let not_asked = Rows::default().map(|_, &()| Verdict::not_applicable("not asked for"));
         let (handoff, plan) = (replay.handoff, replay.verdict);
         let rows = Rows { chain, signature: signature.verdict, handoff, plan, manifest, ..not_asked };
@@ -310,7 +310,9 @@ impl Evidence {
         let protected = ProtectedItem::all(case, replay.state.as_ref());
         let unprotected = replay.state.as_ref().map(RunState::unprotected).unwrap_or_default();
         let signers = signature.signers;
-        let claims = Report { outcome, protected, unprotected, signers, sandbox, ..Report::of_entries(case) };
+        let manifest::Reach { sandbox, real_home, writable } = reach;
+        let reach = Report { sandbox, real_home, writable, ..Report::of_entries(case) };
+        let claims = Report { outcome, protected, unprotected, signers, ..reach };
         Verdicts { rows, missing_anchor: false, distrust: signature.distrust, claims }
     }
 }

@@ -94,11 +94,20 @@ pub(super) struct ProtectedFiles<'c> {
     scratch: OnceCell<Option<Scratch>>,
     recomputed: usize,
     unknown: usize,
+    /// Items whose pathspecs select no file.
+    unmatched: Vec<&'c ItemId>,
 }
 
 impl<'c> ProtectedFiles<'c> {
     pub(super) fn new(case: &'c Case<'c>) -> Self {
-        Self { case, manifests: HashMap::new(), scratch: OnceCell::new(), recomputed: 0, unknown: 0 }
+        Self {
+            case,
+            manifests: HashMap::new(),
+            scratch: OnceCell::new(),
+            recomputed: 0,
+            unknown: 0,
+            unmatched: Vec::new(),
+        }
     }
 
     /// Notes the manifest of a dispatch.
@@ -107,7 +116,7 @@ impl<'c> ProtectedFiles<'c> {
     }
 
     /// Checks the end of an item, in the state after it.
-    pub(super) fn check(&mut self, state: &RunState, e: &ItemReconciled, findings: &mut Findings) {
+    pub(super) fn check(&mut self, state: &RunState, e: &'c ItemReconciled, findings: &mut Findings) {
         if e.status != Outcome::Done || e.reused.is_some() {
             return;
         }
@@ -147,8 +156,11 @@ impl<'c> ProtectedFiles<'c> {
             self.unknown += 1;
         } else {
             match self.recompute(state, e, &manifest) {
-                Ok(true) => self.recomputed += 1,
-                Ok(false) => self.unknown += 1,
+                Ok(Some(files)) => {
+                    self.recomputed += 1;
+                    self.unmatched.extend((files == 0).then_some(&e.item));
+                }
+                Ok(None) => self.unknown += 1,
                 Err(why) => report(why),
             }
         }
@@ -178,10 +190,11 @@ impl<'c> ProtectedFiles<'c> {
         }
     }
 
-    /// Compares an entry with the recomputed state; returns false if objects are missing.
-    fn recompute(&mut self, state: &RunState, e: &ItemReconciled, manifest: &Manifest) -> Result<bool, String> {
+    /// Compares an entry with the recomputed state. Returns the number of protected files, or
+    /// `None` if objects are missing.
+    fn recompute(&self, state: &RunState, e: &ItemReconciled, manifest: &Manifest) -> Result<Option<usize>, String> {
         let store = self.case.store;
-        let Some(scratch) = self.scratch(manifest) else { return Ok(false) };
+        let Some(scratch) = self.scratch(manifest) else { return Ok(None) };
         let at = state.graph.position(&e.item).ok_or("the item is unknown")?;
         // The row `content` reports a missing or wrong patch.
         let read = |patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
@@ -190,11 +203,11 @@ impl<'c> ProtectedFiles<'c> {
         for (on, patch, includes) in state.in_order(&state.items[at].reference) {
             match starts.start(on, &|_, patch| read(patch)) {
                 Ok(start) => patches.push((patch, Some(start), includes)),
-                Err(start::Error::Read(_)) => return Ok(false),
+                Err(start::Error::Read(_)) => return Ok(None),
                 Err(error) => return Err(in_words(&error)),
             }
         }
-        let Ok(consumed) = Consumed::read(patches, read) else { return Ok(false) };
+        let Ok(consumed) = Consumed::read(patches, read) else { return Ok(None) };
         let protection = Protection::new(scratch, &manifest.protect);
         let start = manifest.start.unwrap_or(scratch.base());
         let reference = protection.reference(start, &consumed).map_err(|error| in_words(&error))?;
@@ -204,13 +217,13 @@ impl<'c> ProtectedFiles<'c> {
         let product = match e.products.get(&ProductKey::Patch) {
             None => start,
             Some(patch) => {
-                let Ok(patch) = read(*patch) else { return Ok(false) };
+                let Ok(patch) = read(*patch) else { return Ok(None) };
                 scratch.patched_on(start, patch).map_err(|error| in_words(&error))?
             }
         };
         let changes = protection.changes(&reference, product).map_err(|error| in_words(&error))?;
         if changes == e.protected {
-            return Ok(true);
+            return Ok(Some(reference.files.len().max(reference.base.len())));
         }
         let (found, recorded) = (changes.len(), e.protected.len());
         Err(format!("the patch changes {found}, and the entry lists {recorded} or others"))
@@ -219,7 +232,7 @@ impl<'c> ProtectedFiles<'c> {
     /// Returns the end of the row's detail.
     pub(super) fn detail(&self) -> String {
         let of = |count| counted(count, "item", "items");
-        match (self.recomputed, self.unknown) {
+        let recomputed = match (self.recomputed, self.unknown) {
             (0, 0) => String::new(),
             (recomputed, 0) => format!(", protected files of {} recomputed", of(recomputed)),
             (0, unknown) => format!(", protected files of {} not recomputed without the base", of(unknown)),
@@ -230,6 +243,12 @@ impl<'c> ProtectedFiles<'c> {
                     of(unknown)
                 )
             }
-        }
+        };
+        let unmatched = match &self.unmatched[..] {
+            [] => String::new(),
+            [item] => format!(", {item} protects 0 files"),
+            [first, others @ ..] => format!(", {first} and {} more protect 0 files", others.len()),
+        };
+        recomputed + &unmatched
     }
 }

@@ -1,5 +1,6 @@
 //! Reports as text and as JSON. Pure.
 
+mod access;
 mod decisions;
 mod same_id;
 mod snapshot;
@@ -65,6 +66,7 @@ impl Report {
     }
 
     fn add_optional_fields(&self, report: &mut Value) {
+        self.add_access(report);
         if let Some(remote) = &self.remote {
             report["remote"] = json!(remote);
         }
@@ -218,6 +220,7 @@ impl Report {
             };
             parts.push(format!("sandbox {}", self.sandbox.iter().map(kind).collect::<Vec<_>>().join(", ")));
         }
+        parts.extend(self.access_in_words());
         if self.pinned_clock {
             parts.push("clock pinned".to_owned());
         }

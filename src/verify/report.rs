@@ -1,6 +1,6 @@
 //! The report of a verification, and how the verdict follows from the rows. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ledger::merkle::TreeHead;
 use crate::model::continued::Continues;
@@ -180,6 +180,7 @@ pub struct Uncovered {
 
 /// The result of a verification. A run with an existing ref always has a report.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Report {
     /// The name of the run, as the evidence states it.
     pub run: String,
@@ -244,6 +245,10 @@ pub struct Report {
     pub times: Vec<Timed>,
     /// The number of attempts for each sandbox.
     pub sandbox: BTreeMap<String, u64>,
+    /// True if an attempt had the user's own home directory.
+    pub real_home: bool,
+    /// The places that settings let attempts write besides their worktrees.
+    pub writable: BTreeSet<String>,
     /// True if a pinned test clock dated entries.
     pub pinned_clock: bool,
     /// The parts that no signature covers. Runs of this format have none.

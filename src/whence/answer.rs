@@ -7,7 +7,7 @@ use std::rc::Rc;
 use serde::{Serialize, Serializer};
 
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Grade, Outcome, Verified};
+use crate::model::entry::{Claims, Grade, Outcome, Verified};
 use crate::model::format;
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
@@ -132,6 +132,9 @@ pub struct Made {
     pub prompt: Prompt,
     /// The result of the check, if there was one.
     pub check: Option<Verified>,
+    /// The worker's claims about itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claims>,
     /// Whether the run is sealed.
     pub sealed: bool,
     /// The item that replaced it.
@@ -293,6 +296,7 @@ impl Made {
             sandbox: manifest.map(|manifest| manifest.sandbox),
             prompt: Prompt::of(item),
             check: ended.verify,
+            claims: ended.claims.as_deref().cloned(),
             sealed: run.state.sealed,
             superseded_by: run.state.replaced_by(at).cloned(),
             reused: ended.reused.clone(),

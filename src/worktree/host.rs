@@ -13,6 +13,7 @@ use crate::model::digest::Oid;
 
 use crate::worktree::capture::large::Large;
 use crate::worktree::filters::Filters;
+use crate::worktree::known_folders::KnownFolders;
 use crate::worktree::settings::WorktreeSettings;
 use crate::worktree::workspace::{Base, Error, Pool, Refs, sweep};
 
@@ -49,6 +50,11 @@ pub struct Host {
     /// Untracked paths that no patch takes, from the top of the worktree, with `*` for any part of
     /// a name.
     pub exclude: Vec<String>,
+    /// Other folders that hold worktrees of this repository: its settings or `XDG_CACHE_HOME`
+    /// changed.
+    pub earlier: Vec<PathBuf>,
+    /// A remark for people about the place of workers' private files, or `None`.
+    pub remark: Option<String>,
     bases: Arc<Mutex<BTreeMap<Oid, Arc<Base>>>>,
     /// True to reuse worktrees.
     pub(super) reuse: bool,
@@ -73,6 +79,8 @@ impl Host {
             stop: Cancellation::never(),
             gate: Gate::default(),
             exclude: Vec::new(),
+            earlier: Vec::new(),
+            remark: None,
             bases: Arc::default(),
             reuse: false,
             chosen: None,
@@ -158,12 +166,26 @@ impl Host {
         self.taking.until.map_or(self.capture_time(), |until| until.saturating_duration_since(Instant::now()))
     }
 
+    /// Returns the hosts of all folders with worktrees of this repository, this one first.
+    pub fn all(&self) -> Vec<Self> {
+        let earlier = self.earlier.iter().map(|root| {
+            let mut settings = self.settings.clone();
+            if settings.private.starts_with(&settings.root) {
+                settings.private = WorktreeSettings::new(root.clone()).private;
+            }
+            settings.root.clone_from(root);
+            self.configured(&settings)
+        });
+        std::iter::once(self.clone()).chain(earlier).collect()
+    }
+
     /// Creates the folder of the attempts and checks that worktrees can be created in it, before
-    /// any attempt starts.
+    /// any attempt starts. Records the folder, so that it is found from then on.
     pub fn prepare(&self) -> Result<(), Error> {
         std::fs::create_dir_all(&self.settings.root)
             .and_then(|()| tempfile::tempdir_in(&self.settings.root)?.close())
             .and_then(|()| sweep(&self.settings.root))
+            .and_then(|()| KnownFolders::record(&self.store, &self.settings.root))
             .map_err(|source| Error::Root { root: self.settings.root.clone(), source })
     }
 

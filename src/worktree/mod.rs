@@ -4,9 +4,9 @@
 //! filters need of them ([`consumed`]), and [`capture`] takes the products. [`salvage`] saves the
 //! work of an attempt without products, and [`stray`] the commits that the work does not contain.
 //! [`product`] writes recorded products into a fresh worktree, and [`carry`] the work of the user's
-//! own work tree. [`filters`] decides where the repository's filters run. Everything that a worker
-//! wrote is hostile: no git command and no library call ever discovers a repository through the
-//! worktree.
+//! own work tree. [`known_folders`] remembers where worktrees are. [`filters`] decides where the
+//! repository's filters run. Everything that a worker wrote is hostile: no git command and no
+//! library call ever discovers a repository through the worktree.
 
 pub mod capture;
 pub mod carry;
@@ -15,6 +15,7 @@ pub mod filters;
 pub mod held_out;
 pub mod host;
 pub mod inputs;
+pub mod known_folders;
 pub mod product;
 pub mod protect;
 pub mod salvage;

@@ -77,7 +77,7 @@ fn the_patch_omits_untracked_files_that_an_agent_leaves_behind() {
     let steps = shown(&repo, "r/b")["entries"].clone();
     assert_eq!(steps[1]["excluded"], json!([".claude/settings.local.json"]));
     let show = repo.env.handoff(["show", "r/a"]).success();
-    let section = "\nleft behind by the agent, not in the patch\n  .aider.chat.history.md\n  .aider.tags.cache.v4/\n";
+    let section = "\nleft out of the patch\n  .aider.chat.history.md\n  .aider.tags.cache.v4/\n";
     assert!(show.contains(section), "{show}");
     repo.env.handoff(["verify", "r"]).success();
 }

@@ -34,6 +34,13 @@ fn arguments_that_a_tool_does_not_have_are_ignored() {
             "diff" | "resume" => json!({"thread_id": "t"}),
             _ => json!({}),
         };
+        let plain = client.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
+        if plain.get("error").is_some() {
+            // It has required ones.
+            let message = client.invalid(tool, &json!({"wait_for_previous": true, "zzz": {"nested": null}}));
+            assert_eq!(plain["error"]["message"], message, "{tool}");
+            continue;
+        }
         let (_, plain) = texts(&mut client, tool, &arguments);
         arguments["wait_for_previous"] = true.into();
         arguments["zzz"] = json!({"nested": null});
@@ -68,10 +75,10 @@ fn an_argument_that_is_probably_spelled_wrong_is_told() {
     let (content, result) = texts(&mut client, "checkpoint", &saved);
     assert_eq!(result["isError"], false);
     assert_eq!(content[1], "note: the argument \"sumary\" was ignored; did you mean \"summary\"?");
-    let (content, result) = texts(&mut client, "resume", &json!({"thread": "t"}));
-    assert_eq!(result["isError"], true);
-    assert_eq!(content[0], "error: cannot call resume: missing field `thread_id`");
-    assert_eq!(content[1], "note: the argument \"thread\" was ignored; did you mean \"thread_id\"?");
+    assert_eq!(
+        client.invalid("resume", &json!({"thread": "t"})),
+        "cannot call resume: missing field `thread_id`; note: the argument \"thread\" was ignored; did you mean \"thread_id\"?"
+    );
     client.end();
 }
 
@@ -87,7 +94,8 @@ fn null_is_no_argument_and_a_whole_float_is_an_integer() {
     client.call("submit", &json!({"plan": {"id": "r", "items": [item]}, "queue": null}));
     let seen = client.call("watch", &json!({"run": "r", "since": 0.0, "timeout": 5.0}));
     assert_eq!(seen["entries"], 1);
-    client.refused("resume", &json!({"thread_id": null}), "usage");
+    let message = client.invalid("resume", &json!({"thread_id": null}));
+    assert_eq!(message, "cannot call resume: missing field `thread_id`");
     client.end();
 }
 
@@ -119,8 +127,23 @@ fn an_argument_of_another_type_is_named() {
             "the argument \"encoding\" must be one of [\"utf-8\",\"base64\"], not \"hex\"",
         ),
     ] {
-        let (text, _) = client.refused(tool, &arguments, "usage");
-        assert_eq!(text, format!("error: cannot call {tool}: {message}"));
+        assert_eq!(client.invalid(tool, &arguments), format!("cannot call {tool}: {message}"));
     }
+    client.end();
+}
+
+#[test]
+fn a_state_may_be_an_object_or_a_list() {
+    let env = repository();
+    let mut client = Client::start(&env, "repo", &[]);
+    for (state, text) in
+        [(json!({"step": 1, "todo": ["a"]}), r#"{"step":1,"todo":["a"]}"#), (json!([1, null]), "[1,null]")]
+    {
+        client.call("checkpoint", &json!({"thread_id": "t", "state": state}));
+        assert_eq!(client.call("resume", &json!({"thread_id": "t"}))["state"], text);
+    }
+    let message = client.invalid("checkpoint", &json!({"thread_id": "t", "state": 7}));
+    assert_eq!(message, "cannot call checkpoint: the argument \"state\" must be a string, not 7");
+    client.invalid("checkpoint", &json!({"thread_id": {"a": 1}, "state": "x"}));
     client.end();
 }

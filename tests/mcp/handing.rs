@@ -130,13 +130,6 @@ fn going_back_and_branching_off() {
     let resumed = sender.call("resume", &json!({"thread_id": "run-42"}));
     assert_eq!((&resumed["state"], &resumed["encoding"]), (&"/wD+".into(), &"base64".into()));
     assert_eq!(env.handoff(["thread", "cat", "run-42"]).exit(0).raw, [0xff, 0x00, 0xfe]);
-    env.write("large", &"x".repeat(2 << 20));
-    env.handoff(["checkpoint", "large", "--state", "../large"]).success();
-    let (text, _) = sender.refused("resume", &json!({"thread_id": "large"}), "too-large");
-    insta::assert_snapshot!(text, @"
-    error: the state has 2097152 bytes, and an answer at most 1048576
-    hint: ask the operator to run: git handoff resume large
-    ");
     sender.end();
 }
 
@@ -188,4 +181,39 @@ fn no_caller_loosens_the_terms() {
     sender.refused("packet_check", &json!({"thread_id": "none"}), "unknown-packet");
     sender.end();
     receiver.end();
+}
+
+#[test]
+fn a_state_above_one_mebibyte_is_read_in_parts() {
+    let (env, mut sender, receiver) = two();
+    receiver.end();
+    let text = "ä".repeat(1 << 20);
+    env.write("large", &text);
+    env.handoff(["checkpoint", "large", "--state", "../large"]).success();
+    // A state that was not resumed is not handed out by an offset.
+    let (refusal, _) = sender.refused("resume", &json!({"thread_id": "large", "offset": 1}), "not-resumed");
+    insta::assert_snapshot!(refusal, @r#"
+    error: the latest state of the thread large was not resumed: its rest can only be read afterwards
+    hint: call `resume` with {"thread_id":"large"}
+    "#);
+    let (mut read, mut offset) = (String::new(), json!(null));
+    loop {
+        let part = sender.call("resume", &json!({"thread_id": "large", "offset": offset}));
+        assert_eq!((&part["size"], &part["encoding"]), (&json!(text.len()), &json!("utf-8")));
+        let state = part["state"].as_str().expect("it is text");
+        assert!(state.len() <= 1 << 20);
+        read.push_str(state);
+        offset = part["next"].clone();
+        if offset.is_null() {
+            break;
+        }
+    }
+    assert!(read == text);
+    // It was resumed once.
+    let entries = env.git(["rev-list", "--count", "refs/handoff/threads/large"]).success();
+    assert_eq!(entries, "2\n");
+    // After a new checkpoint the rest is that of another state.
+    sender.call("checkpoint", &json!({"thread_id": "large", "state": "new"}));
+    sender.refused("resume", &json!({"thread_id": "large", "offset": 1}), "not-resumed");
+    sender.end();
 }

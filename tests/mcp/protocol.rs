@@ -76,8 +76,6 @@ fn what_fails_is_told_and_the_server_goes_on() {
     assert_eq!(text, "error: there is no thread \"none\" here\nhint: call `thread_list`");
     assert_eq!(error["hint"], "call `thread_list`");
     for (tool, arguments) in [
-        ("resume", json!({})),
-        ("resume", json!({"thread_id": 7})),
         ("resume", json!({"thread_id": "a/b"})),
         ("checkpoint", json!({"thread_id": "--help", "state": "x"})),
         ("checkpoint", json!({"thread_id": "t", "state": "no base64!", "encoding": "base64"})),
@@ -97,7 +95,9 @@ fn what_fails_is_told_and_the_server_goes_on() {
         }
         client.refused(tool, &arguments, "usage");
     }
-    // A tool that is none is an error of the protocol.
+    // Forbidden arguments and unknown tools are errors of the protocol.
+    client.invalid("resume", &json!({}));
+    client.invalid("resume", &json!({"thread_id": 7}));
     for name in ["cancel", "retry", "close", "extend", "coordinate", "key", "anchor", "push", "clean", "run", ""] {
         let answer = client.ask("tools/call", &json!({"name": name, "arguments": {}}));
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
@@ -182,5 +182,29 @@ fn an_answer_is_not_many_times_its_request() {
     insta::assert_snapshot!(find_line(&text, "caused by: … "), @"caused by: … and 19000 more problems");
     assert_eq!(error["details"]["more"], 19_000);
     assert!(error.to_string().len() < 2 << 20);
+    client.end();
+}
+
+#[test]
+fn a_line_that_is_no_json_is_answered_without_an_id() {
+    let env = repository();
+    let mut client = Client::start(&env, "repo", &[]);
+    for (line, why) in [
+        (&b"{\"jsonrpc\": \"2.0\", \"id\": 7,"[..], "EOF while parsing an object at line 1 column 27"),
+        (b"no json", "expected ident at line 1 column 2"),
+        (b"\xff", "invalid utf-8 sequence of 1 bytes from index 0"),
+    ] {
+        let answer = client.line(line);
+        let error = json!({"code": -32700, "message": format!("cannot parse the message: {why}")});
+        assert_eq!(answer, json!({"jsonrpc": "2.0", "id": null, "error": error}));
+    }
+    // Blank lines are no messages, and the session goes on.
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/unknown"}));
+    client.to.as_mut().expect("it is open").write_all(b"\r\n \n").expect("the server listens");
+    assert_eq!(client.call("thread_list", &json!({}))["schema"], "git-handoff.threads/1");
+    // An answer in one line is as long as it was.
+    let state = "x".repeat(200_000);
+    client.call("checkpoint", &json!({"thread_id": "t", "state": state}));
+    assert_eq!(client.call("resume", &json!({"thread_id": "t"}))["state"], state);
     client.end();
 }

@@ -192,13 +192,22 @@ fn what_is_required_and_missing_is_refused_before_anything_runs() {
 #[test]
 fn a_sandbox_inside_the_sandbox_cannot_start_and_run_says_what_to_do() {
     let note = "    a sandbox cannot start inside the worker's sandbox, which confines the program already: turn its own \
-                off (Chromium: --no-sandbox, Codex: --sandbox danger-full-access), or set the executor's `sandbox = none`";
+                off (Chromium: --no-sandbox, Codex: --sandbox danger-full-access, Claude Code: `sandbox.enabled` in \
+                .claude/settings.json), or set the executor's `sandbox = none`";
     let says = |output: &Output| output.stderr.lines().any(|line| line == note);
     for layers in [Layers::None, Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         // The message stands before more lines than are shown.
         let output = scene.drive("nested", &[item("a", "unshare --user true; seq 20; false")]).exit(4);
         assert_eq!(says(&output), layers != Layers::None, "{layers:?}: {output}");
+        // An agent ends with 0 without the commands that it could not run.
+        let output = scene.drive("done", &[item("a", "unshare --user true; seq 20")]).exit(0);
+        assert_eq!(says(&output), layers != Layers::None, "{layers:?}: {output}");
+        let line = ["record", "--", "sh", "-c", "unshare --user true; echo x >x.txt"];
+        let output = scene.handoff(&line).exit(0);
+        assert_eq!(says(&output), layers != Layers::None, "{layers:?}: {output}");
+        let output = scene.drive("fine", &[item("a", "echo 'unshare is a word'")]).exit(0);
+        assert!(!says(&output), "{output}");
         let output = scene.drive("other", &[item("a", "echo something else; false")]).exit(4);
         assert!(!says(&output), "{output}");
         let chromium = "echo 'No usable sandbox! Update your kernel' >&2; false";

@@ -43,22 +43,23 @@ impl Job {
         before.map_err(|error| failed(&error))
     }
 
-    /// Gives the worktree the work if that was done in the user's own work tree. Returns notes
-    /// about files that are left out and branches that moved.
+    /// Gives the worktree the work if that was done in the user's own work tree. Returns the files
+    /// that are left out, and notes about them and about branches that moved.
     pub(super) fn carry_over(
         &self,
         host: &Host,
         workspace: &Workspace,
         before: Option<&Before>,
-    ) -> Result<Vec<String>, Verdict> {
-        let (Some(top), Some(before)) = (self.spec.origin.here(), before) else { return Ok(Vec::new()) };
+    ) -> Result<(Vec<String>, Vec<String>), Verdict> {
+        let (Some(top), Some(before)) = (self.spec.origin.here(), before) else { return Ok((Vec::new(), Vec::new())) };
         let left_out = carry::work_tree(host, workspace, top, before).map_err(|error| failed(&error))?;
         let names: Vec<_> = left_out.iter().map(|path| path.display().to_string()).collect();
         let named = || printable::first_of(&names, MOST_NAMED);
         let note = || format!("{}: left out of the patch, as no files or links: {}", self.spec.manifest.item, named());
         let moved = before.moved(host).map_err(|error| failed(&error))?;
         let moved = moved.iter().map(|change| format!("{}: {change}", self.spec.manifest.item));
-        Ok(moved.chain((!names.is_empty()).then(note)).collect())
+        let notes = moved.chain((!names.is_empty()).then(note)).collect();
+        Ok((names, notes))
     }
 }
 

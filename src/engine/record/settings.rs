@@ -94,6 +94,8 @@ fn grant(repository: &Repository, settings: &mut Executor, name: &str, preset: &
     for (variable, value) in preset.env.iter().chain(confined) {
         settings.env.entry(variable.clone()).or_insert_with(|| value.clone());
     }
+    // The line of this program, whatever a sealed recording says.
+    settings.version_command = settings.version_command.take().or_else(|| preset.version_command.clone());
     let needs = repository.environment.agent_needs(preset);
     for key in &needs.keys {
         let is_named = settings.secret_env.iter().any(|secret| secret.name == *key);

@@ -29,6 +29,7 @@ hints! {
     give_up() => "git handoff apply --abort";
     apply_there(place) => "run `git handoff apply` without --branch in {place}";
     stash_or_branch() => "git stash --include-untracked   # or apply onto a branch: --branch NAME";
+    finish() => "git status   # a merge, rebase or pick is not finished: it says how to go on, or to give it up";
     stash() => "git stash --include-untracked";
     switch(base) => "git switch --detach {base}";
     identity() => "git config user.name 'Your Name' && git config user.email you@example.com";

@@ -18,6 +18,8 @@ hints! {
         "git -c transfer.fsckObjects=true fsck   # names what the host found; `receive.fsck.<message> = ignore` there lets it through";
     let_through(finding) =>
         "git config fetch.fsck.{finding} ignore   # if you take such objects all the same; then the same command again";
+    remote_of_same_hash() =>
+        "git init --bare --object-format=\"$(git rev-parse --show-object-format)\" FOLDER   # a remote of the same hash: git carries nothing between two";
     again_later() => "the same command again, a little later";
     set_clock() => "date -u   # set the clock of this machine, then the same command again";
     s3_credentials() =>

@@ -7,7 +7,7 @@ use super::{Hint, Parts, quoted};
 hints! {
     push_all(remote) => "git handoff push {remote} --all";
     rename_and_delete(run) =>
-        "git handoff run PLAN --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete {run}";
+        "git handoff adopt-run {run} --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete {run}";
     run_via(run, remote) => "git handoff run {run} --via {remote}";
     end_there(run) => "in the repository that drove it: git handoff run {run}, or Ctrl-C and then --via";
     submit_then_share(remote) => "git handoff submit PLAN, then: git handoff run RUN --via {remote}";

@@ -28,6 +28,8 @@ hints! {
     remove_lock(path) => "rm {path}   # if no git command runs here, nor an editor that one opened; then the same command again";
     take_over_files(path) => "sudo chown -R \"$(id -u)\" {path}   # a command of another user left files there";
     give_back_files(uid, path) => "chown -R {uid} {path}   # a command that ran as root left files there";
+    list_files(pathspec) => "git ls-files -- {pathspec}   # lists what it selects: case counts, and a folder needs no slash";
+    no_locks() => "git clone . FOLDER   # on a disk of this machine; NFS has locks with nfsvers=4, or for one machine alone with local_lock=flock";
     restrict(path) => "chmod 600 {path}";
     push_archive() => "git handoff push --all   # the archive goes, and their refs on the remote with it";
     look_into_archive(reference) => "git log --first-parent {reference}   # its runs, one by one: git handoff verify --all";

@@ -22,7 +22,12 @@ pub(super) fn operations(error: &operations::Error) -> Option<Failure> {
                 Refused::PrivateElsewhere(_) => hints::private_settings(),
                 Refused::PrivateFixed(_) => hints::private_home(),
                 Refused::Unconfined(_) => hints::confine(),
-                Refused::Missing(..) | Refused::Network(..) => hints::sandbox(),
+                Refused::Missing(_, why) | Refused::Network(_, why) if why.contains("bubblewrap is not installed") => {
+                    hints::sandbox()
+                }
+                // Installing it does not help if it is installed and does not work.
+                Refused::Missing(..) => hints::sandbox_auto(),
+                Refused::Network(..) => hints::network(),
             };
             Failure::of("sandbox-unenforceable", error).hint(hint)
         }

@@ -112,6 +112,9 @@ const DOWN: [&str; 8] = [
     "hung up unexpectedly",
 ];
 
+/// Lower-case phrases about a repository whose objects have names of another hash.
+const OTHER_HASH: [&str; 2] = ["hash algorithm", "mismatched algorithms"];
+
 /// Lower-case phrases about a missing repository.
 const NOWHERE: [&str; 3] = ["does not appear to be a git repository", "repository not found", "not found"];
 
@@ -164,6 +167,7 @@ fn of_words(remote: &str, said: &str) -> Option<Hint> {
     let any = |words: &[&str]| words.iter().any(|words| small.contains(words));
     let owned = said.split_once(OWNER).and_then(|(_, rest)| rest.split('\'').next());
     match http_status(said) {
+        _ if any(&OTHER_HASH) => Some(hints::remote_of_same_hash()),
         _ if let Some(path) = owned => Some(hints::safe_directory(path)),
         Some(401) => Some(hints::sign_in(remote)),
         Some(404) => Some(hints::remotes()),

@@ -50,7 +50,7 @@ pub(super) fn operations(error: &operations::Error) -> Option<Failure> {
     Some(match error {
         operations::Error::Summary | operations::Error::Agent => Failure::usage(error.to_string()),
         operations::Error::UnknownSigner { named, .. } => Failure::of("unknown-signer", error).hint(hints::fork(named)),
-        operations::Error::TooLarge { thread, .. } => Failure::of("too-large", error).hint(hints::resume(thread)),
+        operations::Error::NotResumed(thread) => Failure::of("not-resumed", error).hint(hints::resume(thread)),
         operations::Error::Packet(inner) => {
             let failure = Failure::new(inner.as_ref());
             Failure {

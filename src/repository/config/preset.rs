@@ -18,6 +18,9 @@ pub struct Preset {
     pub note: String,
     /// The line that registers it as a subagent.
     pub command: String,
+    /// The line that prints its version.
+    #[serde(rename = "versionCommand")]
+    pub version_command: Option<String>,
     /// Variables with a key or a token of its own.
     #[serde(default)]
     pub keys: Vec<String>,

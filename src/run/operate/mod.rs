@@ -19,6 +19,7 @@ mod beats;
 mod new_entry;
 mod open;
 mod open_verified;
+mod protection;
 
 pub use new_entry::NewEntry;
 pub use open::{Error, OpenRun, closed};

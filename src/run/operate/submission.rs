@@ -164,7 +164,9 @@ impl Repository {
     /// Returns a valid plan with its imports. Both `validate` and `submit` use this, so that they
     /// agree.
     fn validated(&self, bytes: &[u8], wanted: &Wanted) -> Result<(ValidPlan, Imports), Problems> {
-        let (valid, catalog) = self.valid(bytes, wanted)?;
+        let (mut valid, catalog) = self.valid(bytes, wanted)?;
+        let unmatched = self.unmatched_protection(valid.plan(), &wanted.revision(Some(valid.plan())));
+        valid.add_warnings(unmatched);
         // The imports of an existing run were sealed with it.
         let is_there = refs::read(&self.store, &format::run_ref(&valid.plan().id)).is_ok_and(|tip| tip.is_some());
         let imports = if is_there { Imports::default() } else { self.imports(valid.plan(), &catalog)? };

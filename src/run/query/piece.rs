@@ -200,6 +200,11 @@ pub fn tail(store: &Store, run: &View, at: ItemIndex) -> Result<Option<Tail>, Er
     Ok((!lines.is_empty()).then_some(Tail { attempt, lines, is_cut, is_nested }))
 }
 
+/// Returns true if an attempt of an item recorded a transcript that is not empty.
+pub fn has_transcript(run: &View, item: &ItemId) -> bool {
+    recorded(&run.links, item, None).is_some_and(|(_, transcript)| transcript.size > 0)
+}
+
 /// Returns the latest transcript of an item as text without control sequences, or `None` if it is
 /// missing or very large.
 pub fn transcript_text(store: &Store, run: &View, item: &ItemId) -> Result<Option<String>, Error> {

@@ -1,12 +1,13 @@
 //! Checks of the repository, the machine and the configuration.
 
 use std::collections::HashSet;
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions, TryLockError};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use crate::clock::Clock;
 use crate::git::history;
+use crate::git::no_locks::NoLocks;
 use crate::git::program;
 use crate::git::refs;
 use crate::git::store::Store;
@@ -32,6 +33,7 @@ pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, 
     let mut findings = Vec::new();
     findings.extend(git_version(store)?);
     findings.extend(key_mode(patient.repository, fix));
+    findings.extend(locks(store));
     findings.extend(owners::examine(store));
     findings.extend(prune(store)?);
     findings.extend(space(&[&store.common_dir(), &patient.host.settings.root]));
@@ -70,6 +72,16 @@ fn key_mode(repository: &Repository, fix: bool) -> Option<Finding> {
     let message = format!("the signing key {} can be read by others (mode {mode:04o})", file.display());
     let fixed = fix && fs::set_permissions(&file, Permissions::from_mode(0o600)).is_ok();
     Some(Finding::problem("key-readable", message).hint(hints::restrict(file.display())).fixed(fixed))
+}
+
+/// Finds a file system without locks, on which runs can only be read.
+fn locks(store: &Store) -> Option<Finding> {
+    let file = store.common_dir().join("config");
+    let Err(TryLockError::Error(error)) = File::open(&file).ok()?.try_lock_shared() else { return None };
+    let error = NoLocks::explain(&file, error);
+    let no_locks = NoLocks::within(&error)?;
+    let message = format!("{no_locks}: runs and threads can be read here, but not written");
+    Some(Finding::problem("no-locks", message).hint(hints::no_locks()))
 }
 
 /// Returns true if the file is a public key, which anyone may read.

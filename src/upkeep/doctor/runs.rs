@@ -113,7 +113,10 @@ fn records(patient: &Patient<'_>, view: &View, fix: bool) -> Result<Vec<Finding>
 fn unfinished(patient: &Patient<'_>, view: &View) -> Result<Option<Finding>, Error> {
     let run = &view.run;
     let running = view.state.items.iter().filter(|item| item.phase == Phase::Running).count();
-    let left = Workspace::leftovers(&patient.host, run)?.len();
+    let mut left = 0;
+    for host in patient.host.all() {
+        left += Workspace::leftovers(&host, run)?.len();
+    }
     // A driven run needs no check. The check takes the lock briefly, so it is made only if needed.
     if (running == 0 && left == 0) || is_held(patient, run)? {
         return Ok(None);
@@ -143,7 +146,8 @@ fn is_held(patient: &Patient<'_>, run: &RunId) -> Result<bool, Error> {
 
 /// Finds worktrees of unknown runs, whose work cannot be saved under any name.
 fn leftovers_of_nothing(patient: &Patient<'_>) -> Vec<Finding> {
-    let entries = std::fs::read_dir(&patient.host.settings.root).into_iter().flatten().flatten();
+    let roots = std::iter::once(&patient.host.settings.root).chain(&patient.host.earlier);
+    let entries = roots.flat_map(std::fs::read_dir).flat_map(Iterator::flatten);
     let mut orphans: Vec<PathBuf> = entries
         .map(|entry| entry.path())
         .filter(|path| {

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::agent_folders::AGENT;
 use super::{Error, Workspace};
+use crate::git::no_locks::NoLocks;
 use crate::model::digest::Digest;
 use crate::sandbox::folder::Folder;
 use crate::sandbox::open_folder;
@@ -144,6 +145,9 @@ impl Login {
         let since = Instant::now();
         // No worker can open the folder and keep its lock.
         while let Err(error) = rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            if error != rustix::io::Errno::WOULDBLOCK {
+                return Err(NoLocks::explain(&self.real, error.into()));
+            }
             if since.elapsed() >= patience {
                 return if patience.is_zero() { Ok(Outcome::Same) } else { Err(error.into()) };
             }

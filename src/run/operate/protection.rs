@@ -1,0 +1,43 @@
+//! Warns about protected files that the base does not have.
+
+use std::collections::BTreeSet;
+
+use crate::git::merge::Scratch;
+use crate::git::protected::Protection;
+use crate::model::plan::{Item, Plan};
+use crate::repository::Repository;
+
+use super::submit::resolve_base;
+
+impl Repository {
+    /// Returns a warning for each pathspec that is to protect files from a plan's workers and
+    /// selects no file of the base. Other commands report a base or a pathspec that git refuses.
+    pub(super) fn unmatched_protection(&self, plan: &Plan, revision: &str) -> Vec<String> {
+        let pathspecs = self.protected_by(plan);
+        if pathspecs.is_empty() {
+            return Vec::new();
+        }
+        let base = resolve_base(&self.store, revision).ok();
+        let Some(scratch) = base.and_then(|base| Scratch::apart(&self.store, base).ok()) else { return Vec::new() };
+        let selects_none = |pathspec: &String| {
+            let alone = std::slice::from_ref(pathspec);
+            Protection::new(&scratch, alone).selects_any().is_ok_and(|any| !any)
+        };
+        let warning =
+            |pathspec| format!("the pathspec {pathspec:?} selects no file of the base, so it protects nothing");
+        pathspecs.into_iter().filter(selects_none).map(warning).collect()
+    }
+
+    /// Returns the pathspecs of a plan and of the settings of its items' executors.
+    fn protected_by(&self, plan: &Plan) -> BTreeSet<String> {
+        let config = &self.config;
+        let settings = |item: &Item| {
+            let subagent = item.inputs.get("subagent").and_then(serde_json::Value::as_str);
+            subagent.and_then(|name| config.subagent(name)).or_else(|| config.settings_of(&item.executor))
+        };
+        let of_items = plan.items.iter().flat_map(|item| {
+            item.protect.iter().cloned().chain(settings(item).map(|settings| settings.protect).unwrap_or_default())
+        });
+        config.protect.iter().cloned().chain(of_items).collect()
+    }
+}
