@@ -246,7 +246,6 @@ fn an_older_git_never_reads_a_workers_attributes() {
     ------- stderr -------
     ▶ x  attempt 1
     ✗ x  failed: "src/.gitattributes" was changed or removed, which can only be captured with git 2.41 or newer
-    hint: git handoff cat sly/x:transcript
     hint: git handoff retry sly/x   # or seal it as it is: git handoff close sly
     [exit status: 4]
     "#);

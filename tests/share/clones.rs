@@ -269,7 +269,7 @@ fn one_name_for_two_runs_is_found_out() {
     let refused = env.handoff(["push", "--all"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @r#"
     warning: the run "same" on the remote is another one: it begins with another entry than the run here; ours was left out
-    hint: git handoff run PLAN --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete same
+    hint: git handoff adopt-run same --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete same
     "#);
     // One key tells two stories of one run.
     let said = env.handoff(["verify", "same"]).exit(3).stdout;

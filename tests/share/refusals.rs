@@ -45,7 +45,7 @@ fn a_head_that_is_not_here_is_refused_as_well() {
     let said = env.handoff(["push", "--all"]).exit(1).stderr;
     insta::assert_snapshot!(said, @r#"
     error: run "handoff-dag-1" is at d75bf6185f841ee3bf7881aa8c955813e6b52afb here and at b8c05b8d7b034f73f354d0d9f9992d03bd94ef7e on the remote, which is not here; nothing was pushed
-    hint: git handoff fetch origin handoff-dag-1 && git handoff verify origin/handoff-dag-1   # if it is another person's: git handoff run PLAN --id ID, and git handoff delete handoff-dag-1
+    hint: git handoff fetch origin handoff-dag-1 && git handoff verify origin/handoff-dag-1   # if it is another person's: git handoff adopt-run handoff-dag-1 --id ID, and git handoff delete handoff-dag-1
     "#);
     // Once it was looked at, it is known to be none of ours; it stays, and keeps nothing else back.
     env.handoff(["fetch"]).ends(1);

@@ -243,7 +243,7 @@ fn a_run_whose_id_is_taken_keeps_nothing_else_from_being_pushed() {
     assert!(said.stderr.contains(&format!("warning: {why}; ours was left out")), "{said}");
     insta::assert_snapshot!(said.stderr, @r#"
     warning: the run "handoff-dag-1" on the remote is another one: it begins with another entry than the run here; ours was left out
-    hint: git handoff run PLAN --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete handoff-dag-1
+    hint: git handoff adopt-run handoff-dag-1 --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete handoff-dag-1
     "#);
     insta::assert_snapshot!(find_line(&said.stdout, "new  run  "), @"new  run  other");
     let answer = json(&env.handoff_in("clone", ["push", "--all", "--json"]).exit(1));
@@ -286,7 +286,7 @@ fn an_id_that_lies_in_an_archive_is_taken() {
     let said = env.handoff_in("clone", ["push", "origin", RUN]).exit(1);
     insta::assert_snapshot!(said.stderr, @r#"
     error: the run "handoff-dag-1" on the remote is another one: it begins with another entry than the run here; nothing was pushed
-    hint: git handoff run PLAN --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete handoff-dag-1
+    hint: git handoff adopt-run handoff-dag-1 --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete handoff-dag-1
     "#);
     // Where it came to lie there all the same, the archive is taken, and what was there before
     // stays.
