@@ -60,7 +60,7 @@ pub struct RunState {
     pub documents: Documents,
     /// The rules.
     pub rules: Vec<Rule>,
-    /// What the rules compare in the documents.
+    /// The values in documents that the rules compare.
     pub(crate) values: LatestValues,
     /// The digests of sealed pipelines, by reference.
     pub pipelines: BTreeMap<String, Digest>,

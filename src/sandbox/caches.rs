@@ -270,7 +270,7 @@ impl Confinement {
     pub fn remarks(&self) -> Vec<String> {
         let tmp = if self.has_own_tmp() {
             let is_taken = |place: &&str| Path::new(place).is_dir() && !self.reach.map.is_free(Path::new(place));
-            let taken = Vec::from_iter(TEMPORARY.into_iter().filter(is_taken));
+            let taken: Vec<&str> = TEMPORARY.into_iter().filter(is_taken).collect();
             let because = "of which a folder of PATH or a setting gives a part";
             (!taken.is_empty()).then(|| format!("workers cannot write to {}, {because}", taken.join(" and ")))
         } else {

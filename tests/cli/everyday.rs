@@ -44,7 +44,7 @@ fn alone_it_says_where_things_stand_and_what_is_next() {
     a  failed   exited with 1
     b  skipped  it depends on "a", which did not get done
     "#);
-    // What is sealed waits for nothing, and can be set aside.
+    // A sealed run waits for nothing, and an archive takes it out of the overview.
     for run in ["open", "bad", "asked"] {
         repo.env.handoff(["abandon", run]).success();
         repo.env.handoff(["archive", run]).success();
