@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use serde::{Serialize, Serializer};
 
-use super::json::{JsonPath, locate};
+use super::json::locate;
 use super::problem::{Code, Problem, nearest};
 
 /// The maximum number of kept problems.
@@ -65,12 +65,6 @@ impl Problems {
     /// Adds a problem.
     pub fn push(&mut self, problem: Problem) {
         self.add(problem, |problem| problem);
-    }
-
-    /// Adds problems of a text that was made from the document, all at one place of the document.
-    pub(crate) fn extend_at(&mut self, made: Self, at: &JsonPath) {
-        self.count_more(made.more());
-        made.kept.into_iter().for_each(|problem| self.push(Problem { path: at.to_string(), ..problem }));
     }
 
     /// Adds a problem; the text is created only if it is kept.

@@ -121,7 +121,7 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
     if problems.is_empty() {
         // Mistakes of a template were reported at its place. What is left are names that became
         // too long.
-        problems.extend_at(derived, &at);
+        derived.iter().for_each(|problem| problems.push(Problem { path: at.to_string(), ..problem.clone() }));
     }
     added.extend(of_pattern);
     let created = draft.rules.iter().chain(&added).flat_map(|rule| &rule.create);
