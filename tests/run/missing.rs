@@ -64,7 +64,6 @@ fn retry_gets_the_product_made_and_what_waits_for_it() {
     ▶ maker  attempt 1
     ✗ maker  failed: the product patch is missing, which the item "next" needs
     ─ next  skipped: it depends on "maker", which did not get done
-    hint: git handoff cat r/maker:transcript
     hint: git handoff retry r/maker   # or seal it as it is: git handoff close r
     "#);
     repo.env.write("ready", "");

@@ -126,7 +126,11 @@ impl Repository {
     pub fn close(&self, run: &str, reason: &str) -> Result<Steered, Error> {
         self.free_of_secrets(REASON, reason)?;
         let (mut open, item) = match self.open_run(run, &[Role::Own, Role::Work]) {
-            Err(Error::Sealed(sealed)) if !run.contains('/') => return Ok(Steered::sealed_before(sealed)),
+            Err(Error::Sealed(sealed)) if !run.contains('/') => {
+                // A run that a stranger sealed is refused as before.
+                self.opened(&sealed).map_err(|denied| denied.lacking(&[Role::Own, Role::Work]))?;
+                return Ok(Steered::sealed_before(sealed));
+            }
             opened => opened?,
         };
         if item.is_some() {
