@@ -123,6 +123,7 @@ fn options_write_the_lines_and_the_same_options_change_nothing() {
     );
     assert_output!(settings(&env), @r"
     handoff.subagent.claude.env IS_SANDBOX=1
+    handoff.subagent.claude.versioncommand claude --version
     handoff.subagent.claude.passenv $PASS
     handoff.subagent.claude.secretenv ANTHROPIC_API_KEY
     handoff.subagent.claude.private ~/.claude
@@ -158,6 +159,7 @@ fn other_answers_replace_lines_and_show_them_and_what_a_person_added_stays() {
     assert_output!(without_commands(&said), @r"
     - handoff.subagent.codex.verify = cargo test
     + handoff.subagent.codex.verify = make test
+      handoff.subagent.codex.versionCommand = codex --version
       handoff.subagent.codex.readable = /opt/data
       handoff.subagent.codex.secretEnv = CODEX_API_KEY=!pass show codex
       handoff.subagent.codex.timeout = 60
@@ -247,7 +249,7 @@ fn a_failed_write_names_what_is_in() {
     let options = ["--yes", "--agent", "codex", "--check", "cargo test", "--protect", "tests"];
     let failed = init(&env, &options, &[]).exit(1);
     let wanted = "error: cannot write the setting `handoff.protect`; these were written before it: \
-                  `handoff.subagent.codex.verify`\n";
+                  `handoff.subagent.codex.versionCommand`, `handoff.subagent.codex.verify`\n";
     assert!(failed.stderr.contains(wanted), "{failed}");
     assert!(failed.stderr.ends_with("hint: run the same command again\n"), "{failed}");
     // Nothing is registered before everything else is in.
@@ -294,12 +296,13 @@ fn the_questions_offer_what_is_there() {
     Which command checks the work? [cargo test]
     Which files must workers not change? Pathspecs, or none: [tests Cargo.toml]
     warning: Codex CLI has neither a key nor a login here: set CODEX_API_KEY or log in, and run `git handoff init` again
+    + handoff.subagent.codex.versionCommand = codex --version
     + handoff.subagent.codex.verify = cargo test
     + handoff.protect = tests
     + handoff.protect = Cargo.toml
     + handoff.onProtectedChange = judge
     type yes to make these changes in $TEST/repo/.git/config:
-    changed 5 lines in $TEST/repo/.git/config
+    changed 6 lines in $TEST/repo/.git/config
     hint: git handoff record --agent codex TASK   # or write a plan: git handoff plan new
     ");
     assert_eq!(code, 0);
