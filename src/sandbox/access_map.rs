@@ -120,12 +120,15 @@ impl AccessMap {
         }
     }
 
-    /// Returns true if no folder below a path is granted in part. What does not exist is no part.
+    /// Returns true if no folder below a path is granted in part. What does not exist is no part of
+    /// a folder that is only read, because no worker can make it.
     pub(super) fn keeps_nothing_below(&self, path: &Path) -> bool {
         let mut given = self.places().filter(|(place, access)| place.starts_with(path) && *access != Access::Hidden);
         given.all(|(place, access)| {
             let mut parts = self.places.iter().filter(|(below, less)| **less < access && below.starts_with(place));
-            !self.pinned.iter().any(|link| link.starts_with(place)) && !parts.any(|(below, _)| below.exists())
+            let is_read = access == Access::Read;
+            !self.pinned.iter().any(|link| link.starts_with(place))
+                && !parts.any(|(below, _)| !is_read || below.exists())
         })
     }
 
