@@ -4,8 +4,8 @@
 //! A file in the git directory holds the name of the folder, the path and the inode that the git
 //! directory had, and every folder that was used. A copied repository has a copy of that file: it
 //! gets a name of its own, because two drivers must not share worktrees. A rename within a file
-//! system keeps the inode, and a copy has another one. A copy at the recorded path was restored
-//! there: it gets a new name as well, and still looks at the folders that it used.
+//! system keeps the inode, and a copy has another one; so has what was restored from a backup, which
+//! therefore no longer finds the worktrees that it had.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -46,15 +46,9 @@ impl KnownFolders {
     /// Reads the folders of a repository. Changes nothing.
     pub fn read(store: &Store) -> Self {
         let common = store.common_dir();
-        let read = Self::parse(&private_files::path(store, FOLDER, FILE));
-        let known = match read {
-            Some(known) if !known.is_copied(&common) => known,
-            // One that was restored in its place still has what it used.
-            other => {
-                let used = other.filter(|known| known.of == common).map(|known| known.used).unwrap_or_default();
-                Self { name: fresh_name(&common), of: PathBuf::new(), id: None, used }
-            }
-        };
+        let known = Self::parse(&private_files::path(store, FOLDER, FILE)).filter(|known| !known.is_copied(&common));
+        let known =
+            known.unwrap_or_else(|| Self { name: fresh_name(&common), of: PathBuf::new(), id: None, used: Vec::new() });
         Self { used: known.used.into_iter().filter(|folder| folder.is_dir()).collect(), ..known }
     }
 

@@ -2,7 +2,7 @@
 //! before every round.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -151,10 +151,10 @@ impl Scene {
         for place in PLACES.iter().chain(&["worktrees", "effects"]) {
             let (from, to) = (from.join(place), to.join(place));
             if to.is_dir() {
-                fs::remove_dir_all(&to).unwrap();
+                empty(&to);
             }
             if from.exists() {
-                let status = std::process::Command::new("cp").arg("-a").args([&from, &to]).status();
+                let status = std::process::Command::new("cp").arg("-aT").args([&from, &to]).status();
                 assert!(status.unwrap().success());
             }
         }
@@ -233,6 +233,18 @@ impl Scene {
         let findings = self.findings();
         let new: Vec<_> = findings.iter().filter(|finding| !before.contains(finding)).collect();
         assert!(new.is_empty(), "the doctor still finds {new:?}");
+    }
+}
+
+/// Empties a folder. The git directory in it stays the same one: with another it is a copy, which
+/// has worktrees of its own.
+fn empty(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap().is_dir() {
+            true if entry.file_name() == ".git" => empty(&entry.path()),
+            true => fs::remove_dir_all(entry.path()).unwrap(),
+            false => fs::remove_file(entry.path()).unwrap(),
+        }
     }
 }
 

@@ -176,7 +176,7 @@ fn what_is_consumed_is_of_the_schema_that_is_wanted() {
         assert_says(
             &story(Some(schema)),
             "handoff",
-            "item use, input notes: revision 1 of document notes is not notes@>=1.1",
+            "item use, input notes: … was consumed, but revision 1 of document notes is not notes@>=1.1",
         );
     }
     assert_says(&story(None), "handoff", "item use, input notes: there was no document notes yet");

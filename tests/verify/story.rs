@@ -115,7 +115,7 @@ fn a_product_must_come_before_its_consumer() {
         run.done("edit-a", PATCH);
         run.seal();
     });
-    assert_says(&report, "handoff", "item edit-b, input patch: edit-a was not done");
+    assert_says(&report, "handoff", "item edit-b, input patch: … was consumed, but edit-a was not done");
     assert_says(&report, "plan", "entry 1: item \"edit-b\" was dispatched before \"edit-a\" was done");
 }
 
@@ -131,7 +131,7 @@ fn no_item_consumes_a_product_of_its_own() {
     run.done("edit-a", PATCH);
     run.seal();
     forge.finish(run);
-    assert_says(&forge.verify(), "handoff", "item edit-a consumed own, which belongs to no need");
+    assert_says(&forge.verify(), "handoff", "item edit-a, input own: … was consumed, but own belongs to no need");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn needs_must_be_consumed_and_nothing_else() {
         run.done("edit-b", &[]);
         run.seal();
     });
-    assert_says(&more, "handoff", "item edit-b consumed more, which belongs to no need");
+    assert_says(&more, "handoff", "item edit-b, input more: … was consumed, but more belongs to no need");
 }
 
 #[test]
