@@ -4,8 +4,8 @@
 //! A file in the git directory holds the name of the folder, the path and the inode that the git
 //! directory had, and every folder that was used. A copied repository has a copy of that file: it
 //! gets a name of its own, because two drivers must not share worktrees. A rename within a file
-//! system keeps the inode, and a copy has another one; so has what was restored from a backup, which
-//! therefore no longer finds the worktrees that it had.
+//! system keeps the inode, and a copy has another one. A repository that was restored from a backup
+//! is a copy, too, and no longer finds the worktrees that it had.
 
 use std::ffi::OsStr;
 use std::fs;
