@@ -219,8 +219,8 @@ pub(crate) fn main() -> ExitCode {
                 return if error.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::from(2) };
             }
             // git shows a manual page for --help, which may not be installed.
-            let said = error.render().to_string().replace("try '--help'", "try '-h'");
-            return Output::new(context::asks_for_json()).misused(said.trim());
+            let message = error.render().to_string().replace("try '--help'", "try '-h'");
+            return Output::new(context::asks_for_json()).misused(message.trim());
         }
     };
     let mut output = Output::new(arguments.json);

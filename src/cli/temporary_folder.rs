@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use git_handoff::git::temporary::is_writable;
 use git_handoff::repository::Environment;
-use rustix::fs::{Access, access};
 
 /// The folder of temporary files of the system.
 const SYSTEM: &str = "/tmp";
@@ -24,10 +24,10 @@ pub(super) fn choose(environment: &Environment) -> Option<String> {
     };
     let why_not = match &named {
         Some(folder) if !folder.is_absolute() => Some("is not an absolute path"),
-        Some(folder) if !is_usable(folder) => Some("is no folder that can be written to"),
+        Some(folder) if !is_writable(folder) => Some("is no folder that can be written to"),
         Some(folder) if !is_outside(folder) => Some("is in the work tree"),
         Some(_) => return None,
-        None if is_usable(Path::new(SYSTEM)) => {
+        None if is_writable(Path::new(SYSTEM)) => {
             tempfile::env::override_temp_dir(Path::new(SYSTEM)).ok()?;
             return None;
         }
@@ -42,13 +42,9 @@ pub(super) fn choose(environment: &Environment) -> Option<String> {
     let system = || named.as_ref().filter(|folder| is_outside(folder) || !folder.exists()).map(|_| SYSTEM.into());
     let created = |folder: PathBuf| std::fs::create_dir_all(&folder).is_ok().then_some(folder);
     let others: [&dyn Fn() -> Option<PathBuf>; 3] = [&cache, &own, &system];
-    let mut usable = others.iter().filter_map(|other| created(other()?)).filter(|folder| is_usable(folder));
+    let mut usable = others.iter().filter_map(|other| created(other()?)).filter(|folder| is_writable(folder));
     let chosen = usable.next()?;
     tempfile::env::override_temp_dir(&chosen).ok()?;
-    let named = named.map(|named| format!(" ({})", named.display())).unwrap_or_default();
-    Some(format!("TMPDIR {}{named}; temporary files go to {}", why_not?, chosen.display()))
-}
-
-fn is_usable(folder: &Path) -> bool {
-    folder.is_dir() && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+    let value = named.map(|folder| format!(" ({})", folder.display())).unwrap_or_default();
+    Some(format!("TMPDIR {}{value}; temporary files go to {}", why_not?, chosen.display()))
 }

@@ -208,10 +208,10 @@ fn rows(item: &ItemShown) -> Vec<Vec<String>> {
     let from = |from: &Reused| row("reused", format!("from {from}: nothing was run here"));
     rows.extend(made.reused.as_ref().map(from));
     rows.push(row("agent", agent(made)));
-    let said = |name, text: &String| row(name, format!("{}, as the worker says", printable::line(text)));
+    let claimed = |name, text: &String| row(name, format!("{}, as the worker says", printable::line(text)));
     if let Some(claims) = &made.claims {
-        rows.extend(claims.model.as_ref().map(|model| said("model", model)));
-        rows.extend(claims.session.as_ref().map(|session| said("session", session)));
+        rows.extend(claims.model.as_ref().map(|model| claimed("model", model)));
+        rows.extend(claims.session.as_ref().map(|session| claimed("session", session)));
     }
     rows.push(row("prompt", format!("{}  {}", made.prompt.text, made.prompt.digest)));
     rows.push(row("check", check(made.check)));

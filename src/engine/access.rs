@@ -25,24 +25,24 @@ impl Machine {
                 None => format!("handoff.executor.{}", item.executor),
             };
             manifest.home = (settings.home == Some(Home::Real)).then_some(RealHome::Real);
-            manifest.readable = self.named(settings.readable.iter(), &format!("{executor}.readable"));
-            manifest.writable = self.named(settings.writable.iter(), &format!("{executor}.writable"));
+            manifest.readable = self.public_names(settings.readable.iter(), &format!("{executor}.readable"));
+            manifest.writable = self.public_names(settings.writable.iter(), &format!("{executor}.writable"));
         }
         let paths = |patterns: &[String]| patterns.iter().map(PathBuf::from).collect::<Vec<_>>();
         let (linked, copied) = (paths(&self.config.workspace_link), paths(&self.config.workspace_copy));
-        manifest.linked = self.named(linked.iter(), "handoff.workspace.link");
-        manifest.copied = self.named(copied.iter(), "handoff.workspace.copy");
+        manifest.linked = self.public_names(linked.iter(), "handoff.workspace.link");
+        manifest.copied = self.public_names(copied.iter(), "handoff.workspace.copy");
     }
 
     /// Names paths of a setting, sorted. Each path that cannot be named itself is counted by the
     /// name of the setting.
-    fn named<'p>(&self, paths: impl Iterator<Item = &'p PathBuf>, setting: &str) -> Vec<String> {
-        let mut unnamed = 0;
+    fn public_names<'p>(&self, paths: impl Iterator<Item = &'p PathBuf>, setting: &str) -> Vec<String> {
+        let mut private = 0;
         let paths: BTreeSet<&PathBuf> = paths.collect();
         let names = paths.into_iter().map(|path| {
             self.public_name(path).unwrap_or_else(|| {
-                unnamed += 1;
-                if unnamed == 1 { setting.to_owned() } else { format!("{setting} ({unnamed})") }
+                private += 1;
+                if private == 1 { setting.to_owned() } else { format!("{setting} ({private})") }
             })
         });
         names.collect::<BTreeSet<_>>().into_iter().collect()

@@ -6,9 +6,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Access, access};
-
 use crate::git::store::Store;
+use crate::git::temporary;
 use crate::model::catalog::Shape;
 use crate::model::confinement::{Asked, Home};
 use crate::model::limits::Limits;
@@ -231,16 +230,16 @@ fn shorten_private(host: &mut Host, environment: &Environment) {
     if private.as_os_str().len() + BELOW_PRIVATE <= MAX_TMP_PATH {
         return;
     }
-    let named = absolute(environment, "TMPDIR");
+    let from_variable = absolute(environment, "TMPDIR");
     let is_short = |path: &&PathBuf| path.as_os_str().len() <= MAX_TMP_PATH / 2;
-    let places = named.iter().filter(is_short).cloned().chain([PathBuf::from("/tmp")]);
+    let places = from_variable.iter().filter(is_short).cloned().chain([PathBuf::from("/tmp")]);
     let user = rustix::process::geteuid().as_raw();
     let found = places.map(|place| place.join(format!("git-handoff-{user}"))).find(|folder| is_ours(folder, user));
-    let passed_over = named.filter(|named| !is_short(&named) && can_write(named));
-    host.remark = found.as_ref().zip(passed_over).map(|(folder, named)| {
+    let passed_over = from_variable.filter(|folder| !is_short(&folder) && temporary::is_writable(folder));
+    host.remark = found.as_ref().zip(passed_over).map(|(folder, unused)| {
         format!(
             "TMPDIR is too long for sockets ({}); the temporary files of workers go to {}",
-            named.display(),
+            unused.display(),
             folder.display()
         )
     });
@@ -250,13 +249,11 @@ fn shorten_private(host: &mut Host, environment: &Environment) {
 /// Returns true if a folder belongs to us and can be written to, or can be made.
 fn is_ours(folder: &Path, user: u32) -> bool {
     match std::fs::symlink_metadata(folder) {
-        Ok(meta) => meta.is_dir() && meta.uid() == user && can_write(folder),
-        Err(error) => error.kind() == std::io::ErrorKind::NotFound && folder.parent().is_some_and(can_write),
+        Ok(meta) => meta.is_dir() && meta.uid() == user && temporary::is_writable(folder),
+        Err(error) => {
+            error.kind() == std::io::ErrorKind::NotFound && folder.parent().is_some_and(temporary::is_writable)
+        }
     }
-}
-
-fn can_write(folder: &Path) -> bool {
-    access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
 /// Finds out how workers of this repository can be confined, unless no executor asks for that.

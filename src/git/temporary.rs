@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{Access, access};
 use tempfile::{NamedTempFile, TempDir};
 
 /// The existing folders.
@@ -24,6 +25,11 @@ const PAUSE: Duration = Duration::from_millis(25);
 
 /// The number of consecutive checks in which all folders must be gone.
 const ENOUGH: u32 = 2;
+
+/// Returns true if a path is a folder in which files can be created.
+pub fn is_writable(folder: &Path) -> bool {
+    folder.is_dir() && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
 
 /// A folder in the system's directory for temporary files.
 pub struct Temporary {

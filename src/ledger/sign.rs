@@ -47,7 +47,7 @@ impl Signer {
             return Ok(Self { public: ed25519(public, path)?, secret: Secret::Elsewhere(elsewhere()) });
         }
         if let Some(public) = algorithm::certified(text) {
-            return Self::beside(path, &public);
+            return Self::from_certificate(path, &public);
         }
         if !text.contains("-----BEGIN") {
             return Err(other().unwrap_or_else(|| Error::NoKey(path.to_owned())));
@@ -61,7 +61,7 @@ impl Signer {
 
     /// Reads the key of a certificate, which is in the file beside it: `id` or `id.pub` for
     /// `id-cert.pub`.
-    fn beside(certificate: &Path, public: &PublicKey) -> Result<Self, Error> {
+    fn from_certificate(certificate: &Path, public: &PublicKey) -> Result<Self, Error> {
         let file = certificate.to_str().and_then(|name| name.strip_suffix("-cert.pub"));
         let files = file.into_iter().flat_map(|file| [PathBuf::from(file), PathBuf::from(format!("{file}.pub"))]);
         let mut signers = files.filter_map(|file| Self::from_file(&file).ok());

@@ -142,9 +142,7 @@ fn held_back<E>(
 /// Returns the conditions that cannot be compared with a document, with rule and reason: `None` if
 /// it is not JSON or too large, or the value if it is not a number.
 pub fn uncompared(rules: &[Rule], document: &FilePath, bytes: Option<&[u8]>) -> Vec<(ItemId, String)> {
-    let conditions = rules.iter().flat_map(|rule| &rule.when.conditions);
-    let pointers = conditions.filter(|condition| condition.document == *document);
-    let values = Values::of(bytes, pointers.map(|condition| condition.pointer.as_str()));
+    let values = Values::of_rules(bytes, rules, document);
     let mut uncompared = Vec::new();
     for rule in rules.iter().filter(|rule| !rule.is_standing()) {
         for condition in rule.when.conditions.iter().filter(|condition| condition.document == *document) {

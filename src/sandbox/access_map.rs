@@ -125,10 +125,7 @@ impl AccessMap {
     pub(super) fn keeps_nothing_below(&self, path: &Path) -> bool {
         let mut given = self.places().filter(|(place, access)| place.starts_with(path) && *access != Access::Hidden);
         given.all(|(place, access)| {
-            let mut parts = self.places.iter().filter(|(below, less)| **less < access && below.starts_with(place));
-            let is_read = access == Access::Read;
-            !self.pinned.iter().any(|link| link.starts_with(place))
-                && !parts.any(|(below, _)| !is_read || below.exists())
+            !self.has_part_below(place, access, |below| access != Access::Read || below.exists())
         })
     }
 
@@ -195,10 +192,17 @@ impl AccessMap {
 
     /// Returns true if some path below has less access.
     fn allows_less_below(&self, path: &Path, access: Access) -> bool {
+        self.has_part_below(path, access, |_| true)
+    }
+
+    /// Returns true if a link below a path is pinned, or a path below it that counts allows less.
+    fn has_part_below(&self, path: &Path, access: Access, counts: impl Fn(&Path) -> bool) -> bool {
         let below = self.places.range(path.to_owned()..).skip_while(|(place, _)| *place == path);
         let mut pinned = self.pinned.range(path.to_owned()..);
         pinned.next().is_some_and(|link| link.starts_with(path))
-            || below.take_while(|(place, _)| place.starts_with(path)).any(|(_, less)| *less < access)
+            || below
+                .take_while(|(place, _)| place.starts_with(path))
+                .any(|(place, less)| *less < access && counts(place))
     }
 
     /// Returns the entries for a layer that can only grant: a folder with less access somewhere

@@ -23,6 +23,13 @@ impl Values {
         Self(found.map(|found| pointers.into_iter().map(str::to_owned).zip(found).collect()))
     }
 
+    /// Parses a document for all conditions of some rules on it; `None` means that it is too large.
+    pub(crate) fn of_rules(bytes: Option<&[u8]>, rules: &[Rule], document: &FilePath) -> Self {
+        let conditions = rules.iter().flat_map(|rule| &rule.when.conditions);
+        let pointers = conditions.filter(|condition| condition.document == *document);
+        Self::of(bytes, pointers.map(|condition| condition.pointer.as_str()))
+    }
+
     /// Returns the value at a pointer that the document was parsed for, or the reason why the
     /// document cannot be parsed.
     pub(super) fn at(&self, pointer: &str) -> Result<Option<&Found>, &str> {
@@ -58,9 +65,7 @@ impl LatestValues {
             return Ok(Arc::clone(values));
         }
         let bytes = if revision.product.size <= MAX_CONDITION_BYTES { Some(read()?) } else { None };
-        let conditions = rules.iter().flat_map(|rule| &rule.when.conditions);
-        let pointers = conditions.filter(|condition| condition.document == *name);
-        let values = Arc::new(Values::of(bytes.as_deref(), pointers.map(|condition| condition.pointer.as_str())));
+        let values = Arc::new(Values::of_rules(bytes.as_deref(), rules, name));
         latest.insert(name.clone(), (digest, Arc::clone(&values)));
         Ok(values)
     }
