@@ -169,7 +169,7 @@ pub(super) fn reason(run: &RunId) -> String {
 
 /// Returns the short name of a branch.
 pub(super) fn short(name: &str) -> String {
-    name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()
+    name.strip_prefix(work_tree::BRANCHES).unwrap_or(name).to_owned()
 }
 
 /// Returns the range of steps for each commit.

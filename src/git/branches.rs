@@ -56,7 +56,7 @@ impl Branches {
 }
 
 fn short_name(name: &str) -> String {
-    let short = name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/")).unwrap_or(name);
+    let short = name.strip_prefix(work_tree::BRANCHES).or_else(|| name.strip_prefix("refs/")).unwrap_or(name);
     match short {
         "stash" => "the stash".to_owned(),
         branch => printable::line(branch),

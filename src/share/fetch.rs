@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::git::remote::{self, Reach, Remote};
 use crate::git::retry::{self, Lost};
 use crate::git::store::{self, Batch, KeepGuard, Store};
-use crate::git::{history, refs};
+use crate::git::{history, refs, work_tree};
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format;
@@ -299,7 +299,7 @@ impl Listing {
 fn travelled(name: &str) -> Option<(&str, Place)> {
     let (at, _) = name.rmatch_indices('/').nth(1)?;
     let (folder, below) = name.split_at(at + 1);
-    let is_one = folder == format::REFS || folder.starts_with("refs/heads/");
+    let is_one = folder == format::REFS || folder.starts_with(work_tree::BRANCHES);
     Some((folder, Place::parse(below).filter(|_| is_one)?))
 }
 

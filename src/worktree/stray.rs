@@ -15,6 +15,7 @@ use crate::git::program;
 use crate::git::scratch_repo::{self, ScratchRepo};
 use crate::git::secret_scan::{self, Range};
 use crate::git::store::{self, KeepGuard};
+use crate::git::work_tree::BRANCHES;
 use crate::model::digest::Oid;
 use crate::model::printable;
 use crate::sandbox::folder::{Folder, Room};
@@ -131,12 +132,11 @@ fn tips(
     base: Oid,
 ) -> Vec<Tip> {
     let is_new = |name: &str, oid: Oid| given.get(name) != Some(&oid) && Some(oid) != head && oid != base;
-    let of_branches = own
-        .iter()
-        .filter(|(name, oid)| (name.starts_with("refs/heads/") || name.as_str() == STASH) && is_new(name, **oid));
+    let of_branches =
+        own.iter().filter(|(name, oid)| (name.starts_with(BRANCHES) || name.as_str() == STASH) && is_new(name, **oid));
     let mut tips: Vec<Tip> = of_branches
         .map(|(name, oid)| {
-            let title = printable::line(name.trim_start_matches("refs/heads/"));
+            let title = printable::line(name.trim_start_matches(BRANCHES));
             Tip { name: name.clone(), title, oid: *oid }
         })
         .collect();

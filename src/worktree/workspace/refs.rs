@@ -18,10 +18,11 @@ use gix::refs::Target;
 use super::Error;
 use crate::git::packed;
 use crate::git::store::Store;
+use crate::git::work_tree::BRANCHES;
 use crate::model::digest::{Digest, Oid};
 
 /// The prefixes of refs in a worktree; not runs, stashes or notes.
-const GIVEN: [&str; 3] = ["refs/heads/", "refs/remotes/", TAGS];
+const GIVEN: [&str; 3] = [BRANCHES, "refs/remotes/", TAGS];
 
 const TAGS: &str = "refs/tags/";
 
