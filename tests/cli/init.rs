@@ -180,6 +180,7 @@ fn other_answers_replace_lines_and_show_them_and_what_a_person_added_stays() {
     let kept: Vec<&str> = answer["kept"].as_array().unwrap().iter().map(|it| it["key"].as_str().unwrap()).collect();
     assert!(kept.contains(&"handoff.subagent.codex.secretEnv") && kept.contains(&"handoff.protect"), "{kept:?}");
     assert_output!(settings(&env), @r"
+    handoff.subagent.codex.versioncommand codex --version
     handoff.subagent.codex.readable /opt/data
     handoff.subagent.codex.secretenv CODEX_API_KEY=!pass show codex
     handoff.subagent.codex.timeout 60
@@ -262,6 +263,7 @@ fn a_failed_write_names_what_is_in() {
     fs::remove_file(env.repo().join(".git/config.lock")).unwrap();
     init(&env, &options, &[]).ends(0);
     assert_output!(settings(&env), @r"
+    handoff.subagent.codex.versioncommand codex --version
     handoff.subagent.codex.verify cargo test
     handoff.protect tests
     ");
@@ -307,6 +309,7 @@ fn the_questions_offer_what_is_there() {
     ");
     assert_eq!(code, 0);
     assert_output!(settings(&env), @r"
+    handoff.subagent.codex.versioncommand codex --version
     handoff.subagent.codex.verify cargo test
     handoff.protect tests
     handoff.protect Cargo.toml
