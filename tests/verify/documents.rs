@@ -179,7 +179,8 @@ fn what_is_consumed_is_of_the_schema_that_is_wanted() {
             "item use, input notes: … was consumed, but revision 1 of document notes is not notes@>=1.1",
         );
     }
-    assert_says(&story(None), "handoff", "item use, input notes: there was no document notes yet");
+    let missing = "item use, input notes: … was consumed, but there was no document notes yet";
+    assert_says(&story(None), "handoff", missing);
     insta::assert_snapshot!(story(Some("notes@3")).rows.handoff.detail, @"2 input refs accounted for");
 }
 
