@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod allowed;
 mod judged;
 mod suggested;
 mod unmatched;
@@ -224,7 +225,7 @@ fn honest_work_stays_green() {
     assert_eq!(
         protected,
         [
-            "─ protected  tester: tests/parts/two.sh added, allowed by the settings",
+            "─ protected  tester: tests/parts/two.sh added, allowed by your settings",
             "✗ protected  drops: tests/parts/two.sh modified",
         ]
     );

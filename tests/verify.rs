@@ -5,6 +5,7 @@
 mod archives;
 pub(crate) mod bundle_json;
 mod bundle_json_fields;
+mod by_patch;
 mod dates;
 mod documents;
 pub(crate) mod eddsa;

@@ -8,7 +8,7 @@ use git_handoff::apply::{self as stage, Applied, Onto, Planned, Request, threewa
 use git_handoff::model::hints;
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::printable::written_out;
-use git_handoff::model::protected::{in_words, judged_in_words};
+use git_handoff::model::protected::{allowed_in_words, in_words, judged_in_words};
 use git_handoff::model::state::checks::unprotected_in_words;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::{Target, View, target};
@@ -247,6 +247,13 @@ fn print_checks(view: &View, applied: &Applied, output: &mut Output) {
         let changes = &view.state.items[*at].protected;
         if !changes.is_empty() {
             output.line(&format!("! protected files changed: {}: {}", step.item, in_words(changes)));
+        }
+    }
+    for (step, at) in steps.iter().filter(|(step, _)| !step.without_protected) {
+        let state = &view.state.items[*at];
+        if let Some(key) = &state.allowed_by {
+            let (changes, allowed) = (in_words(&state.protected), allowed_in_words(key));
+            output.line(&format!("! protected files changed: {}: {changes}, {allowed}", step.item));
         }
     }
     let bare = steps.iter().filter(|(_, at)| view.state.items[*at].unprotected);

@@ -11,7 +11,7 @@ use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::printable::{self, Painted};
 use git_handoff::model::program::{Interpreter, Program};
-use git_handoff::model::protected::{ProtectedChange, judged_in_words};
+use git_handoff::model::protected::{ProtectedChange, allowed_in_words, judged_in_words};
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::checks::unprotected_in_words;
 use git_handoff::model::state::{Holder, RunState};
@@ -234,6 +234,7 @@ impl Shown<'_> {
         let bare = if state.unprotected { std::slice::from_ref(&item.id) } else { &[] };
         lines.extend(unprotected_in_words(bare, 1));
         lines.extend(state.approved_by.iter().map(|key| format!("approved by {key}")));
+        lines.extend(state.allowed_by.iter().map(|key| allowed_in_words(key)));
         if let Some(by) = self.record.view.state.replaced_by(self.record.at) {
             lines.push(format!("superseded by {by}"));
         }

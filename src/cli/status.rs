@@ -5,7 +5,7 @@ use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::ItemId;
 use git_handoff::model::outcomes::{self, Outcomes};
 use git_handoff::model::printable::Color;
-use git_handoff::model::protected::judged_in_words;
+use git_handoff::model::protected::{allowed_in_words, judged_in_words};
 use git_handoff::model::time::Moment;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::list::{Awaited, Driver, ItemStatus, Status};
@@ -216,6 +216,10 @@ fn table_row(view: &View, at: ItemIndex) -> Vec<Cell> {
     let said = if state.judged { format!("! {}; {said}", judged_in_words(state.protected.len())) } else { said };
     let said = match &state.approved_by {
         Some(key) => format!("{said}; approved by {key}"),
+        None => said,
+    };
+    let said = match &state.allowed_by {
+        Some(key) => format!("{said}; protected files changed, {}", allowed_in_words(key)),
         None => said,
     };
     let said = match &state.reused {

@@ -22,7 +22,7 @@ use git_handoff::run::query::Target;
 use git_handoff::share::anchor::held::Missed;
 use git_handoff::share::anchor::verification::{Base, RunsToVerify, Verification, VerifyRequest};
 use git_handoff::upkeep::delete;
-use git_handoff::verify::{Beside, Claim, Failure as Lack, Logs, Options, Report, State};
+use git_handoff::verify::{Beside, Claim, Failure as Lack, Logs, Options, Report, Requirements, State};
 
 use super::context::{read_file, streamed};
 use super::{Ending, Failure, Output, status, validate};
@@ -48,6 +48,9 @@ const NO_COMMITS: [&str; 9] =
 
 /// The arguments for whole runs and for other evidence.
 const NO_REPEAT: [&str; 6] = ["all", "bundle", "proof", "bundle_json", "commits", "format"];
+
+/// The requirement that all protected files were recomputed.
+const PROTECTED: &str = "protected";
 
 /// The layers that `--require-sandbox` can name.
 const LAYERS: [&str; 3] = [LANDLOCK, SECCOMP, BWRAP];
@@ -113,9 +116,10 @@ pub(crate) struct Arguments {
     /// Ask only these anchors; `local` asks none. Local logs always count
     #[arg(long, value_name = "NAME")]
     anchor: Vec<String>,
-    /// Require at least this guarantee
-    #[arg(long, value_name = "CLAIM", value_parser = ["tamper-detecting", "tamper-evident"])]
-    require: Option<String>,
+    /// Require at least this guarantee, or that all protected files were recomputed; may be given
+    /// more than once
+    #[arg(long, value_name = "CLAIM", value_parser = ["tamper-detecting", "tamper-evident", PROTECTED])]
+    require: Vec<String>,
     /// Require that every attempt, also in runs whose products were reused, was confined by these
     /// layers, as recorded by the driver [default: all]
     #[arg(
@@ -155,11 +159,15 @@ impl Arguments {
         self.recheck
     }
 
-    /// Returns the required guarantee.
-    fn claim(&self) -> Claim {
-        match self.require.as_deref() {
-            Some(word) if word == Claim::TamperEvident.as_str() => Claim::TamperEvident,
-            _ => Claim::TamperDetecting,
+    /// Returns the requirements on a run that is intact.
+    fn requirements(&self) -> Requirements<'_> {
+        let is_required = |word: &str| self.require.iter().any(|each| each == word);
+        let is_evident = is_required(Claim::TamperEvident.as_str());
+        Requirements {
+            claim: if is_evident { Claim::TamperEvident } else { Claim::TamperDetecting },
+            layers: self.require_sandbox.iter().map(String::as_str).collect(),
+            protected: is_required(PROTECTED),
+            roles: self.require_trusted,
         }
     }
 
@@ -289,8 +297,7 @@ fn snapshot_items(report: &Report, repository: &Repository) -> Result<String, Fa
 }
 
 fn print(mut report: Report, at: usize, arguments: &Arguments, snapshot: Option<&str>, output: &mut Output) -> Ending {
-    let layers: Vec<&str> = arguments.require_sandbox.iter().map(String::as_str).collect();
-    report.require(arguments.claim(), &layers);
+    report.require(&arguments.requirements());
     match snapshot {
         Some(items) => (report.snapshot() + items).lines().for_each(|line| output.line(line)),
         None => output.report(at, || report.to_json(), |color| report.painted(color)),

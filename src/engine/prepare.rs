@@ -145,13 +145,16 @@ fn protect(
     if pathspecs.is_empty() || state.graph.item(at).is_claimed() {
         return Ok(None);
     }
-    // A plan only replaces the default: who runs it decides.
+    // A plan replaces the default for the files that the settings protect.
     let set = command.settings.on_protected_change.or(machine.config.on_protected_change);
     let consumed = start::consumed(&machine.host.store, state, &state.reference_patches(at, inputs))?;
+    let item = state.graph.item(at);
     Ok(Some(Protected {
         pathspecs: pathspecs.into_iter().cloned().collect(),
         consumed,
-        effect: set.or(state.graph.item(at).on_protected_change).unwrap_or_default(),
+        effect: set.or(item.on_protected_change).unwrap_or_default(),
+        of_plan: item.protect.clone(),
+        effect_of_plan: item.on_protected_change.unwrap_or_default(),
     }))
 }
 

@@ -33,6 +33,7 @@ pub mod packed;
 mod partial_checkout;
 #[cfg(feature = "core")]
 pub mod passing;
+pub mod patch_paths;
 pub mod porcelain;
 pub mod private_files;
 pub mod program;

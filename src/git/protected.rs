@@ -15,6 +15,9 @@ use crate::model::digest::Oid;
 use crate::model::entry::Product;
 use crate::model::protected::{ChangeKind, ProtectedChange};
 
+/// The mode of a file.
+pub const FILE: u32 = 0o100_644;
+
 /// The mode of a submodule.
 pub const SUBMODULE: u32 = 0o160_000;
 
@@ -150,8 +153,9 @@ impl<'s> Protection<'s> {
         Ok(changes)
     }
 
-    /// Returns the paths, out of any list, that the pathspecs select.
-    pub fn select<'p>(&self, paths: impl Iterator<Item = &'p BStr>) -> Result<BTreeSet<BString>, Error> {
+    /// Returns the paths, out of any list with modes, that the pathspecs select. Fails if no index
+    /// can hold all of them.
+    pub fn select<'p>(&self, paths: impl Iterator<Item = (&'p BStr, u32)>) -> Result<BTreeSet<BString>, Error> {
         let index = self.scratch.folder().join("selected");
         // Names that other systems reserve are ordinary names here.
         let git = || {
@@ -160,8 +164,8 @@ impl<'s> Protection<'s> {
         };
         let paths: Vec<_> = paths.collect();
         let mut input = Vec::new();
-        for path in &paths {
-            push_entry(&mut input, path, 0o100_644, self.scratch.base());
+        for (path, mode) in &paths {
+            push_entry(&mut input, path, *mode, self.scratch.base());
         }
         git().args(["read-tree", "--empty"]).run()?;
         git().args(["update-index", "-z", "--index-info"]).input(input).run()?;
@@ -170,6 +174,19 @@ impl<'s> Protection<'s> {
             return Err(Error::Names);
         }
         Ok(self.listed(git())?.into_keys().collect())
+    }
+
+    /// Returns true if the pathspecs select the path of a change.
+    pub fn selects_any_of(&self, changes: &[ProtectedChange]) -> Result<bool, Error> {
+        // No index holds a folder that is gone and a file of the same name.
+        for is_gone in [false, true] {
+            let paths = changes.iter().filter(|change| (change.change == ChangeKind::Deleted) == is_gone);
+            let paths: Vec<BString> = paths.map(|change| quoted_path::unquoted(change.path.as_bytes())).collect();
+            if !paths.is_empty() && !self.select(paths.iter().map(|path| (path.as_ref(), FILE)))?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn entries(&self, tree: Oid) -> Result<Entries, Error> {

@@ -117,6 +117,9 @@ pub struct ItemState {
     pub clearable: bool,
     /// The key that approved these changes; not in `state.json`.
     pub approved_by: Option<String>,
+    /// The key of the driver whose settings allowed the changes to protected files; not in
+    /// `state.json`.
+    pub allowed_by: Option<String>,
     /// The patches that belong to the reference state of the latest attempt, by item; not in
     /// `state.json`.
     pub reference: BTreeMap<ItemIndex, Product>,
@@ -164,6 +167,7 @@ impl ItemState {
             unprotected: false,
             clearable: false,
             approved_by: None,
+            allowed_by: None,
             reference: BTreeMap::new(),
             summary: None,
             decided_by: None,

@@ -61,6 +61,11 @@ pub enum OnProtectedChange {
     Judge,
 }
 
+/// Says whose settings allowed changes: those of the driver with this key or name.
+pub fn allowed_in_words(whose: &str) -> String {
+    format!("allowed by {whose}'s settings")
+}
+
 /// Describes changes that a check judged, which `judge` lets pass.
 pub fn judged_in_words(count: usize) -> String {
     let files = if count == 1 { "file" } else { "files" };

@@ -194,6 +194,12 @@ impl RunState {
         }
         self.follow(event)?;
         self.keys.take(event, key);
+        if let (Event::ItemReconciled(e), Some(key)) = (event, key)
+            && e.protected_allowed
+        {
+            let at = self.find(&e.item)?;
+            self.items[at].allowed_by = Some(key.to_owned());
+        }
         match event {
             Event::RunSealed(e) => self.stopped.clone_from(&e.stopped),
             _ => self.stopped.clear(),

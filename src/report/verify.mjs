@@ -2337,6 +2337,459 @@ class UnreadableDocument extends Error {
 /** A template results in a name that is taken or not valid. */
 class NameClash extends Error {}
 
+// -- patches and pathspecs --
+
+/** Undoes git's quoting of a path. Paths are strings with one byte in each character. */
+function unquotePath(text) {
+  const quoted = readQuotedPath(text);
+  return quoted !== null && quoted.end === text.length ? quoted.path : text;
+}
+
+const quotedEscapes = { a: 7, b: 8, t: 9, n: 10, v: 11, f: 12, r: 13, '"': 34, '\\': 92 };
+
+/** Reads a quoted path at the start of a text: {path, end}, or null. */
+function readQuotedPath(text) {
+  if (text[0] !== '"') return null;
+  const path = [];
+  for (let i = 1; i < text.length; i++) {
+    if (text[i] === '"') return { path: path.join(''), end: i + 1 };
+    if (text[i] !== '\\') {
+      path.push(text[i]);
+      continue;
+    }
+    const octal = text.slice(i + 1, i + 4);
+    const escape = quotedEscapes[text[i + 1]];
+    if (/^[0-3][0-7]{2}$/.test(octal)) path.push(String.fromCharCode(parseInt(octal, 8)));
+    else if (escape !== undefined) path.push(String.fromCharCode(escape));
+    else return null;
+    i += escape === undefined ? 3 : 1;
+  }
+  return null;
+}
+
+const patchHeaders = [
+  'old mode ',
+  'new mode ',
+  'new file mode ',
+  'deleted file mode ',
+  'similarity index ',
+  'dissimilarity index ',
+  'rename from ',
+  'rename to ',
+  'copy from ',
+  'copy to ',
+  'index ',
+  '--- ',
+  '+++ ',
+  'GIT binary patch',
+];
+
+/** Returns the name in `a/<name> b/<name>`, if it is the same twice, or null. */
+function nameInBoth(names) {
+  const quoted = readQuotedPath(names);
+  const end = quoted ? quoted.end : Math.floor(names.length / 2);
+  if (names[end] !== ' ') return null;
+  const old = quoted ? quoted.path : names.slice(0, end);
+  const rest = names.slice(end + 1);
+  const now = quoted ? unquotePath(rest) : rest;
+  if (!old.startsWith('a/') || !now.startsWith('b/')) return null;
+  return old.slice(2) === now.slice(2) && old.length > 2 ? old.slice(2) : null;
+}
+
+function readMode(text) {
+  ensure(/^[0-7]{1,7}$/.test(text), 'is no mode');
+  return parseInt(text, 8);
+}
+
+/** The part of a patch from one `diff --git` to the next. */
+class PatchSection {
+  constructor(names) {
+    this.name = nameInBoth(names);
+    this.labels = [];
+    this.from = null;
+    this.to = null;
+    this.copiedTo = null;
+    this.isCreated = false;
+    this.isDeleted = false;
+    this.modes = [null, null];
+    this.oids = [null, null];
+    /** `header`, `hunks` or `binary`. */
+    this.part = 'header';
+    /** The remaining old and new lines of the hunk. */
+    this.left = [0, 0];
+  }
+
+  /** Reads a line after the first. Returns false if it begins another section. */
+  read(line, first) {
+    if (this.part === 'hunks') {
+      const [old, added] = this.left;
+      if (old > 0 || added > 0) {
+        const sides = { '+': [0, 1], '-': [1, 0], ' ': [1, 1], '': [1, 1], '\\': [0, 0] }[first];
+        ensure(sides && old >= sides[0] && added >= sides[1], 'is no line of a hunk');
+        this.left = [old - sides[0], added - sides[1]];
+        return true;
+      }
+      if (first === '\\') return true;
+    }
+    const text = line();
+    if (text.startsWith('diff --git ')) return false;
+    if (this.part === 'binary') {
+      ensure(/^(?:(?:literal|delta) [0-9]+|[!-~]*)$/.test(text), 'is no binary patch');
+      return true;
+    }
+    const hunk = /^@@ -[0-9]+(?:,([0-9]+))? \+[0-9]+(?:,([0-9]+))? @@/.exec(text);
+    if (hunk) {
+      this.part = 'hunks';
+      this.left = [Number(hunk[1] ?? 1), Number(hunk[2] ?? 1)];
+      return true;
+    }
+    const word = this.part === 'header' && patchHeaders.find((each) => text.startsWith(each));
+    ensure(word, 'is not as git writes it');
+    this.readHeader(word, text.slice(word.length));
+    return true;
+  }
+
+  readHeader(word, value) {
+    const { modes } = this;
+    if (word === 'old mode ') modes[0] = readMode(value);
+    else if (word === 'new mode ') modes[1] = readMode(value);
+    else if (word === 'rename from ') this.from = unquotePath(value);
+    else if (word === 'rename to ') this.to = unquotePath(value);
+    else if (word === 'copy to ') this.copiedTo = unquotePath(value);
+    else if (word === 'new file mode ') {
+      this.isCreated = true;
+      modes[1] = readMode(value);
+    } else if (word === 'deleted file mode ') {
+      this.isDeleted = true;
+      modes[0] = readMode(value);
+    } else if (word === 'index ') {
+      const [oids, mode] = value.split(' ');
+      const [old, now] = oids.split('..');
+      ensure(now !== undefined, 'names no two objects');
+      this.oids = [old, now].map((oid) => (isObjectId(oid) ? oid : null));
+      if (mode !== undefined) this.modes = [readMode(mode), readMode(mode)];
+    } else if (word === '--- ' || word === '+++ ') {
+      const [prefix, isAbsent] =
+        word === '--- ' ? ['a/', this.isCreated] : ['b/', this.isDeleted];
+      const name = value.endsWith('\t') ? value.slice(0, -1) : value;
+      ensure(name !== '/dev/null' || isAbsent, 'names no file');
+      if (name === '/dev/null') return;
+      const path = unquotePath(name);
+      ensure(path.startsWith(prefix), 'names no file');
+      this.labels.push(path.slice(2));
+    } else if (word === 'GIT binary patch') {
+      ensure(value === '', 'is no binary patch');
+      this.part = 'binary';
+    }
+  }
+
+  /** Returns the changed paths: pairs of a path and {old, now}, each null or {mode, oid}. */
+  changes() {
+    ensure(this.left.every((lines) => lines === 0), 'ends within a hunk');
+    const [old, now] = [0, 1].map((at) => ({
+      mode: this.modes[at] ?? this.modes[1 - at],
+      oid: this.oids[at],
+    }));
+    const { name, from, to, copiedTo } = this;
+    if (from === null && to === null && copiedTo !== null) return [[copiedTo, { old: null, now }]];
+    ensure((from === null) === (to === null) && copiedTo === null, 'names no file');
+    const names = from === null ? [name] : [from, to];
+    ensure(names[0] !== null && this.labels.every((label) => names.includes(label)), 'names two');
+    if (from !== null)
+      return [
+        [from, { old, now: null }],
+        [to, { old: null, now }],
+      ];
+    return [[name, { old: this.isCreated ? null : old, now: this.isDeleted ? null : now }]];
+  }
+}
+
+/**
+ * Returns the changed paths of a patch, each with {old, now}. Fails if the patch is not as
+ * `git diff-tree -p --full-index --binary` writes it.
+ */
+function readPatch(bytes) {
+  const changes = new Map();
+  let section = null;
+  const endSection = () => {
+    for (const [path, { old, now }] of section?.changes() ?? [])
+      // A change of the type is a deletion and a creation.
+      changes.set(path, { old: changes.has(path) ? changes.get(path).old : old, now });
+  };
+  let number = 0;
+  for (let at = 0; at < bytes.length; ) {
+    const next = bytes.indexOf(10, at);
+    const end = next === -1 ? bytes.length : next;
+    const line = () => toLatin(bytes.subarray(at, end));
+    number++;
+    try {
+      if (!section?.read(line, end > at ? String.fromCharCode(bytes[at]) : '')) {
+        const text = line();
+        ensure(text.startsWith('diff --git '), 'is not as git writes it');
+        endSection();
+        section = new PatchSection(text.slice(11));
+      }
+    } catch (error) {
+      if (!(error instanceof FormatError)) throw error;
+      throw new FormatError(`line ${number} of the patch is not as git writes it`);
+    }
+    at = end + 1;
+  }
+  try {
+    endSection();
+  } catch (error) {
+    if (!(error instanceof FormatError)) throw error;
+    throw new FormatError(`line ${number} of the patch is not as git writes it`);
+  }
+  return changes;
+}
+
+const isUpper = (byte) => byte >= 65 && byte <= 90;
+const isLower = (byte) => byte >= 97 && byte <= 122;
+const isDigit = (byte) => byte >= 48 && byte <= 57;
+const isAlnum = (byte) => isUpper(byte) || isLower(byte) || isDigit(byte);
+const characterClasses = {
+  alnum: isAlnum,
+  alpha: (byte) => isUpper(byte) || isLower(byte),
+  blank: (byte) => byte === 32 || byte === 9,
+  cntrl: (byte) => byte < 32 || byte === 127,
+  digit: isDigit,
+  graph: (byte) => byte > 32 && byte < 127,
+  lower: isLower,
+  print: (byte) => byte >= 32 && byte < 127,
+  punct: (byte) => byte > 32 && byte < 127 && !isAlnum(byte),
+  space: (byte) => byte === 32 || (byte >= 9 && byte <= 13),
+  upper: isUpper,
+  xdigit: (byte) => isDigit(byte) || (byte >= 65 && byte <= 70) || (byte >= 97 && byte <= 102),
+};
+
+/**
+ * Reads a set such as `[a-z]` at the start of a pattern, as git's wildmatch.c does. Returns
+ * {matches, end}, or null for a pattern that matches nothing.
+ */
+function readSet(pattern, start, foldsCase) {
+  const tests = [];
+  const at = (i) => (i < pattern.length ? pattern.charCodeAt(i) : 0);
+  const [dash, backslash, open, close, colon] = [45, 92, 91, 93, 58];
+  const range = (low, high) => (byte) =>
+    (byte >= low && byte <= high) ||
+    (foldsCase && isLower(byte) && byte - 32 >= low && byte - 32 <= high);
+  let i = start + 1;
+  const isNegated = at(i) === 33 || at(i) === 94;
+  if (isNegated) i++;
+  let previous = 0;
+  for (let isFirst = true; isFirst || at(i) !== close; i++, isFirst = false) {
+    let byte = at(i);
+    if (byte === 0) return null;
+    if (byte === backslash) {
+      byte = at(++i);
+      if (byte === 0) return null;
+      const wanted = byte;
+      tests.push((found) => found === wanted);
+    } else if (byte === dash && previous !== 0 && at(i + 1) !== 0 && at(i + 1) !== close) {
+      byte = at(++i);
+      if (byte === backslash) byte = at(++i);
+      if (byte === 0) return null;
+      tests.push(range(previous, byte));
+      byte = 0;
+    } else if (byte === open && at(i + 1) === colon) {
+      const end = pattern.indexOf(']', i + 2);
+      if (end === -1) return null;
+      if (end - i >= 3 && at(end - 1) === colon) {
+        const name = pattern.slice(i + 2, end - 1);
+        if (!Object.hasOwn(characterClasses, name)) return null;
+        const test = characterClasses[name];
+        tests.push((found) => test(found) || (name === 'upper' && foldsCase && isLower(found)));
+        i = end;
+        byte = 0;
+      } else {
+        tests.push((found) => found === open);
+      }
+    } else {
+      const wanted = byte;
+      tests.push((found) => found === wanted);
+    }
+    previous = byte;
+  }
+  return { matches: (byte) => tests.some((test) => test(byte)) !== isNegated, end: i };
+}
+
+/**
+ * Turns a pattern of git's wildmatch.c into steps: a test of one byte, or {star}, with what a star
+ * may stand for. `isPath` keeps stars, question marks and sets from matching a slash. Returns null
+ * for a pattern that matches nothing.
+ */
+function readGlob(pattern, { isPath, foldsCase }) {
+  const steps = [];
+  const fold = (byte) => (foldsCase && isUpper(byte) ? byte + 32 : byte);
+  const one = (test) => steps.push({ test: (byte) => test(fold(byte)) });
+  for (let i = 0; i < pattern.length; i++) {
+    const character = pattern[i];
+    if (character === '*') {
+      let end = i + 1;
+      while (pattern[end] === '*') end++;
+      const isBehindSlash = i === 0 || pattern[i - 1] === '/';
+      const isBeforeSlash =
+        end === pattern.length || pattern[end] === '/' || pattern.startsWith('\\/', end);
+      const isDouble = end - i > 1 && isBehindSlash && isBeforeSlash;
+      // `**` with the slash after it may also stand for nothing.
+      const canSkip = isPath && isDouble && pattern[end] === '/';
+      steps.push({ star: isPath && !isDouble ? 'segment' : 'all', canSkip });
+      i = end - 1;
+    } else if (character === '?') {
+      one((byte) => !(isPath && byte === 47));
+    } else if (character === '[') {
+      const set = readSet(pattern, i, foldsCase);
+      if (set === null) return null;
+      one((byte) => set.matches(byte) && !(isPath && byte === 47));
+      i = set.end;
+    } else {
+      const isEscaped = character === '\\';
+      if (isEscaped) i++;
+      if (i === pattern.length) return null;
+      const byte = pattern.charCodeAt(i);
+      const wanted = isEscaped ? byte : fold(byte);
+      one((found) => found === wanted);
+    }
+  }
+  return steps;
+}
+
+/** Returns true if the steps match a whole text; takes time in proportion to their product. */
+function matchesGlob(steps, text) {
+  // A star is passed by as soon as it is reached.
+  const reach = (places, at) => {
+    for (; at < steps.length; at++) {
+      places[at] = 1;
+      if (!steps[at].star) return;
+      if (steps[at].canSkip) reach(places, at + 2);
+    }
+    places[at] = 1;
+  };
+  const stay = (places, at) => {
+    places[at] = 1;
+    reach(places, at + 1);
+  };
+  let places = new Uint8Array(steps.length + 1);
+  reach(places, 0);
+  for (let i = 0; i < text.length && places.includes(1); i++) {
+    const byte = text.charCodeAt(i);
+    const next = new Uint8Array(steps.length + 1);
+    for (let at = 0; at < steps.length; at++) {
+      if (!places[at]) continue;
+      const { star, test } = steps[at];
+      if (test?.(byte)) reach(next, at + 1);
+      else if (star === 'all' || (star === 'segment' && byte !== 47)) stay(next, at);
+    }
+    places = next;
+  }
+  return places[steps.length] === 1;
+}
+
+const foldAscii = (text) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+
+/** Removes `.` components and double slashes, as git does with paths. */
+function normalisePath(path) {
+  const parts = path.split('/').filter((part) => part !== '' && part !== '.');
+  const last = path.slice(path.lastIndexOf('/') + 1);
+  const isFolder = parts.length > 0 && (last === '' || last === '.');
+  return parts.join('/') + (isFolder ? '/' : '');
+}
+
+/** Returns the test of `git ls-files -- <pathspec>` for a path and whether it is a submodule. */
+function readPathspec(pathspec) {
+  const text = toLatin(toBytes(pathspec));
+  const long = /^:\(([^)]*)\)(.*)$/s.exec(text);
+  const short = /^:(\/*)(?![/!"#%&',;<=>@_`~-]):?(.*)$/s.exec(text);
+  ensure(long || short || text[0] !== ':', 'has unknown magic');
+  const words = long ? long[1].split(',').filter((word) => word !== '') : [];
+  for (const word of words)
+    ensure(
+      ['top', 'literal', 'icase', 'glob'].includes(word) || word.startsWith('prefix:'),
+      'has unknown magic',
+    );
+  const has = (word) => words.includes(word);
+  ensure(!(has('literal') && has('glob')), 'has magic that contradicts itself');
+  const path = long ? long[2] : short ? short[2] : text;
+  // A path from the top is taken as it is.
+  const isExact = short?.[1] || words.some((word) => /^(?:top$|prefix:)/.test(word));
+  const pattern = isExact ? path : normalisePath(path);
+  const foldsCase = has('icase');
+  const fold = foldsCase ? foldAscii : (name) => name;
+  const plain = has('literal') ? -1 : pattern.search(/[*?[\\]/);
+  const start = plain === -1 ? pattern : pattern.slice(0, plain);
+  const steps =
+    plain === -1 ? null : readGlob(pattern.slice(plain), { isPath: has('glob'), foldsCase });
+  const folded = fold(pattern);
+  return (path, isSubmodule) => {
+    if (pattern === '') return true;
+    const name = fold(path);
+    const folder = folded.endsWith('/') ? folded : folded + '/';
+    if (name === folded || name.startsWith(folder)) return true;
+    if (isSubmodule && name + '/' === folded) return true;
+    return (
+      steps !== null && name.startsWith(fold(start)) && matchesGlob(steps, path.slice(start.length))
+    );
+  };
+}
+
+/** The most bytes of pathspecs times bytes of changed paths that are compared. */
+const mostPathWork = 2 ** 33;
+const submoduleMode = 0o160000;
+const isSubmodule = (side) => side?.mode === submoduleMode;
+const isSameSide = (one, other) =>
+  one === null || other === null
+    ? one === other
+    : one.mode !== null && one.oid !== null && one.mode === other.mode && one.oid === other.oid;
+
+/** Returns the kind of a change to a path that no other patch changes. */
+function kindOfChange({ old, now }) {
+  if (old === null) return 'added';
+  if (now === null) return 'deleted';
+  const typeOf = ({ mode }) => mode & 0o170000;
+  const areKnown = old.mode !== null && now.mode !== null;
+  return areKnown && typeOf(old) !== typeOf(now) ? 'type' : 'modified';
+}
+
+/**
+ * Compares the listed changes to protected files with a patch; `others` are the changes of patches
+ * that the item builds on. Returns what is wrong, or null if that would take too long.
+ */
+function faultsOfProtected({ pathspecs, changes, others, listed }) {
+  const lengthOf = (texts) => [...texts].reduce((sum, text) => sum + text.length + 1, 0);
+  if (lengthOf(pathspecs) * lengthOf(changes.keys()) > mostPathWork) return null;
+  const tests = pathspecs.map(readPathspec);
+  const bytesOf = (path) => unquotePath(toLatin(toBytes(path)));
+  const kinds = new Map(listed.map(({ path, change }) => [bytesOf(path), change]));
+  const shown = (path) => JSON.stringify(path);
+  const unlisted = ', and the entry does not list it';
+  const faults = [];
+  const protectedPaths = new Set();
+  for (const [path, change] of changes) {
+    const isLink = isSubmodule(change.old) || isSubmodule(change.now);
+    if (!tests.some((test) => test(path, isLink))) continue;
+    protectedPaths.add(path);
+    const states = others.filter((other) => other.has(path)).map((other) => other.get(path));
+    const kind = kinds.get(path);
+    if (states.length > 0) {
+      // Which state is the reference takes the base.
+      const isAsBefore = states.some(
+        ({ old, now }) => isSameSide(change.now, old) || isSameSide(change.now, now),
+      );
+      if (kind === undefined && !isAsBefore)
+        faults.push(`${shown(path)} differs from the patches before${unlisted}`);
+    } else if (kind === undefined) {
+      faults.push(`${shown(path)} was ${kindOfChange(change)}${unlisted}`);
+    } else if (kind !== kindOfChange(change)) {
+      faults.push(`${shown(path)} was ${kindOfChange(change)}, and the entry says ${kind}`);
+    }
+  }
+  for (const path of kinds.keys())
+    if (!protectedPaths.has(path))
+      faults.push(`the entry lists ${shown(path)}, which the patch leaves alone`);
+  return faults;
+}
+
 const endedStates = ['done', 'failed', 'skipped', 'cancelled'];
 const templateLimits = { items: 262144, links: 1048576, bytes: 33554432 };
 
@@ -2361,6 +2814,8 @@ class ItemState {
     this.end = null;
     /** The items that it depends on, without those that the plan does not have. */
     this.dependencies = definition.depends_on;
+    /** The patches that give the latest attempt the reference state of its protected files. */
+    this.referencePatches = [];
   }
 
   get hasEnded() {
@@ -2724,9 +3179,39 @@ class Replay {
     item.settle('running', null);
     item.holder = entry.driver ?? null;
     this.running.add(item.id);
+    item.referencePatches = this.referencePatches(item, entry.inputRefs);
     item.attemptCount++;
     item.limitedAttempts++;
     return true;
+  }
+
+  /** Returns the items whose patches an item applies, directly or through others. */
+  appliedItems(item) {
+    const applied = new Set();
+    const open = [item];
+    while (open.length > 0) {
+      for (const need of Object.values(open.pop().definition.needs ?? {})) {
+        const producer = need.apply ? this.items.get(need.from) : undefined;
+        if (producer === undefined || applied.has(producer)) continue;
+        applied.add(producer);
+        open.push(producer);
+      }
+    }
+    return [...applied];
+  }
+
+  /** Returns the patches of items that count for the reference state of protected files. */
+  referencePatches(item, inputRefs) {
+    const consumed = Object.values(inputRefs)
+      .filter(({ select }) => select.kind === 'patch')
+      .map(({ from }) => this.items.get(from));
+    const continued = this.items.get(item.definition.continues);
+    const counts = (each) =>
+      each?.status === 'done' && !this.isRed(each) && !each.end.protectedJudged;
+    return [...consumed, ...this.appliedItems(item), continued]
+      .filter(counts)
+      .map(({ products }) => products.patch)
+      .filter(Boolean);
   }
 
   'apply item.reconciled'(entry, item) {
@@ -4409,6 +4894,8 @@ class RunVerifier {
     this.dispatches = new Map();
     /** Pipeline name to the first digest that an entry gives it. */
     this.pipelineNames = new Map();
+    /** The items whose protected files were not recomputed: {item, reason}. */
+    this.notRecomputed = [];
   }
 
   async verify() {
@@ -4765,6 +5252,10 @@ class RunVerifier {
     const items = counted(total, 'item');
     const ended = total - pending - running;
     findings.details.plan = `${ended} of ${items} accounted for, every transition legal`;
+    if (this.notRecomputed.length > 0) {
+      const open = textOfNotRecomputed(this.notRecomputed);
+      findings.addOpen('plan', `${findings.details.plan}, protected files of ${open}`);
+    }
     const inputs = counted(this.inputCount, 'input ref');
     findings.details.handoff = this.inputCount > 0 ? `${inputs} accounted for` : inputs;
     const manifests = counted(this.manifestCount, 'manifest');
@@ -4944,11 +5435,46 @@ class RunVerifier {
     }
     const passes = (effect) => manifest.onProtectedChange === effect && 'protected' in entry;
     const isChecked = entry.verify?.passed === true && entry.verify.by === 'command';
-    if ('protectedAllowed' in entry !== passes('allow'))
+    if ('protectedAllowed' in entry !== (passes('allow') && !this.isWithheld(entry)))
       say('the manifest does not allow what the entry allows');
     else if ('protectedJudged' in entry !== (passes('judge') && isChecked))
       say('the manifest and the check do not judge what the entry says');
     else if (!('reference' in entry)) say('the entry names no reference state');
+    else this.compareProtected(entry, manifest.protect, say);
+  }
+
+  /** Returns true if the plan protects a changed file, which settings cannot allow. */
+  isWithheld(entry) {
+    const { protect = [] } = this.replay.items.get(entry.item).definition;
+    const tests = protect.map((pathspec) => tryToRead(() => readPathspec(pathspec)));
+    const paths = entry.protected.map(({ path }) => unquotePath(toLatin(toBytes(path))));
+    return paths.some((path) => tests.some((test) => test?.(path, false)));
+  }
+
+  /** Compares the protected files of an entry with its patch, which takes no base. */
+  compareProtected(entry, pathspecs, say) {
+    const { replay, findings } = this;
+    // What the reference state is takes the bytes of the base.
+    this.notRecomputed.push({ item: entry.item, reason: 'without the base' });
+    const item = replay.items.get(entry.item);
+    const applied = replay.appliedItems(item).map(({ products }) => products.patch);
+    const patches = [entry.products.patch, ...item.referencePatches, ...applied.filter(Boolean)];
+    // Row content reports a patch that is missing or has other bytes.
+    const [own, ...others] = patches.map((patch) => patch && this.store.readBlob(patch.oid));
+    if (own === null) return;
+    const tryPatch = (bytes) => tryToRead(() => readPatch(bytes)) ?? new Map();
+    try {
+      const changes = own === undefined ? new Map() : readPatch(own);
+      const before = changes.size === 0 ? [] : others.filter(Boolean).map(tryPatch);
+      const listed = entry.protected ?? [];
+      const faults = faultsOfProtected({ pathspecs, changes, others: before, listed });
+      const open = `the patch of ${entry.item} changes too many paths`;
+      if (faults === null) findings.addOpen('plan', open);
+      else faults.forEach(say);
+    } catch (error) {
+      if (!(error instanceof FormatError)) throw error;
+      say(error.message);
+    }
   }
 
   /** Returns the manifest of the latest dispatch of an item, null, or undefined like `readFile`. */
@@ -5563,6 +6089,7 @@ class Proof {
       this.keys.push({ key, seconds, conducts: false, entry: end });
     } else if (!decision.signed)
       this.claimed = { key: end.by, seconds: secondsOf(end.at), entry: end };
+    if (!this.hasRole(end.by, 'approve')) decision.roleShown = false;
     this.decisions = [decision];
   }
 
@@ -6058,6 +6585,12 @@ function reportOf(concluded, toHeadline, signers, outcome) {
   return { rows, codes, failure, headline, outcome, exit: exitOf(failure, outcome), signers };
 }
 
+/** Names the first of some items and the reason, and counts the others. */
+function textOfNotRecomputed([{ item, reason }, ...others]) {
+  const more = others.length > 0 ? ` and ${counted(others.length, 'more item')}` : '';
+  return `${item}${more} not recomputed ${reason}`;
+}
+
 /** Verifies a run of a store and returns the report. */
 async function verifyRun(store, run, options = {}) {
   const signers = new Signers(options);
@@ -6066,10 +6599,14 @@ async function verifyRun(store, run, options = {}) {
   const { findings } = verifier;
   const listed = judgeKeys(verifier.keys, signers, findings);
   const commits = verifier.commits ?? [];
+  const { notRecomputed } = verifier;
+  const concluded = findings.conclude();
+  if (options.require === 'protected' && notRecomputed.length > 0) concluded.failure ??= 'required';
   return {
     kind: 'run',
     run,
-    ...reportOf(findings.conclude(), headlineOf, listed, verifier.outcome),
+    ...reportOf(concluded, headlineOf, listed, verifier.outcome),
+    ...(notRecomputed.length > 0 ? { notRecomputed } : {}),
     decisions: decisionsOf(verifier),
     takeovers: takeoversOf(verifier),
     root: verifier.root ?? null,
@@ -7456,6 +7993,8 @@ const Handoff = {
   FormatError,
   settings,
   isPartial,
+  readPatch,
+  readPathspec,
 };
 
 // ---- node only ----
@@ -7475,6 +8014,7 @@ Verifies the runs and threads in a bundle, a proof, or the evidence in an HTML r
   --signer KEY      Require that this key made every signature: a fingerprint or a principal
   --plan FILE       Require that the run has exactly this plan
   --base COMMIT     Require that the run starts from this commit
+  --require WORD    \`protected\`: require that all protected files were recomputed
   --json            Print one JSON object for each run and thread
 
 Exits with 0 if all is intact, 4 if it is and not every item is done and green, 3 if it is not
@@ -7483,13 +8023,15 @@ intact, 2 on wrong usage, and 1 if a file cannot be read.`;
 class UsageError extends Error {}
 
 function readArguments(words) {
-  const names = ['signers', 'revoked', 'signer', 'plan', 'base'];
+  const names = ['signers', 'revoked', 'signer', 'plan', 'base', 'require'];
   const options = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
   options.json = { type: 'boolean', default: false };
   const { values, positionals } = parseArgs({ args: words, options, allowPositionals: true });
   const { json, ...given } = values;
   const [file, ...chosen] = positionals;
   if (file === undefined) throw new UsageError('name a file');
+  if (!['protected', undefined].includes(given.require))
+    throw new UsageError('--require takes `protected`');
   for (const name of ['signers', 'revoked'])
     if (name in given) given[name] = readFileSync(given[name], 'utf8');
   if ('plan' in given) given.plan = new Uint8Array(readFileSync(given.plan));
@@ -7511,9 +8053,11 @@ function textOfReport(report) {
       `${isPartial(report.outcome) ? '✗' : '✓'} outcome    ${textOfOutcome(report.outcome)}`,
     );
   }
-  for (const { item, decision, by, signed, onWordOf } of report.decisions) {
-    const word = signed ? '' : `, on the word of ${onWordOf}`;
-    lines.push(`${signed ? '✓' : '─'} decided    ${item} ${decision} by ${by}${word}`);
+  for (const { item, decision, by, signed, onWordOf, roleShown = true } of report.decisions) {
+    const unshown = roleShown ? '' : '; that this key may decide is not shown';
+    const word = signed ? unshown : `, on the word of ${onWordOf}`;
+    const mark = signed && roleShown ? symbols.ok : symbols.open;
+    lines.push(`${mark} decided    ${item} ${decision} by ${by}${word}`);
   }
   const takeovers = report.takeovers ?? [];
   if (takeovers.length > 0) {
@@ -7526,6 +8070,11 @@ function textOfReport(report) {
     const by = takeover.key ?? 'no valid key';
     lines.push(`─ take-over  ${textOfTakeover(takeover)}, signed by ${by}`);
   }
+  if (report.failure === 'required')
+    lines.push(
+      `✗ required   protected was required: protected files of ` +
+        textOfNotRecomputed(report.notRecomputed),
+    );
   return lines.join('\n');
 }
 

@@ -10,6 +10,7 @@ use crate::git::porcelain::{BundleHead, bundle_head};
 use crate::git::program;
 use crate::git::refs;
 use crate::git::scratch_repo::{self, ScratchRepo};
+use crate::git::store::Store;
 use crate::model::format::{REFS, run_ref, thread_ref};
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, MOST_REFS, Place};
@@ -117,13 +118,14 @@ impl Bundle {
     /// verified when the iterator reaches it.
     ///
     /// Each stands alone, as described at [`Options::alone`]: only the bundle's logs and
-    /// `witnesses`, logs of another repository, count. Returns an error if the bundle has nothing
-    /// to verify, or does not contain one of `names`.
+    /// `witnesses`, logs of another repository, count. `bases` may have the bases of runs. Returns
+    /// an error if the bundle has nothing to verify, or does not contain one of `names`.
     pub fn verify<'a>(
         &'a self,
         names: &[String],
         witnesses: Logs,
         ask: AskAnchors<'a>,
+        bases: Option<&'a Store>,
         options: &Options,
     ) -> Result<impl Iterator<Item = Result<ChainReport, Error>> + use<'a>, BundleError> {
         let runs = self.runs.iter().map(One::Run);
@@ -141,7 +143,7 @@ impl Bundle {
         let options = Options { alone: true, ..options.clone() };
         Ok(wanted.into_iter().map(move |one| match one {
             One::Run(run) => {
-                let at_hand = AtHand { logs: &logs, ask: ask.run };
+                let at_hand = AtHand { logs: &logs, ask: ask.run, bases };
                 verify_with(store, &at_hand, run, &run_ref(run), &options)
                     .map(|report| ChainReport::Run(Box::new(report)))
             }

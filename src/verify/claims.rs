@@ -25,6 +25,8 @@ pub struct Decided {
     pub voucher: Voucher,
     /// True if the deciding key also began the run.
     pub by_author: bool,
+    /// True if the evidence shows that the key may decide. The row `signature` of a run checks it.
+    pub role_shown: bool,
 }
 
 /// The key whose signature supports a decision.
@@ -84,7 +86,14 @@ fn decisions(case: &Case<'_>) -> Vec<Decided> {
             (_, Err(_)) => Voucher::None,
         };
         let by_author = author == Some(e.by.as_str());
-        Some(Decided { item: e.item.clone(), decision: e.decision, by: e.by.clone(), voucher, by_author })
+        Some(Decided {
+            item: e.item.clone(),
+            decision: e.decision,
+            by: e.by.clone(),
+            voucher,
+            by_author,
+            role_shown: true,
+        })
     };
     case.chain.links.iter().filter_map(decided).collect()
 }

@@ -67,6 +67,7 @@ pub use next_entry::{check_applied, check_next};
 pub use pipelines::ItemBlocks;
 pub use proof::{Beside, verify_proof};
 pub use report::{Admission, Claim, Failure, Guarantee, Report, Row, SignerSeen, Since, State, Uncovered};
+pub use required::Requirements;
 pub use revoked::{Revoked, RevokedError, revoked};
 pub use rows::{Rows, ThreadRows};
 pub use run_chain::Mark;
@@ -98,7 +99,7 @@ use anchor::Anchor;
 use findings::Verdict;
 use imports::Imported;
 use plan::Replay;
-pub use protected::ProtectedItem;
+pub use protected::{NotRecomputed, ProtectedItem};
 use report::Verdicts;
 use run_chain::RunChain;
 use signature::Signature;
@@ -190,6 +191,7 @@ pub fn verify_beside(
     let store = copies.store().clone();
     let case = Case::open(&store, run, reference, options)
         .map_err(|error| at_hand.logs.remember(error, run, reference, own_key))?;
+    let case = Case { bases: at_hand.bases, ..case };
     let (mut judged, imports) = judge_run(&case, at_hand);
     let (upstream, contradicted) = upstream::follow(copies, at_hand, options, &imports)?;
     if judged.rows.handoff.state != State::Failed && contradicted.first().is_some() {
@@ -227,6 +229,8 @@ struct Case<'a> {
     lazy: bool,
     /// True in a partial or shallow clone: commits and trees may be missing.
     shallow: bool,
+    /// Another repository, which may have the base of the run.
+    bases: Option<&'a Store>,
 }
 
 impl<'a> Case<'a> {
@@ -252,7 +256,7 @@ impl<'a> Case<'a> {
     fn at(store: &'a Store, run: &'a RunId, reference: &'a str, options: &'a Options, chain: RunChain) -> Self {
         let lazy = history::is_partial(store);
         let shallow = history::is_lazy(store);
-        Self { store, run, reference, options, chain, lazy, shallow }
+        Self { store, run, reference, options, chain, lazy, shallow, bases: None }
     }
 
     /// Returns the verdict of a row that needs the whole chain, if the chain could not be read to
@@ -312,7 +316,8 @@ impl Evidence {
         let signers = signature.signers;
         let manifest::Reach { sandbox, real_home, writable } = reach;
         let reach = Report { sandbox, real_home, writable, ..Report::of_entries(case) };
-        let claims = Report { outcome, protected, unprotected, signers, ..reach };
+        let not_recomputed = replay.not_recomputed;
+        let claims = Report { outcome, protected, not_recomputed, unprotected, signers, ..reach };
         Verdicts { rows, missing_anchor: false, distrust: signature.distrust, claims }
     }
 }

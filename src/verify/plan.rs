@@ -19,7 +19,7 @@ use super::imports;
 use super::imports::Imported;
 use super::objects::{Fault, Objects, map_objects};
 use super::pipelines;
-use super::protected::ProtectedFiles;
+use super::protected::{NotRecomputed, ProtectedFiles};
 use super::reader::{Link, short};
 use super::run_chain::TreeAfter;
 use super::tree::Slot;
@@ -30,6 +30,7 @@ pub(super) struct Replay {
     pub(super) verdict: Verdict,
     pub(super) handoff: Verdict,
     pub(super) state: Option<RunState>,
+    pub(super) not_recomputed: Vec<NotRecomputed>,
 }
 
 impl Replay {
@@ -39,7 +40,7 @@ impl Replay {
             _ => verdict.detail.clone(),
         };
         let handoff = if verdict.incomplete { Verdict::incomplete(why) } else { Verdict::not_applicable(why) };
-        Self { verdict, handoff, state: None }
+        Self { verdict, handoff, state: None, not_recomputed: Vec::new() }
     }
 }
 
@@ -141,13 +142,17 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
     check_states(case, &expected, &mut findings);
     let ended = state.items.iter().filter(|item| item.phase.is_terminal()).count();
     let items = counted(state.items.len(), "item", "items");
-    let detail =
-        format!("{ended} of {items} accounted for, every transition legal{}{}", sealed.detail(), protected.detail());
-    let verdict = findings.verdict(case.shallow, || detail);
+    protected.finish(&mut findings);
+    let (of_protected, not_recomputed) = protected.conclude();
+    let detail = format!("{ended} of {items} accounted for, every transition legal{}{of_protected}", sealed.detail());
+    let mut verdict = findings.verdict(case.shallow, || detail);
+    if verdict.state == State::Ok && !not_recomputed.is_empty() {
+        verdict.state = State::NotApplicable;
+    }
     if unread {
         return Replay::without_plan(verdict);
     }
-    Replay { verdict, handoff: handoff.verdict(), state: Some(state) }
+    Replay { verdict, handoff: handoff.verdict(), state: Some(state), not_recomputed }
 }
 
 /// Reads the sealed plan; returns `None` after reporting a finding.

@@ -138,7 +138,8 @@ impl<'p> Revealed<'p> {
 
     fn protected(&self) -> Vec<ProtectedItem> {
         let ends = self.shown.iter().flatten().filter_map(|shown| match &shown.entry.event {
-            Event::ItemReconciled(end) => ProtectedItem::of(end),
+            Event::ItemReconciled(end) => ProtectedItem::of(end)
+                .map(|item| ProtectedItem { allowed_by: item.allowed.then(|| shown.entry.actor.clone()), ..item }),
             _ => None,
         });
         ends.collect()

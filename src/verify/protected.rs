@@ -1,8 +1,10 @@
 //! Checks what entries record about protected files: recomputes the reference state and the changes
 //! from the base and the consumed patches, if the base is here.
 
+mod by_patch;
+
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
@@ -10,8 +12,10 @@ use super::Case;
 use super::codes::Code;
 use super::findings::{At, Findings, counted};
 use super::objects::Objects;
+use super::render::OWN_KEY;
 use super::tree::Slot;
 use crate::git::merge::Scratch;
+use crate::git::patch_paths::{self, Changes, Side};
 use crate::git::protected::{Consumed, Protection};
 use crate::git::start::{self, Starts};
 use crate::git::verified_stream;
@@ -23,8 +27,12 @@ use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
 use crate::model::outcome::PASSED;
 use crate::model::plan::ProductKey;
-use crate::model::protected::{OnProtectedChange, ProtectedChange, in_words as changes_in_words, judged_in_words};
+use crate::model::protected::{
+    OnProtectedChange, ProtectedChange, allowed_in_words, in_words as changes_in_words, judged_in_words,
+};
 use crate::model::state::RunState;
+
+use by_patch::Patched;
 
 /// An item whose patch changes protected files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -36,6 +44,9 @@ pub struct ProtectedItem {
     /// True if the settings allowed the changes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allowed: bool,
+    /// The key or the actor whose settings allowed the changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_by: Option<String>,
     /// True if a check that passed judged the changes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub judged: bool,
@@ -49,7 +60,7 @@ impl ProtectedItem {
     pub(super) fn of(e: &ItemReconciled) -> Option<Self> {
         let (item, changes) = (e.item.clone(), e.protected.clone());
         let (allowed, judged) = (e.protected_allowed, e.protected_judged);
-        (!changes.is_empty()).then_some(Self { item, changes, allowed, judged, approved_by: None })
+        (!changes.is_empty()).then_some(Self { item, changes, allowed, allowed_by: None, judged, approved_by: None })
     }
 
     /// Returns all items of a run, with the approvals of its final state.
@@ -60,7 +71,9 @@ impl ProtectedItem {
         });
         let with_approval = |item: Self| {
             let at = state.and_then(|state| state.graph.position(&item.item).map(|at| &state.items[at]));
-            Self { approved_by: at.and_then(|state| state.approved_by.clone()), ..item }
+            let approved_by = at.and_then(|state| state.approved_by.clone());
+            let allowed_by = at.filter(|_| item.allowed).and_then(|state| state.allowed_by.clone());
+            Self { approved_by, allowed_by, ..item }
         };
         ends.map(with_approval).collect()
     }
@@ -78,12 +91,32 @@ impl ProtectedItem {
         }
         let end = match &self.approved_by {
             Some(key) => format!(", approved by {}", whose(key)),
-            None if self.allowed => ", allowed by the settings".to_owned(),
+            None if self.allowed => {
+                let whose = self.allowed_by.as_deref().map_or_else(|| "the driver".to_owned(), whose);
+                if whose == OWN_KEY {
+                    ", allowed by your settings".to_owned()
+                } else {
+                    format!(", {}", allowed_in_words(&whose))
+                }
+            }
             None => String::new(),
         };
         format!("{}: {changes}{end}", self.item)
     }
 }
+
+/// An item whose protected files could not be recomputed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/verify.json describes the fields")]
+pub struct NotRecomputed {
+    pub item: ItemId,
+    pub reason: &'static str,
+}
+
+/// The reason if the run's base is not here.
+const NO_BASE: &str = "without the base";
+/// The reason if the base is here and a patch is not.
+const NO_PATCH: &str = "without all patches";
 
 /// Checks the protected files of a run's items.
 pub(super) struct ProtectedFiles<'c> {
@@ -92,8 +125,12 @@ pub(super) struct ProtectedFiles<'c> {
     manifests: HashMap<&'c ItemId, &'c Slot>,
     /// A temporary index of the base, once one is needed; `None` inside if the base is missing.
     scratch: OnceCell<Option<Scratch>>,
+    /// A temporary index for selecting paths, once one is needed.
+    selector: OnceCell<Result<Scratch, String>>,
+    /// The patches of items that protect files.
+    patched: Vec<Patched<'c>>,
     recomputed: usize,
-    unknown: usize,
+    not_recomputed: Vec<NotRecomputed>,
     /// Items whose pathspecs select no file.
     unmatched: Vec<&'c ItemId>,
 }
@@ -104,8 +141,10 @@ impl<'c> ProtectedFiles<'c> {
             case,
             manifests: HashMap::new(),
             scratch: OnceCell::new(),
+            selector: OnceCell::new(),
+            patched: Vec::new(),
             recomputed: 0,
-            unknown: 0,
+            not_recomputed: Vec::new(),
             unmatched: Vec::new(),
         }
     }
@@ -124,10 +163,7 @@ impl<'c> ProtectedFiles<'c> {
         let held = self.manifests.get(&e.item).and_then(|slot| slot.read(&objects, self.case.lazy, bounds::MANIFEST));
         // The row `manifest` reports a missing or invalid one.
         let Some(manifest) = held.and_then(Result::ok).and_then(|bytes| Manifest::parse(&bytes).ok()) else { return };
-        let mut report = |why: String| {
-            let why = format!("the protected files of {} #{}: {why}", e.item, e.attempt);
-            findings.report_at(At::item(&e.item), Code::Protected, why);
-        };
+        let mut report = |why: String| report_at(findings, e, &why);
         let mut is_start_here = true;
         if manifest.start.is_some() {
             match self.recompute_start(state, &e.item, &manifest) {
@@ -144,34 +180,103 @@ impl<'c> ProtectedFiles<'c> {
             return;
         }
         let effect = manifest.on_protected_change;
+        let is_withheld = match self.is_withheld(state, e, effect) {
+            Ok(is_withheld) => is_withheld,
+            Err(why) => return report(why),
+        };
         let passes = |by: OnProtectedChange| effect == by && !e.protected.is_empty();
         let is_judged = passes(OnProtectedChange::Judge) && e.verify == Some(PASSED);
-        if e.protected_allowed != passes(OnProtectedChange::Allow) {
+        if e.protected_allowed != (passes(OnProtectedChange::Allow) && !is_withheld) {
             report("the manifest and the entry disagree on whether changes are allowed".to_owned());
         } else if e.protected_judged != is_judged {
             report("the manifest, the check and the entry disagree on whether changes are judged".to_owned());
         } else if e.reference.is_none() {
             report("the entry names no reference state".to_owned());
-        } else if !is_start_here {
-            self.unknown += 1;
         } else {
-            match self.recompute(state, e, &manifest) {
+            let recomputed = if is_start_here { self.recompute(state, e, &manifest) } else { Ok(None) };
+            match recomputed {
                 Ok(Some(files)) => {
                     self.recomputed += 1;
                     self.unmatched.extend((files == 0).then_some(&e.item));
                 }
-                Ok(None) => self.unknown += 1,
+                Ok(None) => {
+                    let reason = if self.scratch(&manifest).is_some() { NO_PATCH } else { NO_BASE };
+                    self.not_recomputed.push(NotRecomputed { item: e.item.clone(), reason });
+                }
                 Err(why) => report(why),
+            }
+            match self.patched(state, e, manifest.protect) {
+                Ok(patched) => self.patched.extend(patched),
+                Err(malformed) => report(malformed.to_string()),
             }
         }
     }
 
+    /// Compares the collected patches with their entries.
+    pub(super) fn finish(&mut self, findings: &mut Findings) {
+        let patched = std::mem::take(&mut self.patched);
+        if patched.is_empty() {
+            return;
+        }
+        match self.selector() {
+            Ok(scratch) => by_patch::compare(scratch, &patched, &mut |e, why| report_at(findings, e, &why)),
+            Err(error) => patched.iter().for_each(|one| report_at(findings, one.end, error)),
+        }
+    }
+
+    /// Returns a temporary index for asking git which paths pathspecs select.
+    fn selector(&self) -> Result<&Scratch, &str> {
+        let scratch = self.selector.get_or_init(|| {
+            let last = self.case.chain.links.last().expect("an item ended");
+            Scratch::apart(self.case.store, last.commit).map_err(|error| in_words(&error))
+        });
+        scratch.as_ref().map_err(String::as_str)
+    }
+
+    /// Returns true if settings would allow changes to files that the plan protects, which they
+    /// cannot.
+    fn is_withheld(&self, state: &RunState, e: &ItemReconciled, effect: OnProtectedChange) -> Result<bool, String> {
+        let item = state.graph.item(state.graph.position(&e.item).ok_or("the item is unknown")?);
+        if effect != OnProtectedChange::Allow || item.protect.is_empty() || e.protected.is_empty() {
+            return Ok(false);
+        }
+        let protection = Protection::new(self.selector()?, &item.protect);
+        protection.selects_any_of(&e.protected).map_err(|error| in_words(&error))
+    }
+
+    /// Returns the paths that an item's patch changes, or `None` if the patch is not here.
+    fn patched(
+        &self,
+        state: &RunState,
+        e: &'c ItemReconciled,
+        protect: Vec<String>,
+    ) -> Result<Option<Patched<'c>>, patch_paths::Malformed> {
+        let read = |patch: &Product| verified_stream::read(self.case.store, patch.oid, &[patch.sha256]);
+        let changes = match e.products.get(&ProductKey::Patch).map(read) {
+            None => Changes::new(),
+            // The row `content` reports a missing or wrong patch.
+            Some(Err(_)) => return Ok(None),
+            Some(Ok(patch)) => patch_paths::read(&patch)?,
+        };
+        let mut others: BTreeMap<_, Vec<Side>> = BTreeMap::new();
+        let at = state.graph.position(&e.item).expect("an item that ended is in the run");
+        let applied = state.applied(at).into_iter().filter_map(|on| state.items[on].products.get(&ProductKey::Patch));
+        let before = state.items[at].reference.values().chain(applied).filter(|_| !changes.is_empty());
+        // An unreadable patch changes nothing here: the row `content` or its own item reports it.
+        for other in before.filter_map(|patch| patch_paths::read(&read(patch).ok()?).ok()) {
+            for (path, change) in other.into_iter().filter(|(path, _)| changes.contains_key(path)) {
+                others.entry(path).or_default().extend([change.old, change.new]);
+            }
+        }
+        Ok(Some(Patched { end: e, protect, changes, others }))
+    }
+
     /// Returns the temporary index of the base, or `None` if the base is missing.
     fn scratch(&self, manifest: &Manifest) -> Option<&Scratch> {
-        let store = self.case.store;
         let scratch = self.scratch.get_or_init(|| {
-            let is_here = store.contains(manifest.base);
-            is_here.then(|| Scratch::apart(store, manifest.base).ok()).flatten()
+            let stores = [Some(self.case.store), self.case.bases];
+            let store = stores.into_iter().flatten().find(|store| store.contains(manifest.base))?;
+            Scratch::apart(store, manifest.base).ok()
         });
         scratch.as_ref()
     }
@@ -229,26 +334,36 @@ impl<'c> ProtectedFiles<'c> {
         Err(format!("the patch changes {found}, and the entry lists {recorded} or others"))
     }
 
-    /// Returns the end of the row's detail.
-    pub(super) fn detail(&self) -> String {
-        let of = |count| counted(count, "item", "items");
-        let recomputed = match (self.recomputed, self.unknown) {
-            (0, 0) => String::new(),
-            (recomputed, 0) => format!(", protected files of {} recomputed", of(recomputed)),
-            (0, unknown) => format!(", protected files of {} not recomputed without the base", of(unknown)),
-            (recomputed, unknown) => {
-                format!(
-                    ", protected files of {} recomputed, of {} not without all objects",
-                    of(recomputed),
-                    of(unknown)
-                )
-            }
+    /// Returns the end of the row's detail, and the items that were not recomputed.
+    pub(super) fn conclude(self) -> (String, Vec<NotRecomputed>) {
+        let recomputed = match self.recomputed {
+            0 => String::new(),
+            count => format!(", protected files of {} recomputed", counted(count, "item", "items")),
         };
         let unmatched = match &self.unmatched[..] {
             [] => String::new(),
             [item] => format!(", {item} protects 0 files"),
             [first, others @ ..] => format!(", {first} and {} more protect 0 files", others.len()),
         };
-        recomputed + &unmatched
+        let open = NotRecomputed::in_words(&self.not_recomputed);
+        let open = open.map(|items| format!(", protected files of {items}")).unwrap_or_default();
+        (recomputed + &unmatched + &open, self.not_recomputed)
     }
+}
+
+impl NotRecomputed {
+    /// Names the first of some items and the reason, and counts the others; `None` without any.
+    pub(super) fn in_words(all: &[Self]) -> Option<String> {
+        let first = all.first()?;
+        let others = match all.len() - 1 {
+            0 => String::new(),
+            count => format!(" and {}", counted(count, "more item", "more items")),
+        };
+        Some(format!("{}{others} not recomputed {}", first.item, first.reason))
+    }
+}
+
+fn report_at(findings: &mut Findings, e: &ItemReconciled, why: &str) {
+    let why = format!("the protected files of {} #{}: {why}", e.item, e.attempt);
+    findings.report_at(At::item(&e.item), Code::Protected, why);
 }

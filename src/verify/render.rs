@@ -8,6 +8,8 @@ mod takeovers;
 mod thread;
 mod upstream;
 
+pub(super) use decisions::OWN_KEY;
+
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -84,6 +86,9 @@ impl Report {
         }
         if !self.protected.is_empty() {
             report["protected"] = json!(self.protected);
+        }
+        if !self.not_recomputed.is_empty() {
+            report["notRecomputed"] = json!(self.not_recomputed);
         }
         if !self.unprotected.is_empty() {
             report["unprotected"] = json!(self.unprotected);

@@ -13,7 +13,7 @@ use super::claims::{Decided, TakenOver};
 use super::codes::Code;
 use super::findings::{Finding, Verdict};
 use super::pipelines::ItemBlocks;
-use super::protected::ProtectedItem;
+use super::protected::{NotRecomputed, ProtectedItem};
 use super::rows::Rows;
 use super::same_id::SameId;
 use super::upstream::Upstream;
@@ -220,6 +220,8 @@ pub struct Report {
     pub takeovers: Vec<TakenOver>,
     /// The items whose patches change protected files. The row `plan` judges the list.
     pub protected: Vec<ProtectedItem>,
+    /// The items whose protected files could not be recomputed; the row `plan` is open then.
+    pub not_recomputed: Vec<NotRecomputed>,
     /// The items whose checks decided while no file was protected.
     pub unprotected: Vec<ItemId>,
     /// The run that this one continues, as entry 0 states it. The row `handoff` judges the

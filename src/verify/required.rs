@@ -4,8 +4,22 @@ use std::collections::BTreeMap;
 
 use crate::model::confinement::missing;
 
+use super::protected::NotRecomputed;
 use super::report::MISMATCH;
-use super::{Claim, Failure, Guarantee, Report, State, Upstream};
+use super::{Claim, Decided, Failure, Guarantee, Report, State, Upstream};
+
+/// The requirements on a run that is intact.
+#[derive(Clone, Debug, Default)]
+pub struct Requirements<'a> {
+    /// The least guarantee.
+    pub claim: Claim,
+    /// The layers that confined every attempt.
+    pub layers: Vec<&'a str>,
+    /// True if the protected files of every item must have been recomputed.
+    pub protected: bool,
+    /// True if the evidence must show that each key that decided may decide.
+    pub roles: bool,
+}
 
 impl Report {
     /// Returns true if the run is intact and supports the claim.
@@ -13,11 +27,12 @@ impl Report {
         self.intact && (wanted == Claim::TamperDetecting || self.claim == wanted)
     }
 
-    /// Checks the report against the required claim and sandbox layers.
+    /// Checks the report against requirements.
     ///
     /// A requirement that is not met is recorded in the report, and fails a run that is intact
     /// otherwise.
-    pub fn require(&mut self, claim: Claim, layers: &[&str]) {
+    pub fn require(&mut self, required: &Requirements<'_>) {
+        let Requirements { claim, ref layers, protected, roles } = *required;
         let unconfined = || self.upstream.iter().find_map(|taken| taken.less_than(layers));
         let unproven = || {
             let unproven = self.intact && !self.proves(claim);
@@ -30,7 +45,14 @@ impl Report {
         let own = self
             .less_than(layers)
             .map(|(sandbox, layer)| format!("{layer} was required, but attempts have the sandbox `{sandbox}`"));
-        self.unmet = own.or_else(unconfined).or_else(unproven);
+        let open = NotRecomputed::in_words(&self.not_recomputed).filter(|_| protected);
+        let open = open.map(|items| format!("protected was required: protected files of {items}"));
+        let unshown = self.decisions.iter().find(|decided| roles && !decided.role_shown);
+        let unshown = unshown.map(|decided| {
+            let Decided { item, by, .. } = decided;
+            format!("trusted keys were required, but that {by} may decide about {item} is not shown")
+        });
+        self.unmet = own.or_else(unconfined).or(open).or(unshown).or_else(unproven);
         if self.intact && self.unmet.is_some() {
             (self.intact, self.failure, self.headline) = (false, Some(Failure::Required), MISMATCH);
         }

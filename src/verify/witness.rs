@@ -121,12 +121,14 @@ pub struct AtHand<'a> {
     pub logs: &'a Logs,
     /// The external anchors.
     pub ask: Ask<'a>,
+    /// Another repository, which may have the base of a run that comes without it.
+    pub bases: Option<&'a Store>,
 }
 
 impl<'a> AtHand<'a> {
     /// Returns logs without external anchors.
     pub fn logs(logs: &'a Logs) -> Self {
-        Self { logs, ask: &ask_none }
+        Self { logs, ask: &ask_none, bases: None }
     }
 }
 

@@ -20,7 +20,7 @@ pub use enforced::Enforced;
 use tree::Tree;
 
 use crate::git::merge::{self, Scratch};
-use crate::git::protected::{self, Consumed, Protection, Reference, SUBMODULE};
+use crate::git::protected::{self, Consumed, FILE, Protection, Reference, SUBMODULE};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::protected::ProtectedChange;
@@ -82,6 +82,11 @@ impl Guard {
             None => self.start,
         };
         Ok(self.protection().changes(&self.reference, product)?)
+    }
+
+    /// Returns true if other pathspecs select the path of a change.
+    pub fn selects_any_of(&self, pathspecs: &[String], changes: &[ProtectedChange]) -> Result<bool, Error> {
+        Ok(!pathspecs.is_empty() && Protection::new(&self.scratch, pathspecs).selects_any_of(changes)?)
     }
 
     fn protection(&self) -> Protection<'_> {
@@ -162,7 +167,7 @@ impl Guard {
         }
         let mut selected = BTreeSet::new();
         for paths in [&found, &links] {
-            let chosen = self.protection().select(paths.keys().map(AsRef::as_ref))?;
+            let chosen = self.protection().select(paths.keys().map(|path| (path.as_ref(), FILE)))?;
             selected.extend(chosen.iter().filter_map(|path| paths.get(path).cloned()));
         }
         Ok(selected)

@@ -189,7 +189,7 @@ fn a_key_that_was_revoked_later_still_proves_what_an_anchor_held_before() {
     };
     let intact = |since: &str, ask: Ask<'_>| {
         let logs = Logs::default();
-        verify_proof(&proof, Beside::default(), &revoked(since), &AtHand { logs: &logs, ask }).intact
+        verify_proof(&proof, Beside::default(), &revoked(since), &AtHand { logs: &logs, ask, bases: None }).intact
     };
     assert!(intact("2026-06-06T00:00:00.000Z", &ask));
     assert!(!intact("2026-06-04T12:00:00.000Z", &ask) && !intact("2026-06-06T00:00:00.000Z", &ask_none));

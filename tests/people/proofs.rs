@@ -60,10 +60,10 @@ fn a_decision_with_its_statement_is_that_of_the_key_that_made_it() {
     assert!(report.intact && report.headline == "PROVEN", "{}", report.to_text(false));
     assert_eq!(report.decisions[0].voucher, Voucher::Decider);
     let text = report.to_text(false);
-    insta::assert_snapshot!(find_row(&text, "decided"), @"✓ decided    sign-off approved by bob@example.com");
+    insta::assert_snapshot!(find_row(&text, "decided"), @"─ decided    sign-off approved by bob@example.com; that this key may decide is not shown");
     assert_eq!(
         report.to_json()["decisions"],
-        json!([{ "item": "sign-off", "decision": "approved", "by": bob.fingerprint(), "signed": true }])
+        json!([{ "item": "sign-off", "decision": "approved", "by": bob.fingerprint(), "signed": true, "roleShown": false }])
     );
 }
 
@@ -85,7 +85,7 @@ fn a_decision_without_its_statement_is_by_the_word_of_who_sealed() {
     assert!(text.contains(&line) && !text.contains("bob@example.com"), "{text}");
     let row = format!("; that sign-off was approved is a claim of the key that sealed: nothing here is signed by {by}");
     assert!(report.rows.signature.detail.ends_with(&row), "{text}");
-    let said = json!([{ "item": "sign-off", "decision": "approved", "by": by, "signed": false, "onWordOf": ada }]);
+    let said = json!([{ "item": "sign-off", "decision": "approved", "by": by, "signed": false, "onWordOf": ada, "roleShown": false }]);
     assert_eq!(report.to_json()["decisions"], said);
     // A key that is revoked or not known fails by being named, so that it is no use to leave its
     // statement out.

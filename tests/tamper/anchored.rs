@@ -91,7 +91,7 @@ impl Outside {
         let forge = &scene.forge;
         let logs = Logs::read(&forge.store).unwrap();
         let ask = |question: &Question<'_>| ask_all(anchors, &self.means, question);
-        let (run, at_hand) = (&scene.told.run, AtHand { logs: &logs, ask: &ask });
+        let (run, at_hand) = (&scene.told.run, AtHand { logs: &logs, ask: &ask, bases: None });
         verify_with(&forge.store, &at_hand, run, &format::run_ref(run), options).unwrap()
     }
 }

@@ -83,7 +83,8 @@ impl Growing {
         let anchors = if asked { vec![git] } else { Vec::new() };
         let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
         let (run, logs) = (&self.scene.told.run, Logs::read(&forge.store).unwrap());
-        verify_with(&forge.store, &AtHand { logs: &logs, ask: &ask }, run, &format::run_ref(run), options).unwrap()
+        verify_with(&forge.store, &AtHand { logs: &logs, ask: &ask, bases: None }, run, &format::run_ref(run), options)
+            .unwrap()
     }
 
     /// Rewrites the run with a key; returns the head of its log, and the log's possible alternative

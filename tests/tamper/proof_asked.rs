@@ -45,7 +45,7 @@ fn witness(says: &Says, question: &Question<'_>) -> Vec<Witness> {
 pub(super) fn asked(proof: &Value, beside: Beside, options: &Options, logs: &Logs, says: Option<&Says>) -> Report {
     let read = Proof::parse(proof.to_string().as_bytes()).unwrap();
     let ask = |question: &Question<'_>| says.map(|says| witness(says, question)).unwrap_or_default();
-    verify_proof(&read, beside, options, &AtHand { logs, ask: &ask })
+    verify_proof(&read, beside, options, &AtHand { logs, ask: &ask, bases: None })
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 use git_handoff::model::entry::{Again, Event, ItemDropped, RunEnded};
 use git_handoff::model::name::ItemId;
+use git_handoff::model::protected::ChangeKind;
 
 use super::Vector;
+use super::forged::{MODIFIED, protecting};
 use crate::common::chain_builder::ChainBuilder;
 use crate::common::forge::{Forge, PLAN};
 use crate::tamper::run::{End, story};
@@ -71,6 +73,9 @@ pub(super) const VECTORS: &[Vector] = &[
         run.close();
         run.seal();
         forge.finish(run);
+    }),
+    Vector::new("clean-protected", "a change to a protected file, as the entry records it", |forge| {
+        protecting(forge, MODIFIED, &[("src/x", ChangeKind::Modified)]);
     }),
     Vector::new("clean-open", "a run that goes on: the first item is done", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);

@@ -153,6 +153,35 @@ pub(super) const VECTORS: &[Vector] = &[
             forge.finish(run);
         },
     ),
+    Vector::new("protected-left-out", "a change to a protected file that the entry leaves out", |forge| {
+        protecting(forge, MODIFIED, &[]);
+    }),
+    Vector::new("protected-unchanged", "a change to a protected file that the patch does not make", |forge| {
+        protecting(forge, MODIFIED, &[("src/x", ChangeKind::Modified), ("src/y", ChangeKind::Added)]);
+    }),
+    Vector::new("protected-of-another-kind", "a protected file that is modified, recorded as added", |forge| {
+        protecting(forge, MODIFIED, &[("src/x", ChangeKind::Added)]);
+    }),
+    Vector::new("protected-by-the-plan-allowed", "a change that settings allow to a file of the plan", |forge| {
+        let plan = PLAN.replacen("\"id\":\"edit-a\",", "\"id\":\"edit-a\",\"protect\":[\"src\"],", 1);
+        assert_ne!(plan, PLAN);
+        let mut run = ChainBuilder::submit(forge, &plan);
+        protect(forge, &mut run, MODIFIED, &[("src/x", ChangeKind::Modified)], OnProtectedChange::Allow);
+        finish_protected(forge, run);
+    }),
+    Vector::new("protected-renamed-away", "a protected file that is renamed, which the entry leaves out", |forge| {
+        protecting(forge, "diff --git a/src/x b/x\nsimilarity index 100%\nrename from src/x\nrename to x\n", &[]);
+    }),
+    Vector::new("protected-mode", "another mode of a protected file, which the entry leaves out", |forge| {
+        protecting(forge, "diff --git a/src/x b/src/x\nold mode 100644\nnew mode 100755\n", &[]);
+    }),
+    Vector::new(
+        "protected-in-another-form",
+        "a patch with lines that git apply reads and git does not write",
+        |forge| {
+            protecting(forge, "--- a/src/x\n+++ b/src/x\n@@ -1 +1 @@\n-one\n+two\n", &[]);
+        },
+    ),
     Vector::new("manifest-named", "a manifest of another command, named by its entry", |forge| {
         fired(forge, |run| run.fire_with("edit-b", |manifest| manifest.argv = vec!["evil".to_owned()]));
     }),
@@ -266,6 +295,44 @@ pub(super) fn linked(forge: &Forge, bend: impl FnOnce(&mut Vec<(Entry, Oid)>)) {
 pub(super) fn bent(forge: &Forge, bend: impl FnOnce(&mut Vec<Draft>)) {
     let mut run = ChainBuilder::honest(forge);
     bend(&mut run.drafts);
+    forge.finish(run);
+}
+
+/// A patch that modifies `src/x`.
+pub(super) const MODIFIED: &str = "diff --git a/src/x b/src/x\nindex 5626abf0f72e58d7a153368ba57db4c673c0e171..\
+                        f719efd430d52bcfc8566a43b2eb655688d38871 100644\n--- a/src/x\n+++ b/src/x\n\
+                        @@ -1 +1 @@\n-one\n+two\n";
+
+/// Tells a story in which the first item protects `src`, has a patch, and records changes.
+pub(super) fn protecting(forge: &Forge, patch: &str, recorded: &[(&str, ChangeKind)]) {
+    let mut run = ChainBuilder::submit(forge, PLAN);
+    protect(forge, &mut run, patch, recorded, OnProtectedChange::Red);
+    finish_protected(forge, run);
+}
+
+fn protect(
+    forge: &Forge,
+    run: &mut ChainBuilder<'_>,
+    patch: &str,
+    recorded: &[(&str, ChangeKind)],
+    effect: OnProtectedChange,
+) {
+    run.fire_with("edit-a", |manifest| {
+        manifest.protect = vec!["src".to_owned()];
+        manifest.on_protected_change = effect;
+    });
+    run.done("edit-a", &[("patch", patch.as_bytes())]);
+    let Some(Event::ItemReconciled(e)) = run.drafts.last_mut().map(|draft| &mut draft.event) else { panic!() };
+    e.reference = Some(forge.store.empty_tree());
+    let change = |(path, change): &(&str, ChangeKind)| ProtectedChange { path: (*path).to_owned(), change: *change };
+    e.protected = recorded.iter().map(change).collect();
+    e.protected_allowed = effect == OnProtectedChange::Allow;
+}
+
+fn finish_protected(forge: &Forge, mut run: ChainBuilder<'_>) {
+    run.fire("edit-b");
+    run.done("edit-b", &[("outputs/report.md", b"fine\n")]);
+    run.seal();
     forge.finish(run);
 }
 

@@ -6,8 +6,8 @@ use git_handoff::model::entry::Event;
 use git_handoff::model::name::RunId;
 use git_handoff::model::time::Moment;
 use git_handoff::verify::{
-    Answer, AtHand, Claim, Failure, Guarantee, Held, Logs, Now, Options, Question, Report, Seal, Signers, State,
-    Witness, verify_with,
+    Answer, AtHand, Claim, Failure, Guarantee, Held, Logs, Now, Options, Question, Report, Requirements, Seal, Signers,
+    State, Witness, verify_with,
 };
 
 use crate::common::forge::Forge;
@@ -43,7 +43,7 @@ fn held_since(forge: &Forge, since: Option<&str>, answer: Option<Answer>, option
     };
     let logs = Logs::read(&forge.store).unwrap();
     let run = RunId::parse("handoff-dag-1").unwrap();
-    let at_hand = AtHand { logs: &logs, ask: &ask };
+    let at_hand = AtHand { logs: &logs, ask: &ask, bases: None };
     verify_with(&forge.store, &at_hand, &run, "refs/handoff/runs/handoff-dag-1", options).unwrap()
 }
 
@@ -114,7 +114,7 @@ fn nothing_is_tamper_evident_without_signers_that_name_its_keys() {
     let mut own = held_since(&forge, None, None, &forge.options());
     assert_eq!((own.intact, own.claim, own.headline), (true, Claim::TamperDetecting, "INTACT · tamper-detecting"));
     insta::assert_snapshot!(own.rows.signature.detail, @"ed25519 SHA256:fe8… · this repository's key");
-    own.require(Claim::TamperEvident, &[]);
+    own.require(&Requirements { claim: Claim::TamperEvident, ..Requirements::default() });
     assert_eq!((own.failure, own.headline), (Some(Failure::Required), "MISMATCH"));
     let why = format!(
         "tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten: your signers do \
@@ -132,6 +132,6 @@ fn nothing_is_tamper_evident_without_signers_that_name_its_keys() {
     let forge = Forge::new();
     let mut evident = held_since(&forge, None, None, &known(&forge));
     assert_eq!((evident.claim, evident.headline), (Claim::TamperEvident, "INTACT · tamper-evident"));
-    evident.require(Claim::TamperEvident, &[]);
+    evident.require(&Requirements { claim: Claim::TamperEvident, ..Requirements::default() });
     assert!(evident.intact && evident.unmet.is_none());
 }

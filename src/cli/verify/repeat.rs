@@ -53,8 +53,7 @@ pub(super) fn run(
         return Err(Failure::nothing_verified("there are no runs here").hint(hints::runs()));
     };
     let mut report = report?;
-    let layers: Vec<&str> = arguments.require_sandbox.iter().map(String::as_str).collect();
-    report.require(arguments.claim(), &layers);
+    report.require(&arguments.requirements());
     if !output.json || !report.intact {
         output.report(0, || report.to_json(), |color| report.painted(color));
     }

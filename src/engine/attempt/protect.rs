@@ -6,7 +6,9 @@ use crate::git::verified_stream;
 use crate::model::causes::in_words;
 use crate::model::outcome::PASSED;
 use crate::model::plan::ProductKey;
-use crate::model::protected::{MOST_CHANGES, OnProtectedChange, PROTECTED_CHANGED, in_words as changes_in_words};
+use crate::model::protected::{
+    MOST_CHANGES, OnProtectedChange, PROTECTED_CHANGED, ProtectedChange, in_words as changes_in_words,
+};
 use crate::worktree::host::Host;
 use crate::worktree::protect::{Error, Guard};
 
@@ -17,6 +19,8 @@ pub(in crate::engine) struct Protect {
     /// The consumed patches that belong to the reference state.
     pub(in crate::engine) consumed: Vec<Consumed>,
     pub(in crate::engine) effect: OnProtectedChange,
+    pub(in crate::engine) of_plan: Vec<String>,
+    pub(in crate::engine) effect_of_plan: OnProtectedChange,
 }
 
 /// Computes the reference state of the protected files.
@@ -36,6 +40,16 @@ impl Protect {
     fn parts(&self) -> (&[String], &[Consumed]) {
         (&self.pathspecs, &self.consumed)
     }
+
+    /// Returns the effect of changes. Settings cannot allow what the plan protects from.
+    fn effect_on(&self, guard: &Guard, changes: &[ProtectedChange]) -> Result<OnProtectedChange, Error> {
+        let allows = self.effect == OnProtectedChange::Allow;
+        Ok(match self.effect_of_plan {
+            _ if !allows || !guard.selects_any_of(&self.of_plan, changes)? => self.effect,
+            OnProtectedChange::Fail => OnProtectedChange::Fail,
+            _ => OnProtectedChange::Red,
+        })
+    }
 }
 
 /// Returns the verdict if protected files cannot be compared or restored.
@@ -54,7 +68,10 @@ pub(super) fn compare(host: &Host, job: &Job, guard: &Guard, finished: &mut Fini
         return Ok(());
     }
     let reason = format!("{PROTECTED_CHANGED}{}", changes_in_words(&changes));
-    let effect = job.protect.as_ref().map(|protect| protect.effect).unwrap_or_default();
+    let effect = match &job.protect {
+        Some(protect) => protect.effect_on(guard, &changes).map_err(|e| failed(&e))?,
+        None => OnProtectedChange::default(),
+    };
     if effect == OnProtectedChange::Fail || changes.len() > MOST_CHANGES {
         return Err(Verdict::failed(reason));
     }

@@ -158,6 +158,9 @@ pub(in crate::engine) struct Protected {
     /// The consumed patches that belong to the reference state, in order.
     pub(in crate::engine) consumed: Vec<ConsumedPatch>,
     pub(in crate::engine) effect: OnProtectedChange,
+    /// The pathspecs of the plan. Settings cannot allow changes of their files.
+    pub(in crate::engine) of_plan: Vec<String>,
+    pub(in crate::engine) effect_of_plan: OnProtectedChange,
 }
 
 /// A consumed patch, and the positions of those that it includes.

@@ -186,5 +186,5 @@ fn protect(store: &Store, run: &VerifiedRun, at: ItemIndex, recorded: &Manifest)
     }
     let consumed = start::consumed(store, &run.state, &run.state.items[at].reference)?;
     let (pathspecs, effect) = (recorded.protect.clone(), OnProtectedChange::default());
-    Ok(Some(Protected { pathspecs, consumed, effect }))
+    Ok(Some(Protected { pathspecs, consumed, effect, of_plan: Vec::new(), effect_of_plan: effect }))
 }

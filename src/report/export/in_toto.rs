@@ -121,6 +121,9 @@ fn byproducts(view: &View, done: &Done<'_>) -> Vec<Value> {
     if end.protected_judged {
         byproducts[1]["annotations"]["protectedJudged"] = true.into();
     }
+    if let Some(by) = &state.allowed_by {
+        byproducts[1]["annotations"]["allowedBy"] = by.as_str().into();
+    }
     if let Some(by) = &state.approved_by {
         byproducts[1]["annotations"]["approvedBy"] = by.as_str().into();
     }

@@ -5,7 +5,7 @@
 use crate::model::entry::Exit;
 use crate::model::item_index::ItemIndex;
 use crate::model::item_state::Phase;
-use crate::model::protected::judged_in_words;
+use crate::model::protected::{allowed_in_words, judged_in_words};
 use crate::model::time::Moment;
 use crate::run::query::list::ItemStatus;
 
@@ -142,6 +142,7 @@ fn output(facts: &Facts<'_>, at: ItemIndex, attempts: &[&Attempt<'_>]) -> String
         lines.push(judged_in_words(state.protected.len()));
     }
     lines.extend(state.approved_by.as_ref().map(|by| format!("changes to protected files approved by {by}")));
+    lines.extend(state.allowed_by.as_ref().map(|by| format!("changes to protected files {}", allowed_in_words(by))));
     lines.extend(state.products.iter().map(|(key, product)| format!("product {key} {}", product.sha256)));
     lines.join("\n")
 }

@@ -59,6 +59,9 @@ pub struct ItemStatus {
     /// The key that approved these changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
+    /// The key of the driver whose settings allowed the changes to protected files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_by: Option<String>,
     /// False if it is done without products, although it could have some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handed_over: Option<bool>,
@@ -137,6 +140,7 @@ impl ItemStatus {
             judged: state.judged,
             unprotected: state.unprotected,
             approved_by: state.approved_by.clone(),
+            allowed_by: state.allowed_by.clone(),
             handed_over: view.state.handed_over_nothing(at).then_some(false),
             superseded: view.state.is_superseded(at),
             awaits_approval: view.state.waits_for_people(at),

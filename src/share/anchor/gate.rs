@@ -105,7 +105,7 @@ impl Gatekeeper<'_> {
             Some((anchors, means)) => ask_all(anchors, means, question),
             None => ask_none(question),
         };
-        let at_hand = AtHand { logs: &self.logs, ask: &ask };
+        let at_hand = AtHand { logs: &self.logs, ask: &ask, bases: None };
         let (store, options) = (&self.repository.store, &self.options);
         pass(&Gate { store, at_hand: &at_hand, options, accept_untrusted: self.terms.accept_untrusted })
     }

@@ -150,7 +150,7 @@ impl<'r> Verification<'r> {
     pub fn open<T>(&self, pass: impl FnOnce(&Gate<'_>) -> T) -> Result<T, Error> {
         let logs = Logs::read(&self.repository.store)?;
         let ask = |question: &Question<'_>| self.ask(question);
-        let at_hand = AtHand { logs: &logs, ask: &ask };
+        let at_hand = AtHand { logs: &logs, ask: &ask, bases: None };
         let (store, options) = (&self.repository.store, &self.options);
         Ok(pass(&Gate { store, at_hand: &at_hand, options, accept_untrusted: false }))
     }
@@ -159,7 +159,7 @@ impl<'r> Verification<'r> {
     pub fn proof(&self, proof: &Proof, beside: Beside) -> Result<Report, Error> {
         let logs = Logs::read(&self.repository.store)?;
         let ask = |question: &Question<'_>| self.ask(question);
-        Ok(verify_proof(proof, beside, &self.options, &AtHand { logs: &logs, ask: &ask }))
+        Ok(verify_proof(proof, beside, &self.options, &AtHand { logs: &logs, ask: &ask, bases: None }))
     }
 
     /// Verifies a bundle, or named parts of it, and passes each report to `told`.
@@ -167,7 +167,8 @@ impl<'r> Verification<'r> {
         let witnesses = Logs::read(&self.repository.store)?;
         let ask = |question: &Question<'_>| self.ask(question);
         let ask_thread = |question: &ThreadQuestion<'_>| ask_all_of_thread(&self.anchors, &self.means, question);
-        for report in bundle.verify(names, witnesses, AskAnchors { run: &ask, thread: &ask_thread }, &self.options)? {
+        let ask = AskAnchors { run: &ask, thread: &ask_thread };
+        for report in bundle.verify(names, witnesses, ask, Some(&self.repository.store), &self.options)? {
             told(report?);
         }
         Ok(())
@@ -225,7 +226,7 @@ impl<'r> RunsToVerify<'r> {
         let Verification { repository, options, .. } = &self.with;
         let store = &repository.store;
         let ask = |question: &Question<'_>| self.with.ask(question);
-        let at_hand = AtHand { logs: &self.logs, ask: &ask };
+        let at_hand = AtHand { logs: &self.logs, ask: &ask, bases: None };
         match verify_beside(&mut self.copies.borrow_mut(), &at_hand, &target.run, &target.reference, options) {
             Err(gone @ verify::Error::NoSuchRun(_)) => {
                 // A similar name helps more than the name of a ref.

@@ -4,7 +4,8 @@
 //! the entry holds that key's statement, or if the key signed the seal. Otherwise only the key of
 //! the seal vouches for it.
 
-use crate::model::entry::Event;
+use crate::model::entry::{Event, Role};
+use crate::model::role::Keys;
 use crate::model::time::Moment;
 use crate::verify::claims::{Decided, Voucher};
 use crate::verify::external_statements::{self, Statement};
@@ -33,7 +34,9 @@ impl Revealed<'_> {
                 (_, None) => Voucher::None,
             };
             let by_author = author == Some(e.by.as_str());
-            Some(Decided { item: e.item.clone(), decision: e.decision, by: e.by.clone(), voucher, by_author })
+            let role_shown = self.first.submitted().is_some_and(|first| Keys::of(first).has(&e.by, Role::Approve));
+            let (item, by) = (e.item.clone(), e.by.clone());
+            Some(Decided { item, decision: e.decision, by, voucher, by_author, role_shown })
         };
         self.shown.iter().flatten().filter_map(decided).collect()
     }

@@ -8,12 +8,18 @@ use crate::verify::{Decided, Report, SignerSeen, State, Voucher};
 
 const MAX_SHOWN: usize = 20;
 
+/// The name of this repository's key if the signers give it none.
+pub(in crate::verify) const OWN_KEY: &str = "this repository's key";
+
 impl Decided {
     pub(super) fn to_json(&self) -> Value {
         let signed = self.voucher == Voucher::Decider;
         let mut value = json!({ "item": self.item, "decision": self.decision, "by": self.by, "signed": signed });
         if let Some(key) = self.voucher.other_key() {
             value["onWordOf"] = key.into();
+        }
+        if !self.role_shown {
+            value["roleShown"] = false.into();
         }
         value
     }
@@ -46,7 +52,8 @@ impl Report {
     /// Returns `Ok` if the decision holds as one of the named key.
     fn state_of(&self, decided: &Decided) -> State {
         let fails = [&self.rows.chain, &self.rows.signature].into_iter().any(|row| row.state == State::Failed);
-        if decided.voucher == Voucher::Decider && !fails { State::Ok } else { State::NotApplicable }
+        let holds = decided.voucher == Voucher::Decider && decided.role_shown;
+        if holds && !fails { State::Ok } else { State::NotApplicable }
     }
 
     /// Describes a decision and the key that vouches for it.
@@ -54,7 +61,8 @@ impl Report {
         let Decided { item, decision, by, voucher, .. } = decided;
         let (decision, by) = (decision.word(), whose(by));
         match voucher {
-            Voucher::Decider => format!("{item} {decision} by {by}"),
+            Voucher::Decider if decided.role_shown => format!("{item} {decision} by {by}"),
+            Voucher::Decider => format!("{item} {decision} by {by}; that this key may decide is not shown"),
             Voucher::Sealer(key) => {
                 format!(
                     "{item} {decision} according to the key that sealed, {}: nothing here is signed by {by}",
@@ -80,7 +88,7 @@ impl Report {
     pub(super) fn name_of(&self, key: &str) -> Option<String> {
         match self.signers.iter().find(|signer| signer.fingerprint == key)? {
             SignerSeen { principal: Some(principal), .. } => Some(principal.clone()),
-            SignerSeen { trusted: true, .. } => Some("this repository's key".to_owned()),
+            SignerSeen { trusted: true, .. } => Some(OWN_KEY.to_owned()),
             SignerSeen { .. } => None,
         }
     }

@@ -1,0 +1,140 @@
+//! Compares what entries record about protected files with the patches, which takes no base.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gix::bstr::{BStr, BString};
+
+use crate::git::merge::Scratch;
+use crate::git::patch_paths::{Change, Changes, Side};
+use crate::git::protected::{self, FILE, Protection};
+use crate::git::quoted_path;
+use crate::model::entry::ItemReconciled;
+use crate::model::protected::{ChangeKind, ProtectedChange};
+
+/// The bits of a mode that say what a path is.
+const TYPE: u32 = 0o170_000;
+
+/// A patch of an item that protects files.
+pub(super) struct Patched<'c> {
+    pub(super) end: &'c ItemReconciled,
+    /// The pathspecs that protect files.
+    pub(super) protect: Vec<String>,
+    pub(super) changes: Changes,
+    /// The states that patches of other items, which the item builds on, give to the same paths.
+    pub(super) others: BTreeMap<BString, Vec<Side>>,
+}
+
+/// Compares patches with their entries. Reports each entry that does not list exactly the changes
+/// of its patch to protected files.
+///
+/// Patches with the same pathspecs are compared together, since git is asked which paths they
+/// select.
+pub(super) fn compare<'c>(
+    scratch: &Scratch,
+    patched: &[Patched<'c>],
+    report: &mut dyn FnMut(&'c ItemReconciled, String),
+) {
+    let mut by_pathspecs: BTreeMap<&[String], Vec<&Patched<'c>>> = BTreeMap::new();
+    for one in patched {
+        by_pathspecs.entry(&one.protect).or_default().push(one);
+    }
+    for (pathspecs, patched) in by_pathspecs {
+        let protection = Protection::new(scratch, pathspecs);
+        let paths: BTreeMap<&BStr, u32> = patched.iter().flat_map(|one| one.paths()).collect();
+        let together = protection.select(paths.into_iter());
+        for one in patched {
+            let selected = match &together {
+                Ok(selected) => Ok(selected.clone()),
+                // No index holds a folder and a file of the same name. One side of a patch has
+                // no such pair.
+                Err(_) => one.selected(&protection),
+            };
+            match selected {
+                Ok(selected) => one.faults(&selected).into_iter().for_each(|why| report(one.end, why)),
+                Err(error) => report(one.end, error.to_string()),
+            }
+        }
+    }
+}
+
+impl Patched<'_> {
+    /// Returns the changed paths, each with a mode of one of its sides.
+    fn paths(&self) -> impl Iterator<Item = (&BStr, u32)> {
+        let mode = |change: &Change| mode_of(&change.new).or_else(|| mode_of(&change.old)).unwrap_or(FILE);
+        self.changes.iter().map(move |(path, change)| (path.as_ref(), mode(change)))
+    }
+
+    fn selected(&self, protection: &Protection<'_>) -> Result<BTreeSet<BString>, protected::Error> {
+        let with = |side: fn(&Change) -> &Side| {
+            let present = self.changes.iter().filter(move |(_, change)| *side(change) != Side::Absent);
+            present.map(move |(path, change)| (path.as_ref(), mode_of(side(change)).unwrap_or(FILE)))
+        };
+        let mut selected = protection.select(with(|change| &change.old))?;
+        selected.extend(protection.select(with(|change| &change.new))?);
+        Ok(selected)
+    }
+
+    fn faults(&self, selected: &BTreeSet<BString>) -> Vec<String> {
+        let listed: BTreeMap<BString, ChangeKind> = self.end.protected.iter().map(path_and_kind).collect();
+        let changed = self.changes.iter().filter(|(path, _)| selected.contains(*path));
+        let faults = changed.filter_map(|(path, change)| self.fault(path, change, listed.get(path).copied()));
+        let untouched = listed.keys().filter(|path| !(selected.contains(*path) && self.changes.contains_key(*path)));
+        let untouched = untouched.map(|path| format!("the entry lists {}, which the patch leaves alone", shown(path)));
+        faults.chain(untouched).collect()
+    }
+
+    /// Returns what is wrong with the listed kind of a change, or with its absence.
+    fn fault(&self, path: &BString, change: &Change, listed: Option<ChangeKind>) -> Option<String> {
+        let Some(others) = self.others.get(path) else {
+            let kind = kind_of(change);
+            return match listed {
+                Some(listed) if listed == kind => None,
+                Some(listed) => {
+                    Some(format!("{} was {}, and the entry says {}", shown(path), kind.as_str(), listed.as_str()))
+                }
+                None => Some(format!("{} was {}, and the entry does not list it", shown(path), kind.as_str())),
+            };
+        };
+        // What differs from a patch that the item builds on is a change. Which state is the
+        // reference takes the base.
+        let is_as_before = others.iter().any(|side| is_same(side, &change.new));
+        let is_overlooked = listed.is_none() && !is_as_before;
+        is_overlooked
+            .then(|| format!("{} differs from the patches before, and the entry does not list it", shown(path)))
+    }
+}
+
+fn path_and_kind(change: &ProtectedChange) -> (BString, ChangeKind) {
+    (quoted_path::unquoted(change.path.as_bytes()), change.change)
+}
+
+fn shown(path: &BString) -> String {
+    protected::shown(path.as_ref())
+}
+
+/// Returns the kind of a change to a path that no other patch changes, so that its old state is
+/// that of the base.
+fn kind_of(change: &Change) -> ChangeKind {
+    match (&change.old, &change.new) {
+        (Side::Absent, _) => ChangeKind::Added,
+        (_, Side::Absent) => ChangeKind::Deleted,
+        (Side::Present(Some(old), _), Side::Present(Some(new), _)) if old & TYPE != new & TYPE => ChangeKind::Type,
+        _ => ChangeKind::Modified,
+    }
+}
+
+fn mode_of(side: &Side) -> Option<u32> {
+    match side {
+        Side::Absent => None,
+        Side::Present(mode, _) => *mode,
+    }
+}
+
+/// Returns true if two states are surely the same.
+fn is_same(one: &Side, other: &Side) -> bool {
+    match (one, other) {
+        (Side::Absent, Side::Absent) => true,
+        (Side::Present(Some(_), Some(_)), _) => one == other,
+        _ => false,
+    }
+}

@@ -1,0 +1,61 @@
+//! Changes to protected files that a driver's settings allow.
+
+use serde_json::{Value, json};
+
+use crate::common::repo::{TestRepo, item};
+use crate::common::report::find_row;
+
+/// A repository whose settings protect `tests` and allow changes.
+fn allowing() -> TestRepo {
+    let repo = TestRepo::new();
+    repo.env.shell("repo", "mkdir tests; echo one >tests/x; git add -A; git commit -qm tests").success();
+    repo.config("handoff.protect", "tests");
+    repo.config("handoff.onProtectedChange", "allow");
+    repo
+}
+
+#[test]
+fn settings_allow_what_they_protect_and_every_screen_says_whose() {
+    let repo = allowing();
+    repo.drive("own", &[item("edit", "echo two >tests/x")]).ends(0);
+    let key = repo.env.handoff(["verify", "own", "--json"]).success();
+    let key: Value = serde_json::from_str(&key).unwrap();
+    let key = key["signers"][0]["fingerprint"].as_str().unwrap().to_owned();
+    let text = |arguments: &[&str]| repo.env.handoff(arguments).success().replace(&key, "KEY");
+    let status = text(&["status", "own"]);
+    let words = "protected files changed, allowed by KEY's settings";
+    assert!(status.lines().any(|line| line.ends_with(words)), "{status}");
+    assert!(text(&["show", "own/edit"]).lines().any(|line| line == "allowed by KEY's settings"));
+    let verified = text(&["verify", "own"]);
+    insta::assert_snapshot!(find_row(&verified, "protected"), @"");
+    let applied = text(&["apply", "own"]);
+    let line = "! protected files changed: edit: tests/x modified, allowed by KEY's settings";
+    assert!(applied.lines().any(|each| each == line), "{applied}");
+    assert!(
+        text(&["export", "own", "--format", "junit"])
+            .contains("changes to protected files allowed by KEY&apos;s settings")
+    );
+    assert!(text(&["export", "own", "--format", "in-toto"]).contains("\"allowedBy\":\"KEY\""));
+    repo.env.handoff(["prove", "own/edit", "-o", "../edit.proof.json"]).success();
+    let proof = text(&["verify", "--proof", "../edit.proof.json"]);
+    insta::assert_snapshot!(find_row(&proof, "protected"), @"");
+}
+
+#[test]
+fn settings_do_not_allow_what_the_plan_protects() {
+    let repo = allowing();
+    let mut edit = item("edit", "echo two >tests/x");
+    edit["protect"] = json!(["tests"]);
+    repo.drive("promise", &[edit.clone()]).ends(4);
+    let reason = &repo.item("promise", "edit").reason;
+    assert_eq!(reason, "protected-changed: tests/x modified");
+    let verified = repo.env.handoff(["verify", "promise", "--require", "protected"]).exit(4).stdout;
+    assert_eq!(find_row(&verified, "protected"), "✗ protected  edit: tests/x modified");
+    // Another file of the plan is no obstacle.
+    edit["protect"] = json!(["other"]);
+    repo.drive("other", &[edit.clone()]).ends(0);
+    edit["protect"] = json!(["tests"]);
+    edit["onProtectedChange"] = json!("fail");
+    repo.drive("fails", &[edit]).ends(4);
+    assert_eq!(repo.item("fails", "edit").status, "failed");
+}
