@@ -6180,11 +6180,21 @@ function namesIn(store, folder) {
 /** Characters that are never shown, because they are invisible or turn the text around. */
 const unprintable = new RegExp(
   '[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5' +
-    '\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0' +
-    '\\ufff9-\\ufffb\\u{13430}-\\u{1343f}\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}' +
-    '\\u{e0000}-\\u{e0fff}]',
+    '\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff' +
+    '\\uffa0\\ufff0-\\ufffb\\u{13430}-\\u{1343f}\\u{1bca0}-\\u{1bca3}\\u{1d159}' +
+    '\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}]',
   'gu',
 );
+
+/** Makes a text printable on one line of a terminal, because a line end could imitate another. */
+const toLine = (text) => text.replace(unprintable, '\ufffd').replaceAll('\n', '\ufffd');
+
+/** Writes the characters of a JSON that are never shown as escapes. */
+function toPrintableJson(value) {
+  const escapeUnit = (unit) => '\\u' + unit.charCodeAt(0).toString(16).padStart(4, '0');
+  const escapeAll = (character) => character.split('').map(escapeUnit).join('');
+  return JSON.stringify(value).replace(unprintable, escapeAll);
+}
 
 const htmlEscapes = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 const toHtml = (text) =>
@@ -7528,6 +7538,7 @@ const Handoff = {
   FormatError,
   settings,
   isPartial,
+  toLine,
 };
 
 // ---- node only ----
@@ -7598,11 +7609,11 @@ function textOfReport(report) {
     const by = takeover.key ?? 'no valid key';
     lines.push(`─ take-over  ${textOfTakeover(takeover)}, signed by ${by}`);
   }
-  return lines.join('\n');
+  return lines.map(toLine).join('\n');
 }
 
 function jsonOfReport({ replay, proof, submitted, links, headTree, ...shown }) {
-  return JSON.stringify({ ...shown, intact: shown.failure === null });
+  return toPrintableJson({ ...shown, intact: shown.failure === null });
 }
 
 async function verifyBundleFile(bytes, names, options) {
@@ -7655,11 +7666,11 @@ function textOfPage({ verdict, reasons, runs }) {
     `page  ${marks[verdict]} ${verdict.toUpperCase()}`,
     ...reasons.map((reason) => `  ${reason}`),
   ];
-  return [lines.join('\n'), ...runs.map(textOfReport)].join('\n\n');
+  return [lines.map(toLine).join('\n'), ...runs.map(textOfReport)].join('\n\n');
 }
 
 function jsonOfPage({ verdict, reasons, runs }) {
-  return JSON.stringify({
+  return toPrintableJson({
     kind: 'page',
     verdict,
     reasons,
@@ -7693,10 +7704,10 @@ if (isMain) {
     process.exitCode = await main(process.argv.slice(2));
   } catch (error) {
     if (error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS')) {
-      console.error(`error: ${error.message}\n\n${usage}`);
+      console.error(`error: ${toLine(error.message)}\n\n${usage}`);
       process.exitCode = 2;
     } else if (error instanceof FormatError || error.code !== undefined) {
-      console.error(`error: ${error.message}`);
+      console.error(`error: ${toLine(error.message)}`);
       process.exitCode = 1;
     } else {
       throw error;
