@@ -4321,6 +4321,103 @@ const failureOrder = [
   'incomplete',
 ];
 
+/** The codes of findings that each row of a run can have (section 9). */
+const codesOfRows = {
+  chain: [
+    'ref',
+    'object',
+    'not-read',
+    'entry',
+    'seq',
+    'prev',
+    'parents',
+    'time',
+    'first',
+    'misplaced',
+    'after-seal',
+    'other-run',
+    'author',
+    'paths',
+    'tree-change',
+    'tree-holds',
+  ],
+  root: [
+    'not-sealed',
+    'seal-root',
+    'seal-entries',
+    'seal-counts',
+  ],
+  signature: [
+    'signature',
+    'role',
+    'admission',
+    'decided-by',
+    'statement',
+    'key-revoked',
+    'key-not-valid',
+    'key-unknown',
+    'other-signer',
+  ],
+  anchor: [
+    'anchor-differs',
+    'anchor-missing',
+    'anchor-broken',
+    'same-id',
+  ],
+  handoff: [
+    'unknown-item',
+    'need',
+    'input',
+    'input-source',
+    'input-bytes',
+    'reused',
+    'import',
+    'continues',
+    'other-source',
+  ],
+  plan: [
+    'plan-unread',
+    'plan-digest',
+    'plan-invalid',
+    'plan-items',
+    'plan-entry',
+    'rules-unread',
+    'rules-digest',
+    'rules-invalid',
+    'rules-twice',
+    'pipeline-unread',
+    'pipeline-digest',
+    'pipeline-invalid',
+    'pipeline-name',
+    'pipelines',
+    'protected',
+    'imports',
+    'item-unread',
+    'item-digest',
+    'item-invalid',
+    'transition',
+    'rule',
+    'rule-document',
+    'rule-waits',
+    'stopped',
+    'blocks',
+    'state',
+    'other-plan',
+    'other-base',
+  ],
+  manifest: [
+    'manifest-unread',
+    'manifest-digest',
+    'manifest-invalid',
+    'manifest-entry',
+    'manifest-plan',
+  ],
+  content: [
+    'content-unread',
+    'content-bytes',
+  ],
+};
+
 /** The failures of codes whose failure is not their row. */
 const failureOfCode = {
   'not-sealed': 'not-sealed',
@@ -7008,14 +7105,26 @@ const tupleOf =
     checks.every((check, i) => check(value[i]));
 const isBox = tupleOf(isPlace, isPlace, isPlace, isPlace, arrayOf(isPlace, 1));
 const isEdge = tupleOf(isPlace, isPlace, anyOf(oneOf(null), tupleOf(isPlace, isPlace)));
+/** A principal as a signers file has it: no blank, quote or backslash, and of bounded length. */
+const isPrincipal = (value) =>
+  isString(value) &&
+  value.length <= longestPrincipal &&
+  toLine(value) === value &&
+  !/[\s"\\]/.test(value);
+const longestPrincipal = 255;
 const foundFields = (names) => ({
   headline: isString,
   rows: mapOf(oneOf(...names), oneOf('ok', 'fail', 'open')),
-  codes: mapOf(oneOf(...names), arrayOf(isString)),
+  codes: (value) =>
+    isObject(value) &&
+    Object.entries(value).every(
+      ([row, codes]) =>
+        names.includes(row) && arrayOf(oneOf(...(codesOfRows[row] ?? [])), 1)(codes),
+    ),
   keys: arrayOf(
     shape({
       fingerprint: isFingerprint,
-      principal: isString,
+      principal: isPrincipal,
       standing: oneOf(
         'known to the writer of this page',
         'unknown to the writer of this page',
@@ -7044,10 +7153,10 @@ const areClaims = shape({
 
 const headlinePattern = new RegExp(
   '^(?:TAMPERED|NOT ANCHORED|UNTRUSTED|MISMATCH|CONFLICT|NOT SEALED|INCOMPLETE|' +
-    'INTACT · (?:unknown key|tamper-detecting|tamper-evident))(?: PARTIAL)?$',
+    'INTACT · (?:unknown key|tamper-detecting))(?: PARTIAL)?$',
 );
 
-/** Returns true for a headline of the program that writes pages. */
+/** Returns true for a headline of a page. No evidence holds an anchor that cannot be rewritten. */
 function isHeadline(text, kind) {
   if (kind === 'thread') return /^(?:INTACT|NOT INTACT(?:: [a-z-]+)?)$/.test(text);
   return headlinePattern.test(text);
@@ -7116,14 +7225,17 @@ function namedSources(reports) {
   return named;
 }
 
+/** Every box is wide enough for the longest label. `gap` is the largest space between two. */
+const boxSize = { width: 200, height: 34, gap: 64, margin: 16 };
+
 function faultsOfPicture({ boxes, edges, width, height }, report) {
   const faults = [];
   const say = (text) => faults.push(`${report.run}: ${text}`);
   const ids = [...report.replay.items.keys()];
   const boxOf = new Map();
   for (const [number, [x, y, w, h, members]] of boxes.entries()) {
-    if (w < 1 || h < 1 || x + w > width || y + h > height)
-      say('a box of the graph is outside the picture');
+    if (w !== boxSize.width || h !== boxSize.height) say('a box of the graph has another size');
+    if (x + w > width || y + h > height) say('a box of the graph is outside the picture');
     for (const at of members) {
       if (at >= ids.length || boxOf.has(at))
         say('an item is in two boxes of the graph, or unknown');
@@ -7131,6 +7243,10 @@ function faultsOfPicture({ boxes, edges, width, height }, report) {
     }
   }
   if (boxOf.size !== ids.length) say('an item is in no box of the graph');
+  const { margin, gap } = boxSize;
+  const most = (size) => 2 * margin + boxes.length * (size + gap);
+  if (width > most(boxSize.width) || height > most(boxSize.height))
+    say('the picture is larger than its boxes');
   const sorted = [...boxes].sort((a, b) => a[0] - b[0]);
   for (const [i, [x, y, w, h]] of sorted.entries()) {
     for (let j = i + 1; j < sorted.length && sorted[j][0] < x + w; j++) {
@@ -7237,22 +7353,30 @@ async function verifyNamed(store, claims, options, result) {
       result.reasons.push(`${name} is in the evidence, and not on the page`);
     }
   }
-  result.reasons.push(...(await faultsOfEvidence(store, claims)));
+  const isShown = (name) =>
+    reports.runs.has(name) || reports.threads.has(name) || sources.has(name);
+  result.reasons.push(...(await faultsOfEvidence(store, claims, isShown)));
   return reports;
 }
 
 const refOfChain = /^refs\/handoff\/(?:runs|threads|logs)\/[^/]+$/;
 
-/** Returns what is wrong with the head of the bundle: its filter, and refs that name no chain. */
-async function faultsOfEvidence(store, { content }) {
+/**
+ * Returns what is wrong with the head of the bundle: its filter, refs that name no chain, and logs
+ * of other runs and threads than those that are shown.
+ */
+async function faultsOfEvidence(store, { content }, isShown) {
   const faults = [];
   const filter = content === 'none' ? 'blob:none' : 'blob:limit=32769';
   if (store.filter !== null && store.filter !== filter)
     faults.push(`the evidence has the filter ${store.filter} instead of ${filter}`);
   for (const ref of [...store.refs.keys(), ...store.otherRefs])
     if (!refOfChain.test(ref)) faults.push(`${ref} does not belong in the evidence`);
-  for (const { ref, hasOwnName } of await logsOf(store))
+  for (const { ref, hasOwnName, isUnread, sound } of await logsOf(store)) {
     if (!hasOwnName) faults.push(`${ref} in the evidence is not the log of its name`);
+    else if (!isUnread && !sound.some(({ entry }) => isShown(entry.run ?? entry.thread)))
+      faults.push(`${ref} in the evidence is about nothing on the page`);
+  }
   return faults;
 }
 
@@ -7539,6 +7663,7 @@ const Handoff = {
   settings,
   isPartial,
   toLine,
+  codesOfRows,
 };
 
 // ---- node only ----
