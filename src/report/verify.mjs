@@ -7156,9 +7156,13 @@ const headlinePattern = new RegExp(
     'INTACT · (?:unknown key|tamper-detecting))(?: PARTIAL)?$',
 );
 
+const failuresOfThreads = [...threadRows, 'mismatch', 'incomplete'];
+
 /** Returns true for a headline of a page. No evidence holds an anchor that cannot be rewritten. */
 function isHeadline(text, kind) {
-  if (kind === 'thread') return /^(?:INTACT|NOT INTACT(?:: [a-z-]+)?)$/.test(text);
+  const failure = /^NOT INTACT: (.*)$/s.exec(text)?.[1];
+  if (kind === 'thread')
+    return ['INTACT', 'NOT INTACT'].includes(text) || failuresOfThreads.includes(failure);
   return headlinePattern.test(text);
 }
 
@@ -7198,6 +7202,8 @@ function faultsOfClaims(claims, report) {
   const named = claims.keys.map(({ fingerprint }) => fingerprint);
   if (sameSet(named) !== signed || !hasDistinct(named))
     say('the page names other keys than those that signed');
+  if (claims.keys.some(({ standing, principal }) => standing.startsWith('unknown') && principal))
+    say('the page names a principal of an unknown key');
   if (isThread) return faults;
   const doesHold = ['chain', 'plan'].every((row) => report.rows[row].state !== 'fail');
   if (claims.isReadable && !report.replay)

@@ -109,7 +109,14 @@ function* changesOf(page, most) {
 
 /** Yields [what, claims] for claims that are in their form, and say what no program says. */
 function* forgeries(claims) {
+  for (const thread of Object.keys(claims.threads)) {
+    const copy = structuredClone(claims);
+    copy.threads[thread].rows.lineage = 'fail';
+    copy.threads[thread].headline = 'NOT INTACT: and-yet-it-holds';
+    yield ['an unknown failure of a thread', copy];
+  }
   const run = Object.keys(claims.runs).find((name) => claims.runs[name].isReadable);
+  if (run === undefined) return;
   const bend = (change) => {
     const copy = structuredClone(claims);
     change(copy.runs[run]);
@@ -128,6 +135,10 @@ function* forgeries(claims) {
   if (claims.runs[run].headline.startsWith('INTACT')) yield ['tamper-evident', bend(evident)];
   for (const principal of ['a'.repeat(256), 'ada, checked by a court', 'ada\u2800', 'ada"', 'a\\b'])
     yield [`the principal ${principal}`, bend((own) => (own.keys[0].principal = principal))];
+  yield ['a principal of an unknown key', bend((own) => {
+    Object.assign(own.keys[0], { standing: 'unknown to the writer of this page', principal: 'ada' });
+  })];
+  yield ['a date before 1970', { ...structuredClone(claims), written: '1969-12-31T23:59:59.999Z' }];
   const withBox = (change) => bend((own) => change(own.boxes[0], own));
   yield ['a narrow box', withBox((box) => (box[2] = 1))];
   yield ['a flat box', withBox((box) => (box[3] = 1))];
@@ -144,14 +155,14 @@ const inScript = (claims) => JSON.stringify(claims).replaceAll('<', '\\u003c');
 /** Checks pages that are filled from other claims. */
 async function checkForgeries(file, page) {
   const claims = JSON.parse(Handoff.partsOfPage(page).claimsText);
-  if (Object.keys(claims.runs).length === 0) return;
   for (const [what, changed] of forgeries(claims)) {
     const { verdict } = await judge(page, { claimsText: inScript(changed) });
     if (verdict !== 'tampered') fail(`${file}: a forgery was not found: ${what}`);
   }
   const known = structuredClone(claims);
-  Object.values(known.runs).forEach(({ keys }) => {
-    keys[0].principal = 'ada@example.com,*@example.org';
+  Object.values(known.runs).forEach(({ keys: [key] }) => {
+    key.standing = 'known to the writer of this page';
+    key.principal = 'ada@example.com,*@example.org';
   });
   const { verdict, reasons } = await judge(page, { claimsText: inScript(known) });
   if (verdict === 'tampered') fail(`${file}: an honest principal is refused: ${reasons}`);
