@@ -272,7 +272,7 @@ mod tests {
             assert_eq!(bundle_head(bad.as_bytes()), None, "{bad:?}");
         }
         let twice = format!("# v3 git bundle\n@object-format=sha1\n@object-format=sha1\n{oid} refs/x\n\n");
-        assert_eq!(bundle_head(twice.as_bytes()).expect("it is one").asks, [String::new(); 0]);
+        assert_eq!(bundle_head(twice.as_bytes()).expect("it is one").asks, Vec::<String>::new());
         let long = oid.repeat(2)[..64].to_owned();
         for line in [
             format!("{oid} "),

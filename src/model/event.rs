@@ -329,9 +329,8 @@ impl Event {
         match self {
             Self::ItemFired(e) => e.driver.as_ref(),
             Self::ItemReconciled(e) => e.driver.as_ref(),
-            Self::ItemRetried(e) => e.driver.as_ref(),
             Self::ItemRequeued(e) if e.because.is_some() => e.taker.as_ref(),
-            Self::ItemRequeued(e) => e.driver.as_ref(),
+            Self::ItemRetried(e) | Self::ItemRequeued(e) => e.driver.as_ref(),
             _ => None,
         }
     }

@@ -23,9 +23,10 @@ pub struct ProtectedChange {
 /// Deserialises changes that are sorted by the bytes of their paths, each path once.
 pub(crate) fn in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ProtectedChange>, D::Error> {
     let changes = Vec::<ProtectedChange>::deserialize(deserializer)?;
-    match changes.is_sorted_by(|one, next| one.path < next.path) {
-        true => Ok(changes),
-        false => Err(D::Error::custom("the changes of protected files are not sorted by path, each path once")),
+    if changes.is_sorted_by(|one, next| one.path < next.path) {
+        Ok(changes)
+    } else {
+        Err(D::Error::custom("the changes of protected files are not sorted by path, each path once"))
     }
 }
 

@@ -134,7 +134,7 @@ pub(super) const VECTORS: &[Vector] = &[
         },
     ),
     Vector::new("protected-not-in-order", "changes to protected files that are not sorted by their paths", |forge| {
-        protected(forge, &["src/y", "src/x"])
+        protected(forge, &["src/y", "src/x"]);
     }),
     Vector::new("protected-twice", "one protected file with two changes", |forge| {
         protected(forge, &["src/x", "src/x"]);

@@ -133,7 +133,7 @@ pub(super) fn check(vector: &Vector, env: &Environment) -> Value {
     let forge = Forge::with_format("sha1");
     (vector.tell)(&forge);
     let told = refs(&forge.git(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/handoff"]));
-    let plain: String = told.iter().map(|(name, oid)| format!("{oid} {name}\n")).collect();
+    let plain: String = told.iter().fold(String::new(), |lines, (name, oid)| lines + oid + " " + name + "\n");
     let head = (vector.head)(&format!("# v2 git bundle\n{plain}"));
     let file = folder().join(vector.file());
     let has_head = || fs::read(&file).is_ok_and(|bytes| bytes.starts_with(format!("{head}\nPACK").as_bytes()));
