@@ -265,7 +265,8 @@ mod tests {
         assert_eq!((head.prerequisites.len(), head.refs.len()), (1, 1));
         assert_eq!(head.refs[0].1, "refs/handoff/runs/r");
         assert!(bytes[head.length..].starts_with("PACK"));
-        let newer = format!("# v3 git bundle\n@object-format=sha256\n@filter=blob:none\n{oid} refs/x\n\n");
+        let long = oid.repeat(2)[..64].to_owned();
+        let newer = format!("# v3 git bundle\n@object-format=sha256\n@filter=blob:none\n{long} refs/x\n\n");
         let head = bundle_head(newer.as_bytes()).expect("it is one");
         assert_eq!((head.object_format.as_str(), head.asks), ("sha256", vec!["filter=blob:none".to_owned()]));
         for bad in ["", "# v2 git bundle\n", "# v4 git bundle\n\n", "# v2 git bundle\nx\n\n"] {
@@ -273,7 +274,6 @@ mod tests {
         }
         let twice = format!("# v3 git bundle\n@object-format=sha1\n@object-format=sha1\n{oid} refs/x\n\n");
         assert_eq!(bundle_head(twice.as_bytes()).expect("it is one").asks, Vec::<String>::new());
-        let long = oid.repeat(2)[..64].to_owned();
         for line in [
             format!("{oid} "),
             oid.to_owned(),
