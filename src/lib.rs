@@ -21,7 +21,7 @@
 //! A run can grow. [`run::operate::coordinate`] evaluates its rules against its documents, and adds
 //! the items that they create, each exactly once.
 //!
-//! [`report`] writes a run as a page that carries its evidence and checks itself, and
+//! [`report`] writes a run as a page that carries its evidence and a script that recomputes it, and
 //! [`report::export`] writes it in the formats of other programs.
 //!
 //! [`report::graph`] lays out the items of a run or a plan as a picture of boxes and edges.

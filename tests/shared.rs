@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod beats;
+mod dates;
 mod faults;
 mod forged;
 mod later;
@@ -188,7 +189,7 @@ fn identical_claims_of_one_key_and_one_clock_start_one_process() {
     hub.repo.env.git(["config", "handoff.via.interval", "0ms"]).success();
     hub.repo.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r", "refs/handoff/bases/r"]).success();
     let clock = |command: &mut std::process::Command| {
-        command.env("HANDOFF_CLOCK", "2026-06-01T12:00:00.000Z");
+        command.env("HANDOFF_CLOCK", "2026-06-04T12:00:00.000Z");
     };
     let drivers = [hub.drive_with("repo", clock), hub.drive_with("b", clock)];
     both_succeed(drivers);

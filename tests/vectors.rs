@@ -17,6 +17,7 @@ mod keys;
 mod others;
 mod planned;
 mod proofs;
+mod refused;
 mod ruled;
 mod shared;
 mod table;
@@ -45,12 +46,14 @@ pub(crate) struct Vector {
     arguments: &'static [&'static str],
     /// Whether objects are missing from the bundle, so that git cannot make it.
     gaps: bool,
+    /// The capabilities of a bundle of version 3, instead of what git writes.
+    capabilities: Option<&'static str>,
     tell: fn(&Forge),
 }
 
 impl Vector {
     const fn new(name: &'static str, what: &'static str, tell: fn(&Forge)) -> Self {
-        Self { name, what, object_format: "sha1", arguments: TRUSTED, gaps: false, tell }
+        Self { name, what, object_format: "sha1", arguments: TRUSTED, gaps: false, capabilities: None, tell }
     }
 
     const fn asked(self, arguments: &'static [&'static str]) -> Self {
@@ -59,6 +62,10 @@ impl Vector {
 
     const fn with_gaps(self) -> Self {
         Self { gaps: true, ..self }
+    }
+
+    const fn capable(self, capabilities: &'static str) -> Self {
+        Self { capabilities: Some(capabilities), ..self }
     }
 
     const fn sha256(self) -> Self {
@@ -120,8 +127,15 @@ fn check(vector: &Vector, env: &Environment) -> Value {
     let told = refs(&forge.git(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/handoff"]));
     let file = folder().join(vector.file());
     let heads = || refs(&git(forge.path(), &["bundle", "list-heads", file.to_str().unwrap()]));
-    let stale = updating() && !(file.exists() && heads() == told);
-    if stale && vector.gaps {
+    let start = vector.capabilities.map(|lines| format!("# v3 git bundle\n{lines}"));
+    let has_start =
+        || start.as_ref().is_none_or(|start| fs::read(&file).is_ok_and(|bytes| bytes.starts_with(start.as_bytes())));
+    let stale = updating() && !(file.exists() && heads() == told && has_start());
+    if let Some(start) = start.as_ref().filter(|_| stale) {
+        let whole = bundle_of_what_is_here(&forge, &told);
+        let rest = whole.strip_prefix(b"# v2 git bundle\n").unwrap();
+        fs::write(&file, [start.as_bytes(), rest].concat()).unwrap();
+    } else if stale && vector.gaps {
         fs::write(&file, bundle_of_what_is_here(&forge, &told)).unwrap();
     } else if stale {
         let version = if vector.object_format == "sha1" { "--version=2" } else { "--version=3" };
@@ -130,6 +144,7 @@ fn check(vector: &Vector, env: &Environment) -> Value {
         forge.git(&create);
     }
     assert_eq!(heads(), told, "{} is not what its story makes", vector.file());
+    assert!(has_start(), "{} has other capabilities", vector.file());
     let mut arguments = vec!["verify", "--json", "--bundle", file.to_str().unwrap()];
     arguments.extend(vector.arguments);
     arguments.push(RUN);
@@ -250,20 +265,28 @@ fn every_vector_is_told_again_and_reads_as_the_index_says() {
         assert!(entry["exit"] == 3 && !entry["failure"].is_null(), "a forgery passes: {entry}");
     }
     let proofs = proofs::VECTORS.iter().map(|vector| proofs::check(vector, &env)).collect::<Vec<_>>();
+    let refused = refused::VECTORS.iter().map(|vector| refused::check(vector, &env)).collect::<Vec<_>>();
     let table: String = whole.iter().chain(&told).chain(&proofs).map(row).collect();
+    let unread: String = refused.iter().map(refused::row).collect();
     let index = json!({
         "schema": "git-handoff.vectors/1",
         "signers": SIGNERS,
         "vectors": whole.into_iter().chain(told).collect::<Vec<_>>(),
         "proofs": proofs,
+        "refused": refused,
     });
     holds("vectors.json", &format!("{index:#}\n"));
     let readme = fs::read_to_string(folder().join("README.md")).unwrap();
     let (before, rest) = readme.split_once("<!-- table -->\n").unwrap();
     let after = rest.split_once("<!-- end -->").unwrap().1;
     let head = "| file | what it is | `failure` | rows that fail, with their codes | rows that are open |\n|---|---|---|---|---|\n";
-    holds("README.md", &format!("{before}<!-- table -->\n{head}{table}<!-- end -->{after}"));
-    let named = clean().chain(forged()).map(Vector::file);
+    holds(
+        "README.md",
+        &format!(
+            "{before}<!-- table -->\n{head}{table}\nThese bundles must be refused as a whole:\n\n| file | what it is |\n|---|---|\n{unread}<!-- end -->{after}"
+        ),
+    );
+    let named = clean().chain(forged()).map(Vector::file).chain(refused::VECTORS.iter().map(refused::Vector::file));
     let named: Vec<String> = named.chain(proofs::VECTORS.iter().map(proofs::Vector::file)).collect();
     let distinct: BTreeSet<String> = named.iter().cloned().collect();
     assert_eq!(distinct.len(), named.len(), "two vectors have one name");

@@ -271,6 +271,25 @@ export function* whitewashed(html, run) {
         .replace(`"fingerprint":"${fingerprint}"`, `"fingerprint":"${forged}"`);
     })(),
   ];
+  const cell = (name) => new RegExp(`<td>[^<]*</td>(?=<td id="r0-${name}">)`).exec(html)[0];
+  yield [
+    'an unknown code, in the claims and in the text',
+    withClaims((claims) => {
+      claims.rows.anchor = 'fail';
+      claims.codes = { ...claims.codes, anchor: ['checked-by-a-court'] };
+    }, [[cell('anchor'), '<td>does not hold: checked-by-a-court</td>']]),
+  ];
+  yield [
+    'the strongest claim, in the claims and in the text',
+    withClaims((claims) => {
+      claims.headline = 'INTACT · tamper-evident PARTIAL';
+    }, [['found: NOT SEALED.', 'found: INTACT · tamper-evident PARTIAL.']]),
+  ];
+  yield [
+    'a box that is too small for its label',
+    html.replace(/"boxes":\[\[(\d+),(\d+),200,34/, '"boxes":[[$1,$2,10,34')
+      .replace(/(<rect x="16" y="\d+") width="200"/, '$1 width="10"'),
+  ];
   for (const [name, key, value] of [
     ['headline', 'headline', 'NOT SEALED'],
     ['standing of a key', 'standing', 'known to the writer of this page'],

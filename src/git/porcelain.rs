@@ -1,7 +1,7 @@
 //! Parses git's output for programs: `push --porcelain`, `ls-remote`, and the header of a bundle.
 //! Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::model::digest::Oid;
@@ -135,7 +135,7 @@ pub struct BundleHead {
     /// `sha1` or `sha256`.
     pub object_format: String,
     /// The capabilities that a reader needs other than the object format, such as `filter`, which
-    /// omits objects.
+    /// omits objects; each once.
     pub asks: Vec<String>,
     /// The commits that a reader must have already.
     pub prerequisites: Vec<Oid>,
@@ -149,38 +149,49 @@ pub struct BundleHead {
 /// incomplete.
 pub fn bundle_head(bytes: &[u8]) -> Option<BundleHead> {
     let end = bytes.windows(2).position(|pair| pair == b"\n\n")?;
-    let mut lines = bytes[..end].split(|b| *b == b'\n').map(|line| String::from_utf8_lossy(line).into_owned());
+    let mut lines = str::from_utf8(&bytes[..end]).ok()?.split('\n').peekable();
     let version = lines.next()?;
     let is_newer = version == "# v3 git bundle";
     if version != "# v2 git bundle" && !is_newer {
         return None;
     }
-    let mut formatted = false;
+    let (format, asks) = capabilities(std::iter::from_fn(|| lines.next_if(|line| line.starts_with('@'))), is_newer);
+    let digits = if format == "sha1" { 40 } else { 64 };
     let mut head = BundleHead {
         is_newer,
-        object_format: "sha1".into(),
-        asks: Vec::new(),
+        object_format: format.to_owned(),
+        asks,
         prerequisites: Vec::new(),
         refs: Vec::new(),
         length: end + 2,
     };
     for line in lines {
-        if let Some(capability) = line.strip_prefix('@') {
-            match capability.split_once('=') {
-                // Refuse two formats, and capabilities in version 2: readers could disagree.
-                Some(("object-format", format @ ("sha1" | "sha256"))) if is_newer && !formatted => {
-                    (head.object_format, formatted) = (format.into(), true);
-                }
-                _ => head.asks.push(capability.to_owned()),
-            }
-        } else if let Some(needed) = line.strip_prefix('-') {
-            head.prerequisites.push(needed.split(' ').next()?.parse().ok()?);
+        let needed = line.strip_prefix('-');
+        let line = needed.unwrap_or(line);
+        let (oid, name) = line.split_once(' ').unwrap_or((line, ""));
+        let oid: Oid = oid.parse().ok().filter(|_| oid.len() == digits)?;
+        if needed.is_some() {
+            head.prerequisites.push(oid);
+        } else if name.is_empty() {
+            return None;
         } else {
-            let (oid, name) = line.split_once(' ')?;
-            head.refs.push((oid.parse().ok()?, name.to_owned()));
+            head.refs.push((oid, name.to_owned()));
         }
     }
     Some(head)
+}
+
+/// Returns the object format and the other capabilities, each once. A second, different format is
+/// among the others, and so is any format in version 2, because readers could disagree about it.
+fn capabilities<'a>(lines: impl Iterator<Item = &'a str>, is_newer: bool) -> (&'a str, Vec<String>) {
+    let (mut format, mut asks, mut known) = (None, Vec::new(), BTreeSet::new());
+    for capability in lines.map(|line| &line[1..]).filter(|capability| known.insert(*capability)) {
+        match capability.strip_prefix("object-format=") {
+            Some(named @ ("sha1" | "sha256")) if is_newer && format.is_none() => format = Some(named),
+            _ => asks.push(capability.to_owned()),
+        }
+    }
+    (format.unwrap_or("sha1"), asks)
 }
 
 #[cfg(test)]
@@ -254,12 +265,28 @@ mod tests {
         assert_eq!((head.prerequisites.len(), head.refs.len()), (1, 1));
         assert_eq!(head.refs[0].1, "refs/handoff/runs/r");
         assert!(bytes[head.length..].starts_with("PACK"));
-        let newer = format!("# v3 git bundle\n@object-format=sha256\n@filter=blob:none\n{oid} refs/x\n\n");
+        let long = oid.repeat(2)[..64].to_owned();
+        let newer = format!("# v3 git bundle\n@object-format=sha256\n@filter=blob:none\n{long} refs/x\n\n");
         let head = bundle_head(newer.as_bytes()).expect("it is one");
         assert_eq!((head.object_format.as_str(), head.asks), ("sha256", vec!["filter=blob:none".to_owned()]));
         for bad in ["", "# v2 git bundle\n", "# v4 git bundle\n\n", "# v2 git bundle\nx\n\n"] {
             assert_eq!(bundle_head(bad.as_bytes()), None, "{bad:?}");
         }
+        let twice = format!("# v3 git bundle\n@object-format=sha1\n@object-format=sha1\n{oid} refs/x\n\n");
+        assert_eq!(bundle_head(twice.as_bytes()).expect("it is one").asks, Vec::<String>::new());
+        for line in [
+            format!("{oid} "),
+            oid.to_owned(),
+            format!("{oid}refs/x"),
+            format!("{long} refs/x"),
+            format!("-{long}"),
+            format!("{oid} refs/x\n@object-format=sha1"),
+        ] {
+            let head = format!("# v3 git bundle\n{line}\n\n");
+            assert_eq!(bundle_head(head.as_bytes()), None, "{line:?}");
+        }
+        let latin = [b"# v2 git bundle\n", oid.as_bytes(), b" refs/\xe4\n\n"].concat();
+        assert_eq!(bundle_head(&latin), None);
         for (head, asks) in [
             ("# v3 git bundle\n@what\n\n", "what"),
             ("# v3 git bundle\n@object-format=sha512\n\n", "object-format=sha512"),

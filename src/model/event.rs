@@ -323,4 +323,15 @@ impl Event {
             _ => None,
         }
     }
+
+    /// Returns the driver that recorded the event, if it names one.
+    pub fn author(&self) -> Option<&DriverId> {
+        match self {
+            Self::ItemFired(e) => e.driver.as_ref(),
+            Self::ItemReconciled(e) => e.driver.as_ref(),
+            Self::ItemRequeued(e) if e.because.is_some() => e.taker.as_ref(),
+            Self::ItemRetried(e) | Self::ItemRequeued(e) => e.driver.as_ref(),
+            _ => None,
+        }
+    }
 }

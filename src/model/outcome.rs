@@ -10,7 +10,7 @@ use super::event::Product;
 use super::name::ItemId;
 use super::pipeline::BlockEnded;
 use super::plan::ProductKey;
-use super::protected::ProtectedChange;
+use super::protected::{self, ProtectedChange};
 use super::reused::Reused;
 use super::usage::Usage;
 
@@ -183,7 +183,7 @@ pub struct ItemReconciled {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<String>,
     /// The changes of the patch to protected files, sorted by path.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "protected::in_order", skip_serializing_if = "Vec::is_empty")]
     pub protected: Vec<ProtectedChange>,
     /// True if the settings allow these changes, so that they do not make the item red.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

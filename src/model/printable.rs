@@ -1,9 +1,9 @@
 //! Makes foreign text safe to print: the only code that knows which characters control a terminal,
-//! are invisible, or change the direction of text.
+//! are invisible, or change the direction of text. `src/report/verify.mjs` has the same list.
 //!
 //! Names, reasons, actors, summaries and program output are untrusted. Control characters affect a
 //! terminal, and directional or invisible characters mislead readers, so none is printed. Emoji
-//! sequences joined by U+200D are split by this.
+//! lose their selectors by this, and their sequences are split.
 
 use std::fmt::Write as _;
 
@@ -26,24 +26,19 @@ pub fn cut_to(mut text: String, most: usize) -> String {
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns true for characters that are never printed: control characters except newline and tab,
-/// line and paragraph separators, and invisible ones except emoji selectors.
+/// Returns true for characters that are never printed, and are escaped in exact quotations: control
+/// characters except newline and tab, line and paragraph separators, and invisible ones.
 pub fn is_unprintable(c: char) -> bool {
     match c {
-        '\n' | '\t' | '\u{fe00}'..='\u{fe0f}' => false,
+        '\n' | '\t' => false,
         '\u{2028}' | '\u{2029}' => true,
         c => c.is_control() || is_invisible(c),
     }
-}
-
-/// Returns true for characters that are escaped in exact quotations.
-pub fn is_written_out(c: char) -> bool {
-    is_unprintable(c) || is_invisible(c)
 }
 
 /// Makes a text of several lines printable, with U+FFFD for forbidden characters.
@@ -64,7 +59,7 @@ pub fn written_out(text: &str) -> String {
             '\n' => safe.push_str("\\n"),
             '\t' => safe.push_str("\\t"),
             '\r' => safe.push_str("\\r"),
-            c if is_written_out(c) => safe.extend(c.escape_unicode()),
+            c if is_unprintable(c) => safe.extend(c.escape_unicode()),
             c => safe.push(c),
         }
     }
@@ -84,7 +79,7 @@ pub fn beginning(text: &str, most: usize) -> String {
 pub fn json(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_written_out(c) {
+        if is_unprintable(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 write!(safe, "\\u{unit:04x}").expect("writing to a string does not fail");
             }

@@ -1,6 +1,7 @@
 //! Protected files: the pathspecs of an attempt, and the changes that its product makes to them.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The start of the reason of an item whose product changes a protected file.
 pub const PROTECTED_CHANGED: &str = "protected-changed: ";
@@ -17,6 +18,16 @@ pub struct ProtectedChange {
     pub path: String,
     /// The kind of change.
     pub change: ChangeKind,
+}
+
+/// Deserialises changes that are sorted by the bytes of their paths, each path once.
+pub(crate) fn in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ProtectedChange>, D::Error> {
+    let changes = Vec::<ProtectedChange>::deserialize(deserializer)?;
+    if changes.is_sorted_by(|one, next| one.path < next.path) {
+        Ok(changes)
+    } else {
+        Err(D::Error::custom("the changes of protected files are not sorted by path, each path once"))
+    }
 }
 
 /// The kind of a change to a protected file, compared with the reference state.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::printable::is_written_out;
+use super::printable::is_unprintable;
 
 /// Quotes a word for a POSIX shell, if necessary.
 ///
@@ -12,7 +12,7 @@ pub fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    if word.chars().any(|c| is_written_out(c) || c == '\n') {
+    if word.chars().any(|c| is_unprintable(c) || c == '\n') {
         return byte_for_byte(word);
     }
     format!("'{}'", word.replace('\'', r"'\''"))
@@ -24,7 +24,7 @@ fn byte_for_byte(word: &str) -> String {
     for c in word.chars() {
         match c {
             '\'' | '\\' => quoted.extend(['\\', c]),
-            c if is_written_out(c) || c == '\n' => {
+            c if is_unprintable(c) || c == '\n' => {
                 for byte in c.encode_utf8(&mut [0; 4]).bytes() {
                     write!(quoted, "\\{byte:03o}").expect("writing to a string does not fail");
                 }

@@ -14,7 +14,8 @@ const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
 const SPELT: &str = "2026-06-04T02:00:00.000Z";
 
 /// Milliseconds since 1970-01-01T00:00:00Z, written `2026-06-04T02:00:00.000Z`, without leap
-/// seconds. Formatting supports the years 0 to 9999.
+/// seconds. Formatting supports the years 0 to 9999; parsing refuses those before 1970, which
+/// commits cannot express.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Moment(i64);
 
@@ -60,7 +61,7 @@ impl FromStr for Moment {
             let time: DateTime = text.strip_suffix('Z').filter(|_| text.len() == SPELT.len())?.parse().ok()?;
             let moment = Self(i64::try_from(time.duration_since(EPOCH).as_millis()).ok()?);
             // Accepts only the canonical form.
-            (time.year() >= 0 && moment.to_string() == text).then_some(moment)
+            (time.year() >= 1970 && moment.to_string() == text).then_some(moment)
         };
         read().ok_or_else(|| BadMoment(text.to_owned()))
     }

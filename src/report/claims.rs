@@ -7,7 +7,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::picture::Picture;
+use crate::model::printable;
 use crate::verify::{Report, Row, SignerSeen, State, ThreadReport};
+
+/// The most characters of a principal on a page; beyond it ends with a mark.
+const LONGEST_PRINCIPAL: usize = 120;
 
 /// The claims about a run.
 #[derive(Clone, Debug, Serialize)]
@@ -99,11 +103,19 @@ impl Found {
     }
 }
 
+/// Returns a principal as a page may show it: on one line, without blanks, and cut, so that it
+/// cannot be read as a sentence about the page.
+fn printed_principal(principal: &str) -> String {
+    let is_plain = |c: char| !c.is_whitespace() && !printable::is_unprintable(c) && c != '"' && c != '\\';
+    let plain: String = principal.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    printable::cut_to(plain, LONGEST_PRINCIPAL)
+}
+
 impl Key {
     fn of(signer: &SignerSeen) -> Self {
         Self {
             fingerprint: signer.fingerprint.clone(),
-            principal: signer.principal.clone().unwrap_or_default(),
+            principal: signer.principal.as_deref().map(printed_principal).unwrap_or_default(),
             standing: match (signer.trusted, signer.unknown) {
                 (true, _) => "known to the writer of this page",
                 (_, true) => "unknown to the writer of this page",

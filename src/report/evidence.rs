@@ -7,6 +7,7 @@ use gix::objs::Kind;
 
 use crate::git::program;
 use crate::git::store::Store;
+use crate::ledger::chain;
 use crate::model::digest::Oid;
 use crate::model::format::REFS;
 use crate::model::place::{self, Place};
@@ -19,8 +20,8 @@ pub(super) struct Evidence {
     pub(super) omitted: BTreeSet<Oid>,
 }
 
-/// Returns a bundle of the runs, threads and logs among these refs, without some blobs. The page's
-/// script reads no time stamps.
+/// Returns a bundle of the runs and threads among these refs and of the logs that name one of them,
+/// without some blobs. The page's script reads no time stamps.
 ///
 /// If it lacks objects, it is of version 3 and says so with `@filter`, as git's own filtered
 /// bundles do. It may contain more blobs than the filter says.
@@ -30,8 +31,13 @@ pub(super) fn bundle(
     left_out: &LeftOut,
     content: Content,
 ) -> Result<Evidence, program::Error> {
-    let is_read = |place: &Place| matches!(place.kind, place::Kind::Run | place::Kind::Thread | place::Kind::Log);
-    let refs = &refs.iter().filter(|(place, _)| is_read(place)).map(|(place, oid)| (place.clone(), *oid)).collect();
+    let is_read = |place: &Place, head: Oid| match place.kind {
+        place::Kind::Run | place::Kind::Thread => true,
+        place::Kind::Log => names_one(store, place, head, refs),
+        _ => false,
+    };
+    let read = refs.iter().filter(|(place, oid)| is_read(place, **oid));
+    let refs = &read.map(|(place, oid)| (place.clone(), *oid)).collect();
     let Listed { lines, omitted } = objects(store, refs, left_out, content)?;
     let omits = (!omitted.is_empty()).then_some(content);
     let mut bundle = head(store, refs, omits).into_bytes();
@@ -40,6 +46,17 @@ pub(super) fn bundle(
         .input(lines)
         .stream(&mut |chunk| bundle.write_all(chunk))?;
     Ok(Evidence { bundle, omitted })
+}
+
+/// Returns true if a log names one of the runs and threads, or cannot be read. The logs of a remote
+/// may be about others.
+fn names_one(store: &Store, log: &Place, head: Oid, refs: &BTreeMap<Place, Oid>) -> bool {
+    let Ok((_, links)) = chain::read_at(store, &log.below(REFS), head) else { return true };
+    links.iter().any(|link| {
+        let about = &link.entry.about;
+        let (run, thread) = (about.run().map(Place::of_run), about.thread().map(Place::of_thread));
+        run.or(thread).is_some_and(|place| refs.contains_key(&place))
+    })
 }
 
 fn head(store: &Store, refs: &BTreeMap<Place, Oid>, omits: Option<Content>) -> String {

@@ -1193,6 +1193,16 @@ function readPackEntries(pack, format) {
   return entries;
 }
 
+/** Throws FormatError if git refuses a commit for its dates, which it counts from 1970. */
+function checkDates(commit) {
+  const end = endOfHead(commit);
+  for (const line of toLatin(end < 0 ? commit : commit.subarray(0, end)).split('\n')) {
+    if (!line.startsWith('author ') && !line.startsWith('committer ')) continue;
+    const [, date] = / (0|[1-9][0-9]{0,18}) [+-][0-9]{4}$/.exec(line.slice(-26)) ?? [];
+    ensure(date !== undefined && BigInt(date) < 2n ** 63n, 'a commit with a date that git refuses');
+  }
+}
+
 /** Reads all objects of a pack into a map from their names, each computed from its bytes. */
 function readPack(pack, format) {
   const entries = readPackEntries(pack, format);
@@ -1204,6 +1214,7 @@ function readPack(pack, format) {
   // A difference is resolved as soon as its base is known, by its place or by its name.
   const resolved = entries.filter(({ base }) => base === null);
   for (const { start, type, bytes, packed } of resolved) {
+    if (type === 'commit') checkDates(bytes);
     const name = objectName(format, type, bytes);
     objects.set(name, { type, bytes, packed });
     for (const base of [start, name]) {
@@ -1221,6 +1232,8 @@ class Store {
   constructor() {
     this.format = 'sha1';
     this.refs = new Map();
+    /** The refs that are none of this format. */
+    this.otherRefs = [];
     this.objects = new Map();
     this.filtered = false;
     this.filter = null;
@@ -1251,15 +1264,22 @@ class Store {
     return this.trees.get(name);
   }
 
-  readCapability(name, value) {
-    if (name === 'object-format') {
-      ensure(value === 'sha1' || value === 'sha256', 'an unknown object format');
-      this.format = value;
-      return;
+  /** Takes the capabilities of a bundle of version 3, each of them once. */
+  setCapabilities(capabilities) {
+    const named = { 'object-format': 'sha1', filter: null };
+    const known = new Set();
+    for (const capability of capabilities) {
+      const [name, value] = capability.split(/=(.*)/s);
+      ensure(name in named && !known.has(name), 'a bundle with an unknown or a second capability');
+      known.add(name);
+      named[name] = value;
     }
-    ensure(name === 'filter', 'a bundle with an unknown capability');
-    this.filter = value;
-    this.filtered = true;
+    this.format = named['object-format'];
+    ensure(['sha1', 'sha256'].includes(this.format), 'a bundle with an unknown object format');
+    this.filter = named.filter;
+    const isKnown = this.filter === null || /^blob:(?:none|limit=[0-9]{1,18})$/.test(this.filter);
+    ensure(isKnown, 'a bundle with a filter that is not one of blobs');
+    this.filtered = this.filter !== null;
   }
 
   /** Returns true if an object is not here because the bundle leaves objects out. */
@@ -1268,27 +1288,80 @@ class Store {
   }
 }
 
+const isKeyFile = (name) => /^SHA256:[A-Za-z0-9+/]{43}(?:\.[0-9a-f]{12})?$/.test(name);
+
+/** The folders of refs that a bundle may have, with the names that are allowed in each. */
+const refFolders = {
+  runs: isRunName,
+  threads: isRunName,
+  logs: isKeyFile,
+  archives: (name) => isKeyFile(name) && name.includes('.'),
+  transcripts: isRunName,
+  stamps: isRunName,
+  'thread-stamps': isRunName,
+};
+
+/** Adds a ref of a bundle. Throws FormatError if it could be mistaken for another (section 2). */
+function addRef(store, ref, name) {
+  const [, folder, segment] = /^refs\/handoff\/([^/]*)\/(.*)$/s.exec(ref) ?? [];
+  if (folder === undefined || !Object.hasOwn(refFolders, folder)) {
+    store.otherRefs.push(ref);
+    return;
+  }
+  const decoded = decodeSegment(segment);
+  ensure(decoded !== null && refFolders[folder](decoded), 'a ref that names no run, thread or log');
+  store.refs.set(ref, name);
+}
+
+const longestHead = 16 * 1024 * 1024;
+const mostRefs = 50000;
+
+/**
+ * Reads the head of a bundle (section 2) and returns the bytes of its pack. Throws FormatError if
+ * two readers could understand it differently.
+ */
+function readBundleHead(store, bytes) {
+  ensure(toLatin(bytes.subarray(0, 13)).startsWith('# v'), 'not a git bundle of version 2 or 3');
+  const end = endOfHead(bytes.subarray(0, longestHead));
+  ensure(end > 0, 'a bundle whose head does not end');
+  const [first, ...lines] = toText(bytes.subarray(0, end)).split('\n');
+  const version = /^# v([23]) git bundle$/.exec(first)?.[1];
+  ensure(version !== undefined, 'not a git bundle of version 2 or 3');
+  const isCapability = (line) => line.startsWith('@');
+  const at = lines.findIndex((line) => !isCapability(line));
+  const capabilities = new Set(at < 0 ? lines : lines.slice(0, at));
+  ensure(version === '3' || capabilities.size === 0, 'a bundle of version 2 with a capability');
+  store.setCapabilities([...capabilities].map((line) => line.slice(1)));
+  const refs = at < 0 ? [] : lines.slice(at);
+  ensure(refs.length <= mostRefs, 'a bundle with too many refs');
+  const names = new Set();
+  for (const line of refs) {
+    const [, needed, name, ref] = /^(-?)([0-9a-f]+)(?: (.*))?$/s.exec(line) ?? [];
+    ensure(name?.length === (store.format === 'sha1' ? 40 : 64), 'a line that is no ref');
+    ensure(needed === '', 'a bundle that needs objects of a repository');
+    ensure(ref, 'a ref without a name');
+    ensure(!names.has(ref), 'a ref that occurs twice');
+    names.add(ref);
+    addRef(store, ref, name);
+  }
+  return bytes.subarray(end + 2);
+}
+
+/** Returns where the first empty line begins, less one; -1 without one. */
+function endOfHead(bytes) {
+  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1))
+    if (bytes[at + 1] === 10) return at;
+  return -1;
+}
+
 /** Reads a git bundle of version 2 or 3. Throws FormatError if git could not read it. */
 async function readBundle(bytes) {
   const store = new Store();
   ensure(bytes.length < 0x7fffffff, 'a bundle that is too large');
-  ensure(toLatin(bytes.subarray(0, 13)).startsWith('# v'), 'not a git bundle of version 2 or 3');
-  const reader = new ByteReader(bytes);
-  const version = /^# v([23]) git bundle$/.exec(toLatin(reader.takeLine()))?.[1];
-  ensure(version !== undefined, 'not a git bundle of version 2 or 3');
-  for (let line; (line = toText(reader.takeLine())) !== '';) {
-    if (line.startsWith('@')) {
-      ensure(version === '3', 'a bundle of version 2 with a capability');
-      store.readCapability(...line.slice(1).split(/=(.*)/s));
-      continue;
-    }
-    const match = /^(-?)([0-9a-f]+) ?(.*)$/s.exec(line);
-    ensure(match?.[2].length === (store.format === 'sha1' ? 40 : 64), 'a line that is no ref');
-    ensure(match[1] === '', 'a bundle that needs objects of a repository');
-    ensure(match[3] !== '', 'a ref without a name');
-    store.refs.set(match[3], match[2]);
-  }
-  store.objects = readPack(bytes.subarray(reader.at), store.format);
+  const pack = readBundleHead(store, bytes);
+  store.objects = readPack(pack, store.format);
+  for (const name of store.refs.values())
+    ensure(store.objects.has(name), 'a ref that names a missing object');
   return store;
 }
 
@@ -1440,7 +1513,7 @@ function shape(fields) {
 function secondsOf(text) {
   if (!isString(text) || !/^[0-9]/.test(text)) return null;
   const date = new Date(text);
-  const isReal = !isNaN(date) && date.toISOString() === text;
+  const isReal = !isNaN(date) && date >= 0 && date.toISOString() === text;
   return isReal ? Math.floor(date / 1000) : null;
 }
 
@@ -4607,7 +4680,6 @@ const sealOf = (entry) => pickFields(entry, ['root', 'entries', 'seal', 'commit'
 class Log {
   constructor(ref) {
     this.ref = ref;
-    this.isBeside = ref.startsWith('refs/handoff/logs/');
     const [segment, digits = ''] = ref.slice(ref.lastIndexOf('/') + 1).split('.');
     this.key = decodeSegment(segment);
     this.digits = digits;
@@ -4706,7 +4778,7 @@ class Log {
 async function logsOf(store) {
   store.logs ??= await Promise.all(
     [...store.refs]
-      .filter(([ref]) => /^refs\/handoff\/(?:remotes\/.+\/)?logs\/[^/]+$/.test(ref))
+      .filter(([ref]) => ref.startsWith('refs/handoff/logs/'))
       .sort(([a], [b]) => compareNames(a, b))
       .map(([ref, head]) => Log.read(store, ref, head)),
   );
@@ -4733,6 +4805,103 @@ const failureOrder = [
   'not-sealed',
   'incomplete',
 ];
+
+/** The codes of findings that each row of a run can have (section 9). */
+const codesOfRows = {
+  chain: [
+    'ref',
+    'object',
+    'not-read',
+    'entry',
+    'seq',
+    'prev',
+    'parents',
+    'time',
+    'first',
+    'misplaced',
+    'after-seal',
+    'other-run',
+    'author',
+    'paths',
+    'tree-change',
+    'tree-holds',
+  ],
+  root: [
+    'not-sealed',
+    'seal-root',
+    'seal-entries',
+    'seal-counts',
+  ],
+  signature: [
+    'signature',
+    'role',
+    'admission',
+    'decided-by',
+    'statement',
+    'key-revoked',
+    'key-not-valid',
+    'key-unknown',
+    'other-signer',
+  ],
+  anchor: [
+    'anchor-differs',
+    'anchor-missing',
+    'anchor-broken',
+    'same-id',
+  ],
+  handoff: [
+    'unknown-item',
+    'need',
+    'input',
+    'input-source',
+    'input-bytes',
+    'reused',
+    'import',
+    'continues',
+    'other-source',
+  ],
+  plan: [
+    'plan-unread',
+    'plan-digest',
+    'plan-invalid',
+    'plan-items',
+    'plan-entry',
+    'rules-unread',
+    'rules-digest',
+    'rules-invalid',
+    'rules-twice',
+    'pipeline-unread',
+    'pipeline-digest',
+    'pipeline-invalid',
+    'pipeline-name',
+    'pipelines',
+    'protected',
+    'imports',
+    'item-unread',
+    'item-digest',
+    'item-invalid',
+    'transition',
+    'rule',
+    'rule-document',
+    'rule-waits',
+    'stopped',
+    'blocks',
+    'state',
+    'other-plan',
+    'other-base',
+  ],
+  manifest: [
+    'manifest-unread',
+    'manifest-digest',
+    'manifest-invalid',
+    'manifest-entry',
+    'manifest-plan',
+  ],
+  content: [
+    'content-unread',
+    'content-bytes',
+  ],
+};
 
 /** The failures of codes whose failure is not their row. */
 const failureOfCode = {
@@ -6318,7 +6487,7 @@ class ThreadVerifier {
   async checkAnchor() {
     const { findings, thread } = this;
     const report = (text) => findings.add('anchor', null, text);
-    const isHeld = await this.compareLogs(thread, (log) => log.isBeside, report);
+    const isHeld = await this.compareLogs(thread, true, report);
     const own = (await logsOf(this.store)).filter(({ key }) => key === thread.key);
     if (own.some(({ isUnread }) => isUnread)) findings.addLeftOut('anchor');
     else if (!isHeld) findings.addOpen('anchor', 'no log at hand holds the thread');
@@ -6327,10 +6496,10 @@ class ThreadVerifier {
 
   /**
    * Compares a thread with the latest sound statement of each log at hand, and then with all
-   * statements of its key. Logs that are `isBeside` the thread also say how long it is. Returns
+   * statements of its key. If the thread is `isWhole`, the logs also say how long it is. Returns
    * true if a log holds the thread.
    */
-  async compareLogs(chain, isBeside, report) {
+  async compareLogs(chain, isWhole, report) {
     const logs = await logsOf(this.store);
     const own = logs.filter(({ key }) => key === chain.key);
     const faults = [];
@@ -6340,12 +6509,12 @@ class ThreadVerifier {
       if (found === last) isHeld = true;
       else if (found !== undefined)
         faults.push(`the log ${log.ref} names another entry ${entries - 1}`);
-      else if (isBeside(log))
+      else if (isWhole)
         faults.push(`the log ${log.ref} knows of ${counted(entries, 'entry', 'entries')}`);
     };
     const latest = (log) => log.threads.get(chain.name)?.at(-1);
     for (const log of logs) {
-      if (latest(log) && (own.includes(log) || isBeside(log))) compare(log, latest(log));
+      if (latest(log) && (own.includes(log) || isWhole)) compare(log, latest(log));
     }
     if (faults.length === 0)
       for (const { isBroken, ref } of own) if (isBroken) faults.push(`the log ${ref} is broken`);
@@ -6380,7 +6549,7 @@ class ThreadVerifier {
       this.faultsOfSource(earlier, source, taken).forEach(say);
       if (!earlier.isWhole) return;
       // No log is beside an ancestor, of which only the beginning counts.
-      await this.compareLogs(earlier, () => false, say);
+      await this.compareLogs(earlier, false, say);
       for (const { signer, seconds, entry } of earlier.commits)
         if (signer !== null) this.judgeLineageKey(signer, seconds, `entry ${entry.seq}`);
       this.lineage.push(earlier);
@@ -6645,11 +6814,21 @@ function namesIn(store, folder) {
 /** Characters that are never shown, because they are invisible or turn the text around. */
 const unprintable = new RegExp(
   '[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5' +
-    '\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0' +
-    '\\ufff9-\\ufffb\\u{13430}-\\u{1343f}\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}' +
-    '\\u{e0000}-\\u{e0fff}]',
+    '\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff' +
+    '\\uffa0\\ufff0-\\ufffb\\u{13430}-\\u{1343f}\\u{1bca0}-\\u{1bca3}\\u{1d159}' +
+    '\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}]',
   'gu',
 );
+
+/** Makes a text printable on one line of a terminal, because a line end could imitate another. */
+const toLine = (text) => text.replace(unprintable, '\ufffd').replaceAll('\n', '\ufffd');
+
+/** Writes the characters of a JSON that are never shown as escapes. */
+function toPrintableJson(value) {
+  const escapeUnit = (unit) => '\\u' + unit.charCodeAt(0).toString(16).padStart(4, '0');
+  const escapeAll = (character) => character.split('').map(escapeUnit).join('');
+  return JSON.stringify(value).replace(unprintable, escapeAll);
+}
 
 const htmlEscapes = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 const toHtml = (text) =>
@@ -7463,14 +7642,26 @@ const tupleOf =
     checks.every((check, i) => check(value[i]));
 const isBox = tupleOf(isPlace, isPlace, isPlace, isPlace, arrayOf(isPlace, 1));
 const isEdge = tupleOf(isPlace, isPlace, anyOf(oneOf(null), tupleOf(isPlace, isPlace)));
+/** A principal as a signers file has it: no blank, quote or backslash, and of bounded length. */
+const isPrincipal = (value) =>
+  isString(value) &&
+  value.length <= longestPrincipal &&
+  toLine(value) === value &&
+  !/[\s"\\]/.test(value);
+const longestPrincipal = 255;
 const foundFields = (names) => ({
   headline: isString,
   rows: mapOf(oneOf(...names), oneOf('ok', 'fail', 'open')),
-  codes: mapOf(oneOf(...names), arrayOf(isString)),
+  codes: (value) =>
+    isObject(value) &&
+    Object.entries(value).every(
+      ([row, codes]) =>
+        names.includes(row) && arrayOf(oneOf(...(codesOfRows[row] ?? [])), 1)(codes),
+    ),
   keys: arrayOf(
     shape({
       fingerprint: isFingerprint,
-      principal: isString,
+      principal: isPrincipal,
       standing: oneOf(
         'known to the writer of this page',
         'unknown to the writer of this page',
@@ -7499,12 +7690,16 @@ const areClaims = shape({
 
 const headlinePattern = new RegExp(
   '^(?:TAMPERED|NOT ANCHORED|UNTRUSTED|MISMATCH|CONFLICT|NOT SEALED|INCOMPLETE|' +
-    'INTACT · (?:unknown key|tamper-detecting|tamper-evident))(?: PARTIAL)?$',
+    'INTACT · (?:unknown key|tamper-detecting))(?: PARTIAL)?$',
 );
 
-/** Returns true for a headline of the program that writes pages. */
+const failuresOfThreads = [...threadRows, 'mismatch', 'incomplete'];
+
+/** Returns true for a headline of a page. No evidence holds an anchor that cannot be rewritten. */
 function isHeadline(text, kind) {
-  if (kind === 'thread') return /^(?:INTACT|NOT INTACT(?:: [a-z-]+)?)$/.test(text);
+  const failure = /^NOT INTACT: (.*)$/s.exec(text)?.[1];
+  if (kind === 'thread')
+    return ['INTACT', 'NOT INTACT'].includes(text) || failuresOfThreads.includes(failure);
   return headlinePattern.test(text);
 }
 
@@ -7544,6 +7739,8 @@ function faultsOfClaims(claims, report) {
   const named = claims.keys.map(({ fingerprint }) => fingerprint);
   if (sameSet(named) !== signed || !hasDistinct(named))
     say('the page names other keys than those that signed');
+  if (claims.keys.some(({ standing, principal }) => standing.startsWith('unknown') && principal))
+    say('the page names a principal of an unknown key');
   if (isThread) return faults;
   const doesHold = ['chain', 'plan'].every((row) => report.rows[row].state !== 'fail');
   if (claims.isReadable && !report.replay)
@@ -7571,14 +7768,17 @@ function namedSources(reports) {
   return named;
 }
 
+/** Every box is wide enough for the longest label. `gap` is the largest space between two. */
+const boxSize = { width: 200, height: 34, gap: 64, margin: 16 };
+
 function faultsOfPicture({ boxes, edges, width, height }, report) {
   const faults = [];
   const say = (text) => faults.push(`${report.run}: ${text}`);
   const ids = [...report.replay.items.keys()];
   const boxOf = new Map();
   for (const [number, [x, y, w, h, members]] of boxes.entries()) {
-    if (w < 1 || h < 1 || x + w > width || y + h > height)
-      say('a box of the graph is outside the picture');
+    if (w !== boxSize.width || h !== boxSize.height) say('a box of the graph has another size');
+    if (x + w > width || y + h > height) say('a box of the graph is outside the picture');
     for (const at of members) {
       if (at >= ids.length || boxOf.has(at))
         say('an item is in two boxes of the graph, or unknown');
@@ -7586,6 +7786,10 @@ function faultsOfPicture({ boxes, edges, width, height }, report) {
     }
   }
   if (boxOf.size !== ids.length) say('an item is in no box of the graph');
+  const { margin, gap } = boxSize;
+  const most = (size) => 2 * margin + boxes.length * (size + gap);
+  if (width > most(boxSize.width) || height > most(boxSize.height))
+    say('the picture is larger than its boxes');
   const sorted = [...boxes].sort((a, b) => a[0] - b[0]);
   for (const [i, [x, y, w, h]] of sorted.entries()) {
     for (let j = i + 1; j < sorted.length && sorted[j][0] < x + w; j++) {
@@ -7692,22 +7896,30 @@ async function verifyNamed(store, claims, options, result) {
       result.reasons.push(`${name} is in the evidence, and not on the page`);
     }
   }
-  result.reasons.push(...(await faultsOfEvidence(store, claims)));
+  const isShown = (name) =>
+    reports.runs.has(name) || reports.threads.has(name) || sources.has(name);
+  result.reasons.push(...(await faultsOfEvidence(store, claims, isShown)));
   return reports;
 }
 
 const refOfChain = /^refs\/handoff\/(?:runs|threads|logs)\/[^/]+$/;
 
-/** Returns what is wrong with the head of the bundle: its filter, and refs that name no chain. */
-async function faultsOfEvidence(store, { content }) {
+/**
+ * Returns what is wrong with the head of the bundle: its filter, refs that name no chain, and logs
+ * of other runs and threads than those that are shown.
+ */
+async function faultsOfEvidence(store, { content }, isShown) {
   const faults = [];
   const filter = content === 'none' ? 'blob:none' : 'blob:limit=32769';
   if (store.filter !== null && store.filter !== filter)
     faults.push(`the evidence has the filter ${store.filter} instead of ${filter}`);
-  for (const ref of store.refs.keys())
+  for (const ref of [...store.refs.keys(), ...store.otherRefs])
     if (!refOfChain.test(ref)) faults.push(`${ref} does not belong in the evidence`);
-  for (const { ref, hasOwnName } of await logsOf(store))
+  for (const { ref, hasOwnName, isUnread, sound } of await logsOf(store)) {
     if (!hasOwnName) faults.push(`${ref} in the evidence is not the log of its name`);
+    else if (!isUnread && !sound.some(({ entry }) => isShown(entry.run ?? entry.thread)))
+      faults.push(`${ref} in the evidence is about nothing on the page`);
+  }
   return faults;
 }
 
@@ -7995,6 +8207,8 @@ const Handoff = {
   isPartial,
   readPatch,
   readPathspec,
+  toLine,
+  codesOfRows,
 };
 
 // ---- node only ----
@@ -8075,11 +8289,11 @@ function textOfReport(report) {
       `✗ required   protected was required: protected files of ` +
         textOfNotRecomputed(report.notRecomputed),
     );
-  return lines.join('\n');
+  return lines.map(toLine).join('\n');
 }
 
 function jsonOfReport({ replay, proof, submitted, links, headTree, ...shown }) {
-  return JSON.stringify({ ...shown, intact: shown.failure === null });
+  return toPrintableJson({ ...shown, intact: shown.failure === null });
 }
 
 async function verifyBundleFile(bytes, names, options) {
@@ -8132,11 +8346,11 @@ function textOfPage({ verdict, reasons, runs }) {
     `page  ${marks[verdict]} ${verdict.toUpperCase()}`,
     ...reasons.map((reason) => `  ${reason}`),
   ];
-  return [lines.join('\n'), ...runs.map(textOfReport)].join('\n\n');
+  return [lines.map(toLine).join('\n'), ...runs.map(textOfReport)].join('\n\n');
 }
 
 function jsonOfPage({ verdict, reasons, runs }) {
-  return JSON.stringify({
+  return toPrintableJson({
     kind: 'page',
     verdict,
     reasons,
@@ -8170,10 +8384,10 @@ if (isMain) {
     process.exitCode = await main(process.argv.slice(2));
   } catch (error) {
     if (error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS')) {
-      console.error(`error: ${error.message}\n\n${usage}`);
+      console.error(`error: ${toLine(error.message)}\n\n${usage}`);
       process.exitCode = 2;
     } else if (error instanceof FormatError || error.code !== undefined) {
-      console.error(`error: ${error.message}`);
+      console.error(`error: ${toLine(error.message)}`);
       process.exitCode = 1;
     } else {
       throw error;

@@ -78,9 +78,14 @@ impl Repository {
             signer,
             strict_signers: strict_file.is_some() || wanted.require,
             revoked,
-            now: Some(Now { at: self.environment.clock.now(), pinned: self.environment.clock.is_pinned() }),
+            now: Some(self.now()),
             ..Options::default()
         })
+    }
+
+    /// Returns the local time, by which the dates of entries are judged.
+    pub(crate) fn now(&self) -> Now {
+        Now { at: self.environment.clock.now(), pinned: self.environment.clock.is_pinned() }
     }
 
     /// Returns the path of a setting, or `None` if it lies inside the work tree, where a commit

@@ -66,7 +66,7 @@ impl ChainReport {
 /// Returns true for the capability of a bundle that lacks blobs on purpose.
 fn omits_blobs(capability: &str) -> bool {
     let limit = capability.strip_prefix("filter=blob:limit=");
-    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    let is_number = |digits: &str| (1..=18).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
     capability == "filter=blob:none" || limit.is_some_and(is_number)
 }
 
@@ -91,7 +91,7 @@ impl Bundle {
         let (filters, others): (Vec<&String>, Vec<&String>) =
             head.asks.iter().partition(|asked| head.is_newer && omits_blobs(asked));
         let is_filtered = !filters.is_empty();
-        if let Some(asked) = others.first() {
+        if let Some(asked) = others.first().or_else(|| filters.get(1)) {
             return Err(BundleError::Capability(path.to_owned(), printable::line(asked)));
         }
         if !head.prerequisites.is_empty() {

@@ -8,6 +8,7 @@ use crate::model::name::RunId;
 use crate::model::state::RunState;
 use crate::model::time::Moment;
 
+use super::ahead::check_dates;
 use super::findings::Verdict;
 use super::objects::Objects;
 use super::reader::Link;
@@ -15,7 +16,8 @@ use super::report::Verdicts;
 use super::run_chain::RunChain;
 use super::signature::Signed;
 use super::{
-    AtHand, Case, Chain, Error, Evidence, Logs, Mark, Options, Report, State, Verified, anchor, chain, check_incoming,
+    AtHand, Case, Chain, Error, Evidence, Logs, Mark, Now, Options, Report, State, Verified, anchor, chain,
+    check_incoming,
 };
 
 /// An open run that our key may append to. If [`Verified`], it was verified as far as it goes.
@@ -73,6 +75,8 @@ pub struct Appender<'a> {
     pub begun: Begun<'a>,
     /// The commit up to which the run was verified before.
     pub mark: Option<&'a Mark>,
+    /// The local clock, which judges the dates of new entries of other keys.
+    pub now: Option<Now>,
 }
 
 /// Verifies the chain, signatures, plan, handoffs and manifests of an open run.
@@ -82,7 +86,7 @@ pub fn continuable(
     reference: &str,
     own_key: &str,
 ) -> Result<Verified<Continuable>, Refusal> {
-    examine(store, run, reference, Appender { key: own_key, begun: Begun::ByKnown(None), mark: None })
+    examine(store, run, reference, Appender { key: own_key, begun: Begun::ByKnown(None), mark: None, now: None })
 }
 
 /// Verifies like [`continuable`], but in full only the entries after the commit of a mark.
@@ -108,7 +112,7 @@ fn examine(
     store: &Store,
     run: &RunId,
     reference: &str,
-    Appender { key: own_key, begun, mark }: Appender<'_>,
+    Appender { key: own_key, begun, mark, now }: Appender<'_>,
 ) -> Result<Verified<Continuable>, Refusal> {
     let options = Options { own_key: Some(own_key.to_owned()), ..Options::default() };
     let case = Case::open_on(store, run, reference, &options, mark)?;
@@ -135,6 +139,9 @@ fn examine(
     if let Some(foreign) = foreign {
         return Err(foreign);
     }
+    if let Some(now) = now {
+        check_dates(links, Some(own_key), now).map_err(|why| Refusal::Ahead { run: run.clone(), why })?;
+    }
     let mut frontier = Frontier::default();
     case.chain.links.iter().for_each(|link| frontier.push(link.hash));
     Ok(Verified::new(Continuable {
@@ -153,10 +160,11 @@ fn examine(
 }
 
 /// Checks that a chain may be stored as a run of this repository that drivers and people continue,
-/// like [`check_incoming`], and that it follows its plan; returns the first fault.
+/// like [`check_incoming`], that it follows its plan, and that no entry is dated ahead of the local
+/// clock; returns the first fault.
 ///
 /// Entries up to `known`, a head that passed before, are only read and replayed.
-pub fn check_continued(store: &Store, run: &RunId, known: Option<Oid>, tip: Oid) -> Result<(), String> {
+pub fn check_continued(store: &Store, run: &RunId, known: Option<Oid>, tip: Oid, now: Now) -> Result<(), String> {
     check_incoming(store, Chain::Run(run), known, tip)?;
     // No key is asked for: only entries before the mark are not checked again.
     let mark = known.map(|commit| Mark { commit, key: String::new() });
@@ -164,7 +172,8 @@ pub fn check_continued(store: &Store, run: &RunId, known: Option<Oid>, tip: Oid)
     let case = Case::at(store, run, &reference, &options, RunChain::read_on(store, tip, mark.as_ref()));
     let evidence = Evidence::gather(&case, None);
     let rows = [chain::row(&case), evidence.replay.verdict, evidence.replay.handoff, evidence.manifest];
-    rows.into_iter().find(|row| row.state == State::Failed).map_or(Ok(()), |row| Err(row.detail))
+    rows.into_iter().find(|row| row.state == State::Failed).map_or(Ok(()), |row| Err(row.detail))?;
+    check_dates(&case.chain.links, None, now)
 }
 
 /// Returns the key that began the run, if it is not allowed to. The signature is checked even if a
@@ -201,6 +210,8 @@ pub enum Refusal {
     Foreign { run: RunId, key: String },
     #[error("the key {key} is not among the writers of run {run}")]
     NotAWriter { run: RunId, key: String },
+    #[error("cannot continue run {run}: {why}")]
+    Ahead { run: RunId, why: String },
     #[error("cannot read entry 0 of run {run}: {why}")]
     Unread { run: RunId, why: String },
     #[error("{0}")]

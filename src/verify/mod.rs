@@ -5,6 +5,7 @@
 //! signature check. It fetches nothing, and ignores replace refs, grafts, shallow files and the
 //! commit-graph.
 
+mod ahead;
 mod anchor;
 mod bundle;
 mod chain;
@@ -51,6 +52,7 @@ mod upstream;
 mod verified;
 mod witness;
 
+pub use ahead::check_date;
 pub use bundle::{Bundle, BundleError, ChainReport};
 pub use claims::{Decided, TakenOver, Voucher};
 pub use codes::Code;

@@ -1,6 +1,7 @@
 // Checks pages that `git handoff report` wrote, and that each change of them is found.
 //
 // Usage: node tests/interop/pages.mjs [--only-check] PAGE…
+//        node tests/interop/pages.mjs --evidence BUNDLE PAGE: a page with this evidence is refused
 
 import { readFileSync } from 'node:fs';
 import Handoff, { checkPageFile } from '../../src/report/verify.mjs';
@@ -106,6 +107,67 @@ function* changesOf(page, most) {
   yield ['a part twice', page.replace('</main>', `</main><i id="evidence">${evidenceText}</i>`)];
 }
 
+/** Yields [what, claims] for claims that are in their form, and say what no program says. */
+function* forgeries(claims) {
+  for (const thread of Object.keys(claims.threads)) {
+    const copy = structuredClone(claims);
+    copy.threads[thread].rows.lineage = 'fail';
+    copy.threads[thread].headline = 'NOT INTACT: and-yet-it-holds';
+    yield ['an unknown failure of a thread', copy];
+  }
+  const run = Object.keys(claims.runs).find((name) => claims.runs[name].isReadable);
+  if (run === undefined) return;
+  const bend = (change) => {
+    const copy = structuredClone(claims);
+    change(copy.runs[run]);
+    return copy;
+  };
+  const setCodes = (codes) =>
+    bend((own) => {
+      own.rows.signature = 'fail';
+      own.codes = { ...own.codes, signature: codes };
+      own.headline = 'UNTRUSTED';
+    });
+  yield ['an unknown code', setCodes(['all-is-well'])];
+  yield ['a code of another row', setCodes(['seal-root'])];
+  yield ['codes that are none', setCodes([])];
+  const evident = (own) => (own.headline = own.headline.replace(/· .*?( PARTIAL)?$/, '· tamper-evident$1'));
+  if (claims.runs[run].headline.startsWith('INTACT')) yield ['tamper-evident', bend(evident)];
+  for (const principal of ['a'.repeat(256), 'ada, checked by a court', 'ada\u2800', 'ada"', 'a\\b'])
+    yield [`the principal ${principal}`, bend((own) => (own.keys[0].principal = principal))];
+  yield ['a principal of an unknown key', bend((own) => {
+    Object.assign(own.keys[0], { standing: 'unknown to the writer of this page', principal: 'ada' });
+  })];
+  yield ['a date before 1970', { ...structuredClone(claims), written: '1969-12-31T23:59:59.999Z' }];
+  const withBox = (change) => bend((own) => change(own.boxes[0], own));
+  yield ['a narrow box', withBox((box) => (box[2] = 1))];
+  yield ['a flat box', withBox((box) => (box[3] = 1))];
+  yield ['a box outside', withBox((box, own) => (box[0] = own.width))];
+  yield ['a wide picture', bend((own) => (own.width = 10 ** 8))];
+  yield ['a high picture', bend((own) => (own.height = 10 ** 8))];
+}
+
+/** Judges the page that other claims or another evidence make, which is consistent in itself. */
+const judge = (page, changes) =>
+  Handoff.recompute({ ...Handoff.partsOfPage(page), ...changes, template });
+const inScript = (claims) => JSON.stringify(claims).replaceAll('<', '\\u003c');
+
+/** Checks pages that are filled from other claims. */
+async function checkForgeries(file, page) {
+  const claims = JSON.parse(Handoff.partsOfPage(page).claimsText);
+  for (const [what, changed] of forgeries(claims)) {
+    const { verdict } = await judge(page, { claimsText: inScript(changed) });
+    if (verdict !== 'tampered') fail(`${file}: a forgery was not found: ${what}`);
+  }
+  const known = structuredClone(claims);
+  Object.values(known.runs).forEach(({ keys: [key] }) => {
+    key.standing = 'known to the writer of this page';
+    key.principal = 'ada@example.com,*@example.org';
+  });
+  const { verdict, reasons } = await judge(page, { claimsText: inScript(known) });
+  if (verdict === 'tampered') fail(`${file}: an honest principal is refused: ${reasons}`);
+}
+
 let failed = 0;
 function fail(text) {
   failed++;
@@ -118,12 +180,21 @@ const embedded = script.split('// ---- node only ----')[0];
 for (const [mark] of embedded.matchAll(/<\/?script|<!--|-->/gi))
   fail(`the script contains ${mark}`);
 
+if (words.includes('--evidence')) {
+  const [bundle, file] = files.splice(0);
+  const page = readFileSync(file, 'utf8');
+  const evidenceText = readFileSync(bundle).toString('base64');
+  const { verdict, reasons } = await judge(page, { evidenceText });
+  console.log([verdict, ...reasons].join('; '));
+}
+
 for (const file of files) {
   const started = performance.now();
   const bytes = new Uint8Array(readFileSync(file));
   const { verdict, reasons } = await checkPageFile(bytes);
   const most = Math.ceil(longest / (performance.now() - started));
   if (verdict === 'tampered') fail(`${file}: ${reasons.join('\n  ')}`);
+  else await checkForgeries(file, new TextDecoder().decode(bytes));
   let count = 0;
   if (verdict !== 'tampered' && !words.includes('--only-check')) {
     for (const [what, changed] of changesOf(new TextDecoder().decode(bytes), most)) {

@@ -15,7 +15,7 @@ const words = process.argv.slice(2);
 const names = words.filter((word) => !word.startsWith('--'));
 if (words.includes('--plain')) Handoff.settings.useSubtle = false;
 
-const { vectors, proofs, signers } = JSON.parse(readText('vectors.json'));
+const { vectors, proofs, refused, signers } = JSON.parse(readText('vectors.json'));
 
 /** Returns the verifier's options for the arguments of a vector. */
 function optionsFor(list = ['--signers', signers]) {
@@ -85,6 +85,18 @@ for (const [vector, isProof] of chosen) {
     console.log(`  ${field}\n    expected ${expected}\n    found    ${got}`);
   }
 }
+const unread = refused.filter(
+  ({ file }) => names.length === 0 || names.some((name) => file.includes(name)),
+);
+for (const { file, description } of unread) {
+  const error = await Handoff.readBundle(read(file)).then(
+    () => null,
+    (error) => error,
+  );
+  if (error instanceof Handoff.FormatError) agreeing++;
+  else console.log(`${file}: ${description}\n  expected a refusal\n  found    ${error?.stack}`);
+}
+const count = chosen.length + unread.length;
 const seconds = ((performance.now() - started) / 1000).toFixed(1);
-console.log(`${agreeing} of ${chosen.length} agree, in ${seconds} s`);
-process.exitCode = agreeing === chosen.length ? 0 : 1;
+console.log(`${agreeing} of ${count} agree, in ${seconds} s`);
+process.exitCode = agreeing === count ? 0 : 1;

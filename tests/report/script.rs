@@ -23,7 +23,7 @@ fn every_vector_has_the_same_verdict() {
     let last = node("tests/interop/vectors.mjs", &[]);
     let index = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/vectors/vectors.json")).unwrap();
     let index: serde_json::Value = serde_json::from_slice(&index).unwrap();
-    let all = index["vectors"].as_array().unwrap().len() + index["proofs"].as_array().unwrap().len();
+    let all = ["vectors", "proofs", "refused"].map(|list| index[list].as_array().unwrap().len()).iter().sum::<usize>();
     assert!(last.starts_with(&format!("{all} of {all} agree")), "{last}");
 }
 
@@ -58,6 +58,36 @@ fn pages_of_all_kinds_are_recomputed() {
     let mut arguments = vec![std::path::Path::new("--only-check")];
     arguments.extend(paths.iter().map(std::path::PathBuf::as_path));
     node("tests/interop/pages.mjs", &arguments);
+}
+
+/// The evidence of a page has no log that is about nothing on it, also if the log is a true one.
+#[test]
+fn a_log_of_another_run_in_the_evidence_is_found() {
+    let repo = mixed();
+    repo.drive("other", &[crate::common::repo::item("a", "true")]).ends(0);
+    let page = repo.env.path().join("mixed.html");
+    repo.env.handoff(["report", "mixed", "-o", page.to_str().unwrap()]).success();
+    repo.env.git(["init", "--quiet", "--bare", "../scratch.git"]).success();
+    let logs = |run: &str| {
+        let file = format!("../{run}.bundle");
+        repo.env.handoff(["bundle", run, "--output", &file]).success();
+        repo.env.git_in("scratch.git", ["fetch", "--quiet", &file, "refs/handoff/*:refs/handoff/*"]).success();
+        let listed = repo.env.git(["bundle", "list-heads", &file]).success();
+        let names = listed.lines().filter_map(|line| line.split(' ').nth(1)).map(str::to_owned);
+        names.filter(|name| name.starts_with("refs/handoff/logs/")).collect::<Vec<_>>()
+    };
+    let (own, other) = (logs("mixed"), logs("other"));
+    assert!(!own.is_empty() && other.iter().all(|log| !own.contains(log)), "{own:?} {other:?}");
+    let judged = |logs: &[String]| {
+        let evidence = repo.env.path().join("forged.bundle");
+        let mut words = vec!["bundle", "create", "--quiet", evidence.to_str().unwrap(), "refs/handoff/runs/mixed"];
+        words.extend(logs.iter().map(String::as_str));
+        repo.env.git_in("scratch.git", words).success();
+        node("tests/interop/pages.mjs", &[std::path::Path::new("--evidence"), &evidence, &page])
+    };
+    assert_eq!(judged(&own), "partial");
+    let both = [own, other.clone()].concat();
+    assert_eq!(judged(&both), format!("tampered; {} in the evidence is about nothing on the page", other[0]));
 }
 
 /// Runs whose names and contents have a meaning in HTML, and one that is still open.

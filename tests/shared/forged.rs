@@ -39,15 +39,20 @@ impl Hub {
     /// Appends entries with the key of the clone `b`, and pushes them. The first also changes the
     /// plan in the tree. Returns its commit.
     fn append_with_wrong_tree(&self, events: &[Event]) -> Oid {
+        self.append(events, Clock::System, Some((format::PLAN.to_owned(), Edit::Bytes(b"{}".to_vec()))))
+    }
+
+    /// Appends entries with the key of the clone `b`, and pushes them. The first also makes a
+    /// change of the tree. Returns its commit.
+    pub(super) fn append(&self, events: &[Event], clock: Clock, mut wrong: Option<(String, Edit)>) -> Oid {
         let env = &self.repo.env;
         env.git_in("b", ["fetch", "--quiet", "origin", "+refs/handoff/runs/r:refs/handoff/runs/r"]).success();
         let store = Store::discover(&self.repo.path("b")).unwrap();
         let run = RunId::parse("r").unwrap();
         let before = view(&store, &run, "refs/handoff/runs/r").unwrap().unwrap();
         let signer = Signer::from_file(&self.repo.path("b/key")).unwrap();
-        let writer = Writer { store, signer, clock: Clock::System, actor: "human:b".to_owned() };
+        let writer = Writer { store, signer, clock, actor: "human:b".to_owned() };
         let mut state = before.state;
-        let mut wrong = Some((format::PLAN.to_owned(), Edit::Bytes(b"{}".to_vec())));
         let mut draft = |event: &Event| {
             state.apply(event).unwrap();
             let mut edits = Vec::from_iter(wrong.take());
@@ -63,13 +68,13 @@ impl Hub {
         links[0].commit
     }
 
-    fn head_of(&self, repository: &str) -> String {
+    pub(super) fn head_of(&self, repository: &str) -> String {
         self.repo.env.git_in(repository, ["rev-parse", "refs/handoff/runs/r"]).success().trim().to_owned()
     }
 }
 
 /// Returns a dispatch of an item, and the entry that takes it back.
-fn begun_and_crashed(item: &str) -> [Event; 2] {
+pub(super) fn begun_and_crashed(item: &str) -> [Event; 2] {
     let (item, driver) = (ItemId::parse(item).unwrap(), Some(DriverId::of([0x22; 16])));
     let fired = ItemFired::new(item.clone(), 1, Digest::of(b"{}"), BTreeMap::new());
     let ended = ItemEnded { driver: driver.clone(), ..ItemEnded::new(item, 1, Again::Crash) };

@@ -97,6 +97,18 @@ pub(super) const VECTORS: &[Vector] = &[
             forge.finish(stopped(forge, "/grade", &[]));
         },
     ),
+    Vector::new("clean-object-format-named", "a bundle of version 3 that names its object format `sha1`", |forge| {
+        forge.honest();
+    })
+    .capable("@object-format=sha1\n"),
+    Vector::new("clean-object-format-twice", "the same, with the capability twice", |forge| {
+        forge.honest();
+    })
+    .capable("@object-format=sha1\n@object-format=sha1\n"),
+    Vector::new("clean-filtered-nothing", "a bundle with a filter of blobs that leaves nothing out", |forge| {
+        forge.honest();
+    })
+    .capable("@object-format=sha1\n@filter=blob:limit=32769\n"),
     Vector::new("clean-without-log", "a sealed run without the log that anchors it", |forge| {
         ChainBuilder::honest(forge).write(&forge.signer);
     }),

@@ -133,6 +133,12 @@ pub(super) const VECTORS: &[Vector] = &[
             fired(forge, |run| run.fire_with("edit-b", |manifest| manifest.protect = vec!["src".to_owned()]));
         },
     ),
+    Vector::new("protected-not-in-order", "changes to protected files that are not sorted by their paths", |forge| {
+        protected(forge, &["src/y", "src/x"]);
+    }),
+    Vector::new("protected-twice", "one protected file with two changes", |forge| {
+        protected(forge, &["src/x", "src/x"]);
+    }),
     Vector::new(
         "judged-without-a-check",
         "changes to protected files that are judged, by an item whose check did not run",
@@ -264,6 +270,18 @@ pub(super) const VECTORS: &[Vector] = &[
         forge.point_at(told.links[4].commit);
     }),
 ];
+
+/// Records changes of `edit-a` to protected files, in this order.
+fn protected(forge: &Forge, paths: &[&str]) {
+    let mut run = ChainBuilder::submit(forge, PLAN);
+    run.fire_with("edit-a", |manifest| manifest.protect = vec!["src".to_owned()]);
+    run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
+    let Some(Event::ItemReconciled(e)) = run.drafts.last_mut().map(|draft| &mut draft.event) else { panic!() };
+    e.reference = Some(forge.store.empty_tree());
+    let added = |path: &&str| ProtectedChange { path: (*path).to_owned(), change: ChangeKind::Added };
+    e.protected = paths.iter().map(added).collect();
+    forge.finish(run);
+}
 
 /// Rewrites the commit of the last entry, as text.
 fn commit(forge: &Forge, bend: impl FnOnce(String) -> String) {

@@ -32,6 +32,21 @@ fn the_table_has_a_line_for_each_code_of_the_product_and_no_other() {
     assert_eq!(lines(), codes.collect::<Vec<_>>());
 }
 
+/// The other implementation refuses pages with other codes, so that it has the same table.
+#[test]
+fn the_other_implementation_has_the_same_codes() {
+    let script =
+        "import('./src/report/verify.mjs').then((all) => console.log(JSON.stringify(all.default.codesOfRows)))";
+    let mut node = std::process::Command::new("node");
+    let output = node.current_dir(env!("CARGO_MANIFEST_DIR")).args(["-e", script]).output().unwrap();
+    let found: BTreeMap<String, Vec<String>> = serde_json::from_slice(&output.stdout).unwrap();
+    let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for code in Code::ALL {
+        expected.entry(code.row().to_owned()).or_default().push(code.word().to_owned());
+    }
+    assert_eq!(found, expected);
+}
+
 /// The rank of a failure among several: the verdict names the first.
 fn rank(failure: &str) -> usize {
     let found = Code::ALL.iter().map(|code| code.failure()).filter(|known| known.as_str() == failure).min();

@@ -101,19 +101,16 @@ fn numbers_are_integers_that_everybody_reads_alike() {
 #[test]
 fn times_have_one_spelling_and_four_digits_of_a_year() {
     let entry = thread_in_log();
-    for time in [
-        "2026-06-04T02:00:00.123Z",
-        "1970-01-01T00:00:00.000Z",
-        "1969-12-31T23:59:59.999Z",
-        "0000-01-01T00:00:00.000Z",
-        "9999-12-31T23:59:59.999Z",
-        "2028-02-29T00:00:00.000Z",
-    ] {
+    for time in
+        ["2026-06-04T02:00:00.123Z", "1970-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z", "2028-02-29T00:00:00.000Z"]
+    {
         assert_eq!(time.parse::<Moment>().unwrap().to_string(), time);
         assert!(reads(&entry, "/at", json!(time)), "{time}");
     }
     assert_eq!("9999-12-31T23:59:59.999Z".parse::<Moment>().unwrap().seconds(), 253_402_300_799);
     for time in [
+        "1969-12-31T23:59:59.999Z",
+        "0000-01-01T00:00:00.000Z",
         "2026-06-04T02:00:00Z",
         "2026-06-04T02:00:00.12Z",
         "2026-06-04T02:00:00.1234Z",

@@ -43,7 +43,7 @@ pub(super) fn refusal(refusal: &verify::Refusal) -> Failure {
         verify::Refusal::Sealed(run) => failure.hint(hints::verify(run)),
         verify::Refusal::NotAWriter { run, key } => failure.hint(hints::admit_any(run, key)),
         verify::Refusal::Foreign { .. } => failure.hint(hints::know_beginner()),
-        verify::Refusal::Verify(_) | verify::Refusal::Unread { .. } => failure,
+        verify::Refusal::Verify(_) | verify::Refusal::Ahead { .. } | verify::Refusal::Unread { .. } => failure,
     }
 }
 

@@ -87,7 +87,7 @@ pub(super) fn export(facts: &Facts<'_>, only: Option<ItemIndex>, lines_in: Lines
         let key = format!("s_{}", digits(&Digest::of(format!("{}:{id}", attempt.agent()).as_bytes())));
         let trace = digits(&attempt.entry());
         for (path, ranges) in &lines.files {
-            if path.contains(|c| c == '"' || printable::is_written_out(c)) {
+            if path.contains(|c| c == '"' || printable::is_unprintable(c)) {
                 left_out.push(format!("the file {path:?} is left out: the format cannot have its name"));
                 continue;
             }

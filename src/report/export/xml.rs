@@ -94,7 +94,7 @@ fn escaped(text: &str, attribute: bool) -> String {
             '\t' | '\n' => escaped.push(c),
             '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => escaped.push(REPLACEMENT),
             // A terminal would act on them.
-            c if printable::is_written_out(c) => write!(escaped, "&#{};", u32::from(c)).expect("a string takes it"),
+            c if printable::is_unprintable(c) => write!(escaped, "&#{};", u32::from(c)).expect("a string takes it"),
             c => escaped.push(c),
         }
     }

@@ -19,7 +19,7 @@ use crate::repository::Repository;
 use crate::run::query::sharing::Sharing;
 use crate::run::query::target::own_runs;
 use crate::run::query::{Target, View, target};
-use crate::verify::{Chain, check_incoming, dispatchers};
+use crate::verify::{check_continued, dispatchers};
 
 use super::beats::{Judge, Mark, ReadError, Reader, Sign};
 use super::sharing;
@@ -140,7 +140,7 @@ impl Repository {
         let known = refs::read_stored(&self.store, &ours)?;
         if let (Some(known), Some(head)) = (known, read.head)
             // A head that cannot follow ours is reported by the next driver.
-            && check_incoming(&self.store, Chain::Run(run), Some(known), head).is_ok()
+            && check_continued(&self.store, run, Some(known), head, self.now()).is_ok()
         {
             refs::advance(&self.store, &ours, known, head)?;
         }

@@ -24,3 +24,11 @@ mod protection;
 pub use new_entry::NewEntry;
 pub use open::{Error, OpenRun, closed};
 pub use open_verified::Denied;
+
+use crate::ledger::chain::Writer;
+use crate::verify::Now;
+
+/// Returns the time by which the dates of other writers' entries are judged.
+fn now(writer: &Writer) -> Now {
+    Now { at: writer.clock.now(), pinned: writer.clock.is_pinned() }
+}

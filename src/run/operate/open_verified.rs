@@ -15,7 +15,7 @@ use crate::run::query;
 use crate::verify::{Appender, Begun, Continuable, Mark, Refusal, Verified, continuable_on};
 
 use super::open::Loaded;
-use super::{Error, OpenRun, sharing};
+use super::{Error, OpenRun, now, sharing};
 
 impl OpenRun {
     /// Opens a run of this repository for recording, if it verifies and our key can append to it.
@@ -30,7 +30,7 @@ impl OpenRun {
     pub fn open_begun(writer: &Writer, run: &RunId, begun: Begun<'_>) -> Result<Self, Denied> {
         let key = writer.signer.fingerprint();
         let mark = marks::read(&writer.store, VERIFIED, &run.encoded());
-        let appender = Appender { key: &key, begun, mark: mark.as_ref() };
+        let appender = Appender { key: &key, begun, mark: mark.as_ref(), now: Some(now(writer)) };
         match continuable_on(&writer.store, run, &format::run_ref(run), appender) {
             Ok(proven) => {
                 let now = Mark { commit: proven.commit, key };

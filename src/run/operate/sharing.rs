@@ -119,7 +119,7 @@ impl Repository {
     ///
     /// Otherwise `verify` would compare an old copy with the logs of those who drove the run on.
     pub fn follow_fetched(&self, heads: impl Iterator<Item = (RunId, Oid)>) -> Result<Vec<RunId>, Error> {
-        let mut followed = Vec::new();
+        let (mut followed, now) = (Vec::new(), self.now());
         for (run, theirs) in heads {
             let name = format::run_ref(&run);
             let Some(ours) = refs::read_stored(&self.store, &name)? else { continue };
@@ -128,7 +128,7 @@ impl Repository {
                 continue;
             }
             // The fetched copy tells what is wrong with entries that may not follow ours.
-            if check_continued(&self.store, &run, Some(ours), theirs).is_err() {
+            if check_continued(&self.store, &run, Some(ours), theirs, now).is_err() {
                 continue;
             }
             match refs::advance(&self.store, &name, ours, theirs) {
@@ -208,7 +208,7 @@ impl Repository {
     /// Fetches a run, and moves our ref to its head if its entries may follow ours.
     fn receive(&self, tip: &Tip, run: &RunId, known: Option<Oid>, theirs: Oid) -> Result<(), Error> {
         let kept = tip.fetch(&[theirs])?;
-        let checked = check_continued(&self.store, run, known, theirs);
+        let checked = check_continued(&self.store, run, known, theirs, self.now());
         checked.map_err(|why| Error::Unsound { run: run.clone(), remote: tip.remote().to_owned(), why })?;
         let name = format::run_ref(run);
         match known {

@@ -25,7 +25,7 @@ fn verified(repo: &TestRepo, commit: Option<&str>) -> Result<Verified<Continuabl
     match commit {
         Some(commit) => {
             let mark = Mark { commit: commit.parse().unwrap(), key: key.clone() };
-            let appender = Appender { key: &key, begun: Begun::ByKnown(None), mark: Some(&mark) };
+            let appender = Appender { key: &key, begun: Begun::ByKnown(None), mark: Some(&mark), now: None };
             continuable_on(&store, &run, REFERENCE, appender)
         }
         None => continuable(&store, &run, REFERENCE, &key),

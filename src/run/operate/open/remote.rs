@@ -13,9 +13,10 @@ use crate::model::entry::Event;
 use crate::model::state::RunState;
 use crate::run::operate::beats::{Judge, ReadError};
 use crate::run::operate::new_entry::NewEntry;
+use crate::run::operate::now;
 use crate::run::operate::via::{RunRead, Via};
 use crate::run::query::{self, stopped_rules, view};
-use crate::verify::{Further, check_applied, check_next, dispatchers, read_further};
+use crate::verify::{Further, check_applied, check_date, check_next, dispatchers, read_further};
 
 use super::error::BadTip;
 use super::{Error, OpenRun, Staged, frontier};
@@ -174,7 +175,7 @@ impl OpenRun {
             self.head.follow(&link);
             self.frontier.push(link.hash);
             if let Some(shared) = &mut self.shared {
-                shared.via.note_entry(author(&link.entry.event));
+                shared.via.note_entry(link.entry.event.author());
             }
         }
         stopped_rules::find_stopped(&self.writer.store, &mut self.state);
@@ -186,6 +187,7 @@ impl OpenRun {
     /// are the entries before it. After an error the state has to be reloaded.
     fn apply_checked(&mut self, one: &Further, so_far: &Frontier) -> Result<(), String> {
         let (store, run) = (&self.writer.store, &self.run);
+        check_date(now(&self.writer), self.head.at, &one.entry, &one.key)?;
         check_next(store, run, &self.state, so_far, one)?;
         view::apply(store, run, &mut self.state, one).map_err(|error| error.to_string())?;
         check_applied(store, run, &self.state, one)?;
@@ -231,7 +233,7 @@ impl OpenRun {
         if adds || applied.any(|applied| applied.is_err()) {
             shared.confirmed = self.state.clone();
         }
-        links.iter().for_each(|link| shared.via.note_entry(author(&link.entry.event)));
+        links.iter().for_each(|link| shared.via.note_entry(link.entry.event.author()));
     }
 
     /// Returns true if an entry is kept after a lost push, as the end of an attempt is. Other
@@ -262,22 +264,5 @@ impl OpenRun {
         }
         self.generation += 1;
         Ok(())
-    }
-}
-
-/// Returns the driver that recorded an event, if it names one.
-fn author(event: &Event) -> Option<&DriverId> {
-    match event {
-        Event::ItemFired(e) => e.driver.as_ref(),
-        Event::ItemReconciled(e) => e.driver.as_ref(),
-        Event::ItemRetried(e) => e.driver.as_ref(),
-        Event::ItemRequeued(e) => {
-            if e.because.is_some() {
-                e.taker.as_ref()
-            } else {
-                e.driver.as_ref()
-            }
-        }
-        _ => None,
     }
 }
