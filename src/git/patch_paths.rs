@@ -192,7 +192,7 @@ impl Section {
                 let gone = Change { old, new: Side::Absent };
                 is_known.then(|| vec![(from, gone), (to, Change { old: Side::Absent, new })])
             }
-            // What is copied stays as it was.
+            // The source of a copy stays as it was.
             ([None, None], Some(to), _) => Some(vec![(to, Change { old: Side::Absent, new })]),
             ([None, None], None, Some(name)) => {
                 let is_known = is_labelled(&[&name]);
@@ -248,10 +248,13 @@ fn oid(text: &[u8]) -> Option<Oid> {
 fn hunk_lengths(hunk: &[u8]) -> Option<(u64, u64)> {
     let (old, rest) = hunk.split_once_str(" +")?;
     let (new, _) = rest.split_once_str(" @@")?;
-    let length = |range: &[u8]| -> Option<u64> {
+    let number = |digits: &[u8]| -> Option<u64> {
+        let is_number = (1..=15).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+        digits.to_str().ok().filter(|_| is_number)?.parse().ok()
+    };
+    let length = |range: &[u8]| {
         let (start, length) = range.split_once_str(",").unwrap_or((range, b"1"));
-        start.to_str().ok()?.parse::<u64>().ok()?;
-        length.to_str().ok()?.parse().ok()
+        number(start).and(number(length))
     };
     Some((length(old)?, length(new)?))
 }

@@ -117,8 +117,8 @@ pub struct ItemState {
     pub clearable: bool,
     /// The key that approved these changes; not in `state.json`.
     pub approved_by: Option<String>,
-    /// The key of the driver whose settings allowed the changes to protected files; not in
-    /// `state.json`.
+    /// The key or actor of the driver whose settings allowed the changes to protected files; not
+    /// in `state.json`.
     pub allowed_by: Option<String>,
     /// The patches that belong to the reference state of the latest attempt, by item; not in
     /// `state.json`.

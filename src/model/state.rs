@@ -194,12 +194,6 @@ impl RunState {
         }
         self.follow(event)?;
         self.keys.take(event, key);
-        if let (Event::ItemReconciled(e), Some(key)) = (event, key)
-            && e.protected_allowed
-        {
-            let at = self.find(&e.item)?;
-            self.items[at].allowed_by = Some(key.to_owned());
-        }
         match event {
             Event::RunSealed(e) => self.stopped.clone_from(&e.stopped),
             _ => self.stopped.clear(),
@@ -207,6 +201,16 @@ impl RunState {
         self.entries += 1;
         self.changes += u64::from(!matches!(event, Event::ItemFired(_)));
         Ok(())
+    }
+
+    /// Notes who wrote an entry that was applied, by key or actor, if it says that the settings
+    /// allowed changes to protected files.
+    pub fn note_allowance(&mut self, event: &Event, writer: Option<&str>) {
+        if let Event::ItemReconciled(e) = event
+            && let Some(at) = self.graph.position(&e.item).filter(|_| e.protected_allowed)
+        {
+            self.items[at].allowed_by = writer.map(str::to_owned);
+        }
     }
 
     fn follow(&mut self, event: &Event) -> Result<(), Illegal> {

@@ -2510,7 +2510,7 @@ class PatchSection {
       ensure(/^(?:(?:literal|delta) [0-9]+|[!-~]*)$/.test(text), 'is no binary patch');
       return true;
     }
-    const hunk = /^@@ -[0-9]+(?:,([0-9]+))? \+[0-9]+(?:,([0-9]+))? @@/.exec(text);
+    const hunk = /^@@ -[0-9]{1,15}(?:,([0-9]{1,15}))? \+[0-9]{1,15}(?:,([0-9]{1,15}))? @@/.exec(text);
     if (hunk) {
       this.part = 'hunks';
       this.left = [Number(hunk[1] ?? 1), Number(hunk[2] ?? 1)];

@@ -128,6 +128,7 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
             let at = At::entry(link.entry.seq);
             findings.report_at(at, Code::Transition, format!("entry {}: {illegal}", link.entry.seq));
         } else if let Some((item, _)) = link.entry.event.item() {
+            state.note_allowance(&link.entry.event, link.signer.as_deref().ok());
             let at = state.graph.position(item).expect("only what the run has can change");
             if !link.verified_before {
                 if let Event::ItemReconciled(e) = &link.entry.event {

@@ -59,7 +59,7 @@ pub struct ItemStatus {
     /// The key that approved these changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
-    /// The key of the driver whose settings allowed the changes to protected files.
+    /// The actor whose settings, as the driver, allowed the changes to protected files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_by: Option<String>,
     /// False if it is done without products, although it could have some.

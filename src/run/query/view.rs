@@ -53,6 +53,7 @@ fn fold(store: &Store, run: &RunId, head: Head, links: Vec<Link>) -> Result<View
             event => state.apply(event),
         };
         applied.map_err(|why| Error::History(run.clone(), link.entry.seq, why))?;
+        state.note_allowance(&link.entry.event, Some(&link.entry.actor));
     }
     stopped_rules::find_stopped(store, &mut state);
     Ok(View { run: run.clone(), head, links, plan, state })

@@ -95,7 +95,7 @@ impl Patched<'_> {
                 None => Some(format!("{} was {}, and the entry does not list it", shown(path), kind.as_str())),
             };
         };
-        // What differs from a patch that the item builds on is a change. Which state is the
+        // A state that no patch before gives is a change. Which state is the
         // reference takes the base.
         let is_as_before = others.iter().any(|side| is_same(side, &change.new));
         let is_overlooked = listed.is_none() && !is_as_before;
