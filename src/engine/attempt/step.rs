@@ -18,6 +18,7 @@ use crate::model::name::FilePath;
 use crate::process::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
 use crate::process::attendant::Attendant;
 use crate::process::transcript::TranscriptWriter;
+use crate::repository::agent::XDG;
 use crate::sandbox::Confinement;
 use crate::worktree::host::Host;
 use crate::worktree::protect::Guard;
@@ -190,7 +191,16 @@ fn environment(
     if let Some(trusted) = env.get_mut(mise::VARIABLE) {
         mise::add(trusted, &workspace.tree());
     }
-    if job.has_own_home() {
+    if workspace.is_for_check() && !job.has_own_home() {
+        // The worker may have written to the folders that these name.
+        for (name, _) in XDG {
+            let moved = |value: &OsString| job.handles.home.moved(Path::new(value), &workspace.home());
+            if let Some(moved) = env.get(name).and_then(moved) {
+                env.insert(name.to_owned(), moved.into());
+            }
+        }
+    }
+    if job.has_own_home() || workspace.is_for_check() {
         env.insert("HOME".to_owned(), workspace.home().into());
     }
     if let Some(confinement) = &job.confinement {
