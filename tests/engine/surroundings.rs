@@ -200,3 +200,30 @@ fn a_driver_that_dies_during_a_check_leaves_the_work_of_the_worker() {
     said.ends(0);
     repo.is_clean();
 }
+
+#[test]
+fn every_screen_says_that_a_check_ran_in_the_worktree_of_the_worker() {
+    let words = "check in the worker's worktree";
+    let repo = TestRepo::new();
+    repo.config("handoff.executor.command.verify", "grep -q three a.txt");
+    let ran = repo.drive("r", &[item("a", "echo three >>a.txt")]);
+    let recorded = repo.env.handoff(["record", "--as", "rec", "--", "sh", "-c", "echo three >>a.txt"]);
+    let [status, shown, item_shown] =
+        [vec!["status", "r"], vec!["show", "r"], vec!["show", "r/a"]].map(|args| repo.env.handoff(args).success());
+    let markdown = repo.env.handoff(["report", "--markdown", "r"]).success();
+    for screen in [&ran.stdout, &recorded.stdout, &status, &shown, &item_shown, &markdown] {
+        assert!(screen.lines().any(|line| line == words), "{screen}");
+    }
+    repo.env.handoff(["report", "r", "-o", "page.html"]).success();
+    let page = std::fs::read_to_string(repo.path("repo/page.html")).unwrap();
+    assert!(page.contains("Check ran") && page.contains("check in the worker&#39;s worktree"), "{page:.0}");
+    // A check that failed proves nothing that could be doubted.
+    repo.config("handoff.executor.command.onVerifyFail", "keep");
+    let red = repo.drive("red", &[item("a", "echo four >>a.txt")]);
+    assert!(!red.stdout.contains(words), "{}", red.stdout);
+    // Nor is it true of a fresh worktree.
+    repo.config("handoff.executor.command.verifyIn", "fresh");
+    let fresh = repo.drive("fresh", &[item("a", "echo three >>a.txt")]);
+    assert!(fresh.status == Some(0) && !fresh.stdout.contains(words), "{}", fresh.stdout);
+    assert!(!repo.env.handoff(["show", "fresh/a"]).success().contains(words));
+}
