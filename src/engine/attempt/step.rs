@@ -18,7 +18,6 @@ use crate::model::name::FilePath;
 use crate::process::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
 use crate::process::attendant::Attendant;
 use crate::process::transcript::TranscriptWriter;
-use crate::repository::agent::XDG;
 use crate::sandbox::Confinement;
 use crate::worktree::host::Host;
 use crate::worktree::protect::Guard;
@@ -174,6 +173,14 @@ fn environment(
     more: Option<&BTreeMap<String, OsString>>,
 ) -> BTreeMap<String, OsString> {
     let mut env = job.spec.env.clone();
+    if workspace.is_for_check() && !job.has_own_home() {
+        // The worker may have written to the folders that variables name.
+        for (_, value) in env.iter_mut().filter(|(name, _)| *name != "PATH") {
+            if let Some(moved) = job.handles.home.moved(Path::new(&*value), &workspace.home()) {
+                *value = moved.into();
+            }
+        }
+    }
     env.extend(more.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
     let own: [OsString; 7] = [
         job.spec.manifest.run.as_str().into(),
@@ -190,15 +197,6 @@ fn environment(
     }
     if let Some(trusted) = env.get_mut(mise::VARIABLE) {
         mise::add(trusted, &workspace.tree());
-    }
-    if workspace.is_for_check() && !job.has_own_home() {
-        // The worker may have written to the folders that these name.
-        for (name, _) in XDG {
-            let moved = |value: &OsString| job.handles.home.moved(Path::new(value), &workspace.home());
-            if let Some(moved) = env.get(name).and_then(moved) {
-                env.insert(name.to_owned(), moved.into());
-            }
-        }
     }
     if job.has_own_home() || workspace.is_for_check() {
         env.insert("HOME".to_owned(), workspace.home().into());
