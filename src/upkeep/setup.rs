@@ -148,8 +148,8 @@ impl Repository {
         Ok(composer.finish(&worker))
     }
 
-    /// Lets a new check run in a fresh worktree if dependencies lie in the work tree, among what the
-    /// worker leaves, and if it is known what installs them.
+    /// Lets a new check run in a fresh worktree if dependencies lie in the work tree, where workers
+    /// can change them, and a command that installs them is known.
     fn compose_fresh_check(&self, answers: &Answers, worker: &str, composer: &mut Composer) {
         let settings = self.settings_of(answers).unwrap_or_default();
         if !answers.has_check() || settings.verify_in.is_some() {

@@ -9,8 +9,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The folders whose entries are mirrored one by one, because tools read settings there, or load
-/// what they find there. `*` stands for any one name.
+/// The folders whose entries are mirrored one by one, because tools read settings or load modules
+/// there. `*` matches any one name.
 const OPENED: [&str; 12] = [
     "",
     ".cargo",
@@ -157,4 +157,67 @@ fn read_small(path: &Path) -> Option<(Vec<u8>, u32)> {
     let mut bytes = Vec::new();
     fs::File::open(path).ok()?.take(MOST_COPIED + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() as u64 <= MOST_COPIED).then_some((bytes, meta.permissions().mode()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_copied_and_everything_else_is_linked() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let top = fs::canonicalize(folder.path()).expect("it is there");
+        let home = top.join("home");
+        for path in
+            [".npmrc", "notes", ".config/pip/pip.conf", ".cargo/.package-cache", ".ssh/config", ".local/lib/p/a"]
+        {
+            fs::create_dir_all(home.join(path).parent().expect("a folder")).expect("folders are made");
+            fs::write(home.join(path), path).expect("a file is written");
+        }
+        fs::write(home.join(".large"), vec![b'x'; 1 + (256 << 10)]).expect("a file is written");
+        symlink("none", home.join(".gone")).expect("a link is made");
+        let mirror = HomeMirror::read(&home);
+        // Later changes are not part of it.
+        fs::write(home.join(".npmrc"), "changed").expect("a file is written");
+        for path in [".rc", ".config/pip/more", ".local/lib/p/b"] {
+            fs::write(home.join(path), "new").expect("a file is written");
+        }
+        let to = top.join("mirror");
+        let given = |path: &Path, content: &[u8]| (!path.ends_with("notes")).then(|| content.to_owned());
+        mirror.write(&to, &given).expect("it is written");
+        let kind = |path: &str| match fs::symlink_metadata(to.join(path)) {
+            Ok(meta) if meta.is_symlink() => "link",
+            Ok(meta) if meta.is_file() => "copy",
+            Ok(_) => "folder",
+            Err(_) => "none",
+        };
+        for (path, expected) in [
+            (".npmrc", "copy"),
+            (".config/pip/pip.conf", "copy"),
+            (".cargo/.package-cache", "link"),
+            (".large", "link"),
+            (".ssh", "link"),
+            (".local/lib/p", "folder"),
+            (".local/lib/p/a", "copy"),
+            ("notes", "none"),
+            (".gone", "none"),
+            (".rc", "none"),
+            (".config/pip/more", "none"),
+            (".local/lib/p/b", "none"),
+        ] {
+            assert_eq!(kind(path), expected, "{path}");
+        }
+        assert_eq!(fs::read(to.join(".npmrc")).expect("it is there"), b".npmrc");
+        let mode = fs::metadata(to.join(".npmrc")).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "others read nothing");
+    }
+
+    #[test]
+    fn a_home_directory_that_is_not_there_has_an_empty_mirror() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let user = UserHome::at(Some(folder.path().join("none")));
+        let to = folder.path().join("mirror");
+        user.mirror().write(&to, &|_, content| Some(content.to_owned())).expect("it is written");
+        assert_eq!(fs::read_dir(&to).expect("it is a folder").count(), 0);
+    }
 }

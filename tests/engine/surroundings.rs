@@ -227,3 +227,43 @@ fn every_screen_says_that_a_check_ran_in_the_worktree_of_the_worker() {
     assert!(fresh.status == Some(0) && !fresh.stdout.contains(words), "{}", fresh.stdout);
     assert!(!repo.env.handoff(["show", "fresh/a"]).success().contains(words));
 }
+
+#[test]
+fn a_fresh_worktree_has_a_home_directory_that_no_worker_wrote() {
+    in_each_way("fresh worktrees after hostile workers", |repo, way| {
+        repo.config("handoff.executor.command.verifyIn", "fresh");
+        for (name, attack, check) in &ATTACKS[..2] {
+            stays_red(repo, name, attack, check, way);
+        }
+    });
+}
+
+#[test]
+fn submodules_have_git_directories_of_their_own_too() {
+    for checked_out in ["false", "true"] {
+        let repo = TestRepo::new();
+        repo.env.git_in(".", ["init", "--quiet", "lib"]).success();
+        repo.env.write("lib/l.txt", "l\n");
+        repo.env.git_in("lib", ["add", "--all"]).success();
+        repo.env.git_in("lib", ["commit", "--quiet", "--message", "Lib"]).success();
+        let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../lib", "sub"];
+        repo.env.git(add).success();
+        repo.env.git(["commit", "--quiet", "--message", "Add"]).success();
+        repo.config("handoff.workspace.submodules", checked_out);
+        repo.config("handoff.executor.command.maxAttempts", "1");
+        let attack = "git -C sub config alias.judge '!true'";
+        stays_red(&repo, "alias", attack, "git -C sub judge", checked_out);
+        let gone = "rm -rf sub && ln -s . sub";
+        repo.config("handoff.executor.command.verify", "git rev-parse HEAD && test -L sub");
+        let linked = repo.drive("linked", &[item("a", gone)]);
+        assert!(!linked.stdout.contains("verify-failed"), "{}", linked.stdout);
+        let honest = if checked_out == "true" {
+            "test \"$(git -C sub log -1 --format=%s)\" = Lib && test -z \"$(git -C sub status --porcelain)\""
+        } else {
+            "! git -C sub rev-parse HEAD && test -z \"$(git status --porcelain)\""
+        };
+        repo.config("handoff.executor.command.verify", honest);
+        let done = repo.drive("honest", &[item("a", "true")]);
+        assert_eq!(done.status, Some(0), "{checked_out}: {}", done.stderr);
+    }
+}

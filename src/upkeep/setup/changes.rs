@@ -23,7 +23,7 @@ pub struct Setup {
     pub kept: Vec<Line>,
     /// Warnings about answers that do not fit this machine or repository.
     pub warnings: Vec<String>,
-    /// What the changes cost.
+    /// Notes on the costs of the changes.
     pub notes: Vec<String>,
 }
 
