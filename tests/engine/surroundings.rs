@@ -33,15 +33,20 @@ fn first() -> Value {
     first
 }
 
-/// Checks that an item without a patch stays red, in all of its attempts.
-fn stays_red(repo: &TestRepo, run: &str, attack: &str, check: &str, what: &str) {
-    let mut attacked = needing("a", attack);
-    attacked["inputs"]["check"] = check.into();
-    repo.drive(run, &[first(), attacked]).ends(4);
-    let seen = repo.item(run, "a");
-    assert_eq!(seen.status, "failed", "{what}: {run}");
-    assert!(seen.reason.starts_with("verify-failed: exited with "), "{what}: {run}: {}", seen.reason);
-    assert!(!seen.outputs.contains("patch"), "{what}: {run}");
+/// Drives an item for each attack and checks that all stay red, without a patch.
+fn stay_red(repo: &TestRepo, run: &str, attacks: &[(&str, &str, &str)], what: &str) {
+    let attacked = |(name, attack, check): &(&str, &str, &str)| {
+        let mut attacked = needing(&name.replace(' ', "-"), attack);
+        attacked["inputs"]["check"] = (*check).into();
+        attacked
+    };
+    let items: Vec<Value> = std::iter::once(first()).chain(attacks.iter().map(attacked)).collect();
+    repo.drive(run, &items).ends(4);
+    for (id, seen) in repo.items(run).into_iter().filter(|(id, _)| id != "first") {
+        assert_eq!(seen.status, "failed", "{what}: {id}");
+        assert!(seen.reason.starts_with("verify-failed: exited with "), "{what}: {id}: {}", seen.reason);
+        assert!(!seen.outputs.contains("patch"), "{what}: {id}");
+    }
 }
 
 /// Attacks, each with a check that it would turn green.
@@ -75,9 +80,7 @@ const ATTACKS: &[(&str, &str, &str)] = &[
 #[test]
 fn nothing_that_a_worker_leaves_around_its_work_turns_a_check_green() {
     in_each_way("checks after hostile workers", |repo, way| {
-        for (name, attack, check) in ATTACKS {
-            stays_red(repo, &name.replace(' ', "-"), attack, check, way);
-        }
+        stay_red(repo, "r", ATTACKS, way);
     });
 }
 
@@ -90,7 +93,7 @@ fn python_loads_nothing_that_the_worker_left_for_it() {
     in_each_way("checks by Python", |repo, way| {
         let attack = "d=$(/usr/bin/python3 -m site --user-site) && mkdir -p \"$d\" && \
                       echo 'import os; os._exit(0)' >\"$d/usercustomize.py\" || true";
-        stays_red(repo, "r", attack, "/usr/bin/python3 -c 'raise SystemExit(1)'", way);
+        stay_red(repo, "r", &[("python", attack, "/usr/bin/python3 -c 'raise SystemExit(1)'")], way);
     });
 }
 
@@ -103,7 +106,7 @@ fn files_that_the_user_had_are_as_they_were() {
         repo.env.write("home/.cargo/config.toml", "[net]\nretry = 3\n");
         let attack = "echo script-shell=/bin/true >>\"$HOME/.npmrc\"; echo jobs >>\"$HOME/.cargo/config.toml\"; true";
         let changed = "grep -q script-shell \"$HOME/.npmrc\" || grep -q jobs \"$HOME/.cargo/config.toml\"";
-        stays_red(repo, "changed", attack, changed, way);
+        stay_red(repo, "changed", &[("a", attack, changed)], way);
         repo.env.write("home/.npmrc", "fund=false\n");
         repo.env.write("home/.cargo/config.toml", "[net]\nretry = 3\n");
         let kept = "grep -q fund \"$HOME/.npmrc\" && grep -q retry \"$HOME/.cargo/config.toml\"";
@@ -232,9 +235,7 @@ fn every_screen_says_that_a_check_ran_in_the_worktree_of_the_worker() {
 fn a_fresh_worktree_has_a_home_directory_that_no_worker_wrote() {
     in_each_way("fresh worktrees after hostile workers", |repo, way| {
         repo.config("handoff.executor.command.verifyIn", "fresh");
-        for (name, attack, check) in &ATTACKS[..2] {
-            stays_red(repo, name, attack, check, way);
-        }
+        stay_red(repo, "r", &ATTACKS[..2], way);
     });
 }
 
@@ -252,7 +253,7 @@ fn submodules_have_git_directories_of_their_own_too() {
         repo.config("handoff.workspace.submodules", checked_out);
         repo.config("handoff.executor.command.maxAttempts", "1");
         let attack = "git -C sub config alias.judge '!true'";
-        stays_red(&repo, "alias", attack, "git -C sub judge", checked_out);
+        stay_red(&repo, "alias", &[("a", attack, "git -C sub judge")], checked_out);
         let gone = "rm -rf sub && ln -s . sub";
         repo.config("handoff.executor.command.verify", "git rev-parse HEAD && test -L sub");
         let linked = repo.drive("linked", &[item("a", gone)]);
