@@ -8,4 +8,5 @@ mod given;
 mod presets;
 mod programs;
 mod schedule;
+mod surroundings;
 mod together;

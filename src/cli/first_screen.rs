@@ -26,7 +26,7 @@ const MOST: usize = 5;
 pub(crate) fn print_work(view: &View, work: &Work, below_table: bool, output: &mut Output) {
     let mut lines = verdicts(work, below_table);
     if !below_table {
-        lines.extend(notes(view));
+        lines.extend(notes(view, work));
     }
     lines.extend(changes(work));
     lines.extend(work.goal.as_ref().map(|goal| format!("goal: {}", first_line(goal)).into()));
@@ -173,14 +173,15 @@ fn explained(explained: &Explained) -> Vec<Cell> {
 }
 
 /// Returns further remarks on the verdict: changes to protected files that the check judged or that
-/// are allowed, and checks without protected files.
-fn notes(view: &View) -> Vec<Cell> {
+/// are allowed, checks without protected files, and checks in worktrees of workers.
+fn notes(view: &View, work: &Work) -> Vec<Cell> {
     let remark = |words: String| Cell::default().and(words, Some(Color::Yellow));
     let items = view.state.items.iter().filter(|item| !item.red && !item.judged);
     let paths: Vec<&str> = items.flat_map(|item| item.protected.iter().map(|change| change.path.as_str())).collect();
     let changed = || format!("! {} changed: {}", table::many(paths.len(), "protected file"), paths.join(", "));
     let allowed = (!paths.is_empty()).then(changed);
-    allowed.into_iter().chain(view.state.check_remarks()).map(remark).collect()
+    let judged = view.state.judged_remarks();
+    allowed.into_iter().chain(judged).chain(work.check_remarks.clone()).map(remark).collect()
 }
 
 /// Returns the line about changed files, cut by whole paths.

@@ -77,6 +77,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let Some(answers) = answers else { return Ok(nothing_written(output)) };
     let setup = repository.compose_setup(&answers)?;
     setup.warnings.iter().for_each(|warning| output.warn(warning));
+    setup.notes.iter().for_each(|note| output.note(note));
     if setup.is_done() {
         return Ok(print_done(&setup, repository, output));
     }

@@ -255,7 +255,7 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
     if output.json {
         output.value(&driven.shown());
     } else {
-        status::print_table(&driven.view, output);
+        status::print_table(&driven.view, &repository.store, output);
     }
     if driven.interrupted {
         output.note("interrupted; nothing that was done is lost");

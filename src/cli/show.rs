@@ -1,5 +1,6 @@
 //! `git handoff show`
 
+use git_handoff::git::store::Store;
 use git_handoff::model::confinement::NONE;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Claims, Event, Exit, ItemEnded, Outcome, Product};
@@ -13,7 +14,6 @@ use git_handoff::model::printable::{self, Painted};
 use git_handoff::model::program::{Interpreter, Program};
 use git_handoff::model::protected::{ProtectedChange, allowed_in_words, judged_in_words};
 use git_handoff::model::quote::quoted;
-use git_handoff::model::state::checks::unprotected_in_words;
 use git_handoff::model::state::{Holder, RunState};
 use git_handoff::repository::Repository;
 use git_handoff::run::query::saved::Saved;
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     match rest {
         None if output.json => output.value(&RunDocument::of(&view, &target.reference)),
         None => {
-            print_run(&view, &target.reference, output);
+            print_run(&view, &target.reference, &repository.store, output);
             saved::print(&Saved::all(&repository.store, &view)?, output);
         }
         Some(rest) => {
@@ -67,14 +67,14 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             if output.json {
                 output.value(&record);
             } else {
-                Shown { record: &record, reference: &target.reference }.print(output);
+                Shown { record: &record, reference: &target.reference, store: &repository.store }.print(output);
             }
         }
     }
     Ok(Ending::Done)
 }
 
-fn print_run(view: &View, reference: &str, output: &mut Output) {
+fn print_run(view: &View, reference: &str, store: &Store, output: &mut Output) {
     let submitted = &view.state.submitted;
     let first = &view.links[0].entry;
     let ended = match (&view.state.closed, &view.state.cancelled) {
@@ -108,7 +108,7 @@ fn print_run(view: &View, reference: &str, output: &mut Output) {
     lines.push(format!("ref        {reference}"));
     lines.push(String::new());
     lines.iter().for_each(|line| output.line(line));
-    status::print_table(view, output);
+    status::print_table(view, store, output);
 }
 
 /// Formats the admissions and dismissals of keys, in order, with all roles of one key in one line.
@@ -202,6 +202,7 @@ fn ended(exit: Option<Exit>) -> String {
 struct Shown<'a> {
     record: &'a Record<'a>,
     reference: &'a str,
+    store: &'a Store,
 }
 
 impl Shown<'_> {
@@ -231,8 +232,7 @@ impl Shown<'_> {
         if state.judged {
             lines.push(format!("! {}", judged_in_words(state.protected.len())));
         }
-        let bare = if state.unprotected { std::slice::from_ref(&item.id) } else { &[] };
-        lines.extend(unprotected_in_words(bare, 1));
+        lines.extend(self.record.view.check_remarks(self.store, Some(&[self.record.at])));
         lines.extend(state.approved_by.iter().map(|key| format!("approved by {key}")));
         lines.extend(state.allowed_by.iter().map(|key| allowed_in_words(key)));
         if let Some(by) = self.record.view.state.replaced_by(self.record.at) {

@@ -1,5 +1,6 @@
 //! `git handoff status`
 
+use git_handoff::git::store::Store;
 use git_handoff::model::hints;
 use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::ItemId;
@@ -98,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     if !arguments.blocked {
         output.line(total(&view).painted(output.color));
-        view.state.unprotected_in_words().iter().for_each(|words| output.line(words));
+        view.check_remarks(&repository.store, None).iter().for_each(|words| output.line(words));
     }
     if status.items.iter().any(|item| item.awaits_approval) {
         output.hint(&hints::awaiting());
@@ -179,12 +180,12 @@ fn row(item: &ItemStatus) -> Vec<Cell> {
 }
 
 /// Prints one line for each item, then one for the run.
-pub(crate) fn print_table(view: &View, output: &mut Output) {
+pub(crate) fn print_table(view: &View, store: &Store, output: &mut Output) {
     let rows: Vec<_> = view.state.listed().into_iter().map(|at| table_row(view, at)).collect();
     table::print(&rows, output);
     let total = total(view).painted(output.color);
     output.line(total);
-    view.state.unprotected_in_words().iter().for_each(|words| output.line(words));
+    view.check_remarks(store, None).iter().for_each(|words| output.line(words));
 }
 
 /// Returns the mark of an item's status.

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if output.json {
         output.value(&git_handoff::run::query::list::Status::of(&view));
     } else if !is_graph {
-        status::print_table(&view, output);
+        status::print_table(&view, &repository.store, output);
     } else if !output.is_terminal() {
         graph::of_run(&view, output).into_iter().for_each(|line| output.line(line));
     }

@@ -121,6 +121,9 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let host = &host.showing(job.spec.refs.clone()).reusing(job.is_apart());
     let mut workspace = worktree(host, job)
         .map_err(|e| Verdict::from_error("the worktree could not be made: ", &e, Verdict::failed))?;
+    if job.only_checks {
+        workspace = workspace.for_check();
+    }
     // An unconfined worker can change times in other ways too, so this would not help.
     if job.confinement.as_ref().is_some_and(|by| !by.keeps_times()) {
         workspace.distrust_times();

@@ -22,6 +22,7 @@ use crate::repository::{Environment, Repository};
 use crate::run::import::reuse::Reusable;
 use crate::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, folders, named_in};
 use crate::worktree::filters::{Filters, Inside};
+use crate::worktree::home_mirror::UserHome;
 use crate::worktree::host::Host;
 use crate::worktree::known_folders::KnownFolders;
 use crate::worktree::settings::WorktreeSettings;
@@ -73,6 +74,8 @@ pub(crate) struct Machine {
     /// Items of other runs to reuse, or `None` to reuse none.
     pub(crate) reusable: Option<Reusable>,
     pub(crate) home: Option<PathBuf>,
+    /// The same, as it was before any worker ran.
+    user_home: Arc<UserHome>,
     /// The environment, which says where agents' folders are.
     pub(crate) environment: Environment,
     /// The base of relative paths in the configuration: the top of the work tree, or the git
@@ -97,6 +100,7 @@ impl Machine {
             config: repository.config.clone(),
             ambient: Arc::new(ambient),
             home: absolute(&repository.environment, "HOME"),
+            user_home: Arc::new(UserHome::at(absolute(&repository.environment, "HOME"))),
             environment: repository.environment.clone(),
             top: repository.store.work_dir().unwrap_or_else(|| repository.store.common_dir()),
             sandbox: Arc::new(sandbox(repository, &host, program.as_ref().map(Attendant::path))),
@@ -164,6 +168,7 @@ impl Machine {
             secrets: self.secrets.clone(),
             lives: self.lives.clone(),
             sandbox: self.sandbox.clone(),
+            home: self.user_home.clone(),
             supervisor: self.supervisor.clone(),
         }
     }

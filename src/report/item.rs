@@ -69,6 +69,7 @@ fn item_facts(page: &RunPage<'_>, at: ItemIndex, fired: Option<&Value>, ended: O
         add_end(&mut facts, ended);
     }
     facts.add("Protection", ended.map(words::protection).unwrap_or_default());
+    facts.add("Check ran", ended.map(|ended| words::check_place(&manifest, ended)).unwrap_or_default());
     if let Some(key) = &page.view.state.items[at].approved_by {
         facts.add("Protected changes approved by", key);
     }

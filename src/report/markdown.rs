@@ -107,7 +107,7 @@ fn items(page: &RunPage<'_>) -> String {
     if let Some(more) = order.len().checked_sub(MOST_ROWS + 1) {
         lines.push(format!("\n{} more items are not listed.", more + 1));
     }
-    lines.extend(page.view.state.unprotected_in_words().map(|words| format!("\n{words}")));
+    lines.extend(page.view.check_remarks(page.store, None).iter().map(|words| format!("\n{words}")));
     lines.join("\n") + "\n"
 }
 

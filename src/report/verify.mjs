@@ -6969,6 +6969,14 @@ function protectionWord(entry) {
   return isChecked && isBare ? 'check: nothing protected' : '';
 }
 
+/** Says that a check passed in the worktree that the worker left. */
+function checkPlaceWord(manifest, entry) {
+  const { passed, by } = entry.verify ?? {};
+  const isPassed = entry.status === 'done' && passed === true && by === 'command';
+  const isInWorktree = manifest !== undefined && !('verifyIn' in manifest);
+  return isPassed && isInWorktree ? "check in the worker's worktree" : '';
+}
+
 /** Returns true if an entry ends an item as red, whatever people approved later. */
 function isEntryRed(entry) {
   const isEnd = entry.kind === 'item.reconciled' || entry.kind === 'item.decided';
@@ -7339,6 +7347,7 @@ class RunFacts {
       ['Manifest', fired?.manifest],
       ...(ended ? endFacts(ended) : []),
       ['Protection', ended ? protectionWord(ended) : ''],
+      ['Check ran', ended ? checkPlaceWord(manifest, ended) : ''],
       ['Protected changes approved by', this.approverOf(id)],
     ]);
   }

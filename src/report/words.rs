@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::model::format;
 use crate::model::printable;
 use crate::model::protected::judged_in_words;
+use crate::model::state::checks::IN_WORKTREE;
 
 /// The longest value of a fact, in characters.
 const LONGEST: usize = 2000;
@@ -107,6 +108,13 @@ pub(super) fn protection(entry: &Value) -> String {
         (false, true) => "check: nothing protected".to_owned(),
         (false, false) => String::new(),
     }
+}
+
+/// Says that a check passed in the worktree that the worker left.
+pub(super) fn check_place(manifest: &Value, entry: &Value) -> &'static str {
+    let is_passed = entry["verify"]["passed"] == true && entry["verify"]["by"] == "command";
+    let is_in_worktree = manifest.is_object() && manifest["verifyIn"].is_null();
+    if entry["status"] == "done" && is_passed && is_in_worktree { IN_WORKTREE } else { "" }
 }
 
 /// Formats the result that an entry records, such as `done, red, exit 0, 51 ms`.

@@ -227,6 +227,17 @@ impl Confinement {
         if self.has_own_home() { settings::harmless(map, &caches.settings) } else { Vec::new() }
     }
 
+    /// Returns the content of a file of the user's as workers may have it: all of it if they reach
+    /// the path, and harmless settings. Returns `None` for other files.
+    pub fn given_content(&self, path: &Path, content: &[u8]) -> Option<Vec<u8>> {
+        if !self.hides(path) {
+            return Some(content.to_owned());
+        }
+        let is_settings = |(_, place): &(&str, PathBuf)| fs::canonicalize(place).is_ok_and(|real| real == path);
+        let text = self.reach.caches.settings.iter().any(is_settings).then(|| std::str::from_utf8(content).ok());
+        text.flatten().and_then(settings::harmless_part).map(String::into_bytes)
+    }
+
     /// Returns true if workers reach nothing at a path of the user's.
     pub fn hides(&self, path: &Path) -> bool {
         self.reach.map.access(path) == Access::Hidden

@@ -78,6 +78,12 @@ pub(super) fn read_harmless(file: &Path, strictness: Strictness) -> Option<Strin
     (!holds_credential(&text, strictness)).then_some(text)
 }
 
+/// Returns a text of settings without comments, or `None` if it may hold a credential.
+pub(super) fn harmless_part(text: &str) -> Option<String> {
+    let text = without_comments(text);
+    (!holds_credential(&text, Strictness::Words)).then_some(text)
+}
+
 /// Returns a text without comment lines, which may contain an old credential.
 fn without_comments(text: &str) -> String {
     let is_comment = |line: &&str| line.trim_start().starts_with(['#', ';']);

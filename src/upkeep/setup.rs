@@ -4,6 +4,7 @@
 //! All changes are composed before the first one is written.
 
 mod changes;
+mod dependencies;
 mod guess;
 
 use std::ffi::OsStr;
@@ -14,6 +15,7 @@ use std::path::Path;
 use crate::git::protectable::{committed, known_files};
 use crate::git::remote::{self, Remotes};
 use crate::git::{program, store::Store};
+use crate::model::confinement::Network;
 use crate::model::format::{REFS, fetched_refs};
 use crate::model::plan::COMMAND;
 use crate::model::problem::nearest;
@@ -39,6 +41,13 @@ pub struct Answers {
     pub no_protect: bool,
     /// Whether, and from where, `git fetch` fetches runs.
     pub share: Option<Share>,
+}
+
+impl Answers {
+    /// Returns true if they give a check.
+    fn has_check(&self) -> bool {
+        self.check.as_ref().is_some_and(|check| !check.trim().is_empty())
+    }
 }
 
 /// Whether, and from where, `git fetch` fetches runs.
@@ -118,6 +127,7 @@ impl Repository {
         if let Some(check) = &answers.check {
             composer.set(&format!("{worker}.verify"), Some(check.as_str()).filter(|line| !line.trim().is_empty()));
         }
+        self.compose_fresh_check(answers, &worker, &mut composer);
         if let Some(pathspecs) = &answers.protect {
             self.compose_protection(pathspecs, &mut composer)?;
         } else if let Some(known) = self.known_protection(answers) {
@@ -138,14 +148,44 @@ impl Repository {
         Ok(composer.finish(&worker))
     }
 
+    /// Lets a new check run in a fresh worktree if dependencies lie in the work tree, where workers
+    /// can change them, and a command that installs them is known.
+    fn compose_fresh_check(&self, answers: &Answers, worker: &str, composer: &mut Composer) {
+        let settings = self.settings_of(answers).unwrap_or_default();
+        if !answers.has_check() || settings.verify_in.is_some() {
+            return;
+        }
+        let Some(found) = dependencies::find(&self.store) else { return };
+        let extras = [&self.config.workspace_copy, &self.config.workspace_link];
+        let is_given = extras.iter().any(|paths| found.are_in(paths));
+        let can_install = settings.setup.is_some() || settings.network.unwrap_or(self.config.network) == Network::Any;
+        if is_given || !can_install {
+            return;
+        }
+        if settings.setup.is_none() {
+            composer.set(&format!("{worker}.setup"), Some(found.setup));
+        }
+        composer.set(&format!("{worker}.verifyIn"), Some("fresh"));
+        composer.note(format!(
+            "setup runs twice: before the worker, and before the check in a fresh worktree, because {} lies in the work \
+             tree; `git config {worker}.verifyIn worktree` checks without the second",
+            found.folder
+        ));
+    }
+
+    /// Returns the settings of the worker that answers are about.
+    fn settings_of(&self, answers: &Answers) -> Option<Executor> {
+        match &answers.agent {
+            Some(name) => self.config.subagent(name),
+            None => self.config.settings_of(COMMAND),
+        }
+    }
+
     /// Returns the known files that a new check rests on, unless settings protect files already or
     /// none is committed.
     fn known_protection(&self, answers: &Answers) -> Option<Vec<String>> {
-        let has_check = answers.check.as_ref().is_some_and(|check| !check.trim().is_empty());
-        let settings = match &answers.agent {
-            Some(name) => self.config.subagent(name),
-            None => self.config.settings_of(COMMAND),
-        };
+        let has_check = answers.has_check();
+        let settings = self.settings_of(answers);
         let is_protected = !self.config.protect.is_empty() || settings.is_some_and(|it| !it.protect.is_empty());
         if !has_check || answers.no_protect || is_protected {
             return None;

@@ -5,14 +5,16 @@
 //! work of an attempt without products, and [`stray`] the commits that the work does not contain.
 //! [`product`] writes recorded products into a fresh worktree, and [`carry`] the work of the user's
 //! own work tree. [`known_folders`] remembers where worktrees are. [`filters`] decides where the
-//! repository's filters run. Everything that a worker wrote is hostile: no git command and no
-//! library call ever discovers a repository through the worktree.
+//! repository's filters run, and [`home_mirror`] makes home directories for checks. Everything
+//! that a worker wrote is hostile: no git command and no library call ever discovers a repository
+//! through the worktree.
 
 pub mod capture;
 pub mod carry;
 pub mod consumed;
 pub mod filters;
 pub mod held_out;
+pub mod home_mirror;
 pub mod host;
 pub mod inputs;
 pub mod known_folders;

@@ -15,6 +15,7 @@ mod base;
 mod cache;
 mod error;
 mod extras;
+mod for_check;
 mod git_config;
 mod git_dir;
 mod leftovers;
@@ -114,6 +115,8 @@ pub struct Workspace {
     times_tell: bool,
     /// Its private copies of agents' folders.
     agent: Arc<OnceLock<AgentFolders>>,
+    /// True if only a check runs in it.
+    is_for_check: bool,
 }
 
 impl Workspace {
@@ -173,7 +176,12 @@ impl Workspace {
                 run_folder.remove(&name).map_err(Error::at(&dir))?;
                 Ok(None)
             }
-            other => other.map(Some),
+            Ok(found) => {
+                // Its driver may have died during a check.
+                found.end_check(host)?;
+                Ok(Some(found))
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -208,6 +216,7 @@ impl Workspace {
             reusable: host.reuse,
             times_tell: true,
             agent: Arc::default(),
+            is_for_check: false,
         }
     }
 

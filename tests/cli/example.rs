@@ -21,6 +21,7 @@ fn handoff_dag_from_plan_to_proof() {
     ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
     handoff-dag-1: 2 of 2 done, sealed
     check: nothing protected (apply-patch)
+    check in the worker's worktree (apply-patch)
     ✓ check passed: grep -q reviewed src/main.ts (0 ms)
     ─ no check for 1 item
     2 files changed, +6 −0: src/main.test.ts, src/main.ts; 1 output
@@ -39,6 +40,7 @@ fn handoff_dag_from_plan_to_proof() {
     submitted 2026-06-04 02:00Z by human:ada
     handoff-dag-1: 2 of 2 done, sealed
     check: nothing protected (apply-patch)
+    check in the worker's worktree (apply-patch)
     ");
     assert_output!(env.handoff(["runs"]), @r"
     handoff-dag-1  default  sealed  2026-06-04 02:00Z  human:ada  2 done
@@ -95,6 +97,7 @@ fn running_a_settled_run_again_changes_nothing() {
     ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
     handoff-dag-1: 2 of 2 done, sealed
     check: nothing protected (apply-patch)
+    check in the worker's worktree (apply-patch)
     ✓ check passed: grep -q reviewed src/main.ts (0 ms)
     ─ no check for 1 item
     2 files changed, +6 −0: src/main.test.ts, src/main.ts; 1 output

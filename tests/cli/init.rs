@@ -463,3 +463,53 @@ fn the_overview_points_to_init_until_something_is_configured() {
     hint: git handoff submit PLAN --run
     ");
 }
+
+#[test]
+fn a_check_runs_in_a_fresh_worktree_where_dependencies_lie_in_the_work_tree() {
+    let note = "setup runs twice";
+    for (files, setup) in [
+        (&[("package.json", "{}"), ("package-lock.json", "{}")][..], "npm ci"),
+        (&[("pnpm-lock.yaml", "")], "pnpm install --frozen-lockfile"),
+        (&[("uv.lock", "")], "uv sync --frozen"),
+        (&[("composer.lock", "{}")], "composer install --no-interaction"),
+    ] {
+        let env = plain(files);
+        let said = init(&env, &["--yes", "--check", "make test"], &[]);
+        assert!(said.status == Some(0) && said.stderr.starts_with(note), "{}", said.stderr);
+        let written = settings(&env);
+        assert!(written.contains(&format!("handoff.executor.command.setup {setup}\n")), "{written}");
+        assert!(written.contains("handoff.executor.command.verifyin fresh"), "{written}");
+        // The second time it is chosen already.
+        env.git(["config", "handoff.executor.command.verifyIn", "worktree"]).success();
+        let again = init(&env, &["--yes", "--check", "make all"], &[]);
+        assert!(!again.stderr.contains(note) && settings(&env).contains("verifyin worktree"), "{}", again.stderr);
+    }
+    // The setup that is configured is the one that is known.
+    let own = plain(&[("package-lock.json", "{}")]);
+    own.git(["config", "handoff.executor.command.setup", "make install"]).success();
+    assert_eq!(init(&own, &["--yes", "--check", "make test"], &[]).status, Some(0));
+    let written = settings(&own);
+    assert!(written.contains("setup make install\n") && written.contains("verifyin fresh"), "{written}");
+    for (files, options) in [
+        // Cargo and Go install outside of the work tree, and committed dependencies need no setup.
+        (&[("Cargo.toml", ""), ("Cargo.lock", "")][..], &[][..]),
+        (&[("go.mod", ""), ("go.sum", "")], &[]),
+        (&[("composer.lock", "{}"), ("vendor/a.php", "")], &[]),
+        // It is not plain which of them installs.
+        (&[("package-lock.json", "{}"), ("pnpm-lock.yaml", "")], &[]),
+        (&[("yarn.lock", ""), (".yarnrc.yml", "")], &[]),
+        (&[("requirements.txt", "")], &[]),
+        // The worktree has them anyway, or nothing can be installed.
+        (&[("package-lock.json", "{}")], &["handoff.workspace.link", "node_modules"]),
+        (&[("package-lock.json", "{}")], &["handoff.network", "none"]),
+    ] {
+        let env = plain(files);
+        if let [key, value] = options {
+            env.git(["config", key, value]).success();
+        }
+        let said = init(&env, &["--yes", "--check", "make test"], &[]);
+        let written = settings(&env);
+        assert!(!said.stderr.contains(note) && !written.contains("verifyin"), "{written}");
+        assert!(!written.contains(".setup"), "{written}");
+    }
+}

@@ -29,6 +29,7 @@ fn a_sha256_repository_is_like_any_other() {
     ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
     handoff-dag-1: 2 of 2 done, sealed
     check: nothing protected (apply-patch)
+    check in the worker's worktree (apply-patch)
     ✓ check passed: grep -q reviewed src/main.ts (0 ms)
     ─ no check for 1 item
     2 files changed, +6 −0: src/main.test.ts, src/main.ts; 1 output

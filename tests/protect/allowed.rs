@@ -28,10 +28,9 @@ fn settings_allow_what_they_protect_and_every_screen_says_whose() {
     let applied = text(&["apply", "own"]);
     let line = "! protected files changed: edit: tests/x modified, allowed by human:ada's settings";
     assert!(applied.lines().any(|each| each == line), "{applied}");
-    assert!(
-        text(&["export", "own", "--format", "junit"])
-            .contains("changes to protected files allowed by human:ada&apos;s settings")
-    );
+    let junit = text(&["export", "own", "--format", "junit"]).replace("&apos;", "'");
+    let line = "changes to protected files allowed by human:ada's settings";
+    assert!(junit.lines().any(|each| each.ends_with(line)), "{junit}");
     assert!(text(&["export", "own", "--format", "in-toto"]).contains("\"allowedBy\":\"human:ada\""));
     repo.env.handoff(["prove", "own/edit", "-o", "../edit.proof.json"]).success();
     let proof = text(&["verify", "--proof", "../edit.proof.json"]);

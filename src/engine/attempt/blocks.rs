@@ -119,7 +119,7 @@ impl Blocks<'_> {
         let argv = ["sh".to_owned(), "-c".to_owned(), script.command.clone()];
         self.commands.transcript.follow();
         let checked =
-            self.commands.check(deadline, workspace, Line::reading(&argv, job), &mut self.finished.kept).await?;
+            self.commands.check_beside(deadline, workspace, Line::reading(&argv, job), &mut self.finished.kept).await?;
         let result = checked.ended;
         if script.lens == Lens::Verify {
             self.finished.result.check.get_or_insert(checked.stored);

@@ -14,6 +14,7 @@ use crate::model::credential;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{CheckRun, Exit, Transcript};
 use crate::model::format;
+use crate::model::manifest::Manifest;
 use crate::model::pipeline::CaptureKind;
 use crate::model::protected::VerifyIn;
 use crate::process::agent::{self, Ended};
@@ -22,7 +23,7 @@ use crate::worktree::capture;
 use crate::worktree::held_out::HeldOut;
 use crate::worktree::host::Host;
 use crate::worktree::product::{self, Recorded};
-use crate::worktree::workspace::Workspace;
+use crate::worktree::workspace::{self, Workspace};
 
 /// The start of the reason if a check passed before the work.
 const NOT_RED: &str = "check-not-red: ";
@@ -72,9 +73,30 @@ pub(super) struct Checked {
 }
 
 impl Commands<'_> {
-    /// Runs a check while the protected files have their reference state and the held-out files are
-    /// in place. Records its output.
-    pub(super) async fn check(
+    /// Runs a check in the worktree of the worker, with surroundings of its own.
+    pub(super) async fn check_beside(
+        &mut self,
+        deadline: Instant,
+        workspace: &Workspace,
+        line: Line<'_>,
+        kept: &mut store::KeepGuard,
+    ) -> Result<Checked, Verdict> {
+        let host = self.host.showing(self.job.spec.refs.clone());
+        let failed = |e: &workspace::Error| {
+            Verdict::from_error("cannot give the check its own surroundings: ", e, Verdict::failed)
+        };
+        let own = workspace.begin_check(&host).map_err(|e| failed(&e))?;
+        let checked = match furnish(&host, self.job, &own) {
+            Ok(_) => self.check(deadline, &own, line, kept).await,
+            Err(verdict) => Err(verdict),
+        };
+        workspace.end_check(&host).map_err(|e| failed(&e))?;
+        checked
+    }
+
+    /// Runs a check in a worktree for it while the protected files have their reference state and
+    /// the held-out files are in place. Records its output.
+    async fn check(
         &mut self,
         deadline: Instant,
         workspace: &Workspace,
@@ -120,7 +142,8 @@ impl Commands<'_> {
     ) -> Result<Checked, Verdict> {
         let job = self.job;
         if job.check.verify_in == VerifyIn::Worktree {
-            return self.check(self.deadline, workspace, Line::reading(verify, job), &mut finished.kept).await;
+            let line = Line::reading(verify, job);
+            return self.check_beside(self.deadline, workspace, line, &mut finished.kept).await;
         }
         let captured = capture::capture_part(workspace, &job.host(self.host), CaptureKind::Patch);
         let captured = captured.map_err(|error| crate::engine::products::capture_failed(&error))?;
@@ -139,14 +162,10 @@ impl Commands<'_> {
     ) -> Result<Checked, Verdict> {
         let job = self.job;
         let host = self.host.showing(job.spec.refs.clone());
-        let fresh = Workspace::create(
-            &host,
-            &job.spec.manifest.run,
-            &job.spec.manifest.item,
-            job.spec.manifest.attempt | FRESH,
-            job.spec.first_commit(),
-        )
-        .map_err(|e| Verdict::from_error("cannot create a fresh worktree: ", &e, Verdict::failed))?;
+        let Manifest { run, item, attempt, .. } = &job.spec.manifest;
+        let fresh = Workspace::create(&host, run, item, attempt | FRESH, job.spec.first_commit())
+            .map_err(|e| Verdict::from_error("cannot create a fresh worktree: ", &e, Verdict::failed))?
+            .for_check();
         let checked = self.check_in(&fresh, verify, patch, kept).await;
         let removed = fresh.remove_private().and_then(|()| fresh.remove());
         let checked = checked?;

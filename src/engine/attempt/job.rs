@@ -19,6 +19,7 @@ use crate::repository::config::{PRESETS, Preset};
 use crate::sandbox::{Confinement, Sandbox};
 use crate::worktree::filters::{Filters, Inside};
 use crate::worktree::held_out::HeldOut;
+use crate::worktree::home_mirror::UserHome;
 use crate::worktree::host::Host;
 
 /// The means of a machine to execute attempts. They come from the repository and the configuration
@@ -33,6 +34,8 @@ pub(in crate::engine) struct Handles {
     /// The output of running attempts.
     pub(in crate::engine) lives: Arc<Lives>,
     pub(in crate::engine) sandbox: Arc<Sandbox>,
+    /// The user's home directory, for checks of workers that may write it.
+    pub(in crate::engine) home: Arc<UserHome>,
     /// The program that supervises commands.
     pub(in crate::engine) supervisor: Option<Attendant>,
 }
@@ -47,6 +50,8 @@ pub(in crate::engine) struct Job {
     pub(in crate::engine) confinement: Option<Arc<Confinement>>,
     pub(super) protect: Option<Protect>,
     pub(super) check: CheckSettings,
+    /// True if no worker runs, only the check of an attempt that ended.
+    pub(super) only_checks: bool,
 }
 
 impl Job {
@@ -57,6 +62,10 @@ impl Job {
         by: Option<Confinement>,
     ) -> Result<Self, Error> {
         let host = &handles.host;
+        if by.as_ref().is_none_or(|by| !by.has_own_home()) {
+            // Read before the worker can write there.
+            handles.home.mirror();
+        }
         let known = |name: &String| PRESETS.get(name).ok_or_else(|| Error::Preset(name.clone()));
         Ok(Self {
             preset: spec.preset.as_ref().map(known).transpose()?,
@@ -64,8 +73,14 @@ impl Job {
             check: CheckSettings::read(host, std::mem::take(&mut spec.check), by.as_ref())?,
             confinement: by.map(Arc::new),
             handles: handles.clone(),
+            only_checks: false,
             spec,
         })
+    }
+
+    /// Returns the job as one without a worker, which only repeats the check of an ended attempt.
+    pub(in crate::engine) fn only_checking(self) -> Self {
+        Self { only_checks: true, ..self }
     }
 
     /// Returns the host for taking the products: it rejects this attempt's secrets, and runs

@@ -173,6 +173,14 @@ fn environment(
     more: Option<&BTreeMap<String, OsString>>,
 ) -> BTreeMap<String, OsString> {
     let mut env = job.spec.env.clone();
+    if workspace.is_for_check() && !job.has_own_home() {
+        // The worker may have written to the folders that variables name.
+        for (_, value) in env.iter_mut().filter(|(name, _)| *name != "PATH") {
+            if let Some(moved) = job.handles.home.moved(Path::new(&*value), &workspace.home()) {
+                *value = moved.into();
+            }
+        }
+    }
     env.extend(more.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
     let own: [OsString; 7] = [
         job.spec.manifest.run.as_str().into(),
@@ -190,7 +198,7 @@ fn environment(
     if let Some(trusted) = env.get_mut(mise::VARIABLE) {
         mise::add(trusted, &workspace.tree());
     }
-    if job.has_own_home() {
+    if job.has_own_home() || workspace.is_for_check() {
         env.insert("HOME".to_owned(), workspace.home().into());
     }
     if let Some(confinement) = &job.confinement {

@@ -87,7 +87,7 @@ impl Ready {
         let handles = machine.handles();
         let by = spec.confine(&handles).map_err(|error| error.to_string())?;
         let job = Job::new(spec, &handles, by).map_err(|error| in_words(&error))?;
-        Ok(Self { job, products: products(run, at) })
+        Ok(Self { job: job.only_checking(), products: products(run, at) })
     }
 
     /// Returns the commands as the user confirms them.

@@ -2,10 +2,11 @@
 //!
 //! The elements are those of Jenkins' `junit-10.xsd`, which includes the retries of Surefire.
 
-use crate::model::entry::Exit;
+use crate::model::entry::{Exit, VerifiedBy};
 use crate::model::item_index::ItemIndex;
 use crate::model::item_state::Phase;
-use crate::model::protected::{allowed_in_words, judged_in_words};
+use crate::model::protected::{VerifyIn, allowed_in_words, judged_in_words};
+use crate::model::state::checks::IN_WORKTREE;
 use crate::model::time::Moment;
 use crate::run::query::list::ItemStatus;
 
@@ -132,6 +133,10 @@ fn output(facts: &Facts<'_>, at: ItemIndex, attempts: &[&Attempt<'_>]) -> String
         }
         let result = attempt.result();
         lines.extend(result.and_then(|e| e.reused.as_ref()).map(|from| format!("reused from {from}")));
+        let passed = result.and_then(|e| e.verify).filter(|verify| verify.passed && verify.by == VerifiedBy::Command);
+        if passed.is_some() && attempt.manifest.verify_in == VerifyIn::Worktree {
+            lines.push(IN_WORKTREE.to_owned());
+        }
         if result.is_some_and(|e| e.grade.is_some()) {
             lines.push("claimed: the products are those of a commit that was made before".to_owned());
         }

@@ -135,7 +135,8 @@ settings! {
         "handoff.executor.<name>.redFirst" | "handoff.subagent.<name>.redFirst": Boolean, "`false`"
             => |config, given, yes| config.executor(given).red_first = Some(yes);
         /// Where the check runs: in the `worktree` that the worker left, or in a `fresh` one with
-        /// the base and the worker's patch, after `setup`.
+        /// the base and the worker's patch, after `setup`, which runs twice then. In both, its home
+        /// directory, temporary files, git directory and inputs are not those of the worker.
         "handoff.executor.<name>.verifyIn" | "handoff.subagent.<name>.verifyIn":
             Choice(&[("worktree", VerifyIn::Worktree), ("fresh", VerifyIn::Fresh)]), "`worktree`"
             => |config, given, place| config.executor(given).verify_in = Some(place);

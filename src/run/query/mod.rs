@@ -23,6 +23,7 @@ pub mod work;
 
 pub(crate) mod stopped_rules;
 
+mod check_places;
 mod item_status;
 mod verified_run;
 pub(crate) mod view;

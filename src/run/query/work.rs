@@ -37,6 +37,8 @@ pub struct Work {
     pub goal: Option<String>,
     /// The agents, each with what it says about itself.
     pub agents: Vec<(String, Option<Claims>)>,
+    /// The sentences about checks without protected files and in worktrees of workers.
+    pub check_remarks: Vec<String>,
 }
 
 /// The work of one item.
@@ -112,6 +114,7 @@ impl Work {
             work.items.push(item);
         }
         work.files = together(view, &patches);
+        work.check_remarks = view.check_remarks(store, None);
         work
     }
 

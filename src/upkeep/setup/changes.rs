@@ -23,6 +23,8 @@ pub struct Setup {
     pub kept: Vec<Line>,
     /// Warnings about answers that do not fit this machine or repository.
     pub warnings: Vec<String>,
+    /// Notes on the costs of the changes.
+    pub notes: Vec<String>,
 }
 
 /// One call of `git config`.
@@ -98,7 +100,10 @@ impl Composer {
             Line { key: key.to_owned(), value: value.to_owned() }
         };
         let local = listed.split('\0').filter(|pair| !pair.is_empty()).map(line).collect();
-        Ok(Self { local, setup: Setup { steps: Vec::new(), kept: Vec::new(), warnings: Vec::new() } })
+        Ok(Self {
+            local,
+            setup: Setup { steps: Vec::new(), kept: Vec::new(), warnings: Vec::new(), notes: Vec::new() },
+        })
     }
 
     /// Returns the values of a key.
@@ -157,6 +162,10 @@ impl Composer {
                 self.remove(key, value);
             }
         }
+    }
+
+    pub(super) fn note(&mut self, note: String) {
+        self.setup.notes.push(note);
     }
 
     pub(super) fn warn(&mut self, warning: String) {

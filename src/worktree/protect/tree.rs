@@ -40,6 +40,11 @@ impl Tree {
         Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
     }
 
+    /// Returns the folder itself.
+    pub(in crate::worktree) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
     /// Opens the folder at a path, or returns `None` if a component is missing or not a folder.
     fn folder(&self, path: &BStr) -> io::Result<Option<OwnedFd>> {
         let mut here = self.0.try_clone()?;
@@ -99,7 +104,7 @@ impl Tree {
     }
 
     /// Moves the entry at a path to a path in another tree, whose parent must exist.
-    pub(super) fn rename(&self, path: &BStr, to: &Self, new: &BStr) -> io::Result<()> {
+    pub(in crate::worktree) fn rename(&self, path: &BStr, to: &Self, new: &BStr) -> io::Result<()> {
         let ((parent, name), (new_parent, new_name)) = (self.parent(path)?, to.parent(new)?);
         Ok(rustix::fs::renameat(&parent, name, &new_parent, new_name)?)
     }

@@ -140,17 +140,21 @@ impl Base {
         &self.submodules
     }
 
+    /// Returns the paths of submodules that are not checked out.
+    pub(super) fn empty_submodules(&self) -> impl Iterator<Item = BString> {
+        let is_checked_out = |path: &BString| self.submodules.iter().any(|submodule| submodule.path == *path);
+        let empty = self.gitlinks.iter().filter(move |path| !is_checked_out(path)).cloned();
+        empty.chain(self.submodules.iter().flat_map(Submodule::nested))
+    }
+
     /// Checks the commit out into the empty folder `dir` with the repository's filters and the
     /// commit's attributes.
     pub(super) fn checkout(&self, host: &Host, dir: &Path) -> Result<Index, Error> {
         let mut index = gix::index::State::clone(&self.files.index);
         self.files.write(&host.store, dir, &mut index)?;
-        let is_checked_out = |path: &BString| self.submodules.iter().any(|submodule| submodule.path == *path);
         let submodules = self.submodules.iter().map(|submodule| submodule.put(dir).map(Arc::new));
         let submodules = submodules.collect::<Result<_, _>>()?;
-        let empty = self.gitlinks.iter().filter(|path| !is_checked_out(path)).cloned();
-        let mut empty = empty.chain(self.submodules.iter().flat_map(Submodule::nested));
-        empty.try_for_each(|path| submodules::put_empty(host, dir, &path))?;
+        self.empty_submodules().try_for_each(|path| submodules::put_empty(host, dir, &path))?;
         Ok(Index { state: Arc::new(index), submodules, written: SystemTime::UNIX_EPOCH })
     }
 

@@ -19,6 +19,10 @@ pub enum Error {
     Root { root: PathBuf, source: io::Error },
     #[error("{} should be a folder of worktrees but is something else; remove it", .0.display())]
     Replaced(PathBuf),
+    #[error("a process of the item may still run")]
+    StillRunning,
+    #[error("the worker replaced the folder around its inputs, {}", .0.display())]
+    Inputs(PathBuf),
     #[error("cannot check out the base commit")]
     Checkout(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::logins;
 use super::private::Private;
 use super::{Error, Workspace, name_of, open_run, run_dir};
+use super::{for_check, logins};
 use crate::model::digest::Oid;
 use crate::model::name::{ItemId, RunId};
 use crate::process::disk;
@@ -74,6 +74,7 @@ impl Workspace {
             // The login is the person's, whatever becomes of the work.
             if let Ok(folder) = Folder::open(&left.dir) {
                 logins::give_back(&folder, &left.dir, true);
+                for_check::give_back_aside(&folder, &left.dir);
             }
             Private::of(host, &left.dir).remove()?;
         }

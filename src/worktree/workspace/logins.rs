@@ -24,7 +24,7 @@ use crate::sandbox::folder::Folder;
 use crate::sandbox::open_folder;
 
 /// The file in an attempt's folder, which no worker reaches, that describes its logins.
-const STATE: &str = "logins.json";
+pub(super) const STATE: &str = "logins.json";
 
 /// The most bytes of a login, and of the file above.
 const MOST: u64 = 1 << 20;

@@ -13,6 +13,7 @@ use super::git_dir::identity;
 use super::{Error, Workspace};
 use crate::model::digest::Digest;
 use crate::sandbox::folder::{Folder, is_no_folder};
+use crate::worktree::home_mirror::{Given, HomeMirror};
 use crate::worktree::host::Host;
 
 /// The folder for temporary files.
@@ -50,6 +51,11 @@ impl Private {
     pub(super) fn make(&self) -> Result<(), Error> {
         own(&self.root).map_err(Error::at(&self.root))?;
         self.remove()?;
+        self.create()
+    }
+
+    /// Creates it with its temporary folder where nothing exists.
+    pub(super) fn create(&self) -> Result<(), Error> {
         for dir in [self.dir(), self.tmp()] {
             DirBuilder::new().mode(0o700).create(&dir).map_err(Error::at(&dir))?;
         }
@@ -77,8 +83,42 @@ impl Private {
         Folder::open(&self.root)?.own_folder(&self.name)
     }
 
-    /// Removes it with everything in it. Succeeds if it does not exist.
+    /// Moves it aside, so that a check gets another one at its path.
+    pub(super) fn move_aside(&self) -> Result<(), Error> {
+        self.aside().remove_own()?;
+        self.move_to(&self.aside())
+    }
+
+    /// Replaces it by the one that was moved aside, if there is one.
+    pub(super) fn move_back(&self) -> Result<(), Error> {
+        if !Folder::open(&self.root).is_ok_and(|root| root.has(&self.aside().name)) {
+            return Ok(());
+        }
+        self.remove_own()?;
+        self.aside().move_to(self)
+    }
+
+    fn aside(&self) -> Self {
+        Self { root: self.root.clone(), name: format!("{}.worker", self.name) }
+    }
+
+    fn move_to(&self, to: &Self) -> Result<(), Error> {
+        let root = Folder::open(&self.root).map_err(Error::at(&self.root))?;
+        for (from, to) in [(&self.name, &to.name), (&self.beside(), &to.beside())] {
+            if root.has(from) {
+                rustix::fs::renameat(&root, from, &root, to).map_err(|e| Error::io(&self.dir(), e.into()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes it with everything in it, also if it was moved aside. Succeeds if it does not exist.
     pub(super) fn remove(&self) -> Result<(), Error> {
+        self.aside().remove_own()?;
+        self.remove_own()
+    }
+
+    fn remove_own(&self) -> Result<(), Error> {
         match Folder::open(&self.root) {
             Ok(root) => {
                 root.remove(&self.name).map_err(Error::at(&self.dir()))?;
@@ -110,6 +150,19 @@ impl Workspace {
     /// with its target.
     pub fn make_home(&self, host: &Host, at_home: &[(PathBuf, PathBuf)]) -> Result<(), Error> {
         self.private.make_home(host, at_home)
+    }
+
+    /// Creates the private home directory of a check from a record of the user's, as
+    /// [`HomeMirror::write`] says, with git's identity settings unless the user has settings.
+    pub fn mirror_home(&self, host: &Host, user: &HomeMirror, given: &Given<'_>) -> Result<(), Error> {
+        let home = self.home();
+        user.write(&home, given).map_err(Error::at(&home))?;
+        let settings = home.join(".gitconfig");
+        let own = [settings.clone(), home.join(".config/git/config")];
+        if own.iter().any(|path| fs::symlink_metadata(path).is_ok()) {
+            return Ok(());
+        }
+        fs::write(&settings, identity(host)).map_err(Error::at(&settings))
     }
 
     /// Removes the worker's private files, of which only the result is captured.

@@ -71,12 +71,17 @@ impl Submodule {
     pub(super) fn put(&self, tree: &Path) -> Result<gix::index::State, Error> {
         let (mut index, dir) = (gix::index::State::clone(&self.checkout.index), tree.join(self.path.to_path_lossy()));
         self.checkout.write(&self.store, &dir, &mut index)?;
-        let git_dir = dir.join(".git");
+        self.write_git(tree, &index)?;
+        Ok(index)
+    }
+
+    /// Writes the worker's private git directory into its folder.
+    pub(super) fn write_git(&self, tree: &Path, index: &gix::index::State) -> Result<(), Error> {
+        let git_dir = tree.join(self.path.to_path_lossy()).join(".git");
         self.worker.write(&git_dir).map_err(Error::at(&git_dir))?;
         self.worker.link_contents(&git_dir).map_err(Error::at(&git_dir))?;
         let file = git_dir.join("index");
-        fs::write(&file, bytes_of(&index)?).map_err(Error::at(&file))?;
-        Ok(index)
+        fs::write(&file, bytes_of(index)?).map_err(Error::at(&file))
     }
 }
 
