@@ -225,12 +225,11 @@ const HEADERS: [&str; 14] = [
 
 /// Returns the name in `a/<name> b/<name>`, if it is the same twice; each may be quoted.
 fn both_names(names: &[u8]) -> Option<BString> {
-    let (old, new) = match quoted_path::read(names) {
-        Some((old, rest)) => (old, quoted_path::unquoted(rest.strip_prefix(b" ")?)),
-        None => {
-            let (old, new) = names.split_at_checked(names.len() / 2)?;
-            (old.into(), new.strip_prefix(b" ")?.into())
-        }
+    let (old, new): (BString, BString) = if let Some((old, rest)) = quoted_path::read(names) {
+        (old, quoted_path::unquoted(rest.strip_prefix(b" ")?))
+    } else {
+        let (old, new) = names.split_at_checked(names.len() / 2)?;
+        (old.into(), new.strip_prefix(b" ")?.into())
     };
     let (old, new) = (old.strip_prefix(b"a/")?, new.strip_prefix(b"b/")?);
     (old == new && !old.is_empty()).then(|| old.into())

@@ -245,6 +245,12 @@ impl Verdict {
         }
     }
 
+    /// Leaves a row open that would hold.
+    pub(crate) fn open_if(self, is_open: bool) -> Self {
+        let state = if is_open && self.state == State::Ok { State::NotApplicable } else { self.state };
+        Self { state, ..self }
+    }
+
     pub(crate) fn incomplete(detail: impl Into<String>) -> Self {
         Self::of(State::NotApplicable, detail.into(), true)
     }

@@ -141,19 +141,19 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
     }
     state.stopped = stopped.unwrap_or_else(|| growth::stopped_so_far(case, &state));
     check_states(case, &expected, &mut findings);
-    let ended = state.items.iter().filter(|item| item.phase.is_terminal()).count();
-    let items = counted(state.items.len(), "item", "items");
-    protected.finish(&mut findings);
-    let (of_protected, not_recomputed) = protected.conclude();
-    let detail = format!("{ended} of {items} accounted for, every transition legal{}{of_protected}", sealed.detail());
-    let mut verdict = findings.verdict(case.shallow, || detail);
-    if verdict.state == State::Ok && !not_recomputed.is_empty() {
-        verdict.state = State::NotApplicable;
-    }
+    let (of_protected, not_recomputed) = protected.conclude(&mut findings);
+    let detail = format!("{}{}{of_protected}", accounted_for(&state), sealed.detail());
+    let verdict = findings.verdict(case.shallow, || detail).open_if(!not_recomputed.is_empty());
     if unread {
         return Replay::without_plan(verdict);
     }
     Replay { verdict, handoff: handoff.verdict(), state: Some(state), not_recomputed }
+}
+
+fn accounted_for(state: &RunState) -> String {
+    let ended = state.items.iter().filter(|item| item.phase.is_terminal()).count();
+    let items = counted(state.items.len(), "item", "items");
+    format!("{ended} of {items} accounted for, every transition legal")
 }
 
 /// Reads the sealed plan; returns `None` after reporting a finding.

@@ -73,7 +73,7 @@ impl ProtectedItem {
             let at = state.and_then(|state| state.graph.position(&item.item).map(|at| &state.items[at]));
             let approved_by = at.and_then(|state| state.approved_by.clone());
             let allowed_by = at.filter(|_| item.allowed).and_then(|state| state.allowed_by.clone());
-            Self { approved_by, allowed_by, ..item }
+            Self { allowed_by, approved_by, ..item }
         };
         ends.map(with_approval).collect()
     }
@@ -213,7 +213,7 @@ impl<'c> ProtectedFiles<'c> {
     }
 
     /// Compares the collected patches with their entries.
-    pub(super) fn finish(&mut self, findings: &mut Findings) {
+    fn compare(&mut self, findings: &mut Findings) {
         let patched = std::mem::take(&mut self.patched);
         if patched.is_empty() {
             return;
@@ -334,8 +334,10 @@ impl<'c> ProtectedFiles<'c> {
         Err(format!("the patch changes {found}, and the entry lists {recorded} or others"))
     }
 
-    /// Returns the end of the row's detail, and the items that were not recomputed.
-    pub(super) fn conclude(self) -> (String, Vec<NotRecomputed>) {
+    /// Compares the patches of all items with their entries. Returns the end of the row's detail,
+    /// and the items that were not recomputed.
+    pub(super) fn conclude(mut self, findings: &mut Findings) -> (String, Vec<NotRecomputed>) {
+        self.compare(findings);
         let recomputed = match self.recomputed {
             0 => String::new(),
             count => format!(", protected files of {} recomputed", counted(count, "item", "items")),
