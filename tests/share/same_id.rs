@@ -6,7 +6,8 @@ use super::{RUN, clone, json, pushed, refs};
 use crate::common::Environment;
 use crate::common::report::{find_line, find_row, masked, verdict};
 
-const ANOTHER_ID: &str = "hint: git handoff run PLAN --id ID   # if one of the two is yours: gives it an id of its own";
+const ANOTHER_ID: &str =
+    "hint: git handoff run PLAN --id ID   # if one of the two is yours and has a plan file: gives it an id of its own";
 
 /// Returns the row that names another run of the same id, by a key that may have a principal.
 fn same_id(principal: &str) -> String {
