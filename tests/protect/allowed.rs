@@ -1,6 +1,7 @@
 //! Changes to protected files that a driver's settings allow.
 
-use serde_json::json;
+use base64ct::{Base64, Encoding as _};
+use serde_json::{Value, json};
 
 use crate::common::repo::{TestRepo, item};
 use crate::common::report::find_row;
@@ -31,7 +32,15 @@ fn settings_allow_what_they_protect_and_every_screen_says_whose() {
     let junit = text(&["export", "own", "--format", "junit"]).replace("&apos;", "'");
     let line = "changes to protected files allowed by human:ada's settings";
     assert!(junit.lines().any(|each| each.ends_with(line)), "{junit}");
-    assert!(text(&["export", "own", "--format", "in-toto"]).contains("\"allowedBy\":\"human:ada\""));
+    let envelopes = text(&["export", "own", "--format", "in-toto"]);
+    let allowed_by = envelopes.lines().map(|line| {
+        let envelope: Value = serde_json::from_str(line).unwrap();
+        let payload = Base64::decode_vec(envelope["payload"].as_str().unwrap()).unwrap();
+        let statement: Value = serde_json::from_slice(&payload).unwrap();
+        let byproducts = &statement["predicate"]["runDetails"]["byproducts"];
+        byproducts[1]["annotations"]["allowedBy"].clone()
+    });
+    assert_eq!(allowed_by.collect::<Vec<_>>(), ["human:ada"]);
     repo.env.handoff(["prove", "own/edit", "-o", "../edit.proof.json"]).success();
     let proof = text(&["verify", "--proof", "../edit.proof.json"]);
     insta::assert_snapshot!(find_row(&proof, "protected"), @"─ protected  edit: tests/x modified, allowed by human:ada's settings");
