@@ -71,11 +71,11 @@ fn a_tool_works_with_its_cache_and_the_users_stays_as_it_is() {
 }
 
 #[test]
-fn the_parts_of_an_attempt_share_what_they_write() {
+fn setup_and_command_share_what_they_write_and_the_check_does_not_see_it() {
     for (layers, scene) in scenes("setup and command") {
         scene.repo.config("handoff.subagent.x.setup", "echo setup >~/.npm/_cacache/new; echo tmp >$TMPDIR/file");
         scene.repo.config("handoff.subagent.x.command", "cat ~/.npm/_cacache/new $TMPDIR/file");
-        scene.repo.config("handoff.subagent.x.verify", "rm ~/.npm/_cacache/new && ls ~/.npm/_cacache");
+        scene.repo.config("handoff.subagent.x.verify", "test ! -e $TMPDIR/file && ls ~/.npm/_cacache");
         let output = scene.drive("parts", &[subagent("a")]);
         let said = done(&output, &scene, "parts/a");
         assert_eq!(said, "setup\ntmp\ncontent\nindex\n", "{layers:?}");
