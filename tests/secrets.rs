@@ -426,6 +426,7 @@ fn a_token_in_a_configured_command_line_is_in_no_manifest_and_still_told_apart()
     ✓ i  done          1 attempt  outputs/x
     ✓ j  done, reused  1 attempt  from r/j; outputs/y
     other: 2 of 2 done, sealed
+    check in the worker's worktree (j)
     ✓ check passed
     ─ no check for 1 item
     2 outputs
