@@ -41,7 +41,7 @@ fn settings_allow_what_they_protect_and_every_screen_says_whose() {
         byproducts[1]["annotations"]["allowedBy"].clone()
     });
     assert_eq!(allowed_by.collect::<Vec<_>>(), ["human:ada"]);
-    repo.env.handoff(["prove", "own/edit", "-o", "../edit.proof.json"]).success();
+    repo.env.write("edit.proof.json", &text(&["prove", "own/edit"]));
     let proof = text(&["verify", "--proof", "../edit.proof.json"]);
     insta::assert_snapshot!(find_row(&proof, "protected"), @"─ protected  edit: tests/x modified, allowed by human:ada's settings");
 }
