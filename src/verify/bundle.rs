@@ -26,6 +26,7 @@ pub struct Bundle {
     runs: Vec<RunId>,
     threads: Vec<ThreadId>,
     skipped: Vec<String>,
+    bases: Option<Store>,
 }
 
 /// The report on one chain in a bundle.
@@ -109,23 +110,29 @@ impl Bundle {
             error if error.wants_memory() => BundleError::TooMuch(path.to_owned()),
             error => BundleError::Pack(path.to_owned(), error),
         })?;
-        let mut bundle = Self { scratch, runs: Vec::new(), threads: Vec::new(), skipped: Vec::new() };
+        let mut bundle = Self { scratch, runs: Vec::new(), threads: Vec::new(), skipped: Vec::new(), bases: None };
         bundle.name(&head, path)?;
         Ok(bundle)
+    }
+
+    /// Takes the bases of runs from another repository, where it has them. Nothing else is taken
+    /// from it.
+    #[must_use]
+    pub fn with_bases(self, store: Store) -> Self {
+        Self { bases: Some(store), ..self }
     }
 
     /// Verifies the runs in the bundle, then the threads: all, or those in `names`. Each is
     /// verified when the iterator reaches it.
     ///
     /// Each stands alone, as described at [`Options::alone`]: only the bundle's logs and
-    /// `witnesses`, logs of another repository, count. `bases` may have the bases of runs. Returns
-    /// an error if the bundle has nothing to verify, or does not contain one of `names`.
+    /// `witnesses`, logs of another repository, count. Returns an error if the bundle has nothing
+    /// to verify, or does not contain one of `names`.
     pub fn verify<'a>(
         &'a self,
         names: &[String],
         witnesses: Logs,
         ask: AskAnchors<'a>,
-        bases: Option<&'a Store>,
         options: &Options,
     ) -> Result<impl Iterator<Item = Result<ChainReport, Error>> + use<'a>, BundleError> {
         let runs = self.runs.iter().map(One::Run);
@@ -143,7 +150,7 @@ impl Bundle {
         let options = Options { alone: true, ..options.clone() };
         Ok(wanted.into_iter().map(move |one| match one {
             One::Run(run) => {
-                let at_hand = AtHand { logs: &logs, ask: ask.run, bases };
+                let at_hand = AtHand { logs: &logs, ask: ask.run, bases: self.bases.as_ref() };
                 verify_with(store, &at_hand, run, &run_ref(run), &options)
                     .map(|report| ChainReport::Run(Box::new(report)))
             }

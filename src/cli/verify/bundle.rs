@@ -16,7 +16,7 @@ pub(super) fn run(
     with: &Verification<'_>,
     output: &mut Output,
 ) -> Result<Ending, Failure> {
-    let bundle = Bundle::open(path, repository.config.max_fetch_size)?;
+    let bundle = Bundle::open(path, repository.config.max_fetch_size)?.with_bases(repository.store.clone());
     for name in bundle.skipped() {
         output.warn(&format!("{} is no name of a run, thread or log; it was left aside", share::shown(name)));
     }

@@ -168,7 +168,7 @@ impl<'r> Verification<'r> {
         let ask = |question: &Question<'_>| self.ask(question);
         let ask_thread = |question: &ThreadQuestion<'_>| ask_all_of_thread(&self.anchors, &self.means, question);
         let ask = AskAnchors { run: &ask, thread: &ask_thread };
-        for report in bundle.verify(names, witnesses, ask, Some(&self.repository.store), &self.options)? {
+        for report in bundle.verify(names, witnesses, ask, &self.options)? {
             told(report?);
         }
         Ok(())
