@@ -304,7 +304,7 @@ def line(machine):
 
 
 def clocks(options):
-    """Drives over ssh with clocks that differ by hours, one of them in 1971."""
+    """Drives over ssh with clocks that differ by minutes. Drivers whose clocks are hours behind, or in 1971, refuse the run."""
     library = next(iter(sorted(pathlib.Path("/").glob(LIBRARY[1:]))), None)
     # Every call of ssh takes most of a second on a busy machine.
     with field(options, "clocks", handoff_heartbeat="2s", handoff_lostAfter="20s") as made:
@@ -313,16 +313,28 @@ def clocks(options):
         made.url = f"{server.url}{made.hub}"
         try:
             count = 5
-            for number, clock in enumerate(("+0", "+5h", "-5h", "-20000d")[: max(options.drivers, 3)]):
+            def machine(number, clock):
                 machine = made.machine(f"m{number}")
-                if library and number:
+                if library and clock != "+0":
                     machine.extra.update(LD_PRELOAD=str(library), FAKETIME=clock, FAKETIME_DONT_FAKE_MONOTONIC="1")
+                return machine
+
+            drivers = [machine(number, clock) for number, clock in enumerate(("+0", "+120", "-120"))]
+            behind = [machine(number, clock) for number, clock in enumerate(("-5h", "-20000d"), 3) if library]
             if not library:
                 print("SKIPPED: clocks that differ; this machine has no libfaketime")
             made.submit(made.machines[0], made.items(count, lambda number: 0.5))
             started = time.monotonic()
-            for machine in made.machines:
-                machine.start()
+            for each in behind:
+                try:
+                    each.handoff("run", RUN, "--via", "origin")
+                except Failed as refusal:
+                    if "more than 5 minutes ahead of" not in str(refusal):
+                        raise
+                else:
+                    raise Failed(f"{each.name} drove a run that is dated in its future")
+            for each in drivers:
+                each.start()
             made.wait_for_end(options.patience)
             return judge.conclude(made, count, time.monotonic() - started)[1]
         finally:
