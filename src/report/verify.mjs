@@ -2584,36 +2584,36 @@ class PatchSection {
 function readPatch(bytes) {
   const changes = new Map();
   let section = null;
+  let number = 0;
+  const readStrictly = (read) => {
+    try {
+      read();
+    } catch (error) {
+      if (!(error instanceof FormatError)) throw error;
+      throw new FormatError(`line ${number} of the patch is not as git writes it`);
+    }
+  };
   const endSection = () => {
     for (const [path, { old, now }] of section?.changes() ?? [])
       // A change of the type is a deletion and a creation.
       changes.set(path, { old: changes.has(path) ? changes.get(path).old : old, now });
   };
-  let number = 0;
   for (let at = 0; at < bytes.length; ) {
     const next = bytes.indexOf(10, at);
     const end = next === -1 ? bytes.length : next;
     const line = () => toLatin(bytes.subarray(at, end));
+    const first = end > at ? String.fromCharCode(bytes[at]) : '';
     number++;
-    try {
-      if (!section?.read(line, end > at ? String.fromCharCode(bytes[at]) : '')) {
-        const text = line();
-        ensure(text.startsWith('diff --git '), 'is not as git writes it');
-        endSection();
-        section = new PatchSection(text.slice(11));
-      }
-    } catch (error) {
-      if (!(error instanceof FormatError)) throw error;
-      throw new FormatError(`line ${number} of the patch is not as git writes it`);
-    }
+    readStrictly(() => {
+      if (section?.read(line, first)) return;
+      const text = line();
+      ensure(text.startsWith('diff --git '), 'is not as git writes it');
+      endSection();
+      section = new PatchSection(text.slice(11));
+    });
     at = end + 1;
   }
-  try {
-    endSection();
-  } catch (error) {
-    if (!(error instanceof FormatError)) throw error;
-    throw new FormatError(`line ${number} of the patch is not as git writes it`);
-  }
+  readStrictly(endSection);
   return changes;
 }
 

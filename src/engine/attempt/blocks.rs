@@ -118,8 +118,10 @@ impl Blocks<'_> {
         let (deadline, seconds) = own.min((self.commands.deadline, job.spec.command.timeout));
         let argv = ["sh".to_owned(), "-c".to_owned(), script.command.clone()];
         self.commands.transcript.follow();
-        let checked =
-            self.commands.check_beside(deadline, workspace, Line::reading(&argv, job), &mut self.finished.kept).await?;
+        let checked = self
+            .commands
+            .check_in_worktree(deadline, workspace, Line::reading(&argv, job), &mut self.finished.kept)
+            .await?;
         let result = checked.ended;
         if script.lens == Lens::Verify {
             self.finished.result.check.get_or_insert(checked.stored);

@@ -74,7 +74,7 @@ pub(super) struct Checked {
 
 impl Commands<'_> {
     /// Runs a check in the worktree of the worker, with surroundings of its own.
-    pub(super) async fn check_beside(
+    pub(super) async fn check_in_worktree(
         &mut self,
         deadline: Instant,
         workspace: &Workspace,
@@ -143,7 +143,7 @@ impl Commands<'_> {
         let job = self.job;
         if job.check.verify_in == VerifyIn::Worktree {
             let line = Line::reading(verify, job);
-            return self.check_beside(self.deadline, workspace, line, &mut finished.kept).await;
+            return self.check_in_worktree(self.deadline, workspace, line, &mut finished.kept).await;
         }
         let captured = capture::capture_part(workspace, &job.host(self.host), CaptureKind::Patch);
         let captured = captured.map_err(|error| crate::engine::products::capture_failed(&error))?;
