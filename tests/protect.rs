@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod allowed;
+mod except;
 mod judged;
 mod suggested;
 mod unmatched;
@@ -375,8 +376,14 @@ fn a_pathspec_that_cannot_protect_is_refused() {
         ("", "expected a string that is not empty"),
         ("../x", "the pathspec \"../x\" leads out of the repository; name a path from its top"),
         ("/x", "the pathspec \"/x\" leads out of the repository; name a path from its top"),
-        (":!tests", "the pathspec \":!tests\" excludes files, which only settings may do"),
-        (":(exclude)x", "the pathspec \":(exclude)x\" excludes files, which only settings may do"),
+        (
+            ":!tests",
+            "the pathspec \":!tests\" excludes files; protect what it leaves, or protect everything except some files",
+        ),
+        (
+            ":(exclude)x",
+            "the pathspec \":(exclude)x\" excludes files; protect what it leaves, or protect everything except some files",
+        ),
         (":(top)../x", "the pathspec \":(top)../x\" leads out of the repository; name a path from its top"),
         (":(attr:x)", "the pathspec \":(attr:x)\" selects by attributes, which a worker can change"),
     ] {
@@ -387,6 +394,11 @@ fn a_pathspec_that_cannot_protect_is_refused() {
         let problem = format!("{code} at items[0].protect[0] (item \"a\", line 1): {why}");
         assert_eq!(find_line(&refused.stdout, code), problem);
     }
+    repo.config("handoff.protect", ":!tests");
+    insta::assert_snapshot!(repo.env.handoff(["runs"]).exit(1).stderr, @r#"
+    error: the setting `handoff.protect` = ":!tests" in $TEST/repo/.git/config excludes files; protect what it leaves, or protect everything except some files
+    hint: git config --show-origin --get-all handoff.protect
+    "#);
     repo.config("handoff.protect", "../x");
     insta::assert_snapshot!(repo.env.handoff(["runs"]).exit(1).stderr, @r#"
     error: the setting `handoff.protect` = "../x" in $TEST/repo/.git/config leads out of the repository; name a path from its top

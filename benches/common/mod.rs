@@ -1,6 +1,7 @@
 //! A run that is recorded entry by entry, without a driver: for measuring what entries cost, and
 //! what is made of many.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use git_handoff::clock::Clock;
@@ -68,7 +69,7 @@ impl Recording {
             held_out: None,
             red_first: false,
             verify_in: VerifyIn::default(),
-            protect: Vec::new(),
+            protect: BTreeSet::new(),
             on_protected_change: OnProtectedChange::default(),
             command_digest: None,
             program: None,

@@ -12,6 +12,7 @@ use crate::model::item_index::ItemIndex;
 use crate::model::manifest::{self, Manifest};
 use crate::model::name::FilePath;
 use crate::model::plan::{COMMIT, Item, PIPELINE, ProductKey};
+use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::{OnProtectedChange, VerifyIn};
 use crate::model::registered::Registered;
 use crate::model::schema::Schema;
@@ -139,10 +140,10 @@ fn protect(
     inputs: &BTreeMap<FilePath, InputRef>,
 ) -> Result<Option<Protected>, String> {
     let state = &run.state;
-    let pathspecs = state.graph.item(at).protect.iter().chain(&command.settings.protect).chain(&machine.config.protect);
-    let pathspecs: BTreeSet<&String> = pathspecs.collect();
+    let rules = state.graph.item(at).protect.iter().chain(&command.settings.protect).chain(&machine.config.protect);
+    let rules: BTreeSet<ProtectRule> = rules.cloned().collect();
     // A commit that was made before is taken as it is.
-    if pathspecs.is_empty() || state.graph.item(at).is_claimed() {
+    if rules.is_empty() || state.graph.item(at).is_claimed() {
         return Ok(None);
     }
     // A plan replaces the default for the files that the settings protect.
@@ -150,7 +151,7 @@ fn protect(
     let consumed = start::consumed(&machine.host.store, state, &state.reference_patches(at, inputs))?;
     let item = state.graph.item(at);
     Ok(Some(Protected {
-        pathspecs: pathspecs.into_iter().cloned().collect(),
+        rules,
         consumed,
         effect: set.or(item.on_protected_change).unwrap_or_default(),
         of_plan: item.protect.clone(),
@@ -216,7 +217,7 @@ impl Identity<'_> {
             held_out: None,
             red_first: false,
             verify_in: VerifyIn::default(),
-            protect: Vec::new(),
+            protect: BTreeSet::new(),
             on_protected_change: OnProtectedChange::default(),
             command_digest: None,
             pipeline: None,

@@ -13,6 +13,7 @@ use super::program::{self, Git};
 use super::quoted_path;
 use crate::model::digest::Oid;
 use crate::model::entry::Product;
+use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::{ChangeKind, ProtectedChange};
 
 /// The mode of a file.
@@ -73,16 +74,30 @@ pub struct Reference {
     pub files: Entries,
 }
 
-/// Pathspecs that select files as `git ls-files -- <pathspec>` does.
+/// Rules whose pathspecs select files as `git ls-files -- <pathspec>` does.
 pub struct Protection<'s> {
     scratch: &'s Scratch,
-    pathspecs: &'s [String],
+    pathspecs: Vec<&'s String>,
+    exceptions: Vec<&'s BTreeSet<String>>,
 }
 
 impl<'s> Protection<'s> {
-    /// Selects files of trees that `scratch` sees.
-    pub fn new(scratch: &'s Scratch, pathspecs: &'s [String]) -> Self {
-        Self { scratch, pathspecs }
+    /// Selects files of trees that `scratch` sees. Without rules it selects none.
+    pub fn new(scratch: &'s Scratch, rules: impl IntoIterator<Item = &'s ProtectRule>) -> Self {
+        let (mut pathspecs, mut exceptions) = (Vec::new(), Vec::new());
+        for rule in rules {
+            match rule {
+                ProtectRule::Pathspec(pathspec) => pathspecs.push(pathspec),
+                ProtectRule::Except { except } => exceptions.push(except),
+            }
+        }
+        Self { scratch, pathspecs, exceptions }
+    }
+
+    /// Selects all files.
+    pub fn all(scratch: &'s Scratch) -> Self {
+        const NONE: &BTreeSet<String> = &BTreeSet::new();
+        Self { scratch, pathspecs: Vec::new(), exceptions: vec![NONE] }
     }
 
     /// Returns the reference state of an attempt that began on the tree `start`: the base with the
@@ -153,7 +168,7 @@ impl<'s> Protection<'s> {
         Ok(changes)
     }
 
-    /// Returns the paths, out of any list with modes, that the pathspecs select. Fails if no index
+    /// Returns the paths, out of any list with modes, that the rules select. Fails if no index
     /// can hold all of them.
     pub fn select<'p>(&self, paths: impl Iterator<Item = (&'p BStr, u32)>) -> Result<BTreeSet<BString>, Error> {
         let index = self.scratch.folder().join("selected");
@@ -173,10 +188,10 @@ impl<'s> Protection<'s> {
         if all.split(|byte| *byte == 0).count() != paths.len() + 1 {
             return Err(Error::Names);
         }
-        Ok(self.listed(git())?.into_keys().collect())
+        Ok(self.listed(git)?.into_keys().collect())
     }
 
-    /// Returns true if the pathspecs select the path of a change.
+    /// Returns true if the rules select the path of a change.
     pub fn selects_any_of(&self, changes: &[ProtectedChange]) -> Result<bool, Error> {
         // No index holds a folder that is gone and a file of the same name.
         for is_gone in [false, true] {
@@ -193,27 +208,48 @@ impl<'s> Protection<'s> {
         let index = self.scratch.folder().join("protected");
         let git = || self.scratch.git().env("GIT_INDEX_FILE", &index);
         git().args(["read-tree", &tree.to_string()]).run()?;
-        self.listed(git())
+        self.listed(git)
     }
 
-    fn listed(&self, git: Git) -> Result<Entries, Error> {
-        let listed = git.args(["ls-files", "-z", "--stage", "--"]).args(self.pathspecs).run()?;
-        let entry = |record: &[u8]| {
-            let (about, path) = record.split_once_str(b"\t")?;
-            let mut fields = about.split_str(" ");
-            let mode = u32::from_str_radix(fields.next()?.to_str().ok()?, 8).ok()?;
-            let oid = fields.next()?.to_str().ok()?.parse().ok()?;
-            Some((BString::from(path), Entry { mode, oid }))
+    /// Returns the selected entries of an index.
+    fn listed(&self, git: impl Fn() -> Git) -> Result<Entries, Error> {
+        // Without a pathspec, git would select all.
+        let list = |pathspecs: &mut dyn Iterator<Item = &String>| match pathspecs.next() {
+            None => Ok(Entries::new()),
+            Some(first) => list_entries(git(), std::iter::once(first).chain(pathspecs)),
         };
-        let records = listed.split(|byte| *byte == 0).filter(|record| !record.is_empty());
-        records.map(|record| entry(record).ok_or(Error::Listing)).collect()
+        let mut selected = list(&mut self.pathspecs.iter().copied())?;
+        if self.exceptions.is_empty() {
+            return Ok(selected);
+        }
+        let all = list_entries(git(), std::iter::empty())?;
+        for except in &self.exceptions {
+            let free = list(&mut except.iter())?;
+            let others = all.iter().filter(|(path, _)| !free.contains_key(*path));
+            selected.extend(others.map(|(path, entry)| (path.clone(), *entry)));
+        }
+        Ok(selected)
     }
+}
+
+/// Returns the entries of an index that pathspecs select, or all entries without one.
+fn list_entries<'p>(git: Git, pathspecs: impl Iterator<Item = &'p String>) -> Result<Entries, Error> {
+    let listed = git.args(["ls-files", "-z", "--stage", "--"]).args(pathspecs).run()?;
+    let entry = |record: &[u8]| {
+        let (about, path) = record.split_once_str(b"\t")?;
+        let mut fields = about.split_str(" ");
+        let mode = u32::from_str_radix(fields.next()?.to_str().ok()?, 8).ok()?;
+        let oid = fields.next()?.to_str().ok()?.parse().ok()?;
+        Some((BString::from(path), Entry { mode, oid }))
+    };
+    let records = listed.split(|byte| *byte == 0).filter(|record| !record.is_empty());
+    records.map(|record| entry(record).ok_or(Error::Listing)).collect()
 }
 
 /// Returns a tree in which some paths are as in the base.
 pub fn without(scratch: &Scratch, start: Oid, tree: Oid, changes: &[ProtectedChange]) -> Result<Oid, Error> {
     let paths: BTreeSet<BString> = changes.iter().map(|change| quoted_path::unquoted(change.path.as_bytes())).collect();
-    let start = Protection::new(scratch, &[]).entries(start)?;
+    let start = Protection::all(scratch).entries(start)?;
     edited(scratch, tree, &paths, start.iter().filter(|(path, _)| paths.contains(*path)))
 }
 

@@ -1,6 +1,6 @@
 //! The dispatch manifest: the exact input of one attempt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -13,6 +13,7 @@ use super::format;
 use super::json;
 use super::name::{FilePath, ItemId, RunId};
 use super::program::{Interpreter, Program};
+use super::protect_rule::ProtectRule;
 use super::protected::{OnProtectedChange, VerifyIn};
 
 /// The manifest's `schema`.
@@ -61,9 +62,9 @@ pub struct Manifest {
     /// Where the check runs.
     #[serde(default, skip_serializing_if = "VerifyIn::is_worktree")]
     pub verify_in: VerifyIn,
-    /// The pathspecs of protected files, sorted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub protect: Vec<String>,
+    /// The rules of protected files.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub protect: BTreeSet<ProtectRule>,
     /// The effect of a change to them, unless it makes the item red.
     #[serde(default, skip_serializing_if = "is_red")]
     pub on_protected_change: OnProtectedChange,

@@ -52,6 +52,7 @@ pub mod problems;
 pub mod program;
 pub mod proof;
 #[cfg(feature = "core")]
+pub mod protect_rule;
 pub mod protectable;
 pub mod protected;
 pub mod quote;

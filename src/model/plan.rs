@@ -11,6 +11,7 @@ pub(crate) use product::{read_products, read_selector};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::protect_rule::ProtectRule;
 use crate::model::format;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::protected::OnProtectedChange;
@@ -105,8 +106,8 @@ macro_rules! item_fields {
             executor: String = "executor", required, read::text;
             /// The dependencies as written; see [`Item::dependencies`].
             depends_on: Vec<ItemId> = "depends_on", optional, read::strings, as Item::dependencies;
-            /// Pathspecs of files that it must not change.
-            protect: Vec<String> = "protect", optional, read::pathspecs, as Item::pathspecs;
+            /// The files that it must not change.
+            protect: Vec<ProtectRule> = "protect", optional, read::protect, as Item::protect_rules;
             /// The effect of a change to a protected file, unless a setting says another.
             on_protected_change: Option<OnProtectedChange> = "onProtectedChange", optional, read::on_protected_change;
             /// Locks that it holds while running.
@@ -210,8 +211,8 @@ impl Item {
         self.executor == CLAIMED
     }
 
-    /// Returns the pathspecs of protected files, or `None` if there are none.
-    fn pathspecs(&self) -> Option<&[String]> {
+    /// Returns the rules of protected files, or `None` if there are none.
+    fn protect_rules(&self) -> Option<&[ProtectRule]> {
         (!self.protect.is_empty()).then_some(self.protect.as_slice())
     }
 

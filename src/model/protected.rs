@@ -113,7 +113,7 @@ pub fn in_words(changes: &[ProtectedChange]) -> String {
 }
 
 /// Returns true for a pathspec that excludes files, which would remove another's protection.
-pub fn excludes(pathspec: &str) -> bool {
+fn excludes(pathspec: &str) -> bool {
     let short = pathspec.strip_prefix(':').filter(|rest| !rest.starts_with('('));
     magic_words(pathspec).any(|word| word == "exclude")
         || short.is_some_and(|rest| {
@@ -139,6 +139,8 @@ pub fn pathspec_fault(pathspec: &str) -> Option<&'static str> {
         Some("contains a NUL character")
     } else if magic_words(pathspec).any(|word| word.starts_with("attr")) {
         Some("selects by attributes, which a worker can change")
+    } else if excludes(pathspec) {
+        Some("excludes files; protect what it leaves, or protect everything except some files")
     } else if path.starts_with('/') || path.split('/').any(|part| part == "..") {
         Some("leads out of the repository; name a path from its top")
     } else {

@@ -9,6 +9,7 @@ use crate::model::name::{FilePath, ItemId, NameError, RunId};
 use crate::model::plan::{DraftNeed, Item, Need, Plan, Produced, Source, item_fields, plan_fields};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
+use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::OnProtectedChange;
 use crate::model::read::Fields;
 use crate::model::rule::Rule;
@@ -54,7 +55,7 @@ macro_rules! there_or_not {
     )*};
 }
 
-there_or_not!(String, Map<String, Value>);
+there_or_not!(String, Map<String, Value>, ProtectRule);
 
 /// Types kept as written.
 macro_rules! names {

@@ -12,10 +12,14 @@ use crate::model::name::{FilePath, ItemId, NameError, RunId, clashes};
 use crate::model::plan::{DraftNeed, Item, Need, Plan, read_need, read_products};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
-use crate::model::protected::{OnProtectedChange, excludes, pathspec_fault};
+use crate::model::protect_rule::ProtectRule;
+use crate::model::protected::{OnProtectedChange, pathspec_fault};
 use crate::model::read::{self, Fields};
 use crate::plan::draft::{Draft, DraftItem, DraftProducts, ItemPath};
 use crate::plan::rule::{DraftRule, check_ids, read_rules};
+
+/// The field with the exceptions of a rule of protected files.
+const EXCEPT: &str = "except";
 
 /// The maximum timeout in seconds, far within a clock in nanoseconds.
 pub(super) const MAX_TIMEOUT: u64 = 10 * 365 * 86_400;
@@ -114,22 +118,40 @@ pub(super) fn locks(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> 
     locks
 }
 
-pub(super) fn pathspecs(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Vec<Option<String>> {
-    let list = fields.list(key, problems).unwrap_or_default();
-    let mut pathspecs = Vec::new();
-    for (index, value) in list.iter().enumerate() {
-        let at = fields.at(key).index(index);
-        let Some(pathspec) = read::text(value, &at, problems) else { continue };
-        let excluding = excludes(pathspec).then_some("excludes files, which only settings may do");
-        match pathspec_fault(pathspec).or(excluding) {
-            Some(fault) => {
-                let message = format!("the pathspec {pathspec:?} {fault}");
-                problems.push(Problem::new(Code::BadPathspec, &at, message));
-            }
-            None => pathspecs.push(Some(pathspec.to_owned())),
-        }
+/// Parses the rules of protected files: one rule of exceptions, or an array of pathspecs and such
+/// rules.
+pub(super) fn protect(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Vec<Option<ProtectRule>> {
+    let at = fields.at(key);
+    if let Some(value @ Value::Object(_)) = fields.get(key) {
+        return vec![exceptions(value, &at, problems)];
     }
-    pathspecs
+    let list = fields.list(key, problems).unwrap_or_default().iter().enumerate();
+    list.map(|(index, value)| protect_rule(value, &at.index(index), problems)).collect()
+}
+
+fn protect_rule(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<ProtectRule> {
+    match value {
+        Value::Object(_) => exceptions(value, at, problems),
+        _ => pathspec(value, at, problems).map(ProtectRule::Pathspec),
+    }
+}
+
+fn exceptions(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<ProtectRule> {
+    let fields = Fields::of(value, at.clone(), &[EXCEPT], problems)?;
+    fields.required(EXCEPT, problems);
+    let list = fields.list(EXCEPT, problems)?.iter().enumerate();
+    let except = list.map(|(index, value)| pathspec(value, &fields.at(EXCEPT).index(index), problems));
+    Some(ProtectRule::Except { except: except.collect::<Option<_>>()? })
+}
+
+fn pathspec(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<String> {
+    let pathspec = read::text(value, at, problems)?;
+    if let Some(fault) = pathspec_fault(pathspec) {
+        let message = format!("the pathspec {pathspec:?} {fault}");
+        problems.push(Problem::new(Code::BadPathspec, at, message));
+        return None;
+    }
+    Some(pathspec.to_owned())
 }
 
 /// Parses the effect of a change to a protected file. Only settings can allow such changes.

@@ -1603,6 +1603,11 @@ const inOrder =
     arrayOf(check)(value) &&
     value.every((each, i) => i === 0 || compareNames(nameOf(value[i - 1]), nameOf(each)) < 0);
 
+/** The sorted rules of a manifest. */
+const isSortedRules = (value) =>
+  arrayOf(anyOf(isString, shape({ except: inOrder(isString) })))(value) &&
+  value.every((each, i) => i === 0 || compareRules(value[i - 1], each) < 0);
+
 const isProtectedChanges = notEmpty(
   inOrder(
     shape({ path: isString, change: oneOf('added', 'modified', 'deleted', 'type') }),
@@ -2135,13 +2140,33 @@ function isPathspec(value) {
   return !path.startsWith('/') && !path.split('/').includes('..');
 }
 
+/** A rule that protects every file except those that its pathspecs select. */
+const isException = shape({ except: arrayOf(isPathspec) });
+
+/** Returns the rules of protected files of an item as an array, each exception sorted. */
+function normaliseProtect(protect) {
+  const rules = Array.isArray(protect) ? protect : [protect];
+  return rules.map((rule) =>
+    isString(rule) ? rule : { except: sortNames(new Set(rule.except)) },
+  );
+}
+
+/** Compares two rules of protected files: pathspecs first, then exceptions as lists. */
+function compareRules(a, b) {
+  if (isString(a) && isString(b)) return compareNames(a, b);
+  if (isString(a) || isString(b)) return isString(a) ? -1 : 1;
+  const at = a.except.findIndex((name, i) => name !== b.except[i]);
+  if (at === -1 || at === b.except.length) return a.except.length - b.except.length;
+  return compareNames(a.except[at], b.except[at]);
+}
+
 const itemFields = {
   id: isItemName,
   executor: isText,
   '$comment?': isString,
   'inputs?': isObject,
   'depends_on?': arrayOf(isItemName),
-  'protect?': arrayOf(isPathspec),
+  'protect?': anyOf(isException, arrayOf(anyOf(isPathspec, isException))),
   'onProtectedChange?': oneOf('red', 'fail', 'judge'),
   'resourceLocks?': allOf(arrayOf(isText), hasDistinct),
   'subagentShape?': isText,
@@ -2184,7 +2209,8 @@ function normaliseItem(item) {
   for (const field of [...optional, 'onProtectedChange']) {
     if (field in item) normal[field] = item[field];
   }
-  if (item.protect?.length) normal.protect = item.protect;
+  const protect = normaliseProtect(item.protect ?? []);
+  if (protect.length) normal.protect = protect;
   if ('produces' in item) {
     normal.produces = item.produces.map((declared) => {
       if (!('schema' in declared)) return declared;
@@ -2369,7 +2395,7 @@ const isManifest = shape({
     'version?': (value) => isText(value) && [...value].length <= 200,
   }),
   'interpreter?': shape(isProgramClaim),
-  'protect?': notEmpty(inOrder(isString)),
+  'protect?': notEmpty(isSortedRules),
   'onProtectedChange?': oneOf('fail', 'allow', 'judge'),
   'pipeline?': isDigest,
   inputs: isDigest,
@@ -2769,6 +2795,21 @@ function normalisePath(path) {
   return parts.join('/') + (isFolder ? '/' : '');
 }
 
+/** Returns the test of rules of protected files for a path and whether it is a submodule. */
+function readProtectRules(rules) {
+  const read = (pathspec) => {
+    ensure(isPathspec(pathspec), 'has a pathspec that cannot protect files');
+    return readPathspec(pathspec);
+  };
+  const exceptions = rules.filter((rule) => !isString(rule));
+  const free = exceptions.map(({ except }) => except.map(read));
+  const tests = rules.filter(isString).map(read);
+  return (path, isSubmodule) => {
+    const isSelected = (some) => some.some((test) => test(path, isSubmodule));
+    return isSelected(tests) || free.some((some) => !isSelected(some));
+  };
+}
+
 /** Returns the test of `git ls-files -- <pathspec>` for a path and whether it is a submodule. */
 function readPathspec(pathspec) {
   const text = toLatin(toBytes(pathspec));
@@ -2828,10 +2869,11 @@ function kindOfChange({ old, now }) {
  * Compares the listed changes to protected files with a patch; `others` are the changes of patches
  * that the item builds on. Returns what is wrong, or null if that would take too long.
  */
-function faultsOfProtected({ pathspecs, changes, others, listed }) {
+function faultsOfProtected({ rules, changes, others, listed }) {
   const lengthOf = (texts) => [...texts].reduce((sum, text) => sum + text.length + 1, 0);
+  const pathspecs = rules.flatMap((rule) => (isString(rule) ? rule : rule.except));
   if (lengthOf(pathspecs) * lengthOf(changes.keys()) > mostPathWork) return null;
-  const tests = pathspecs.map(readPathspec);
+  const isProtected = readProtectRules(rules);
   const bytesOf = (path) => unquotePath(toLatin(toBytes(path)));
   const kinds = new Map(listed.map(({ path, change }) => [bytesOf(path), change]));
   const shown = (path) => JSON.stringify(path);
@@ -2840,7 +2882,7 @@ function faultsOfProtected({ pathspecs, changes, others, listed }) {
   const protectedPaths = new Set();
   for (const [path, change] of changes) {
     const isLink = isSubmodule(change.old) || isSubmodule(change.now);
-    if (!tests.some((test) => test(path, isLink))) continue;
+    if (!isProtected(path, isLink)) continue;
     protectedPaths.add(path);
     const states = others.filter((other) => other.has(path)).map((other) => other.get(path));
     const kind = kinds.get(path);
@@ -5615,13 +5657,13 @@ class RunVerifier {
   /** Returns true if the plan protects a changed file, which settings cannot allow. */
   isWithheld(entry) {
     const { protect = [] } = this.replay.items.get(entry.item).definition;
-    const tests = protect.map((pathspec) => tryToRead(() => readPathspec(pathspec)));
+    const isProtected = tryToRead(() => readProtectRules(protect));
     const paths = entry.protected.map(({ path }) => unquotePath(toLatin(toBytes(path))));
-    return paths.some((path) => tests.some((test) => test?.(path, false)));
+    return paths.some((path) => isProtected?.(path, false));
   }
 
   /** Compares the protected files of an entry with its patch, which takes no base. */
-  compareProtected(entry, pathspecs, say) {
+  compareProtected(entry, rules, say) {
     const { replay, findings } = this;
     // What the reference state is takes the bytes of the base.
     this.notRecomputed.push({ item: entry.item, reason: 'without the base' });
@@ -5636,7 +5678,7 @@ class RunVerifier {
       const changes = own === undefined ? new Map() : readPatch(own);
       const before = changes.size === 0 ? [] : others.filter(Boolean).map(tryPatch);
       const listed = entry.protected ?? [];
-      const faults = faultsOfProtected({ pathspecs, changes, others: before, listed });
+      const faults = faultsOfProtected({ rules, changes, others: before, listed });
       const open = `the patch of ${entry.item} changes too many paths`;
       if (faults === null) findings.addOpen('plan', open);
       else faults.forEach(say);
@@ -5748,7 +5790,8 @@ class RunVerifier {
     if (timeout !== undefined && manifest.timeout !== timeout) return false;
     const applies = Object.values(definition.needs ?? {}).some(({ apply }) => apply);
     if ('start' in manifest !== applies) return false;
-    if (!protect.every((pathspec) => manifest.protect?.includes(pathspec))) return false;
+    const isInManifest = (rule) => manifest.protect?.some((each) => sameJson(each, rule));
+    if (!protect.every(isInManifest)) return false;
     const { subagent, command } = inputs;
     const isDispatch = executor === 'dispatch';
     if (isDispatch && subagent !== undefined) {
@@ -7487,10 +7530,18 @@ function manifestFacts(manifest) {
     ['Network', manifest.network],
     ['Access', accessWord(manifest)],
     ['Time limit', isCount(manifest.timeout) ? `${manifest.timeout} s` : ''],
-    ['Protected files', listWord(manifest.protect)],
+    ['Protected files', protectWord(manifest.protect)],
     ['Environment', names > 0 ? `${names} variables, named in the manifest` : ''],
   ];
 }
+
+/** Names the pathspecs of protected files, and the exceptions of everything. */
+const protectWord = (rules) =>
+  Array.isArray(rules)
+    ? rules
+        .map((rule) => (isString(rule) ? rule : `everything except ${listWord(rule?.except)}`))
+        .join(', ')
+    : '';
 
 /** Says what a worker could reach besides its worktree. */
 function accessWord(manifest) {

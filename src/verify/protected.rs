@@ -4,7 +4,7 @@
 mod by_patch;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
@@ -27,8 +27,9 @@ use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
 use crate::model::outcome::PASSED;
 use crate::model::plan::ProductKey;
+use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::{
-    OnProtectedChange, ProtectedChange, allowed_in_words, in_words as changes_in_words, judged_in_words,
+    OnProtectedChange, ProtectedChange, allowed_in_words, in_words as changes_in_words, judged_in_words, pathspec_fault,
 };
 use crate::model::state::RunState;
 
@@ -131,7 +132,7 @@ pub(super) struct ProtectedFiles<'c> {
     patched: Vec<Patched<'c>>,
     recomputed: usize,
     not_recomputed: Vec<NotRecomputed>,
-    /// Items whose pathspecs select no file.
+    /// Items whose rules select no file.
     unmatched: Vec<&'c ItemId>,
 }
 
@@ -178,6 +179,10 @@ impl<'c> ProtectedFiles<'c> {
                 report("the manifest protects none".to_owned());
             }
             return;
+        }
+        let pathspecs = manifest.protect.iter().flat_map(ProtectRule::pathspecs);
+        if pathspecs.into_iter().any(|it| pathspec_fault(it).is_some()) {
+            return report("the manifest has a pathspec that cannot protect files".to_owned());
         }
         let effect = manifest.on_protected_change;
         let is_withheld = match self.is_withheld(state, e, effect) {
@@ -249,7 +254,7 @@ impl<'c> ProtectedFiles<'c> {
         &self,
         state: &RunState,
         e: &'c ItemReconciled,
-        protect: Vec<String>,
+        protect: BTreeSet<ProtectRule>,
     ) -> Result<Option<Patched<'c>>, patch_paths::Malformed> {
         let read = |patch: &Product| verified_stream::read(self.case.store, patch.oid, &[patch.sha256]);
         let changes = match e.products.get(&ProductKey::Patch).map(read) {

@@ -6,6 +6,7 @@
 //! through open folders (`tree`), so that no link of the worker leads out of the worktree.
 
 mod enforced;
+mod setup_files;
 mod tracked;
 pub(super) mod tree;
 
@@ -22,7 +23,9 @@ use tree::Tree;
 use crate::git::merge::{self, Scratch};
 use crate::git::protected::{self, Consumed, FILE, Protection, Reference, SUBMODULE};
 use crate::git::store::Store;
-use crate::model::digest::Oid;
+use crate::git::verified_stream;
+use crate::model::digest::{Digest, Oid};
+use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::ProtectedChange;
 use crate::worktree::held_out::{self, HeldOut};
 use crate::worktree::host::Host;
@@ -40,7 +43,7 @@ pub struct Guard {
     scratch: Scratch,
     /// The tree that the attempt begins on.
     start: Oid,
-    pathspecs: Vec<String>,
+    rules: BTreeSet<ProtectRule>,
     /// True if only files of the base and of the reference state are protected.
     tracked: bool,
     reference: Reference,
@@ -56,25 +59,25 @@ impl Guard {
         store: &Store,
         base: Oid,
         start: Option<Oid>,
-        pathspecs: &[String],
+        rules: BTreeSet<ProtectRule>,
         consumed: &[Consumed],
         held_out: Option<HeldOut>,
     ) -> Result<Self, Error> {
         let scratch = Scratch::new(store, base)?;
         let start = start.unwrap_or(scratch.base());
-        if pathspecs.is_empty() {
-            let (pathspecs, reference) = (Vec::new(), Reference::default());
-            return Ok(Self { scratch, start, pathspecs, tracked: false, reference, tree: None, held_out });
+        if rules.is_empty() {
+            let reference = Reference::default();
+            return Ok(Self { scratch, start, rules, tracked: false, reference, tree: None, held_out });
         }
-        let protection = Protection::new(&scratch, pathspecs);
+        let protection = Protection::new(&scratch, &rules);
         let reference = protection.reference(start, consumed)?;
         let tree = Some(protection.tree(&reference)?);
-        Ok(Self { pathspecs: pathspecs.to_vec(), start, tracked: false, reference, tree, scratch, held_out })
+        Ok(Self { rules, start, tracked: false, reference, tree, scratch, held_out })
     }
 
     /// Returns the changes of a patch to protected files.
     pub fn changes(&self, patch: Option<Vec<u8>>) -> Result<Vec<ProtectedChange>, Error> {
-        if self.pathspecs.is_empty() {
+        if self.rules.is_empty() {
             return Ok(Vec::new());
         }
         let product = match patch {
@@ -84,17 +87,38 @@ impl Guard {
         Ok(self.protection().changes(&self.reference, product)?)
     }
 
-    /// Returns true if other pathspecs select the path of a change.
-    pub fn selects_any_of(&self, pathspecs: &[String], changes: &[ProtectedChange]) -> Result<bool, Error> {
-        Ok(!pathspecs.is_empty() && Protection::new(&self.scratch, pathspecs).selects_any_of(changes)?)
+    /// Returns true if other rules select the path of a change.
+    pub fn selects_any_of(&self, rules: &[ProtectRule], changes: &[ProtectedChange]) -> Result<bool, Error> {
+        Ok(!rules.is_empty() && Protection::new(&self.scratch, rules).selects_any_of(changes)?)
     }
 
     fn protection(&self) -> Protection<'_> {
-        Protection::new(&self.scratch, &self.pathspecs)
+        Protection::new(&self.scratch, &self.rules)
     }
 
-    /// Gives the protected files of a worktree their reference state.
+    /// Gives the protected files of a worker's worktree their reference state.
     pub fn enforce<'a>(&'a self, host: &'a Host, workspace: &'a Workspace) -> Result<Enforced<'a>, Error> {
+        self.enforce_except(host, workspace, None)
+    }
+
+    /// Gives the protected files of a fresh worktree with a patch their reference state. Files that
+    /// its setup made and git ignores stay, unless a pathspec protects them.
+    pub fn enforce_fresh<'a>(
+        &'a self,
+        host: &'a Host,
+        workspace: &'a Workspace,
+        patch: Option<(Oid, Digest)>,
+    ) -> Result<Enforced<'a>, Error> {
+        let changed = self.changed_paths(host, patch)?;
+        self.enforce_except(host, workspace, changed)
+    }
+
+    fn enforce_except<'a>(
+        &'a self,
+        host: &'a Host,
+        workspace: &'a Workspace,
+        changed: Option<BTreeSet<BString>>,
+    ) -> Result<Enforced<'a>, Error> {
         if workspace.is_in_doubt() {
             return Err(Error::StillRunning);
         }
@@ -123,7 +147,9 @@ impl Guard {
             files,
             aside,
             reference,
+            changed,
             left: BTreeSet::new(),
+            ignored: BTreeSet::new(),
             moved: Vec::new(),
             written: Vec::new(),
             made: Vec::new(),
@@ -139,7 +165,7 @@ impl Guard {
 
     /// Returns the protected files and links in a worktree, tracked or not.
     fn find(&self, host: &Host, workspace: &Workspace, tree: &Tree) -> Result<BTreeSet<BString>, Error> {
-        if self.pathspecs.is_empty() && !self.tracked {
+        if self.rules.is_empty() && !self.tracked {
             return Ok(BTreeSet::new());
         }
         // These are not work: the git directory, submodules, and files that every worktree gets.
@@ -205,6 +231,8 @@ pub enum Error {
     Workspace(#[from] workspace::Error),
     #[error("{0}")]
     HeldOut(#[from] held_out::Error),
+    #[error("{0}")]
+    Patch(#[from] verified_stream::Error),
 }
 
 impl Error {

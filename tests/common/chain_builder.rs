@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use git_handoff::git::refs;
 use git_handoff::git::store::Edit;
@@ -172,7 +172,7 @@ impl<'a> ChainBuilder<'a> {
             held_out: None,
             red_first: false,
             verify_in: git_handoff::model::protected::VerifyIn::Worktree,
-            protect: Vec::new(),
+            protect: BTreeSet::new(),
             on_protected_change: git_handoff::model::protected::OnProtectedChange::Red,
             verify: None,
             program: None,

@@ -1,11 +1,13 @@
 //! Every setting, written by git and read from it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use git_handoff::engine::command;
 use git_handoff::git::store::Durability;
 use git_handoff::model::confinement::{Asked, Home, Network};
+use git_handoff::model::protect_rule::ProtectRule;
 use git_handoff::model::protected::{OnProtectedChange, VerifyIn};
 use git_handoff::repository::config::{Config, Executor, OnVerifyFail, Outside, Queue, SETTINGS};
 use git_handoff::share::anchor;
@@ -19,6 +21,14 @@ const OWN: &str = "My own.v2";
 /// The name of a setting, a value for it, and whether that holds.
 type Sample = (&'static str, &'static str, fn(&Config) -> bool);
 
+fn is_pathspec(rules: &[ProtectRule], pathspec: &str) -> bool {
+    rules == [ProtectRule::Pathspec(pathspec.to_owned())]
+}
+
+fn is_exception(rules: &[ProtectRule], pathspec: &str) -> bool {
+    rules == [ProtectRule::Except { except: BTreeSet::from([pathspec.to_owned()]) }]
+}
+
 /// One for every setting.
 const SAMPLES: &[Sample] = &[
     ("handoff.signingKey", "~/key", |c| c.signing_key.as_deref() == Some("~/key")),
@@ -31,13 +41,16 @@ const SAMPLES: &[Sample] = &[
     ("handoff.executor.<name>.command", "do it", |c| executor(c).command.as_deref() == Some("do it")),
     ("handoff.executor.<name>.setup", "lay out", |c| executor(c).setup.as_deref() == Some("lay out")),
     ("handoff.executor.<name>.verify", "look", |c| executor(c).verify.as_deref() == Some("look")),
-    ("handoff.protect", "tests", |c| c.protect == ["tests"]),
+    ("handoff.protect", "tests", |c| is_pathspec(&c.protect, "tests")),
+    ("handoff.protectExcept", "src", |c| is_exception(&c.protect, "src")),
     ("handoff.onProtectedChange", "fail", |c| c.on_protected_change == Some(OnProtectedChange::Fail)),
-    ("handoff.executor.<name>.protect", ":(glob)*.rs", |c| executor(c).protect == [":(glob)*.rs"]),
+    ("handoff.executor.<name>.protect", ":(glob)*.rs", |c| is_pathspec(&executor(c).protect, ":(glob)*.rs")),
+    ("handoff.executor.<name>.protectExcept", "src", |c| is_exception(&executor(c).protect, "src")),
     ("handoff.executor.<name>.onProtectedChange", "allow", |c| {
         executor(c).on_protected_change == Some(OnProtectedChange::Allow)
     }),
-    ("handoff.subagent.<name>.protect", "tests", |c| subagent(c).protect == ["tests"]),
+    ("handoff.subagent.<name>.protect", "tests", |c| is_pathspec(&subagent(c).protect, "tests")),
+    ("handoff.subagent.<name>.protectExcept", "src", |c| is_exception(&subagent(c).protect, "src")),
     ("handoff.subagent.<name>.onProtectedChange", "red", |c| {
         subagent(c).on_protected_change == Some(OnProtectedChange::Red)
     }),

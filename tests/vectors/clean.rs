@@ -2,10 +2,11 @@
 
 use git_handoff::model::entry::{Again, Event, ItemDropped, RunEnded};
 use git_handoff::model::name::ItemId;
+use git_handoff::model::protect_rule::ProtectRule;
 use git_handoff::model::protected::ChangeKind;
 
 use super::Vector;
-use super::forged::{MODIFIED, protecting};
+use super::forged::{MODIFIED, except, protecting, protecting_by};
 use crate::common::chain_builder::ChainBuilder;
 use crate::common::forge::{Forge, PLAN};
 use crate::tamper::run::{End, story};
@@ -76,6 +77,19 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("clean-protected", "a change to a protected file, as the entry records it", |forge| {
         protecting(forge, MODIFIED, &[("src/x", ChangeKind::Modified)]);
+    }),
+    Vector::new(
+        "clean-protected-except",
+        "rules with exceptions that the plan writes in no order, and a change within all of them",
+        |forge| {
+            let rules = [ProtectRule::Pathspec("doc".to_owned()), except(&["doc", "src"]), except(&["src", "test"])];
+            let written = r#"["doc",{"except":["test","src","test"]},{"except":["src","doc"]}]"#;
+            protecting_by(forge, written, &rules, &[]);
+        },
+    ),
+    Vector::new("clean-protected-except-all", "a rule without exceptions, and the change that it finds", |forge| {
+        let recorded = [("src/x", ChangeKind::Modified)];
+        protecting_by(forge, r#"{"except":[]}"#, &[except(&[])], &recorded);
     }),
     Vector::new("clean-open", "a run that goes on: the first item is done", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);

@@ -5,6 +5,7 @@ use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::Draft;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Entry, Event};
+use git_handoff::model::protect_rule::ProtectRule;
 use git_handoff::model::protected::{ChangeKind, OnProtectedChange, ProtectedChange};
 use git_handoff::model::time::Moment;
 
@@ -123,6 +124,23 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("artifact-in-the-tree", "an artifact that entry 0 does not name", |forge| {
         bent(forge, |drafts| put(forge, &mut drafts[0], "artifacts/docs/spec.md", "# Another\n"));
     }),
+    Vector::new(
+        "protected-except-not-listed",
+        "a change outside of the exceptions that the entry leaves out",
+        |forge| {
+            protecting_by(forge, r#"{"except":["doc"]}"#, &[except(&["doc"])], &[]);
+        },
+    ),
+    Vector::new("protected-except-listed", "a change to an exception that the entry lists", |forge| {
+        protecting_by(forge, r#"{"except":["src"]}"#, &[except(&["src"])], &[("src/x", ChangeKind::Modified)]);
+    }),
+    Vector::new("protected-except-widened", "a manifest with more exceptions than the plan has", |forge| {
+        protecting_by(forge, r#"{"except":["doc"]}"#, &[except(&["doc", "src"])], &[]);
+    }),
+    Vector::new("protected-excluding", "a manifest that excludes files from what the plan protects", |forge| {
+        let excluding = ProtectRule::Pathspec(":!src/x".to_owned());
+        protecting_by(forge, r#"["src"]"#, &[ProtectRule::Pathspec("src".to_owned()), excluding], &[]);
+    }),
     Vector::new("manifest-in-the-tree", "a manifest that its entry does not name", |forge| {
         bent(forge, |drafts| put(forge, &mut drafts[1], "items/edit-a/manifest.json", "{}"));
     }),
@@ -130,7 +148,9 @@ pub(super) const VECTORS: &[Vector] = &[
         "protected-without-reference",
         "a manifest that protects files, and an entry without their reference",
         |forge| {
-            fired(forge, |run| run.fire_with("edit-b", |manifest| manifest.protect = vec!["src".to_owned()]));
+            fired(forge, |run| {
+                run.fire_with("edit-b", |manifest| manifest.protect = [ProtectRule::Pathspec("src".to_owned())].into());
+            });
         },
     ),
     Vector::new("protected-not-in-order", "changes to protected files that are not sorted by their paths", |forge| {
@@ -145,7 +165,7 @@ pub(super) const VECTORS: &[Vector] = &[
         |forge| {
             let mut run = ChainBuilder::submit(forge, PLAN);
             run.fire_with("edit-a", |manifest| {
-                manifest.protect = vec!["src".to_owned()];
+                manifest.protect = [ProtectRule::Pathspec("src".to_owned())].into();
                 manifest.on_protected_change = OnProtectedChange::Judge;
             });
             run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
@@ -274,7 +294,7 @@ pub(super) const VECTORS: &[Vector] = &[
 /// Records changes of `edit-a` to protected files, in this order.
 fn protected(forge: &Forge, paths: &[&str]) {
     let mut run = ChainBuilder::submit(forge, PLAN);
-    run.fire_with("edit-a", |manifest| manifest.protect = vec!["src".to_owned()]);
+    run.fire_with("edit-a", |manifest| manifest.protect = [ProtectRule::Pathspec("src".to_owned())].into());
     run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
     let Some(Event::ItemReconciled(e)) = run.drafts.last_mut().map(|draft| &mut draft.event) else { panic!() };
     e.reference = Some(forge.store.empty_tree());
@@ -328,6 +348,20 @@ pub(super) fn protecting(forge: &Forge, patch: &str, recorded: &[(&str, ChangeKi
     finish_protected(forge, run);
 }
 
+/// Tells a story in which the first item protects, by a plan with `written` as its `protect`, what
+/// these rules do.
+pub(super) fn protecting_by(forge: &Forge, written: &str, rules: &[ProtectRule], recorded: &[(&str, ChangeKind)]) {
+    let plan = PLAN.replacen("\"inputs\"", &format!("\"protect\":{written},\"inputs\""), 1);
+    let mut run = ChainBuilder::submit(forge, &plan);
+    protect_by(forge, &mut run, rules, MODIFIED, recorded, OnProtectedChange::Red);
+    finish_protected(forge, run);
+}
+
+/// Returns the rule that protects every file except some.
+pub(super) fn except(pathspecs: &[&str]) -> ProtectRule {
+    ProtectRule::Except { except: pathspecs.iter().map(|pathspec| (*pathspec).to_owned()).collect() }
+}
+
 fn protect(
     forge: &Forge,
     run: &mut ChainBuilder<'_>,
@@ -335,8 +369,20 @@ fn protect(
     recorded: &[(&str, ChangeKind)],
     effect: OnProtectedChange,
 ) {
+    let rules = [ProtectRule::Pathspec("src".to_owned())];
+    protect_by(forge, run, &rules, patch, recorded, effect);
+}
+
+fn protect_by(
+    forge: &Forge,
+    run: &mut ChainBuilder<'_>,
+    rules: &[ProtectRule],
+    patch: &str,
+    recorded: &[(&str, ChangeKind)],
+    effect: OnProtectedChange,
+) {
     run.fire_with("edit-a", |manifest| {
-        manifest.protect = vec!["src".to_owned()];
+        manifest.protect = rules.iter().cloned().collect();
         manifest.on_protected_change = effect;
     });
     run.done("edit-a", &[("patch", patch.as_bytes())]);

@@ -72,6 +72,14 @@ pub(super) struct Checked {
     pub(super) stored: StoredCheck,
 }
 
+/// Whose files a worktree has.
+#[derive(Clone, Copy)]
+enum CheckedFiles {
+    Worker,
+    /// Those of the base, of a patch and of a setup.
+    Fresh(Option<(Oid, Digest)>),
+}
+
 impl Commands<'_> {
     /// Runs a check in the worktree of the worker, with surroundings of its own.
     pub(super) async fn check_in_worktree(
@@ -87,7 +95,7 @@ impl Commands<'_> {
         };
         let own = workspace.begin_check(&host).map_err(|e| failed(&e))?;
         let checked = match furnish(&host, self.job, &own) {
-            Ok(_) => self.check(deadline, &own, line, kept).await,
+            Ok(_) => self.check(deadline, &own, line, CheckedFiles::Worker, kept).await,
             Err(verdict) => Err(verdict),
         };
         workspace.end_check(&host).map_err(|e| failed(&e))?;
@@ -101,6 +109,7 @@ impl Commands<'_> {
         deadline: Instant,
         workspace: &Workspace,
         line: Line<'_>,
+        files: CheckedFiles,
         kept: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
         let argv: Vec<String> = line.argv().iter().map(|word| credential::redact(word).into_owned()).collect();
@@ -111,7 +120,11 @@ impl Commands<'_> {
         let (ended, restored) = match self.guard {
             None => (self.run_until(deadline, workspace, line).await, 0),
             Some(guard) => {
-                let enforced = guard.enforce(self.host, workspace).map_err(|e| protect::failed(&e))?;
+                let enforced = match files {
+                    CheckedFiles::Worker => guard.enforce(self.host, workspace),
+                    CheckedFiles::Fresh(patch) => guard.enforce_fresh(self.host, workspace, patch),
+                };
+                let enforced = enforced.map_err(|e| protect::failed(&e))?;
                 let restored = enforced.restored();
                 let ended = self.run_until(deadline, workspace, line).await;
                 enforced.restore().map_err(|e| protect::failed(&e))?;
@@ -191,7 +204,7 @@ impl Commands<'_> {
             let ended = self.run(fresh, Line::plain(setup)).await;
             judge("setup of the check ", &ended, job.spec.command.timeout)?;
         }
-        self.check(self.deadline, fresh, Line::reading(verify, job), kept).await
+        self.check(self.deadline, fresh, Line::reading(verify, job), CheckedFiles::Fresh(patch), kept).await
     }
 
     /// Runs the check before the work if the settings ask for it. It must fail.

@@ -109,12 +109,12 @@ impl Job {
 impl Protect {
     /// Reads the consumed patches of the protected files.
     fn read(store: &Store, protected: Protected) -> Result<Self, Error> {
-        let Protected { pathspecs, consumed, effect, of_plan, effect_of_plan } = protected;
+        let Protected { rules, consumed, effect, of_plan, effect_of_plan } = protected;
         let patches = consumed.into_iter();
         let patches = patches.map(|consumed| (consumed.patch, consumed.start, consumed.includes)).collect();
         let read = |patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
         let consumed = Consumed::read(patches, read).map_err(|error| Error::Consumed(in_words(&error)))?;
-        Ok(Self { pathspecs, consumed, effect, of_plan, effect_of_plan })
+        Ok(Self { rules, consumed, effect, of_plan, effect_of_plan })
     }
 }
 

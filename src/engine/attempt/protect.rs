@@ -1,11 +1,14 @@
 //! Applies the rules of protected files to an attempt.
 
+use std::collections::BTreeSet;
+
 use super::{Finished, Job, Verdict};
 use crate::git::protected::{self, Consumed};
 use crate::git::verified_stream;
 use crate::model::causes::in_words;
 use crate::model::outcome::PASSED;
 use crate::model::plan::ProductKey;
+use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::{
     MOST_CHANGES, OnProtectedChange, PROTECTED_CHANGED, ProtectedChange, in_words as changes_in_words,
 };
@@ -14,21 +17,23 @@ use crate::worktree::protect::{Error, Guard};
 
 /// The protected files of an attempt.
 pub(in crate::engine) struct Protect {
-    /// Sorted.
-    pub(in crate::engine) pathspecs: Vec<String>,
+    pub(in crate::engine) rules: BTreeSet<ProtectRule>,
     /// The consumed patches that belong to the reference state.
     pub(in crate::engine) consumed: Vec<Consumed>,
     pub(in crate::engine) effect: OnProtectedChange,
-    pub(in crate::engine) of_plan: Vec<String>,
+    pub(in crate::engine) of_plan: Vec<ProtectRule>,
     pub(in crate::engine) effect_of_plan: OnProtectedChange,
 }
 
 /// Computes the reference state of the protected files.
 pub(super) fn guard(host: &Host, job: &Job) -> Result<Guard, Verdict> {
-    let (pathspecs, consumed) = job.protect.as_ref().map_or((&[][..], &[][..]), Protect::parts);
+    let (rules, consumed) = match &job.protect {
+        Some(protect) => (protect.rules.clone(), &protect.consumed[..]),
+        None => (BTreeSet::new(), &[][..]),
+    };
     let held_out = job.check.held_out.clone();
     let (base, start) = (job.spec.manifest.base, job.spec.start.map(|start| start.tree));
-    Guard::new(&host.store, base, start, pathspecs, consumed, held_out).map_err(|error| match error {
+    Guard::new(&host.store, base, start, rules, consumed, held_out).map_err(|error| match error {
         Error::Reference(conflict @ protected::Error::Conflict(_)) => {
             Verdict::hopeless(format!("protected-conflict: {conflict}"))
         }
@@ -37,10 +42,6 @@ pub(super) fn guard(host: &Host, job: &Job) -> Result<Guard, Verdict> {
 }
 
 impl Protect {
-    fn parts(&self) -> (&[String], &[Consumed]) {
-        (&self.pathspecs, &self.consumed)
-    }
-
     /// Returns the effect of changes. Settings cannot allow what the plan protects from.
     fn effect_on(&self, guard: &Guard, changes: &[ProtectedChange]) -> Result<OnProtectedChange, Error> {
         let allows = self.effect == OnProtectedChange::Allow;

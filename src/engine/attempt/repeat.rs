@@ -8,6 +8,7 @@ use super::check::CANNOT_RUN;
 use super::step::{Commands, Line, judge};
 use super::{Job, Verdict, prepare, protect, remove};
 use crate::model::causes::in_words;
+use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Exit;
 use crate::model::said::last_lines;
 use crate::process::agent::{Cause, Ended};
@@ -74,7 +75,7 @@ async fn in_worktree(
     let (workspace, mut transcript, _, guard) = prepare(host, job).map_err(Failed::Other)?;
     let mut commands = Commands::begin(host, job, &mut transcript, cancel).guarded(guard.as_ref());
     let repeated = match set_up(&workspace, &mut commands, recorded, place).await {
-        Ok(()) => check(&workspace, commands).await.map_err(Failed::Other),
+        Ok(()) => check(&workspace, commands, recorded.patch).await.map_err(Failed::Other),
         Err(failed) => Err(failed),
     };
     match (repeated, remove(workspace)) {
@@ -110,10 +111,14 @@ async fn set_up(
 }
 
 /// Runs the check while the protected files have their reference state.
-async fn check(workspace: &Workspace, mut commands: Commands<'_>) -> Result<Repeated, Verdict> {
+async fn check(
+    workspace: &Workspace,
+    mut commands: Commands<'_>,
+    patch: Option<(Oid, Digest)>,
+) -> Result<Repeated, Verdict> {
     let job = commands.job;
     let Some(verify) = &job.spec.command.verify else { return Err(Verdict::failed("there is no check")) };
-    let enforced = commands.guard.map(|guard| guard.enforce(commands.host, workspace)).transpose();
+    let enforced = commands.guard.map(|guard| guard.enforce_fresh(commands.host, workspace, patch)).transpose();
     // The worktree is removed in this state.
     let _enforced = enforced.map_err(|error| protect::failed(&error))?;
     commands.transcript.follow();

@@ -22,6 +22,7 @@ use crate::model::limits::Limits;
 use crate::model::manifest::Manifest;
 use crate::model::name::FilePath;
 use crate::model::plan::{Declared, ProductKey};
+use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::{OnProtectedChange, VerifyIn};
 use crate::model::schema::Schema;
 use crate::process::lease::Lease;
@@ -153,13 +154,12 @@ pub(in crate::engine) struct Policy {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::engine) struct Protected {
-    /// Sorted.
-    pub(in crate::engine) pathspecs: Vec<String>,
+    pub(in crate::engine) rules: BTreeSet<ProtectRule>,
     /// The consumed patches that belong to the reference state, in order.
     pub(in crate::engine) consumed: Vec<ConsumedPatch>,
     pub(in crate::engine) effect: OnProtectedChange,
-    /// The pathspecs of the plan. Settings cannot allow changes of their files.
-    pub(in crate::engine) of_plan: Vec<String>,
+    /// The rules of the plan. Settings cannot allow changes of their files.
+    pub(in crate::engine) of_plan: Vec<ProtectRule>,
     pub(in crate::engine) effect_of_plan: OnProtectedChange,
 }
 

@@ -185,6 +185,6 @@ fn protect(store: &Store, run: &VerifiedRun, at: ItemIndex, recorded: &Manifest)
         return Ok(None);
     }
     let consumed = start::consumed(store, &run.state, &run.state.items[at].reference)?;
-    let (pathspecs, effect) = (recorded.protect.clone(), OnProtectedChange::default());
-    Ok(Some(Protected { pathspecs, consumed, effect, of_plan: Vec::new(), effect_of_plan: effect }))
+    let (rules, effect) = (recorded.protect.clone(), OnProtectedChange::default());
+    Ok(Some(Protected { rules, consumed, effect, of_plan: Vec::new(), effect_of_plan: effect }))
 }

@@ -15,6 +15,7 @@ use super::settings::{self, Recorded, Unknown};
 use crate::model::confinement::{Asked, Home, Network};
 use crate::model::item_index::ItemIndex;
 use crate::model::plan::{AGENT, COMMAND, Item, RECORDED};
+use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::{OnProtectedChange, VerifyIn};
 use crate::model::state::RunState;
 use crate::repository::Repository;
@@ -31,7 +32,7 @@ pub(super) struct Sealed {
     sandbox: Asked,
     network: Network,
     home: Home,
-    protect: BTreeSet<String>,
+    protect: BTreeSet<ProtectRule>,
     #[serde(skip_serializing_if = "Option::is_none")]
     on_protected_change: Option<OnProtectedChange>,
     on_verify_fail: OnVerifyFail,

@@ -13,6 +13,7 @@ use crate::model::confinement::{Asked, Home, Network};
 use crate::model::limits::Limits;
 use crate::model::plan::{APPROVAL, BUILT_IN, CLAIMED, COMMAND, DISPATCH};
 use crate::model::problem::nearest;
+use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::{OnProtectedChange, VerifyIn};
 
 /// The settings of an executor or a subagent.
@@ -28,8 +29,8 @@ pub struct Executor {
     pub version_command: Option<String>,
     /// The effect of a failed `verify` command.
     pub on_verify_fail: Option<OnVerifyFail>,
-    /// Pathspecs of files that the worker must not change.
-    pub protect: Vec<String>,
+    /// The files that the worker must not change.
+    pub protect: Vec<ProtectRule>,
     /// The effect of a change to a protected file.
     pub on_protected_change: Option<OnProtectedChange>,
     /// The folder of files laid over the worktree for the check.
@@ -212,6 +213,15 @@ impl Config {
         let executor = executors.entry(given.name()).or_default();
         executor.keys.insert(given.setting.key.clone());
         executor
+    }
+
+    /// Returns the rules of protected files of the executor or subagent that a key names, or those
+    /// for all.
+    pub(super) fn protect_rules(&mut self, given: &Given<'_>) -> &mut Vec<ProtectRule> {
+        match given.key.section {
+            None => &mut self.protect,
+            Some(_) => &mut self.executor(given).protect,
+        }
     }
 
     /// Stores a command line, and whether a file inside the work tree set it.

@@ -30,6 +30,7 @@ use crate::model::confinement::{Asked, Network};
 use crate::model::credential::allow::Allowed;
 use crate::model::hints::{self, Hint};
 use crate::model::limits::Limits;
+use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::OnProtectedChange;
 use crate::model::schema::Schema;
 
@@ -78,8 +79,8 @@ pub struct Config {
     pub pipelines: BTreeMap<String, Registration>,
     /// `handoff.schema.<id>@<version>.path`
     pub schemas: BTreeMap<Schema, Registration>,
-    /// `handoff.protect`: pathspecs that protect files from every worker.
-    pub protect: Vec<String>,
+    /// `handoff.protect` and `handoff.protectExcept`: the files protected from every worker.
+    pub protect: Vec<ProtectRule>,
     /// `handoff.onProtectedChange`
     pub on_protected_change: Option<OnProtectedChange>,
     /// `handoff.recordProgram`: record the programs of attempts in manifests.

@@ -14,6 +14,7 @@ use super::secret_env::Secrets;
 use crate::git::store::Durability;
 use crate::model::confinement::{Asked, Home, Network};
 use crate::model::driver::{MAX_HEARTBEAT, MAX_LOST_AFTER, MIN_HEARTBEAT};
+use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::{OnProtectedChange, VerifyIn};
 
 /// Values of `sandbox`.
@@ -103,10 +104,13 @@ settings! {
         /// A pathspec of files that the worker must not change, such as tests and CI settings; each
         /// setting adds one. While the check runs, these files have their reference state.
         "handoff.protect" | "handoff.executor.<name>.protect" | "handoff.subagent.<name>.protect": Pathspec, "none"
-            => |config, given, pathspec| match given.key.section {
-                None => config.protect.push(pathspec),
-                Some(_) => config.executor(given).protect.push(pathspec),
-            };
+            => |config, given, pathspec| config.protect_rules(given).push(ProtectRule::Pathspec(pathspec));
+        /// Protects every file except those that this pathspec selects; each setting adds one. If a
+        /// plan, an executor and a subagent have exceptions, a file is free only if it is among the
+        /// exceptions of each.
+        "handoff.protectExcept" | "handoff.executor.<name>.protectExcept" | "handoff.subagent.<name>.protectExcept":
+            Pathspec, "none"
+            => |config, given, pathspec| ProtectRule::add_exception(config.protect_rules(given), pathspec);
         /// The effect of a change to a protected file: `red` marks the item red, `fail` fails the
         /// attempt, `allow` only records and shows the change. `judge` records and shows the change
         /// if the check passes with the original files, and marks the item red otherwise.

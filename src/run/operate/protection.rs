@@ -5,31 +5,28 @@ use std::collections::BTreeSet;
 use crate::git::merge::Scratch;
 use crate::git::protected::Protection;
 use crate::model::plan::{Item, Plan};
+use crate::model::protect_rule::ProtectRule;
 use crate::repository::Repository;
 
 use super::submit::resolve_base;
 
 impl Repository {
-    /// Returns a warning for each pathspec that is to protect files from a plan's workers and
-    /// selects no file of the base. Other commands report a base or a pathspec that git refuses.
+    /// Returns a warning for each rule that is to protect files from a plan's workers and selects
+    /// no file of the base. Other commands report a base or a pathspec that git refuses.
     pub(super) fn unmatched_protection(&self, plan: &Plan, revision: &str) -> Vec<String> {
-        let pathspecs = self.protected_by(plan);
-        if pathspecs.is_empty() {
+        let rules = self.protected_by(plan);
+        if rules.is_empty() {
             return Vec::new();
         }
         let base = resolve_base(&self.store, revision).ok();
         let Some(scratch) = base.and_then(|base| Scratch::apart(&self.store, base).ok()) else { return Vec::new() };
-        let selects_none = |pathspec: &String| {
-            let alone = std::slice::from_ref(pathspec);
-            Protection::new(&scratch, alone).selects_any().is_ok_and(|any| !any)
-        };
-        let warning =
-            |pathspec| format!("the pathspec {pathspec:?} selects no file of the base, so it protects nothing");
-        pathspecs.into_iter().filter(selects_none).map(warning).collect()
+        let selects_none = |rule: &ProtectRule| Protection::new(&scratch, [rule]).selects_any().is_ok_and(|any| !any);
+        let warning = |rule| format!("{rule} selects no file of the base, so it protects nothing");
+        rules.into_iter().filter(selects_none).map(warning).collect()
     }
 
-    /// Returns the pathspecs of a plan and of the settings of its items' executors.
-    fn protected_by(&self, plan: &Plan) -> BTreeSet<String> {
+    /// Returns the rules of a plan and of the settings of its items' executors.
+    fn protected_by(&self, plan: &Plan) -> BTreeSet<ProtectRule> {
         let config = &self.config;
         let settings = |item: &Item| {
             let subagent = item.inputs.get("subagent").and_then(serde_json::Value::as_str);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{Finding, Patient};
 use crate::git::protectable::committed;
 use crate::model::hints;
+use crate::model::protect_rule::ProtectRule;
 use crate::run::query::Target;
 use crate::run::query::target::own_runs;
 use crate::upkeep::protection::suggest;
@@ -17,7 +18,8 @@ pub(super) fn unmatched(patient: &Patient<'_>) -> Vec<Finding> {
     }
     let config = &patient.repository.config;
     let executors = config.executors.values().chain(config.subagents.values());
-    let pathspecs: BTreeSet<&String> = config.protect.iter().chain(executors.flat_map(|one| &one.protect)).collect();
+    let rules = config.protect.iter().chain(executors.flat_map(|one| &one.protect));
+    let pathspecs: BTreeSet<&String> = rules.filter_map(ProtectRule::pathspec).collect();
     let unmatched = pathspecs.into_iter().filter(|pathspec| committed(patient.store, pathspec).is_empty());
     let finding = |pathspec: &String| {
         let message = format!("the pathspec {pathspec:?} selects no committed file, so it protects nothing");

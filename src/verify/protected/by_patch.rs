@@ -9,6 +9,7 @@ use crate::git::patch_paths::{Change, Changes, Side};
 use crate::git::protected::{self, FILE, Protection};
 use crate::git::quoted_path;
 use crate::model::entry::ItemReconciled;
+use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::{ChangeKind, ProtectedChange};
 
 /// The bits of a mode that say what a path is.
@@ -17,8 +18,8 @@ const TYPE: u32 = 0o170_000;
 /// A patch of an item that protects files.
 pub(super) struct Patched<'c> {
     pub(super) end: &'c ItemReconciled,
-    /// The pathspecs that protect files.
-    pub(super) protect: Vec<String>,
+    /// The rules that protect files.
+    pub(super) protect: BTreeSet<ProtectRule>,
     pub(super) changes: Changes,
     /// The states that patches of other items, which the item builds on, give to the same paths.
     pub(super) others: BTreeMap<BString, Vec<Side>>,
@@ -27,19 +28,18 @@ pub(super) struct Patched<'c> {
 /// Compares patches with their entries. Reports each entry that does not list exactly the changes
 /// of its patch to protected files.
 ///
-/// Patches with the same pathspecs are compared together, since git is asked which paths they
-/// select.
+/// Patches with the same rules are compared together, since git is asked which paths they select.
 pub(super) fn compare<'c>(
     scratch: &Scratch,
     patched: &[Patched<'c>],
     report: &mut dyn FnMut(&'c ItemReconciled, String),
 ) {
-    let mut by_pathspecs: BTreeMap<&[String], Vec<&Patched<'c>>> = BTreeMap::new();
+    let mut by_rules: BTreeMap<&BTreeSet<ProtectRule>, Vec<&Patched<'c>>> = BTreeMap::new();
     for one in patched {
-        by_pathspecs.entry(&one.protect).or_default().push(one);
+        by_rules.entry(&one.protect).or_default().push(one);
     }
-    for (pathspecs, patched) in by_pathspecs {
-        let protection = Protection::new(scratch, pathspecs);
+    for (rules, patched) in by_rules {
+        let protection = Protection::new(scratch, rules);
         let paths: BTreeMap<&BStr, u32> = patched.iter().flat_map(|one| one.paths()).collect();
         let together = protection.select(paths.into_iter());
         for one in patched {

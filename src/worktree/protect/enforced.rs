@@ -24,8 +24,12 @@ pub struct Enforced<'a> {
     pub(super) aside: Tree,
     /// The protected files of the reference state that a worktree has.
     pub(super) reference: BTreeSet<BString>,
+    /// The protected paths of the patch, if ignored files that it does not have are a setup's.
+    pub(super) changed: Option<BTreeSet<BString>>,
     /// Protected files that were left as they are.
     pub(super) left: BTreeSet<BString>,
+    /// Ignored files that a setup made.
+    pub(super) ignored: BTreeSet<BString>,
     /// Entries moved aside, with their names there.
     pub(super) moved: Vec<(BString, BString)>,
     /// Reference and held-out files in the worktree.
@@ -37,21 +41,33 @@ pub struct Enforced<'a> {
 impl Enforced<'_> {
     pub(super) fn apply(&mut self) -> Result<(), Error> {
         let found = self.guard.find(self.host, self.workspace, &self.tree)?;
-        for path in found.union(&self.reference.clone()) {
+        for path in self.reference.clone() {
             let path = path.as_bstr();
-            let is_reference = self.reference.contains(path);
-            if is_reference && self.is_same(path).map_err(Error::at(path))? {
+            if self.is_same(path).map_err(Error::at(path))? {
                 self.left.insert(path.to_owned());
                 continue;
             }
             self.move_aside(path)?;
-            if is_reference {
-                self.make_parents(path)?;
-                self.files.rename(path, &self.tree, path).map_err(Error::at(path))?;
-                self.written.push(path.to_owned());
-            }
+            self.make_parents(path)?;
+            self.files.rename(path, &self.tree, path).map_err(Error::at(path))?;
+            self.written.push(path.to_owned());
+        }
+        // A file of the reference state may be below a path that was a file before.
+        let moved: BTreeSet<BString> = self.moved.iter().map(|(path, _)| path.clone()).collect();
+        let others = found.difference(&self.reference).filter(|path| !moved.contains(*path)).collect();
+        self.ignored = self.find_ignored(&others)?;
+        for path in others.into_iter().filter(|path| !self.ignored.contains(*path)).cloned().collect::<Vec<_>>() {
+            self.move_aside(path.as_ref())?;
         }
         self.lay_over()
+    }
+
+    /// Returns those of some files that a setup made and git ignores by the rules of the reference
+    /// state.
+    fn find_ignored(&self, files: &BTreeSet<&BString>) -> Result<BTreeSet<BString>, Error> {
+        let Some(changed) = &self.changed else { return Ok(BTreeSet::new()) };
+        let made = files.iter().copied().filter(|path| !changed.contains(*path)).collect();
+        self.guard.ignored(self.host, &self.workspace.tree(), &made)
     }
 
     /// Copies the held-out files over the worktree.
@@ -128,7 +144,8 @@ impl Enforced<'_> {
         }
         match self.guard.find(self.host, self.workspace, &self.tree) {
             Ok(found) => {
-                for path in found.iter().filter(|path| !self.left.contains(*path)) {
+                let is_new = |path: &&BString| !self.left.contains(*path) && !self.ignored.contains(*path);
+                for path in found.iter().filter(is_new) {
                     note(self.tree.remove(path.as_ref()).map_err(Error::at(path.as_ref())));
                 }
             }

@@ -1,5 +1,7 @@
 //! The state of all tracked files after a patch, for a worktree without a worker.
 
+use std::collections::BTreeSet;
+
 use gix::bstr::BString;
 
 use super::{Error, Guard, SUBMODULE};
@@ -14,8 +16,8 @@ impl Guard {
     pub fn of_product(store: &Store, base: Oid, patch: &[Consumed]) -> Result<Self, Error> {
         let scratch = Scratch::new(store, base)?;
         let start = scratch.base();
-        let reference = Protection::new(&scratch, &[]).reference(start, patch)?;
-        Ok(Self { scratch, start, pathspecs: Vec::new(), tracked: true, reference, tree: None, held_out: None })
+        let reference = Protection::all(&scratch).reference(start, patch)?;
+        Ok(Self { scratch, start, rules: BTreeSet::new(), tracked: true, reference, tree: None, held_out: None })
     }
 
     /// Returns true if the base has a submodule at this path.

@@ -85,7 +85,7 @@ impl AttemptSpec {
             held_out: self.check.held_out.as_ref().map(|held_out| held_out.sha256),
             red_first: self.check.red_first,
             verify_in: self.check.verify_in,
-            protect: protect.map(|protect| protect.pathspecs.clone()).unwrap_or_default(),
+            protect: protect.map(|protect| protect.rules.clone()).unwrap_or_default(),
             on_protected_change: protect.map(|protect| protect.effect).unwrap_or_default(),
             command_digest: None,
             pipeline: self.pipeline.map(|pipeline| pipeline.sha256),

@@ -1,0 +1,61 @@
+//! Files that a setup command made in a fresh worktree.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use gix::bstr::{BString, ByteSlice as _};
+
+use super::{Error, Guard};
+use crate::git::merge;
+use crate::git::program::{self, Git};
+use crate::git::protected::{FILE, Protection};
+use crate::git::quoted_path;
+use crate::git::verified_stream;
+use crate::model::digest::{Digest, Oid};
+use crate::worktree::host::Host;
+
+/// A path relative to the worktree, so that a name that starts with a colon is no pathspec.
+const HERE: &[u8] = b"./";
+
+impl Guard {
+    /// Returns the protected paths that a patch changes, or `None` if no rule protects what a setup
+    /// may make.
+    pub(super) fn changed_paths(
+        &self,
+        host: &Host,
+        patch: Option<(Oid, Digest)>,
+    ) -> Result<Option<BTreeSet<BString>>, Error> {
+        if !self.rules.iter().any(|rule| rule.pathspec().is_none()) {
+            return Ok(None);
+        }
+        let patch = patch.map(|(oid, digest)| verified_stream::read(&host.store, oid, &[digest])).transpose()?;
+        let changes = self.changes(patch)?;
+        Ok(Some(changes.iter().map(|change| quoted_path::unquoted(change.path.as_bytes())).collect()))
+    }
+
+    /// Returns those of some files that only a rule with exceptions protects and git ignores in
+    /// this worktree.
+    pub(super) fn ignored(
+        &self,
+        host: &Host,
+        tree: &Path,
+        files: &BTreeSet<&BString>,
+    ) -> Result<BTreeSet<BString>, Error> {
+        let pathspecs = self.rules.iter().filter(|rule| rule.pathspec().is_some());
+        let paths = files.iter().map(|path| (path.as_bstr(), FILE));
+        let selected = Protection::new(&self.scratch, pathspecs).select(paths)?;
+        let asked = files.iter().filter(|path| !selected.contains(**path));
+        let mut input = Vec::new();
+        asked.for_each(|path| [HERE, path.as_slice(), b"\0"].iter().for_each(|part| input.extend_from_slice(part)));
+        if input.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let git = Git::new(&host.store.git_dir()).work_tree(tree);
+        let ignored = match git.args(["check-ignore", "--no-index", "-z", "--stdin"]).input(input).run() {
+            // No file is ignored.
+            Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
+            other => other.map_err(merge::Error::Git)?,
+        };
+        Ok(ignored.split(|byte| *byte == 0).filter_map(|path| path.strip_prefix(HERE)).map(BString::from).collect())
+    }
+}
