@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod archives;
+mod bounds;
 pub(crate) mod bundle_json;
 mod bundle_json_fields;
 mod by_patch;

@@ -61,6 +61,7 @@ pub mod temporary;
 #[cfg(feature = "core")]
 pub mod tip;
 pub mod tree;
+pub mod unpacked_size;
 mod variables;
 pub mod verified_stream;
 mod web;

@@ -42,8 +42,16 @@ pub const VALUES: usize = 1_048_576;
 /// the `item.json` files of a run.
 pub const FREE: u64 = 64 << 20;
 
-/// The maximum ratio of bytes beyond [`FREE`] to stored bytes.
+/// The total size that the objects of a bundle's pack may have in any case, in bytes.
+pub const PACK: u64 = 256 << 20;
+
+/// The maximum ratio of bytes beyond [`FREE`] or [`PACK`] to stored bytes.
 pub const RATIO: u64 = 1024;
+
+/// Returns the total size that the objects of a pack of this size may have, in bytes.
+pub fn unpacked(pack: u64) -> u64 {
+    PACK.saturating_add(pack.saturating_mul(RATIO))
+}
 
 /// Returns true if JSON is within the limits of one entry or manifest. Does not validate the JSON.
 ///

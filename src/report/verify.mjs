@@ -476,6 +476,8 @@ const limits = {
   containers: 131072,
   commas: 1048576,
   chain: 64 * 1024 * 1024,
+  pack: 256 * 1024 * 1024,
+  packRatio: 1024,
   invalidCommits: 100,
 };
 
@@ -1158,7 +1160,7 @@ const packTypes = { 1: 'commit', 2: 'tree', 3: 'blob', 4: 'tag' };
 const offsetDelta = 6;
 const namedDelta = 7;
 
-/** Reads the head of each object in a pack, and inflates it. */
+/** Reads the head of each object in a pack, and inflates it, within the limit of section 15. */
 function readPackEntries(pack, format) {
   const nameLength = format === 'sha1' ? 20 : 32;
   ensure(pack.length >= 12 + nameLength && toLatin(pack.subarray(0, 4)) === 'PACK', 'no pack');
@@ -1167,12 +1169,18 @@ function readPackEntries(pack, format) {
   ensure(equalBytes(sum, pack.subarray(-nameLength)), 'a pack with a wrong checksum');
   const reader = new ByteReader(body, 4);
   ensure([2, 3].includes(reader.takeUint32()), 'a pack of an unknown version');
+  let left = limits.pack + limits.packRatio * pack.length;
+  const spend = (size) => {
+    left -= size;
+    ensure(left >= 0, 'a pack whose objects are larger than one of its size may hold');
+  };
   const entries = [];
   for (let count = reader.takeUint32(); count > 0; count--) {
     const start = reader.at;
     let byte = reader.takeByte();
     const type = (byte >> 4) & 7;
     const size = reader.takeSize(byte, byte & 15, 16);
+    spend(size);
     let base = null;
     if (type === offsetDelta) {
       byte = reader.takeByte();
@@ -1187,6 +1195,11 @@ function readPackEntries(pack, format) {
     const inflater = new Inflater(body, reader.at, size);
     const bytes = inflater.readStream();
     reader.at = inflater.at;
+    if (base !== null) {
+      const sizes = new ByteReader(bytes);
+      sizes.takeSize();
+      spend(sizes.takeSize());
+    }
     entries.push({ start, base, type: packTypes[type], bytes, packed: reader.at - start });
   }
   ensure(reader.isAtEnd, 'a pack with more than its objects');

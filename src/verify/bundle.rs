@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
+use std::io::{self, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use crate::git::fsck;
@@ -11,6 +11,8 @@ use crate::git::program;
 use crate::git::refs;
 use crate::git::scratch_repo::{self, ScratchRepo};
 use crate::git::store::Store;
+use crate::git::unpacked_size;
+use crate::model::bounds;
 use crate::model::format::{REFS, run_ref, thread_ref};
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, MOST_REFS, Place};
@@ -98,7 +100,14 @@ impl Bundle {
         if !head.prerequisites.is_empty() {
             return Err(BundleError::Incomplete(path.to_owned(), head.prerequisites.len()));
         }
-        file.seek(io::SeekFrom::Start(head.length as u64)).map_err(unreadable)?;
+        let pack = head.length as u64;
+        file.seek(io::SeekFrom::Start(pack)).map_err(unreadable)?;
+        let hash_length = if head.object_format == "sha256" { 32 } else { 20 };
+        let most = bounds::unpacked(size.saturating_sub(pack));
+        if !unpacked_size::fits(BufReader::new(&file), hash_length, most).map_err(unreadable)? {
+            return Err(BundleError::Unpacked(path.to_owned(), most));
+        }
+        file.seek(io::SeekFrom::Start(pack)).map_err(unreadable)?;
         let scratch = ScratchRepo::new(&head.object_format)?.partial_if(is_filtered)?;
         let call = scratch.store().git().frugal().config("transfer.fsckObjects=true").stdin(file);
         let call = call.largest_file(largest);
@@ -241,6 +250,8 @@ pub enum BundleError {
     TooLarge(PathBuf, u64),
     #[error("{} holds objects that need more memory than is available", .0.display())]
     TooMuch(PathBuf),
+    #[error("the objects in {} have more than {} bytes, the limit for a file of its size", .0.display(), .1)]
+    Unpacked(PathBuf, u64),
     #[error("{} names {count} refs; the limit is {MOST_REFS}", .0.display(), count = .1)]
     TooMany(PathBuf, usize),
     #[error("cannot read the objects in {}", .0.display())]

@@ -111,6 +111,20 @@ pub(super) const VECTORS: &[Vector] = &[
             forge.finish(stopped(forge, "/grade", &[]));
         },
     ),
+    Vector::new(
+        "clean-number-of-400000-digits",
+        "a number of 400,000 digits in a document that a rule reads, which is no stop",
+        |forge| {
+            let document = format!("{{\"score\":7{}}}\n", "0".repeat(400_000));
+            forge.finish(ruled(forge, &[("again", "/score")], document.as_bytes()));
+        },
+    ),
+    Vector::new("clean-forty-rules", "forty rules that read the same document of 400 kB", |forge| {
+        let ids: Vec<String> = (0..40).map(|at| format!("again-{at}")).collect();
+        let rules: Vec<(&str, &str)> = ids.iter().map(|id| (id.as_str(), "/score")).collect();
+        let document = format!("{{\"filler\":[{}0],\"score\":7}}\n", "0,".repeat(200_000));
+        forge.finish(ruled(forge, &rules, document.as_bytes()));
+    }),
     Vector::new("clean-object-format-named", "a bundle of version 3 that names its object format `sha1`", |forge| {
         forge.honest();
     })
@@ -131,19 +145,29 @@ pub(super) const VECTORS: &[Vector] = &[
 /// Both items are done, a rule looks into a document, and the run was closed; the seal says which
 /// rules stopped.
 pub(super) fn stopped<'a>(forge: &'a Forge, pointer: &str, told: &[(&str, &str)]) -> ChainBuilder<'a> {
-    let rules = format!(
-        r#"{{"rules":[{{"id":"again","when":{{"if":[{{"document":"score","pointer":"{pointer}","op":"<","value":5}}]}},"create":{{"executor":"command","inputs":{{"command":["true"]}}}}}}],"#
-    );
-    let mut run = ChainBuilder::submit(forge, &PLAN.replacen('{', &rules, 1));
-    run.document("score", None, b"{\"score\":7}\n");
+    let mut run = ruled(forge, &[("again", pointer)], b"{\"score\":7}\n");
+    let Event::RunSealed(seal) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
+    seal.stopped = told.iter().map(|(rule, why)| (ItemId::parse(rule).unwrap(), (*why).to_owned())).collect();
+    run
+}
+
+/// Both items are done after some rules, each with a pointer, looked into a document, and the run
+/// was closed.
+fn ruled<'a>(forge: &'a Forge, rules: &[(&str, &str)], document: &[u8]) -> ChainBuilder<'a> {
+    let rule = |(id, pointer): &(&str, &str)| {
+        format!(
+            r#"{{"id":"{id}","when":{{"if":[{{"document":"score","pointer":"{pointer}","op":"<","value":5}}]}},"create":{{"executor":"command","inputs":{{"command":["true"]}}}}}}"#
+        )
+    };
+    let rules = rules.iter().map(rule).collect::<Vec<_>>().join(",");
+    let mut run = ChainBuilder::submit(forge, &PLAN.replacen('{', &format!("{{\"rules\":[{rules}],"), 1));
+    run.document("score", None, document);
     run.fire("edit-a");
     run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
     run.fire("edit-b");
     run.done("edit-b", &[("outputs/report.md", b"fine\n")]);
     run.close();
     run.seal();
-    let Event::RunSealed(seal) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
-    seal.stopped = told.iter().map(|(rule, why)| (ItemId::parse(rule).unwrap(), (*why).to_owned())).collect();
     run
 }
 

@@ -131,6 +131,12 @@ pub(super) const VECTORS: &[Vector] = &[
             protecting_by(forge, r#"{"except":["doc"]}"#, &[except(&["doc"])], &[]);
         },
     ),
+    Vector::new("name-of-300000-dots", "an entry with a name of 300,000 dots, which few bytes hold", |forge| {
+        renamed(forge, &".".repeat(300_000));
+    }),
+    Vector::new("name-of-200000-marks", "an entry with a name of 200,000 combining marks", |forge| {
+        renamed(forge, &"\u{301}".repeat(200_000));
+    }),
     Vector::new("protected-except-listed", "a change to an exception that the entry lists", |forge| {
         protecting_by(forge, r#"{"except":["src"]}"#, &[except(&["src"])], &[("src/x", ChangeKind::Modified)]);
     }),
@@ -307,6 +313,14 @@ fn protected(forge: &Forge, paths: &[&str]) {
 fn commit(forge: &Forge, bend: impl FnOnce(String) -> String) {
     let told = forge.honest();
     point(forge, &told, bend);
+}
+
+/// Gives the output of the last item that ended another name.
+fn renamed(forge: &Forge, name: &str) {
+    let told = forge.honest();
+    let raw = |at: usize| String::from_utf8(forge.store.read(told.links[at].commit).unwrap().1).unwrap();
+    let at = (0..told.links.len()).rev().find(|at| raw(*at).contains("outputs/report.md")).unwrap();
+    write(forge, raw(at).replace("report.md", name).as_bytes());
 }
 
 fn point(forge: &Forge, told: &BuiltChain, bend: impl FnOnce(String) -> String) {
