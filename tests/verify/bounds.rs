@@ -71,7 +71,7 @@ fn object(kind: u8, base: &[u8], bytes: &[u8]) -> Vec<u8> {
 
 /// Returns a bundle with a blob of 65,535 bytes and a blob that repeats it.
 fn bundle(times: usize) -> Vec<u8> {
-    let blob = [0; 0xffff];
+    let blob = vec![0; 0xffff];
     let copies = [0xb0, 0xff, 0xff].repeat(times);
     let difference = [number(blob.len()), number(blob.len() * times), copies].concat();
     let first = object(3, &[], &blob);
