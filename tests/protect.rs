@@ -5,6 +5,7 @@
 
 mod allowed;
 mod judged;
+mod runners;
 mod suggested;
 mod unmatched;
 

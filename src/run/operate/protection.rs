@@ -5,15 +5,17 @@ use std::collections::BTreeSet;
 use crate::git::merge::Scratch;
 use crate::git::protected::Protection;
 use crate::model::plan::{Item, Plan};
+use crate::model::protectable::runner;
 use crate::repository::Repository;
 
 use super::submit::resolve_base;
 
 impl Repository {
     /// Returns a warning for each pathspec that is to protect files from a plan's workers and
-    /// selects no file of the base. Other commands report a base or a pathspec that git refuses.
+    /// selects no file of the base. Known ones name files that a worker could add. Other commands report a base or a pathspec that git refuses.
     pub(super) fn unmatched_protection(&self, plan: &Plan, revision: &str) -> Vec<String> {
-        let pathspecs = self.protected_by(plan);
+        let mut pathspecs = self.protected_by(plan);
+        pathspecs.retain(|pathspec| runner(pathspec).is_none());
         if pathspecs.is_empty() {
             return Vec::new();
         }
