@@ -84,7 +84,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let Some(answers) = answers else { return Ok(nothing_written(output)) };
     let setup = repository.compose_setup(&answers)?;
     setup.warnings.iter().for_each(|warning| output.warn(warning));
-    setup.notes.iter().for_each(|note| output.note(note));
+    // A command in a note is pasted.
+    setup.notes.iter().for_each(|note| output.unwrapped_note(note));
     if setup.is_done() {
         return Ok(print_done(&setup, repository, output));
     }

@@ -3,12 +3,15 @@
 use super::store::Store;
 use crate::model::protectable::{APART, FURTHER, RUNNERS, shown};
 
+/// The most paths that are listed instead of their pathspec.
+const MOST_PATHS: usize = 5;
+
 /// The known pathspecs that fit a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownFiles {
     /// What to protect: the files of the recognised runners, some of which may be missing, and
     /// further ones that are committed.
-    pub protect: Vec<&'static str>,
+    pub protect: Vec<String>,
     /// The committed manifests of these runners, each as a path or, where several folders have one
     /// of the same name, as a pathspec.
     pub manifests: Vec<String>,
@@ -26,20 +29,30 @@ impl KnownFiles {
 /// Returns the known files of a repository, or none without a commit.
 pub fn known_files(store: &Store) -> KnownFiles {
     let mut known = KnownFiles::default();
-    known.protect.extend(FURTHER.iter().filter(|pathspec| !committed(store, pathspec).is_empty()));
+    let further = FURTHER.iter().filter(|pathspec| !committed(store, pathspec).is_empty());
+    known.protect.extend(further.map(|&pathspec| pathspec.to_owned()));
     for runner in RUNNERS.iter().filter(|runner| !own(store, runner.signs).is_empty()) {
-        known.protect.extend(runner.files);
+        let built = runner.built.iter().flat_map(|pathspec| named(pathspec, &own(store, &[pathspec])));
+        known.protect.extend(built);
+        known.protect.extend(runner.files.iter().map(|&pathspec| pathspec.to_owned()));
         for manifest in runner.manifests {
             match own(store, &[manifest]).as_slice() {
-                [] => known.protect.push(manifest),
-                [one] => {
-                    known.manifests.push(String::from_utf8(one.clone()).unwrap_or_else(|_| (*manifest).to_owned()))
-                }
+                [] => known.protect.push((*manifest).to_owned()),
+                [one] => known.manifests.extend(named(manifest, std::slice::from_ref(one))),
                 _ => known.manifests.push((*manifest).to_owned()),
             }
         }
     }
     known
+}
+
+/// Returns the paths that a pathspec selects, or the pathspec if they are many or not text.
+fn named(pathspec: &str, paths: &[Vec<u8>]) -> Vec<String> {
+    let texts: Result<Vec<String>, _> = paths.iter().cloned().map(String::from_utf8).collect();
+    match texts {
+        Ok(texts) if texts.len() <= MOST_PATHS => texts,
+        _ => vec![pathspec.to_owned()],
+    }
 }
 
 /// Returns the committed files that pathspecs select, without those in folders of others' code and

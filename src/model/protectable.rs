@@ -16,11 +16,14 @@ pub struct Runner {
     /// Pathspecs of committed files by which it is recognised.
     pub signs: &'static [&'static str],
     /// Pathspecs of its tests and of its own files. All are protected if it is recognised, because
-    /// one file that is added may decide what the check does.
+    /// one file that is added may decide what the check does. None selects what a setup installs
+    /// or builds and tests need: it is moved away like other protected files that are added.
     pub files: &'static [&'static str],
     /// Pathspecs of files that honest work changes, such as lists of dependencies. One that selects
     /// no committed file is protected like `files`.
     pub manifests: &'static [&'static str],
+    /// Pathspecs of files that a setup may build. Only those that are committed are protected.
+    pub built: &'static [&'static str],
 }
 
 /// The known runners, as `docs/how-to/protect-tests.md` lists them.
@@ -28,8 +31,9 @@ pub const RUNNERS: &[Runner] = &[
     Runner {
         name: "make",
         signs: &[any!("GNUmakefile"), any!("makefile"), any!("Makefile")],
-        files: &[any!("GNUmakefile"), any!("makefile"), any!("Makefile"), "*.mk"],
+        files: &[any!("GNUmakefile"), any!("makefile"), "*.mk"],
         manifests: &[],
+        built: &[any!("Makefile")],
     },
     Runner {
         name: "Cargo",
@@ -49,6 +53,7 @@ pub const RUNNERS: &[Runner] = &[
             any!(".rustfmt.toml"),
         ],
         manifests: &[any!("Cargo.toml")],
+        built: &[],
     },
     Runner {
         name: "npm",
@@ -72,7 +77,9 @@ pub const RUNNERS: &[Runner] = &[
             any!("playwright.config.*"),
             any!("cypress.config.*"),
             any!("karma.conf.*"),
-            any!("__mocks__/**"),
+            "__mocks__",
+            ":(glob)*/__mocks__/**",
+            ":(glob)packages/*/__mocks__/**",
             any!("__snapshots__/**"),
             any!("__tests__/**"),
             "*.test.[jt]s",
@@ -88,6 +95,7 @@ pub const RUNNERS: &[Runner] = &[
             any!("pnpm-workspace.yaml"),
             any!("vite.config.*"),
         ],
+        built: &[],
     },
     Runner {
         name: "pytest",
@@ -111,12 +119,16 @@ pub const RUNNERS: &[Runner] = &[
             any!("pytest.toml"),
             any!(".pytest.toml"),
             any!("conftest.py"),
-            any!("test_*.py"),
-            "*_test.py",
-            any!("pytest.py"),
-            any!("unittest.py"),
+            ":(glob)test_*.py",
+            ":(glob)[!.]*/**/test_*.py",
+            ":(glob)*_test.py",
+            ":(glob)[!.]*/**/*_test.py",
             "pytest",
+            "pytest.py",
+            ":(glob)*/pytest.py",
             "unittest",
+            "unittest.py",
+            ":(glob)*/unittest.py",
             "_pytest*",
             "pluggy*",
             "iniconfig*",
@@ -130,39 +142,53 @@ pub const RUNNERS: &[Runner] = &[
             any!("noxfile.py"),
         ],
         manifests: &[any!("pyproject.toml")],
+        built: &[],
     },
     Runner {
         name: "Go",
         signs: &[any!("go.mod"), any!("go.work")],
         files: &["*_test.go", any!("testdata/**"), any!("go.work"), any!("go.work.sum")],
         manifests: &[any!("go.mod"), any!("vendor/modules.txt")],
+        built: &[],
     },
     Runner {
         name: "Gradle",
         signs: &[any!("settings.gradle"), any!("settings.gradle.*"), any!("build.gradle"), any!("build.gradle.*")],
         files: &[
-            any!("settings.gradle"),
-            any!("settings.gradle.*"),
-            any!("gradle.properties"),
-            any!("gradle/gradle-daemon-jvm.properties"),
-            any!("gradle/wrapper/**"),
-            any!("gradlew"),
-            any!("gradlew.bat"),
-            any!("buildSrc/**"),
+            ":(glob)settings.gradle*",
+            ":(glob)*/settings.gradle*",
+            "gradle.properties",
+            ":(glob)*/gradle.properties",
+            "gradle/wrapper",
+            ":(glob)*/gradle/wrapper/**",
+            ":(glob)gradle/*.properties",
+            ":(glob)gradlew*",
+            ":(glob)*/gradlew*",
+            "buildSrc",
+            ":(glob)*/buildSrc/**",
         ],
-        manifests: &[any!("build.gradle"), any!("build.gradle.*"), any!("gradle/*.versions.toml")],
+        manifests: &[
+            "build.gradle",
+            ":(glob)*/build.gradle",
+            "build.gradle.kts",
+            ":(glob)*/build.gradle.kts",
+            ":(glob)gradle/*.versions.toml",
+        ],
+        built: &[],
     },
     Runner {
         name: "Maven",
         signs: &[any!("pom.xml")],
-        files: &[".mvn", any!(".mvn/**"), any!("mvnw"), any!("mvnw.cmd")],
+        files: &[".mvn", ":(glob)*/.mvn/**", any!("mvnw"), any!("mvnw.cmd")],
         manifests: &[any!("pom.xml")],
+        built: &[],
     },
     Runner {
         name: "JUnit",
         signs: &[any!("build.gradle"), any!("build.gradle.*"), any!("pom.xml")],
         files: &[any!("src/test/**")],
         manifests: &[],
+        built: &[],
     },
     Runner {
         name: ".NET",
@@ -183,6 +209,7 @@ pub const RUNNERS: &[Runner] = &[
             "*Tests.cs",
         ],
         manifests: &["*.csproj", "*.fsproj", "*.vbproj", any!("Directory.Packages.props")],
+        built: &[],
     },
     Runner {
         name: "PHPUnit",
@@ -193,8 +220,9 @@ pub const RUNNERS: &[Runner] = &[
             any!("composer.json"),
             "*Test.php",
         ],
-        files: &[any!("phpunit.xml"), any!("phpunit.xml.dist"), any!("phpunit.dist.xml"), "*Test.php"],
-        manifests: &[any!("composer.json")],
+        files: &[any!("phpunit.xml"), any!("phpunit.xml.dist"), any!("phpunit.dist.xml"), ":(glob)src/**/*Test.php"],
+        manifests: &["composer.json"],
+        built: &[],
     },
     Runner {
         name: "RSpec",
@@ -202,12 +230,14 @@ pub const RUNNERS: &[Runner] = &[
         files: &[
             any!(".rspec"),
             any!(".rspec-local"),
-            any!("spec/**"),
+            "spec",
+            ":(glob)*/spec/**",
             any!("[Rr]akefile"),
             any!("[Rr]akefile.rb"),
             any!(".simplecov"),
         ],
-        manifests: &[any!("Gemfile"), any!("gems.rb"), "*.gemspec"],
+        manifests: &[any!("Gemfile"), any!("gems.rb"), ":(glob)*.gemspec"],
+        built: &[],
     },
 ];
 
@@ -222,16 +252,17 @@ pub fn runner(pathspec: &str) -> Option<&'static Runner> {
     RUNNERS.iter().find(|runner| runner.files.contains(&pathspec) || runner.manifests.contains(&pathspec))
 }
 
-/// Returns a pathspec without the magic that selects a name in any folder.
+/// Returns a pathspec without its magic.
 pub fn shown(pathspec: &str) -> &str {
-    pathspec.strip_prefix(any!("")).unwrap_or(pathspec)
+    pathspec.strip_prefix(any!("")).or_else(|| pathspec.strip_prefix(":(glob)")).unwrap_or(pathspec)
 }
 
-/// Returns a pathspec of a runner as it is shown: `make.mk` for that name in any folder, and
-/// `/make.mk` for that path.
+/// Returns a pathspec of a runner as it is shown: `x.ini` for that name in any folder, and `/x.ini`
+/// for that path.
 pub fn listed(pathspec: &str) -> String {
-    let is_path = !pathspec.starts_with([':', '*']);
-    if is_path { format!("/{pathspec}") } else { shown(pathspec).to_owned() }
+    let is_path =
+        pathspec.strip_prefix(":(glob)").map_or(!pathspec.starts_with([':', '*']), |path| !path.starts_with("**/"));
+    if is_path { format!("/{}", shown(pathspec)) } else { shown(pathspec).to_owned() }
 }
 
 /// Known pathspecs that are shown together: those of one runner, or a single one.
@@ -267,8 +298,8 @@ pub fn grouped<'p>(pathspecs: impl IntoIterator<Item = &'p str>) -> Vec<Group<'p
 }
 
 /// Names pathspecs in a sentence: single ones as they are, and those of a runner by its name.
-pub fn in_words(pathspecs: &[&str]) -> String {
-    let words = grouped(pathspecs.iter().copied()).into_iter().map(|group| match group.runner {
+pub fn in_words(pathspecs: &[String]) -> String {
+    let words = grouped(pathspecs.iter().map(String::as_str)).into_iter().map(|group| match group.runner {
         Some(runner) => format!("the files of {runner}"),
         None => group.names(),
     });

@@ -89,7 +89,7 @@ impl Repository {
         let registered = self.config.registered_subagents().find(|name| PRESETS.contains_key(*name)).cloned();
         let protected: Vec<String> = local.values("handoff.protect").map(str::to_owned).collect();
         let protect = match (protected.is_empty(), self.config.protect.is_empty()) {
-            (true, true) => known_files(&self.store).protect.into_iter().map(str::to_owned).collect(),
+            (true, true) => known_files(&self.store).protect,
             _ => protected,
         };
         let remotes = Remotes::read(&self.store)?;
@@ -133,8 +133,7 @@ impl Repository {
         if let Some(pathspecs) = &answers.protect {
             self.compose_protection(pathspecs, &mut composer)?;
         } else if let Some(known) = self.known_protection(answers) {
-            let pathspecs: Vec<String> = known.protect.iter().map(|&pathspec| pathspec.to_owned()).collect();
-            self.compose_protection(&pathspecs, &mut composer)?;
+            self.compose_protection(&known.protect, &mut composer)?;
             known.manifests.iter().for_each(|manifest| composer.note(left_out(manifest)));
             if self.config.on_protected_change.is_none() {
                 // Work that adds a test is no fault, as long as the old ones pass.

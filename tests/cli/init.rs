@@ -298,14 +298,14 @@ fn the_questions_offer_what_is_there() {
     Which command checks the work? [cargo test]
     Files that decide whether work is good:
       tests
-      Cargo: /.cargo, .cargo/**, /build.rs, :(glob)crates/*/build.rs, :(glob)crates/*/tests/**, rust-toolchain, rust-toolchain.toml, .config/nextest.toml, clippy.toml, .clippy.toml, rustfmt.toml, .rustfmt.toml
+      Cargo: /.cargo, .cargo/**, /build.rs, /crates/*/build.rs, /crates/*/tests/**, rust-toolchain, rust-toolchain.toml, .config/nextest.toml, clippy.toml, .clippy.toml, rustfmt.toml, .rustfmt.toml
     Which files must workers not change? Pathspecs, or none: [these]
     warning: Codex CLI has neither a key nor a login here: set CODEX_API_KEY or log in, and run `git handoff init` again
     not protected, since honest work changes it: Cargo.toml; protect it with git config --add handoff.protect Cargo.toml
     + handoff.subagent.codex.versionCommand = codex --version
     + handoff.subagent.codex.verify = cargo test
     + handoff.protect = tests
-    + handoff.protect = 12 lines for Cargo: /.cargo, .cargo/**, /build.rs, :(glob)crates/*/build.rs, :(glob)crates/*/tests/**, rust-toolchain, rust-toolchain.toml, .config/nextest.toml, clippy.toml, .clippy.toml, rustfmt.toml, .rustfmt.toml
+    + handoff.protect = 12 lines for Cargo: /.cargo, .cargo/**, /build.rs, /crates/*/build.rs, /crates/*/tests/**, rust-toolchain, rust-toolchain.toml, .config/nextest.toml, clippy.toml, .clippy.toml, rustfmt.toml, .rustfmt.toml
     + handoff.onProtectedChange = judge
     type yes to make these changes in $TEST/repo/.git/config:
     changed 17 lines in $TEST/repo/.git/config
@@ -339,7 +339,7 @@ fn the_questions_offer_what_is_there() {
     Which command checks the work? [cargo test]
     Files that decide whether work is good:
       tests
-      Cargo: /.cargo, .cargo/**, /build.rs, :(glob)crates/*/build.rs, :(glob)crates/*/tests/**, rust-toolchain, rust-toolchain.toml, .config/nextest.toml, clippy.toml, .clippy.toml, rustfmt.toml, .rustfmt.toml
+      Cargo: /.cargo, .cargo/**, /build.rs, /crates/*/build.rs, /crates/*/tests/**, rust-toolchain, rust-toolchain.toml, .config/nextest.toml, clippy.toml, .clippy.toml, rustfmt.toml, .rustfmt.toml
     Which files must workers not change? Pathspecs, or none: [these]
     warning: Codex CLI has neither a key nor a login here: set CODEX_API_KEY or log in, and run `git handoff init` again
     nothing to change: $TEST/repo/.git/config has these lines already
@@ -381,7 +381,7 @@ fn wrong_answers_are_asked_for_again_and_options_are_not_asked_for() {
     Which agent does the work? A name, or none: [none]
     Files that decide whether work is good:
       tests
-      Cargo: /.cargo, .cargo/**, /build.rs, :(glob)crates/*/build.rs, :(glob)crates/*/tests/**, rust-toolchain, rust-toolchain.toml, .config/nextest.toml, clippy.toml, .clippy.toml, rustfmt.toml, .rustfmt.toml
+      Cargo: /.cargo, .cargo/**, /build.rs, /crates/*/build.rs, /crates/*/tests/**, rust-toolchain, rust-toolchain.toml, .config/nextest.toml, clippy.toml, .clippy.toml, rustfmt.toml, .rustfmt.toml
     Which files must workers not change? Pathspecs, or none: [these]
     warning: a quote is not closed
     Which files must workers not change? Pathspecs, or none: [these]

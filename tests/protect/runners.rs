@@ -159,9 +159,10 @@ fn find(name: &str) -> &'static Runner {
 #[test]
 fn a_recognised_runner_protects_names_that_are_not_there_yet() {
     let (repo, said) = set_up(&["Makefile"], &[]);
-    assert_eq!(protected(&repo), find("make").files);
+    assert_eq!(protected(&repo), [&["Makefile"], find("make").files].concat());
     let lines = "+ handoff.executor.command.verify = true\n\
-                 + handoff.protect = 4 lines for make: GNUmakefile, makefile, Makefile, *.mk\n\
+                 + handoff.protect = Makefile\n\
+                 + handoff.protect = 3 lines for make: GNUmakefile, makefile, *.mk\n\
                  + handoff.onProtectedChange = judge\n";
     assert_eq!(said.stdout, lines);
     assert_eq!(said.stderr, "changed 6 lines in $TEST/repo/.git/config\nhint: git handoff plan new\n");
@@ -218,9 +219,10 @@ fn code_of_others_and_samples_are_no_sign_of_a_runner() {
 fn each_known_pathspec_can_protect_and_belongs_to_one_runner() {
     let mut known: Vec<&str> = FURTHER.to_vec();
     for one in RUNNERS {
-        for pathspec in one.files.iter().chain(one.manifests) {
+        for pathspec in one.files.iter().chain(one.manifests).chain(one.built) {
             assert_eq!((pathspec_fault(pathspec), excludes(pathspec)), (None, false), "{pathspec}");
-            assert_eq!(runner(pathspec).map(|runner| runner.name), Some(one.name), "{pathspec}");
+            let owner = (!one.built.contains(pathspec)).then_some(one.name);
+            assert_eq!(runner(pathspec).map(|runner| runner.name), owner, "{pathspec}");
             known.push(pathspec);
         }
     }
@@ -228,6 +230,45 @@ fn each_known_pathspec_can_protect_and_belongs_to_one_runner() {
     known.sort_unstable();
     known.dedup();
     assert_eq!(known.len(), all);
+}
+
+#[test]
+fn what_setups_install_and_build_stays_in_place() {
+    let signs = [
+        "Cargo.toml",
+        "docs/Makefile",
+        "package.json",
+        "setup.py",
+        "go.work",
+        "settings.gradle.kts",
+        "pom.xml",
+        "app.sln",
+        "phpunit.xml",
+        "Rakefile",
+    ];
+    let (repo, _) = set_up(&signs, &[]);
+    let installed = [
+        ".venv/lib/python3.12/site-packages/jax/test_util.py",
+        ".venv/lib/python3.12/site-packages/twisted/trial/unittest.py",
+        ".venv/lib/python3.12/site-packages/pluggy/__init__.py",
+        "node_modules/@react-native/gradle-plugin/settings.gradle.kts",
+        "node_modules/react-native/ReactAndroid/build.gradle.kts",
+        "node_modules/react-native/Libraries/Core/__mocks__/ErrorUtils.js",
+        "vendor/twig/twig/src/TwigTest.php",
+        "vendor/bundle/ruby/3.1.0/specifications/rspec-3.12.0.gemspec",
+        "vendor/bundle/ruby/3.1.0/gems/minitest-5.0.0/lib/minitest/spec.rb",
+        "Makefile",
+        "build/Makefile",
+        "obj/app.csproj.nuget.g.props",
+        "target/debug/build.rs",
+    ];
+    installed.iter().for_each(|path| repo.env.write(&format!("repo/{path}"), "x\n"));
+    let listed = |pathspecs: &[String]| {
+        let options = ["ls-files", "--others", "--"].map(str::to_owned);
+        repo.env.git([&options, pathspecs].concat()).success()
+    };
+    assert_eq!(listed(&[]).lines().count(), installed.len());
+    assert_eq!(listed(&protected(&repo)), "");
 }
 
 /// .NET is on few machines. `MSBuild`, `NuGet` and the test platform read these files by name.

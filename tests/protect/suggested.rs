@@ -43,7 +43,7 @@ fn files_of(names: &[&str]) -> Vec<&'static str> {
 fn the_files_of_recognised_runners_are_suggested() {
     let repo = repository(&["tests/conftest.py", "pyproject.toml", "Makefile", ".github/ci.yml"]);
     repo.env.write("repo/Cargo.toml", "untracked\n");
-    let suggested = [vec!["tests", ".github"], files_of(&["make", "pytest"])].concat();
+    let suggested = [vec!["tests", ".github", "Makefile"], files_of(&["make", "pytest"])].concat();
     let words: Vec<String> = suggested.iter().map(|pathspec| quoted(pathspec)).collect();
     let command = format!("for path in {}; do git config --add handoff.protect \"$path\"; done", words.join(" "));
     let hint = format!("{command}   # restored while the check runs; a change to one makes the item red");
@@ -54,7 +54,7 @@ fn the_files_of_recognised_runners_are_suggested() {
         found["message"],
         "no files are protected from executor \"command\", which can edit what its check rests on"
     );
-    let files = "tests, .github, the files of make, the files of pytest";
+    let files = "tests, .github, Makefile, the files of make, the files of pytest";
     let note = format!("its items protect {files}, which decide whether work is good");
     let left_out = "not protected, since honest work changes it: pyproject.toml".to_owned();
     assert_eq!(hints(&repo), [note.clone(), left_out, "hint: git handoff run ../new.json".to_owned()]);
@@ -140,15 +140,18 @@ fn nothing_fails_where_nothing_can_be_suggested() {
 #[test]
 fn the_page_has_the_same_table() {
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/protected-files.md")).unwrap();
-    let table = page.split("| runner | protect | manifests |\n|---|---|---|\n").nth(1).unwrap();
+    let table = page.split("| runner | files | manifests | if committed |\n|---|---|---|---|\n").nth(1).unwrap();
     let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
     let cell = |pathspecs: Vec<String>| {
         let quoted: Vec<String> = pathspecs.iter().map(|pathspec| format!("`{pathspec}`")).collect();
         if quoted.is_empty() { "–".to_owned() } else { quoted.join(", ") }
     };
     let names = |pathspecs: &[&str]| cell(pathspecs.iter().map(|pathspec| listed(pathspec)).collect());
-    let row = |runner: &Runner| format!("| {} | {} | {} |", runner.name, names(runner.files), names(runner.manifests));
+    let row = |runner: &Runner| {
+        let (files, manifests, built) = (names(runner.files), names(runner.manifests), names(runner.built));
+        format!("| {} | {files} | {manifests} | {built} |", runner.name)
+    };
     let further = cell(FURTHER.iter().map(|pathspec| (*pathspec).to_owned()).collect());
-    let wanted = RUNNERS.iter().map(row).chain([format!("| any, if committed | {further} | – |")]);
+    let wanted = RUNNERS.iter().map(row).chain([format!("| any | – | – | {further} |")]);
     assert_eq!(rows, wanted.collect::<Vec<_>>());
 }
