@@ -9,8 +9,8 @@ const MOST_PATHS: usize = 5;
 /// The known pathspecs that fit a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownFiles {
-    /// What to protect: the files of the recognised runners, some of which may be missing, and
-    /// further ones that are committed.
+    /// The pathspecs to protect: those of the recognised runners, whose files may be missing, and
+    /// further ones that select committed files.
     pub protect: Vec<String>,
     /// The committed manifests of these runners, each as a path or, where several folders have one
     /// of the same name, as a pathspec.

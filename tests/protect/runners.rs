@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
@@ -52,7 +53,8 @@ impl Story {
         let missing =
             self.needs.iter().find(|name| bare.env.shell(".", &format!("command -v {name}")).status != Some(0));
         if let Some(program) = missing {
-            eprintln!("SKIPPED: {}: {program} is not installed", self.runner);
+            let line = format!("SKIPPED: {}: {program} is not installed\n", self.runner);
+            std::io::stderr().write_all(line.as_bytes()).unwrap();
             return false;
         }
         let guarded = self.repository(&[]);

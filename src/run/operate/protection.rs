@@ -12,7 +12,8 @@ use super::submit::resolve_base;
 
 impl Repository {
     /// Returns a warning for each pathspec that is to protect files from a plan's workers and
-    /// selects no file of the base. Known ones name files that a worker could add. Other commands report a base or a pathspec that git refuses.
+    /// selects no file of the base, except for known ones: they name files that a worker could
+    /// add. Other commands report a base or a pathspec that git refuses.
     pub(super) fn unmatched_protection(&self, plan: &Plan, revision: &str) -> Vec<String> {
         let mut pathspecs = self.protected_by(plan);
         pathspecs.retain(|pathspec| runner(pathspec).is_none());
