@@ -6,6 +6,7 @@
 mod allowed;
 mod except;
 mod judged;
+mod runners;
 mod suggested;
 mod unmatched;
 

@@ -12,13 +12,14 @@ mkdir -p "$dir/bin"
 
 debian="git curl bubblewrap python3-venv python3-pip golang-go postgresql zsh build-essential util-linux"
 npm=""
-python="uv"
+python="uv pytest"
 if [ -z "$sample" ]; then
-	debian="$debian default-jdk-headless gradle maven maven-debian-helper ruby bundler php-cli composer ccache
+	debian="$debian default-jdk-headless gradle maven maven-debian-helper libsurefire-java junit4 ruby ruby-rspec bundler
+		php-cli phpunit composer ccache
 		strace gdb valgrind chromium xvfb xauth tmux git-lfs gnupg openssh-client faketime inotify-tools watchman acl attr
 		sqlite3 ripgrep lsof psmisc procps iproute2 iputils-ping rsync cron openssl"
-	npm="pnpm@9 yarn@1 bun deno @jdxcode/mise-linux-x64 node-gyp@10"
-	python="uv poetry tox pipx pre-commit"
+	npm="pnpm@9 yarn@1 bun deno @jdxcode/mise-linux-x64 node-gyp@10 jest vitest mocha"
+	python="uv pytest poetry tox pipx pre-commit"
 fi
 
 command -v npm >/dev/null || debian="$debian nodejs npm"
@@ -35,11 +36,12 @@ if [ "${#missing[@]}" != 0 ]; then
 	}
 fi
 
-if [ -n "$npm" ] && [ ! -d "$dir/npm" ]; then
+if [ -n "$npm" ] && [ "$(cat "$dir/npm/installed" 2>/dev/null)" != "$npm" ]; then
 	# Some of them are a script that fetches the program.
 	# shellcheck disable=SC2086 # one word a package
 	npm install --silent --global --prefix "$dir/npm" --no-audit --no-fund --allow-scripts=bun,deno $npm
 	ln -sfn "$dir"/npm/bin/* "$dir/bin/"
+	echo "$npm" >"$dir/npm/installed"
 fi
 
 for package in $python; do

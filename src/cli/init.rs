@@ -3,13 +3,20 @@
 use std::io::{self, BufRead as _, IsTerminal as _};
 
 use git_handoff::model::hints;
+use git_handoff::model::protectable::grouped;
 use git_handoff::model::protected::pathspec_fault;
 use git_handoff::model::quote::quoted;
 use git_handoff::repository::Repository;
 use git_handoff::repository::config::PRESETS;
-use git_handoff::upkeep::setup::{Answers, Offer, Setup, Share};
+use git_handoff::upkeep::setup::{Answers, Line, Offer, Setup, Share};
 
 use super::{Ending, Failure, Output, table};
+
+/// The setting of protected files.
+const PROTECT: &str = "handoff.protect";
+
+/// The answer for all files that were listed before the question.
+const THESE: &str = "these";
 
 /// The answer for no agent and no check.
 const NONE: &str = "none";
@@ -31,8 +38,8 @@ pub(crate) struct Arguments {
     /// Check the work with this command; an empty one removes the check
     #[arg(long, value_name = "COMMAND")]
     check: Option<String>,
-    /// Protect these files from workers; may be given more than once [default with --check: those
-    /// known files that decide whether work is good]
+    /// Protect these files from workers; may be given more than once [default with --check: tests
+    /// and the files that their runners read by name]
     #[arg(long, value_name = "PATHSPEC")]
     protect: Vec<String>,
     /// Protect no files although there is a check
@@ -77,7 +84,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let Some(answers) = answers else { return Ok(nothing_written(output)) };
     let setup = repository.compose_setup(&answers)?;
     setup.warnings.iter().for_each(|warning| output.warn(warning));
-    setup.notes.iter().for_each(|note| output.note(note));
+    // A command in a note is pasted.
+    setup.notes.iter().for_each(|note| output.unwrapped_note(note));
     if setup.is_done() {
         return Ok(print_done(&setup, repository, output));
     }
@@ -118,11 +126,30 @@ fn show(setup: &Setup, is_answer: bool, output: &mut Output) {
     }
     let marked = [("- ", setup.removed()), ("+ ", setup.added()), ("  ", setup.kept.clone())];
     for (mark, lines) in marked {
-        for line in lines {
-            let text = format!("{mark}{} = {}", line.key, line.value);
+        for line in in_short(&lines) {
+            let text = format!("{mark}{line}");
             if is_answer { output.line(&text) } else { output.unwrapped_note(&text) }
         }
     }
+}
+
+/// Formats lines of the configuration, those that protect the files of one runner together.
+fn in_short(lines: &[Line]) -> Vec<String> {
+    let mut shown = Vec::new();
+    for lines in lines.chunk_by(|one, next| one.key == PROTECT && next.key == PROTECT) {
+        if lines[0].key != PROTECT {
+            shown.extend(lines.iter().map(|line| format!("{} = {}", line.key, line.value)));
+            continue;
+        }
+        shown.extend(grouped(lines.iter().map(|line| line.value.as_str())).iter().map(|group| match group.runner {
+            None => format!("{PROTECT} = {}", group.pathspecs[0]),
+            Some(runner) => {
+                let count = table::many(group.pathspecs.len(), "line");
+                format!("{PROTECT} = {count} for {runner}: {}", group.names())
+            }
+        }));
+    }
+    shown
 }
 
 fn is_confirmed(file: &str, output: &mut Output) -> Result<bool, Failure> {
@@ -198,7 +225,7 @@ impl Questions<'_> {
     }
 
     fn protect(&mut self, offer: &Offer) -> Result<Option<Vec<String>>, Failure> {
-        let offered = offer.protect.iter().map(|pathspec| quoted(pathspec)).collect::<Vec<_>>().join(" ");
+        let offered = self.offered_files(&offer.protect);
         let offered = if offered.is_empty() { NONE } else { &offered };
         loop {
             let question = "Which files must workers not change? Pathspecs, or none:";
@@ -215,6 +242,20 @@ impl Questions<'_> {
                 }
             }
         }
+    }
+
+    /// Returns the offered pathspecs as words. Lists them before if there are files of a runner.
+    fn offered_files(&mut self, pathspecs: &[String]) -> String {
+        let groups = grouped(pathspecs.iter().map(String::as_str));
+        if groups.iter().all(|group| group.runner.is_none()) {
+            return pathspecs.iter().map(|pathspec| quoted(pathspec)).collect::<Vec<_>>().join(" ");
+        }
+        self.output.note("Files that decide whether work is good:");
+        for group in groups {
+            let runner = group.runner.map(|runner| format!("{runner}: ")).unwrap_or_default();
+            self.output.note(&format!("  {runner}{}", group.names()));
+        }
+        THESE.to_owned()
     }
 
     fn share(&mut self, offer: &Offer) -> Result<Option<Share>, Failure> {

@@ -7,6 +7,7 @@ use git_handoff::model::credential;
 use git_handoff::model::entry::{Event, Exit, ItemReconciled};
 use git_handoff::model::hints;
 use git_handoff::model::name::RunId;
+use git_handoff::model::protectable;
 use git_handoff::model::state::Phase;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::View;
@@ -108,9 +109,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
     begun.submission.warnings.iter().for_each(|warning| output.warn(&credential::redact(warning)));
-    if !begun.protected.is_empty() {
-        let files = begun.protected.join(", ");
+    if !begun.known.protect.is_empty() {
+        let files = protectable::in_words(&begun.known.protect);
         output.note(&format!("protected while the check runs: {files} (--no-protect leaves them)"));
+        begun.known.left_out().iter().for_each(|left_out| output.note(left_out));
     }
     if let Some(agent) = &begun.agent {
         agent.remarks.iter().for_each(|remark| output.note(remark));

@@ -10,6 +10,7 @@ mod startable;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use crate::git::protectable::KnownFiles;
 use crate::git::snapshot::{self, IgnoreRules, Snapshot};
 use crate::git::{store, work_tree};
 use crate::ledger::log;
@@ -80,8 +81,9 @@ pub struct Begun {
     pub submission: Submission,
     /// How to drive it.
     pub manner: Manner,
-    /// The known files that its plan protects, because no setting protects any.
-    pub protected: Vec<&'static str>,
+    /// The known files that its plan protects, because no setting protects any, and those that it
+    /// leaves out.
+    pub known: KnownFiles,
     /// The needs of the known agent that it starts.
     pub agent: Option<AgentNeeds>,
     /// The shortcomings of the command line of a known agent.
@@ -110,17 +112,17 @@ impl Repository {
     pub fn record(&self, run: Option<&RunId>, recording: &Recording) -> Result<Result<Begun, Problems>, Error> {
         let recording = &agent::with_line(self, recording)?;
         let decided = Decided::read(self, recording)?;
-        let protected = settings::protected(self, recording);
+        let known = settings::protected(self, recording);
         let directory = self.directory()?;
         let head = submit::resolve_base(&self.store, "HEAD").map_err(submission::Error::from)?;
         startable::expect(self, recording, &decided, head, directory.as_ref())?;
         let base = recording.here.map(|here| self.base_here(here)).transpose()?;
-        let plan = |run: &RunId| plan::of_command(run, recording, (&decided, &protected), directory.as_ref());
+        let plan = |run: &RunId| plan::of_command(run, recording, (&decided, &known.protect), directory.as_ref());
         let draft = Draft { plan: &plan, wanted: Wanted { base, recorded: true, ..Wanted::default() } };
         let submitted = self.submit_recording(run, &draft)?;
         let manner = if recording.here.is_some() { Manner::Here } else { Manner::Worktrees };
         let (agent, lacks) = (decided.agent.clone(), agent::lacks(recording));
-        Ok(submitted.map(|submission| Begun { submission, manner, protected, agent, lacks }))
+        Ok(submitted.map(|submission| Begun { submission, manner, known, agent, lacks }))
     }
 
     /// Submits a run with one item for each commit of a range, along first parents. Problems of the
@@ -136,8 +138,8 @@ impl Repository {
         let plan = |run: &RunId| plan::of_items(run, &items);
         let wanted = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
         let submitted = self.submit_recording(run, &Draft { plan: &plan, wanted })?;
-        let (manner, protected) = (Manner::Commits, Vec::new());
-        Ok(submitted.map(|submission| Begun { submission, manner, protected, agent: None, lacks: None }))
+        let (manner, known) = (Manner::Commits, KnownFiles::default());
+        Ok(submitted.map(|submission| Begun { submission, manner, known, agent: None, lacks: None }))
     }
 
     /// Submits it under its name, or under an id that no other clone makes.

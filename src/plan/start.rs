@@ -36,7 +36,7 @@ const PLAN: &str = r#"{
 
 /// Returns a valid plan with this id, whose items protect these files, and whose first item is the
 /// agent's, if one is given.
-pub fn start(id: &RunId, protect: &[&str], agent: Option<&str>) -> String {
+pub fn start(id: &RunId, protect: &[String], agent: Option<&str>) -> String {
     let fields = match protect {
         [] => String::new(),
         protect => format!("\n      \"protect\": {},\n      \"onProtectedChange\": \"judge\",", json!(protect)),

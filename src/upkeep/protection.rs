@@ -1,6 +1,6 @@
 //! Suggests protected files for a repository whose workers could edit the files of their checks.
 
-use crate::git::protectable::known_files;
+use crate::git::protectable::{KnownFiles, known_files};
 use crate::git::store::Store;
 use crate::model::catalog::default_subagent;
 use crate::model::hints::{self, Hint};
@@ -13,14 +13,14 @@ use crate::repository::config::{Config, Executor};
 pub struct Suggestion {
     /// The executors and subagents with such a check, such as `subagent "fix"`.
     pub checked: Vec<String>,
-    /// The pathspecs, each of which selects a committed file that those before it do not.
-    pub pathspecs: Vec<&'static str>,
+    /// The files to protect, and those that are left out.
+    pub known: KnownFiles,
 }
 
 impl Suggestion {
     /// Returns the command that protects the files.
     pub fn hint(&self) -> Hint {
-        hints::protect(&self.pathspecs)
+        hints::protect(&self.known.protect)
     }
 }
 
@@ -47,8 +47,8 @@ pub fn suggest(store: &Store, config: &Config) -> Option<Suggestion> {
     if checked.is_empty() {
         return None;
     }
-    let pathspecs = known_files(store);
-    (!pathspecs.is_empty()).then_some(Suggestion { checked, pathspecs })
+    let known = known_files(store);
+    (!known.protect.is_empty()).then_some(Suggestion { checked, known })
 }
 
 /// Returns the executors and subagents whose check rests on files that no setting protects.

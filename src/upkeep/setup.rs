@@ -12,20 +12,22 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::git::protectable::{committed, known_files};
+use crate::git::protectable::{KnownFiles, committed, known_files};
 use crate::git::remote::{self, Remotes};
 use crate::git::{program, store::Store};
 use crate::model::confinement::Network;
 use crate::model::format::{REFS, fetched_refs};
 use crate::model::plan::COMMAND;
 use crate::model::problem::nearest;
+use crate::model::protectable::{runner, shown};
 use crate::model::protected::pathspec_fault;
+use crate::model::quote::quoted;
 use crate::repository::agent::AgentNeeds;
 use crate::repository::config::{Config, Executor, PRESETS, Preset};
 use crate::repository::{Environment, Repository};
 
 use changes::Composer;
-pub use changes::{Setup, SetupAnswer, WriteError};
+pub use changes::{Line, Setup, SetupAnswer, WriteError};
 
 /// The answers to the questions of `git handoff init`. `None` leaves the settings as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,7 +89,7 @@ impl Repository {
         let registered = self.config.registered_subagents().find(|name| PRESETS.contains_key(*name)).cloned();
         let protected: Vec<String> = local.values("handoff.protect").map(str::to_owned).collect();
         let protect = match (protected.is_empty(), self.config.protect.is_empty()) {
-            (true, true) => known_files(&self.store).into_iter().map(str::to_owned).collect(),
+            (true, true) => known_files(&self.store).protect,
             _ => protected,
         };
         let remotes = Remotes::read(&self.store)?;
@@ -131,7 +133,8 @@ impl Repository {
         if let Some(pathspecs) = &answers.protect {
             self.compose_protection(pathspecs, &mut composer)?;
         } else if let Some(known) = self.known_protection(answers) {
-            self.compose_protection(&known, &mut composer)?;
+            self.compose_protection(&known.protect, &mut composer)?;
+            known.manifests.iter().for_each(|manifest| composer.note(left_out(manifest)));
             if self.config.on_protected_change.is_none() {
                 // Work that adds a test is no fault, as long as the old ones pass.
                 composer.set("handoff.onProtectedChange", Some("judge"));
@@ -183,15 +186,14 @@ impl Repository {
 
     /// Returns the known files that a new check rests on, unless settings protect files already or
     /// none is committed.
-    fn known_protection(&self, answers: &Answers) -> Option<Vec<String>> {
+    fn known_protection(&self, answers: &Answers) -> Option<KnownFiles> {
         let has_check = answers.has_check();
         let settings = self.settings_of(answers);
         let is_protected = !self.config.protect.is_empty() || settings.is_some_and(|it| !it.protect.is_empty());
         if !has_check || answers.no_protect || is_protected {
             return None;
         }
-        let known: Vec<String> = known_files(&self.store).into_iter().map(str::to_owned).collect();
-        Some(known).filter(|known| !known.is_empty())
+        Some(known_files(&self.store)).filter(|known| !known.protect.is_empty())
     }
 
     /// Adds what the agent needs. Lines that a person wrote for the same variable or path stay.
@@ -266,7 +268,9 @@ impl Repository {
         }
         // Without a commit or a work tree, no pathspec selects anything.
         if !committed(&self.store, ".").is_empty() {
-            for pathspec in pathspecs.iter().filter(|pathspec| committed(&self.store, pathspec).is_empty()) {
+            // Known ones name files that a worker could add.
+            let own = pathspecs.iter().filter(|pathspec| runner(pathspec).is_none());
+            for pathspec in own.filter(|pathspec| committed(&self.store, pathspec).is_empty()) {
                 composer
                     .warn(format!("the pathspec {pathspec:?} selects no committed file, so it protects nothing yet"));
             }
@@ -299,6 +303,14 @@ impl Repository {
         }
         Ok(())
     }
+}
+
+/// Says why a manifest is not protected, and how to protect it.
+fn left_out(manifest: &str) -> String {
+    let (name, pathspec) = (shown(manifest), quoted(manifest));
+    format!(
+        "not protected, since honest work changes it: {name}; protect it with git config --add handoff.protect {pathspec}"
+    )
 }
 
 /// Returns the preset of an agent.

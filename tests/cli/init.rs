@@ -296,15 +296,19 @@ fn the_questions_offer_what_is_there() {
     Known agents: $KNOWN. On PATH: codex.
     Which agent does the work? A name, or none: [codex]
     Which command checks the work? [cargo test]
-    Which files must workers not change? Pathspecs, or none: [tests Cargo.toml]
+    Files that decide whether work is good:
+      tests
+      Cargo: /.cargo, .cargo/**, /build.rs, /crates/*/build.rs, /crates/*/tests/**, rust-toolchain, rust-toolchain.toml, .config/nextest.toml, clippy.toml, .clippy.toml, rustfmt.toml, .rustfmt.toml
+    Which files must workers not change? Pathspecs, or none: [these]
     warning: Codex CLI has neither a key nor a login here: set CODEX_API_KEY or log in, and run `git handoff init` again
+    not protected, since honest work changes it: Cargo.toml; protect it with git config --add handoff.protect Cargo.toml
     + handoff.subagent.codex.versionCommand = codex --version
     + handoff.subagent.codex.verify = cargo test
     + handoff.protect = tests
-    + handoff.protect = Cargo.toml
+    + handoff.protect = 12 lines for Cargo: /.cargo, .cargo/**, /build.rs, /crates/*/build.rs, /crates/*/tests/**, rust-toolchain, rust-toolchain.toml, .config/nextest.toml, clippy.toml, .clippy.toml, rustfmt.toml, .rustfmt.toml
     + handoff.onProtectedChange = judge
     type yes to make these changes in $TEST/repo/.git/config:
-    changed 6 lines in $TEST/repo/.git/config
+    changed 17 lines in $TEST/repo/.git/config
     hint: git handoff record --agent codex TASK   # or write a plan: git handoff plan new
     ");
     assert_eq!(code, 0);
@@ -312,7 +316,18 @@ fn the_questions_offer_what_is_there() {
     handoff.subagent.codex.versioncommand codex --version
     handoff.subagent.codex.verify cargo test
     handoff.protect tests
-    handoff.protect Cargo.toml
+    handoff.protect .cargo
+    handoff.protect :(glob)**/.cargo/**
+    handoff.protect build.rs
+    handoff.protect :(glob)crates/*/build.rs
+    handoff.protect :(glob)crates/*/tests/**
+    handoff.protect :(glob)**/rust-toolchain
+    handoff.protect :(glob)**/rust-toolchain.toml
+    handoff.protect :(glob)**/.config/nextest.toml
+    handoff.protect :(glob)**/clippy.toml
+    handoff.protect :(glob)**/.clippy.toml
+    handoff.protect :(glob)**/rustfmt.toml
+    handoff.protect :(glob)**/.rustfmt.toml
     handoff.onprotectedchange judge
     ");
     // The answers of before are offered.
@@ -322,7 +337,10 @@ fn the_questions_offer_what_is_there() {
     Known agents: $KNOWN. On PATH: codex.
     Which agent does the work? A name, or none: [codex]
     Which command checks the work? [cargo test]
-    Which files must workers not change? Pathspecs, or none: [tests Cargo.toml]
+    Files that decide whether work is good:
+      tests
+      Cargo: /.cargo, .cargo/**, /build.rs, /crates/*/build.rs, /crates/*/tests/**, rust-toolchain, rust-toolchain.toml, .config/nextest.toml, clippy.toml, .clippy.toml, rustfmt.toml, .rustfmt.toml
+    Which files must workers not change? Pathspecs, or none: [these]
     warning: Codex CLI has neither a key nor a login here: set CODEX_API_KEY or log in, and run `git handoff init` again
     nothing to change: $TEST/repo/.git/config has these lines already
     ");
@@ -361,11 +379,14 @@ fn wrong_answers_are_asked_for_again_and_options_are_not_asked_for() {
     Which agent does the work? A name, or none: [none]
     warning: "gpt" is no known agent
     Which agent does the work? A name, or none: [none]
-    Which files must workers not change? Pathspecs, or none: [tests Cargo.toml]
+    Files that decide whether work is good:
+      tests
+      Cargo: /.cargo, .cargo/**, /build.rs, /crates/*/build.rs, /crates/*/tests/**, rust-toolchain, rust-toolchain.toml, .config/nextest.toml, clippy.toml, .clippy.toml, rustfmt.toml, .rustfmt.toml
+    Which files must workers not change? Pathspecs, or none: [these]
     warning: a quote is not closed
-    Which files must workers not change? Pathspecs, or none: [tests Cargo.toml]
+    Which files must workers not change? Pathspecs, or none: [these]
     warning: the pathspec "/etc" leads out of the repository; name a path from its top
-    Which files must workers not change? Pathspecs, or none: [tests Cargo.toml]
+    Which files must workers not change? Pathspecs, or none: [these]
     Remotes: origin.
     Should git fetch bring runs? yes, no, or a remote: [no]
     warning: "perhaps" is neither yes nor no nor a remote

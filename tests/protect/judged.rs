@@ -195,11 +195,16 @@ fn a_recorded_check_protects_known_files_by_its_plan() {
     let adds = "echo fixed >a.txt; echo true >test/b.sh";
     let green = record(&["--as", "green"], adds).exit(0);
     assert!(green.stdout.contains("! 1 protected file changed, judged as in the base"), "{green}");
-    let note = "protected while the check runs: test, package.json (--no-protect leaves them)";
+    let note = "protected while the check runs: test, the files of npm (--no-protect leaves them)";
     assert_eq!(find_line(&green.stderr, "protected while"), note);
+    let note = "not protected, since honest work changes it: package.json";
+    assert_eq!(find_line(&green.stderr, "not protected"), note);
     let plan = json_of(&repo.env.git(["show", "refs/handoff/runs/green:plan.json"]).success());
     let item = &plan["items"][0];
-    assert_eq!((&item["protect"], &item["onProtectedChange"]), (&json!(["test", "package.json"]), &json!("judge")));
+    let protect: Vec<&str> = item["protect"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    assert!(protect.contains(&"test") && protect.contains(&":(glob)**/.npmrc"), "{protect:?}");
+    assert!(!protect.contains(&":(glob)**/package.json"), "{protect:?}");
+    assert_eq!(item["onProtectedChange"], "judge");
     record(&["--as", "bends"], "echo true >test/a.sh").ends(4);
     let left = record(&["--as", "left", "--no-protect"], "echo true >test/a.sh").exit(0);
     assert_eq!(find_line(&left.stdout, "check: nothing protected"), "check: nothing protected");
@@ -218,15 +223,15 @@ fn a_new_check_protects_known_files_by_settings() {
     repo.env.handoff(["init", "--yes", "--check", RUNS_TESTS, "--no-protect"]).success();
     assert_eq!(settings(), "");
     let set = repo.env.handoff(["init", "--yes", "--check", "sh test/a.sh"]).success();
-    for line in ["+ handoff.protect = test", "+ handoff.protect = package.json", "+ handoff.onProtectedChange = judge"]
-    {
+    for line in ["+ handoff.protect = test", "+ handoff.onProtectedChange = judge"] {
         assert_eq!(find_line(&set, line), line);
     }
+    let protected = settings();
     repo.drive("r", &[item("a", "echo fixed >a.txt; echo true >test/b.sh")]).ends(0);
     assert_eq!(status(&repo, "r", "a")["judged"], true);
     // Existing settings stay, and so do the files that the user protects.
     repo.env.handoff(["init", "--yes", "--check", RUNS_TESTS]).success();
-    assert_eq!(settings(), "handoff.protect test\nhandoff.protect package.json\nhandoff.onprotectedchange judge\n");
+    assert_eq!(settings(), protected);
     let other = package();
     other.env.handoff(["init", "--yes", "--check", "true", "--protect", "a.txt"]).success();
     let set = other.env.git(["config", "--local", "--get-regexp", "^handoff\\.(protect|onprotected)"]).success();

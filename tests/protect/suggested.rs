@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use git_handoff::model::protectable::PROTECTABLE;
+use git_handoff::model::protectable::{FURTHER, RUNNERS, Runner, listed};
+use git_handoff::model::quote::quoted;
 use serde_json::{Value, json};
 
 use crate::common::repo::{TestRepo, item};
@@ -32,11 +33,19 @@ fn hints(repo: &TestRepo) -> Vec<String> {
     said.lines().map(str::to_owned).collect()
 }
 
+/// Returns the pathspecs that runners protect.
+fn files_of(names: &[&str]) -> Vec<&'static str> {
+    let runners = RUNNERS.iter().filter(|runner| names.contains(&runner.name));
+    runners.flat_map(|runner| runner.files.iter().copied()).collect()
+}
+
 #[test]
-fn committed_files_of_the_table_are_suggested_once_each() {
-    let repo = repository(&["tests/conftest.py", "Makefile", "src/a.test.ts", "lib/conftest.py", ".github/ci.yml"]);
+fn the_files_of_recognised_runners_are_suggested() {
+    let repo = repository(&["tests/conftest.py", "pyproject.toml", "Makefile", ".github/ci.yml"]);
     repo.env.write("repo/Cargo.toml", "untracked\n");
-    let command = "for path in tests '*.test.ts' '**/conftest.py' Makefile .github; do git config --add handoff.protect \"$path\"; done";
+    let suggested = [vec!["tests", ".github", "Makefile"], files_of(&["make", "pytest"])].concat();
+    let words: Vec<String> = suggested.iter().map(|pathspec| quoted(pathspec)).collect();
+    let command = format!("for path in {}; do git config --add handoff.protect \"$path\"; done", words.join(" "));
     let hint = format!("{command}   # restored while the check runs; a change to one makes the item red");
     let found = finding(&repo).unwrap();
     assert_eq!(found["severity"], "note");
@@ -45,12 +54,13 @@ fn committed_files_of_the_table_are_suggested_once_each() {
         found["message"],
         "no files are protected from executor \"command\", which can edit what its check rests on"
     );
-    let files = "tests, *.test.ts, **/conftest.py, Makefile, .github";
+    let files = "tests, .github, Makefile, the files of make, the files of pytest";
     let note = format!("its items protect {files}, which decide whether work is good");
-    assert_eq!(hints(&repo), [note.clone(), "hint: git handoff run ../new.json".to_owned()]);
+    let left_out = "not protected, since honest work changes it: pyproject.toml".to_owned();
+    assert_eq!(hints(&repo), [note.clone(), left_out, "hint: git handoff run ../new.json".to_owned()]);
     let plan: Value = serde_json::from_str(&repo.env.handoff(["plan", "new", "-"]).success()).unwrap();
     for item in plan["items"].as_array().unwrap() {
-        assert_eq!(item["protect"].as_array().unwrap().len(), 5);
+        assert_eq!(item["protect"], json!(suggested));
         assert_eq!(item["onProtectedChange"], "judge");
     }
     // From a folder below, the same files are found.
@@ -61,15 +71,15 @@ fn committed_files_of_the_table_are_suggested_once_each() {
     // The command can be pasted, and ends the suggestion.
     repo.env.shell("repo", &hint).success();
     let set = repo.env.git(["config", "--get-all", "handoff.protect"]).success();
-    assert_eq!(set, "tests\n*.test.ts\n**/conftest.py\nMakefile\n.github\n");
+    assert_eq!(set.lines().collect::<Vec<_>>(), suggested);
     assert_eq!((finding(&repo), hints(&repo).len()), (None, 1));
 }
 
 #[test]
 fn one_path_is_one_command() {
-    let repo = repository(&["go.mod"]);
+    let repo = repository(&["Jenkinsfile"]);
     let hint = finding(&repo).unwrap()["hint"].as_str().unwrap().to_owned();
-    assert!(hint.starts_with("git config --add handoff.protect go.mod   #"), "{hint}");
+    assert!(hint.starts_with("git config --add handoff.protect Jenkinsfile   #"), "{hint}");
 }
 
 #[test]
@@ -129,12 +139,19 @@ fn nothing_fails_where_nothing_can_be_suggested() {
 
 #[test]
 fn the_page_has_the_same_table() {
-    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/how-to/protect-tests.md")).unwrap();
-    let table = page.split("| ecosystem | protect |\n|---|---|\n").nth(1).unwrap();
-    let listed: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
-    let row = |(name, pathspecs): &(&str, &[&str])| {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/protected-files.md")).unwrap();
+    let table = page.split("| runner | files | manifests | if committed |\n|---|---|---|---|\n").nth(1).unwrap();
+    let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+    let cell = |pathspecs: Vec<String>| {
         let quoted: Vec<String> = pathspecs.iter().map(|pathspec| format!("`{pathspec}`")).collect();
-        format!("| {name} | {} |", quoted.join(", "))
+        if quoted.is_empty() { "–".to_owned() } else { quoted.join(", ") }
     };
-    assert_eq!(listed, PROTECTABLE.iter().map(row).collect::<Vec<_>>());
+    let names = |pathspecs: &[&str]| cell(pathspecs.iter().map(|pathspec| listed(pathspec)).collect());
+    let row = |runner: &Runner| {
+        let (files, manifests, built) = (names(runner.files), names(runner.manifests), names(runner.built));
+        format!("| {} | {files} | {manifests} | {built} |", runner.name)
+    };
+    let further = cell(FURTHER.iter().map(|pathspec| (*pathspec).to_owned()).collect());
+    let wanted = RUNNERS.iter().map(row).chain([format!("| any | – | – | {further} |")]);
+    assert_eq!(rows, wanted.collect::<Vec<_>>());
 }

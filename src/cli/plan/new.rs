@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use git_handoff::model::hints;
 use git_handoff::model::name::RunId;
+use git_handoff::model::protectable;
 use git_handoff::plan::start::{PlanStarted, start};
 use git_handoff::repository::Environment;
 
@@ -36,8 +37,8 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment, output: &mut
         None => named(&arguments.file),
     };
     let suggestion = environment.suggest_protection();
-    let protect = suggestion.map(|suggestion| suggestion.pathspecs).unwrap_or_default();
-    let text = start(&id, &protect, environment.default_agent().as_deref());
+    let known = suggestion.map(|suggestion| suggestion.known).unwrap_or_default();
+    let text = start(&id, &known.protect, environment.default_agent().as_deref());
     if arguments.file == Path::new("-") {
         if output.json {
             return Err(Failure::usage("the plan itself is what is printed: either - or --json".to_owned()));
@@ -57,8 +58,10 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment, output: &mut
     } else {
         output.line(&shown);
     }
-    if !protect.is_empty() {
-        output.note(&format!("its items protect {}, which decide whether work is good", protect.join(", ")));
+    if !known.protect.is_empty() {
+        let files = protectable::in_words(&known.protect);
+        output.note(&format!("its items protect {files}, which decide whether work is good"));
+        known.left_out().iter().for_each(|left_out| output.note(left_out));
     }
     output.hint(&hints::run_plan(&shown));
     Ok(Ending::Done)

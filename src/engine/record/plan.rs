@@ -27,7 +27,7 @@ const DIGITS: usize = 12;
 pub(super) fn of_command(
     run: &RunId,
     recording: &Recording,
-    (decided, protected): (&Decided, &[&str]),
+    (decided, protected): (&Decided, &[String]),
     directory: Option<&FilePath>,
 ) -> Value {
     let check = recording.check.as_ref().map(|check| in_directory(check, directory));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Recording, real};
-use crate::git::protectable::known_files;
+use crate::git::protectable::{KnownFiles, known_files};
 use crate::model::confinement::Asked;
 use crate::model::plan::COMMAND;
 use crate::model::problem::nearest;
@@ -76,12 +76,12 @@ pub(super) fn settings_for(
 
 /// Returns the known files that the check rests on, unless settings protect files, or none for a
 /// recording without a check of its own.
-pub(super) fn protected(repository: &Repository, recording: &Recording) -> Vec<&'static str> {
+pub(super) fn protected(repository: &Repository, recording: &Recording) -> KnownFiles {
     let config = &repository.config;
     let settings = config.executors.get(COMMAND);
     let is_protected = !config.protect.is_empty() || settings.is_some_and(|it| !it.protect.is_empty());
     if recording.check.is_none() || !recording.protect || is_protected {
-        return Vec::new();
+        return KnownFiles::default();
     }
     known_files(&repository.store)
 }

@@ -21,7 +21,7 @@ pub fn rename_setting(key: &str, origin: Option<&Path>, nearest: Option<&str>) -
 
 /// Workers can edit the files of their check: protect those that exist.
 #[cfg(feature = "core")]
-pub fn protect(pathspecs: &[&str]) -> Hint {
+pub fn protect(pathspecs: &[String]) -> Hint {
     let line = match pathspecs {
         [one] => format!("git config --add handoff.protect {}", quoted(one)),
         several => {
@@ -31,7 +31,7 @@ pub fn protect(pathspecs: &[&str]) -> Hint {
     };
     Hint::new(
         "protect",
-        pathspecs,
+        &pathspecs.iter().map(String::as_str).collect::<Vec<_>>(),
         format!("{line}   # restored while the check runs; a change to one makes the item red"),
     )
 }

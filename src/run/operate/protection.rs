@@ -6,15 +6,18 @@ use crate::git::merge::Scratch;
 use crate::git::protected::Protection;
 use crate::model::plan::{Item, Plan};
 use crate::model::protect_rule::ProtectRule;
+use crate::model::protectable::runner;
 use crate::repository::Repository;
 
 use super::submit::resolve_base;
 
 impl Repository {
     /// Returns a warning for each rule that is to protect files from a plan's workers and selects
-    /// no file of the base. Other commands report a base or a pathspec that git refuses.
+    /// no file of the base, except for known pathspecs: they name files that a worker could add.
+    /// Other commands report a base or a pathspec that git refuses.
     pub(super) fn unmatched_protection(&self, plan: &Plan, revision: &str) -> Vec<String> {
-        let rules = self.protected_by(plan);
+        let mut rules = self.protected_by(plan);
+        rules.retain(|rule| rule.pathspec().is_none_or(|pathspec| runner(pathspec).is_none()));
         if rules.is_empty() {
             return Vec::new();
         }

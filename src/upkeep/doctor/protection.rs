@@ -6,11 +6,13 @@ use super::{Finding, Patient};
 use crate::git::protectable::committed;
 use crate::model::hints;
 use crate::model::protect_rule::ProtectRule;
+use crate::model::protectable::runner;
 use crate::run::query::Target;
 use crate::run::query::target::own_runs;
 use crate::upkeep::protection::suggest;
 
-/// Finds pathspecs of the settings that select no committed file.
+/// Finds pathspecs of the settings that select no committed file. Known ones name files that a
+/// worker could add.
 pub(super) fn unmatched(patient: &Patient<'_>) -> Vec<Finding> {
     // Without a commit or a work tree, no pathspec selects anything.
     if committed(patient.store, ".").is_empty() {
@@ -20,7 +22,8 @@ pub(super) fn unmatched(patient: &Patient<'_>) -> Vec<Finding> {
     let executors = config.executors.values().chain(config.subagents.values());
     let rules = config.protect.iter().chain(executors.flat_map(|one| &one.protect));
     let pathspecs: BTreeSet<&String> = rules.filter_map(ProtectRule::pathspec).collect();
-    let unmatched = pathspecs.into_iter().filter(|pathspec| committed(patient.store, pathspec).is_empty());
+    let pathspecs = pathspecs.into_iter().filter(|pathspec| runner(pathspec).is_none());
+    let unmatched = pathspecs.filter(|pathspec| committed(patient.store, pathspec).is_empty());
     let finding = |pathspec: &String| {
         let message = format!("the pathspec {pathspec:?} selects no committed file, so it protects nothing");
         Finding::note("protects-nothing", message).hint(hints::list_files(pathspec))

@@ -23,7 +23,7 @@ pub struct Setup {
     pub kept: Vec<Line>,
     /// Warnings about answers that do not fit this machine or repository.
     pub warnings: Vec<String>,
-    /// Notes on the costs of the changes.
+    /// Notes on the changes, such as their costs and the files that are not protected.
     pub notes: Vec<String>,
 }
 
@@ -48,6 +48,8 @@ pub struct SetupAnswer<'a> {
     pub removed: Vec<Line>,
     /// Lines that were there before and stay.
     pub kept: &'a [Line],
+    /// Notes on the changes, such as a file that is not protected.
+    pub notes: &'a [String],
 }
 
 impl Step {
@@ -237,6 +239,7 @@ impl Repository {
             added: setup.added(),
             removed: setup.removed(),
             kept: &setup.kept,
+            notes: &setup.notes,
         }
     }
 
