@@ -128,7 +128,7 @@ impl<'s> Protection<'s> {
         edited(self.scratch, self.scratch.base(), gone, new)
     }
 
-    /// Returns the changes of a product's tree to protected files, sorted by path.
+    /// Returns the changes of a product's tree to protected files, sorted by path as shown.
     ///
     /// A file as in the tree that the attempt began on is no change, because the product does not
     /// touch it.
@@ -150,6 +150,8 @@ impl<'s> Protection<'s> {
             };
             changes.push(ProtectedChange { path: shown(path.as_ref()), change });
         }
+        // Quoting changes the order.
+        changes.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(changes)
     }
 
