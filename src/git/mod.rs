@@ -13,6 +13,7 @@ pub mod codec;
 mod discover;
 pub mod edit;
 pub mod folder;
+pub mod extent;
 pub mod fsck;
 pub mod history;
 pub mod hook;
