@@ -20,7 +20,8 @@ use crate::common::report::find_row;
 /// The ref of the protected files of the run `r`.
 const PROTECTED: &str = "refs/handoff/protected/r";
 
-const HOLDS: &str = "✓ plan       1 of 1 item accounted for, every transition legal, protected files of 1 item recomputed";
+const HOLDS: &str =
+    "✓ plan       1 of 1 item accounted for, every transition legal, protected files of 1 item recomputed";
 const NO_BASE: &str = "─ plan       1 of 1 item accounted for, every transition legal, protected files of edit not recomputed without the base";
 const NO_FILES: &str = "─ plan       1 of 1 item accounted for, every transition legal, protected files of edit not recomputed without all files of the base";
 
@@ -42,7 +43,8 @@ fn protecting(id: &str, script: &str) -> Value {
 /// Returns an item that begins on the patches of others.
 fn on(mut item: Value, others: &[&str]) -> Value {
     let need = |from: &str| json!({ "from": from, "select": { "kind": "patch" }, "apply": true });
-    item["needs"] = others.iter().map(|from| ((*from).to_owned(), need(from))).collect::<serde_json::Map<_, _>>().into();
+    item["needs"] =
+        others.iter().map(|from| ((*from).to_owned(), need(from))).collect::<serde_json::Map<_, _>>().into();
     item
 }
 
@@ -181,7 +183,9 @@ fn a_protected_file_may_take_the_place_of_a_folder() {
 fn items_that_begin_on_patches_are_recomputed() {
     let repo = base(&[]);
     // Both change one file, so that their merge needs its content.
-    repo.env.shell("repo", "echo 'src/list merge=union' >.gitattributes; echo x >src/list; git add -A; git commit -qm a").success();
+    repo.env
+        .shell("repo", "echo 'src/list merge=union' >.gitattributes; echo x >src/list; git add -A; git commit -qm a")
+        .success();
     let items = [
         item("one", "echo 1 >>src/list; sed -i s/a/A/ src/lib; echo t >>tests/x"),
         item("two", "echo 2 >>src/list; sed -i s/c/C/ src/lib"),
@@ -191,7 +195,8 @@ fn items_that_begin_on_patches_are_recomputed() {
     repo.drive("r", &items).ends(4);
     let env = &repo.env;
     bundle(env);
-    let holds = "✓ plan       4 of 4 items accounted for, every transition legal, protected files of 2 items recomputed";
+    let holds =
+        "✓ plan       4 of 4 items accounted for, every transition legal, protected files of 2 items recomputed";
     assert_eq!((plan_row(env, 4).as_str(), required(env)), (holds, 0));
     // The files that the applied patches change are in it, and no others.
     let carried = objects(env, &[]);
@@ -295,7 +300,10 @@ fn a_forged_record_is_seen() {
     let modified = "diff --git a/tests/x b/tests/x\n--- a/tests/x\n+++ b/tests/x\n@@ -1 +1 @@\n-one\n+two\n";
     let change = || vec![ProtectedChange { path: "tests/x".to_owned(), change: ChangeKind::Modified }];
     let honest = forged(modified, |_, e| e.protected = change());
-    assert_eq!(honest, "✓ plan       2 of 2 items accounted for, every transition legal, protected files of 1 item recomputed");
+    assert_eq!(
+        honest,
+        "✓ plan       2 of 2 items accounted for, every transition legal, protected files of 1 item recomputed"
+    );
     let bent = [
         (modified.to_owned(), vec![], None, "the patch changes 1, and the entry lists 0 or others (and 1 more)"),
         (modified.to_owned(), change(), Some(()), "the entry names another reference state"),
@@ -355,12 +363,16 @@ fn a_base_of_billions_of_paths_is_not_read() {
         assert_eq!(raw.0.to_string(), kind);
         forge.store.write_blob(&raw.1).unwrap()
     };
-    let lines: String = trees.iter().map(|tree| format!("100644 blob {}\t{tree}\n", blob("tree", tree))).collect();
+    let line = |tree: &String| format!("100644 blob {}\t{tree}\n", blob("tree", tree));
+    let lines = trees.iter().map(line).collect::<Vec<_>>().concat();
     let folder = mktree(&forge, &lines);
     let lines = format!("100644 blob {}\tcommit\n040000 tree {folder}\ttrees\n", blob("commit", &base));
     let carried = mktree(&forge, &lines);
     let row = row_of_bundle(&forge, Some(&carried));
-    assert_eq!(row, "─ plan       2 of 2 items accounted for, every transition legal, protected files of edit-a not recomputed in a base of this size");
+    assert_eq!(
+        row,
+        "─ plan       2 of 2 items accounted for, every transition legal, protected files of edit-a not recomputed in a base of this size"
+    );
 }
 
 #[test]

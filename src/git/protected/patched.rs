@@ -23,29 +23,27 @@ impl Protection<'_> {
         if lacking.is_empty() {
             return Ok(self.scratch.patched_on(tree, patch)?);
         }
-        let changes = || lacking.iter().flat_map(|section| &section.changes);
-        if let Some(path) = self.selected(changes())?.first() {
+        if let Some(path) = self.selected(&lacking)?.first() {
             return Err(Error::Missing(shown(path.as_ref())));
         }
         // A protected file may take the place of a folder.
         let is_gone = |(_, change): &&(BString, Change)| change.new == Side::Absent;
-        let gone: Vec<&BString> = changes().filter(is_gone).map(|(path, _)| path).collect();
+        let changes = lacking.iter().flat_map(|section| &section.changes);
+        let gone: Vec<&BString> = changes.filter(is_gone).map(|(path, _)| path).collect();
         let tree = if gone.is_empty() { tree } else { edited(self.scratch, tree, gone, [])? };
         let bytes: Vec<u8> = applied.iter().flat_map(|section| &patch[section.bytes.clone()]).copied().collect();
         if bytes.is_empty() { Ok(tree) } else { Ok(self.scratch.patched_on(tree, bytes)?) }
     }
 
-    /// Returns the protected paths of changes, before or after them.
-    fn selected<'p>(
-        &self,
-        changes: impl Iterator<Item = &'p (BString, Change)> + Clone,
-    ) -> Result<BTreeSet<BString>, Error> {
+    /// Returns the protected paths that sections change, before or after.
+    fn selected(&self, sections: &[&Section]) -> Result<BTreeSet<BString>, Error> {
         let with = |side: fn(&Change) -> &Side| {
-            let path_and_mode = move |(path, change): &'p (BString, Change)| match side(change) {
+            let changes = sections.iter().flat_map(|section| &section.changes);
+            let paths = changes.filter_map(|(path, change)| match side(change) {
                 Side::Absent => None,
                 Side::Present(mode, _) => Some((BStr::new(path), mode.unwrap_or(FILE))),
-            };
-            changes.clone().filter_map(path_and_mode).collect::<BTreeMap<_, _>>()
+            });
+            paths.collect::<BTreeMap<_, _>>()
         };
         let mut selected = self.select(with(|change| &change.old).into_iter())?;
         selected.extend(self.select(with(|change| &change.new).into_iter())?);

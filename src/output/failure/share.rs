@@ -133,7 +133,9 @@ pub(super) fn bundle_error(error: &BundleError) -> Option<Failure> {
             let hint = refusal::of_check(&why.to_string());
             Failure::of("bundle", error).hint_if(hint)
         }
-        BundleError::ScratchRepo(_) | BundleError::Ref(_) | BundleError::Store(_) | BundleError::Logs(_) => return None,
+        BundleError::ScratchRepo(_) | BundleError::Ref(_) | BundleError::Store(_) | BundleError::Logs(_) => {
+            return None;
+        }
         _ => Failure::of("bundle", error),
     })
 }

@@ -1,7 +1,7 @@
 //! Recomputes the starts and the reference states of items from the base.
 
-use super::not_recomputed::{NO_BASE, NO_FILES, NO_PATCH, TOO_LARGE};
 use super::ProtectedFiles;
+use super::not_recomputed::{NO_BASE, NO_FILES, NO_PATCH, TOO_LARGE};
 use crate::git::extent::{Extent, extent};
 use crate::git::merge::{self, Scratch};
 use crate::git::protected::{self, Consumed, Protection};
