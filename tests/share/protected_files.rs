@@ -319,7 +319,7 @@ fn a_forged_record_is_seen() {
     }
     // The patch does not apply to the file that it changes.
     let row = forged(&modified.replace("-one", "-ane"), |_, e| e.protected = change());
-    let fails = "`git apply --cached --whitespace=nowarn --no-ignore-whitespace -p1 -` failed with exit code 1: error: patch failed: tests/x:1 error: tests/x: patch does not apply";
+    let fails = "`git apply --cached --whitespace=nowarn --no-ignore-whitespace -p1 -` failed with exit code 1: error: patch failed: tests/x:1\u{fffd}error: tests/x: patch does not apply";
     assert_eq!(row, format!("✗ plan       the protected files of edit-a #1: {fails}"));
 }
 
