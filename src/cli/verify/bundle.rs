@@ -25,7 +25,7 @@ pub(super) fn run(
     with.bundle(&bundle, &arguments.runs, &mut |report| {
         let found = match report {
             ChainReport::Run(report) => {
-                let open = report.not_recomputed.iter().any(NotRecomputed::lacks_base);
+                let open = report.intact && report.not_recomputed.iter().any(NotRecomputed::lacks_base);
                 let hint = open.then(|| hints::bundle_protected(&report.run));
                 let ending = print(*report, at, arguments, None, output);
                 hint.into_iter().for_each(|hint| output.hint_once(hint));
