@@ -12,6 +12,7 @@ mod hosts;
 mod many;
 mod pages;
 mod partial;
+mod protected_files;
 mod refusals;
 mod rivals;
 mod rotated;

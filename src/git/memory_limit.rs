@@ -22,10 +22,16 @@ impl Git {
     /// one thread and only if no step exceeds `MOST_HELD`.
     #[must_use]
     pub fn frugal(self) -> Self {
-        self.env("GIT_ALLOC_LIMIT", (MOST_HELD + (1 << 20)).to_string())
+        self.within_memory()
             .config(format!("core.bigFileThreshold={STREAMED}"))
             .config("core.deltaBaseCacheLimit=16m")
             .config("pack.threads=1")
+    }
+
+    /// Limits what git allocates at once.
+    #[must_use]
+    pub(super) fn within_memory(self) -> Self {
+        self.env("GIT_ALLOC_LIMIT", (MOST_HELD + (1 << 20)).to_string())
     }
 }
 

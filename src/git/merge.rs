@@ -1,5 +1,7 @@
 //! Merges trees without a work tree and with a temporary index.
 
+mod missing_files;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +20,8 @@ pub struct Scratch {
     folder: Temporary,
     /// The directory for new objects, if it is not the repository.
     objects: Option<PathBuf>,
+    /// The files of the base, if others chose it.
+    foreign: Option<missing_files::Foreign>,
 }
 
 impl Scratch {
@@ -37,7 +41,7 @@ impl Scratch {
         if let Some(objects) = &objects {
             std::fs::create_dir(objects).map_err(Error::Folder)?;
         }
-        let mut scratch = Self { store: store.clone(), base: commit, folder, objects };
+        let mut scratch = Self { store: store.clone(), base: commit, folder, objects, foreign: None };
         // The commit stands in for its tree until the tree is known.
         scratch.base = scratch.tree_of(commit)?;
         let index = scratch.folder.path().join("base");
@@ -72,8 +76,14 @@ impl Scratch {
         }
         let apply = ["apply", "--cached", "--whitespace=nowarn", "--no-ignore-whitespace", "-p1", "-"];
         git().args(apply).input(patch).run()?;
-        let tree = git().arg("write-tree").line()?;
+        let tree = self.write_tree(git())?;
         oid(&tree).map_err(|_| program::Error::Spawn(std::io::Error::other("git write-tree names no tree")))
+    }
+
+    /// Returns what `git write-tree` prints for the index of `git`.
+    pub(super) fn write_tree(&self, git: Git) -> Result<String, program::Error> {
+        let git = git.arg("write-tree");
+        if self.foreign.is_some() { git.arg("--missing-ok").line() } else { git.line() }
     }
 
     /// Merges two trees over a third, or returns the conflicting paths.
@@ -195,7 +205,8 @@ impl Scratch {
     /// merging.
     pub(super) fn git(&self) -> Git {
         let git = self.store.git().work_tree(self.folder.path()).env("GIT_NO_REPLACE_OBJECTS", "1");
-        self.seen_by(git.env("GIT_ATTR_SOURCE", self.base.to_string()))
+        let git = self.seen_by(git.env("GIT_ATTR_SOURCE", self.base.to_string()));
+        if self.foreign.is_some() { git.within_memory() } else { git }
     }
 }
 

@@ -12,6 +12,7 @@ pub mod cherry_pick;
 pub mod codec;
 mod discover;
 pub mod edit;
+pub mod extent;
 pub mod folder;
 pub mod fsck;
 pub mod history;

@@ -5,6 +5,7 @@
 //! refused here, so that no change is overlooked.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use gix::bstr::{BString, ByteSlice as _};
 
@@ -32,6 +33,25 @@ pub struct Change {
 /// The changed paths of a patch.
 pub type Changes = BTreeMap<BString, Change>;
 
+/// The part of a patch from one `diff --git` to the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Its bytes in the patch.
+    pub bytes: Range<usize>,
+    /// The changed paths.
+    pub changes: Vec<(BString, Change)>,
+    /// The path that it copies.
+    pub copied_from: Option<BString>,
+}
+
+impl Section {
+    /// Returns the paths whose files `git apply` reads.
+    pub fn reads(&self) -> impl Iterator<Item = &BString> {
+        let present = self.changes.iter().filter(|(_, change)| change.old != Side::Absent);
+        present.map(|(path, _)| path).chain(&self.copied_from)
+    }
+}
+
 /// A line that git does not write at its place, by its number from 1.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {0} of the patch is not as git writes it")]
@@ -39,30 +59,41 @@ pub struct Malformed(pub usize);
 
 /// Returns the changed paths of a patch. Takes time in proportion to its size.
 pub fn read(patch: &[u8]) -> Result<Changes, Malformed> {
-    let mut reader = Reader { changes: Changes::new(), section: None };
-    let mut number = 0;
+    let mut changes = Changes::new();
+    for (path, change) in sections(patch)?.into_iter().flat_map(|section| section.changes) {
+        // A change of the type is a deletion and a creation.
+        changes.entry(path).and_modify(|earlier| earlier.new = change.new.clone()).or_insert(change);
+    }
+    Ok(changes)
+}
+
+/// Returns the sections of a patch in order. Takes time in proportion to its size.
+pub fn sections(patch: &[u8]) -> Result<Vec<Section>, Malformed> {
+    let mut reader = Reader { sections: Vec::new(), open: None };
+    let (mut number, mut at) = (0, 0);
     for line in patch.lines_with_terminator() {
         number += 1;
-        reader.read(line.strip_suffix(b"\n").unwrap_or(line)).ok_or(Malformed(number))?;
+        reader.read(at, line.strip_suffix(b"\n").unwrap_or(line)).ok_or(Malformed(number))?;
+        at += line.len();
     }
-    reader.end_section().ok_or(Malformed(number))?;
-    Ok(reader.changes)
+    reader.end_section(at).ok_or(Malformed(number))?;
+    Ok(reader.sections)
 }
 
 struct Reader {
-    changes: Changes,
-    section: Option<Section>,
+    sections: Vec<Section>,
+    /// The section being read, and the position of its first byte.
+    open: Option<(usize, OpenSection)>,
 }
 
-/// The part of a patch from one `diff --git` to the next.
 #[derive(Default)]
-struct Section {
+struct OpenSection {
     /// The name that both sides have in the first line, if they have one.
     name: Option<BString>,
     /// The names of the lines `---` and `+++`, but not `/dev/null`.
     labels: Vec<BString>,
     rename: [Option<BString>; 2],
-    copied_to: Option<BString>,
+    copy: [Option<BString>; 2],
     created: bool,
     deleted: bool,
     modes: [Option<u32>; 2],
@@ -80,32 +111,30 @@ enum Part {
 }
 
 impl Reader {
-    fn read(&mut self, line: &[u8]) -> Option<()> {
-        if let Some(section) = &mut self.section
+    fn read(&mut self, at: usize, line: &[u8]) -> Option<()> {
+        if let Some((_, section)) = &mut self.open
             && section.read_body(line)?
         {
             return Some(());
         }
         let names = line.strip_prefix(b"diff --git ")?;
-        self.end_section()?;
-        self.section = Some(Section { name: both_names(names), ..Section::default() });
+        self.end_section(at)?;
+        self.open = Some((at, OpenSection { name: both_names(names), ..OpenSection::default() }));
         Some(())
     }
 
-    fn end_section(&mut self) -> Option<()> {
-        let Some(section) = self.section.take() else { return Some(()) };
+    fn end_section(&mut self, at: usize) -> Option<()> {
+        let Some((start, section)) = self.open.take() else { return Some(()) };
         if !matches!(section.part, Part::Header | Part::Hunk(0, 0) | Part::Binary) {
             return None;
         }
-        for (path, change) in section.changes()? {
-            // A change of the type is a deletion and a creation.
-            self.changes.entry(path).and_modify(|earlier| earlier.new = change.new.clone()).or_insert(change);
-        }
+        let copied_from = section.copy[0].clone();
+        self.sections.push(Section { bytes: start..at, changes: section.changes()?, copied_from });
         Some(())
     }
 }
 
-impl Section {
+impl OpenSection {
     /// Reads a line after the first one. Returns false if the line begins another section, and
     /// `None` if git does not write it here.
     fn read_body(&mut self, line: &[u8]) -> Option<bool> {
@@ -172,7 +201,8 @@ impl Section {
             }
             "rename from " => self.rename[0] = Some(quoted_path::unquoted(value)),
             "rename to " => self.rename[1] = Some(quoted_path::unquoted(value)),
-            "copy to " => self.copied_to = Some(quoted_path::unquoted(value)),
+            "copy from " => self.copy[0] = Some(quoted_path::unquoted(value)),
+            "copy to " => self.copy[1] = Some(quoted_path::unquoted(value)),
             "GIT binary patch" => {
                 self.part = Part::Binary;
                 return value.is_empty().then_some(());
@@ -186,7 +216,8 @@ impl Section {
     fn changes(self) -> Option<Vec<(BString, Change)>> {
         let [old, new] = [0, 1].map(|at| Side::Present(self.modes[at].or(self.modes[1 - at]), self.oids[at]));
         let is_labelled = |names: &[&BString]| self.labels.iter().all(|label| names.contains(&label));
-        match (self.rename, self.copied_to, self.name) {
+        let [_, copied_to] = self.copy;
+        match (self.rename, copied_to, self.name) {
             ([Some(from), Some(to)], None, _) => {
                 let is_known = is_labelled(&[&from, &to]);
                 let gone = Change { old, new: Side::Absent };

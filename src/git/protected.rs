@@ -3,12 +3,15 @@
 //! Only whole files count: the state of a path is its entry in the base, or in the last consumed
 //! patch that changes it. So the state does not depend on how a version of git merges.
 
+mod patched;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
 
 use super::listing::push_entry;
 use super::merge::{self, Scratch};
+use super::patch_paths;
 use super::program::{self, Git};
 use super::quoted_path;
 use crate::model::digest::Oid;
@@ -111,7 +114,7 @@ impl<'s> Protection<'s> {
         for (at, part) in consumed.iter().enumerate() {
             let made_on = part.start.unwrap_or(self.scratch.base());
             let old = if made_on == self.scratch.base() { base.clone() } else { self.entries(made_on)? };
-            let new = self.entries(self.scratch.patched_on(made_on, part.patch.clone())?)?;
+            let new = self.entries(self.patched_on(made_on, part.patch.clone())?)?;
             for path in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
                 if old.get(path) == new.get(path) {
                     continue;
@@ -143,7 +146,7 @@ impl<'s> Protection<'s> {
         edited(self.scratch, self.scratch.base(), gone, new)
     }
 
-    /// Returns the changes of a product's tree to protected files, sorted by path.
+    /// Returns the changes of a product's tree to protected files, sorted by path as shown.
     ///
     /// A file as in the tree that the attempt began on is no change, because the product does not
     /// touch it.
@@ -165,6 +168,8 @@ impl<'s> Protection<'s> {
             };
             changes.push(ProtectedChange { path: shown(path.as_ref()), change });
         }
+        // Quoting changes the order.
+        changes.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(changes)
     }
 
@@ -268,7 +273,7 @@ fn edited<'p>(
     gone.into_iter().for_each(|path| push_entry(&mut input, path.as_ref(), 0, nothing));
     new.into_iter().for_each(|(path, entry)| push_entry(&mut input, path.as_ref(), entry.mode, entry.oid));
     git().args(["update-index", "-z", "--index-info"]).input(input).run()?;
-    Ok(merge::oid(&git().arg("write-tree").line()?)?)
+    Ok(merge::oid(&scratch.write_tree(git())?)?)
 }
 
 /// Returns a path as git writes it with `core.quotePath=false`.
@@ -282,6 +287,10 @@ pub fn shown(path: &BStr) -> String {
 pub enum Error {
     #[error("two consumed patches change the protected file {0} in different ways")]
     Conflict(String),
+    #[error("the file {0} of the base is not here")]
+    Missing(String),
+    #[error("{0}")]
+    Patch(#[from] patch_paths::Malformed),
     #[error("git does not accept the name of a file in the worktree")]
     Names,
     #[error("git ls-files printed an unknown line")]

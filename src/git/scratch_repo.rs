@@ -27,9 +27,14 @@ impl ScratchRepo {
         Ok(Self { store: Store::open(&git_dir)?.with_durability(store::Durability::Relaxed), folder })
     }
 
-    /// Adds the objects of another repository as alternates.
+    /// Sets the objects of another repository as alternates.
     pub fn borrow_objects(&mut self, from: &Store) -> Result<(), Error> {
-        let lines = from.alternates()?;
+        self.borrow_objects_of(&[from])
+    }
+
+    /// Sets the objects of other repositories as alternates.
+    pub fn borrow_objects_of(&mut self, from: &[&Store]) -> Result<(), Error> {
+        let lines = from.iter().map(|store| store.alternates()).collect::<Result<Vec<_>, _>>()?.concat();
         fs::write(self.folder.path().join("objects/info/alternates"), lines).map_err(Error::Folder)?;
         self.reopen()
     }

@@ -38,6 +38,19 @@ pub const CONTAINERS: usize = 131_072;
 /// The maximum number of values in arrays and objects of an entry or manifest, counted by commas.
 pub const VALUES: usize = 1_048_576;
 
+/// The maximum number of paths of a base that comes with a bundle.
+pub const BASE_PATHS: u64 = 1 << 20;
+
+/// The maximum total size of these paths, in bytes.
+pub const BASE_PATH_BYTES: u64 = 256 << 20;
+
+/// The maximum total size of the trees of all bases in a bundle, in bytes.
+pub const BASE_TREES: u64 = 256 << 20;
+
+/// The maximum number of paths of a base that comes with a bundle, times the number of patches that
+/// are applied to recompute protected files.
+pub const RECOMPUTED_PATHS: u64 = 1 << 28;
+
 /// The total size that the commits of a chain may have in any case, in bytes. The same applies to
 /// the `item.json` files of a run.
 pub const FREE: u64 = 64 << 20;

@@ -42,6 +42,15 @@ pub const CONTINUES: &str = "continues.json";
 /// The folder of the pipelines' exact bytes in the run's tree.
 pub const PIPELINES: &str = "pipelines";
 
+/// The path of a base's commit, as the bytes of a blob, in the tree of a bundle's protected files.
+pub const BASE_COMMIT: &str = "commit";
+
+/// The folder of a base's trees there, each as the bytes of a blob under its id.
+pub const BASE_TREES: &str = "trees";
+
+/// The folder of a base's files there, each under the id of its blob.
+pub const BASE_FILES: &str = "files";
+
 /// The folder of all our refs.
 pub const REFS: &str = "refs/handoff/";
 
@@ -128,6 +137,16 @@ pub fn bases() -> String {
 /// Returns `refs/handoff/bases/<run>`.
 pub fn base_ref(run: &RunId) -> String {
     format!("{REFS}bases/{}", run.encoded())
+}
+
+/// Returns the folder of the refs of protected files, which only bundles have.
+pub fn protected_refs() -> String {
+    format!("{REFS}protected/")
+}
+
+/// Returns `refs/handoff/protected/<run>`.
+pub fn protected_ref(run: &RunId) -> String {
+    format!("{REFS}protected/{}", run.encoded())
 }
 
 /// Returns `refs/handoff/salvage/<run>`.

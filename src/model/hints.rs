@@ -200,6 +200,8 @@ hints! {
         "git handoff fetch {remote} {name} && git handoff thread verify {fetched}";
     fetch_transcripts(remote) => "git handoff fetch {remote} --transcripts";
     fetch_content() => "in a partial clone, bring the products first: git handoff fetch --content";
+    fetch_all_files() => "git fetch --refetch --no-filter   # or bundle without --protected";
+    bundle_protected(run) => "ask its owner for: git handoff bundle {run} --protected --output FILE";
     fetch_less() => "name the runs to fetch";
     fetch_less_or_raise() => "name the runs to fetch, or: git config handoff.maxFetchSize 8g";
     forget(reference) => "git update-ref -d {reference}   # forgets what was seen there before; then fetch again";

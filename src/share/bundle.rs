@@ -8,23 +8,32 @@ use crate::git::refs;
 use crate::git::scratch_repo::{self, ScratchRepo};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
-use crate::model::format::REFS;
+use crate::model::format::{REFS, protected_ref};
 use crate::model::log_name::LogName;
 use crate::model::place::{Kind, Place};
 
+use super::protected_files::{self, ProtectedFiles};
+
 /// Writes a bundle of runs and threads, given by their refs, and of the logs beside those refs.
 ///
-/// Fetched ones get the names they have at their origin. The base of a run is not included.
+/// Fetched ones get the names they have at their origin. The base of a run is not included, except
+/// for the files in `protected`.
 ///
 /// Includes those logs of this repository that `outbound` selects.
 pub(super) fn write(
     store: &Store,
     chains: &[(Place, String)],
     logs: &[(LogName, Oid)],
+    protected: &[ProtectedFiles],
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let Gathered { scratch, refs } = Gathered::new(store, chains, logs)?;
-    let names: String = refs.keys().map(|place| place.below(REFS) + "\n").collect();
+    let mut names: String = refs.keys().map(|place| place.below(REFS) + "\n").collect();
+    for files in protected {
+        let (name, (tree, _kept)) = (protected_ref(files.run()), files.write(scratch.store())?);
+        refs::create(scratch.store(), &name, tree)?;
+        names += &(name + "\n");
+    }
     let call = scratch.store().git().env("GIT_NO_LAZY_FETCH", "1");
     call.args(["bundle", "create", "--quiet", "-", "--stdin"])
         .input(names)
@@ -94,6 +103,8 @@ pub enum Error {
     TwoLogs(String),
     #[error("the bundle could not be written")]
     Write(#[from] program::Error),
+    #[error("{0}")]
+    Protected(#[from] protected_files::Error),
     #[error("{0}")]
     ScratchRepo(#[from] scratch_repo::Error),
     #[error("{0}")]

@@ -12,6 +12,7 @@ use crate::model::digest::Oid;
 use crate::model::entry::Subject;
 use crate::model::format;
 use crate::model::log_name::LogName;
+use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
 use crate::repository::{self, Repository};
 use crate::run::query::Target;
@@ -21,6 +22,7 @@ use crate::thread::target::{self as thread_target, ThreadTarget};
 
 use super::bundle::Gathered;
 use super::outbound::{self, Outbound};
+use super::protected_files::ProtectedFiles;
 use super::{bundle, wanted};
 
 /// The content of a written bundle.
@@ -30,6 +32,17 @@ pub struct Bundled {
     pub runs: usize,
     /// The number of threads.
     pub threads: usize,
+    /// The number of files of the runs' bases.
+    pub files: usize,
+}
+
+/// The selection of what to bundle.
+#[derive(Clone, Copy, Debug)]
+pub struct BundleRequest<'n> {
+    /// The names of runs and threads; `None` for all of this repository.
+    pub names: Option<&'n [String]>,
+    /// True to include the protected files of the runs' bases.
+    pub protected: bool,
 }
 
 /// The logs of a bundle, with their heads.
@@ -43,12 +56,29 @@ struct BundledLogs {
 impl Repository {
     /// Writes the named runs and threads, or all of this repository, into a bundle, with their
     /// logs.
-    pub fn bundle(&self, names: Option<&[String]>, out: &mut dyn Write) -> Result<Bundled, Error> {
-        let chains = chains(&self.store, names)?;
-        let logs = self.logs_of(&chains, names.is_none())?;
-        bundle::write(&self.store, &chains, &logs.heads, out)?;
+    pub fn bundle(&self, request: BundleRequest<'_>, out: &mut dyn Write) -> Result<Bundled, Error> {
+        let chains = chains(&self.store, request.names)?;
+        let logs = self.logs_of(&chains, request.names.is_none())?;
+        let protected = if request.protected { self.protected_files(&chains)? } else { Vec::new() };
+        bundle::write(&self.store, &chains, &logs.heads, &protected, out)?;
         let of = |kind: Kind| chains.iter().filter(|(place, _)| place.kind == kind).count();
-        Ok(Bundled { runs: of(Kind::Run), threads: of(Kind::Thread) })
+        let files = protected.iter().map(ProtectedFiles::count).sum();
+        Ok(Bundled { runs: of(Kind::Run), threads: of(Kind::Thread), files })
+    }
+
+    /// Returns the protected files of each run that has any, once for each run.
+    fn protected_files(&self, chains: &[(Place, String)]) -> Result<Vec<ProtectedFiles>, Error> {
+        let runs: BTreeMap<RunId, &String> = chains
+            .iter()
+            .filter(|(place, _)| place.kind == Kind::Run)
+            .filter_map(|(place, reference)| Some((RunId::parse(&place.name).ok()?, reference)))
+            .collect();
+        let mut all = Vec::new();
+        for (run, reference) in runs {
+            let view = Target { run, reference: reference.clone() }.view(&self.store)?;
+            all.extend(ProtectedFiles::find(&self.store, &view).map_err(bundle::Error::from)?);
+        }
+        Ok(all)
     }
 
     /// Returns the refs of the bundle of these runs and threads.
@@ -81,10 +111,10 @@ impl Repository {
     }
 
     /// Writes a bundle file. An existing file is replaced atomically.
-    pub fn bundle_into(&self, names: Option<&[String]>, path: &Path) -> Result<Bundled, Error> {
+    pub fn bundle_into(&self, request: BundleRequest<'_>, path: &Path) -> Result<Bundled, Error> {
         let failed = |source: io::Error| Error::File { path: path.to_owned(), source };
         let mut file = NewFile::beside(path).map_err(failed)?;
-        let bundled = self.bundle(names, file.as_write())?;
+        let bundled = self.bundle(request, file.as_write())?;
         file.place().map_err(failed)?;
         Ok(bundled)
     }

@@ -19,6 +19,7 @@ mod outbound;
 mod own_logs;
 mod place;
 mod planned;
+pub mod protected_files;
 pub mod push;
 mod rival;
 mod screened;

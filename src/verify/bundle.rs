@@ -1,5 +1,7 @@
 //! Verifies the runs and threads in a bundle file, in a temporary repository.
 
+mod carried;
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _};
@@ -10,13 +12,15 @@ use crate::git::porcelain::{BundleHead, bundle_head};
 use crate::git::program;
 use crate::git::refs;
 use crate::git::scratch_repo::{self, ScratchRepo};
-use crate::git::store::Store;
+use crate::git::store::{self, Store};
 use crate::git::unpacked_size;
 use crate::model::bounds;
-use crate::model::format::{REFS, run_ref, thread_ref};
+use crate::model::format::{self, REFS, run_ref, thread_ref};
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, MOST_REFS, Place};
 use crate::model::printable;
+
+use carried::Unpacking;
 
 use super::{AskAnchors, AtHand, Error, Logs, Options, Report, Row, ThreadReport, ThreadsAtHand, thread, verify_with};
 
@@ -28,7 +32,8 @@ pub struct Bundle {
     runs: Vec<RunId>,
     threads: Vec<ThreadId>,
     skipped: Vec<String>,
-    bases: Option<Store>,
+    /// The bases of the runs, as far as they are here.
+    bases: ScratchRepo,
 }
 
 /// The report on one chain in a bundle.
@@ -119,16 +124,20 @@ impl Bundle {
             error if error.wants_memory() => BundleError::TooMuch(path.to_owned()),
             error => BundleError::Pack(path.to_owned(), error),
         })?;
-        let mut bundle = Self { scratch, runs: Vec::new(), threads: Vec::new(), skipped: Vec::new(), bases: None };
+        let mut bases = ScratchRepo::new(&head.object_format)?;
+        bases.borrow_objects(scratch.store())?;
+        let mut bundle = Self { scratch, runs: Vec::new(), threads: Vec::new(), skipped: Vec::new(), bases };
         bundle.name(&head, path)?;
         Ok(bundle)
     }
 
-    /// Takes the bases of runs from another repository, where it has them. Nothing else is taken
-    /// from it.
-    #[must_use]
-    pub fn with_bases(self, store: Store) -> Self {
-        Self { bases: Some(store), ..self }
+    /// Takes the bases of runs, or files of them that the bundle lacks, from another repository,
+    /// where it has them. Nothing else is taken from it.
+    pub fn with_bases(mut self, store: &Store) -> Result<Self, BundleError> {
+        if store.hash_kind() == self.scratch.store().hash_kind() {
+            self.bases.borrow_objects_of(&[self.scratch.store(), store])?;
+        }
+        Ok(self)
     }
 
     /// Verifies the runs in the bundle, then the threads: all, or those in `names`. Each is
@@ -159,7 +168,7 @@ impl Bundle {
         let options = Options { alone: true, ..options.clone() };
         Ok(wanted.into_iter().map(move |one| match one {
             One::Run(run) => {
-                let at_hand = AtHand { logs: &logs, ask: ask.run, bases: self.bases.as_ref() };
+                let at_hand = AtHand { logs: &logs, ask: ask.run, bases: Some(self.bases.store()) };
                 verify_with(store, &at_hand, run, &run_ref(run), &options)
                     .map(|report| ChainReport::Run(Box::new(report)))
             }
@@ -182,13 +191,17 @@ impl Bundle {
     fn name(&mut self, head: &BundleHead, path: &Path) -> Result<(), BundleError> {
         let store = self.scratch.store().clone();
         let mut names = BTreeSet::new();
-        let mut archives = Vec::new();
+        let (mut archives, mut carried) = (Vec::new(), Unpacking::new(&store));
         for (oid, name) in &head.refs {
             let bad = |what| BundleError::Name(path.to_owned(), printable::line(name), what);
             if !names.insert(name) {
                 return Err(bad("occurs twice"));
             }
             let below = name.strip_prefix(REFS);
+            if below.is_some_and(|_| is_protected_ref(name)) {
+                carried.unpack(*oid, self.bases.store())?;
+                continue;
+            }
             let Some(place) = below.and_then(Place::parse) else {
                 if below.is_some_and(Place::is_like_one) {
                     return Err(bad("is not the name of a run, thread or log"));
@@ -216,6 +229,11 @@ impl Bundle {
         }
         Ok(())
     }
+}
+
+/// Returns true for the ref of the protected files of a run's base.
+fn is_protected_ref(name: &str) -> bool {
+    name.strip_prefix(&format::protected_refs()).is_some_and(|segment| RunId::decode(segment).is_some())
 }
 
 enum One<'a> {
@@ -264,6 +282,8 @@ pub enum BundleError {
     ScratchRepo(#[from] scratch_repo::Error),
     #[error("{0}")]
     Ref(#[from] refs::Error),
+    #[error("{0}")]
+    Store(#[from] store::Error),
     #[error("{0}")]
     Logs(#[from] Error),
 }

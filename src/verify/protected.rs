@@ -1,9 +1,11 @@
 //! Checks what entries record about protected files: recomputes the reference state and the changes
 //! from the base and the consumed patches, if the base is here.
 
+mod by_base;
 mod by_patch;
+mod not_recomputed;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
@@ -16,12 +18,10 @@ use super::render::OWN_KEY;
 use super::tree::Slot;
 use crate::git::merge::Scratch;
 use crate::git::patch_paths::{self, Changes, Side};
-use crate::git::protected::{Consumed, Protection};
-use crate::git::start::{self, Starts};
+use crate::git::protected::Protection;
 use crate::git::verified_stream;
 use crate::model::bounds;
 use crate::model::causes::in_words;
-use crate::model::digest::Oid;
 use crate::model::entry::{Event, ItemReconciled, Outcome, Product};
 use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
@@ -34,6 +34,7 @@ use crate::model::protected::{
 use crate::model::state::RunState;
 
 use by_patch::Patched;
+pub use not_recomputed::NotRecomputed;
 
 /// An item whose patch changes protected files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -106,26 +107,15 @@ impl ProtectedItem {
     }
 }
 
-/// An item whose protected files could not be recomputed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/verify.json describes the fields")]
-pub struct NotRecomputed {
-    pub item: ItemId,
-    pub reason: &'static str,
-}
-
-/// The reason if the run's base is not here.
-const NO_BASE: &str = "without the base";
-/// The reason if the base is here and a patch is not.
-const NO_PATCH: &str = "without all patches";
-
 /// Checks the protected files of a run's items.
 pub(super) struct ProtectedFiles<'c> {
     case: &'c Case<'c>,
     /// The manifest of the latest attempt of each item.
     manifests: HashMap<&'c ItemId, &'c Slot>,
-    /// A temporary index of the base, once one is needed; `None` inside if the base is missing.
-    scratch: OnceCell<Option<Scratch>>,
+    /// A temporary index of the base, once one is needed, or the reason why there is none.
+    scratch: OnceCell<Result<Scratch, &'static str>>,
+    /// The paths of the base times the patches that were applied to it, if the base is not ours.
+    work: Cell<u64>,
     /// A temporary index for selecting paths, once one is needed.
     selector: OnceCell<Result<Scratch, String>>,
     /// The patches of items that protect files.
@@ -142,6 +132,7 @@ impl<'c> ProtectedFiles<'c> {
             case,
             manifests: HashMap::new(),
             scratch: OnceCell::new(),
+            work: Cell::new(0),
             selector: OnceCell::new(),
             patched: Vec::new(),
             recomputed: 0,
@@ -165,12 +156,12 @@ impl<'c> ProtectedFiles<'c> {
         // The row `manifest` reports a missing or invalid one.
         let Some(manifest) = held.and_then(Result::ok).and_then(|bytes| Manifest::parse(&bytes).ok()) else { return };
         let mut report = |why: String| report_at(findings, e, &why);
-        let mut is_start_here = true;
+        let mut start_is_open = None;
         if manifest.start.is_some() {
             match self.recompute_start(state, &e.item, &manifest) {
-                Ok(None) => is_start_here = false,
-                Ok(start) if start == manifest.start => {}
-                Ok(_) => return report("the manifest names another tree than the item begins on".to_owned()),
+                Ok(Err(reason)) => start_is_open = Some(reason),
+                Ok(Ok(start)) if Some(start) == manifest.start => {}
+                Ok(Ok(_)) => return report("the manifest names another tree than the item begins on".to_owned()),
                 Err(why) => return report(why),
             }
         }
@@ -198,16 +189,13 @@ impl<'c> ProtectedFiles<'c> {
         } else if e.reference.is_none() {
             report("the entry names no reference state".to_owned());
         } else {
-            let recomputed = if is_start_here { self.recompute(state, e, &manifest) } else { Ok(None) };
+            let recomputed = start_is_open.map_or_else(|| self.recompute(state, e, &manifest), |why| Ok(Err(why)));
             match recomputed {
-                Ok(Some(files)) => {
+                Ok(Ok(files)) => {
                     self.recomputed += 1;
                     self.unmatched.extend((files == 0).then_some(&e.item));
                 }
-                Ok(None) => {
-                    let reason = if self.scratch(&manifest).is_some() { NO_PATCH } else { NO_BASE };
-                    self.not_recomputed.push(NotRecomputed { item: e.item.clone(), reason });
-                }
+                Ok(Err(reason)) => self.not_recomputed.push(NotRecomputed { item: e.item.clone(), reason }),
                 Err(why) => report(why),
             }
             match self.patched(state, e, manifest.protect) {
@@ -276,69 +264,6 @@ impl<'c> ProtectedFiles<'c> {
         Ok(Some(Patched { end: e, protect, changes, others }))
     }
 
-    /// Returns the temporary index of the base, or `None` if the base is missing.
-    fn scratch(&self, manifest: &Manifest) -> Option<&Scratch> {
-        let scratch = self.scratch.get_or_init(|| {
-            let stores = [Some(self.case.store), self.case.bases];
-            let store = stores.into_iter().flatten().find(|store| store.contains(manifest.base))?;
-            Scratch::apart(store, manifest.base).ok()
-        });
-        scratch.as_ref()
-    }
-
-    /// Returns the base with the patches that an item's needs apply, or `None` if objects are
-    /// missing.
-    fn recompute_start(&self, state: &RunState, item: &ItemId, manifest: &Manifest) -> Result<Option<Oid>, String> {
-        let Some(scratch) = self.scratch(manifest) else { return Ok(None) };
-        let at = state.graph.position(item).ok_or("the item is unknown")?;
-        let store = self.case.store;
-        let read = |_, patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
-        match Starts::new(scratch, state).start(at, &read) {
-            Ok(start) => Ok(Some(start)),
-            Err(start::Error::Read(_)) => Ok(None),
-            Err(error) => Err(in_words(&error)),
-        }
-    }
-
-    /// Compares an entry with the recomputed state. Returns the number of protected files, or
-    /// `None` if objects are missing.
-    fn recompute(&self, state: &RunState, e: &ItemReconciled, manifest: &Manifest) -> Result<Option<usize>, String> {
-        let store = self.case.store;
-        let Some(scratch) = self.scratch(manifest) else { return Ok(None) };
-        let at = state.graph.position(&e.item).ok_or("the item is unknown")?;
-        // The row `content` reports a missing or wrong patch.
-        let read = |patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
-        let mut starts = Starts::new(scratch, state);
-        let mut patches = Vec::new();
-        for (on, patch, includes) in state.in_order(&state.items[at].reference) {
-            match starts.start(on, &|_, patch| read(patch)) {
-                Ok(start) => patches.push((patch, Some(start), includes)),
-                Err(start::Error::Read(_)) => return Ok(None),
-                Err(error) => return Err(in_words(&error)),
-            }
-        }
-        let Ok(consumed) = Consumed::read(patches, read) else { return Ok(None) };
-        let protection = Protection::new(scratch, &manifest.protect);
-        let start = manifest.start.unwrap_or(scratch.base());
-        let reference = protection.reference(start, &consumed).map_err(|error| in_words(&error))?;
-        if Some(protection.tree(&reference).map_err(|error| in_words(&error))?) != e.reference {
-            return Err("the entry names another reference state".to_owned());
-        }
-        let product = match e.products.get(&ProductKey::Patch) {
-            None => start,
-            Some(patch) => {
-                let Ok(patch) = read(*patch) else { return Ok(None) };
-                scratch.patched_on(start, patch).map_err(|error| in_words(&error))?
-            }
-        };
-        let changes = protection.changes(&reference, product).map_err(|error| in_words(&error))?;
-        if changes == e.protected {
-            return Ok(Some(reference.files.len().max(reference.base.len())));
-        }
-        let (found, recorded) = (changes.len(), e.protected.len());
-        Err(format!("the patch changes {found}, and the entry lists {recorded} or others"))
-    }
-
     /// Compares the patches of all items with their entries. Returns the end of the row's detail,
     /// and the items that were not recomputed.
     pub(super) fn conclude(mut self, findings: &mut Findings) -> (String, Vec<NotRecomputed>) {
@@ -355,18 +280,6 @@ impl<'c> ProtectedFiles<'c> {
         let open = NotRecomputed::in_words(&self.not_recomputed);
         let open = open.map(|items| format!(", protected files of {items}")).unwrap_or_default();
         (recomputed + &unmatched + &open, self.not_recomputed)
-    }
-}
-
-impl NotRecomputed {
-    /// Names the first of some items and the reason, and counts the others; `None` without any.
-    pub(super) fn in_words(all: &[Self]) -> Option<String> {
-        let first = all.first()?;
-        let others = match all.len() - 1 {
-            0 => String::new(),
-            count => format!(" and {}", counted(count, "more item", "more items")),
-        };
-        Some(format!("{}{others} not recomputed {}", first.item, first.reason))
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use git_handoff::model::hints;
 use git_handoff::share::anchor::verification::Verification;
-use git_handoff::verify::{Bundle, ChainReport};
+use git_handoff::verify::{Bundle, ChainReport, NotRecomputed};
 
 use super::super::{Ending, Failure, Output, share, thread};
 use super::{Arguments, Repository, print};
@@ -16,14 +17,20 @@ pub(super) fn run(
     with: &Verification<'_>,
     output: &mut Output,
 ) -> Result<Ending, Failure> {
-    let bundle = Bundle::open(path, repository.config.max_fetch_size)?.with_bases(repository.store.clone());
+    let bundle = Bundle::open(path, repository.config.max_fetch_size)?.with_bases(&repository.store)?;
     for name in bundle.skipped() {
         output.warn(&format!("{} is no name of a run, thread or log; it was left aside", share::shown(name)));
     }
     let (mut ending, mut at) = (Ending::Done, 0);
     with.bundle(&bundle, &arguments.runs, &mut |report| {
         let found = match report {
-            ChainReport::Run(report) => print(*report, at, arguments, None, output),
+            ChainReport::Run(report) => {
+                let open = report.intact && report.not_recomputed.iter().any(NotRecomputed::lacks_base);
+                let hint = open.then(|| hints::bundle_protected(&report.run));
+                let ending = print(*report, at, arguments, None, output);
+                hint.into_iter().for_each(|hint| output.hint_once(hint));
+                ending
+            }
             ChainReport::Thread(report) => thread::print(&report, at, output),
         };
         at += 1;

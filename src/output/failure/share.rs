@@ -3,7 +3,7 @@
 use git_handoff::git::{remote, scratch_repo};
 use git_handoff::model::{format, hints};
 use git_handoff::repository::shown;
-use git_handoff::share::{How, Kind, bundle, fetch, push};
+use git_handoff::share::{How, Kind, bundle, fetch, protected_files, push};
 use git_handoff::verify::BundleError;
 
 use super::{Failure, refusal};
@@ -114,6 +114,12 @@ pub(super) fn shown(error: &shown::Error) -> Option<Failure> {
 pub(super) fn bundle(error: &bundle::Error) -> Option<Failure> {
     Some(match error {
         bundle::Error::ScratchRepo(_) | bundle::Error::Ref(_) => return None,
+        bundle::Error::Protected(protected_files::Error::NoBase { base, .. }) => {
+            Failure::of("no-base", error).hint(hints::fetch_base(base))
+        }
+        bundle::Error::Protected(protected_files::Error::NoFile { .. }) => {
+            Failure::of("no-base", error).hint(hints::fetch_all_files())
+        }
         bundle::Error::Write(_) => Failure::of("bundle", error).hint(hints::fetch_content()),
         _ => Failure::of("bundle", error),
     })
@@ -127,7 +133,9 @@ pub(super) fn bundle_error(error: &BundleError) -> Option<Failure> {
             let hint = refusal::of_check(&why.to_string());
             Failure::of("bundle", error).hint_if(hint)
         }
-        BundleError::ScratchRepo(_) | BundleError::Ref(_) | BundleError::Logs(_) => return None,
+        BundleError::ScratchRepo(_) | BundleError::Ref(_) | BundleError::Store(_) | BundleError::Logs(_) => {
+            return None;
+        }
         _ => Failure::of("bundle", error),
     })
 }
