@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use git_handoff::git::extent::{Extent, extent};
 use git_handoff::model::entry::{Event, ItemReconciled};
+use git_handoff::model::protect_rule::ProtectRule;
 use git_handoff::model::protected::{ChangeKind, ProtectedChange};
 use serde_json::{Value, json};
 
@@ -265,7 +266,9 @@ fn forged(patch: &str, bend: impl FnOnce(&Forge, &mut ItemReconciled)) -> String
     forge.git(&["commit", "-qm", "tests"]);
     forge.base = forge.git(&["rev-parse", "HEAD"]).parse().unwrap();
     let mut run = ChainBuilder::submit(&forge, PLAN);
-    run.fire_with("edit-a", |manifest| manifest.protect = vec!["tests".to_owned()]);
+    run.fire_with("edit-a", |manifest| {
+        manifest.protect = [ProtectRule::Pathspec("tests".to_owned())].into();
+    });
     run.done("edit-a", &[("patch", patch.as_bytes())]);
     let Some(Event::ItemReconciled(e)) = run.drafts.last_mut().map(|draft| &mut draft.event) else { panic!() };
     e.reference = Some(forge.git(&["rev-parse", "HEAD^{tree}"]).parse().unwrap());
@@ -350,7 +353,9 @@ fn a_base_of_billions_of_paths_is_not_read() {
     let base = forge.git(&["commit-tree", "-m", "large", top]);
     forge.base = base.parse().unwrap();
     let mut run = ChainBuilder::submit(&forge, PLAN);
-    run.fire_with("edit-a", |manifest| manifest.protect = vec!["x".to_owned()]);
+    run.fire_with("edit-a", |manifest| {
+        manifest.protect = [ProtectRule::Pathspec("x".to_owned())].into();
+    });
     run.done("edit-a", &[("patch", b"")]);
     let Some(Event::ItemReconciled(e)) = run.drafts.last_mut().map(|draft| &mut draft.event) else { panic!() };
     e.reference = Some(forge.store.empty_tree());

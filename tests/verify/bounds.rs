@@ -1,4 +1,4 @@
-//! What others may send has bounds, the same in both verifiers.
+//! The bounds of inputs from others, the same in both verifiers.
 
 use std::fs;
 use std::process::Command;
@@ -111,7 +111,7 @@ fn a_small_pack_that_becomes_large_is_refused_before_it_does() {
         "error: a pack whose objects are larger than one of its size may hold\n",
     ]
     "#);
-    // What is allowed is read: a ref names nothing in it.
+    // An allowed pack is read: no object in it has the name in the ref.
     insta::assert_debug_snapshot!(refusals(&bundle(4000)), @r#"
     [
         "error: ../x.bundle is ambiguous: the ref \"refs/handoff/runs/r\" names a missing object\n",
