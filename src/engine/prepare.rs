@@ -12,7 +12,7 @@ use crate::model::item_index::ItemIndex;
 use crate::model::manifest::{self, Manifest};
 use crate::model::name::FilePath;
 use crate::model::plan::{COMMIT, Item, PIPELINE, ProductKey};
-use crate::model::protect_rule::ProtectRule;
+use crate::model::protect_rule::{self, ProtectRule};
 use crate::model::protected::{OnProtectedChange, VerifyIn};
 use crate::model::registered::Registered;
 use crate::model::schema::Schema;
@@ -145,6 +145,9 @@ fn protect(
     // A commit that was made before is taken as it is.
     if rules.is_empty() || state.graph.item(at).is_claimed() {
         return Ok(None);
+    }
+    if !protect_rule::are_bounded(&rules) {
+        return Err(format!("plan and settings have {} for its protected files", protect_rule::limits_in_words()));
     }
     // A plan replaces the default for the files that the settings protect.
     let set = command.settings.on_protected_change.or(machine.config.on_protected_change);

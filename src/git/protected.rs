@@ -209,7 +209,8 @@ impl<'s> Protection<'s> {
         Ok(false)
     }
 
-    fn entries(&self, tree: Oid) -> Result<Entries, Error> {
+    /// Returns the protected files of a tree.
+    pub fn entries(&self, tree: Oid) -> Result<Entries, Error> {
         let index = self.scratch.folder().join("protected");
         let git = || self.scratch.git().env("GIT_INDEX_FILE", &index);
         git().args(["read-tree", &tree.to_string()]).run()?;

@@ -111,14 +111,17 @@ impl<R: BufRead> Pack<R> {
 }
 
 /// Returns the second number at the start of a difference: the size of the object that it makes.
+///
+/// A number that does not end there is larger than any limit.
 fn second_number(difference: &[u8]) -> u64 {
     let first = difference.iter().take_while(|byte| **byte & 128 != 0).count() + 1;
-    let digits = difference.iter().skip(first).scan(true, |goes_on, byte| {
-        let is_digit = std::mem::replace(goes_on, byte & 128 != 0);
-        is_digit.then_some(u64::from(byte & 127))
-    });
-    digits.enumerate().fold(0_u64, |number, (at, digit)| {
-        let shifted = u32::try_from(7 * at).ok().and_then(|shift| digit.checked_shl(shift));
-        number | shifted.unwrap_or(u64::MAX)
-    })
+    let (mut number, mut shift) = (0_u64, 0);
+    for byte in difference.iter().skip(first) {
+        number |= u64::from(byte & 127).checked_shl(shift).unwrap_or(u64::MAX);
+        shift += 7;
+        if byte & 128 == 0 {
+            return number;
+        }
+    }
+    u64::MAX
 }

@@ -5,6 +5,27 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// The maximum number of rules with exceptions for one attempt.
+pub const MOST_EXCEPTIONS: usize = 64;
+
+/// The maximum total size of the pathspecs for one attempt, each with one byte more.
+pub const MOST_BYTES: usize = 128 << 10;
+
+/// Returns true if rules are within the limits for one attempt.
+pub fn are_bounded<'r>(rules: impl IntoIterator<Item = &'r ProtectRule>) -> bool {
+    let (mut exceptions, mut bytes) = (0, 0);
+    for rule in rules {
+        exceptions += usize::from(rule.pathspec().is_none());
+        bytes += rule.pathspecs().map(|pathspec| pathspec.len() + 1).sum::<usize>();
+    }
+    exceptions <= MOST_EXCEPTIONS && bytes <= MOST_BYTES
+}
+
+/// Describes the limits of rules.
+pub fn limits_in_words() -> String {
+    format!("more than {MOST_EXCEPTIONS} rules with exceptions, or pathspecs of more than {MOST_BYTES} bytes")
+}
+
 /// A rule that protects files. A file is protected if one of the rules for its attempt protects it.
 ///
 /// In order, pathspecs come first.

@@ -121,6 +121,16 @@ fn excludes(pathspec: &str) -> bool {
         })
 }
 
+/// Returns the path of a pathspec, without its magic.
+fn path_of(pathspec: &str) -> &str {
+    if let Some((_, path)) = pathspec.strip_prefix(":(").and_then(|rest| rest.split_once(')')) {
+        return path;
+    }
+    let Some(rest) = pathspec.strip_prefix(':') else { return pathspec };
+    let path = rest.trim_start_matches(['!', '^', '/']);
+    path.strip_prefix(':').unwrap_or(path)
+}
+
 /// Returns the words of a pathspec's long magic, such as `glob` in `:(glob)**/x`.
 fn magic_words(pathspec: &str) -> impl Iterator<Item = &str> {
     let magic = pathspec.strip_prefix(":(").and_then(|rest| rest.split_once(')')).map(|(magic, _)| magic);
@@ -132,13 +142,15 @@ fn magic_words(pathspec: &str) -> impl Iterator<Item = &str> {
 /// git reads the rest as `git ls-files -- <pathspec>` does. Attributes are refused, because a
 /// worker can change them.
 pub fn pathspec_fault(pathspec: &str) -> Option<&'static str> {
-    let path = pathspec.rsplit_once(')').map_or(pathspec, |(_, path)| path);
+    let path = path_of(pathspec);
     if pathspec.is_empty() {
         Some("is empty")
     } else if pathspec.contains('\0') {
         Some("contains a NUL character")
     } else if magic_words(pathspec).any(|word| word.starts_with("attr")) {
         Some("selects by attributes, which a worker can change")
+    } else if magic_words(pathspec).any(|word| word.starts_with("prefix")) {
+        Some("has a prefix, which is for git's own use")
     } else if excludes(pathspec) {
         Some("excludes files; protect what it leaves, or protect everything except some files")
     } else if path.starts_with('/') || path.split('/').any(|part| part == "..") {

@@ -12,7 +12,7 @@ use crate::model::name::{FilePath, ItemId, NameError, RunId, clashes};
 use crate::model::plan::{DraftNeed, Item, Need, Plan, read_need, read_products};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
-use crate::model::protect_rule::ProtectRule;
+use crate::model::protect_rule::{self, ProtectRule};
 use crate::model::protected::{OnProtectedChange, pathspec_fault};
 use crate::model::read::{self, Fields};
 use crate::plan::draft::{Draft, DraftItem, DraftProducts, ItemPath};
@@ -123,13 +123,21 @@ pub(super) fn locks(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> 
 pub(super) fn protect(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Vec<Option<ProtectRule>> {
     let at = fields.at(key);
     if let Some(value @ Value::Object(_)) = fields.get(key) {
-        return vec![exceptions(value, &at, problems)];
+        return bounded(vec![exceptions(value, &at, problems)], &at, problems);
     }
     let list = fields.list(key, problems).unwrap_or_default().iter().enumerate();
-    list.map(|(index, value)| protect_rule(value, &at.index(index), problems)).collect()
+    let rules: Vec<_> = list.map(|(index, value)| one_rule(value, &at.index(index), problems)).collect();
+    bounded(rules, &at, problems)
 }
 
-fn protect_rule(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<ProtectRule> {
+fn bounded(rules: Vec<Option<ProtectRule>>, at: &JsonPath, problems: &mut Problems) -> Vec<Option<ProtectRule>> {
+    if !protect_rule::are_bounded(rules.iter().flatten()) {
+        problems.push(Problem::new(Code::BadPathspec, at, protect_rule::limits_in_words()));
+    }
+    rules
+}
+
+fn one_rule(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<ProtectRule> {
     match value {
         Value::Object(_) => exceptions(value, at, problems),
         _ => pathspec(value, at, problems).map(ProtectRule::Pathspec),

@@ -2143,11 +2143,12 @@ function isPathspec(value) {
   const long = /^:\(([^)]*)\)(.*)$/s.exec(value);
   const short = /^:([!^/]*):?(.*)$/s.exec(value);
   if (long) {
-    const isRefused = (word) => word === 'exclude' || word.startsWith('attr');
-    if (long[1].split(',').some(isRefused)) return false;
+    const isRefused = (word) => word === 'exclude' || /^(?:attr|prefix)/.test(word);
+    if (long[1].split(',').some((word) => isRefused(word.trim()))) return false;
     path = long[2];
   } else if (short) {
-    if (/[!^]/.test(short[1])) return false;
+    const magic = /^:([!-/;-@[-`{-~]*)/.exec(value)[1];
+    if (!magic.startsWith('(') && /[!^]/.test(magic)) return false;
     path = short[2];
   }
   return !path.startsWith('/') && !path.split('/').includes('..');
@@ -2155,6 +2156,14 @@ function isPathspec(value) {
 
 /** A rule that protects every file except those that its pathspecs select. */
 const isException = shape({ except: arrayOf(isPathspec) });
+
+const pathspecsOf = (rules) => rules.flatMap((rule) => (isString(rule) ? rule : rule.except));
+
+/** Returns true if rules of protected files are within the limits of section 6. */
+function areRulesBounded(rules) {
+  const bytes = pathspecsOf(rules).reduce((sum, pathspec) => sum + byteLength(pathspec) + 1, 0);
+  return rules.filter((rule) => !isString(rule)).length <= 64 && bytes <= 131072;
+}
 
 /** Returns the rules of protected files of an item as an array, each exception sorted. */
 function normaliseProtect(protect) {
@@ -2179,7 +2188,9 @@ const itemFields = {
   '$comment?': isString,
   'inputs?': isObject,
   'depends_on?': arrayOf(isItemName),
-  'protect?': anyOf(isException, arrayOf(anyOf(isPathspec, isException))),
+  'protect?': allOf(anyOf(isException, arrayOf(anyOf(isPathspec, isException))), (value) =>
+    areRulesBounded([value].flat()),
+  ),
   'onProtectedChange?': oneOf('red', 'fail', 'judge'),
   'resourceLocks?': allOf(arrayOf(isText), hasDistinct),
   'subagentShape?': isText,
@@ -2810,10 +2821,9 @@ function normalisePath(path) {
 
 /** Returns the test of rules of protected files for a path and whether it is a submodule. */
 function readProtectRules(rules) {
-  const read = (pathspec) => {
-    ensure(isPathspec(pathspec), 'has a pathspec that cannot protect files');
-    return readPathspec(pathspec);
-  };
+  const areRules = areRulesBounded(rules) && pathspecsOf(rules).every(isPathspec);
+  ensure(areRules, 'has rules that cannot protect files');
+  const read = readPathspec;
   const exceptions = rules.filter((rule) => !isString(rule));
   const free = exceptions.map(({ except }) => except.map(read));
   const tests = rules.filter(isString).map(read);
@@ -2860,8 +2870,8 @@ function readPathspec(pathspec) {
   };
 }
 
-/** The most bytes of pathspecs times bytes of changed paths that are compared. */
-const mostPathWork = 2 ** 33;
+/** The most bytes of pathspecs with wildcards times bytes of changed paths, in a whole run. */
+const mostPathWork = 2 ** 31;
 const submoduleMode = 0o160000;
 const isSubmodule = (side) => side?.mode === submoduleMode;
 const isSameSide = (one, other) =>
@@ -2880,12 +2890,14 @@ function kindOfChange({ old, now }) {
 
 /**
  * Compares the listed changes to protected files with a patch; `others` are the changes of patches
- * that the item builds on. Returns what is wrong, or null if that would take too long.
+ * that the item builds on. Returns what is wrong, or null if that would take more than `work`,
+ * which it reduces.
  */
-function faultsOfProtected({ rules, changes, others, listed }) {
+function faultsOfProtected({ rules, changes, others, listed, work }) {
   const lengthOf = (texts) => [...texts].reduce((sum, text) => sum + text.length + 1, 0);
-  const pathspecs = rules.flatMap((rule) => (isString(rule) ? rule : rule.except));
-  if (lengthOf(pathspecs) * lengthOf(changes.keys()) > mostPathWork) return null;
+  const patterns = pathspecsOf(rules).filter((pathspec) => /[*?[\\]/.test(pathspec));
+  work.left -= lengthOf(patterns) * lengthOf(changes.keys());
+  if (work.left < 0) return null;
   const isProtected = readProtectRules(rules);
   const bytesOf = (path) => unquotePath(toLatin(toBytes(path)));
   const kinds = new Map(listed.map(({ path, change }) => [bytesOf(path), change]));
@@ -5118,6 +5130,8 @@ class RunVerifier {
     this.dispatches = new Map();
     /** Pipeline name to the first digest that an entry gives it. */
     this.pipelineNames = new Map();
+    /** What comparing paths with pathspecs may still cost. */
+    this.pathWork = { left: mostPathWork };
     /** The items whose protected files were not recomputed: {item, reason}. */
     this.notRecomputed = [];
   }
@@ -5691,7 +5705,13 @@ class RunVerifier {
       const changes = own === undefined ? new Map() : readPatch(own);
       const before = changes.size === 0 ? [] : others.filter(Boolean).map(tryPatch);
       const listed = entry.protected ?? [];
-      const faults = faultsOfProtected({ rules, changes, others: before, listed });
+      const faults = faultsOfProtected({
+        rules,
+        changes,
+        others: before,
+        listed,
+        work: this.pathWork,
+      });
       const open = `the patch of ${entry.item} changes too many paths`;
       if (faults === null) findings.addOpen('plan', open);
       else faults.forEach(say);

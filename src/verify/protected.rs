@@ -27,7 +27,7 @@ use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
 use crate::model::outcome::PASSED;
 use crate::model::plan::ProductKey;
-use crate::model::protect_rule::ProtectRule;
+use crate::model::protect_rule::{ProtectRule, are_bounded};
 use crate::model::protected::{
     OnProtectedChange, ProtectedChange, allowed_in_words, in_words as changes_in_words, judged_in_words, pathspec_fault,
 };
@@ -172,8 +172,8 @@ impl<'c> ProtectedFiles<'c> {
             return;
         }
         let pathspecs = manifest.protect.iter().flat_map(ProtectRule::pathspecs);
-        if pathspecs.into_iter().any(|it| pathspec_fault(it).is_some()) {
-            return report("the manifest has a pathspec that cannot protect files".to_owned());
+        if pathspecs.into_iter().any(|it| pathspec_fault(it).is_some()) || !are_bounded(&manifest.protect) {
+            return report("the manifest has rules that cannot protect files".to_owned());
         }
         let effect = manifest.on_protected_change;
         let is_withheld = match self.is_withheld(state, e, effect) {

@@ -80,11 +80,13 @@ impl Guard {
         if self.rules.is_empty() {
             return Ok(Vec::new());
         }
-        let product = match patch {
-            Some(patch) => self.scratch.patched_on(self.start, patch).map_err(merge::Error::Git)?,
-            None => self.start,
-        };
-        Ok(self.protection().changes(&self.reference, product)?)
+        Ok(self.protection().changes(&self.reference, self.product(patch)?)?)
+    }
+
+    /// Returns the tree that a patch makes.
+    fn product(&self, patch: Option<Vec<u8>>) -> Result<Oid, Error> {
+        let patched = patch.map(|patch| self.scratch.patched_on(self.start, patch).map_err(merge::Error::Git));
+        Ok(patched.transpose()?.unwrap_or(self.start))
     }
 
     /// Returns true if other rules select the path of a change.
@@ -98,7 +100,16 @@ impl Guard {
 
     /// Gives the protected files of a worker's worktree their reference state.
     pub fn enforce<'a>(&'a self, host: &'a Host, workspace: &'a Workspace) -> Result<Enforced<'a>, Error> {
-        self.enforce_except(host, workspace, None)
+        self.enforce_except(host, workspace, None, self.held_out.as_ref())
+    }
+
+    /// Gives the protected files of a fresh worktree their reference state for good, before its
+    /// setup runs. Returns the number of files that differed.
+    pub fn settle(&self, host: &Host, workspace: &Workspace) -> Result<usize, Error> {
+        let enforced = self.enforce_except(host, workspace, None, None)?;
+        let restored = enforced.restored();
+        enforced.keep()?;
+        Ok(restored)
     }
 
     /// Gives the protected files of a fresh worktree with a patch their reference state. Files that
@@ -109,15 +120,16 @@ impl Guard {
         workspace: &'a Workspace,
         patch: Option<(Oid, Digest)>,
     ) -> Result<Enforced<'a>, Error> {
-        let changed = self.changed_paths(host, patch)?;
-        self.enforce_except(host, workspace, changed)
+        let tracked = self.tracked_paths(host, patch)?;
+        self.enforce_except(host, workspace, tracked, self.held_out.as_ref())
     }
 
     fn enforce_except<'a>(
         &'a self,
         host: &'a Host,
         workspace: &'a Workspace,
-        changed: Option<BTreeSet<BString>>,
+        tracked: Option<BTreeSet<BString>>,
+        held_out: Option<&'a HeldOut>,
     ) -> Result<Enforced<'a>, Error> {
         if workspace.is_in_doubt() {
             return Err(Error::StillRunning);
@@ -147,7 +159,8 @@ impl Guard {
             files,
             aside,
             reference,
-            changed,
+            tracked,
+            held_out,
             left: BTreeSet::new(),
             ignored: BTreeSet::new(),
             moved: Vec::new(),
@@ -168,24 +181,17 @@ impl Guard {
         if self.rules.is_empty() && !self.tracked {
             return Ok(BTreeSet::new());
         }
-        // These are not work: the git directory, submodules, and files that every worktree gets.
-        let apart = workspace.apart_from_work(host)?;
-        let skips = |path: &BStr| path == ".git" || apart.contains(path);
         let (mut found, mut links) = (BTreeMap::new(), BTreeMap::new());
-        let mut count = 0;
-        tree.walk(&skips, &mut |path, kind| {
-            count += 1;
-            if count > MOST_FILES {
-                return Err(io::Error::other(format!("more than {MOST_FILES} files")));
+        walk(host, workspace, tree, &mut |path, kind| {
+            if kind == FileType::Directory {
+                return;
             }
             if kind == FileType::Symlink {
                 // A pathspec that ends with a slash selects only entries of a folder.
                 links.insert([as_index_path(path.as_ref()).as_slice(), b"/\x02"].concat().into(), path.clone());
             }
             found.insert(as_index_path(path.as_ref()), path);
-            Ok(())
-        })
-        .map_err(Error::at("tree".into()))?;
+        })?;
         if self.tracked {
             let is_tracked =
                 |path: &BString| self.reference.base.contains_key(path) || self.reference.files.contains_key(path);
@@ -198,6 +204,47 @@ impl Guard {
         }
         Ok(selected)
     }
+
+    /// Returns the empty folders of a worktree that the rules protect.
+    fn find_empty(&self, host: &Host, workspace: &Workspace, tree: &Tree) -> Result<Vec<BString>, Error> {
+        let mut empty = BTreeMap::new();
+        if !self.rules.is_empty() {
+            walk(host, workspace, tree, &mut |path, kind| {
+                if kind == FileType::Directory {
+                    empty.insert(as_index_path(path.as_ref()), path);
+                }
+            })?;
+        }
+        if empty.is_empty() {
+            return Ok(Vec::new());
+        }
+        let selected = self.protection().select(empty.keys().map(|path| (path.as_ref(), FILE)))?;
+        Ok(empty.into_iter().filter(|(path, _)| selected.contains(path)).map(|(_, path)| path).collect())
+    }
+}
+
+/// Visits the entries of a worktree that may be work.
+fn walk(
+    host: &Host,
+    workspace: &Workspace,
+    tree: &Tree,
+    visit: &mut dyn FnMut(BString, FileType),
+) -> Result<(), Error> {
+    // The others are the git directory, submodules, files that every worktree gets, inputs and
+    // outputs.
+    let apart = workspace.apart_from_work(host)?;
+    let own = [&host.settings.inputs, &host.settings.outputs];
+    let skips = |path: &BStr| path == ".git" || apart.contains(path) || own.iter().any(|name| path == name.as_str());
+    let mut count = 0;
+    let walked = tree.walk(&skips, &mut |path, kind| {
+        count += 1;
+        if count > MOST_FILES {
+            return Err(io::Error::other(format!("more than {MOST_FILES} files")));
+        }
+        visit(path, kind);
+        Ok(())
+    });
+    walked.map_err(Error::at("tree".into()))
 }
 
 /// Returns a path that git accepts in an index, where a component must not be `.git`. Different

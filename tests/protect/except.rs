@@ -31,6 +31,8 @@ fn no_bend_is_green_when_everything_else_is_protected() {
         "printf 'test:\\n\\ttrue\\n' >GNUmakefile; echo GNUmakefile >.git/info/exclude",
         "printf 'test:\\n\\ttrue\\n' >GNUmakefile; echo '*' >.gitignore",
         "echo broken >app.txt; echo x >app.txt.new",
+        "mkdir test",
+        "mkdir -p test/a/b",
     ];
     let scripts = BENDS.iter().map(|(_, script, _)| *script).chain(more);
     let items: Vec<_> = scripts.enumerate().map(|(at, script)| item(&format!("b{at}"), script)).collect();
@@ -115,36 +117,72 @@ fn without_an_exception_everything_is_protected() {
     assert_eq!(changes(&status(&repo, "r", "edit")), [("x.txt".to_owned(), "added".to_owned())]);
 }
 
-#[test]
-fn what_is_ignored_is_moved_away_but_for_the_files_of_a_fresh_setup() {
+/// Sets a repository up whose setup makes an ignored tool that the check runs.
+fn with_tool() -> TestRepo {
     let repo = repo();
     repo.env.write("repo/.gitignore", "tools\nlocal.mk\n");
-    repo.env.write("repo/Makefile", "-include local.mk\ntest:\n\tsh tests/check.sh && cat tools/tool\n");
+    repo.env.write("repo/setup.sh", "mkdir -p tools/empty; echo 'sh tests/check.sh' >tools/check\n");
+    repo.env.write("repo/Makefile", "-include local.mk tools/more.mk\ntest:\n\tsh tools/check\n");
     repo.env.git(["add", "-A"]).success();
     repo.env.git(["commit", "-qm", "Tools"]).success();
-    repo.config("handoff.executor.command.setup", "mkdir -p tools; echo ready >tools/tool");
-    let bend = "echo 'SHELL = true' >local.mk; mkdir -p tools; echo mine >tools/tool";
-    let items =
-        [item("honest", "echo fixed >app.txt"), item("bend", bend), item("list", &format!("{bend}; rm .gitignore"))];
+    repo.config("handoff.executor.command.setup", "sh setup.sh");
+    repo
+}
+
+/// Ways to bend a check through files that git ignores.
+const IGNORED: [(&str, &str); 4] = [
+    ("settings", "echo 'SHELL = true' >local.mk"),
+    ("tool", "echo exit 0 >tools/check"),
+    ("list", "echo 'SHELL = true' >local.mk; rm .gitignore"),
+    ("setup", "echo 'mkdir tools; echo exit 0 >tools/check' >setup.sh"),
+];
+
+#[test]
+fn ignored_files_are_moved_away_except_those_of_a_fresh_setup() {
+    let repo = with_tool();
+    let bends = IGNORED.map(|(id, script)| item(id, script));
+    let items = [&[item("honest", "echo fixed >app.txt")][..], &bends].concat();
     // The worker could have changed the tools in its worktree.
     repo.drive("worktree", &items).ends(4);
     assert_eq!(status(&repo, "worktree", "honest")["red"], true);
     repo.config("handoff.executor.command.verifyIn", "fresh");
-    repo.drive("fresh", &items).ends(4);
-    let honest = status(&repo, "fresh", "honest");
-    assert_eq!((&honest["status"], &honest["red"]), (&json!("done"), &json!(null)));
-    assert_eq!(repo.env.handoff(["cat", "fresh/honest:check"]).success(), "ready\n");
-    for bent in ["bend", "list"] {
-        assert_eq!(status(&repo, "fresh", bent)["red"], true, "{bent}");
+    for (run, effect) in [("red", "red"), ("judged", "judge")] {
+        repo.config("handoff.onProtectedChange", effect);
+        repo.drive(run, &items).ends(4);
+        let honest = status(&repo, run, "honest");
+        assert_eq!((&honest["status"], &honest["red"]), (&json!("done"), &json!(null)), "{run}");
+        for (bend, _) in IGNORED {
+            assert_eq!(status(&repo, run, bend)["red"], true, "{run} {bend}");
+        }
+        let repeated = repo.env.handoff(["verify", run, "--recheck", "--yes", "--json"]).success();
+        let repeated: Value = serde_json::from_str(&repeated).unwrap();
+        let results = repeated["recheck"]["items"].as_array().unwrap().iter();
+        assert!(results.clone().count() == 5 && results.clone().all(|item| item["result"] == "same"), "{repeated:#}");
     }
-    // A check of the list that judges changes does not see the files that came with them.
+}
+
+#[test]
+fn files_of_a_consumed_patch_do_not_count_as_those_of_a_setup() {
+    let repo = with_tool();
+    repo.config("handoff.executor.command.verifyIn", "fresh");
     repo.config("handoff.onProtectedChange", "judge");
-    repo.drive("judged", &items[2..]).ends(4);
-    assert_eq!(status(&repo, "judged", "list")["red"], true);
-    let repeated = repo.env.handoff(["verify", "fresh", "--recheck", "--yes", "--json"]).success();
-    let repeated: Value = serde_json::from_str(&repeated).unwrap();
-    let results = repeated["recheck"]["items"].as_array().unwrap().iter().map(|item| item["result"].as_str().unwrap());
-    assert_eq!(results.collect::<Vec<_>>(), ["same", "same", "same"]);
+    let first =
+        item("first", "echo fixed >app.txt; echo >.gitignore; rm -rf tools/empty; echo 'SHELL = true' >tools/more.mk");
+    let mut second = item("second", "echo broken again >app.txt");
+    second["needs"] = json!({"patch": {"from": "first", "select": {"kind": "patch"}, "apply": true}});
+    repo.drive("r", &[first, second]).ends(4);
+    assert_eq!(status(&repo, "r", "second")["red"], true);
+}
+
+#[test]
+fn inputs_and_outputs_stay_for_the_check() {
+    let repo = repo();
+    repo.config("handoff.executor.command.verify", "cat inputs/log outputs/log 2>/dev/null; make -s");
+    let mut second = item("second", "echo fixed >app.txt; echo two >outputs/log");
+    second["needs"] = json!({"log": {"from": "first", "select": {"kind": "output", "path": "log"}}});
+    repo.drive("r", &[item("first", "echo fixed >app.txt; echo one >outputs/log"), second]).ends(0);
+    let output = |id: &str| repo.env.handoff(["show", &format!("r/{id}"), "--check"]).success();
+    assert_eq!([output("first"), output("second")], ["one\n", "one\ntwo\n"]);
 }
 
 #[test]
@@ -155,6 +193,18 @@ fn a_recording_has_the_exceptions_in_its_plan() {
     assert_eq!(changes(&status(&repo, "r", "record")), [("new.txt".to_owned(), "added".to_owned())]);
     let verified = repo.env.handoff(["verify", "r"]).exit(4).stdout;
     assert_eq!(find_row(&verified, "protected"), "✗ protected  record: new.txt added");
+}
+
+const LIMITS: &str = "more than 64 rules with exceptions, or pathspecs of more than 131072 bytes";
+
+#[test]
+fn parentheses_in_a_path_are_no_magic() {
+    let repo = TestRepo::new();
+    let mut edit = item("edit", "mkdir -p 'src/(auth)'; echo x >'src/(auth)/page'");
+    edit["protect"] = json!({"except": ["src/(auth)/page"]});
+    repo.config("handoff.protect", "src/(other)/..page");
+    repo.drive("r", &[edit]).ends(0);
+    assert_eq!(changes(&status(&repo, "r", "edit")), []);
 }
 
 #[test]
@@ -177,6 +227,20 @@ fn a_wrong_exception_is_refused_by_its_place() {
             "protect[1].except[0]",
             "the pathspec \"../x\" leads out of the repository; name a path from its top",
         ),
+        (
+            json!({"except": [":(prefix:1)x"]}),
+            "bad-pathspec",
+            "protect.except[0]",
+            "the pathspec \":(prefix:1)x\" has a prefix, which is for git's own use",
+        ),
+        (
+            json!({"except": [":/:/x"]}),
+            "bad-pathspec",
+            "protect.except[0]",
+            "the pathspec \":/:/x\" leads out of the repository; name a path from its top",
+        ),
+        (json!(vec![json!({"except": ["x"]}); 65]), "bad-pathspec", "protect", LIMITS),
+        (json!(["x".repeat(131_072)]), "bad-pathspec", "protect", LIMITS),
         (json!("src"), "wrong-type", "protect", "expected an array, found a string"),
     ] {
         wrong["protect"] = protect;

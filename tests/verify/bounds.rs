@@ -69,11 +69,18 @@ fn object(kind: u8, base: &[u8], bytes: &[u8]) -> Vec<u8> {
     [&[first][..], &number(bytes.len() >> 4), base, &zlib(bytes)].concat()
 }
 
-/// Returns a bundle with a blob of 65,535 bytes and a blob that repeats it.
-fn bundle(times: usize) -> Vec<u8> {
+/// Returns a bundle with a blob of 65,535 bytes and a blob that repeats it. The size of the first
+/// has some bytes without a value.
+fn bundle(times: usize, padding: usize) -> Vec<u8> {
     let blob = vec![0; 0xffff];
     let copies = [0xb0, 0xff, 0xff].repeat(times);
-    let difference = [number(blob.len()), number(blob.len() * times), copies].concat();
+    let mut size = number(blob.len());
+    if padding > 0 {
+        *size.last_mut().unwrap() |= 128;
+        size.extend(vec![128; padding - 1]);
+        size.push(0);
+    }
+    let difference = [size, number(blob.len() * times), copies].concat();
     let first = object(3, &[], &blob);
     // The distance to the base, as git counts it.
     let mut distance = first.len();
@@ -103,7 +110,7 @@ fn refusals(bundle: &[u8]) -> [String; 2] {
 
 #[test]
 fn a_small_pack_that_becomes_large_is_refused_before_it_does() {
-    let large = bundle(8000);
+    let large = bundle(8000, 0);
     assert!(large.len() < 100_000);
     insta::assert_debug_snapshot!(refusals(&large), @r#"
     [
@@ -111,8 +118,10 @@ fn a_small_pack_that_becomes_large_is_refused_before_it_does() {
         "error: a pack whose objects are larger than one of its size may hold\n",
     ]
     "#);
+    let padded = refusals(&bundle(8000, 25));
+    assert_eq!(padded[0].replace("360217600", "360192000"), refusals(&large)[0]);
     // An allowed pack is read: no object in it has the name in the ref.
-    insta::assert_debug_snapshot!(refusals(&bundle(4000)), @r#"
+    insta::assert_debug_snapshot!(refusals(&bundle(4000, 0)), @r#"
     [
         "error: ../x.bundle is ambiguous: the ref \"refs/handoff/runs/r\" names a missing object\n",
         "error: a ref that names a missing object\n",

@@ -77,7 +77,11 @@ pub(super) struct Checked {
 enum CheckedFiles {
     Worker,
     /// Those of the base, of a patch and of a setup.
-    Fresh(Option<(Oid, Digest)>),
+    Fresh {
+        patch: Option<(Oid, Digest)>,
+        /// The number of protected files that got their reference state before the setup.
+        restored: usize,
+    },
 }
 
 impl Commands<'_> {
@@ -122,10 +126,13 @@ impl Commands<'_> {
             Some(guard) => {
                 let enforced = match files {
                     CheckedFiles::Worker => guard.enforce(self.host, workspace),
-                    CheckedFiles::Fresh(patch) => guard.enforce_fresh(self.host, workspace, patch),
+                    CheckedFiles::Fresh { patch, .. } => guard.enforce_fresh(self.host, workspace, patch),
                 };
                 let enforced = enforced.map_err(|e| protect::failed(&e))?;
-                let restored = enforced.restored();
+                let restored = match files {
+                    CheckedFiles::Worker => enforced.restored(),
+                    CheckedFiles::Fresh { restored, .. } => restored + enforced.restored(),
+                };
                 let ended = self.run_until(deadline, workspace, line).await;
                 enforced.restore().map_err(|e| protect::failed(&e))?;
                 (ended, restored)
@@ -200,11 +207,17 @@ impl Commands<'_> {
                 Verdict::from_error("cannot write the patch into a fresh worktree: ", &e, Verdict::failed)
             })?;
         }
+        let mut restored = 0;
         if let Some(setup) = &job.spec.command.setup {
+            // The setup runs with the reference state as well.
+            if let Some(guard) = self.guard {
+                restored = guard.settle(self.host, fresh).map_err(|e| protect::failed(&e))?;
+            }
             let ended = self.run(fresh, Line::plain(setup)).await;
             judge("setup of the check ", &ended, job.spec.command.timeout)?;
         }
-        self.check(self.deadline, fresh, Line::reading(verify, job), CheckedFiles::Fresh(patch), kept).await
+        self.check(self.deadline, fresh, Line::reading(verify, job), CheckedFiles::Fresh { patch, restored }, kept)
+            .await
     }
 
     /// Runs the check before the work if the settings ask for it. It must fail.

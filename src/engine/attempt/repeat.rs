@@ -101,6 +101,10 @@ async fn set_up(
     let Some(setup) = &command.setup else { return write() };
     if place == SetupIn::Product {
         write()?;
+        if let Some(guard) = commands.guard {
+            // The setup runs with the reference state of the protected files as well.
+            guard.settle(host, workspace).map_err(|error| Failed::Other(protect::failed(&error)))?;
+        }
     }
     commands.transcript.follow();
     let ended = commands.run(workspace, Line::plain(setup)).await;

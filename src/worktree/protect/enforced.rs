@@ -8,6 +8,7 @@ use rustix::fs::FileType;
 
 use super::tree::Tree;
 use super::{Error, FOLDER, Guard, HELD_OUT};
+use crate::worktree::held_out::HeldOut;
 use crate::worktree::host::Host;
 use crate::worktree::workspace::Workspace;
 
@@ -24,8 +25,10 @@ pub struct Enforced<'a> {
     pub(super) aside: Tree,
     /// The protected files of the reference state that a worktree has.
     pub(super) reference: BTreeSet<BString>,
-    /// The protected paths of the patch, if ignored files that it does not have are a setup's.
-    pub(super) changed: Option<BTreeSet<BString>>,
+    /// The protected paths of the product and of its start, if other ignored files are a setup's.
+    pub(super) tracked: Option<BTreeSet<BString>>,
+    /// The files that are laid over.
+    pub(super) held_out: Option<&'a HeldOut>,
     /// Protected files that were left as they are.
     pub(super) left: BTreeSet<BString>,
     /// Ignored files that a setup made.
@@ -59,20 +62,36 @@ impl Enforced<'_> {
         for path in others.into_iter().filter(|path| !self.ignored.contains(*path)).cloned().collect::<Vec<_>>() {
             self.move_aside(path.as_ref())?;
         }
+        self.remove_emptied();
+        if self.tracked.is_none() {
+            for path in self.guard.find_empty(self.host, self.workspace, &self.tree)? {
+                self.move_aside(path.as_ref())?;
+            }
+            self.remove_emptied();
+        }
         self.lay_over()
+    }
+
+    /// Removes the folders that are empty without the entries that were moved aside. They are made
+    /// again when these move back.
+    fn remove_emptied(&self) {
+        for (path, _) in &self.moved {
+            let folders: Vec<&BStr> = parents(path.as_ref()).collect();
+            folders.into_iter().rev().for_each(|folder| self.tree.remove_empty(folder));
+        }
     }
 
     /// Returns those of some files that a setup made and git ignores by the rules of the reference
     /// state.
     fn find_ignored(&self, files: &BTreeSet<&BString>) -> Result<BTreeSet<BString>, Error> {
-        let Some(changed) = &self.changed else { return Ok(BTreeSet::new()) };
-        let made = files.iter().copied().filter(|path| !changed.contains(*path)).collect();
+        let Some(tracked) = &self.tracked else { return Ok(BTreeSet::new()) };
+        let made = files.iter().copied().filter(|path| !tracked.contains(*path)).collect();
         self.guard.ignored(self.host, &self.workspace.tree(), &made)
     }
 
     /// Copies the held-out files over the worktree.
     fn lay_over(&mut self) -> Result<(), Error> {
-        let Some(held_out) = &self.guard.held_out else { return Ok(()) };
+        let Some(held_out) = self.held_out else { return Ok(()) };
         held_out.expect_unchanged()?;
         // The work is not salvaged while this mark is there.
         self.aside.create(HELD_OUT.into(), 0o600).map_err(Error::at(HELD_OUT.into()))?;
@@ -195,10 +214,7 @@ impl Enforced<'_> {
     /// Keeps the reference state for good. Removes folders that are empty without a file that was
     /// moved aside.
     pub fn keep(self) -> Result<(), Error> {
-        for (path, _) in &self.moved {
-            let folders: Vec<&BStr> = parents(path.as_ref()).collect();
-            folders.into_iter().rev().for_each(|folder| self.tree.remove_empty(folder));
-        }
+        self.remove_emptied();
         self.workspace.folder().remove(FOLDER).map_err(Error::at(FOLDER.into()))
     }
 }

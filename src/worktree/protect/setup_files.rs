@@ -9,7 +9,6 @@ use super::{Error, Guard};
 use crate::git::merge;
 use crate::git::program::{self, Git};
 use crate::git::protected::{FILE, Protection};
-use crate::git::quoted_path;
 use crate::git::verified_stream;
 use crate::model::digest::{Digest, Oid};
 use crate::worktree::host::Host;
@@ -18,9 +17,9 @@ use crate::worktree::host::Host;
 const HERE: &[u8] = b"./";
 
 impl Guard {
-    /// Returns the protected paths that a patch changes, or `None` if no rule protects what a setup
-    /// may make.
-    pub(super) fn changed_paths(
+    /// Returns the protected paths of a product and of the tree that it began on, or `None` if no
+    /// rule protects what a setup may make. These are the worker's, or come from other workers.
+    pub(super) fn tracked_paths(
         &self,
         host: &Host,
         patch: Option<(Oid, Digest)>,
@@ -29,8 +28,8 @@ impl Guard {
             return Ok(None);
         }
         let patch = patch.map(|(oid, digest)| verified_stream::read(&host.store, oid, &[digest])).transpose()?;
-        let changes = self.changes(patch)?;
-        Ok(Some(changes.iter().map(|change| quoted_path::unquoted(change.path.as_bytes())).collect()))
+        let product = self.protection().entries(self.product(patch)?)?;
+        Ok(Some(product.into_keys().chain(self.reference.start.keys().cloned()).collect()))
     }
 
     /// Returns those of some files that only a rule with exceptions protects and git ignores in

@@ -143,7 +143,8 @@ impl Tree {
         Ok(rustix::fs::symlinkat(target, &parent, name)?)
     }
 
-    /// Calls `visit` with the path and type of each entry except folders. Skips what `skips` says.
+    /// Calls `visit` with the path and type of each entry except folders with entries. Skips what
+    /// `skips` says.
     pub(super) fn walk(
         &self,
         skips: &dyn Fn(&BStr) -> bool,
@@ -163,13 +164,14 @@ fn walk(
     if depth > DEEPEST {
         return Err(io::Error::other(format!("more than {DEEPEST} nested folders")));
     }
-    let mut folders = Vec::new();
+    let (mut folders, mut is_empty) = (Vec::new(), true);
     for entry in rustix::fs::Dir::read_from(dir)? {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
         if matches!(name, b"." | b"..") {
             continue;
         }
+        is_empty = false;
         let mut path = folder.clone();
         if !path.is_empty() {
             path.push(b'/');
@@ -185,6 +187,9 @@ fn walk(
             kind => kind,
         };
         if kind == FileType::Directory { folders.push(path) } else { visit(path, kind)? }
+    }
+    if is_empty && !folder.is_empty() {
+        visit(folder.clone(), FileType::Directory)?;
     }
     for path in folders {
         let (_, name) = split(path.as_ref());
