@@ -51,8 +51,8 @@ pub mod problem;
 pub mod problems;
 pub mod program;
 pub mod proof;
-#[cfg(feature = "core")]
 pub mod protect_rule;
+#[cfg(feature = "core")]
 pub mod protectable;
 pub mod protected;
 pub mod quote;

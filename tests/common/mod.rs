@@ -5,6 +5,7 @@
 pub(crate) mod answers;
 pub(crate) mod chain_builder;
 pub(crate) mod clone;
+pub(crate) mod counting;
 pub(crate) mod forge;
 pub(crate) mod part;
 pub(crate) mod repo;

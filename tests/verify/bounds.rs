@@ -4,7 +4,10 @@ use std::fs;
 use std::process::Command;
 
 use git_handoff::model::bounds;
+use git_handoff::verify::{AskAnchors, Bundle, Logs, Options};
+use serde_json::Value;
 
+use crate::common::counting::allocated;
 use crate::common::repo::TestRepo;
 
 /// The names of the bounds in `verify.mjs`, with those of the program.
@@ -31,6 +34,40 @@ fn both_verifiers_have_the_same_bounds() {
         let factors = line.trim_end_matches(',').split(" * ").map(|factor| factor.parse::<u64>().unwrap());
         assert_eq!(factors.product::<u64>(), *bound, "{name}");
     }
+}
+
+/// A vector with limits for the steps of `verify.mjs` and for the bytes that the program allocates.
+type Input = (&'static str, u64, u64);
+
+/// Inputs that cost more than their size, before they were bounded.
+const INPUTS: &[Input] = &[
+    ("clean-done", 400_000, 3_000_000),
+    ("clean-forty-rules", 10_000_000, 10_000_000),
+    ("clean-number-of-400000-digits", 9_000_000, 7_000_000),
+    ("name-of-200000-marks", 5_000_000, 5_000_000),
+    ("name-of-300000-dots", 4_000_000, 4_000_000),
+];
+
+#[test]
+fn inputs_of_others_cause_work_by_their_size() {
+    let file = |name: &str| format!("{}/docs/vectors/{name}.bundle", env!("CARGO_MANIFEST_DIR"));
+    let mut node = Command::new("node");
+    node.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/steps.mjs"));
+    let output = node.args(INPUTS.iter().map(|(name, ..)| file(name))).output().unwrap();
+    let steps: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut too_much = Vec::new();
+    for (name, most_steps, most_bytes) in INPUTS {
+        let bundle = Bundle::open(file(name).as_ref(), 1 << 30).unwrap();
+        let (options, asks) = (Options::default(), AskAnchors::none());
+        let reports = || bundle.verify(&[], Logs::default(), asks, &options).unwrap().count();
+        let (count, bytes) = allocated(reports);
+        let steps = steps[file(name)].as_u64().unwrap();
+        assert_eq!(count, 1);
+        if steps > *most_steps || bytes > *most_bytes {
+            too_much.push(format!("{name}: {steps} steps, {bytes} bytes"));
+        }
+    }
+    assert!(too_much.is_empty(), "{too_much:#?}");
 }
 
 /// Compresses bytes without making them smaller (RFC 1950 and 1951).
