@@ -121,7 +121,10 @@ fn without_an_exception_everything_is_protected() {
 fn with_tool() -> TestRepo {
     let repo = repo();
     repo.env.write("repo/.gitignore", "tools\nlocal.mk\n");
-    repo.env.write("repo/setup.sh", "mkdir -p tools/empty; echo 'sh tests/check.sh' >tools/check\n");
+    repo.env.write(
+        "repo/setup.sh",
+        "mkdir -p tools/empty tools/lib/.git; echo x >tools/lib/.git/config; echo 'sh tests/check.sh' >tools/check\n",
+    );
     repo.env.write("repo/Makefile", "-include local.mk tools/more.mk\ntest:\n\tsh tools/check\n");
     repo.env.git(["add", "-A"]).success();
     repo.env.git(["commit", "-qm", "Tools"]).success();
@@ -133,7 +136,7 @@ fn with_tool() -> TestRepo {
 const IGNORED: [(&str, &str); 4] = [
     ("settings", "echo 'SHELL = true' >local.mk"),
     ("tool", "echo exit 0 >tools/check"),
-    ("list", "echo 'SHELL = true' >local.mk; rm .gitignore"),
+    ("list", "echo 'SHELL = true' >local.mk; rm -r .gitignore tools/lib"),
     ("setup", "echo 'mkdir tools; echo exit 0 >tools/check' >setup.sh"),
 ];
 
@@ -166,9 +169,11 @@ fn files_of_a_consumed_patch_do_not_count_as_those_of_a_setup() {
     let repo = with_tool();
     repo.config("handoff.executor.command.verifyIn", "fresh");
     repo.config("handoff.onProtectedChange", "judge");
-    let first =
-        item("first", "echo fixed >app.txt; echo >.gitignore; rm -rf tools/empty; echo 'SHELL = true' >tools/more.mk");
-    let mut second = item("second", "echo broken again >app.txt");
+    let first = item(
+        "first",
+        "echo fixed >app.txt; echo >.gitignore; rm -rf tools/empty tools/lib; echo 'SHELL = true' >tools/more.mk",
+    );
+    let mut second = item("second", "echo broken again >app.txt; rm -r tools/lib");
     second["needs"] = json!({"patch": {"from": "first", "select": {"kind": "patch"}, "apply": true}});
     repo.drive("r", &[first, second]).ends(4);
     assert_eq!(status(&repo, "r", "second")["red"], true);

@@ -1,11 +1,11 @@
 //! Files that a setup command made in a fresh worktree.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use gix::bstr::{BString, ByteSlice as _};
+use gix::bstr::BString;
 
-use super::{Error, Guard};
+use super::{Error, Guard, as_index_path};
 use crate::git::merge;
 use crate::git::program::{self, Git};
 use crate::git::protected::{FILE, Protection};
@@ -41,11 +41,13 @@ impl Guard {
         files: &BTreeSet<&BString>,
     ) -> Result<BTreeSet<BString>, Error> {
         let pathspecs = self.rules.iter().filter(|rule| rule.pathspec().is_some());
-        let paths = files.iter().map(|path| (path.as_bstr(), FILE));
-        let selected = Protection::new(&self.scratch, pathspecs).select(paths)?;
-        let asked = files.iter().filter(|path| !selected.contains(**path));
-        let mut input = Vec::new();
-        asked.for_each(|path| [HERE, path.as_slice(), b"\0"].iter().for_each(|part| input.extend_from_slice(part)));
+        let mut asked: BTreeMap<BString, &BString> =
+            files.iter().map(|path| (as_index_path(path.as_ref()), *path)).collect();
+        let selected =
+            Protection::new(&self.scratch, pathspecs).select(asked.keys().map(|path| (path.as_ref(), FILE)))?;
+        asked.retain(|path, _| !selected.contains(path));
+        let paths = asked.values().flat_map(|path| [HERE, path.as_slice(), b"\0"]);
+        let input = paths.collect::<Vec<_>>().concat();
         if input.is_empty() {
             return Ok(BTreeSet::new());
         }
