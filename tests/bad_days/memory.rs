@@ -243,7 +243,7 @@ fn git_is_bounded_where_nothing_else_bounds_it() {
     with(&stranger, "plan.json", huge);
     stranger.bundle();
     let said = stranger.env.handoff(["verify", "--bundle", "../bundle"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @"error: ../bundle holds objects that need more memory than is available");
+    insta::assert_snapshot!(said.stderr, @"error: the objects in ../bundle have more than 350488576 bytes, the limit for a file of its size");
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn a_killed_driver_costs_no_login() {
     for layers in layers("a killed driver, with bubblewrap") {
         let scene = scene(layers);
         let script = format!(
-            "test -e ~/.claude/again || {{ cd ~/.claude && touch again && printf '{NEW}' >new && mv new .credentials.json && sleep 600; }}"
+            "test -e ~/.claude/again || {{ cd ~/.claude && printf '{NEW}' >new && mv new .credentials.json && touch again && sleep 600; }}"
         );
         let plan = scene.repo.plan("killed", &[item("a", &script)]);
         scene.handoff(&["submit", &plan]).ends(0);
