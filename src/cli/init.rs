@@ -135,13 +135,13 @@ fn show(setup: &Setup, is_answer: bool, output: &mut Output) {
 
 /// Formats lines of the configuration, those that protect the files of one runner together.
 fn in_short(lines: &[Line]) -> Vec<String> {
-    let mut shown = Vec::new();
+    let mut texts = Vec::new();
     for lines in lines.chunk_by(|one, next| one.key == PROTECT && next.key == PROTECT) {
         if lines[0].key != PROTECT {
-            shown.extend(lines.iter().map(|line| format!("{} = {}", line.key, line.value)));
+            texts.extend(lines.iter().map(|line| format!("{} = {}", line.key, line.value)));
             continue;
         }
-        shown.extend(grouped(lines.iter().map(|line| line.value.as_str())).iter().map(|group| match group.runner {
+        texts.extend(grouped(lines.iter().map(|line| line.value.as_str())).iter().map(|group| match group.runner {
             None => format!("{PROTECT} = {}", group.pathspecs[0]),
             Some(runner) => {
                 let count = table::many(group.pathspecs.len(), "line");
@@ -149,7 +149,7 @@ fn in_short(lines: &[Line]) -> Vec<String> {
             }
         }));
     }
-    shown
+    texts
 }
 
 fn is_confirmed(file: &str, output: &mut Output) -> Result<bool, Failure> {

@@ -183,7 +183,7 @@ impl Scratch {
     }
 
     /// Returns the folder, for files with the same lifetime.
-    pub(super) fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 

@@ -17,6 +17,7 @@ pub mod folder;
 pub mod fsck;
 pub mod history;
 pub mod hook;
+pub mod ignored;
 pub mod incoming;
 pub mod isolated_config;
 pub mod keep_pack;

@@ -1,7 +1,7 @@
 //! The committed files of a repository that decide whether work is good.
 
 use super::store::Store;
-use crate::model::protectable::{APART, FURTHER, RUNNERS, shown};
+use crate::model::protectable::{FOREIGN_FOLDERS, FURTHER, RUNNERS, shown};
 
 /// The most paths that are listed instead of their pathspec.
 const MOST_PATHS: usize = 5;
@@ -32,13 +32,13 @@ pub fn known_files(store: &Store) -> KnownFiles {
     let further = FURTHER.iter().filter(|pathspec| !committed(store, pathspec).is_empty());
     known.protect.extend(further.map(|&pathspec| pathspec.to_owned()));
     for runner in RUNNERS.iter().filter(|runner| !own(store, runner.signs).is_empty()) {
-        let built = runner.built.iter().flat_map(|pathspec| named(pathspec, &own(store, &[pathspec])));
+        let built = runner.built.iter().flat_map(|pathspec| paths_or_pathspec(pathspec, &own(store, &[pathspec])));
         known.protect.extend(built);
         known.protect.extend(runner.files.iter().map(|&pathspec| pathspec.to_owned()));
         for manifest in runner.manifests {
             match own(store, &[manifest]).as_slice() {
                 [] => known.protect.push((*manifest).to_owned()),
-                [one] => known.manifests.extend(named(manifest, std::slice::from_ref(one))),
+                [one] => known.manifests.extend(paths_or_pathspec(manifest, std::slice::from_ref(one))),
                 _ => known.manifests.push((*manifest).to_owned()),
             }
         }
@@ -47,7 +47,7 @@ pub fn known_files(store: &Store) -> KnownFiles {
 }
 
 /// Returns the paths that a pathspec selects, or the pathspec if they are many or not text.
-fn named(pathspec: &str, paths: &[Vec<u8>]) -> Vec<String> {
+fn paths_or_pathspec(pathspec: &str, paths: &[Vec<u8>]) -> Vec<String> {
     let texts: Result<Vec<String>, _> = paths.iter().cloned().map(String::from_utf8).collect();
     match texts {
         Ok(texts) if texts.len() <= MOST_PATHS => texts,
@@ -58,12 +58,16 @@ fn named(pathspec: &str, paths: &[Vec<u8>]) -> Vec<String> {
 /// Returns the committed files that pathspecs select, without those in folders of others' code and
 /// of samples, unless the pathspecs name the folder.
 fn own(store: &Store, pathspecs: &[&str]) -> Vec<Vec<u8>> {
-    let apart: Vec<&str> =
-        APART.iter().filter(|name| !pathspecs.iter().any(|pathspec| pathspec.contains(**name))).copied().collect();
-    let is_apart =
-        |path: &Vec<u8>| path.split(|byte| *byte == b'/').any(|part| apart.iter().any(|it| it.as_bytes() == part));
+    let foreign: Vec<&str> = FOREIGN_FOLDERS
+        .iter()
+        .filter(|name| !pathspecs.iter().any(|pathspec| pathspec.contains(**name)))
+        .copied()
+        .collect();
+    let is_foreign = |path: &Vec<u8>| {
+        path.split(|byte| *byte == b'/').any(|part| foreign.iter().any(|name| name.as_bytes() == part))
+    };
     let mut paths = select(store, pathspecs);
-    paths.retain(|path| !is_apart(path));
+    paths.retain(|path| !is_foreign(path));
     paths
 }
 

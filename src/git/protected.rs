@@ -239,7 +239,7 @@ impl<'s> Protection<'s> {
 }
 
 /// Returns the entries of an index that pathspecs select, or all entries without one.
-fn list_entries<'p>(git: Git, pathspecs: impl Iterator<Item = &'p String>) -> Result<Entries, Error> {
+pub(super) fn list_entries<'p>(git: Git, pathspecs: impl Iterator<Item = &'p String>) -> Result<Entries, Error> {
     let listed = git.args(["ls-files", "-z", "--stage", "--"]).args(pathspecs).run()?;
     let entry = |record: &[u8]| {
         let (about, path) = record.split_once_str(b"\t")?;

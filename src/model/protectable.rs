@@ -245,7 +245,7 @@ pub const RUNNERS: &[Runner] = &[
 pub const FURTHER: &[&str] = &["test", "tests", ".github", ".gitlab-ci.yml", ".circleci", "Jenkinsfile"];
 
 /// Folders of code of others and of samples, in which no runner is recognised.
-pub const APART: &[&str] = &["node_modules", "vendor", "third_party", "testdata", "fixtures"];
+pub const FOREIGN_FOLDERS: &[&str] = &["node_modules", "vendor", "third_party", "testdata", "fixtures"];
 
 /// Returns the runner that reads the files of one of the known pathspecs.
 pub fn runner(pathspec: &str) -> Option<&'static Runner> {

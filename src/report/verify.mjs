@@ -478,6 +478,8 @@ const limits = {
   chain: 64 * 1024 * 1024,
   pack: 256 * 1024 * 1024,
   packRatio: 1024,
+  exceptions: 64,
+  pathspecs: 128 * 1024,
   invalidCommits: 100,
 };
 
@@ -2162,7 +2164,8 @@ const pathspecsOf = (rules) => rules.flatMap((rule) => (isString(rule) ? rule : 
 /** Returns true if rules of protected files are within the limits of section 6. */
 function areRulesBounded(rules) {
   const bytes = pathspecsOf(rules).reduce((sum, pathspec) => sum + byteLength(pathspec) + 1, 0);
-  return rules.filter((rule) => !isString(rule)).length <= 64 && bytes <= 131072;
+  const exceptions = rules.filter((rule) => !isString(rule));
+  return exceptions.length <= limits.exceptions && bytes <= limits.pathspecs;
 }
 
 /** Returns the rules of protected files of an item as an array, each exception sorted. */
@@ -2823,10 +2826,9 @@ function normalisePath(path) {
 function readProtectRules(rules) {
   const areRules = areRulesBounded(rules) && pathspecsOf(rules).every(isPathspec);
   ensure(areRules, 'has rules that cannot protect files');
-  const read = readPathspec;
   const exceptions = rules.filter((rule) => !isString(rule));
-  const free = exceptions.map(({ except }) => except.map(read));
-  const tests = rules.filter(isString).map(read);
+  const free = exceptions.map(({ except }) => except.map(readPathspec));
+  const tests = rules.filter(isString).map(readPathspec);
   return (path, isSubmodule) => {
     const isSelected = (some) => some.some((test) => test(path, isSubmodule));
     return isSelected(tests) || free.some((some) => !isSelected(some));

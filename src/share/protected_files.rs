@@ -43,7 +43,7 @@ impl ProtectedFiles {
         let mut known = BTreeSet::new();
         for manifest in manifests.iter().filter(|manifest| known.insert(&manifest.protect)) {
             let protection = Protection::new(&scratch, &manifest.protect);
-            let entries = protection.reference(scratch.base(), &[])?.base.into_iter();
+            let entries = protection.entries(scratch.base())?.into_iter();
             files.extend(entries.filter(|(_, entry)| entry.mode != SUBMODULE).map(|(path, entry)| (path, entry.oid)));
         }
         let applied = applied(view);

@@ -107,13 +107,13 @@ impl Bundle {
         }
         let pack = head.length as u64;
         file.seek(io::SeekFrom::Start(pack)).map_err(unreadable)?;
-        let hash_length = if head.object_format == "sha256" { 32 } else { 20 };
+        let scratch = ScratchRepo::new(&head.object_format)?.partial_if(is_filtered)?;
+        let hash_length = scratch.store().hash_kind().len_in_bytes();
         let most = bounds::unpacked(size.saturating_sub(pack));
         if !unpacked_size::fits(BufReader::new(&file), hash_length, most).map_err(unreadable)? {
             return Err(BundleError::Unpacked(path.to_owned(), most));
         }
         file.seek(io::SeekFrom::Start(pack)).map_err(unreadable)?;
-        let scratch = ScratchRepo::new(&head.object_format)?.partial_if(is_filtered)?;
         let call = scratch.store().git().frugal().config("transfer.fsckObjects=true").stdin(file);
         let call = call.largest_file(largest);
         let check = format!(

@@ -100,13 +100,13 @@ impl Guard {
 
     /// Gives the protected files of a worker's worktree their reference state.
     pub fn enforce<'a>(&'a self, host: &'a Host, workspace: &'a Workspace) -> Result<Enforced<'a>, Error> {
-        self.enforce_except(host, workspace, None, self.held_out.as_ref())
+        self.enforce_with(host, workspace, None, self.held_out.as_ref())
     }
 
     /// Gives the protected files of a fresh worktree their reference state for good, before its
     /// setup runs. Returns the number of files that differed.
     pub fn settle(&self, host: &Host, workspace: &Workspace) -> Result<usize, Error> {
-        let enforced = self.enforce_except(host, workspace, None, None)?;
+        let enforced = self.enforce_with(host, workspace, None, None)?;
         let restored = enforced.restored();
         enforced.keep()?;
         Ok(restored)
@@ -120,15 +120,15 @@ impl Guard {
         workspace: &'a Workspace,
         patch: Option<(Oid, Digest)>,
     ) -> Result<Enforced<'a>, Error> {
-        let tracked = self.tracked_paths(host, patch)?;
-        self.enforce_except(host, workspace, tracked, self.held_out.as_ref())
+        let product_paths = self.product_paths(host, patch)?;
+        self.enforce_with(host, workspace, product_paths, self.held_out.as_ref())
     }
 
-    fn enforce_except<'a>(
+    fn enforce_with<'a>(
         &'a self,
         host: &'a Host,
         workspace: &'a Workspace,
-        tracked: Option<BTreeSet<BString>>,
+        product_paths: Option<BTreeSet<BString>>,
         held_out: Option<&'a HeldOut>,
     ) -> Result<Enforced<'a>, Error> {
         if workspace.is_in_doubt() {
@@ -159,7 +159,7 @@ impl Guard {
             files,
             aside,
             reference,
-            tracked,
+            product_paths,
             held_out,
             left: BTreeSet::new(),
             ignored: BTreeSet::new(),

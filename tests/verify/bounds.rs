@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use git_handoff::model::bounds;
+use git_handoff::model::protect_rule;
 use git_handoff::verify::{AskAnchors, Bundle, Logs, Options};
 use serde_json::Value;
 
@@ -16,11 +17,13 @@ const SHARED: &[(&str, u64)] = &[
     ("commas", bounds::VALUES as u64),
     ("commit", bounds::COMMIT),
     ("containers", bounds::CONTAINERS as u64),
+    ("exceptions", protect_rule::MOST_EXCEPTIONS as u64),
     ("file", bounds::BLOB),
     ("folder", bounds::TREE),
     ("manifest", bounds::MANIFEST),
     ("pack", bounds::PACK),
     ("packRatio", bounds::RATIO),
+    ("pathspecs", protect_rule::MOST_BYTES as u64),
     ("pipeline", bounds::PIPELINE),
 ];
 

@@ -124,15 +124,14 @@ impl Commands<'_> {
         let (ended, restored) = match self.guard {
             None => (self.run_until(deadline, workspace, line).await, 0),
             Some(guard) => {
-                let enforced = match files {
-                    CheckedFiles::Worker => guard.enforce(self.host, workspace),
-                    CheckedFiles::Fresh { patch, .. } => guard.enforce_fresh(self.host, workspace, patch),
+                let (enforced, earlier) = match files {
+                    CheckedFiles::Worker => (guard.enforce(self.host, workspace), 0),
+                    CheckedFiles::Fresh { patch, restored } => {
+                        (guard.enforce_fresh(self.host, workspace, patch), restored)
+                    }
                 };
                 let enforced = enforced.map_err(|e| protect::failed(&e))?;
-                let restored = match files {
-                    CheckedFiles::Worker => enforced.restored(),
-                    CheckedFiles::Fresh { restored, .. } => restored + enforced.restored(),
-                };
+                let restored = earlier + enforced.restored();
                 let ended = self.run_until(deadline, workspace, line).await;
                 enforced.restore().map_err(|e| protect::failed(&e))?;
                 (ended, restored)

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gix::bstr::{BString, ByteSlice as _};
+use gix::bstr::BString;
 
-use super::{Error, Scratch};
+use super::Scratch;
 use crate::git::patch_paths::{self, Section};
-use crate::git::protected::SUBMODULE;
+use crate::git::protected::{self, SUBMODULE, list_entries};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 
@@ -24,7 +24,7 @@ pub(super) struct Foreign {
 impl Scratch {
     /// Creates one like [`Scratch::apart`] from objects that others chose: files of the base may be
     /// missing, and git's memory is limited.
-    pub fn incomplete(store: &Store, commit: Oid) -> Result<Self, Error> {
+    pub fn incomplete(store: &Store, commit: Oid) -> Result<Self, protected::Error> {
         let mut scratch = Self::apart(store, commit)?;
         let repo = store.local();
         let files = scratch.files()?;
@@ -67,21 +67,14 @@ impl Scratch {
     }
 
     /// Returns the blobs of the base's files and links, by path.
-    pub fn files(&self) -> Result<BTreeMap<BString, Oid>, Error> {
+    pub fn files(&self) -> Result<BTreeMap<BString, Oid>, protected::Error> {
         let index = self.folder.path().join("base");
-        let listed = self.git().env("GIT_INDEX_FILE", index).args(["ls-files", "-z", "--stage"]).run()?;
-        let file = |record: &[u8]| {
-            let (about, path) = record.split_once_str(b"\t")?;
-            let mut fields = about.split_str(" ");
-            let mode = u32::from_str_radix(fields.next()?.to_str().ok()?, 8).ok()?;
-            let blob = fields.next()?.to_str().ok()?.parse().ok()?;
-            (mode != SUBMODULE).then(|| (BString::from(path), blob))
-        };
-        Ok(listed.split(|byte| *byte == 0).filter_map(file).collect())
+        let entries = list_entries(self.git().env("GIT_INDEX_FILE", index), std::iter::empty())?.into_iter();
+        Ok(entries.filter(|(_, entry)| entry.mode != SUBMODULE).map(|(path, entry)| (path, entry.oid)).collect())
     }
 
     /// Returns the files of the base that merging the patches reads, by path.
-    pub fn files_for(&self, patches: &[Vec<u8>]) -> Result<BTreeMap<BString, Oid>, Error> {
+    pub fn files_for(&self, patches: &[Vec<u8>]) -> Result<BTreeMap<BString, Oid>, protected::Error> {
         let mut files = self.files()?;
         let mut read = BTreeSet::new();
         for section in patches.iter().filter_map(|patch| patch_paths::sections(patch).ok()).flatten() {

@@ -7,13 +7,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gix::bstr::{BStr, BString, ByteSlice as _};
+use gix::bstr::{BStr, BString};
 use gix::index::entry::{Flags, Stat};
 use gix::index::{File, State};
 
 use super::Error;
 use super::part::Part;
 use crate::git::cancellation::Cancellation;
+use crate::git::ignored;
 use crate::git::program::{self, Git};
 use crate::model::digest::Oid;
 use crate::sandbox::folder::Folder;
@@ -160,30 +161,9 @@ pub(super) fn refusal(error: program::Error) -> Error {
     }
 }
 
-/// The prefix that makes git read a path literally.
-const HERE: &[u8] = b"./";
-
-/// The number of paths in one question to git.
-const AT_ONCE: usize = 50_000;
-
 /// Returns the paths that git ignores in this worktree.
 pub(crate) fn ignored(scratch: &Scratch, paths: &[impl AsRef<[u8]>]) -> Result<BTreeSet<BString>, Error> {
-    let mut ignored = BTreeSet::new();
-    for paths in paths.chunks(AT_ONCE) {
-        // A name that starts with a colon must not become a pathspec.
-        let mut input = Vec::new();
-        paths
-            .iter()
-            .for_each(|path| [HERE, path.as_ref(), b"\0"].iter().for_each(|part| input.extend_from_slice(part)));
-        let answer = match scratch.git().args(["check-ignore", "-z", "--stdin"]).input(input).run() {
-            // No path is ignored.
-            Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
-            other => other.map_err(Error::git)?,
-        };
-        let found = answer.split(|byte| *byte == 0).filter_map(|path| path.strip_prefix(HERE));
-        ignored.extend(found.map(|path| path.as_bstr().to_owned()));
-    }
-    Ok(ignored)
+    ignored::ignored(|| scratch.git(), paths).map_err(Error::git)
 }
 
 /// Returns `path` relative to the worktree, slash-separated.

@@ -26,7 +26,7 @@ pub struct Enforced<'a> {
     /// The protected files of the reference state that a worktree has.
     pub(super) reference: BTreeSet<BString>,
     /// The protected paths of the product and of its start, if other ignored files are a setup's.
-    pub(super) tracked: Option<BTreeSet<BString>>,
+    pub(super) product_paths: Option<BTreeSet<BString>>,
     /// The files that are laid over.
     pub(super) held_out: Option<&'a HeldOut>,
     /// Protected files that were left as they are.
@@ -63,7 +63,7 @@ impl Enforced<'_> {
             self.move_aside(path.as_ref())?;
         }
         self.remove_emptied();
-        if self.tracked.is_none() {
+        if self.product_paths.is_none() {
             for path in self.guard.find_empty(self.host, self.workspace, &self.tree)? {
                 self.move_aside(path.as_ref())?;
             }
@@ -84,9 +84,9 @@ impl Enforced<'_> {
     /// Returns those of some files that a setup made and git ignores by the rules of the reference
     /// state.
     fn find_ignored(&self, files: &BTreeSet<&BString>) -> Result<BTreeSet<BString>, Error> {
-        let Some(tracked) = &self.tracked else { return Ok(BTreeSet::new()) };
-        let made = files.iter().copied().filter(|path| !tracked.contains(*path)).collect();
-        self.guard.ignored(self.host, &self.workspace.tree(), &made)
+        let Some(product_paths) = &self.product_paths else { return Ok(BTreeSet::new()) };
+        let made = files.iter().copied().filter(|path| !product_paths.contains(*path)).collect();
+        self.guard.find_ignored(self.host, &self.workspace.tree(), &made)
     }
 
     /// Copies the held-out files over the worktree.

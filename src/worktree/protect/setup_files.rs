@@ -6,20 +6,18 @@ use std::path::Path;
 use gix::bstr::BString;
 
 use super::{Error, Guard, as_index_path};
+use crate::git::ignored::ignored;
 use crate::git::merge;
-use crate::git::program::{self, Git};
+use crate::git::program::Git;
 use crate::git::protected::{FILE, Protection};
 use crate::git::verified_stream;
 use crate::model::digest::{Digest, Oid};
 use crate::worktree::host::Host;
 
-/// A path relative to the worktree, so that a name that starts with a colon is no pathspec.
-const HERE: &[u8] = b"./";
-
 impl Guard {
     /// Returns the protected paths of a product and of the tree that it began on, or `None` if no
     /// rule protects what a setup may make. These are the worker's, or come from other workers.
-    pub(super) fn tracked_paths(
+    pub(super) fn product_paths(
         &self,
         host: &Host,
         patch: Option<(Oid, Digest)>,
@@ -34,7 +32,7 @@ impl Guard {
 
     /// Returns those of some files that only a rule with exceptions protects and git ignores in
     /// this worktree.
-    pub(super) fn ignored(
+    pub(super) fn find_ignored(
         &self,
         host: &Host,
         tree: &Path,
@@ -46,17 +44,10 @@ impl Guard {
         let selected =
             Protection::new(&self.scratch, pathspecs).select(asked.keys().map(|path| (path.as_ref(), FILE)))?;
         asked.retain(|path, _| !selected.contains(path));
-        let paths = asked.values().flat_map(|path| [HERE, path.as_slice(), b"\0"]);
-        let input = paths.collect::<Vec<_>>().concat();
-        if input.is_empty() {
-            return Ok(BTreeSet::new());
-        }
-        let git = Git::new(&host.store.git_dir()).work_tree(tree);
-        let ignored = match git.args(["check-ignore", "--no-index", "-z", "--stdin"]).input(input).run() {
-            // No file is ignored.
-            Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
-            other => other.map_err(merge::Error::Git)?,
-        };
-        Ok(ignored.split(|byte| *byte == 0).filter_map(|path| path.strip_prefix(HERE)).map(BString::from).collect())
+        let asked: Vec<&[u8]> = asked.values().map(|path| path.as_slice()).collect();
+        // The user's index may track other files.
+        let index = self.scratch.folder().join("none");
+        let git = || Git::new(&host.store.git_dir()).work_tree(tree).env("GIT_INDEX_FILE", &index);
+        Ok(ignored(git, &asked).map_err(merge::Error::Git)?)
     }
 }

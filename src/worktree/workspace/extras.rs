@@ -16,7 +16,8 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::Error;
-use crate::git::program::{self, Git};
+use crate::git::ignored::ignored;
+use crate::git::program::Git;
 use crate::worktree::host::Host;
 
 /// The file at the top of the work tree that lists ignored files to copy, with patterns as in
@@ -141,15 +142,8 @@ fn included(host: &Host, from: &Path) -> Result<BTreeSet<BString>, Error> {
     let git = || Git::new(&host.store.git_dir()).work_tree(from);
     let exclude = format!("--exclude-from={}", file.display());
     let named = git().args(["ls-files", "-z", "--others", "--ignored", &exclude]).run().map_err(failed)?;
-    if named.is_empty() {
-        return Ok(BTreeSet::new());
-    }
-    let ignored = match git().args(["check-ignore", "-z", "--stdin"]).input(named).run() {
-        // No file is ignored.
-        Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
-        other => other.map_err(failed)?,
-    };
-    Ok(ignored.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(BString::from).collect())
+    let named: Vec<&[u8]> = named.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
+    ignored(git, &named).map_err(failed)
 }
 
 /// Creates the parent folders of a path. Fails if one exists and is not a folder.
