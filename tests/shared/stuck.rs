@@ -49,6 +49,19 @@ impl Hub {
         self.repo.env.git_in("hub.git", write).success().trim().to_owned()
     }
 
+    /// Puts what git refuses on the run's ref, on whichever head a driver pushed last. Returns it and
+    /// that head.
+    fn refuse_head(&self, write: fn(&Hub) -> String) -> (String, String) {
+        loop {
+            let (good, bad) = (self.resolve(RUN), write(self));
+            let head = self.repo.env.git_in("hub.git", ["rev-parse", &format!("{bad}^")]).success();
+            let set = self.repo.env.git_in("hub.git", ["update-ref", RUN, &bad, &good]);
+            if head.trim() == good && set.status == Some(0) {
+                return (bad, good);
+            }
+        }
+    }
+
     /// Removes what was refused, so that the remote is sound again.
     fn prune(&self) {
         self.repo.env.git_in("hub.git", ["prune", "--expire=now"]).success();
@@ -80,12 +93,13 @@ fn wait_for_note(driver: &Driver, words: &str) -> String {
 #[test]
 fn a_head_that_git_refuses_is_named_and_can_be_set_back() {
     for write in [Hub::write_refused_commit, Hub::write_refused_tree] {
-        let hub = Hub::new(&plan(&[item("i0", &works("1")), item("i1", &works("0"))]));
+        let script = format!("while [ ! -e \"$HOME/../go\" ]; do sleep 0.05; done; {}", works("0"));
+        let hub = Hub::new(&plan(&[item("i0", &script), item("i1", &works("0"))]));
         hub.repo.env.git(["config", "--global", "handoff.queue.default.concurrency", "1"]).success();
         let driver = hub.drive("repo");
         hub.wait_for("item.fired", "i0");
-        let (bad, good) = (write(&hub), hub.resolve(RUN));
-        hub.set(&bad, &good);
+        let (bad, good) = hub.refuse_head(write);
+        hub.repo.env.write("go", "");
         let note = wait_for_note(&driver, &format!("origin has the run \"r\" at commit {bad}"));
         let names = format!("which cannot follow {good}: origin sends invalid objects: object ");
         let command = format!("git push --force-with-lease={RUN}:{bad} origin {good}:{RUN}");
@@ -116,8 +130,8 @@ fn a_driver_goes_on_when_a_refused_head_was_set_back() {
     hub.wait_for("item.fired", "i0");
     let (bad, good) = (hub.write_refused_commit(), hub.resolve(RUN));
     for _ in 0..2 {
-        hub.set(&bad, &good);
         let notes = driver.said().matches(&bad).count();
+        hub.set(&bad, &good);
         wait_for("the note", || driver.said().matches(&bad).count() > notes);
         hub.set(&good, &bad);
         // Longer than the pause after the first try and the time between two reads.
