@@ -36,11 +36,51 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How often a command polls for a cancellation.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// A limit of the time without any progress.
+pub(super) struct Idle<F> {
+    time: Duration,
+    /// Returns a number that changes with progress.
+    activity: F,
+    last: Option<u64>,
+    until: Instant,
+}
+
+impl<F: Fn() -> u64> Idle<F> {
+    pub(super) fn new(time: Duration, activity: F) -> Self {
+        Self { time, activity, last: None, until: Instant::now() + time }
+    }
+
+    /// Returns how long to wait until progress is looked for, or `None` if there was none since the
+    /// last look.
+    fn left(&mut self) -> Option<Duration> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if !left.is_zero() {
+            return Some(left);
+        }
+        let now = (self.activity)();
+        if self.last.replace(now) == Some(now) {
+            return None;
+        }
+        self.until = Instant::now() + self.time;
+        Some(self.time)
+    }
+}
+
 /// Waits for a command to end. Returns true if it must be killed first.
-pub(super) fn outlasts(over: &mpsc::Receiver<()>, within: Option<Duration>, stop: Option<&Cancellation>) -> bool {
+pub(super) fn outlasts(
+    over: &mpsc::Receiver<()>,
+    within: Option<Duration>,
+    mut idle: Option<Idle<impl Fn() -> u64>>,
+    stop: Option<&Cancellation>,
+) -> bool {
     let mut until = within.and_then(|time| Instant::now().checked_add(time));
     let mut said = false;
     loop {
+        let quiet = match idle.as_mut().map(Idle::left) {
+            Some(None) => return true,
+            Some(Some(left)) => left,
+            None => Duration::MAX,
+        };
         if let Some(stop) = stop.filter(|stop| !said && stop.is_requested()) {
             said = stop.is_requested();
             let soon = Instant::now() + GRACE;
@@ -50,7 +90,7 @@ pub(super) fn outlasts(over: &mpsc::Receiver<()>, within: Option<Duration>, stop
         if left.is_zero() {
             return true;
         }
-        let wait = if stop.is_some() && !said { left.min(LOOK) } else { left };
+        let wait = if stop.is_some() && !said { left.min(LOOK) } else { left }.min(quiet);
         if over.recv_timeout(wait) != Err(mpsc::RecvTimeoutError::Timeout) {
             return false;
         }

@@ -15,6 +15,7 @@ pub mod edit;
 pub mod extent;
 pub mod folder;
 pub mod fsck;
+mod group_activity;
 pub mod history;
 pub mod hook;
 pub mod ignored;

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
-use super::cancellation::{self, Cancellation};
+use super::cancellation::{self, Cancellation, Idle};
+use super::group_activity;
 use super::limits::{OUT_OF_MEMORY, bound_memory, limited};
 use super::memory_limit;
 use super::variables::REPOSITORY_VARIABLES;
@@ -58,6 +59,7 @@ pub struct Git {
     largest_file: Option<u64>,
     most_memory: Option<u64>,
     within: Option<Duration>,
+    idle: Option<Duration>,
     stop: Option<Cancellation>,
 }
 
@@ -100,6 +102,7 @@ impl Git {
             largest_file: None,
             most_memory: None,
             within: None,
+            idle: None,
             stop: None,
         }
     }
@@ -185,6 +188,15 @@ impl Git {
         self
     }
 
+    /// Kills git and its children after this time, up to twice as long, without any progress.
+    ///
+    /// As for [`Git::within`], the command gets its own process group.
+    #[must_use]
+    pub fn idle(mut self, time: Option<Duration>) -> Self {
+        self.idle = time;
+        self
+    }
+
     /// Kills git and its children a few seconds after a cancellation.
     #[must_use]
     pub fn unless(mut self, stop: Cancellation) -> Self {
@@ -226,7 +238,7 @@ impl Git {
 
     /// Returns true if the call is ended from outside if it takes too long or is no longer wanted.
     fn is_bounded(&self) -> bool {
-        self.within.is_some() || self.stop.is_some()
+        self.within.is_some() || self.idle.is_some() || self.stop.is_some()
     }
 
     fn spawn(&mut self) -> Result<Child, Error> {
@@ -265,8 +277,9 @@ impl Git {
             let threads = || {
                 if bounded {
                     let (late, within, stop) = (&late, self.within, self.stop.clone());
+                    let idle = self.idle.map(|time| Idle::new(time, move || group.activity()));
                     thread().spawn_scoped(scope, move || {
-                        if cancellation::outlasts(&over, within, stop.as_ref()) {
+                        if cancellation::outlasts(&over, within, idle, stop.as_ref()) {
                             late.store(true, Ordering::Relaxed);
                             group.end();
                         }
@@ -300,9 +313,12 @@ impl Git {
 
     fn judge(self, ended: Ended) -> Result<(), Error> {
         if ended.late {
-            return Err(match self.within {
-                Some(time) if !self.stop.is_some_and(|stop| stop.is_requested()) => Error::Late(time.as_secs()),
-                _ => Error::Stopped,
+            let is_stopped = self.stop.is_some_and(|stop| stop.is_requested());
+            return Err(match (self.within, self.idle) {
+                _ if is_stopped => Error::Stopped,
+                (Some(time), _) => Error::Late(time.as_secs()),
+                (None, Some(time)) => Error::Idle(time.as_secs()),
+                (None, None) => Error::Stopped,
             });
         }
         ended.piped.map_err(Error::Pipe)?;
@@ -338,6 +354,11 @@ impl Group {
         Self(i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw))
     }
 
+    /// Returns a number that changes as long as the group reads, writes or computes.
+    fn activity(self) -> u64 {
+        self.0.map_or(0, |group| group_activity::of(group.as_raw_nonzero().get()))
+    }
+
     fn end(self) {
         if let Some(group) = self.0 {
             // It may just have ended by itself.
@@ -356,6 +377,8 @@ pub enum Error {
     Pipe(#[source] io::Error),
     #[error("git was not done after {0} seconds")]
     Late(u64),
+    #[error("git made no progress for {0} seconds (handoff.remoteTimeout)")]
+    Idle(u64),
     #[error("git needs more than {0} bytes of memory for it")]
     Memory(u64),
     #[error("git was cancelled")]

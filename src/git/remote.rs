@@ -45,6 +45,8 @@ pub struct Reach {
     pub largest: u64,
     /// The time limit for one call of git, or `None`.
     pub within: Option<Duration>,
+    /// The time limit of a call without any progress, or `None`.
+    pub idle: Option<Duration>,
     /// Cancels a call before its time limit.
     pub unless: Option<Cancellation>,
     /// Isolated settings for reaching remotes, or `None` for the repository's configuration.
@@ -294,6 +296,7 @@ pub(super) fn transport(store: &Store, reach: &Reach) -> Git {
     };
     call.in_dir(&root(store))
         .within(reach.within)
+        .idle(reach.idle)
         .env("GIT_ALLOW_PROTOCOL", &reach.protocols)
         .env("GIT_TERMINAL_PROMPT", if reach.prompt { "1" } else { "0" })
 }

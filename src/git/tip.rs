@@ -105,10 +105,10 @@ impl Tip {
         Self { store: store.clone(), reach, from, to, objects: None }
     }
 
-    /// Limits each call of git to some time.
+    /// Limits the time of each call of git without any progress.
     #[must_use]
-    pub fn within(mut self, time: Duration) -> Self {
-        self.reach.within = Some(time);
+    pub fn idle(mut self, time: Duration) -> Self {
+        self.reach.idle = Some(time);
         self
     }
 

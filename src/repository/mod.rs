@@ -238,6 +238,7 @@ impl Repository {
             prompt,
             largest: self.config.max_fetch_size,
             within: None,
+            idle: None,
             unless: None,
             apart: None,
         }

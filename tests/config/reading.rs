@@ -126,6 +126,7 @@ const SAMPLES: &[Sample] = &[
     ("handoff.heartbeat", "200ms", |c| c.heartbeat == Duration::from_millis(200)),
     ("handoff.lostAfter", "2m", |c| c.lost_after == Duration::from_secs(120)),
     ("handoff.via.interval", "1s", |c| c.via_interval == Duration::from_secs(1)),
+    ("handoff.remoteTimeout", "10m", |c| c.remote_timeout == Duration::from_secs(600)),
     ("handoff.maxItems", "1m", |c| c.max_items == 1 << 20),
     ("handoff.durability", "relaxed", |c| c.durability == Durability::Relaxed),
     ("handoff.workspace.root", "/var/tmp/x", |c| c.workspace_root.as_deref() == Some(Path::new("/var/tmp/x"))),

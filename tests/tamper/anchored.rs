@@ -43,6 +43,7 @@ impl Outside {
             prompt: false,
             largest: 1 << 30,
             within: Some(Duration::from_secs(30)),
+            idle: None,
             unless: None,
             apart: None,
         };

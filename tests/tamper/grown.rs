@@ -73,6 +73,7 @@ impl Growing {
             prompt: false,
             largest: 1 << 30,
             within: Some(Duration::from_secs(60)),
+            idle: None,
             unless: None,
             apart: None,
         };

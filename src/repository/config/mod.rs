@@ -115,6 +115,8 @@ pub struct Config {
     pub lost_after: Duration,
     /// `handoff.via.interval`: the shortest time between two pushes of a driver.
     pub via_interval: Duration,
+    /// `handoff.remoteTimeout`: the time without progress after which a call to the remote ends.
+    pub remote_timeout: Duration,
     /// `handoff.captureTimeout`: the time limit for capturing an attempt's products, in seconds.
     pub capture_timeout: u64,
     /// `handoff.maxItems`
@@ -198,6 +200,7 @@ impl Default for Config {
             max_crashes: 10,
             heartbeat: Duration::from_secs(5),
             lost_after: Duration::from_secs(60),
+            remote_timeout: Duration::from_secs(60),
             via_interval: Duration::from_millis(500),
             capture_timeout: 300,
             max_fetch_size: 2 << 30,

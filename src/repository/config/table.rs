@@ -256,6 +256,10 @@ settings! {
         /// The shortest time between two pushes of a driver of a shared run.
         "handoff.via.interval": Span(0, 3_600_000), "`500ms`"
             => |config, _, time| config.via_interval = time;
+        /// The time without any progress after which a call of git to the remote of a shared run is
+        /// ended, at most twice as long. The call is tried again.
+        "handoff.remoteTimeout": Span(1000, 86_400_000), "`60s`"
+            => |config, _, time| config.remote_timeout = time;
         /// The maximum number of items of a run.
         "handoff.maxItems": Number(0, u64::MAX), "`10000`"
             => |config, _, count| config.max_items = count;

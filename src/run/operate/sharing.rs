@@ -4,7 +4,6 @@
 //! records through it.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use crate::git::remote::{self, Remotes};
 use crate::git::store::Store;
@@ -26,9 +25,6 @@ use crate::verify::{Chain, check_continued, check_incoming};
 use super::via::Via;
 use super::{Denied, OpenRun};
 
-/// The time limit of one call of git.
-const WITHIN: Duration = Duration::from_secs(60);
-
 impl Sharing {
     /// Replaces the record.
     pub fn keep(&self, store: &Store, run: &RunId) -> std::io::Result<()> {
@@ -41,7 +37,7 @@ impl Repository {
     pub fn tip(&self, remote: &str) -> Result<Tip, Error> {
         let found = Remotes::read(&self.store)?.find(remote)?;
         let to = remote::push_url(&self.store, &found)?;
-        Ok(Tip::new(&self.store, self.reach(), found.given, to).within(WITHIN))
+        Ok(Tip::new(&self.store, self.reach(), found.given, to).idle(self.config.remote_timeout))
     }
 
     /// Opens a run that is shared through a remote, for a command of a person.
