@@ -5,12 +5,14 @@
 
 mod beats;
 mod dates;
+mod fairness;
 mod faults;
 mod forged;
 mod later;
 mod logs;
 mod people;
 mod schedules;
+mod slow;
 mod stuck;
 mod transcripts;
 

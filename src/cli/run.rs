@@ -256,6 +256,9 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
         output.value(&driven.shown());
     } else {
         status::print_table(&driven.view, &repository.store, output);
+        if let Some(shares) = shares(driven) {
+            output.note(&shares);
+        }
     }
     if driven.interrupted {
         output.note("interrupted; nothing that was done is lost");
@@ -295,6 +298,20 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
     }
     advise(&driven.view, repository, output);
     Ending::NotAllDone
+}
+
+/// Says what this driver of a shared run did, and what the others did.
+fn shares(driven: &Driven) -> Option<String> {
+    let own = driven.driver.as_ref()?;
+    let (here, others): (Vec<_>, Vec<_>) = driven.shares().into_iter().partition(|share| share.driver == *own);
+    let done = here.first().map_or(0, |share| share.items);
+    let elsewhere = others.iter().map(|share| {
+        let host = share.host.as_deref().unwrap_or("another machine");
+        format!("{} on {} ({})", share.items, printable::line(host), share.driver.short())
+    });
+    let elsewhere: Vec<String> = elsewhere.collect();
+    let separator = if elsewhere.is_empty() { "" } else { "; " };
+    Some(format!("{done} of {} items here{separator}{}", driven.view.state.items.len(), elsewhere.join(", ")))
 }
 
 /// Shows where the work of failed and interrupted attempts is, and returns true if there is any.

@@ -14,7 +14,7 @@ use crate::git::tip::{Move, Swap, Tip};
 use crate::git::{passing, remote};
 use crate::ledger::beat;
 use crate::ledger::chain::Writer;
-use crate::model::beat::Beat;
+use crate::model::beat::{Beat, Waits};
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::driver::DriverId;
@@ -50,6 +50,22 @@ struct Shared {
     changed: Condvar,
 }
 
+/// The state of the driver for its next beats.
+#[derive(Clone, Default)]
+pub(super) struct News {
+    /// The number of free slots.
+    pub(super) free: u64,
+    /// The items that run.
+    pub(super) holds: Vec<ItemId>,
+    /// The items that are claimed and do not run.
+    pub(super) claims: Vec<ItemId>,
+    /// The mean time of a push.
+    pub(super) push: Duration,
+    /// The number of results that could not be pushed yet, and since when there is something to
+    /// push.
+    pub(super) waits: Option<(u64, Instant)>,
+}
+
 /// The state that the thread and the driver share.
 #[derive(Default)]
 struct Status {
@@ -57,11 +73,16 @@ struct Status {
     accepted: u64,
     /// When the last accepted beat was sent, since boot.
     sent: Option<Duration>,
+    /// How long the push of the last accepted beat took.
+    took: Duration,
+    /// When the beat was sent that waits for an answer, since boot.
+    pending: Option<Duration>,
+    /// The time between two beats.
+    heartbeat: Duration,
     /// Whether a beat is wanted at once.
     is_due: bool,
     is_over: bool,
-    free: u64,
-    holds: Vec<ItemId>,
+    news: News,
     /// Why the last beat was not accepted.
     failure: Option<String>,
 }
@@ -76,6 +97,7 @@ impl Beats {
     /// Sends the first beat, which proves that this driver may write, and starts the thread.
     pub(super) fn start(pulse: Pulse) -> Result<Self, String> {
         let shared = Arc::new(Shared::default());
+        shared.status().heartbeat = pulse.heartbeat;
         let alive = pulse.alive.clone();
         let mut heart =
             Heart { pulse, shared: Arc::clone(&shared), last: None, kept: None, number: 0, is_unsure: true };
@@ -92,15 +114,39 @@ impl Beats {
         self.shared.status().accepted
     }
 
+    /// Returns how long a push takes: that of the last beat, or the one that still waits for its
+    /// answer if that is longer.
+    pub(super) fn push_time(&self) -> Duration {
+        let status = self.shared.status();
+        let pending = status.pending.map_or(Duration::ZERO, |sent| since_boot().saturating_sub(sent));
+        status.took.max(pending)
+    }
+
+    /// Returns why the last beat was not accepted, if it was not.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.shared.status().failure.clone()
+    }
+
     /// Returns the file that shows when the remote last accepted something.
     pub(super) fn alive(&self) -> &Path {
         &self.alive
     }
 
+    /// Sets the time between two beats.
+    pub(super) fn set_heartbeat(&self, heartbeat: Duration) {
+        self.shared.status().heartbeat = heartbeat;
+        self.shared.changed.notify_all();
+    }
+
     /// Sets what the next beats say.
-    pub(super) fn set(&self, free: u64, holds: Vec<ItemId>) {
-        let mut status = self.shared.status();
-        (status.free, status.holds) = (free, holds);
+    pub(super) fn set(&self, news: News) {
+        self.shared.status().news = news;
+    }
+
+    /// Beats at once, without waiting for the answer.
+    pub(super) fn hurry(&self) {
+        self.shared.status().is_due = true;
+        self.shared.changed.notify_all();
     }
 
     /// Records that the remote accepted something that was sent then.
@@ -164,7 +210,7 @@ impl Heart {
     fn live(mut self) {
         loop {
             let mut status = self.shared.status();
-            let until = Instant::now() + self.pulse.heartbeat;
+            let until = Instant::now() + status.heartbeat;
             while !status.is_over && !status.is_due {
                 let left = until.saturating_duration_since(Instant::now());
                 if left.is_zero() {
@@ -190,12 +236,16 @@ impl Heart {
     fn beat(&mut self) {
         for _ in 0..2 {
             let sent = since_boot();
-            let why = match self.try_beat() {
+            self.shared.status().pending = Some(sent);
+            let answer = self.try_beat();
+            self.shared.status().pending = None;
+            let why = match answer {
                 Ok(Swap::Won) => {
                     mark(&self.pulse.alive, sent);
                     let mut status = self.shared.status();
                     status.accepted += 1;
                     status.sent = Some(sent);
+                    status.took = since_boot().saturating_sub(sent);
                     status.failure = None;
                     self.shared.changed.notify_all();
                     return;
@@ -236,14 +286,19 @@ impl Heart {
 
     fn message(&self) -> Beat {
         let Pulse { writer, run, first, identity, .. } = &self.pulse;
-        let status = self.shared.status();
+        let News { free, holds, claims, push, waits } = self.shared.status().news.clone();
+        let at = writer.clock.now();
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Beat {
             beat: Some(self.number + 1),
             host: identity.host.clone(),
             job: identity.job.clone(),
-            free: status.free,
-            holds: status.holds.clone(),
-            ..Beat::new(run.clone(), *first, identity.id.clone(), writer.clock.now())
+            free,
+            holds,
+            claims,
+            push: (!push.is_zero()).then(|| millis(push)),
+            waits: waits.map(|(results, since)| Waits { results, since: at.minus_millis(millis(since.elapsed())) }),
+            ..Beat::new(run.clone(), *first, identity.id.clone(), at)
         }
     }
 

@@ -7,11 +7,13 @@ mod ahead;
 mod begin;
 mod dispatch;
 mod error;
+mod fair;
 mod finish;
 mod known;
 mod record;
 mod rules;
 pub(super) mod shared;
+mod slow;
 mod take_over;
 mod transcripts;
 mod trouble;
@@ -181,7 +183,7 @@ impl<'a> Driver<'a> {
             self.recover()?;
         }
         self.repository = Some(repository);
-        self.shared = Some(Colleagues::start(self.run, identity, tip, times, predecessor.as_ref())?);
+        self.shared = Some(Colleagues::start(self.run, identity, tip, times, predecessor.as_ref(), self.tell)?);
         self.rebuild();
         let take_over = || loop {
             match self.take_over_predecessor(predecessor.as_ref()).and_then(|()| self.sweep()) {
@@ -258,6 +260,9 @@ impl<'a> Driver<'a> {
         self.catch_up()?;
         self.compare()?;
         self.start_ahead()?;
+        self.yield_if_slow()?;
+        self.share_ahead()?;
+        self.note_waiting();
         if let Some(pause) = self.pause_before_push() {
             return self.gather(pause, finished, interrupt).await.map(|()| None);
         }

@@ -9,7 +9,7 @@ use crate::git::tip::Tip;
 use crate::git::work_tree;
 use crate::ledger::log::{self, Record};
 use crate::model::digest::Digest;
-use crate::model::driver::RunShared;
+use crate::model::driver::{DriverId, RunShared};
 use crate::model::entry::RunSealed;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::outcomes::Outcomes;
@@ -24,6 +24,7 @@ use crate::repository::{self, Repository, Trust, trust};
 use crate::run::operate::via::Via;
 use crate::run::operate::{self, Denied, OpenRun, sharing, statements};
 use crate::run::query::list::{self, ItemStatus};
+use crate::run::query::shares::{self, Share};
 use crate::run::query::sharing::{Home, LastDriver, Sharing};
 use crate::run::query::target::{self, unarchived_runs};
 use crate::run::query::{Target, View};
@@ -91,6 +92,8 @@ pub struct Driven {
     pub interrupted: bool,
     /// The seal, if the run was sealed now.
     pub sealed: Option<RunSealed>,
+    /// The driver of a shared run that this process was.
+    pub driver: Option<DriverId>,
 }
 
 /// The result of driving a run, as `run --json` prints it.
@@ -110,6 +113,12 @@ pub struct DrivenShown<'a> {
     /// The number of items by status. Red items are counted apart from done ones.
     pub counts: BTreeMap<&'static str, u64>,
     pub outcome: Outcomes,
+    /// The driver that this process was; absent if the run is not shared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<&'a DriverId>,
+    /// The share of each driver in a shared run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drivers: Vec<Share>,
     pub items: Vec<ItemStatus>,
 }
 
@@ -285,14 +294,20 @@ impl Drivable<'_> {
         interrupt: watch::Receiver<bool>,
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Driven, Error> {
+        let driver = self.joining.as_ref().map(|joining| joining.identity.id.clone());
         let settled = drive::drive(&mut self.open, self.machine, self.joining, interrupt, tell).await?;
         let view = Target::own(self.open.id().clone()).view(&self.repository.store)?;
         let drive::Settled { interrupted, sealed } = settled;
-        Ok(Driven { view, interrupted, sealed })
+        Ok(Driven { view, interrupted, sealed, driver })
     }
 }
 
 impl Driven {
+    /// Returns what each driver of a shared run did.
+    pub fn shares(&self) -> Vec<Share> {
+        shares::of(&self.view)
+    }
+
     /// Returns the result as `run --json` prints it.
     pub fn shown(&self) -> DrivenShown<'_> {
         let state = &self.view.state;
@@ -306,6 +321,8 @@ impl Driven {
             stopped_short: state.stopped.iter().map(|(rule, why)| (rule, why.as_str())).collect(),
             counts: list::counts(&self.view),
             outcome: state.outcomes(),
+            driver: self.driver.as_ref(),
+            drivers: self.shares(),
             items: ItemStatus::all(&self.view),
         }
     }

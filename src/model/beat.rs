@@ -44,6 +44,25 @@ pub struct Beat {
     pub free: u64,
     /// The items that the driver runs.
     pub holds: Vec<ItemId>,
+    /// The items that the driver claimed and did not start yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<ItemId>,
+    /// The time in milliseconds that a push of the driver takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push: Option<u64>,
+    /// The entries that the driver has to push, if other drivers were faster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+}
+
+/// Entries that a driver could not push yet because other drivers were faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Waits {
+    /// The number of results; 0 if it waits to claim items for free slots.
+    pub results: u64,
+    /// Since when, by the driver's clock.
+    pub since: Moment,
 }
 
 impl Beat {
@@ -61,6 +80,9 @@ impl Beat {
             job: None,
             free: 0,
             holds: Vec::new(),
+            claims: Vec::new(),
+            push: None,
+            waits: None,
         }
     }
 

@@ -149,6 +149,7 @@ hints! {
     login(key, place) => "git config --add {key} {place}   # its login is in your home directory, of which workers see nothing else";
     again() => "run the same command again";
     again_with_space() => "free some space, then run the same command again: the run continues where it stopped";
+    slow_remote() => "git config handoff.heartbeat 1m   # before a run is first shared; this one: from a machine nearer to the remote";
     wait() => "wait for it, or stop that process and run the same command again";
     salvage() =>
         "free some space, or lift the limit, and run the same command again; or give the unfinished work up: git handoff clean --force --discard";

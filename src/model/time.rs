@@ -40,6 +40,12 @@ impl Moment {
     pub fn plus_millis(self, millis: u64) -> Self {
         Self(self.0.saturating_add_unsigned(millis))
     }
+
+    /// Subtracts milliseconds.
+    #[must_use]
+    pub fn minus_millis(self, millis: u64) -> Self {
+        Self(self.0.saturating_sub_unsigned(millis))
+    }
 }
 
 impl fmt::Display for Moment {

@@ -69,10 +69,11 @@ impl Driver<'_> {
         let Some(shared) = &self.shared else { return Vec::new() };
         let missing = shared.waits.wanted(slots).saturating_sub(shared.ahead.len());
         let is_reusing = self.machine.reusable.is_some();
-        if missing == 0 || is_reusing || self.schedule.eligible() < 2 * missing {
+        let ready = self.schedule.eligible().saturating_sub(self.idle_elsewhere().0);
+        if missing == 0 || is_reusing || ready < 2 * missing {
             return Vec::new();
         }
-        let most = self.most_at_once(concurrency.saturating_add(missing));
+        let most = self.most_at_once(concurrency.saturating_add(shared.ahead.len() + missing));
         let mut ahead = Vec::new();
         for at in self.schedule.decide(&self.run.state, most, self.now()).fire {
             let has_locks = !self.run.state.graph.item(at).resource_locks.is_empty();
@@ -81,7 +82,7 @@ impl Driver<'_> {
             match (prepared, &self.shared) {
                 (Some(Prepared { mut fired, manifest, spec }), Some(shared)) => {
                     shared.sign(&mut fired);
-                    ahead.push((at, Ahead { spec, manifest: fired.manifest }));
+                    ahead.push((at, Ahead::new(spec, fired.manifest)));
                     batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
                 }
                 _ => self.schedule.ended(&self.run.state, at),
@@ -105,7 +106,7 @@ impl Driver<'_> {
     pub(super) fn start_ahead(&mut self) -> Result<(), Error> {
         let slots = self.slots_of_run();
         let is_waiting = self.shared.as_ref().is_some_and(|shared| !shared.ahead.is_empty());
-        if !is_waiting || self.running.len() >= slots || !self.is_sure() {
+        if !is_waiting || self.is_slow() || self.running.len() >= slots || !self.is_sure() {
             return Ok(());
         }
         let mut claimed = BTreeMap::new();
@@ -117,7 +118,7 @@ impl Driver<'_> {
             let locks = &self.run.state.graph.item(at).resource_locks;
             let Claim::Granted(slots) = self.slots.claim(locks, None)? else { continue };
             let ahead = self.shared.as_mut().and_then(|shared| shared.ahead.remove(&at));
-            let Some(Ahead { spec, manifest }) = ahead else { continue };
+            let Some(Ahead { spec, manifest, .. }) = ahead else { continue };
             self.record_holder(&slots, &spec.manifest)?;
             claimed.insert(at, Claimed { spec, slots, manifest });
         }
@@ -125,15 +126,15 @@ impl Driver<'_> {
         self.start_claimed(claimed)
     }
 
-    /// Returns the entries that hand back the claims that wait for a slot.
-    pub(super) fn hand_back(&mut self) -> Vec<NewEntry> {
+    /// Returns the entries that hand back these claims, which wait for a slot.
+    pub(super) fn hand_back(&mut self, claims: &[ItemIndex], why: &str) -> Vec<NewEntry> {
         let Some(shared) = &mut self.shared else { return Vec::new() };
         let driver: DriverId = shared.id().clone();
-        let ahead = std::mem::take(&mut shared.ahead);
+        let ahead: Vec<_> = claims.iter().filter_map(|at| shared.ahead.remove_entry(at)).collect();
         let held = ahead.into_iter().filter(|(at, ahead)| self.holds(*at, ahead.spec.manifest.attempt));
         let back = |(at, _): (ItemIndex, Ahead)| {
             NewEntry::Plain(Event::ItemRequeued(ItemEnded {
-                detail: Some("the driver was interrupted".to_owned()),
+                detail: Some(why.to_owned()),
                 driver: Some(driver.clone()),
                 ..requeued(&self.run.state, at, Again::Operator)
             }))

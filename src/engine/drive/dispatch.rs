@@ -98,6 +98,9 @@ impl Driver<'_> {
 
     /// Returns the items that can be dispatched now, and when the schedule has to be asked again.
     fn claim_ready(&mut self, concurrency: usize) -> Result<(Ready, Option<Moment>), Error> {
+        if self.is_slow() {
+            return Ok((Vec::new(), None));
+        }
         let mut claimed = Vec::new();
         for (at, queued) in std::mem::take(&mut self.queued) {
             claimed.extend(self.claim(at, queued.ticket)?.map(|slots| (at, slots)));

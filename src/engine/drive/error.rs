@@ -41,6 +41,8 @@ pub enum Error {
     Fence(#[from] beat::Error),
     #[error("{0}")]
     NoSpace(String),
+    #[error("{0}, and no other driver of the run is alive")]
+    Slow(String),
     #[error("nothing is left to run, but the run has not settled: internal error, please report it")]
     Stuck,
 }

@@ -24,7 +24,8 @@ impl Driver<'_> {
     ) -> Result<Settled, Error> {
         let batch = self.end_all(finished).await;
         self.reconcile(batch)?;
-        let back = self.hand_back();
+        let ahead: Vec<_> = self.shared.iter().flat_map(|shared| shared.ahead.keys().copied()).collect();
+        let back = self.hand_back(&ahead, "the driver was interrupted");
         self.record(&back)?;
         Ok(Settled { interrupted: true, sealed: None })
     }
@@ -93,7 +94,13 @@ impl Driver<'_> {
 
     /// Returns true if there are entries to push, or may be claims for a free slot.
     pub(super) fn has_to_push(&self) -> bool {
-        self.run.has_staged() || (self.schedule.eligible() > 0 && self.running.len() < self.slots_of_run())
+        self.run.has_staged()
+            || (self.schedule.eligible() > 0 && !self.is_slow() && self.occupied() < self.slots_of_run())
+    }
+
+    /// Returns the number of slots that are taken by what runs here, and by claims that wait.
+    fn occupied(&self) -> usize {
+        self.running.len() + self.shared.as_ref().map_or(0, |shared| shared.ahead.len())
     }
 
     /// Gathers the ends of attempts while the next push has to wait.

@@ -20,11 +20,21 @@ impl Driver<'_> {
         }
         // Others wait for longer than this before they take anything over.
         let longest = Duration::from_millis(shared.times.lost_after / 2);
-        if !shared.beats.beat_now(longest) || self.refresh().is_err() {
+        let is_answered = shared.beats.beat_now(longest);
+        if !is_answered && shared.beats.failure().is_some() {
             return false;
         }
-        self.rebuild();
-        since_boot().saturating_sub(began) <= longest
+        if is_answered {
+            if self.refresh().is_err() {
+                return false;
+            }
+            self.rebuild();
+        }
+        let is_sure = is_answered && since_boot().saturating_sub(began) <= longest;
+        if !is_sure {
+            self.judge_pushes();
+        }
+        is_sure
     }
 
     /// Reads what others appended, after recording what is staged.
@@ -46,6 +56,7 @@ impl Driver<'_> {
     /// Records that the remote was read, so that its head can be followed.
     fn note_read(&mut self, began: Duration) {
         self.note_known(began);
+        self.run.judge_beats();
         if let Some(shared) = &mut self.shared {
             shared.trouble.take_if(|trouble| trouble.is_poisoned);
         }

@@ -31,6 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::ahead::Waits;
+use super::slow::{self, Slow};
 use super::trouble::Trouble;
 use super::{Driver, Error};
 
@@ -70,6 +71,8 @@ pub(in crate::engine) struct Colleagues {
     /// The generation of the state that was compared with what runs.
     compared: Option<u64>,
     pub(super) trouble: Option<Trouble>,
+    /// Set while pushes are too slow for the run.
+    pub(super) slow: Option<Slow>,
     /// The generation of the state after the last lost push, and how many were lost at it.
     raced: (u64, u32),
     /// When the driver last knew that it holds what it holds, since boot.
@@ -79,12 +82,23 @@ pub(in crate::engine) struct Colleagues {
     /// Accepted claims that wait for a slot.
     pub(super) ahead: BTreeMap<ItemIndex, Ahead>,
     pub(super) waits: Waits,
+    /// Since when there is something to push.
+    pub(super) waiting: Option<Instant>,
+    /// Whether the beats say so.
+    pub(super) is_announced: bool,
 }
 
 /// A claim that waits for a slot.
 pub(in crate::engine) struct Ahead {
     pub(super) spec: AttemptSpec,
     pub(super) manifest: Digest,
+    pub(super) since: Instant,
+}
+
+impl Ahead {
+    pub(super) fn new(spec: AttemptSpec, manifest: Digest) -> Self {
+        Self { spec, manifest, since: Instant::now() }
+    }
 }
 
 /// A claim with everything to start it.
@@ -105,6 +119,7 @@ impl Colleagues {
         tip: Tip,
         new: RunShared,
         predecessor: Option<&DriverId>,
+        tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, Error> {
         let times = run.state.shared.unwrap_or(new);
         let store = run.store();
@@ -121,6 +136,7 @@ impl Colleagues {
         };
         let beats = passing::insist(|| Beats::start(pulse.clone()), |why| beat::is_passing(why));
         let beats = beats.map_err(Error::Beat)?;
+        let new = if run.state.shared.is_none() { slow::allowing_for(&beats, new, tell) } else { new };
         while run.state.shared.is_none() {
             let share = || run.record(&[NewEntry::Plain(Event::RunShared(new))]);
             match passing::insist(share, |error| operate::Error::is_of_remote(error) && !error.is_raced()) {
@@ -130,6 +146,7 @@ impl Colleagues {
             }
         }
         let times = run.state.shared.unwrap_or(times);
+        beats.set_heartbeat(Duration::from_millis(times.heartbeat));
         run.set_lost_after(Duration::from_millis(times.lost_after));
         run.recall_cut(predecessor)?;
         let (silences, unsure) = (BTreeMap::new(), BTreeMap::new());
@@ -142,11 +159,14 @@ impl Colleagues {
             unsure_on: None,
             compared: None,
             trouble: None,
+            slow: None,
             raced: (0, 0),
             known: since_boot(),
             heard: Instant::now(),
             ahead: BTreeMap::new(),
             waits: Waits::default(),
+            waiting: None,
+            is_announced: false,
         })
     }
 
@@ -159,6 +179,10 @@ impl Colleagues {
 
     pub(super) fn heartbeat(&self) -> Duration {
         Duration::from_millis(self.times.heartbeat)
+    }
+
+    pub(super) fn lost_after(&self) -> Duration {
+        Duration::from_millis(self.times.lost_after)
     }
 
     /// Names this driver in a dispatch.
@@ -209,30 +233,6 @@ impl Driver<'_> {
     fn has_claim(&self, at: ItemIndex, claimed: &Claimed) -> bool {
         let manifest = self.run.state.items[at].holder.as_ref().map(|holder| holder.manifest);
         self.holds(at, claimed.spec.manifest.attempt) && manifest.is_none_or(|manifest| manifest == claimed.manifest)
-    }
-
-    /// Returns the most items of the run that may run at once, if `own` of them run here.
-    pub(super) fn concurrency(&self, own: usize) -> usize {
-        if self.shared.is_none() {
-            return self.most_at_once(own);
-        }
-        let Some(shared) = &self.shared else { return own };
-        let running = self.running.iter().filter(|(at, running)| self.holds(**at, running.attempt)).count();
-        let mine =
-            running + shared.ahead.iter().filter(|(at, ahead)| self.holds(**at, ahead.spec.manifest.attempt)).count();
-        let others = usize::try_from(self.run.state.running()).unwrap_or(usize::MAX).saturating_sub(mine);
-        let all = own.saturating_add(others);
-        self.most_at_once(all.saturating_add(shared.ahead.len()))
-    }
-
-    /// Returns at most as many items as the plan allows to run at once.
-    pub(super) fn most_at_once(&self, wanted: usize) -> usize {
-        self.limit().map_or(wanted, |most| wanted.min(most))
-    }
-
-    /// Returns the most items that the plan allows to run at once.
-    fn limit(&self) -> Option<usize> {
-        self.run.state.submitted.concurrency.and_then(|most| usize::try_from(most).ok())
     }
 
     /// Starts the claims that were accepted.
@@ -308,7 +308,7 @@ impl Driver<'_> {
         let head = self.run.head().commit;
         if let Some(shared) = &mut self.shared {
             let claimed =
-                claimed.into_iter().map(|(at, Claimed { spec, manifest, .. })| (at, Ahead { spec, manifest }));
+                claimed.into_iter().map(|(at, Claimed { spec, manifest, .. })| (at, Ahead::new(spec, manifest)));
             shared.unsure.extend(claimed.chain(ahead));
             shared.unsure_on = head;
             shared.compared = None;
@@ -346,13 +346,6 @@ impl Driver<'_> {
         self.record(&batch.entries)
     }
 
-    pub(super) fn tell_beats(&self) {
-        let Some(shared) = &self.shared else { return };
-        let holds = self.running.keys().map(|at| self.run.state.graph.item(*at).id.clone()).collect();
-        let free = self.slots_of_run().saturating_sub(self.running.len());
-        shared.beats.set(free as u64, holds);
-    }
-
     /// Stops the beats, and removes the copies of others' beats.
     pub(super) fn part(&mut self) -> Result<(), Error> {
         let Some(mut shared) = self.shared.take() else { return Ok(()) };
@@ -385,6 +378,7 @@ impl Driver<'_> {
         if let Some(shared) = &mut self.shared {
             shared.trouble = None;
             shared.waits.accepted();
+            (shared.waiting, shared.is_announced) = (None, false);
             shared.beats.note_accepted(sent);
         }
     }

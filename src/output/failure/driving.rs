@@ -93,6 +93,7 @@ pub(super) fn drive(error: &drive::Error) -> Option<Failure> {
         }
         drive::Error::Salvage(_) => Failure::of("run", error).hint(hints::salvage()),
         drive::Error::NoSpace(_) => Failure::of("no-space", error).hint(hints::again_with_space()),
+        drive::Error::Slow(_) => Failure::of("slow-remote", error).hint(hints::slow_remote()),
         drive::Error::Stuck => Failure { exit: 70, ..Failure::of("defect", error) },
         _ => Failure::of("run", error),
     })

@@ -5,6 +5,7 @@ pub mod coordinate;
 pub mod documents;
 pub mod drivers;
 pub mod extend;
+pub mod line;
 pub mod pace;
 pub mod people;
 pub mod revisions;

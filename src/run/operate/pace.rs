@@ -96,6 +96,16 @@ impl Pace {
         (self.turn, self.is_turn) = (None, true);
     }
 
+    /// Returns true if nothing new was read at this driver's turn.
+    pub fn is_turn(&self) -> bool {
+        self.is_turn
+    }
+
+    /// Returns true if other drivers were faster since the last push.
+    pub fn was_too_late(&self) -> bool {
+        self.turns > 0
+    }
+
     /// Records a push that took some time. After a lost one only the turn decides.
     pub fn pushed(&mut self, now: Instant, took: Duration, is_lost: bool) {
         self.last_push = (!is_lost).then_some(now);

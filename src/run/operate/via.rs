@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::git::remote;
 use crate::git::store::{KeepGuard, Store};
 use crate::git::tip::{Move, Swap, Tip};
+use crate::model::beat::Beat;
 use crate::model::digest::Oid;
 use crate::model::driver::{DriverId, GRACE};
 use crate::model::format;
@@ -14,6 +15,7 @@ use crate::model::item_index::ItemIndex;
 use crate::model::name::RunId;
 
 use super::beats::{Judge, Mark, ReadError, Reader};
+use super::line::{Line, Wait};
 use super::pace::Pace;
 
 /// The remote of a shared run.
@@ -23,6 +25,7 @@ pub struct Via {
     /// The driver that this process is, or `None` for a command of a person.
     driver: Option<DriverId>,
     pace: Pace,
+    line: Line,
     reader: Reader,
     /// The values of the drivers' refs, by the last read.
     values: BTreeMap<DriverId, Oid>,
@@ -61,6 +64,7 @@ impl Via {
             run: run.clone(),
             driver,
             pace: Pace::new(interval),
+            line: Line::default(),
             reader: Reader::default(),
             values: BTreeMap::new(),
             latest: BTreeMap::new(),
@@ -112,6 +116,7 @@ impl Via {
         };
         let now = Instant::now();
         self.pace.read(now.duration_since(began));
+        self.line.read(now);
         self.last_read = Some(now);
         self.values = read.values;
         Ok(RunRead { changed: read.head, is_gone: false, kept: read.kept })
@@ -139,16 +144,24 @@ impl Via {
             if latest.judged.replace(*value) == Some(*value) {
                 continue;
             }
-            let mark = judge.sign(driver, *value).and_then(|sign| sign.mark());
+            let Some(sign) = judge.sign(driver, *value) else { continue };
+            let mark = sign.mark();
             if mark > latest.mark {
                 (latest.mark, latest.beat) = (mark, Some(*value));
+                latest.slots = sign.beat.free.saturating_add(sign.beat.holds.len() as u64);
+                latest.push = Duration::from_millis(sign.beat.push.unwrap_or_default()).min(self.lost_after);
                 self.moved.insert(driver.clone(), now);
+                if Some(driver) != self.driver.as_ref() {
+                    self.line.heard(driver, wait(&sign.beat, latest.push, now, self.lost_after));
+                }
             }
         }
         let values = &self.values;
         self.latest.retain(|driver, latest| latest.mark.is_some() || values.contains_key(driver));
         let lost_after = self.lost_after;
         self.moved.retain(|driver, moved| values.contains_key(driver) && now.duration_since(*moved) < lost_after);
+        self.line.retain(|driver| self.moved.contains_key(driver));
+        self.line.choose(now, lost_after / 4);
     }
 
     /// Returns the number of living drivers.
@@ -168,6 +181,7 @@ impl Via {
         if Some(driver) != self.driver.as_ref() {
             self.heard.insert(driver.clone(), Instant::now());
             self.pace.saw_others(Instant::now());
+            self.line.passed(driver);
         }
     }
 
@@ -200,7 +214,32 @@ impl Via {
 
     /// Returns how long to wait before the next push.
     pub fn due(&self) -> Duration {
-        self.pace.due(Instant::now(), self.drivers())
+        let now = Instant::now();
+        self.pace.due(now, self.drivers()).max(self.line.due(now))
+    }
+
+    /// Sets since when this driver has something to push, and whether its beats say so.
+    pub fn set_waiting(&mut self, since: Option<Instant>, is_announced: bool) {
+        self.line.set_own(since, is_announced);
+    }
+
+    /// Returns true if other drivers were faster since this driver's last push.
+    pub fn was_too_late(&self) -> bool {
+        self.pace.was_too_late()
+    }
+
+    /// Returns the living drivers besides this one, each with its number of slots and the time of
+    /// a push there, by its last beat.
+    pub fn others(&self) -> impl Iterator<Item = (&DriverId, u64, Duration)> {
+        let living = self.moved.keys().filter(|driver| Some(*driver) != self.driver.as_ref());
+        living.filter_map(|driver| self.latest.get(driver).map(|latest| (driver, latest.slots, latest.push)))
+    }
+
+    /// Returns true if the last read is so old that a slower driver may have begun to wait since.
+    fn may_have_missed(&self, now: Instant) -> bool {
+        let slowest = self.others().map(|(_, _, push)| push).max();
+        let read = self.last_read.map_or(Duration::MAX, |read| now.duration_since(read));
+        slowest.is_some_and(|slowest| read > slowest.max(self.pace.push_time()))
     }
 
     /// Returns the mean time of a push.
@@ -210,13 +249,21 @@ impl Via {
 
     /// Returns true if the driver has to read before it may push.
     pub fn awaits_turn(&self) -> bool {
-        self.pace.awaits_turn(Instant::now(), self.drivers())
+        let now = Instant::now();
+        self.line.leaves_room(now)
+            || self.pace.awaits_turn(now, self.drivers())
+            || (!self.pace.is_turn() && self.may_have_missed(now))
     }
 
     /// Makes [`Via::due`] wait for this driver's turn.
     pub(super) fn await_turn(&mut self) {
-        let wait = self.wait();
+        let wait = if self.line.is_first() { Duration::ZERO } else { self.wait() };
         self.pace.await_turn(Instant::now(), wait);
+    }
+
+    /// Returns true if the others leave room for this driver.
+    pub(super) fn is_first(&self) -> bool {
+        self.line.is_first()
     }
 
     /// Records that nothing new was read at this driver's turn.
@@ -230,7 +277,11 @@ impl Via {
         moves.extend_from_slice(more);
         let started = Instant::now();
         let answer = self.tip.swap(&moves)?;
-        self.pace.pushed(Instant::now(), started.elapsed(), matches!(answer, Swap::Lost | Swap::Locked(_)));
+        let now = Instant::now();
+        self.pace.pushed(now, started.elapsed(), matches!(answer, Swap::Lost | Swap::Locked(_)));
+        if answer == Swap::Won {
+            self.line.pushed(now);
+        }
         Ok(answer)
     }
 
@@ -253,4 +304,17 @@ struct Latest {
     /// The highest beat that counted.
     beat: Option<Oid>,
     mark: Option<Mark>,
+    /// The number of items that the driver can run at once.
+    slots: u64,
+    /// The time of a push there.
+    push: Duration,
+}
+
+/// Returns what a driver waits for by a beat that was read now. Only the time between two moments
+/// of its own clock counts.
+fn wait(beat: &Beat, push: Duration, now: Instant, longest: Duration) -> Option<Wait> {
+    let waits = beat.waits?;
+    let waited = u64::try_from(beat.at.millis().saturating_sub(waits.since.millis())).unwrap_or_default();
+    let since = now.checked_sub(Duration::from_millis(waited).min(longest)).unwrap_or(now);
+    Some(Wait { since, push })
 }

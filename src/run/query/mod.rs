@@ -11,6 +11,7 @@ pub mod piece;
 pub mod proving;
 pub mod revisions;
 pub mod saved;
+pub mod shares;
 pub mod sharing;
 pub mod show;
 pub mod target;

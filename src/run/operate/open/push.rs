@@ -111,7 +111,8 @@ impl OpenRun {
         self.apply(&staged, if is_new { Applying::Kept } else { Applying::Legal })?;
         read?;
         if let Some(shared) = &mut self.shared {
-            if is_new { shared.via.await_turn() } else { shared.via.begin_turn() }
+            // The others leave room for the driver that waits longest, so it need not read again.
+            if is_new && !shared.via.is_first() { shared.via.await_turn() } else { shared.via.begin_turn() }
         }
         Ok(())
     }

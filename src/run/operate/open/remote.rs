@@ -1,6 +1,6 @@
 //! Follows what other writers append, and records entries of a shared run through its remote.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::git::history;
 use crate::git::store::KeepGuard;
@@ -50,6 +50,11 @@ impl OpenRun {
     /// Sets the silence after which another driver does not count any more.
     pub fn set_lost_after(&mut self, lost_after: Duration) {
         self.shared.iter_mut().for_each(|shared| shared.via.set_lost_after(lost_after));
+    }
+
+    /// Sets since when this driver has something to push, and whether its beats say so.
+    pub fn set_waiting(&mut self, since: Option<Instant>, is_announced: bool) {
+        self.shared.iter_mut().for_each(|shared| shared.via.set_waiting(since, is_announced));
     }
 
     /// Judges which beats of the last read count, by what the chain says.

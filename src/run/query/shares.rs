@@ -1,0 +1,44 @@
+//! Counts the items of a shared run that each driver did.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::View;
+use crate::model::driver::DriverId;
+use crate::model::entry::Event;
+use crate::model::name::ItemId;
+
+/// What one driver of a shared run did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// The driver.
+    pub driver: DriverId,
+    /// The name of its host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The number of items whose last attempt it ended.
+    pub items: u64,
+}
+
+/// Returns what each driver of a run did, the one with most items first.
+pub fn of(view: &View) -> Vec<Share> {
+    let mut hosts: BTreeMap<&DriverId, Option<&String>> = BTreeMap::new();
+    let mut ended: BTreeMap<&ItemId, &DriverId> = BTreeMap::new();
+    for link in &view.links {
+        match &link.entry.event {
+            Event::ItemFired(fired) => hosts.extend(fired.driver.iter().map(|driver| (driver, fired.host.as_ref()))),
+            Event::ItemReconciled(end) => ended.extend(end.driver.iter().map(|driver| (&end.item, driver))),
+            _ => {}
+        }
+    }
+    let count = |driver: &DriverId| ended.values().filter(|ended| **ended == driver).count() as u64;
+    let share = |(driver, host): (&DriverId, Option<&String>)| Share {
+        driver: driver.clone(),
+        host: host.cloned(),
+        items: count(driver),
+    };
+    let mut shares: Vec<Share> = hosts.into_iter().map(share).collect();
+    shares.sort_by_key(|share| std::cmp::Reverse(share.items));
+    shares
+}
