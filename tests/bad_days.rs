@@ -8,6 +8,7 @@ mod disks;
 mod executors;
 mod explosions;
 mod memory;
+pub(crate) mod mount;
 mod outcomes;
 mod refs;
 mod scale;

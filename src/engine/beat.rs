@@ -14,7 +14,7 @@ use crate::git::tip::{Move, Swap, Tip};
 use crate::git::{passing, remote};
 use crate::ledger::beat;
 use crate::ledger::chain::Writer;
-use crate::model::beat::Beat;
+use crate::model::beat::{Beat, Declined};
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::driver::DriverId;
@@ -62,6 +62,7 @@ struct Status {
     is_over: bool,
     free: u64,
     holds: Vec<ItemId>,
+    declines: Vec<Declined>,
     /// Why the last beat was not accepted.
     failure: Option<String>,
 }
@@ -101,6 +102,11 @@ impl Beats {
     pub(super) fn set(&self, free: u64, holds: Vec<ItemId>) {
         let mut status = self.shared.status();
         (status.free, status.holds) = (free, holds);
+    }
+
+    /// Sets what the next beats say that this machine lacks, with the items that it cannot run.
+    pub(super) fn set_declines(&self, declines: Vec<Declined>) {
+        self.shared.status().declines = declines;
     }
 
     /// Records that the remote accepted something that was sent then.
@@ -243,6 +249,7 @@ impl Heart {
             job: identity.job.clone(),
             free: status.free,
             holds: status.holds.clone(),
+            declines: status.declines.clone(),
             ..Beat::new(run.clone(), *first, identity.id.clone(), writer.clock.now())
         }
     }

@@ -44,7 +44,23 @@ pub struct Beat {
     pub free: u64,
     /// The items that the driver runs.
     pub holds: Vec<ItemId>,
+    /// What the driver's machine lacks, so that the driver does not run some items.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declines: Vec<Declined>,
 }
+
+/// Something that a machine lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Declined {
+    /// What it is, in words.
+    pub why: String,
+    /// Items that need it, at most [`MOST_DECLINED`] of them.
+    pub items: Vec<ItemId>,
+}
+
+/// The most reasons in a beat, and the most items of each.
+pub const MOST_DECLINED: usize = 16;
 
 impl Beat {
     /// Returns a beat without a number of a driver of a run.
@@ -61,6 +77,7 @@ impl Beat {
             job: None,
             free: 0,
             holds: Vec::new(),
+            declines: Vec::new(),
         }
     }
 

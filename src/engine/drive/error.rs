@@ -39,8 +39,8 @@ pub enum Error {
     Beat(String),
     #[error("cannot write a sign of life")]
     Fence(#[from] beat::Error),
-    #[error("{0}")]
-    NoSpace(String),
+    #[error("the key {1}, with which this driver of the run {0:?} signs, is revoked here")]
+    Revoked(RunId, String),
     #[error("nothing is left to run, but the run has not settled: internal error, please report it")]
     Stuck,
 }

@@ -117,7 +117,7 @@ impl Driver<'_> {
         for running in self.running.values() {
             running.cancel.send_replace(true);
         }
-        let mut batch = Vec::new();
+        let mut batch = std::mem::take(&mut self.unfiled);
         while batch.len() < self.running.len() {
             match finished.recv().await {
                 Some(report) => batch.push(report),

@@ -349,8 +349,9 @@ impl Driver<'_> {
     pub(super) fn tell_beats(&self) {
         let Some(shared) = &self.shared else { return };
         let holds = self.running.keys().map(|at| self.run.state.graph.item(*at).id.clone()).collect();
-        let free = self.slots_of_run().saturating_sub(self.running.len());
+        let free = if self.short.is_some() { 0 } else { self.slots_of_run().saturating_sub(self.running.len()) };
         shared.beats.set(free as u64, holds);
+        shared.beats.set_declines(self.declines());
     }
 
     /// Stops the beats, and removes the copies of others' beats.

@@ -1,5 +1,6 @@
 //! Follows what other writers append, and records entries of a shared run through its remote.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::git::history;
@@ -50,6 +51,11 @@ impl OpenRun {
     /// Sets the silence after which another driver does not count any more.
     pub fn set_lost_after(&mut self, lost_after: Duration) {
         self.shared.iter_mut().for_each(|shared| shared.via.set_lost_after(lost_after));
+    }
+
+    /// Sets the keys from which nothing more is taken.
+    pub fn set_revoked(&mut self, revoked: BTreeSet<String>) {
+        self.revoked = revoked;
     }
 
     /// Judges which beats of the last read count, by what the chain says.
@@ -187,6 +193,9 @@ impl OpenRun {
     /// are the entries before it. After an error the state has to be reloaded.
     fn apply_checked(&mut self, one: &Further, so_far: &Frontier) -> Result<(), String> {
         let (store, run) = (&self.writer.store, &self.run);
+        if self.revoked.contains(&one.key) {
+            return Err("the key is revoked here".to_owned());
+        }
         check_date(now(&self.writer), self.head.at, &one.entry, &one.key)?;
         check_next(store, run, &self.state, so_far, one)?;
         view::apply(store, run, &mut self.state, one).map_err(|error| error.to_string())?;
@@ -242,12 +251,7 @@ impl OpenRun {
         if self.driver().is_none() {
             return true;
         }
-        match new {
-            NewEntry::Plain(Event::ItemReconciled(e)) => e.attempt > 0,
-            NewEntry::Plain(Event::ItemRetried(_)) => true,
-            NewEntry::Plain(Event::ItemRequeued(e)) => e.because.is_none(),
-            _ => false,
-        }
+        new.is_result()
     }
 
     /// Reloads a shared run from our ref, after its state was lost.
