@@ -10,6 +10,7 @@ mod explosions;
 mod memory;
 pub(crate) mod mount;
 mod outcomes;
+mod power;
 mod refs;
 mod scale;
 mod signals;
