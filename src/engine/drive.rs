@@ -300,10 +300,11 @@ impl<'a> Driver<'a> {
             return self.finish();
         }
         if self.schedule.is_idle() && self.running.is_empty() {
-            if self.run.state.is_left_to_people() && !self.waits_for_people() {
+            let is_left_to_people = self.run.state.is_left_to_people();
+            if is_left_to_people && !self.waits_for_people() {
                 return Ok(Some(Settled { interrupted: false, sealed: None }));
             }
-            if self.shared.is_none() {
+            if !is_left_to_people && self.shared.is_none() {
                 return self.leave_declined().map(Some);
             }
         }

@@ -78,7 +78,7 @@ fn what_only_this_machine_lacks_fails_no_item() {
     let seen: Vec<_> = seen.iter().map(|(id, item)| (id.as_str(), item.status.as_str(), item.attempts)).collect();
     assert_eq!(
         seen,
-        [("beside", "done", 1), ("executor", "ready", 0), ("last", "waiting", 0), ("program", "ready", 0)]
+        [("beside", "done", 1), ("executor", "ready", 0), ("last", "pending", 0), ("program", "ready", 0)]
     );
     repo.is_clean();
     // Nothing has to be retried once it is there.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::bad_days::mount::Mount;
 use crate::common::repo::{after, item, wait_for};
+use crate::common::report::find_line;
 
 use super::{Hub, plan};
 
@@ -69,29 +70,75 @@ fn a_machine_without_a_program_declines_the_item() {
     assert!(hub.of_kind("item.retried").is_empty() && hub.of_kind("item.requeued").is_empty());
 }
 
+/// Returns the fingerprint of a public key in a file.
+fn fingerprint(hub: &Hub, file: &str) -> String {
+    let printed = std::process::Command::new("ssh-keygen").arg("-lf").arg(hub.repo.path(file)).output().unwrap();
+    String::from_utf8(printed.stdout).unwrap().split_whitespace().nth(1).unwrap().to_owned()
+}
+
+/// Revokes a key in one clone.
+fn revoke(hub: &Hub, clone: &str, key: &str) {
+    hub.repo.env.write("revoked", &format!("{key}\n"));
+    let file = hub.repo.path("revoked");
+    hub.repo.env.git_in(clone, ["config", "handoff.revoked", file.to_str().unwrap()]).success();
+}
+
+/// Returns a command that waits for a file.
+fn waits(file: &str) -> String {
+    format!("until test -e \"$HOME/../{file}\"; do sleep 0.02; done; echo x >outputs/x")
+}
+
 #[test]
 fn a_driver_ends_when_its_own_key_is_revoked() {
-    let waits = "until test -e \"$HOME/../go\"; do sleep 0.02; done";
-    let hub = Hub::new(&plan(&[item("a", waits), after("b", &["a"], "true")]));
+    let hub = Hub::new(&plan(&[item("a", &waits("never")), after("b", &["a"], "true")]));
     let driver = hub.drive("repo");
-    let key = hub.wait_for("item.fired", "a");
-    assert_eq!(key["attempt"], 1);
-    let (code, line, said) = hub.command("repo", &["key"]);
-    assert_eq!(code, Some(0), "{said}");
-    hub.repo.env.write(
-        "key.pub",
-        &line.split_whitespace().skip_while(|word| !word.starts_with("ssh-")).collect::<Vec<_>>().join(" "),
-    );
-    let printed = std::process::Command::new("ssh-keygen").arg("-lf").arg(hub.repo.path("key.pub")).output().unwrap();
-    let printed = String::from_utf8(printed.stdout).unwrap();
-    let fingerprint = printed.split_whitespace().nth(1).unwrap();
-    hub.repo.env.write("revoked", &format!("{fingerprint}\n"));
-    let file = hub.repo.path("revoked");
-    hub.repo.env.git(["config", "--global", "handoff.revoked", file.to_str().unwrap()]).success();
+    hub.wait_for("item.fired", "a");
+    let line = hub.repo.env.handoff(["key"]).success();
+    let key: Vec<&str> = line.split_whitespace().skip_while(|word| !word.starts_with("ssh-")).collect();
+    hub.repo.env.write("key.pub", &key.join(" "));
+    let key = fingerprint(&hub, "key.pub");
+    revoke(&hub, "repo", &key);
     let (status, said) = driver.wait();
     assert_eq!(status.code(), Some(1), "{said}");
-    let error = format!("error: the key {fingerprint}, with which this driver of the run \"r\" signs, is revoked here");
+    let error = format!("error: the key {key}, with which this driver of the run \"r\" signs, is revoked here");
     assert!(said.lines().any(|line| line == error), "{said}");
     // Nothing was recorded with it since.
     assert_eq!(hub.entries().last().unwrap()["kind"], "item.fired");
+}
+
+#[test]
+fn a_driver_takes_nothing_more_from_a_key_that_is_revoked_while_it_runs() {
+    let hub = Hub::new(&plan(&[item("a", &waits("never")), item("b", &waits("go"))]));
+    hub.repo.env.git(["config", "--global", "handoff.queue.default.concurrency", "1"]).success();
+    hub.admit_b();
+    let first = hub.drive("repo");
+    hub.wait_for("item.fired", "a");
+    let _second = hub.drive("b");
+    hub.wait_for("item.fired", "b");
+    let key = fingerprint(&hub, "b/key.pub");
+    revoke(&hub, "repo", &key);
+    let note = format!("the key {key} is revoked here: nothing more is taken from it");
+    wait_for("the note", || first.said().lines().any(|line| line == note));
+    hub.repo.env.write("go", "");
+    hub.wait_for("item.reconciled", "b");
+    let (status, said) = first.wait();
+    assert_eq!(status.code(), Some(3), "{said}");
+    assert!(said.contains(&format!("of the key {key}: the key is revoked here")), "{said}");
+    assert_eq!(hub.repo.item("r", "b").status, "running");
+}
+
+#[test]
+fn a_driver_that_does_not_wait_for_a_decision_says_who_takes_the_run_up_again() {
+    let approval = json!({ "id": "sign-off", "executor": "approval", "depends_on": ["a"] });
+    let hub = Hub::new(&plan(&[item("a", "echo x >outputs/x"), approval, after("b", &["sign-off"], "true")]));
+    let (status, said) = hub.drive("repo").wait();
+    assert_eq!(status.code(), Some(4), "{said}");
+    let again = "git handoff run r --via origin";
+    let line = format!("no driver waits for the decision; who decides takes the run up again: {again}");
+    assert!(said.lines().any(|said| said == line), "{said}");
+    let (code, _, said) = hub.command("repo", &["approve", "r/sign-off"]);
+    assert_eq!((code, find_line(&said, "hint: ")), (Some(0), format!("hint: {again}").as_str()));
+    let (status, said) = hub.drive("repo").wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert_eq!(hub.of_kind("run.sealed").len(), 1);
 }
