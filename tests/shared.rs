@@ -10,6 +10,7 @@ mod faults;
 mod forged;
 mod later;
 mod logs;
+mod machines;
 mod people;
 mod schedules;
 mod slow;

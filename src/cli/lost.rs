@@ -2,6 +2,7 @@
 
 use git_handoff::model::driver::DriverId;
 use git_handoff::model::name::ItemId;
+use git_handoff::model::printable;
 use git_handoff::repository::Repository;
 use git_handoff::run::operate::drivers::{DriverShown, DriverState};
 use git_handoff::run::operate::steer;
@@ -73,6 +74,13 @@ pub(crate) fn print_drivers(target: &Target, repository: &Repository, output: &m
     let now = repository.environment.clock.now();
     let rows: Vec<Vec<String>> = shown.drivers.iter().map(|driver| row(driver, now.millis())).collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
+    for driver in &shown.drivers {
+        for declined in &driver.declines {
+            let items: Vec<&str> = declined.items.iter().map(ItemId::as_str).collect();
+            let (short, why) = (driver.driver.short(), printable::line(&declined.why));
+            output.line(&format!("{short} does not run {}; it lacks: {why}", items.join(", ")));
+        }
+    }
     Ok(Ending::Done)
 }
 

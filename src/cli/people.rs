@@ -10,7 +10,7 @@ use git_handoff::run::query::Target;
 use git_handoff::run::query::waiting::Look;
 
 use super::status::AWAITED;
-use super::{Ending, Failure, Output, gate, table};
+use super::{Ending, Failure, Output, gate, run, table};
 
 /// Approve the products that an item waits for, with your own key
 ///
@@ -118,7 +118,7 @@ fn decide(said: &Said, decision: Decision, repository: &Repository, output: &mut
     }
     print(&decided, output);
     output.hint(&if decided.recorded {
-        hints::run(&decided.run)
+        run::again(&Target::own(decided.run.clone()).view(&repository.store)?, repository)
     } else {
         hints::push_said(target.remote().unwrap_or_default(), &decided.run)
     });

@@ -1,13 +1,14 @@
 //! `git handoff run`
 
 use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::time::Instant;
 
 use futures_util::future::join_all;
 use git_handoff::engine::operations::{Drivable, DriveOptions, Driven};
 use git_handoff::model::credential;
-use git_handoff::model::hints;
+use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::RunId;
 use git_handoff::model::printable;
@@ -16,6 +17,7 @@ use git_handoff::repository::Repository;
 use git_handoff::run::operate::steer;
 use git_handoff::run::operate::submission::Wanted;
 use git_handoff::run::query::saved::Saved;
+use git_handoff::run::query::sharing::Sharing;
 use git_handoff::run::query::work::{Explained, Work};
 use git_handoff::run::query::{Target, View, piece};
 use git_handoff::share::anchor::verification::VerifyRequest;
@@ -58,6 +60,9 @@ pub(crate) struct Arguments {
     /// Push transcripts to that remote as well: they are large, and may contain private data
     #[arg(long, requires = "via")]
     transcripts: bool,
+    /// Wait for decisions of people instead of ending [default: on a terminal]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    wait: Option<bool>,
     /// Give the run this id instead of the plan's; the plan itself is not changed
     #[arg(long, value_name = "RUN")]
     id: Option<String>,
@@ -98,6 +103,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         jobs: arguments.jobs.map(usize::from),
         via: arguments.via.clone(),
         transcripts: arguments.transcripts,
+        wait: arguments.wait.unwrap_or_else(|| std::io::stderr().is_terminal()),
         ..DriveOptions::default()
     };
     if arguments.via.is_some() && arguments.runs.is_empty() {
@@ -291,6 +297,8 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
         return Ending::Done;
     }
     if state.is_left_to_people() && !state.sealed {
+        let again = again(&driven.view, repository);
+        output.note(&format!("no driver waits for the decision; who decides takes the run up again: {again}"));
         output.hint(&hints::waiting());
     }
     if let Some(work) = &work {
@@ -312,6 +320,12 @@ fn shares(driven: &Driven) -> Option<String> {
     let elsewhere: Vec<String> = elsewhere.collect();
     let separator = if elsewhere.is_empty() { "" } else { "; " };
     Some(format!("{done} of {} items here{separator}{}", driven.view.state.items.len(), elsewhere.join(", ")))
+}
+
+/// Returns the command that drives a run again.
+pub(crate) fn again(view: &View, repository: &Repository) -> Hint {
+    let shared = Sharing::read(&repository.store, &view.run).filter(|_| view.state.shared.is_some());
+    shared.map_or_else(|| hints::run(&view.run), |shared| hints::run_via(&view.run, &shared.remote))
 }
 
 /// Shows where the work of failed and interrupted attempts is, and returns true if there is any.

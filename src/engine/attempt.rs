@@ -83,7 +83,7 @@ async fn execute(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<bool>) -
         return finished;
     }
     let job = Arc::new(job);
-    let store_and_worktrees = [host.settings.root.clone(), host.settings.private.clone(), host.store.objects_dir()];
+    let folders = host.written_folders();
     let prepared = {
         let (host, job) = (host.clone(), job.clone());
         blocking(move || prepare(&host, &job)).await
@@ -102,10 +102,10 @@ async fn execute(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<bool>) -
             let job = job.clone();
             finished = blocking(move || wind_up(&host, &job, (workspace, guard), transcript, finished)).await;
         }
-        Err(verdict) => finished.result.verdict = verdict,
+        Err(verdict) => finished.result.verdict = verdict.unless_short(&folders),
     }
     job.handles.lives.end(&job.spec.manifest.item);
-    finished.result.verdict.name_full_disk(&store_and_worktrees);
+    finished.result.verdict.describe_shortage(&folders);
     finished.result.redact(&job.secret_values());
     finished.result.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     finished
@@ -116,7 +116,7 @@ type Prepared = (Workspace, TranscriptWriter, Option<Spec>, Option<Guard>);
 /// Makes the worktree and fills it with everything that the executor needs.
 fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let spec = job.spec.pipeline.map(|blob| pipeline::load(&host.store, blob.oid, blob.sha256)).transpose();
-    let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
+    let spec = spec.map_err(|e| Verdict::from_error("", &e, Verdict::hopeless))?;
     let guard = job.needs_guard().then(|| protect::guard(host, job)).transpose()?;
     let host = &host.showing(job.spec.refs.clone()).reusing(job.is_apart());
     let mut workspace = worktree(host, job)
@@ -268,7 +268,7 @@ fn wind_up(
             finished.result.worktree = Some(left);
             return finished;
         }
-        if matches!(finished.result.verdict, Verdict::NoSpace(_)) && !left.saved {
+        if matches!(finished.result.verdict, Verdict::Shortage(_)) && !left.saved {
             finished.result.notes.push(unsaved(&job.spec.manifest.item, job.spec.manifest.attempt, &workspace.dir));
             finished.result.worktree = Some(left);
             return finished;

@@ -14,7 +14,7 @@ use crate::git::tip::{Move, Swap, Tip};
 use crate::git::{passing, remote};
 use crate::ledger::beat;
 use crate::ledger::chain::Writer;
-use crate::model::beat::{Beat, Waits};
+use crate::model::beat::{Beat, Declined, Waits};
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::driver::DriverId;
@@ -83,6 +83,7 @@ struct Status {
     is_due: bool,
     is_over: bool,
     news: News,
+    declines: Vec<Declined>,
     /// Why the last beat was not accepted.
     failure: Option<String>,
 }
@@ -147,6 +148,11 @@ impl Beats {
     pub(super) fn hurry(&self) {
         self.shared.status().is_due = true;
         self.shared.changed.notify_all();
+    }
+
+    /// Sets what the next beats say that this machine lacks, with the items that it cannot run.
+    pub(super) fn set_declines(&self, declines: Vec<Declined>) {
+        self.shared.status().declines = declines;
     }
 
     /// Records that the remote accepted something that was sent then.
@@ -287,6 +293,7 @@ impl Heart {
     fn message(&self) -> Beat {
         let Pulse { writer, run, first, identity, .. } = &self.pulse;
         let News { free, holds, claims, push, waits } = self.shared.status().news.clone();
+        let declines = self.shared.status().declines.clone();
         let at = writer.clock.now();
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Beat {
@@ -298,6 +305,7 @@ impl Heart {
             claims,
             push: (!push.is_zero()).then(|| millis(push)),
             waits: waits.map(|(results, since)| Waits { results, since: at.minus_millis(millis(since.elapsed())) }),
+            declines,
             ..Beat::new(run.clone(), *first, identity.id.clone(), at)
         }
     }

@@ -47,29 +47,58 @@ pub struct Resolved {
     pub settings: Executor,
 }
 
+/// Why an item has no command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unresolved {
+    /// Its plan says too little.
+    Item(&'static str),
+    /// This repository says too little, and another may say more.
+    Here(String),
+}
+
+impl std::fmt::Display for Unresolved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Item(why) => f.write_str(why),
+            Self::Here(why) => f.write_str(why),
+        }
+    }
+}
+
 /// Resolves the command of an item, or returns the reason why it has none.
-pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, String> {
+pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, Unresolved> {
+    let unregistered = |kind: &str, name: &str| {
+        Unresolved::Here(format!(
+            "the {kind} {name:?} is not registered here; `git config handoff.{kind}.{name}.command LINE` registers it"
+        ))
+    };
     let (settings, subagent) = match item.executor.as_str() {
         DISPATCH => {
-            let name =
-                subagent_of(item, config).ok_or("`inputs.subagent` is missing, and there is no default subagent")?;
-            let found = config.subagent(name).ok_or_else(|| format!("the subagent {name:?} is not registered here"))?;
+            let name = subagent_of(item, config).ok_or_else(|| {
+                Unresolved::Here("it names no subagent, and no subagent is registered here as the default".to_owned())
+            })?;
+            let found = config.subagent(name).ok_or_else(|| unregistered("subagent", name))?;
             (found, Some(name.to_owned()))
         }
-        name => {
-            (config.settings_of(name).ok_or_else(|| format!("the executor {name:?} is not registered here"))?, None)
-        }
+        name => (config.settings_of(name).ok_or_else(|| unregistered("executor", name))?, None),
     };
     let argv = match &settings.command {
         Some(line) => shell(line),
-        None if item.executor == COMMAND => inline(item).ok_or("`inputs.command` is missing")?,
+        None if item.executor == COMMAND => inline(item).ok_or(Unresolved::Item("`inputs.command` is missing"))?,
         None if item.is_claimed() => {
-            let commit = item.inputs.get(COMMIT).and_then(Value::as_str).ok_or("`inputs.commit` is missing")?;
+            let commit = item.inputs.get(COMMIT).and_then(Value::as_str);
+            let commit = commit.ok_or(Unresolved::Item("`inputs.commit` is missing"))?;
             ["git", "show", commit].map(str::to_owned).to_vec()
         }
         None => {
-            let name = subagent.as_deref().unwrap_or(&item.executor);
-            return Err(format!("{name:?} is registered here without a command"));
+            let (kind, name) = match &subagent {
+                Some(name) => ("subagent", name.as_str()),
+                None => ("executor", item.executor.as_str()),
+            };
+            return Err(Unresolved::Here(format!(
+                "the {kind} {name:?} is registered here without a command; \
+                 `git config handoff.{kind}.{name}.command LINE` sets it"
+            )));
         }
     };
     Ok(Resolved {

@@ -130,6 +130,12 @@ impl Schedule {
         }
     }
 
+    /// Records that an item that was to be dispatched cannot be dispatched by this driver.
+    pub fn decline(&mut self, state: &RunState, at: ItemIndex) {
+        self.running.remove(&at);
+        self.release(state, at);
+    }
+
     /// Returns true if nothing runs, and nothing can be started by waiting.
     pub fn is_idle(&self) -> bool {
         self.running.is_empty() && self.eligible.is_empty() && self.delayed.is_empty()

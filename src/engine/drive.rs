@@ -5,15 +5,19 @@
 
 mod ahead;
 mod begin;
+mod decline;
 mod dispatch;
 mod error;
 mod fair;
 mod finish;
 mod known;
 mod record;
+mod renewal;
 mod rules;
 pub(super) mod shared;
+mod short;
 mod slow;
+mod start;
 mod take_over;
 mod transcripts;
 mod trouble;
@@ -31,29 +35,28 @@ use crate::engine::event::Progress;
 use crate::git::cancellation::Cancellation;
 use crate::git::passing;
 use crate::git::refs;
-use crate::model::causes::in_words;
 use crate::model::entry::RunSealed;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
+use crate::model::name::ItemId;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::repository::Repository;
 use crate::run::operate::OpenRun;
 use crate::run::operate::via::Via;
 
-use super::attempt::spec::AttemptSpec;
-use super::attempt::{AttemptResult, Ended, Verdict};
 use super::decide::Schedule;
 use super::finished::Finished;
 use super::machine::Machine;
 use super::outcome::Batch;
 use super::slots::{HeldSlots, RETRY_INTERVAL, Slots};
-use super::{attempt, command, recover};
+use super::{command, recover};
 use dispatch::Queued;
 pub use error::Error;
 use rules::RuleInput;
 pub(crate) use shared::Joining;
 use shared::{Claimed, Colleagues};
+use short::Short;
 pub(crate) use transcripts::drive;
 
 /// How often to poll the ref for entries from other writers, such as a cancellation.
@@ -91,8 +94,24 @@ struct Driver<'a> {
     queued: BTreeMap<ItemIndex, Queued>,
     /// Attempts with a staged end. Their worktrees stay until it is recorded.
     ended: Vec<Finished>,
-    /// The reason why nothing more is started: a file system is full.
-    full: Option<String>,
+    /// Attempts that ended, whose transcripts could not be stored yet.
+    unfiled: Vec<Finished>,
+    /// The items that this machine cannot run, with the reasons.
+    declined: BTreeMap<ItemIndex, String>,
+    /// When settings and trust were last read.
+    renewed: Instant,
+    /// When the declined items were last tried.
+    retried: Instant,
+    /// What the operator was told that this machine lacks.
+    told: BTreeSet<String>,
+    /// What this machine lacks, so that nothing is started.
+    short: Option<Short>,
+    /// Attempts whose work could not be saved for lack of space, and waits in their worktrees.
+    unsaved: BTreeSet<(ItemId, u32)>,
+    /// Whether the driver was interrupted while this machine lacked something.
+    is_ending: bool,
+    /// The most items to run at once, after this machine lacked something for more.
+    most: Option<usize>,
     /// How long the last recording took.
     append_time: Duration,
     reports: mpsc::UnboundedSender<Finished>,
@@ -155,7 +174,15 @@ async fn drive_locked(
         slots,
         queued: BTreeMap::new(),
         ended: Vec::new(),
-        full: None,
+        declined: BTreeMap::new(),
+        renewed: Instant::now(),
+        retried: Instant::now(),
+        told: BTreeSet::new(),
+        unfiled: Vec::new(),
+        short: None,
+        unsaved: BTreeSet::new(),
+        is_ending: false,
+        most: None,
         append_time: Duration::ZERO,
         reports,
         removals: JoinSet::new(),
@@ -252,14 +279,16 @@ impl<'a> Driver<'a> {
         if *interrupt.borrow() {
             return self.interrupted(finished).await.map(Some);
         }
-        if let Some(why) = self.full.take() {
-            self.interrupted(finished).await?;
-            return Err(Error::NoSpace(why));
-        }
+        self.renew()?;
+        self.file_again()?;
+        self.retry_declined();
         self.expect_role()?;
         self.catch_up()?;
         self.compare()?;
-        self.start_ahead()?;
+        let held_back = self.hold_back()?;
+        if held_back.is_none() {
+            self.start_ahead()?;
+        }
         self.yield_if_slow()?;
         self.share_ahead()?;
         self.note_waiting();
@@ -271,22 +300,23 @@ impl<'a> Driver<'a> {
             return Ok(None);
         }
         self.apply_rules()?;
-        let wake = self.dispatch()?;
+        let wake = if held_back.is_none() { self.dispatch()? } else { None };
         if self.run.state.is_settled() && self.running.is_empty() {
             return self.finish();
         }
         if self.schedule.is_idle() && self.running.is_empty() {
-            if self.run.state.is_left_to_people() {
+            let is_left_to_people = self.run.state.is_left_to_people();
+            if is_left_to_people && !self.waits_for_people() {
                 return Ok(Some(Settled { interrupted: false, sealed: None }));
             }
-            if self.shared.is_none() {
-                return Err(Error::Stuck);
+            if !is_left_to_people && self.shared.is_none() {
+                return self.leave_declined().map(Some);
             }
         }
         // Holders do not announce that they release a slot, so this retries.
         let retry = (!self.queued.is_empty()).then_some(RETRY_INTERVAL);
         let due = wake.map(|due| self.until(due));
-        let sleep = due.into_iter().chain(retry).min();
+        let sleep = due.into_iter().chain(retry).chain(held_back).min();
         let poll = tokio::time::Instant::from_std(*polled + self.poll());
         tokio::select! {
             Some(first) = finished.recv() => {
@@ -310,36 +340,6 @@ impl<'a> Driver<'a> {
         Ok(None)
     }
 
-    fn start(&mut self, at: ItemIndex, spec: AttemptSpec, slots: HeldSlots) {
-        let (cancel, cancelled) = watch::channel(false);
-        self.running.insert(at, Running { attempt: spec.manifest.attempt, cancel, _slots: slots });
-        let reports = self.reports.clone();
-        let pinned = self.run.writer().clock.is_pinned();
-        let store = self.run.store().clone();
-        let handles = self.machine.handles();
-        let manifest = &spec.manifest;
-        let result = AttemptResult::not_begun(manifest.run.clone(), manifest.item.clone(), manifest.attempt);
-        let attempt = tokio::spawn(async move { attempt::run(&handles, spec, cancelled).await });
-        tokio::spawn(async move {
-            // The driver gets a report even if the attempt panicked, so that it never waits for
-            // ever.
-            let mut ended = match attempt.await {
-                Ok(Ok(ended)) => ended,
-                Ok(Err(wrong)) => Ended::without_work(result, Verdict::hopeless(in_words(&wrong))),
-                Err(error) => {
-                    let lost = format!("the attempt was lost: {error}");
-                    Ended::without_work(result, Verdict::failed(lost))
-                }
-            };
-            // Under a pinned clock no time passes, so that equal runs have equal entries.
-            if pinned {
-                ended.result.forget_times();
-            }
-            // This fails only if the driver is being dropped.
-            let _ = reports.send(Finished::take_over(&store, at, ended));
-        });
-    }
-
     /// Rebuilds the schedule if other writers appended, and ends the attempts that the state no
     /// longer has.
     fn catch_up(&mut self) -> Result<(), Error> {
@@ -355,13 +355,17 @@ impl<'a> Driver<'a> {
         self.generation = self.run.generation();
         // Their claims are decided again.
         self.queued.clear();
+        self.declined.clear();
         let alive = self.running.keys().copied().collect();
         self.schedule = Schedule::new(&self.run.state, &alive, self.now());
-        for (at, running) in &self.running {
-            if !self.holds(*at, running.attempt) {
-                running.cancel.send_replace(true);
-            }
-        }
+        let lost: Vec<(ItemIndex, u32)> = self
+            .running
+            .iter()
+            .filter(|(at, running)| !self.holds(**at, running.attempt))
+            .filter(|(_, running)| !running.cancel.send_replace(true))
+            .map(|(at, running)| (*at, running.attempt))
+            .collect();
+        lost.into_iter().for_each(|(at, attempt)| self.tell_taken(at, attempt));
     }
 
     /// Skips items that wait for a lost item, which happens if two writers append without seeing

@@ -106,7 +106,7 @@ impl Drivable<'_> {
     pub fn spec(&self, item: &ItemId) -> Result<AttemptSpec, Error> {
         let at = self.open.state.graph.position(item).ok_or_else(|| Error::NoItem(item.clone()))?;
         let prepared = prepare::prepare(&self.open, &self.machine, at);
-        Ok(prepared.map_err(|why| Error::NotReady { item: item.clone(), why })?.spec)
+        Ok(prepared.map_err(|why| Error::NotReady { item: item.clone(), why: why.reason() })?.spec)
     }
 }
 

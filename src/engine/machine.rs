@@ -65,6 +65,10 @@ pub(crate) struct Machine {
     pub(crate) programs: Arc<Programs>,
     /// Whether to close and seal the run even if not every item is done.
     pub(crate) close: bool,
+    /// Whether to wait for decisions of people instead of ending.
+    pub(crate) waits: bool,
+    /// Whether the run is a recording of one command.
+    pub(crate) is_recording: bool,
     /// The worktree whose work the next attempt takes, or `None`; only in a recording.
     pub(crate) left: Option<Leftover>,
     /// How many items to run at once, instead of as many as the queue says.
@@ -110,6 +114,8 @@ impl Machine {
             secrets: Arc::new(Secrets::new(repository)),
             programs: Arc::new(Programs::new(repository)),
             close,
+            waits: false,
+            is_recording: false,
             left: None,
             jobs: None,
             manner: Manner::default(),

@@ -74,6 +74,8 @@ pub struct DriveOptions {
     pub via: Option<String>,
     /// Push transcripts to that remote as well.
     pub transcripts: bool,
+    /// Wait for decisions of people instead of ending.
+    pub wait: bool,
 }
 
 /// A run that is ready to be driven, for the caller to inspect first.
@@ -162,6 +164,7 @@ impl Repository {
         let close = wanted.close || is_recording;
         let mut machine = Machine::new(configured.as_ref().unwrap_or(self), close)?;
         (machine.jobs, machine.manner) = (wanted.jobs, wanted.manner);
+        (machine.waits, machine.is_recording) = (wanted.wait, is_recording);
         if wanted.take_left {
             machine.left = left::left_by(&machine.host, run, &open.state).map_err(drive::Error::from)?;
         }

@@ -43,7 +43,7 @@ impl Batch {
             Verdict::Interrupted => {
                 self.push(Event::ItemRequeued(ended(Again::Operator, "the driver was interrupted", None)));
             }
-            Verdict::NoSpace(reason) => self.push(Event::ItemRequeued(ended(Again::Operator, reason, None))),
+            Verdict::Shortage(reason) => self.push(Event::ItemRequeued(ended(Again::Operator, reason, None))),
             Verdict::Crashed(reason) => self.push(Event::ItemRequeued(ended(Again::Crash, reason, None))),
             Verdict::Failed { reason, hopeless } if !hopeless && attempts_left => {
                 let due = now.plus_millis(backoff(state.items[at].attempts - state.items[at].granted_at));

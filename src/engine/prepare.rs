@@ -23,12 +23,12 @@ use crate::sandbox::Confinement;
 
 use super::attempt::spec::{AttemptSpec, Blob, Check, Command, HeldOutFiles, Protected, SCHEMA};
 use super::attempt::{self, Origin, Promised};
-use super::command::Resolved;
+use super::command::{Resolved, Unresolved};
 use super::execute::place_of;
 use super::machine::Machine;
 use super::operations::Manner;
 use super::programs::Executed;
-use super::{command, needs, start};
+use super::{command, needs, programs, start};
 
 /// A dispatch: its entry, the manifest, and the spec of the attempt.
 pub(super) struct Prepared {
@@ -37,8 +37,41 @@ pub(super) struct Prepared {
     pub(super) spec: AttemptSpec,
 }
 
-/// Prepares the dispatch of an item, or returns the reason why the item fails.
-pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result<Prepared, String> {
+/// Why an item cannot be dispatched.
+#[derive(Debug)]
+pub(super) enum Unready {
+    /// The item fails.
+    Item(String),
+    /// This machine lacks something, and another may have it.
+    Here(String),
+}
+
+impl Unready {
+    /// Returns the reason.
+    pub(super) fn reason(self) -> String {
+        match self {
+            Self::Item(why) | Self::Here(why) => why,
+        }
+    }
+}
+
+impl From<String> for Unready {
+    fn from(why: String) -> Self {
+        Self::Item(why)
+    }
+}
+
+impl From<Unresolved> for Unready {
+    fn from(why: Unresolved) -> Self {
+        match why {
+            Unresolved::Item(why) => Self::Item(why.to_owned()),
+            Unresolved::Here(why) => Self::Here(why),
+        }
+    }
+}
+
+/// Prepares the dispatch of an item, or returns the reason why it cannot be dispatched.
+pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result<Prepared, Unready> {
     let state = &run.state;
     let item = state.graph.item(at);
     let inputs = needs::resolve(run, at)?;
@@ -49,7 +82,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         resolved.on_verify_fail = OnVerifyFail::Keep;
     }
     let origin = origin(machine, item)?;
-    let products = promised(item, &machine.shapes)?;
+    let products = promised(item, &machine.shapes).map_err(Unready::Here)?;
     let pipeline = pipeline(run, item)?;
     if pipeline.is_some() {
         // The blocks of a pipeline do their own checks.
@@ -57,6 +90,13 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
     }
     let env = command::environment(&machine.ambient, &resolved.settings);
     let by = machine.confine(&resolved.settings).map_err(|e| e.to_string())?;
+    if pipeline.is_none()
+        && !matches!(origin, Origin::Commit(_))
+        && let Some(program) = programs::missing(&resolved, &env)
+    {
+        return Err(Unready::Here(format!("the program `{program}` is not installed here")));
+    }
+    machine.host.expect_submodules(state.submitted.base).map_err(|error| Unready::Here(in_words(&error)))?;
     let refs = machine.host.refs().map_err(|e| in_words(&e))?;
     let executed = match origin {
         Origin::Commit(_) => Executed::default(),
@@ -98,10 +138,13 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
 }
 
 /// Makes the dispatch of a spec with its final manifest.
-fn seal(mut spec: AttemptSpec) -> Result<Prepared, String> {
+fn seal(mut spec: AttemptSpec) -> Result<Prepared, Unready> {
     let sealed = spec.manifest.canonical();
     if sealed.len() as u64 > bounds::MANIFEST || !bounds::is_light(&sealed) {
-        return Err(format!("its manifest would have {} bytes or too many values; no reader takes it", sealed.len()));
+        return Err(Unready::Item(format!(
+            "its manifest would have {} bytes or too many values; no reader takes it",
+            sealed.len()
+        )));
     }
     spec.claim = Digest::of(&sealed);
     let manifest = spec.manifest.clone();

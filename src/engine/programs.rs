@@ -21,7 +21,7 @@ use crate::sandbox::Confinement;
 use super::command::Resolved;
 use super::shell_line;
 use search::Search;
-pub(super) use search::{is_there, name_of};
+pub(super) use search::{is_there, missing, name_of};
 
 /// The largest file that is hashed, in bytes.
 const MAX_FILE: u64 = 1 << 30;

@@ -18,6 +18,7 @@ use crate::worktree::salvage::{self, Salvaged};
 use crate::worktree::stray;
 use crate::worktree::workspace::{Leftover, Workspace};
 
+use super::shortage::Shortage;
 use super::transcript_refs;
 
 /// Ends leftover processes, saves the work of their attempts to the salvage ref, and removes the
@@ -31,8 +32,19 @@ pub(crate) fn clear(
     host: &Host,
     filters: &dyn Fn(&Item) -> Filters,
 ) -> Result<Vec<String>, super::drive::Error> {
+    clear_some(run, run_state, host, filters, Workspace::leftovers(host, run)?)
+}
+
+/// Does the same for some of the attempts that are left.
+pub(super) fn clear_some(
+    run: &RunId,
+    run_state: &RunState,
+    host: &Host,
+    filters: &dyn Fn(&Item) -> Filters,
+    left: Vec<Leftover>,
+) -> Result<Vec<String>, super::drive::Error> {
     let mut notes = Vec::new();
-    for leftover in Workspace::leftovers(host, run)? {
+    for leftover in left {
         let ended = survivors::end(&leftover.dir);
         if ended > 0 {
             notes.push(format!("{}: ended {ended} process(es) that outlived their driver", leftover.item));
@@ -132,26 +144,8 @@ pub(crate) fn discard(
 
 /// Returns true if an operation failed because the machine, or a limit of this process, lacks
 /// something for now.
-///
-/// In git's messages this looks only for the full disk, because workers choose the file names in
-/// them.
 fn is_shortage(error: &(dyn Error + 'static)) -> bool {
-    causes::chain(error).any(|cause| cause.downcast_ref::<io::Error>().is_some_and(is_short))
-        || in_words(error).contains("No space left on device")
-}
-
-/// Returns true if an operation failed because a file system or a quota is full.
-pub(super) fn is_full(error: &(dyn Error + 'static)) -> bool {
-    use io::ErrorKind::{QuotaExceeded, StorageFull};
-    let is_full = |error: &io::Error| matches!(error.kind(), QuotaExceeded | StorageFull);
-    causes::chain(error).any(|cause| cause.downcast_ref::<io::Error>().is_some_and(is_full))
-        || in_words(error).contains("No space left on device")
-}
-
-fn is_short(error: &io::Error) -> bool {
-    use io::ErrorKind::{OutOfMemory, QuotaExceeded, StorageFull, WouldBlock};
-    let files = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(rustix::io::Errno::raw_os_error);
-    // A failed fork is also reported as `WouldBlock`.
-    matches!(error.kind(), OutOfMemory | QuotaExceeded | StorageFull | WouldBlock)
-        || error.raw_os_error().is_some_and(|code| files.contains(&code))
+    // A failed fork is reported as `WouldBlock`.
+    let is_fork = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+    Shortage::of(error).is_some() || causes::chain(error).filter_map(<dyn Error>::downcast_ref).any(is_fork)
 }

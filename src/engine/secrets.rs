@@ -111,7 +111,7 @@ impl AttemptResult {
     /// a worker chose.
     pub(super) fn redact(&mut self, values: &[Vec<u8>]) {
         let reason = match &mut self.verdict {
-            Verdict::Failed { reason, .. } | Verdict::NoSpace(reason) | Verdict::Crashed(reason) => Some(reason),
+            Verdict::Failed { reason, .. } | Verdict::Shortage(reason) | Verdict::Crashed(reason) => Some(reason),
             Verdict::Done | Verdict::Interrupted => None,
         };
         let claims = self.claims.iter_mut().flat_map(Claims::texts);

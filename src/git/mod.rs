@@ -13,6 +13,7 @@ pub mod codec;
 mod discover;
 pub mod edit;
 pub mod extent;
+mod flush;
 pub mod folder;
 pub mod fsck;
 mod group_activity;

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
+use super::flush;
 use super::folder::entries;
-use super::store::Store;
+use super::store::{Durability, Store};
 use crate::model::name::RunId;
 
 /// The last verified entry of each run.
@@ -68,12 +69,16 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// Replaces the file for a name.
 pub fn put(store: &Store, folder: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
     let folder_path = below(store, folder);
-    fs::create_dir_all(&folder_path)?;
-    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder_path)?;
+    let grown = flush::make_folders(&folder_path)?;
+    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&folder_path)?;
     file.write_all(bytes)?;
     // Without a sync, a crash could leave the name with an empty file.
     file.as_file().sync_data()?;
     file.persist(path(store, folder, name))?;
+    if store.durability() == Durability::Strict {
+        flush::folder(&folder_path)?;
+        grown.iter().try_for_each(|folder| flush::folder(folder))?;
+    }
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::flush;
 use super::no_locks::NoLocks;
 use crate::model::digest::Oid;
 
@@ -35,6 +36,8 @@ pub(super) struct RefLock {
     lock: PathBuf,
     path: PathBuf,
     file: File,
+    /// The folders that got an entry when the ref's folder was created.
+    grown: Vec<PathBuf>,
     /// True while the lock file is ours to remove.
     held: bool,
 }
@@ -44,16 +47,18 @@ impl RefLock {
     pub(super) fn take(path: &Path) -> io::Result<Option<Self>> {
         let lock = lock_of(path);
         let begun = Instant::now();
+        let mut grown = Vec::new();
         loop {
             match OpenOptions::new().write(true).create_new(true).open(&lock) {
                 Ok(file) => {
-                    let mut own = Self { lock: lock.clone(), path: path.to_owned(), file, held: true };
+                    let (lock, path) = (lock.clone(), path.to_owned());
+                    let mut own = Self { lock, path, file, grown: grown.clone(), held: true };
                     own.file.write_all(MARK)?;
                     // Another process may be checking whether it is stale, or just removed it.
                     match own.file.try_lock() {
-                        Ok(()) if is_at(&own.file, &lock) => return Ok(Some(own)),
+                        Ok(()) if is_at(&own.file, &own.lock) => return Ok(Some(own)),
                         Ok(()) | Err(TryLockError::WouldBlock) => own.held = false,
-                        Err(TryLockError::Error(error)) => return Err(NoLocks::explain(&lock, error)),
+                        Err(TryLockError::Error(error)) => return Err(NoLocks::explain(&own.lock, error)),
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -64,14 +69,15 @@ impl RefLock {
                 }
                 // `git pack-refs` removes empty folders, perhaps one that we just made.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && begun.elapsed() < PATIENCE => {
-                    fs::create_dir_all(path.parent().unwrap_or(path))?;
+                    grown.extend(flush::make_folders(path.parent().unwrap_or(path))?);
                 }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Sets the ref's new value, synced to disk first if `force` is true.
+    /// Sets the ref's new value. If `force` is true, the value is flushed to the disk before it is
+    /// put in place, and its name afterwards.
     pub(super) fn set(mut self, new: Oid, force: bool) -> io::Result<()> {
         self.file.set_len(0)?;
         self.file.rewind()?;
@@ -81,6 +87,10 @@ impl RefLock {
         }
         fs::rename(&self.lock, &self.path)?;
         self.held = false;
+        if force {
+            self.path.parent().map_or(Ok(()), flush::folder)?;
+            self.grown.iter().try_for_each(|folder| flush::folder(folder))?;
+        }
         Ok(())
     }
 }

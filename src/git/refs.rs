@@ -2,13 +2,14 @@
 //!
 //! A run in an archive counts as the value of the ref that it replaced.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use gix::refs::transaction::{Change, PreviousValue, RefEdit};
 use gix::refs::{FullName, Target};
 
 use super::archives;
+use super::flush;
 use super::packed;
 use super::ref_lock::{self, RefLock, lock_of};
 use super::ref_lookup;
@@ -150,7 +151,19 @@ fn delete_once(store: &Store, refs: &[(String, Oid)]) -> Result<(), Error> {
         result = repo.edit_references_as(edits.clone(), None);
     }
     let first = refs.first().map_or("", |(name, _)| name);
-    result.map(drop).map_err(|error| Error::deleting(store, first, error))
+    result.map_err(|error| Error::deleting(store, first, error))?;
+    flush_names(store, refs.iter().map(|(name, _)| name.as_str()))
+        .map_err(|error| Error::Other(first.to_owned(), Box::new(error)))
+}
+
+/// Flushes what the refs' files and the packed refs are now, if durability is strict.
+fn flush_names<'a>(store: &Store, names: impl Iterator<Item = &'a str>) -> std::io::Result<()> {
+    if store.durability() == Durability::Relaxed {
+        return Ok(());
+    }
+    flush::file(&store.common_dir().join("packed-refs"))?;
+    let folders: BTreeSet<PathBuf> = names.filter_map(|name| Some(path_of(store, name).parent()?.to_owned())).collect();
+    folders.iter().try_for_each(|folder| flush::folder(folder))
 }
 
 /// Moves a branch from `old`, or from not existing, to `new` with a reflog, as git does.
@@ -158,6 +171,9 @@ pub fn move_branch(store: &Store, name: &str, old: Option<Oid>, new: Oid, why: &
     let expected = old.map_or_else(|| "0".repeat(new.to_string().len()), |old| old.to_string());
     let call = store.git().args(["update-ref", "--create-reflog", "-m", why, name, &new.to_string(), &expected]);
     match call.run() {
+        Ok(_) if store.durability() == Durability::Strict => {
+            flush::file(&path_of(store, name)).map_err(|error| Error::Other(name.to_owned(), Box::new(error)))
+        }
         Ok(_) => Ok(()),
         Err(_) if read(store, name)? != old => Err(Error::LostRace(name.to_owned())),
         Err(error) => Err(Error::Other(name.to_owned(), Box::new(error))),

@@ -53,6 +53,9 @@ pub struct Beat {
     /// The entries that the driver has to push, if other drivers were faster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
+    /// What the driver's machine lacks, so that the driver does not run some items.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declines: Vec<Declined>,
 }
 
 /// Entries that a driver could not push yet because other drivers were faster.
@@ -64,6 +67,19 @@ pub struct Waits {
     /// Since when, by the driver's clock.
     pub since: Moment,
 }
+
+/// Something that a machine lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Declined {
+    /// What it is, in words.
+    pub why: String,
+    /// Items that need it, at most [`MOST_DECLINED`] of them.
+    pub items: Vec<ItemId>,
+}
+
+/// The most reasons in a beat, and the most items of each.
+pub const MOST_DECLINED: usize = 16;
 
 impl Beat {
     /// Returns a beat without a number of a driver of a run.
@@ -83,6 +99,7 @@ impl Beat {
             claims: Vec::new(),
             push: None,
             waits: None,
+            declines: Vec::new(),
         }
     }
 

@@ -189,6 +189,20 @@ impl Host {
             .map_err(|source| Error::Root { root: self.settings.root.clone(), source })
     }
 
+    /// Returns the folders that attempts and their results are written to.
+    pub(crate) fn written_folders(&self) -> Vec<PathBuf> {
+        vec![self.settings.root.clone(), self.settings.private.clone(), self.store.objects_dir()]
+    }
+
+    /// Fails if the commit of a submodule of a base is not in this repository.
+    pub(crate) fn expect_submodules(&self, commit: Oid) -> Result<(), Error> {
+        match self.base(commit) {
+            Err(error @ Error::Submodule(..)) => Err(error),
+            // Other errors fail the attempt.
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the prepared base of a commit, read from the repository once.
     ///
     /// Two concurrent callers may both read it; both get the same.

@@ -1,66 +1,16 @@
 //! Disks that are full or cannot be written to.
 
-use std::fs::{self, File};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::fs;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::common::repo::{TestRepo, after, item, wait_for};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
+
+use super::mount::Mount;
+use crate::common::repo::{Driver, TestRepo, after, item, wait_for};
 use crate::common::report::find_line;
 use crate::common::{Environment, Output};
-
-/// A mount, taken away when dropped.
-struct Mount(PathBuf);
-
-impl Mount {
-    /// Mounts something, or says on stderr why the test cannot be done here.
-    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-    fn new(arguments: &[&str], at: &Path) -> Option<Self> {
-        fs::create_dir_all(at).unwrap();
-        let output = Command::new("mount").args(arguments).arg(at).output();
-        let said = match &output {
-            Ok(output) if output.status.success() => return Some(Self(at.to_owned())),
-            Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
-            Err(error) => error.to_string(),
-        };
-        eprintln!("skipped: this test needs to mount a file system: {said}");
-        None
-    }
-
-    fn tmpfs(size: &str, at: &Path) -> Option<Self> {
-        Self::new(&["-t", "tmpfs", "-o", &format!("size={size}"), "git-handoff-test"], at)
-    }
-
-    fn remount(&self, options: &str) {
-        let status = Command::new("mount").args(["-o", &format!("remount,bind,{options}")]).arg(&self.0).status();
-        assert!(status.unwrap().success());
-    }
-
-    fn filler(&self) -> PathBuf {
-        self.0.join("filler")
-    }
-
-    /// Fills the disk but for some bytes.
-    fn fill(&self, but: u64) {
-        self.free();
-        let mut file = File::create(self.filler()).unwrap();
-        while file.write_all(&[0; 4096]).is_ok() {}
-        let full = file.metadata().unwrap().len();
-        file.set_len(full.saturating_sub(but)).unwrap();
-    }
-
-    fn free(&self) {
-        let _ = fs::remove_file(self.filler());
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
-    }
-}
 
 fn on_a_small_disk(size: &str) -> Option<(Mount, TestRepo)> {
     let env = Environment::empty();
@@ -76,6 +26,17 @@ fn tells_of_the_disk(output: &Output) {
         find_line(&output.stderr, "hint: "),
         "hint: free some space, then run the same command again: the run continues where it stopped"
     );
+}
+
+/// Waits until a driver says that this machine lacks something, and returns the line.
+#[track_caller]
+fn waits(driver: &mut Driver) -> String {
+    let line = |driver: &Driver| {
+        let said = driver.said();
+        said.lines().find(|line| line.starts_with("nothing more is started until this is over: ")).map(str::to_owned)
+    };
+    wait_for("a driver that waits for its machine", || driver.is_over() || line(driver).is_some());
+    line(driver).unwrap_or_else(|| panic!("the driver ended: {}", driver.said()))
 }
 
 fn twice(id: &str, script: &str) -> Value {
@@ -96,18 +57,20 @@ fn a_run_goes_on_when_there_is_space_again() {
         &[item("done", "echo once >>\"$HOME/../once\""), twice("fills", &fill), after("last", &["fills"], "true")],
     );
     repo.config("handoff.queue.default.concurrency", "1");
-    let output = repo.env.handoff(["run", "r"]).exit(1);
-    tells_of_the_disk(&output);
+    let mut driver = repo.start(&["run", "r"]);
+    waits(&mut driver);
+    driver.signal(Signal::INT);
+    let (status, said) = driver.wait();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
     repo.is_quiet();
     // Work that found no space anywhere is not thrown away.
     let stays = |worktree: &PathBuf| {
-        let worktree = worktree.strip_prefix(repo.path("")).unwrap().display();
-        format!(
-            "fills: the work of attempt 1 is not saved yet and stays in $TEST/{worktree} until the run is driven again"
-        )
+        let worktree = worktree.display();
+        format!("fills: the work of attempt 1 is not saved yet and stays in {worktree} until the run is driven again")
     };
-    let told = repo.worktrees().iter().any(|worktree| output.stderr.lines().any(|line| line == stays(worktree)));
-    assert!(told, "{output}");
+    let told = repo.worktrees().iter().any(|worktree| said.lines().any(|line| line == stays(worktree)));
+    assert!(told, "{said}");
     assert!(!repo.worktrees().is_empty());
     // While the disk is full, this is reported and nothing gets worse.
     let refs = repo.refs();
@@ -125,6 +88,31 @@ fn a_run_goes_on_when_there_is_space_again() {
 }
 
 #[test]
+fn a_driver_waits_for_space_and_goes_on_by_itself() {
+    let Some((mount, repo)) = on_a_small_disk("4m") else { return };
+    let fill = format!(
+        "test $HANDOFF_ATTEMPT != 1 || cat /dev/zero >'{}' 2>/dev/null; echo x >outputs/x",
+        mount.filler().display()
+    );
+    repo.submit("r", &[item("done", "true"), item("fills", &fill), after("last", &["done"], "true")]);
+    repo.config("handoff.queue.default.concurrency", "1");
+    let mut driver = repo.start(&["run", "r"]);
+    let line = waits(&mut driver);
+    assert!(line.ends_with("; free some space, and the run goes on by itself (Ctrl-C ends it)"), "{line}");
+    assert!(!driver.is_over());
+    mount.free();
+    let (status, said) = driver.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert_eq!(said.matches("nothing more is started").count(), 1, "{said}");
+    assert!(said.contains("this machine can work again: the run goes on"), "{said}");
+    // Each item has one attempt, and none was spent.
+    let seen = repo.items("r");
+    assert!(seen.values().all(|item| item.status == "done"), "{seen:?}");
+    repo.is_clean();
+    repo.is_intact("r");
+}
+
+#[test]
 fn it_does_not_matter_which_write_finds_no_space() {
     let Some((mount, repo)) = on_a_small_disk("6m") else { return };
     let mut told = 0;
@@ -133,22 +121,48 @@ fn it_does_not_matter_which_write_finds_no_space() {
         // A product that does not fit beside what is left.
         let script = "echo chatter; head -c 20000 /dev/urandom >outputs/x; echo x >>a.txt";
         mount.fill(pages * 4096);
-        let plan = repo.plan(&run, &[twice("a", script), after("b", &["a"], "true")]);
-        let output = repo.env.handoff(["submit", "--run", &plan]);
-        repo.is_quiet();
-        match output.status {
-            Some(1) => tells_of_the_disk(&output),
-            status => assert_eq!(status, Some(0), "{output}"),
-        }
-        assert!(!output.stderr.contains("changed while it was read"), "{output}");
-        told += usize::from(output.status != Some(0));
+        let plan = repo.plan(&run, &[item("a", script), after("b", &["a"], "true")]);
+        let mut driver = repo.start(&["submit", "--run", &plan]);
+        wait_for("a driver", || driver.is_over() || driver.said().contains("nothing more is started"));
+        let is_waiting = !driver.is_over();
         mount.free();
+        let (status, said) = driver.wait();
+        assert!(!said.contains("changed while it was read"), "{said}");
+        if status.code() != Some(0) {
+            // Nothing was begun.
+            assert!(status.code() == Some(1) && !is_waiting && said.contains("No space left on device"), "{said}");
+            repo.is_quiet();
+        }
+        told += usize::from(is_waiting || status.code() != Some(0));
         repo.env.handoff(["submit", &plan]).success();
         repo.env.handoff(["run", &run]).success();
         repo.is_clean();
         repo.is_intact(&run);
     }
     assert!(told > 3, "the disk was hardly ever full");
+}
+
+#[test]
+fn a_driver_without_free_file_descriptors_waits_and_spends_no_attempt() {
+    let repo = TestRepo::new();
+    let waits_for = "until test -e \"$HOME/../go\"; do sleep 0.02; done; echo x >outputs/x";
+    repo.submit("r", &[item("a", waits_for), item("b", waits_for), after("c", &["a", "b"], "true")]);
+    let mut driver = repo.start(&["run", "r", "-j", "2"]);
+    wait_for("two workers", || repo.items("r").values().filter(|item| item.status == "running").count() == 2);
+    let pid = Pid::from_raw(i32::try_from(driver.id()).unwrap());
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let before = prlimit(pid, Resource::Nofile, Rlimit { current: Some(3), maximum }).unwrap();
+    repo.env.write("go", "");
+    let line = waits(&mut driver);
+    assert!(line.contains("no-files: no more files can be opened (the limit is 3)"), "{line}");
+    assert!(line.contains("; raise the limit with `ulimit -n`, or run fewer items at once with `-j`, and"), "{line}");
+    prlimit(pid, Resource::Nofile, before).unwrap();
+    let (status, said) = driver.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    let seen = repo.items("r");
+    assert!(seen.values().all(|item| item.status == "done"), "{seen:?}");
+    repo.is_clean();
+    repo.is_intact("r");
 }
 
 #[test]
@@ -178,19 +192,26 @@ fn a_full_disk_under_the_worktrees_stops_the_run_and_spends_no_attempt() {
     mount.fill(0);
     repo.submit("r", &[item("a", "echo x >outputs/x"), item("b", "echo x >outputs/x")]);
     // However often it is tried meanwhile: the item has one attempt.
-    for _ in 0..5 {
-        let output = repo.env.handoff(["run", "r"]).exit(1);
-        let said = "no-space: no space is left on the file system of $TEST/worktrees/";
-        let parts: Vec<&str> = find_line(&output.stderr, "error: ").split(": ").collect();
-        assert_eq!([parts[1], parts[3]], ["no-space", "the worktree could not be made"], "{output}");
-        assert!(parts[2].starts_with("no space is left on the file system of $TEST/worktrees/"), "{output}");
-        tells_of_the_disk(&output);
+    for _ in 0..3 {
+        let mut driver = repo.start(&["run", "r"]);
+        let line = waits(&mut driver);
+        let parts: Vec<&str> = line.split(": ").collect();
+        assert_eq!([parts[1], parts[3]], ["no-space", "the worktree could not be made"], "{line}");
+        let folder = format!("no space is left on the file system of {}/", repo.path("worktrees").display());
+        assert!(parts[2].starts_with(&folder), "{line}");
+        driver.signal(Signal::TERM);
+        let (status, said) = driver.wait();
+        assert_eq!(status.code(), Some(130), "{said}");
         let seen = repo.item("r", "a");
+        let said = "no-space: no space is left on the file system of $TEST/worktrees/";
         assert!(seen.status == "ready" && seen.reason.starts_with(said), "{} {}", seen.status, seen.reason);
     }
+    let mut driver = repo.start(&["run", "r"]);
+    waits(&mut driver);
     mount.free();
+    let (status, said) = driver.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
     repo.is_clean();
-    repo.env.handoff(["run", "r"]).success();
     assert_eq!(repo.item("r", "a").status, "done");
     repo.is_intact("r");
     // An executor that fills the disk by what it writes, or by what it says; the other one is done

@@ -38,16 +38,11 @@ fn timed(script: &str, seconds: u64) -> Value {
 #[test]
 fn one_that_does_not_exist_fails_or_dies_is_told_with_its_reason() {
     let repo = TestRepo::new();
-    let mut absent = item("", "");
-    absent["inputs"]["command"] = json!(["no-such-program"]);
     let mut folder = item("", "");
     folder["inputs"]["command"] = json!(["./dir"]);
-    let no_program = "cannot start `no-such-program`: there is no such program, or its interpreter is missing: \
-                      No such file or directory (os error 2)";
     let no_right = "cannot start `./dir`: it may not be executed, or a folder of PATH may not be entered: \
                     Permission denied (os error 13)";
     for (run, bad, reason) in [
-        ("absent", absent, no_program),
         ("folder", folder, no_right),
         ("exit-3", item("", "exit 3"), "exited with 3"),
         ("killed", item("", "kill -9 $$"), "was ended by signal 9"),
@@ -56,6 +51,56 @@ fn one_that_does_not_exist_fails_or_dies_is_told_with_its_reason() {
         let (status, said) = misbehave(&repo, run, bad);
         assert_eq!((status.as_str(), said.as_str()), ("failed", reason), "{run}");
     }
+}
+
+#[test]
+fn what_only_this_machine_lacks_fails_no_item() {
+    let repo = TestRepo::new();
+    let mut absent = item("program", "");
+    absent["inputs"]["command"] = json!(["no-such-program"]);
+    let mut unknown = item("executor", "");
+    unknown["executor"] = json!("special");
+    unknown["inputs"] = json!({});
+    let items = [absent, unknown, after("last", &["program", "executor"], "true"), item("beside", "true")];
+    repo.config("handoff.executor.special.command", "true");
+    repo.submit("r", &items);
+    repo.env.git(["config", "--unset", "handoff.executor.special.command"]).success();
+    let output = repo.env.handoff(["run", "r"]).exit(4);
+    for line in [
+        "program: cannot be run here: the program `no-such-program` is not installed here; no attempt is spent",
+        "executor: cannot be run here: the executor \"special\" is not registered here; \
+         `git config handoff.executor.special.command LINE` registers it; no attempt is spent",
+        "2 items wait for what this machine lacks; the next `run` goes on with them",
+    ] {
+        assert!(output.stderr.lines().any(|said| said == line), "{line}\n{output}");
+    }
+    let seen = repo.items("r");
+    let seen: Vec<_> = seen.iter().map(|(id, item)| (id.as_str(), item.status.as_str(), item.attempts)).collect();
+    assert_eq!(
+        seen,
+        [("beside", "done", 1), ("executor", "ready", 0), ("last", "pending", 0), ("program", "ready", 0)]
+    );
+    repo.is_clean();
+    // Nothing has to be retried once it is there.
+    repo.config("handoff.executor.special.command", "true");
+    repo.env.write("bin/no-such-program", "#!/bin/sh\n");
+    repo.env.shell("repo", "chmod +x ../bin/no-such-program && PATH=\"$PWD/../bin:$PATH\" git handoff run r").success();
+    repo.is_clean();
+    repo.is_intact("r");
+}
+
+#[test]
+fn settings_that_change_count_for_the_next_item() {
+    let repo = TestRepo::new();
+    repo.config("handoff.executor.special.command", "exit 3");
+    let mut next = after("next", &["first"], "");
+    next["executor"] = json!("special");
+    next["inputs"] = json!({});
+    // The driver has read the settings again when a second has passed.
+    let change = "git -C \"$HOME/../repo\" config handoff.executor.special.command 'echo new >outputs/x'; sleep 1.5";
+    repo.drive("r", &[item("first", change), next]).success();
+    assert_eq!(repo.env.handoff(["cat", "r/next:x"]).success(), "new\n");
+    repo.is_intact("r");
 }
 
 #[test]

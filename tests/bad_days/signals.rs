@@ -35,6 +35,52 @@ fn an_interrupted_run_is_resumed_and_counts_nothing_against_the_items() {
     }
 }
 
+/// Sends SIGTERM to a process, if it still runs.
+fn terminate(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    let _ = rustix::process::kill_process(pid, Signal::TERM);
+}
+
+#[test]
+fn an_engine_that_ends_a_job_gets_its_attempts_handed_back() {
+    let begins = "echo $HANDOFF_ITEM >>\"$HOME/../began\"; test $HANDOFF_ATTEMPT = 1 || exit 0";
+    // The workers get the signal before the driver does, or just after it.
+    for (is_driver_first, waits) in [(false, "sleep 99"), (true, "trap 'exit 1' TERM; sleep 99 & wait")] {
+        let repo = TestRepo::new();
+        let script = format!("{begins}; {waits}");
+        repo.submit("r", &[item("a", &script), item("b", &script), after("c", &["a", "b"], "true")]);
+        let driver = repo.start(&["run", "r", "-j", "2"]);
+        wait_for("both items", || repo.lines("began").len() == 2);
+        let others: Vec<u32> = repo.process_ids().into_keys().filter(|pid| *pid != driver.id()).collect();
+        assert!(others.len() >= 4, "{others:?}");
+        if is_driver_first {
+            driver.signal(Signal::TERM);
+        }
+        others.into_iter().for_each(terminate);
+        if !is_driver_first {
+            driver.signal(Signal::TERM);
+        }
+        let (status, said) = driver.wait();
+        assert_eq!(status.code(), Some(130), "{said}");
+        let ends = repo.entries("r");
+        let ends = ends.iter().filter(|entry| entry["attempt"] == 1 && entry["kind"] != "item.fired");
+        let ends: Vec<_> = ends.map(|entry| (entry["kind"].as_str(), entry["reason"].as_str())).collect();
+        assert_eq!(ends, [(Some("item.requeued"), Some("operator")); 2], "{said}");
+        // One attempt is all that the plan allows.
+        repo.env.handoff(["run"]).success();
+        repo.is_clean();
+        repo.is_intact("r");
+    }
+}
+
+#[test]
+fn a_worker_that_ends_by_a_signal_fails_while_its_driver_goes_on() {
+    let repo = TestRepo::new();
+    repo.drive("r", &[item("a", "kill -TERM $$"), item("b", "exit 143"), item("c", "exit 1")]).ends(4);
+    let reasons: Vec<_> = repo.items("r").into_values().map(|item| item.reason).collect();
+    assert_eq!(reasons, ["was ended by signal 15", "exited with 143", "exited with 1"]);
+}
+
 #[test]
 fn an_interrupt_stops_all_runs_that_are_driven() {
     let repo = TestRepo::new();

@@ -210,19 +210,22 @@ impl TestRepo {
     /// Returns the command lines of processes that name this environment, were started in it, or
     /// stand in it.
     pub(crate) fn processes(&self) -> Vec<String> {
+        self.process_ids().into_values().collect()
+    }
+
+    /// Returns the same by their ids.
+    pub(crate) fn process_ids(&self) -> BTreeMap<u32, String> {
         let mark = self.env.path().to_str().unwrap().as_bytes();
         let names = |bytes: &[u8]| bytes.windows(mark.len()).any(|window| window == mark);
-        let own = std::process::id().to_string();
         let entries = fs::read_dir("/proc").unwrap().flatten();
-        let pids = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let pids = pids.filter(|pid| pid.bytes().all(|b| b.is_ascii_digit()) && *pid != own);
-        let found = pids.filter_map(|pid| {
-            let proc = Path::new("/proc").join(pid);
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let found = pids.filter(|pid| *pid != std::process::id()).filter_map(|pid| {
+            let proc = Path::new("/proc").join(pid.to_string());
             let line = fs::read(proc.join("cmdline")).ok().filter(|line| !line.is_empty())?;
             let environ = fs::read(proc.join("environ")).unwrap_or_default();
             let inside = fs::read_link(proc.join("cwd")).is_ok_and(|cwd| cwd.starts_with(self.env.path()));
             let line_text = String::from_utf8_lossy(&line).replace('\0', " ");
-            (names(&line) || names(&environ) || inside).then_some(line_text)
+            (names(&line) || names(&environ) || inside).then_some((pid, line_text))
         });
         found.collect()
     }

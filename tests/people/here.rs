@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{as_person, items, person, statuses, waiting};
 use crate::common::assert_output;
-use crate::common::repo::TestRepo;
+use crate::common::repo::{TestRepo, wait_for};
 
 #[test]
 fn a_run_waits_for_an_approval_and_goes_on_after_it() {
@@ -34,6 +34,21 @@ fn a_run_waits_for_an_approval_and_goes_on_after_it() {
         repo.env.write("forged.json", &proof.replace(from, to));
         repo.env.handoff_in("home", ["verify", "--proof", "../forged.json"]).ends(3);
     }
+}
+
+#[test]
+fn a_driver_that_waits_goes_on_after_the_decision() {
+    let repo = TestRepo::new();
+    repo.submit("r", &items());
+    let mut driver = repo.start(&["run", "r", "--wait"]);
+    let line = "waiting for a decision of people: r/sign-off (Ctrl-C ends the driver)";
+    wait_for("a driver that waits", || driver.is_over() || driver.said().lines().any(|said| said == line));
+    assert!(!driver.is_over(), "{}", driver.said());
+    repo.env.handoff(["approve", "r/sign-off"]).success();
+    let (status, said) = driver.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert_eq!(said.matches("waiting for a decision").count(), 1, "{said}");
+    repo.is_intact("r");
 }
 
 #[test]

@@ -323,7 +323,7 @@ fn how_a_command_ended_is_told_through_all_layers() {
             item("large", "exit 137"),
             item("signal", "kill -9 $$"),
             item("asked", "kill -TERM $$"),
-            json!({ "id": "missing", "executor": "command", "inputs": { "command": ["no-such-program"] }, "maxAttempts": 1 }),
+            json!({ "id": "missing", "executor": "command", "inputs": { "command": ["./no-such-program"] }, "maxAttempts": 1 }),
             json!({ "id": "late", "executor": "command", "timeout": 1, "maxAttempts": 1,
                     "inputs": { "command": "trap 'echo asked >$HANDOFF_RESULT.asked; exit 3' TERM; sleep 60 & wait" } }),
             json!({ "id": "daemon", "executor": "command", "maxAttempts": 1,
@@ -337,7 +337,7 @@ fn how_a_command_ended_is_told_through_all_layers() {
         assert_eq!(reason("asked"), "was ended by signal 15");
         assert_eq!(
             reason("missing"),
-            "cannot start `no-such-program`: there is no such program, or its interpreter is missing: No such file or directory (os error 2)"
+            "cannot start `./no-such-program`: there is no such program, or its interpreter is missing: No such file or directory (os error 2)"
         );
         assert_eq!(reason("late"), "ran longer than 1 s");
         assert_eq!(scene.repo.item("ends", "daemon").status, "done");

@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 
 use super::spec::INPUT_REFS;
 use super::{Job, Verdict};
-use crate::model::causes::in_words;
 use crate::model::entry::InputRef;
 use crate::model::name::FilePath;
 use crate::model::plan::{AGENT, COMMAND, GOAL, Selector};
@@ -43,10 +42,10 @@ pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<V
         }
         // A check continues nothing.
         let carry = workspace.attempt > 1 && !workspace.is_for_check();
-        workspace.make_agent_folders(confinement, &inside, carry).map_err(|e| Verdict::failed(in_words(&e)))?;
+        workspace.make_agent_folders(confinement, &inside, carry)?;
     }
     let remarks = job.confinement.as_ref().map(|confinement| workspace.make_scratch(confinement)).transpose();
-    let mut remarks = remarks.map_err(|e| Verdict::failed(in_words(&e)))?.unwrap_or_default();
+    let mut remarks = remarks?.unwrap_or_default();
     remarks.extend(workspace.agent_folders().into_iter().flat_map(|folders| folders.remarks.clone()));
     Ok(absent.into_iter().chain(remarks).collect())
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::{Finished, Job, Verdict};
 use crate::git::protected::{self, Consumed};
 use crate::git::verified_stream;
-use crate::model::causes::in_words;
 use crate::model::outcome::PASSED;
 use crate::model::plan::ProductKey;
 use crate::model::protect_rule::ProtectRule;
@@ -63,7 +62,7 @@ pub(super) fn failed(error: &Error) -> Verdict {
 pub(super) fn compare(host: &Host, job: &Job, guard: &Guard, finished: &mut Finished) -> Result<(), Verdict> {
     let patch = finished.result.products.get(&ProductKey::Patch);
     let patch = patch.map(|patch| verified_stream::read(&host.store, patch.oid, &[patch.sha256])).transpose();
-    let changes = guard.changes(patch.map_err(|e| Verdict::failed(in_words(&e)))?).map_err(|e| failed(&e))?;
+    let changes = guard.changes(patch?).map_err(|e| failed(&e))?;
     finished.result.reference = guard.tree;
     if changes.is_empty() {
         return Ok(());

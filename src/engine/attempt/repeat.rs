@@ -7,7 +7,6 @@ use tokio::sync::watch;
 use super::check::CANNOT_RUN;
 use super::step::{Commands, Line, judge};
 use super::{Job, Verdict, prepare, protect, remove};
-use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Exit;
 use crate::model::said::last_lines;
@@ -94,7 +93,7 @@ async fn set_up(
 ) -> Result<(), Failed> {
     let host = commands.host;
     let write = || {
-        let failed = |error: product::Error| Failed::Other(Verdict::failed(in_words(&error)));
+        let failed = |error: product::Error| Failed::Other(Verdict::from(error));
         product::write(host, workspace, recorded).map_err(failed)
     };
     let command = &commands.job.spec.command;

@@ -23,8 +23,14 @@ use crate::worktree::host::Host;
 use crate::worktree::protect::Guard;
 use crate::worktree::workspace::Workspace;
 
-/// SIGHUP, SIGINT and SIGTERM.
+/// SIGHUP, SIGINT and SIGTERM. Engines that end a job send them to all of its processes.
 const ENDS_A_JOB: [i32; 3] = [1, 2, 15];
+
+/// The exit code of a shell whose command was ended by signal 0.
+const SIGNAL: i32 = 128;
+
+/// How long after such a signal to a command its driver may notice its own.
+const NOTICE: Duration = Duration::from_millis(500);
 
 /// How often to look for a login that an agent renewed by replacing its file.
 const LOGIN_INTERVAL: Duration = Duration::from_secs(1);
@@ -142,13 +148,48 @@ impl<'a> Commands<'a> {
             limits: job.spec.limits,
             lease: job.spec.lease.clone(),
         };
+        let started = Instant::now();
         let running = agent::run(&invocation, self.transcript, self.cancel.clone());
         let ended = returning_logins(workspace, running).await;
+        let ended = self.unless_stopped(started, ended).await;
         if !ended.as_ref().is_ok_and(|ended| ended.is_clean) {
             workspace.doubt();
         }
         ended
     }
+}
+
+impl Commands<'_> {
+    /// Returns the end of a command as cancelled if it did not succeed and the driver was stopped
+    /// at the same time, because an engine that ends a job signals all of its processes.
+    async fn unless_stopped(
+        &self,
+        started: Instant,
+        ended: Result<Ended, agent::Error>,
+    ) -> Result<Ended, agent::Error> {
+        let is_stopped = || *self.cancel.borrow() || self.host.stop.is_requested();
+        let by_signal = match &ended {
+            Ok(Ended { cause: Cause::Exited, exit: Some(exit), .. }) if exit.code != Some(0) => ends_a_job(*exit),
+            Err(agent::Error::Supervisor(status)) => status.signal().is_some_and(|signal| ENDS_A_JOB.contains(&signal)),
+            _ => return ended,
+        };
+        let until = Instant::now() + if by_signal { NOTICE } else { Duration::ZERO };
+        while !is_stopped() && Instant::now() < until {
+            tokio::time::sleep(NOTICE / 50).await;
+        }
+        if !is_stopped() {
+            return ended;
+        }
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let unknown = Ended { exit: None, cause: Cause::Cancelled, is_clean: false, duration_ms };
+        Ok(ended.map_or(unknown, |ended| Ended { cause: Cause::Cancelled, ..ended }))
+    }
+}
+
+/// Returns true if a command, or one that a shell started, was ended by a signal that ends a job.
+fn ends_a_job(exit: Exit) -> bool {
+    let signal = exit.signal.or_else(|| exit.code.and_then(|code| code.checked_sub(SIGNAL)));
+    signal.is_some_and(|signal| ENDS_A_JOB.contains(&signal))
 }
 
 /// Waits for a command, and meanwhile gives back logins that it renewed.
@@ -214,7 +255,6 @@ fn environment(
 /// `seconds` is its time limit.
 pub(super) fn judge(step: &str, ended: &Result<Ended, agent::Error>, seconds: u64) -> Result<(), Verdict> {
     let ended = ended.as_ref().map_err(|error| match error {
-        // Engines that end a job signal all of its processes.
         agent::Error::Supervisor(status) if status.signal().is_some_and(|signal| ENDS_A_JOB.contains(&signal)) => {
             Verdict::Crashed(format!("{step}{error}"))
         }

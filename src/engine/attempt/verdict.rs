@@ -5,11 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::recover;
+use crate::engine::shortage::{self, Shortage};
 use crate::model::causes::in_words;
-
-/// The start of the reason if a file system is full.
-const NO_SPACE: &str = "no-space: ";
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,8 +21,8 @@ pub enum Verdict {
         /// Whether another attempt would fail in the same way.
         hopeless: bool,
     },
-    /// A file system is full, which is not the item's fault.
-    NoSpace(String),
+    /// This machine lacks something, such as disk space, which is not the item's fault.
+    Shortage(String),
     /// The driver ended it.
     Interrupted,
     /// Something outside ended it, which is not its fault: its supervisor, or a signal to that.
@@ -36,28 +33,38 @@ impl Verdict {
     /// Returns why it failed, or `None` if it did not fail.
     pub(in crate::engine) fn reason(&self) -> Option<&str> {
         match self {
-            Self::Failed { reason, .. } | Self::NoSpace(reason) | Self::Crashed(reason) => Some(reason),
+            Self::Failed { reason, .. } | Self::Shortage(reason) | Self::Crashed(reason) => Some(reason),
             Self::Done | Self::Interrupted => None,
         }
     }
 
-    /// Returns [`Verdict::NoSpace`] for an error that says so, and otherwise the verdict that
-    /// `otherwise` makes of its message.
+    /// Returns [`Verdict::Shortage`] for an error that this machine caused, and otherwise the verdict
+    /// that `otherwise` makes of its message.
     pub(in crate::engine) fn from_error<R: FnOnce(String) -> Self>(
         before: &str,
         error: &(dyn Error + 'static),
         otherwise: R,
     ) -> Self {
         let words = format!("{before}{}", in_words(error));
-        if recover::is_full(error) { Self::NoSpace(words) } else { otherwise(words) }
+        match Shortage::of(error) {
+            Some(shortage) => Self::Shortage(shortage.coded(&words)),
+            None => otherwise(words),
+        }
     }
 
-    /// Adds the folder with the least free space to the reason.
-    pub(super) fn name_full_disk(&mut self, folders: &[PathBuf]) {
-        let Self::NoSpace(words) = self else { return };
-        let free = |folder: &&PathBuf| rustix::fs::statvfs(folder.as_path()).map_or(u64::MAX, |stat| stat.f_bavail);
-        if let Some(folder) = folders.iter().min_by_key(free) {
-            *words = format!("{NO_SPACE}no space is left on the file system of {}: {words}", folder.display());
+    /// Describes the condition of this machine in the reason, with the folder that it concerns.
+    pub(in crate::engine) fn describe_shortage(&mut self, folders: &[PathBuf]) {
+        if let Self::Shortage(reason) = self {
+            *reason = shortage::describe(reason, folders);
+        }
+    }
+
+    /// Returns [`Verdict::Shortage`] instead of a failure before the worker ran if this machine
+    /// lacks something now.
+    pub(in crate::engine) fn unless_short(self, folders: &[PathBuf]) -> Self {
+        match (self, shortage::probe(folders)) {
+            (Self::Failed { reason, .. }, Err(shortage)) => Self::Shortage(shortage.coded(&reason)),
+            (verdict, _) => verdict,
         }
     }
 

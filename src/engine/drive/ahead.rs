@@ -126,6 +126,12 @@ impl Driver<'_> {
         self.start_claimed(claimed)
     }
 
+    /// Returns the entries that hand back all claims that wait for a slot.
+    pub(super) fn hand_back_all(&mut self, why: &str) -> Vec<NewEntry> {
+        let all: Vec<ItemIndex> = self.shared.iter().flat_map(|shared| shared.ahead.keys().copied()).collect();
+        self.hand_back(&all, why)
+    }
+
     /// Returns the entries that hand back these claims, which wait for a slot.
     pub(super) fn hand_back(&mut self, claims: &[ItemIndex], why: &str) -> Vec<NewEntry> {
         let Some(shared) = &mut self.shared else { return Vec::new() };

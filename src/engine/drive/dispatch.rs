@@ -68,10 +68,10 @@ impl Driver<'_> {
                             None => drop(jobs.insert(at, Claimed { spec, slots, manifest: digest })),
                         }
                     }
-                    Err(reason) => batch.failed(&self.run.state, at, 0, reason),
+                    Err(unready) => self.cannot_dispatch(at, unready, &mut batch),
                 }
             }
-            let ahead = self.claim_ahead(concurrency, &mut batch);
+            let ahead = if self.short.is_none() { self.claim_ahead(concurrency, &mut batch) } else { Vec::new() };
             if let Err(error) = self.record(&batch.entries) {
                 // A claim whose answer was lost may have been accepted, or may be later.
                 if !trouble::is_raced(&error) {
@@ -93,7 +93,8 @@ impl Driver<'_> {
     /// Returns how many items of the run may run here at once.
     pub(super) fn slots_of_run(&self) -> usize {
         let queue = &self.run.state.submitted.queue;
-        self.machine.jobs.unwrap_or_else(|| command::concurrency(queue, &self.machine.config))
+        let slots = self.machine.jobs.unwrap_or_else(|| command::concurrency(queue, &self.machine.config));
+        self.slots_when_short(slots)
     }
 
     /// Returns the items that can be dispatched now, and when the schedule has to be asked again.

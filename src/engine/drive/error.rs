@@ -39,10 +39,10 @@ pub enum Error {
     Beat(String),
     #[error("cannot write a sign of life")]
     Fence(#[from] beat::Error),
-    #[error("{0}")]
-    NoSpace(String),
     #[error("{0}, and no other driver of the run is alive")]
     Slow(String),
+    #[error("the key {1}, with which this driver of the run {0:?} signs, is revoked here")]
+    Revoked(RunId, String),
     #[error("nothing is left to run, but the run has not settled: internal error, please report it")]
     Stuck,
 }

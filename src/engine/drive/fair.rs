@@ -39,7 +39,11 @@ impl Driver<'_> {
     pub(super) fn tell_beats(&self) {
         let (Some(shared), Some(via)) = (&self.shared, self.run.via()) else { return };
         let id = |at: &ItemIndex| self.run.state.graph.item(*at).id.clone();
-        let free = if self.is_slow() { 0 } else { self.slots_of_run().saturating_sub(self.running.len()) };
+        let free = if self.is_slow() || self.short.is_some() {
+            0
+        } else {
+            self.slots_of_run().saturating_sub(self.running.len())
+        };
         shared.beats.set(News {
             free: free as u64,
             holds: self.running.keys().map(id).collect(),
@@ -47,6 +51,7 @@ impl Driver<'_> {
             push: via.push_time(),
             waits: shared.waiting.filter(|_| shared.is_announced).map(|since| (self.ended.len() as u64, since)),
         });
+        shared.beats.set_declines(self.declines());
     }
 
     /// Notes since when there is something to push. A driver that was too late for a while asks the

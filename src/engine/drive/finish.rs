@@ -24,8 +24,7 @@ impl Driver<'_> {
     ) -> Result<Settled, Error> {
         let batch = self.end_all(finished).await;
         self.reconcile(batch)?;
-        let ahead: Vec<_> = self.shared.iter().flat_map(|shared| shared.ahead.keys().copied()).collect();
-        let back = self.hand_back(&ahead, "the driver was interrupted");
+        let back = self.hand_back_all("the driver was interrupted");
         self.record(&back)?;
         Ok(Settled { interrupted: true, sealed: None })
     }
@@ -95,7 +94,10 @@ impl Driver<'_> {
     /// Returns true if there are entries to push, or may be claims for a free slot.
     pub(super) fn has_to_push(&self) -> bool {
         self.run.has_staged()
-            || (self.schedule.eligible() > 0 && !self.is_slow() && self.occupied() < self.slots_of_run())
+            || (self.schedule.eligible() > 0
+                && !self.is_slow()
+                && self.short.is_none()
+                && self.occupied() < self.slots_of_run())
     }
 
     /// Returns the number of slots that are taken by what runs here, and by claims that wait.
@@ -124,7 +126,7 @@ impl Driver<'_> {
         for running in self.running.values() {
             running.cancel.send_replace(true);
         }
-        let mut batch = Vec::new();
+        let mut batch = std::mem::take(&mut self.unfiled);
         while batch.len() < self.running.len() {
             match finished.recv().await {
                 Some(report) => batch.push(report),

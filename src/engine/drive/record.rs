@@ -8,6 +8,7 @@ use crate::engine::attempt::Verdict;
 use crate::engine::event::Progress;
 use crate::engine::finished::Finished;
 use crate::engine::outcome::Batch;
+use crate::engine::shortage::Shortage;
 use crate::engine::{command, transcript_refs};
 use crate::model::state::Phase;
 use crate::run::operate::NewEntry;
@@ -20,13 +21,21 @@ impl Driver<'_> {
     /// A worktree is removed only when the end of its attempt is recorded, because salvage needs it
     /// until then.
     pub(super) fn reconcile(&mut self, reports: Vec<Finished>) -> Result<(), Error> {
+        // Transcripts and salvaged work come first: they can be lost, but no entry must refer to
+        // something that is missing.
+        if let Err(error) = transcript_refs::add_all(self.run, &reports) {
+            if Shortage::of(&error).is_some() {
+                self.unfiled = reports;
+            } else {
+                self.dispose(reports, false, false);
+            }
+            return Err(error.into());
+        }
         let mut batch = Batch::default();
         for finished in &reports {
             self.running.remove(&finished.at);
             self.tell_notes(finished);
-            if let Verdict::NoSpace(why) = &finished.result.verdict {
-                self.full = Some(why.clone());
-            }
+            self.note_shortage(finished);
             if let (true, Verdict::Crashed(why)) =
                 (self.holds(finished.at, finished.result.attempt), &finished.result.verdict)
             {
@@ -39,12 +48,6 @@ impl Driver<'_> {
                 // The attempt was cancelled, so its end is recorded already. Only now is it over.
                 self.schedule.ended(&self.run.state, finished.at);
             }
-        }
-        // Transcripts and salvaged work come first: they can be lost, but no entry must refer to
-        // something that is missing.
-        if let Err(error) = transcript_refs::add_all(self.run, &reports) {
-            self.dispose(reports, false, false);
-            return Err(error.into());
         }
         self.shared.iter_mut().for_each(|shared| shared.waits.ended(&reports));
         self.ended.extend(reports);
@@ -75,8 +78,8 @@ impl Driver<'_> {
     pub(super) fn record(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
         let (started, sent) = (Instant::now(), since_boot());
         let recorded = self.stage(entries).and_then(|()| Ok(self.run.publish()?));
-        if recorded.as_ref().is_err_and(trouble::is_of_remote) {
-            // Results are kept until the remote accepts them.
+        if recorded.as_ref().is_err_and(|error| trouble::is_of_remote(error) || Shortage::of(error).is_some()) {
+            // Results are kept until the remote, or this machine, can record them.
             return recorded.map(drop);
         }
         let ended = std::mem::take(&mut self.ended);

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use crate::engine::beat::Beats;
 use crate::engine::event::Progress;
 use crate::model::driver::{MAX_HEARTBEAT, RunShared};
-use crate::model::item_index::ItemIndex;
 use crate::run::operate::via::Via;
 
 use super::shared::Colleagues;
@@ -81,8 +80,7 @@ impl Driver<'_> {
             (self.tell)(Progress::Note(note));
             return Ok(());
         }
-        let ahead: Vec<ItemIndex> = shared.ahead.keys().copied().collect();
-        let back = self.hand_back(&ahead, "pushes are too slow on its machine");
+        let back = self.hand_back_all("pushes are too slow on its machine");
         if !back.is_empty() {
             self.record(&back)?;
         }

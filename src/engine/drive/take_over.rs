@@ -13,6 +13,8 @@ use crate::model::beat::Beat;
 use crate::model::digest::Oid;
 use crate::model::driver::{Because, DriverId};
 use crate::model::entry::{Again, Event, ItemEnded};
+use crate::model::item_index::ItemIndex;
+use crate::model::state::Phase;
 use crate::run::operate::NewEntry;
 use crate::run::operate::steer::requeued;
 
@@ -101,6 +103,21 @@ impl Driver<'_> {
             links.iter().for_each(|link| (self.tell)(Progress::Recorded(link, &self.run.state)));
         }
         self.force_catch_up()
+    }
+
+    /// Says that an attempt of this driver was taken from it, unless a person cancelled it.
+    pub(super) fn tell_taken(&mut self, at: ItemIndex, attempt: u32) {
+        let item = &self.run.state.items[at];
+        if self.shared.is_none() || item.phase == Phase::Cancelled {
+            return;
+        }
+        let by = item.holder.as_ref().map(|holder| format!("; driver {} runs it now", holder.driver.short()));
+        let note = format!(
+            "{}: attempt {attempt} was taken from this driver, and its work is saved{}",
+            self.run.state.graph.item(at).id,
+            by.unwrap_or_default()
+        );
+        (self.tell)(Progress::Note(note));
     }
 
     /// Returns the entries that take the attempts of a driver from it.

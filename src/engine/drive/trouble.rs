@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::engine::event::Progress;
+use crate::engine::shortage::Shortage;
 use crate::git::passing;
 use crate::model::causes::in_words;
 use crate::run::operate::{self, OpenRun, coordinate};
@@ -48,13 +49,18 @@ impl Driver<'_> {
     /// Waits while the remote cannot be used; attempts go on meanwhile. Returns the error if
     /// waiting is pointless.
     pub(super) async fn hold_on(&mut self, error: Error, interrupt: &mut watch::Receiver<bool>) -> Result<(), Error> {
-        let Some(shared) = self.shared.as_mut().filter(|_| is_of_remote(&error)) else { return Err(error) };
+        let is_of_remote = is_of_remote(&error);
+        if let Some(shortage) = Shortage::of(&error).filter(|_| !is_of_remote) {
+            return self.wait_for_machine(shortage, error, interrupt).await;
+        }
+        let Some(shared) = self.shared.as_mut().filter(|_| is_of_remote) else { return Err(error) };
         if is_raced(&error) && shared.is_real_race(self.run.generation()) {
             // Claims are decided again, and go with the results in one push.
             self.look_again();
             return Ok(());
         }
         let is_poisoned = matches!(run_error(&error), Some(operate::Error::Poisoned(_)));
+        let heartbeat = shared.heartbeat();
         let (beats, lost_after) = (shared.beats.accepted(), Duration::from_millis(shared.times.lost_after));
         let trouble = shared.trouble_with(is_poisoned);
         trouble.tries += 1;
@@ -79,7 +85,8 @@ impl Driver<'_> {
         {
             return Ok(());
         }
-        let longest = if is_refused && tries > 3 { AFTER_REFUSAL } else { LONGEST_PAUSE };
+        // After an outage work goes on within two heartbeats.
+        let longest = if is_refused && tries > 3 { AFTER_REFUSAL } else { heartbeat.min(LONGEST_PAUSE) };
         let pause = (Duration::from_millis(250) * (1 << tries.min(7))).min(longest);
         self.look_again();
         tokio::select! {

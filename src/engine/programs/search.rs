@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::engine::command::Resolved;
 use crate::sandbox::{Confinement, folders};
 
 /// Words with a meaning to the shell itself: no file of this name runs.
@@ -95,6 +97,21 @@ impl<'a> Search<'a> {
 /// confines.
 pub(in crate::engine) fn is_there(program: &str, env: &BTreeMap<String, OsString>) -> bool {
     Search { path: env.get("PATH"), home: None, by: None }.find(program).is_some()
+}
+
+/// Returns the name of a command's program if no such program is on this machine.
+///
+/// A program that the setup may install, or that may be in the worktree, does not count as missing.
+pub(in crate::engine) fn missing<'c>(command: &'c Resolved, env: &BTreeMap<String, OsString>) -> Option<&'c str> {
+    let search = Search::new(&command.env, env, None);
+    let has_only_absolute =
+        |path: &OsString| path.as_bytes().split(|byte| *byte == b':').all(|part| part.starts_with(b"/"));
+    if command.setup.is_some() || !search.path.is_some_and(has_only_absolute) {
+        return None;
+    }
+    let name = name_of(&command.argv, command.settings.command.is_some())?;
+    let is_elsewhere = name.starts_with(['/', '~']) || !name.contains('/');
+    (is_elsewhere && search.named(name).is_none()).then_some(name)
 }
 
 /// Returns the configured line that a command gives to the shell.

@@ -92,8 +92,8 @@ pub(super) fn drive(error: &drive::Error) -> Option<Failure> {
             Failure::of("no-cache", root).hint(hints::workspace_root())
         }
         drive::Error::Salvage(_) => Failure::of("run", error).hint(hints::salvage()),
-        drive::Error::NoSpace(_) => Failure::of("no-space", error).hint(hints::again_with_space()),
         drive::Error::Slow(_) => Failure::of("slow-remote", error).hint(hints::slow_remote()),
+        drive::Error::Revoked(run, _) => Failure::of("revoked", error).hint(hints::verify(run)),
         drive::Error::Stuck => Failure { exit: 70, ..Failure::of("defect", error) },
         _ => Failure::of("run", error),
     })

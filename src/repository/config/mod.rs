@@ -62,7 +62,7 @@ pub struct Queue {
 }
 
 /// The whole configuration, with defaults.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Config {
     /// `handoff.executor.<name>.*`

@@ -12,7 +12,7 @@ const PLACES: [&str; 3] = ["core.attributesfile", "core.excludesfile", "core.hoo
 const RUN_OUTSIDE: [&str; 2] = ["secretenv", "versioncommand"];
 
 /// The configuration files, and the values that may name other files.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outside {
     /// The configuration files.
     pub files: BTreeSet<PathBuf>,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::git::tip::{Move, Swap};
 use crate::git::{private_files, refs, store};
+use crate::model::beat::Declined;
 use crate::model::digest::Oid;
 use crate::model::driver::{Because, DriverId};
 use crate::model::entry::{Again, Event, ItemEnded};
@@ -66,6 +67,9 @@ pub struct DriverShown {
     pub since: Option<Moment>,
     /// The running items that it holds, by the chain.
     pub holds: Vec<ItemId>,
+    /// What its machine lacks, so that it does not run some items.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub declines: Vec<Declined>,
     /// The value of its ref.
     #[serde(skip)]
     value: Option<Oid>,
@@ -204,6 +208,7 @@ impl Repository {
             beat: beat.as_ref().and_then(|beat| beat.beat),
             at: beat.as_ref().map(|beat| beat.at),
             since,
+            declines: beat.as_ref().map(|beat| beat.declines.clone()).unwrap_or_default(),
             holds: Vec::new(),
             value: None,
             is_silent,

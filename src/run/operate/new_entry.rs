@@ -32,6 +32,16 @@ impl NewEntry {
         }
     }
 
+    /// Returns true for the end of an attempt by its driver.
+    pub(super) fn is_result(&self) -> bool {
+        match self {
+            Self::Plain(Event::ItemReconciled(e)) => e.attempt > 0,
+            Self::Plain(Event::ItemRetried(_)) => true,
+            Self::Plain(Event::ItemRequeued(e)) => e.because.is_none(),
+            _ => false,
+        }
+    }
+
     /// Returns why a key cannot append it, or `None` if the key can.
     pub(super) fn refused(&self, keys: &Keys, key: &str) -> Option<Refused> {
         match self {

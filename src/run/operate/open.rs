@@ -3,11 +3,12 @@
 mod cut;
 mod error;
 mod push;
+mod recover;
 mod refused;
 mod remote;
 mod seal;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::retry::{Lost as _, Retry};
 use crate::git::store::{Edit, Store};
@@ -38,6 +39,10 @@ pub struct OpenRun {
     artifacts: BTreeMap<FilePath, Oid>,
     /// Entries that the state already includes and the chain does not.
     staged: Staged,
+    /// Results that could not be recorded, for [`OpenRun::recover`].
+    unrecorded: Vec<NewEntry>,
+    /// Keys from which nothing more is taken.
+    revoked: BTreeSet<String>,
     generation: u64,
     /// Counts the races lost since the last recording.
     race: Retry,
@@ -95,7 +100,22 @@ impl OpenRun {
     pub(super) fn new(writer: Writer, loaded: Loaded) -> Self {
         let Loaded { run, first, artifacts, head, frontier, state } = loaded;
         let (staged, race) = (Staged::default(), Retry::default());
-        Self { run, writer, head, frontier, first, artifacts, staged, generation: 0, race, shared: None, state }
+        let (unrecorded, revoked) = (Vec::new(), BTreeSet::new());
+        Self {
+            run,
+            writer,
+            head,
+            frontier,
+            first,
+            artifacts,
+            staged,
+            unrecorded,
+            revoked,
+            generation: 0,
+            race,
+            shared: None,
+            state,
+        }
     }
 
     /// Returns the id of the run.
@@ -221,6 +241,8 @@ impl OpenRun {
                     // Results wait for the remote.
                     if error.is_of_remote() {
                         self.apply(&entries, Applying::Kept)?;
+                    } else {
+                        self.keep_unrecorded(entries);
                     }
                     return Err(error);
                 }
@@ -250,7 +272,15 @@ impl OpenRun {
     /// Records the staged entries like [`OpenRun::publish_unless_raced`], and moves further refs of
     /// the remote of a shared run in the same push.
     pub fn publish_with(&mut self, more: &[Move]) -> Result<Option<Vec<Link>>, Error> {
-        if self.has_staged() { self.publish_once(more) } else { Ok(Some(Vec::new())) }
+        if !self.has_staged() {
+            return Ok(Some(Vec::new()));
+        }
+        let entries = self.staged.entries.clone();
+        let published = self.publish_once(more);
+        if published.as_ref().is_err_and(|error| !error.is_of_remote()) {
+            self.keep_unrecorded(entries);
+        }
+        published
     }
 
     /// Records the staged entries with one swap. Returns `None` if another writer appended first

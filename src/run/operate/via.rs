@@ -148,7 +148,9 @@ impl Via {
             let mark = sign.mark();
             if mark > latest.mark {
                 (latest.mark, latest.beat) = (mark, Some(*value));
-                latest.slots = sign.beat.free.saturating_add(sign.beat.holds.len() as u64);
+                // A driver whose machine lacks something may be free, and still unable to help.
+                let free = if sign.beat.declines.is_empty() { sign.beat.free } else { 0 };
+                latest.slots = free.saturating_add(sign.beat.holds.len() as u64);
                 latest.push = Duration::from_millis(sign.beat.push.unwrap_or_default()).min(self.lost_after);
                 self.moved.insert(driver.clone(), now);
                 if Some(driver) != self.driver.as_ref() {

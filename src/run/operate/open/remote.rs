@@ -1,5 +1,6 @@
 //! Follows what other writers append, and records entries of a shared run through its remote.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::git::history;
@@ -55,6 +56,11 @@ impl OpenRun {
     /// Sets since when this driver has something to push, and whether its beats say so.
     pub fn set_waiting(&mut self, since: Option<Instant>, is_announced: bool) {
         self.shared.iter_mut().for_each(|shared| shared.via.set_waiting(since, is_announced));
+    }
+
+    /// Sets the keys from which nothing more is taken.
+    pub fn set_revoked(&mut self, revoked: BTreeSet<String>) {
+        self.revoked = revoked;
     }
 
     /// Judges which beats of the last read count, by what the chain says.
@@ -192,6 +198,9 @@ impl OpenRun {
     /// are the entries before it. After an error the state has to be reloaded.
     fn apply_checked(&mut self, one: &Further, so_far: &Frontier) -> Result<(), String> {
         let (store, run) = (&self.writer.store, &self.run);
+        if self.revoked.contains(&one.key) {
+            return Err("the key is revoked here".to_owned());
+        }
         check_date(now(&self.writer), self.head.at, &one.entry, &one.key)?;
         check_next(store, run, &self.state, so_far, one)?;
         view::apply(store, run, &mut self.state, one).map_err(|error| error.to_string())?;
@@ -247,12 +256,7 @@ impl OpenRun {
         if self.driver().is_none() {
             return true;
         }
-        match new {
-            NewEntry::Plain(Event::ItemReconciled(e)) => e.attempt > 0,
-            NewEntry::Plain(Event::ItemRetried(_)) => true,
-            NewEntry::Plain(Event::ItemRequeued(e)) => e.because.is_none(),
-            _ => false,
-        }
+        new.is_result()
     }
 
     /// Reloads a shared run from our ref, after its state was lost.

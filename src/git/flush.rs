@@ -1,0 +1,34 @@
+//! Flushes the names of files to the disk. A file that was renamed or removed is so after a power cut
+//! only if its folder was flushed.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Flushes the names in a folder. `git pack-refs` removes empty folders, so one that is gone is no
+/// error.
+pub(super) fn folder(path: &Path) -> io::Result<()> {
+    match File::open(path) {
+        Ok(folder) => folder.sync_all(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Flushes a file, if it exists, and its name.
+pub(super) fn file(path: &Path) -> io::Result<()> {
+    match File::open(path) {
+        Ok(file) => file.sync_data()?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    path.parent().map_or(Ok(()), folder)
+}
+
+/// Creates a folder with those above it. Returns the folders that got an entry by that.
+pub(super) fn make_folders(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let missing = path.ancestors().take_while(|folder| !folder.exists());
+    let changed = missing.filter_map(Path::parent).map(Path::to_owned).collect();
+    fs::create_dir_all(path)?;
+    Ok(changed)
+}

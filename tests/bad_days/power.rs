@@ -1,0 +1,76 @@
+//! Power cuts: what a command reported is on the disk, although nothing was synced since.
+//!
+//! The repository is on a file system in an image, whose journal is written only on request. A copy
+//! of the image is what a power cut would leave.
+
+use std::fs::{self, File};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::mount::Mount;
+use crate::common::Environment;
+use crate::common::repo::{TestRepo, after, item, wait_for};
+
+/// A repository on a file system of its own, or `None` if none can be mounted.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn on_an_image() -> Option<(Mount, TestRepo)> {
+    let env = Environment::empty();
+    let image = env.path().join("disk");
+    File::create(&image).unwrap().set_len(64 << 20).unwrap();
+    let made = Command::new("mkfs.ext4").arg("-q").arg(&image).output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        eprintln!("skipped: this test needs mkfs.ext4");
+        return None;
+    }
+    let mount = Mount::new(&["-o", "loop,commit=600", image.to_str().unwrap()], &env.repo())?;
+    let repo = TestRepo { env };
+    repo.make(&[]);
+    rustix::fs::syncfs(File::open(repo.env.repo()).unwrap()).unwrap();
+    Some((mount, repo))
+}
+
+/// Runs a command on what a power cut would leave now, and returns what it prints.
+#[track_caller]
+fn after_power_cut(repo: &TestRepo, arguments: &[&str]) -> String {
+    fs::copy(repo.path("disk"), repo.path("copy")).unwrap();
+    let at = repo.path("later");
+    let _mount = Mount::new(&["-o", "loop", repo.path("copy").to_str().unwrap()], &at).unwrap();
+    repo.env.git_in("later", ["fsck", "--strict", "--no-dangling", "--no-progress"]).success();
+    repo.env.handoff_in("later", arguments).success()
+}
+
+fn parsed(printed: &str) -> Value {
+    serde_json::from_str(printed).unwrap()
+}
+
+#[test]
+fn a_power_cut_takes_nothing_back_that_was_reported() {
+    let Some((_mount, repo)) = on_an_image() else { return };
+    let waits = "until test -e \"$HOME/../go\"; do sleep 0.02; done";
+    repo.submit("r", &[item("a", "echo x >outputs/x"), after("b", &["a"], waits)]);
+    assert_eq!(parsed(&after_power_cut(&repo, &["status", "--json", "r"]))["items"].as_array().unwrap().len(), 2);
+    let driver = repo.start(&["run", "r"]);
+    wait_for("the worker of b", || repo.processes().iter().any(|line| line.contains("test -e")));
+    // Nothing was flushed since a was reported as done and b as running.
+    assert_eq!(after_power_cut(&repo, &["cat", "r/a:x"]), "x\n");
+    repo.env.write("go", "");
+    let (status, said) = driver.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    let report = parsed(&after_power_cut(&repo, &["verify", "--json", "r"]));
+    assert_eq!((&report["intact"], &report["sealed"]), (&json!(true), &json!(true)), "{report}");
+    let plan = json!({ "id": "s", "items": [item("a", "true")], "openEnded": true });
+    repo.env.write("s.plan.json", &plan.to_string());
+    repo.env.handoff(["submit", "../s.plan.json"]).success();
+    repo.env.shell("repo", "printf words | git handoff doc put s note").success();
+    assert_eq!(after_power_cut(&repo, &["doc", "cat", "s", "note"]), "words");
+    repo.env.handoff(["cancel", "s"]).success();
+    assert_eq!(parsed(&after_power_cut(&repo, &["status", "--json", "s"]))["items"][0]["status"], "cancelled");
+    // The ref of a deleted run may be a file, or a line among the packed refs.
+    repo.env.handoff(["delete", "s", "--yes"]).success();
+    let runs = |printed: &str| parsed(printed)["runs"].as_array().unwrap().len();
+    assert_eq!(runs(&after_power_cut(&repo, &["runs", "--json"])), 1);
+    repo.env.git(["pack-refs", "--all"]).success();
+    repo.env.handoff(["delete", "r", "--yes"]).success();
+    assert_eq!(runs(&after_power_cut(&repo, &["runs", "--json"])), 0);
+}

@@ -1,0 +1,144 @@
+//! What one machine lacks is no matter of the run: its driver takes no work, and others do it.
+
+use serde_json::{Value, json};
+
+use crate::bad_days::mount::Mount;
+use crate::common::repo::{after, item, wait_for};
+use crate::common::report::find_line;
+
+use super::{Hub, plan};
+
+#[test]
+fn a_driver_with_a_full_disk_leaves_the_work_to_others() {
+    let items: Vec<_> = (0..4).map(|at| item(&format!("i{at}"), "echo x >outputs/x")).collect();
+    let hub = Hub::new(&plan(&items));
+    let Some(mount) = Mount::tmpfs("2m", &hub.repo.path("small")) else { return };
+    mount.fill(0);
+    hub.clone("near", &[]);
+    let small = hub.repo.path("small");
+    hub.repo.config("handoff.workspace.root", small.to_str().unwrap());
+    let mut full = hub.drive("repo");
+    wait_for("a driver that takes no work", || full.is_over() || full.said().contains("nothing more is started"));
+    assert!(!full.is_over(), "{}", full.said());
+    let (status, said) = hub.drive("near").wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    let (status, said) = full.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    hub.ends_well(4);
+    // Nothing failed, and each attempt on the full disk was handed back.
+    assert!(hub.of_kind("item.retried").is_empty());
+    let back = hub.of_kind("item.requeued");
+    assert!(!back.is_empty() && back.iter().all(|entry| entry["reason"] == "operator"), "{back:?}");
+}
+
+#[test]
+fn a_machine_without_a_program_declines_the_item() {
+    let mut made = item("made", "");
+    made["inputs"]["command"] = json!(["special"]);
+    let hub = Hub::new(&plan(&[made, item("plain", "echo x >outputs/x"), after("last", &["made"], "true")]));
+    let mut lacking = hub.drive("repo");
+    hub.wait_for("item.reconciled", "plain");
+    let why = "the program `special` is not installed here";
+    let note = format!("made: cannot be run here: {why}; it is left to other machines");
+    wait_for("the note", || lacking.is_over() || lacking.said().lines().any(|line| line == note));
+    assert!(!lacking.is_over(), "{}", lacking.said());
+    // Its beat says so, and `status` shows it.
+    let declines = || {
+        let (_, out, err) = hub.command("repo", &["status", "--drivers", "--json", "r"]);
+        let shown: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
+        shown["drivers"][0]["declines"].clone()
+    };
+    wait_for("a beat", || declines() == json!([{ "why": why, "items": ["made"] }]));
+    let (_, out, _) = hub.command("repo", &["status", "--drivers", "r"]);
+    assert!(out.lines().any(|line| line.ends_with(&format!("does not run made; it lacks: {why}"))), "{out}");
+    hub.clone("able", &[]);
+    hub.repo.env.write("bin/special", "#!/bin/sh\n");
+    hub.repo.env.shell("", "chmod +x bin/special").success();
+    let able = hub.drive_with("able", |command| {
+        let path =
+            command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path.map(ToOwned::to_owned));
+        let path = path.or_else(|| std::env::var_os("PATH")).unwrap();
+        let mut with = hub.repo.path("bin:").into_os_string();
+        with.push(path);
+        command.env("PATH", with);
+    });
+    let (status, said) = able.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    let (status, said) = lacking.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    hub.ends_well(3);
+    assert!(hub.of_kind("item.retried").is_empty() && hub.of_kind("item.requeued").is_empty());
+}
+
+/// Returns the fingerprint of a public key in a file.
+fn fingerprint(hub: &Hub, file: &str) -> String {
+    let printed = std::process::Command::new("ssh-keygen").arg("-lf").arg(hub.repo.path(file)).output().unwrap();
+    String::from_utf8(printed.stdout).unwrap().split_whitespace().nth(1).unwrap().to_owned()
+}
+
+/// Revokes a key in one clone.
+fn revoke(hub: &Hub, clone: &str, key: &str) {
+    hub.repo.env.write("revoked", &format!("{key}\n"));
+    let file = hub.repo.path("revoked");
+    hub.repo.env.git_in(clone, ["config", "handoff.revoked", file.to_str().unwrap()]).success();
+}
+
+/// Returns a command that waits for a file.
+fn waits(file: &str) -> String {
+    format!("until test -e \"$HOME/../{file}\"; do sleep 0.02; done; echo x >outputs/x")
+}
+
+#[test]
+fn a_driver_ends_when_its_own_key_is_revoked() {
+    let hub = Hub::new(&plan(&[item("a", &waits("never")), after("b", &["a"], "true")]));
+    let driver = hub.drive("repo");
+    hub.wait_for("item.fired", "a");
+    let line = hub.repo.env.handoff(["key"]).success();
+    let key: Vec<&str> = line.split_whitespace().skip_while(|word| !word.starts_with("ssh-")).collect();
+    hub.repo.env.write("key.pub", &key.join(" "));
+    let key = fingerprint(&hub, "key.pub");
+    revoke(&hub, "repo", &key);
+    let (status, said) = driver.wait();
+    assert_eq!(status.code(), Some(1), "{said}");
+    let error = format!("error: the key {key}, with which this driver of the run \"r\" signs, is revoked here");
+    assert!(said.lines().any(|line| line == error), "{said}");
+    // Nothing was recorded with it since.
+    assert_eq!(hub.entries().last().unwrap()["kind"], "item.fired");
+}
+
+#[test]
+fn a_driver_takes_nothing_more_from_a_key_that_is_revoked_while_it_runs() {
+    let hub = Hub::new(&plan(&[item("a", &waits("never")), item("b", &waits("go"))]));
+    hub.repo.env.git(["config", "--global", "handoff.queue.default.concurrency", "1"]).success();
+    hub.admit_b();
+    let first = hub.drive("repo");
+    hub.wait_for("item.fired", "a");
+    let _second = hub.drive("b");
+    hub.wait_for("item.fired", "b");
+    let key = fingerprint(&hub, "b/key.pub");
+    revoke(&hub, "repo", &key);
+    let note = format!("the key {key} is revoked here: nothing more is taken from it");
+    wait_for("the note", || first.said().lines().any(|line| line == note));
+    hub.repo.env.write("go", "");
+    hub.wait_for("item.reconciled", "b");
+    let (status, said) = first.wait();
+    assert_eq!(status.code(), Some(3), "{said}");
+    assert!(said.contains(&format!("of the key {key}: the key is revoked here")), "{said}");
+    assert_eq!(hub.repo.item("r", "b").status, "running");
+}
+
+#[test]
+fn a_driver_that_does_not_wait_for_a_decision_says_who_takes_the_run_up_again() {
+    let approval = json!({ "id": "sign-off", "executor": "approval", "depends_on": ["a"] });
+    let hub = Hub::new(&plan(&[item("a", "echo x >outputs/x"), approval, after("b", &["sign-off"], "true")]));
+    let (status, said) = hub.drive("repo").wait();
+    assert_eq!(status.code(), Some(4), "{said}");
+    let again = "git handoff run r --via origin";
+    let line = format!("no driver waits for the decision; who decides takes the run up again: {again}");
+    assert!(said.lines().any(|said| said == line), "{said}");
+    let (code, _, said) = hub.command("repo", &["approve", "r/sign-off"]);
+    assert_eq!((code, find_line(&said, "hint: ")), (Some(0), format!("hint: {again}").as_str()));
+    let (status, said) = hub.drive("repo").wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert_eq!(hub.of_kind("run.sealed").len(), 1);
+}
