@@ -100,9 +100,9 @@ struct Driver<'a> {
     renewed: Instant,
     /// When the declined items were last tried.
     retried: Instant,
-    /// What the operator was told that this machine lacks.
+    /// Notes that the operator already has.
     told: BTreeSet<String>,
-    /// What this machine lacks, so that nothing is started.
+    /// The condition of this machine that prevents further attempts.
     short: Option<Short>,
     /// Attempts whose work could not be saved for lack of space, and waits in their worktrees.
     unsaved: BTreeSet<(ItemId, u32)>,

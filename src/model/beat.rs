@@ -44,7 +44,7 @@ pub struct Beat {
     pub free: u64,
     /// The items that the driver runs.
     pub holds: Vec<ItemId>,
-    /// What the driver's machine lacks, so that the driver does not run some items.
+    /// The things that the driver's machine lacks, with items that need them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declines: Vec<Declined>,
 }
@@ -53,7 +53,7 @@ pub struct Beat {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Declined {
-    /// What it is, in words.
+    /// The thing, in words.
     pub why: String,
     /// Items that need it, at most [`MOST_DECLINED`] of them.
     pub items: Vec<ItemId>,
