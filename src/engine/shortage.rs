@@ -144,7 +144,7 @@ fn try_all(folders: &[PathBuf]) -> io::Result<()> {
     drop(files);
     for folder in folders.iter().filter(|folder| folder.exists()) {
         let mut file = tempfile::tempfile_in(folder)?;
-        file.write_all(&[0; BYTES])?;
+        file.write_all(&vec![0; BYTES])?;
         file.sync_data()?;
     }
     Ok(())
