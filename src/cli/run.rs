@@ -1,7 +1,6 @@
 //! `git handoff run`
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal as _;
 use std::path::Path;
 use std::time::Instant;
 
@@ -103,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         jobs: arguments.jobs.map(usize::from),
         via: arguments.via.clone(),
         transcripts: arguments.transcripts,
-        wait: arguments.wait.unwrap_or_else(|| std::io::stderr().is_terminal()),
+        wait: arguments.wait.unwrap_or_else(Output::has_watcher),
         ..DriveOptions::default()
     };
     if arguments.via.is_some() && arguments.runs.is_empty() {

@@ -102,9 +102,9 @@ struct Driver<'a> {
     renewed: Instant,
     /// When the declined items were last tried.
     retried: Instant,
-    /// What the operator was told that this machine lacks.
+    /// Notes that the operator already has.
     told: BTreeSet<String>,
-    /// What this machine lacks, so that nothing is started.
+    /// The condition of this machine that prevents further attempts.
     short: Option<Short>,
     /// Attempts whose work could not be saved for lack of space, and waits in their worktrees.
     unsaved: BTreeSet<(ItemId, u32)>,
@@ -156,40 +156,7 @@ async fn drive_locked(
     }
     begin::clock_note(run).into_iter().for_each(|note| tell(Progress::Note(note)));
     let (reports, mut finished) = mpsc::unbounded_channel();
-    let clock = run.writer().clock;
-    let steady = Steady::new(clock);
-    let schedule = Schedule::new(&run.state, &BTreeSet::new(), moment(clock, &steady));
-    let generation = run.generation();
-    let queue = run.state.submitted.queue.clone();
-    let places = command::concurrency(&queue, &machine.config).max(machine.jobs.unwrap_or(0));
-    let slots = Slots::new(&run.store().common_dir(), &queue, places);
-    let mut driver = Driver {
-        run,
-        machine,
-        schedule,
-        steady,
-        generation,
-        rules_applied_to: None,
-        running: BTreeMap::new(),
-        slots,
-        queued: BTreeMap::new(),
-        ended: Vec::new(),
-        declined: BTreeMap::new(),
-        renewed: Instant::now(),
-        retried: Instant::now(),
-        told: BTreeSet::new(),
-        unfiled: Vec::new(),
-        short: None,
-        unsaved: BTreeSet::new(),
-        is_ending: false,
-        most: None,
-        append_time: Duration::ZERO,
-        reports,
-        removals: JoinSet::new(),
-        tell,
-        shared: None,
-        repository: None,
-    };
+    let mut driver = Driver::new(run, machine, reports, tell);
     driver.begin(joining)?;
     let result = driver.run_loop(&mut finished, &mut interrupt).await;
     if result.is_err() {
@@ -201,6 +168,48 @@ async fn drive_locked(
 }
 
 impl<'a> Driver<'a> {
+    fn new(
+        run: &'a mut OpenRun,
+        machine: Machine,
+        reports: mpsc::UnboundedSender<Finished>,
+        tell: &'a mut dyn FnMut(Progress<'_>),
+    ) -> Self {
+        let clock = run.writer().clock;
+        let steady = Steady::new(clock);
+        let schedule = Schedule::new(&run.state, &BTreeSet::new(), moment(clock, &steady));
+        let generation = run.generation();
+        let queue = run.state.submitted.queue.clone();
+        let places = command::concurrency(&queue, &machine.config).max(machine.jobs.unwrap_or(0));
+        let slots = Slots::new(&run.store().common_dir(), &queue, places);
+        Self {
+            run,
+            machine,
+            schedule,
+            steady,
+            generation,
+            rules_applied_to: None,
+            running: BTreeMap::new(),
+            slots,
+            queued: BTreeMap::new(),
+            ended: Vec::new(),
+            declined: BTreeMap::new(),
+            renewed: Instant::now(),
+            retried: Instant::now(),
+            told: BTreeSet::new(),
+            unfiled: Vec::new(),
+            short: None,
+            unsaved: BTreeSet::new(),
+            is_ending: false,
+            most: None,
+            append_time: Duration::ZERO,
+            reports,
+            removals: JoinSet::new(),
+            tell,
+            shared: None,
+            repository: None,
+        }
+    }
+
     /// Ends what a dead driver left, and begins to drive a shared run with the others.
     fn begin(&mut self, joining: Option<Joining<'a>>) -> Result<(), Error> {
         let Some(Joining { identity, tip, times, repository, predecessor, .. }) = joining else {

@@ -1,6 +1,7 @@
 //! Prepares one dispatch: its entry, the manifest, and the spec of the attempt.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 
 use serde_json::Value;
 
@@ -90,11 +91,8 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
     }
     let env = command::environment(&machine.ambient, &resolved.settings);
     let by = machine.confine(&resolved.settings).map_err(|e| e.to_string())?;
-    if pipeline.is_none()
-        && !matches!(origin, Origin::Commit(_))
-        && let Some(program) = programs::missing(&resolved, &env)
-    {
-        return Err(Unready::Here(format!("the program `{program}` is not installed here")));
+    if pipeline.is_none() && !matches!(origin, Origin::Commit(_)) {
+        expect_program(&resolved, &env)?;
     }
     machine.host.expect_submodules(state.submitted.base).map_err(|error| Unready::Here(in_words(&error)))?;
     let refs = machine.host.refs().map_err(|e| in_words(&e))?;
@@ -135,6 +133,14 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
     };
     spec.manifest = spec.described(by.as_ref());
     seal(spec)
+}
+
+/// Fails if the program of a command is not on this machine.
+fn expect_program(command: &Resolved, env: &BTreeMap<String, OsString>) -> Result<(), Unready> {
+    match programs::missing(command, env) {
+        Some(program) => Err(Unready::Here(format!("the program `{program}` is not installed here"))),
+        None => Ok(()),
+    }
 }
 
 /// Makes the dispatch of a spec with its final manifest.

@@ -11,7 +11,7 @@ impl Machine {
     /// Reads the settings again, and returns the keys that are revoked now, or why something cannot
     /// be read.
     ///
-    /// What is on disk for a run stays as it was when the driver began: the folders of worktrees.
+    /// The folders of worktrees stay as they were when the driver began.
     pub(super) fn renew(&mut self) -> Result<BTreeSet<String>, String> {
         let environment = Environment { directory: self.top.clone(), ..self.environment.clone() };
         let repository = Repository::open(environment).map_err(|error| in_words(&error))?;

@@ -130,8 +130,8 @@ impl fmt::Display for Described<'_> {
     }
 }
 
-/// Checks that this machine can write to the folders, and open what an attempt opens. Fails with the
-/// condition that prevents it.
+/// Checks that this machine can write to the folders and open the files of an attempt. Fails with
+/// the condition that prevents it.
 pub(super) fn probe(folders: &[PathBuf]) -> Result<(), Shortage> {
     match try_all(folders) {
         Err(error) => Shortage::of(&error).map_or(Ok(()), Err),
@@ -144,7 +144,7 @@ fn try_all(folders: &[PathBuf]) -> io::Result<()> {
     drop(files);
     for folder in folders.iter().filter(|folder| folder.exists()) {
         let mut file = tempfile::tempfile_in(folder)?;
-        file.write_all(&[0; BYTES])?;
+        file.write_all(&vec![0; BYTES])?;
         file.sync_data()?;
     }
     Ok(())

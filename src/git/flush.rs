@@ -1,5 +1,5 @@
-//! Flushes the names of files to the disk. A file that was renamed or removed is so after a power cut
-//! only if its folder was flushed.
+//! Flushes the names of files to the disk. A power cut can undo a rename or a removal until the
+//! folder is flushed.
 
 use std::fs::{self, File};
 use std::io;

@@ -53,7 +53,7 @@ pub struct Beat {
     /// The entries that the driver has to push, if other drivers were faster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// What the driver's machine lacks, so that the driver does not run some items.
+    /// The things that the driver's machine lacks, with items that need them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declines: Vec<Declined>,
 }
@@ -72,7 +72,7 @@ pub struct Waits {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Declined {
-    /// What it is, in words.
+    /// The thing, in words.
     pub why: String,
     /// Items that need it, at most [`MOST_DECLINED`] of them.
     pub items: Vec<ItemId>,

@@ -173,6 +173,11 @@ impl Output {
         self.flush();
     }
 
+    /// Returns true if a person can read the progress of a command.
+    pub(crate) fn has_watcher() -> bool {
+        io::stderr().is_terminal()
+    }
+
     /// Returns true if the user can be asked for a password.
     pub(crate) fn can_ask() -> bool {
         io::stderr().is_terminal()

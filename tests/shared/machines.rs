@@ -1,4 +1,4 @@
-//! What one machine lacks is no matter of the run: its driver takes no work, and others do it.
+//! A driver takes no work while its machine lacks something, and other drivers do the work.
 
 use serde_json::{Value, json};
 

@@ -38,8 +38,8 @@ impl Verdict {
         }
     }
 
-    /// Returns [`Verdict::Shortage`] for an error that this machine caused, and otherwise the verdict
-    /// that `otherwise` makes of its message.
+    /// Returns [`Verdict::Shortage`] for an error that this machine caused, and otherwise the
+    /// verdict that `otherwise` makes of its message.
     pub(in crate::engine) fn from_error<R: FnOnce(String) -> Self>(
         before: &str,
         error: &(dyn Error + 'static),

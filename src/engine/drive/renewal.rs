@@ -11,8 +11,8 @@ use super::{Driver, Error};
 const INTERVAL: Duration = Duration::from_secs(1);
 
 impl Driver<'_> {
-    /// Reads settings and trust again from time to time. Returns an error if the driver's own key is
-    /// revoked now.
+    /// Reads settings and trust again from time to time. Returns an error if the driver's own key
+    /// is revoked now.
     pub(super) fn renew(&mut self) -> Result<(), Error> {
         if self.renewed.elapsed() < INTERVAL {
             return Ok(());

@@ -21,7 +21,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// The longest pause before another try.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// What this machine lacks.
+/// A condition of this machine that prevents further attempts.
 pub(super) struct Short {
     shortage: Shortage,
     tries: u32,
@@ -172,7 +172,7 @@ impl Driver<'_> {
                 Err(other) => return Err(other.into()),
             }
         }
-        // What ended can perhaps be recorded after all.
+        // Perhaps results can be recorded after all.
         if std::mem::replace(&mut self.is_ending, true) || self.run.recover().is_err() {
             return Err(error);
         }

@@ -86,7 +86,11 @@ impl Driver<'_> {
             return Ok(());
         }
         // After an outage work goes on within two heartbeats.
-        let longest = if is_refused && tries > 3 { AFTER_REFUSAL } else { heartbeat.min(LONGEST_PAUSE) };
+        let longest = match is_refused {
+            true if tries > 3 => AFTER_REFUSAL,
+            true => LONGEST_PAUSE,
+            false => heartbeat.min(LONGEST_PAUSE),
+        };
         let pause = (Duration::from_millis(250) * (1 << tries.min(7))).min(longest);
         self.look_again();
         tokio::select! {

@@ -101,7 +101,8 @@ pub(in crate::engine) fn is_there(program: &str, env: &BTreeMap<String, OsString
 
 /// Returns the name of a command's program if no such program is on this machine.
 ///
-/// A program that the setup may install, or that may be in the worktree, does not count as missing.
+/// A program that the setup may install, or that may be in the worktree, does not count as missing,
+/// and a line of several commands may do without one.
 pub(in crate::engine) fn missing<'c>(command: &'c Resolved, env: &BTreeMap<String, OsString>) -> Option<&'c str> {
     let search = Search::new(&command.env, env, None);
     let has_only_absolute =
@@ -109,7 +110,11 @@ pub(in crate::engine) fn missing<'c>(command: &'c Resolved, env: &BTreeMap<Strin
     if command.setup.is_some() || !search.path.is_some_and(has_only_absolute) {
         return None;
     }
-    let name = name_of(&command.argv, command.settings.command.is_some())?;
+    let is_configured = command.settings.command.is_some();
+    if line_of(&command.argv, is_configured).is_some_and(|line| line.contains(['|', '&', ';', '\n'])) {
+        return None;
+    }
+    let name = name_of(&command.argv, is_configured)?;
     let is_elsewhere = name.starts_with(['/', '~']) || !name.contains('/');
     (is_elsewhere && search.named(name).is_none()).then_some(name)
 }

@@ -263,8 +263,8 @@ settings! {
         /// The maximum number of items of a run.
         "handoff.maxItems": Number(0, u64::MAX), "`10000`"
             => |config, _, count| config.max_items = count;
-        /// Whether everything that a command reports as recorded is flushed to the disk before, so that a
-        /// power cut takes nothing back.
+        /// Whether data is flushed to the disk before it is reported as recorded, so that a power
+        /// cut takes nothing back.
         "handoff.durability": Choice(&[("strict", Durability::Strict), ("relaxed", Durability::Relaxed)]), "`strict`"
             => |config, _, durability| config.durability = durability;
     }

@@ -67,7 +67,7 @@ pub struct DriverShown {
     pub since: Option<Moment>,
     /// The running items that it holds, by the chain.
     pub holds: Vec<ItemId>,
-    /// What its machine lacks, so that it does not run some items.
+    /// The things that its machine lacks, with items that need them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub declines: Vec<Declined>,
     /// The value of its ref.

@@ -6,7 +6,8 @@ use crate::run::operate::new_entry::NewEntry;
 use super::{Applying, Error, OpenRun};
 
 impl OpenRun {
-    /// Keeps the results among entries that could not be recorded. Everything else is decided again.
+    /// Keeps the results among entries that could not be recorded. The driver decides the others
+    /// again.
     pub(super) fn keep_unrecorded(&mut self, entries: Vec<NewEntry>) {
         self.unrecorded.extend(entries.into_iter().filter(NewEntry::is_result));
     }
