@@ -7,6 +7,7 @@ mod beats;
 mod dates;
 mod faults;
 mod forged;
+mod forgetful;
 mod later;
 mod logs;
 mod people;

@@ -2,6 +2,7 @@
 
 mod cut;
 mod error;
+mod lone;
 mod push;
 mod refused;
 mod remote;
@@ -26,6 +27,7 @@ use super::new_entry::NewEntry;
 use super::submit;
 
 pub use error::Error;
+pub use lone::LoneDriver;
 
 /// A run on which entries can be recorded.
 pub struct OpenRun {
