@@ -14,8 +14,10 @@ pub(crate) mod recover;
 
 mod access;
 mod agent_folders;
+mod alone;
 mod attempt;
 mod beat;
+mod driven;
 mod finished;
 mod identity;
 mod locks;

@@ -8,11 +8,8 @@ use crate::clock::Clock;
 use crate::git::tip::Tip;
 use crate::git::work_tree;
 use crate::ledger::log::{self, Record};
-use crate::model::digest::Digest;
-use crate::model::driver::{DriverId, RunShared};
-use crate::model::entry::RunSealed;
-use crate::model::name::{FilePath, ItemId, RunId};
-use crate::model::outcomes::Outcomes;
+use crate::model::driver::RunShared;
+use crate::model::name::{FilePath, RunId};
 use crate::model::plan::Item;
 use crate::model::registered::Unreadable;
 use crate::model::role::{Refused, Role};
@@ -23,16 +20,16 @@ use crate::process::live::Lives;
 use crate::repository::{self, Repository, Trust, trust};
 use crate::run::operate::via::Via;
 use crate::run::operate::{self, Denied, OpenRun, sharing, statements};
-use crate::run::query::list::{self, ItemStatus};
-use crate::run::query::shares::{self, Share};
+use crate::run::query::Target;
 use crate::run::query::sharing::{Home, LastDriver, Sharing};
 use crate::run::query::target::{self, unarchived_runs};
-use crate::run::query::{Target, View};
 use crate::sandbox;
-use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
+pub use super::driven::{Driven, DrivenShown};
+
+use super::alone::{self, Alone};
 use super::drive::Joining;
 use super::event::Progress;
 use super::identity::Identity;
@@ -84,44 +81,8 @@ pub struct Drivable<'r> {
     pub(super) open: OpenRun,
     pub(super) machine: Machine,
     joining: Option<Joining<'r>>,
-}
-
-/// The result of driving a run.
-pub struct Driven {
-    /// The run as it is now.
-    pub view: View,
-    /// Whether it was interrupted before the run had settled.
-    pub interrupted: bool,
-    /// The seal, if the run was sealed now.
-    pub sealed: Option<RunSealed>,
-    /// The driver of a shared run that this process was.
-    pub driver: Option<DriverId>,
-}
-
-/// The result of driving a run, as `run --json` prints it.
-#[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/run.json describes the fields")]
-pub struct DrivenShown<'a> {
-    schema: &'static str,
-    pub run: &'a RunId,
-    pub settled: bool,
-    pub sealed: bool,
-    pub interrupted: bool,
-    /// The root, if the run was sealed now.
-    pub root: Option<Digest>,
-    /// The rules that stopped before the run was done, each with the reason.
-    #[serde(rename = "stoppedShort", skip_serializing_if = "BTreeMap::is_empty")]
-    pub stopped_short: BTreeMap<&'a ItemId, &'a str>,
-    /// The number of items by status. Red items are counted apart from done ones.
-    pub counts: BTreeMap<&'static str, u64>,
-    pub outcome: Outcomes,
-    /// The driver that this process was; absent if the run is not shared.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub driver: Option<&'a DriverId>,
-    /// The share of each driver in a shared run.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub drivers: Vec<Share>,
-    pub items: Vec<ItemStatus>,
+    /// The remote where beats say that the run is driven here and not shared.
+    alone: Option<String>,
 }
 
 /// The runs that a driver has work for.
@@ -137,7 +98,8 @@ pub struct Unsettled {
 impl Repository {
     /// Opens a run to drive it on this machine.
     pub fn drivable(&self, run: &RunId, wanted: &DriveOptions) -> Result<Drivable<'_>, Error> {
-        let tip = wanted.via.as_ref().map(|remote| self.join_patiently(run, remote)).transpose()?;
+        let course = self.course(run, wanted)?;
+        let tip = course.shared().map(|remote| self.join_patiently(run, remote)).transpose()?;
         let mut open = self.opened_here(run).map_err(|denied| denied.lacking(&[Role::Work]))?;
         if open.state.shared.is_some() && tip.is_none() && !open.state.sealed {
             let remote = Sharing::read(&self.store, run).map(|sharing| sharing.remote);
@@ -173,7 +135,8 @@ impl Repository {
         }
         check_schemas(&open, &machine.schemas)?;
         check_sandboxes(&open, &machine)?;
-        Ok(Drivable { repository: self, open, machine, joining })
+        let alone = course.announced().filter(|_| !open.state.sealed);
+        Ok(Drivable { repository: self, open, machine, joining, alone })
     }
 
     /// Prepares to drive a run through a remote.
@@ -294,40 +257,25 @@ impl Drivable<'_> {
     /// again continues it.
     pub async fn drive(
         mut self,
-        interrupt: watch::Receiver<bool>,
+        mut interrupt: watch::Receiver<bool>,
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Driven, Error> {
+        let (repository, before) = (self.repository, self.open.head().commit);
         let driver = self.joining.as_ref().map(|joining| joining.identity.id.clone());
-        let settled = drive::drive(&mut self.open, self.machine, self.joining, interrupt, tell).await?;
-        let view = Target::own(self.open.id().clone()).view(&self.repository.store)?;
-        let drive::Settled { interrupted, sealed } = settled;
-        Ok(Driven { view, interrupted, sealed, driver })
-    }
-}
-
-impl Driven {
-    /// Returns what each driver of a shared run did.
-    pub fn shares(&self) -> Vec<Share> {
-        shares::of(&self.view)
-    }
-
-    /// Returns the result as `run --json` prints it.
-    pub fn shown(&self) -> DrivenShown<'_> {
-        let state = &self.view.state;
-        DrivenShown {
-            schema: "git-handoff.run/1",
-            run: &self.view.run,
-            settled: state.is_settled(),
-            sealed: state.sealed,
-            interrupted: self.interrupted,
-            root: self.sealed.as_ref().map(|sealed| sealed.root),
-            stopped_short: state.stopped.iter().map(|(rule, why)| (rule, why.as_str())).collect(),
-            counts: list::counts(&self.view),
-            outcome: state.outcomes(),
-            driver: self.driver.as_ref(),
-            drivers: self.shares(),
-            items: ItemStatus::all(&self.view),
+        let view = |run: &OpenRun| Target::own(run.id().clone()).view(&repository.store);
+        if self.joining.is_some()
+            && !alone::wait_for_lone_drivers(&mut self.open, repository, &mut interrupt, tell).await?
+        {
+            return Ok(Driven { view: view(&self.open)?, interrupted: true, sealed: None, driver, unpushed: None });
         }
+        let alone = self.alone.as_ref().map(|remote| Alone::start(repository, &self.open, remote)).transpose()?;
+        repository.take_notes().into_iter().for_each(|note| tell(Progress::Note(note)));
+        let driven = drive::drive(&mut self.open, self.machine, self.joining, interrupt, tell).await;
+        let is_unpushed = self.open.head().commit != before;
+        alone.flatten().into_iter().for_each(|alone| alone.end(is_unpushed));
+        let drive::Settled { interrupted, sealed } = driven?;
+        let unpushed = self.alone.filter(|_| is_unpushed);
+        Ok(Driven { view: view(&self.open)?, interrupted, sealed, driver, unpushed })
     }
 }
 
@@ -366,6 +314,8 @@ pub enum Error {
     Revoked { run: RunId, key: String },
     #[error("the run {:?} is shared{}", run.as_str(), remote.as_ref().map(|remote| format!(" through {remote}")).unwrap_or_default())]
     Shared { run: RunId, remote: Option<String> },
+    #[error("another driver began to drive the run {:?} through {remote} at the same time", run.as_str())]
+    Joined { run: RunId, remote: String },
     #[error("handoff.lostAfter must be at least four times handoff.heartbeat")]
     Times,
     #[error("{0}")]

@@ -230,8 +230,7 @@ settings! {
             => |config, given, most| config.limits(given).output = Some(most);
     }
     "How it is driven": {
-        /// The number of items that run at once, in all runs of the repository on this queue. Any
-        /// setting of a queue defines the queue.
+        /// The number of items that run at once in all runs on the queue, which any setting defines.
         "handoff.queue.<name>.concurrency": Number(1, u64::MAX), "the number of cores"
             => |config, given, count| config.queue(given).concurrency = Some(count);
         /// The pattern of runs whose plan names none: `dag`, `pipeline`, `map-reduce` or `quorum`.
@@ -249,15 +248,13 @@ settings! {
         /// The time between two signs of life of a driver, for runs that are first shared here.
         "handoff.heartbeat": Span(MIN_HEARTBEAT, MAX_HEARTBEAT), "`5s`"
             => |config, _, time| config.heartbeat = time;
-        /// The silence after which a driver's items are given to others, for runs that are first
-        /// shared here: at least four times `handoff.heartbeat`.
+        /// The silence after which others get a driver's items: at least four times the heartbeat.
         "handoff.lostAfter": Span(4 * MIN_HEARTBEAT, MAX_LOST_AFTER), "`60s`"
             => |config, _, time| config.lost_after = time;
         /// The shortest time between two pushes of a driver of a shared run.
         "handoff.via.interval": Span(0, 3_600_000), "`500ms`"
             => |config, _, time| config.via_interval = time;
-        /// The time without any progress after which a call of git to the remote of a shared run is
-        /// ended, at most twice as long. The call is tried again.
+        /// The time without progress, at most doubled, after which a call to a remote is ended.
         "handoff.remoteTimeout": Span(1000, 86_400_000), "`60s`"
             => |config, _, time| config.remote_timeout = time;
         /// The maximum number of items of a run.

@@ -1,0 +1,79 @@
+//! How driving a run ended.
+
+use std::collections::BTreeMap;
+
+use crate::model::digest::Digest;
+use crate::model::driver::DriverId;
+use crate::model::entry::RunSealed;
+use crate::model::name::{ItemId, RunId};
+use crate::model::outcomes::Outcomes;
+use crate::run::query::View;
+use crate::run::query::list::{self, ItemStatus};
+use crate::run::query::shares::{self, Share};
+use serde::Serialize;
+
+/// The result of driving a run.
+pub struct Driven {
+    /// The run as it is now.
+    pub view: View,
+    /// Whether it was interrupted before the run had settled.
+    pub interrupted: bool,
+    /// The seal, if the run was sealed now.
+    pub sealed: Option<RunSealed>,
+    /// The driver of a shared run that this process was.
+    pub driver: Option<DriverId>,
+    /// The remote that the run was pushed to and that lacks what was done here.
+    pub unpushed: Option<String>,
+}
+
+/// The result of driving a run, as `run --json` prints it.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/run.json describes the fields")]
+pub struct DrivenShown<'a> {
+    schema: &'static str,
+    pub run: &'a RunId,
+    pub settled: bool,
+    pub sealed: bool,
+    pub interrupted: bool,
+    /// The root, if the run was sealed now.
+    pub root: Option<Digest>,
+    /// The rules that stopped before the run was done, each with the reason.
+    #[serde(rename = "stoppedShort", skip_serializing_if = "BTreeMap::is_empty")]
+    pub stopped_short: BTreeMap<&'a ItemId, &'a str>,
+    /// The number of items by status. Red items are counted apart from done ones.
+    pub counts: BTreeMap<&'static str, u64>,
+    pub outcome: Outcomes,
+    /// The driver that this process was; absent if the run is not shared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<&'a DriverId>,
+    /// The share of each driver in a shared run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drivers: Vec<Share>,
+    pub items: Vec<ItemStatus>,
+}
+
+impl Driven {
+    /// Returns what each driver of a shared run did.
+    pub fn shares(&self) -> Vec<Share> {
+        shares::of(&self.view)
+    }
+
+    /// Returns the result as `run --json` prints it.
+    pub fn shown(&self) -> DrivenShown<'_> {
+        let state = &self.view.state;
+        DrivenShown {
+            schema: "git-handoff.run/1",
+            run: &self.view.run,
+            settled: state.is_settled(),
+            sealed: state.sealed,
+            interrupted: self.interrupted,
+            root: self.sealed.as_ref().map(|sealed| sealed.root),
+            stopped_short: state.stopped.iter().map(|(rule, why)| (rule, why.as_str())).collect(),
+            counts: list::counts(&self.view),
+            outcome: state.outcomes(),
+            driver: self.driver.as_ref(),
+            drivers: self.shares(),
+            items: ItemStatus::all(&self.view),
+        }
+    }
+}
