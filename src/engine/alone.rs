@@ -57,7 +57,7 @@ impl Repository {
             return Ok(Course::Through(remote.clone()));
         }
         let Some(read) = self.read_remote_of(run)? else { return Ok(Course::Alone) };
-        self.expect_continuable(run, &read)?;
+        sharing::expect_continuable(run, &read)?;
         self.note(read.in_words(run));
         if read.state.shows_others() || Target::own(run.clone()).view(&self.store)?.state.shared.is_some() {
             self.note(format!("{run}: driven through {}, as with --via", read.remote));

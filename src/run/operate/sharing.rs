@@ -46,25 +46,9 @@ impl Repository {
     pub(super) fn read_to_change(&self, run: &RunId) -> Result<Option<RemoteRead>, Denied> {
         let read = self.read_remote_of(run).map_err(|why| Denied::Remote(Box::new(why)))?;
         let Some(read) = read else { return Ok(None) };
-        self.expect_continuable(run, &read)?;
+        expect_continuable(run, &read)?;
         self.note(read.in_words(run));
         Ok(Some(read))
-    }
-
-    /// Fails if the remote of a run could not be read, or has entries that do not follow ours.
-    pub(crate) fn expect_continuable(&self, run: &RunId, read: &RemoteRead) -> Result<(), Denied> {
-        let (run, remote) = (run.clone(), read.remote.clone());
-        match read.state {
-            RemoteState::Current(_) | RemoteState::Missing => Ok(()),
-            RemoteState::Unread => {
-                let why = read.failure.clone().unwrap_or_default();
-                Err(Denied::Unread { run, remote, why, as_of: read.read_at })
-            }
-            RemoteState::Twice { ours, theirs } => Err(Denied::Twice { run, remote, ours, theirs }),
-            RemoteState::Other { ours, theirs } => {
-                Err(Denied::Remote(Box::new(Error::Other { run, remote, theirs, ours })))
-            }
-        }
     }
 
     /// Opens a run that is shared through a remote, or was pushed to it, for a command of a person.
@@ -279,6 +263,22 @@ impl Repository {
         match &decoded.entry.event {
             Event::RunSubmitted(e) => Ok((decoded.hash, e.base)),
             _ => Err(Error::NotARun(run.clone())),
+        }
+    }
+}
+
+/// Fails if the remote of a run could not be read, or has entries that do not follow ours.
+pub(crate) fn expect_continuable(run: &RunId, read: &RemoteRead) -> Result<(), Denied> {
+    let (run, remote) = (run.clone(), read.remote.clone());
+    match read.state {
+        RemoteState::Current(_) | RemoteState::Missing => Ok(()),
+        RemoteState::Unread => {
+            let why = read.failure.clone().unwrap_or_default();
+            Err(Denied::Unread { run, remote, why, as_of: read.read_at })
+        }
+        RemoteState::Twice { ours, theirs } => Err(Denied::Twice { run, remote, ours, theirs }),
+        RemoteState::Other { ours, theirs } => {
+            Err(Denied::Remote(Box::new(Error::Other { run, remote, theirs, ours })))
         }
     }
 }
