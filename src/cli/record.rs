@@ -218,7 +218,7 @@ fn finish(
         return interrupted(view, manner, repository, output);
     }
     let Some(report) = report else {
-        super::run::show_saved(view, false, repository, output);
+        super::saved::show_left(view, false, repository, output);
         output.hint(&hints::record_left(run));
         return Ok(Ending::NotAllDone);
     };
@@ -226,7 +226,7 @@ fn finish(
         return Ok(Ending::CheckFailed);
     }
     let is_green = view.state.outcomes().is_green();
-    if has_failed(view) && super::run::show_saved(view, true, repository, output) {
+    if has_failed(view) && super::saved::show_left(view, true, repository, output) {
         return Ok(Ending::NotAllDone);
     }
     nested::show(view, repository, output);
@@ -250,7 +250,7 @@ fn interrupted(view: &View, manner: Manner, repository: &Repository, output: &mu
         output.note("interrupted; what the command changed is in your work tree");
     } else {
         output.note("interrupted; the run stays open");
-        super::run::show_saved(view, true, repository, output);
+        super::saved::show_left(view, true, repository, output);
         output.hint(&hints::record_again(run));
     }
     Ok(Ending::Interrupted)

@@ -16,7 +16,6 @@ use git_handoff::model::state::Phase;
 use git_handoff::repository::Repository;
 use git_handoff::run::operate::steer;
 use git_handoff::run::operate::submission::Wanted;
-use git_handoff::run::query::saved::Saved;
 use git_handoff::run::query::sharing::Sharing;
 use git_handoff::run::query::work::{Explained, Work};
 use git_handoff::run::query::{Target, View, piece};
@@ -266,7 +265,7 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
         output.value(&driven.shown());
     } else {
         status::print_table(&driven.view, &repository.store, output);
-        if let Some(shares) = shares(driven) {
+        if let Some(shares) = driven.shares_in_words() {
             output.note(&shares);
         }
     }
@@ -276,7 +275,7 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
     }
     if driven.interrupted {
         output.note("interrupted; nothing that was done is lost");
-        show_saved(&driven.view, true, repository, output);
+        saved::show_left(&driven.view, true, repository, output);
         output.hint(&hints::run(run));
         return Ending::Interrupted;
     }
@@ -316,39 +315,10 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
     Ending::NotAllDone
 }
 
-/// Says what this driver of a shared run did, and what the others did.
-fn shares(driven: &Driven) -> Option<String> {
-    let own = driven.driver.as_ref()?;
-    let (here, others): (Vec<_>, Vec<_>) = driven.shares().into_iter().partition(|share| share.driver == *own);
-    let done = here.first().map_or(0, |share| share.items);
-    let elsewhere = others.iter().map(|share| {
-        let host = share.host.as_deref().unwrap_or("another machine");
-        format!("{} on {} ({})", share.items, printable::line(host), share.driver.short())
-    });
-    let elsewhere: Vec<String> = elsewhere.collect();
-    let separator = if elsewhere.is_empty() { "" } else { "; " };
-    Some(format!("{done} of {} items here{separator}{}", driven.view.state.items.len(), elsewhere.join(", ")))
-}
-
 /// Returns the command that drives a run again.
 pub(crate) fn again(view: &View, repository: &Repository) -> Hint {
     let shared = Sharing::read(&repository.store, &view.run).filter(|_| view.state.shared.is_some());
     shared.map_or_else(|| hints::run(&view.run), |shared| hints::run_via(&view.run, &shared.remote))
-}
-
-/// Shows where the work of failed and interrupted attempts is, and returns true if there is any.
-/// `hints` adds the commands that take it.
-pub(crate) fn show_saved(view: &View, hints: bool, repository: &Repository, output: &mut Output) -> bool {
-    match Saved::all(&repository.store, view) {
-        Ok(all) => {
-            saved::note(&all, hints, output);
-            !all.is_empty()
-        }
-        Err(error) => {
-            output.warn(&format!("cannot read the saved work: {error}"));
-            false
-        }
-    }
 }
 
 /// Verifies a sealed run with the logs that are here, or returns `None` for a large one.

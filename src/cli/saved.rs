@@ -1,6 +1,8 @@
 //! Shows where the work of failed and interrupted attempts is saved.
 
 use git_handoff::model::hints;
+use git_handoff::repository::Repository;
+use git_handoff::run::query::View;
 use git_handoff::run::query::saved::Saved;
 
 use super::Output;
@@ -38,5 +40,20 @@ fn hint(all: &[Saved], output: &mut Output) {
     }
     if let Some(commits) = &last.commits {
         output.hint(&hints::take_commits(commits));
+    }
+}
+
+/// Shows where the work of failed and interrupted attempts is, and returns true if there is any.
+/// `hints` adds the commands that take it.
+pub(crate) fn show_left(view: &View, hints: bool, repository: &Repository, output: &mut Output) -> bool {
+    match Saved::all(&repository.store, view) {
+        Ok(all) => {
+            note(&all, hints, output);
+            !all.is_empty()
+        }
+        Err(error) => {
+            output.warn(&format!("cannot read the saved work: {error}"));
+            false
+        }
     }
 }

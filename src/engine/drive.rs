@@ -294,13 +294,7 @@ impl<'a> Driver<'a> {
         self.expect_role()?;
         self.catch_up()?;
         self.compare()?;
-        let held_back = self.hold_back()?;
-        if held_back.is_none() {
-            self.start_ahead()?;
-        }
-        self.yield_if_slow()?;
-        self.share_ahead()?;
-        self.note_waiting();
+        let held_back = self.settle_claims()?;
         if let Some(pause) = self.pause_before_push() {
             return self.gather(pause, finished, interrupt).await.map(|()| None);
         }

@@ -7,6 +7,7 @@ use crate::model::driver::DriverId;
 use crate::model::entry::RunSealed;
 use crate::model::name::{ItemId, RunId};
 use crate::model::outcomes::Outcomes;
+use crate::model::printable;
 use crate::run::query::View;
 use crate::run::query::list::{self, ItemStatus};
 use crate::run::query::shares::{self, Share};
@@ -56,6 +57,20 @@ impl Driven {
     /// Returns what each driver of a shared run did.
     pub fn shares(&self) -> Vec<Share> {
         shares::of(&self.view)
+    }
+
+    /// Formats how many items this driver of a shared run did, and how many the others.
+    pub fn shares_in_words(&self) -> Option<String> {
+        let own = self.driver.as_ref()?;
+        let (here, others): (Vec<_>, Vec<_>) = self.shares().into_iter().partition(|share| share.driver == *own);
+        let done = here.first().map_or(0, |share| share.items);
+        let elsewhere = others.iter().map(|share| {
+            let host = share.host.as_deref().unwrap_or("another machine");
+            format!("{} on {} ({})", share.items, printable::line(host), share.driver.short())
+        });
+        let elsewhere: Vec<String> = elsewhere.collect();
+        let separator = if elsewhere.is_empty() { "" } else { "; " };
+        Some(format!("{done} of {} items here{separator}{}", self.view.state.items.len(), elsewhere.join(", ")))
     }
 
     /// Returns the result as `run --json` prints it.

@@ -54,8 +54,7 @@ const PROTOCOL_VARIABLE: &str = "GIT_ALLOW_PROTOCOL";
 /// The maximum length of an actor's name, in bytes.
 const MAX_ACTOR: usize = 256;
 
-/// Process-level inputs: clock, directory, environment. The caller supplies them; the library never
-/// reads them itself.
+/// Process-level inputs: clock, directory, environment. Only the caller reads them.
 #[derive(Clone)]
 pub struct Environment {
     /// The clock.

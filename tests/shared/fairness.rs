@@ -14,7 +14,7 @@ const STEP: Duration = Duration::from_millis(5);
 /// How long attempts take: the time between a push and the next results.
 const WORK: Duration = Duration::from_millis(200);
 
-/// What the remote has.
+/// The refs of the remote.
 struct Remote {
     /// The driver of each entry.
     entries: Vec<usize>,
@@ -22,7 +22,7 @@ struct Remote {
     beats: Vec<(u32, Option<Instant>)>,
 }
 
-/// What a driver waits for.
+/// A call that a driver waits for.
 #[derive(Clone, Copy)]
 enum Call {
     Read,

@@ -54,6 +54,19 @@ impl Driver<'_> {
         shared.beats.set_declines(self.declines());
     }
 
+    /// Starts or hands back the claims that wait for a slot. Returns how long nothing can be started
+    /// because of what this machine lacks.
+    pub(super) fn settle_claims(&mut self) -> Result<Option<Duration>, Error> {
+        let held_back = self.hold_back()?;
+        if held_back.is_none() {
+            self.start_ahead()?;
+        }
+        self.yield_if_slow()?;
+        self.share_ahead()?;
+        self.note_waiting();
+        Ok(held_back)
+    }
+
     /// Notes since when there is something to push. A driver that was too late for a while asks the
     /// others for room, by a beat.
     pub(super) fn note_waiting(&mut self) {

@@ -1,7 +1,7 @@
 //! Claims nothing while a push takes longer than the times of a shared run allow.
 //!
 //! Claims that wait too long for the remote's answer may belong to another driver by then, so they
-//! could never start, and nobody else could take them meanwhile.
+//! could never start, and no other driver could claim them.
 
 use std::time::{Duration, Instant};
 

@@ -230,7 +230,7 @@ settings! {
             => |config, given, most| config.limits(given).output = Some(most);
     }
     "How it is driven": {
-        /// The number of items that run at once in all runs on the queue, which any setting defines.
+        /// The number of items that run at once in all runs on this queue.
         "handoff.queue.<name>.concurrency": Number(1, u64::MAX), "the number of cores"
             => |config, given, count| config.queue(given).concurrency = Some(count);
         /// The pattern of runs whose plan names none: `dag`, `pipeline`, `map-reduce` or `quorum`.
@@ -260,8 +260,7 @@ settings! {
         /// The maximum number of items of a run.
         "handoff.maxItems": Number(0, u64::MAX), "`10000`"
             => |config, _, count| config.max_items = count;
-        /// Whether data is flushed to the disk before it is reported as recorded, so that a power
-        /// cut takes nothing back.
+        /// Whether data is flushed to the disk before it is reported as recorded.
         "handoff.durability": Choice(&[("strict", Durability::Strict), ("relaxed", Durability::Relaxed)]), "`strict`"
             => |config, _, durability| config.durability = durability;
     }

@@ -16,7 +16,7 @@ const PUSHES: u32 = 3;
 /// The shortest time of a push that counts.
 const FASTEST: Duration = Duration::from_millis(50);
 
-/// What another driver waits for.
+/// Another driver that waits to push.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
     /// Since when, by this driver's clock.

@@ -9,7 +9,7 @@ use crate::model::driver::DriverId;
 use crate::model::entry::Event;
 use crate::model::name::ItemId;
 
-/// What one driver of a shared run did.
+/// The share of one driver in a shared run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Share {
     /// The driver.
