@@ -54,8 +54,9 @@ impl Driver<'_> {
         shared.beats.set_declines(self.declines());
     }
 
-    /// Starts or hands back the claims that wait for a slot. Returns how long nothing can be started
-    /// because of what this machine lacks.
+    /// Starts or hands back the claims that wait for a slot.
+    ///
+    /// Returns the time until a start is possible, as long as this machine lacks something.
     pub(super) fn settle_claims(&mut self) -> Result<Option<Duration>, Error> {
         let held_back = self.hold_back()?;
         if held_back.is_none() {
