@@ -8,7 +8,6 @@ mod dates;
 mod fairness;
 mod faults;
 mod forged;
-mod forgetful;
 mod later;
 mod logs;
 mod machines;

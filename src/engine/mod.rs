@@ -14,7 +14,6 @@ pub(crate) mod recover;
 
 mod access;
 mod agent_folders;
-mod alone;
 mod attempt;
 mod beat;
 mod driven;

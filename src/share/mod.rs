@@ -21,7 +21,6 @@ mod place;
 mod planned;
 pub mod protected_files;
 pub mod push;
-mod remembered;
 mod rival;
 mod screened;
 mod stamps;

@@ -2,7 +2,6 @@
 
 mod cut;
 mod error;
-mod lone;
 mod push;
 mod recover;
 mod refused;
@@ -28,7 +27,6 @@ use super::new_entry::NewEntry;
 use super::submit;
 
 pub use error::Error;
-pub use lone::LoneDriver;
 
 /// A run on which entries can be recorded.
 pub struct OpenRun {
