@@ -10,16 +10,41 @@ use super::{Applying, Error, OpenRun};
 
 impl OpenRun {
     /// Records each result alone, after the remote refused them together. If it takes others, a
-    /// result that it refuses becomes a failure with the remote's reason; its products stay in this
-    /// repository. After an error, results that were not recorded are staged.
+    /// result that it refuses once more becomes a failure with the remote's reason; its products
+    /// stay in this repository. After an error, results that were not recorded are staged.
     pub(super) fn publish_each(
         &mut self,
         entries: &[NewEntry],
         remote: String,
         why: String,
     ) -> Result<Vec<Link>, Error> {
-        let (mut links, mut refused) = (Vec::new(), Vec::new());
-        let mut left: VecDeque<NewEntry> = entries.iter().filter(|new| self.survives(new)).cloned().collect();
+        let mut links = Vec::new();
+        let results = entries.iter().filter(|new| self.survives(new)).cloned().collect();
+        let mut refused = self.publish_alone(results, &mut links)?;
+        let is_taken = !links.is_empty();
+        if is_taken {
+            // The remote may have begun to take entries only after it refused some.
+            let again = refused.into_iter().map(|(new, _)| new).collect();
+            refused = self.publish_alone(again, &mut links)?;
+        }
+        let failed = |(new, why): (NewEntry, String)| if is_taken { failed_push(new, &why) } else { new };
+        let refused: Vec<NewEntry> = refused.into_iter().map(failed).collect();
+        self.apply(&refused, Applying::Kept)?;
+        if !is_taken && self.has_staged() {
+            return Err(Error::PushRefused { remote, why });
+        }
+        links.extend(self.publish()?);
+        Ok(links)
+    }
+
+    /// Records each of these results in a push of its own. Returns those that the remote refused,
+    /// with its reasons.
+    fn publish_alone(
+        &mut self,
+        mut left: VecDeque<NewEntry>,
+        links: &mut Vec<Link>,
+    ) -> Result<Vec<(NewEntry, String)>, Error> {
+        let mut refused = Vec::new();
         while let Some(new) = left.pop_front() {
             self.apply(std::slice::from_ref(&new), Applying::Kept)?;
             match self.publish_with(&[]) {
@@ -33,15 +58,7 @@ impl OpenRun {
                 }
             }
         }
-        let is_taken = !links.is_empty();
-        let failed = |(new, why): (NewEntry, String)| if is_taken { failed_push(new, &why) } else { new };
-        let refused: Vec<NewEntry> = refused.into_iter().map(failed).collect();
-        self.apply(&refused, Applying::Kept)?;
-        if !is_taken && self.has_staged() {
-            return Err(Error::PushRefused { remote, why });
-        }
-        links.extend(self.publish()?);
-        Ok(links)
+        Ok(refused)
     }
 
     /// Replaces staged results that the remote refuses by failures. Returns the results, for
