@@ -149,7 +149,7 @@ impl World {
     fn read(&mut self, at: usize, is_at_turn: bool) {
         let (now, slowest) = (self.now, self.drivers.iter().map(|driver| driver.push).max().unwrap());
         let one = &mut self.drivers[at];
-        (one.last_read, one.pace) = (now, std::mem::replace(&mut one.pace, Pace::new(Duration::ZERO)));
+        one.last_read = now;
         one.pace.read(one.push / 2);
         one.line.read(now);
         let new = &self.remote.entries[one.entries..];

@@ -69,8 +69,8 @@ impl Driver<'_> {
         let Some(shared) = &self.shared else { return Vec::new() };
         let missing = shared.waits.wanted(slots).saturating_sub(shared.ahead.len());
         let is_reusing = self.machine.reusable.is_some();
-        let ready = self.schedule.eligible().saturating_sub(self.idle_elsewhere().0);
-        if missing == 0 || is_reusing || ready < 2 * missing {
+        let ready = self.schedule.eligible();
+        if missing == 0 || is_reusing || ready < self.idle_elsewhere().0.saturating_add(2 * missing) {
             return Vec::new();
         }
         let most = self.most_at_once(concurrency.saturating_add(shared.ahead.len() + missing));

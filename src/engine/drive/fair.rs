@@ -14,10 +14,7 @@ impl Driver<'_> {
     /// Returns the most items of the run that may run at once, if `own` of them run here. A claim
     /// that waits for a slot counts as one that runs.
     pub(super) fn concurrency(&self, own: usize) -> usize {
-        if self.shared.is_none() {
-            return self.most_at_once(own);
-        }
-        let Some(shared) = &self.shared else { return own };
+        let Some(shared) = &self.shared else { return self.most_at_once(own) };
         let running = self.running.iter().filter(|(at, running)| self.holds(**at, running.attempt)).count();
         let mine =
             running + shared.ahead.iter().filter(|(at, ahead)| self.holds(**at, ahead.spec.manifest.attempt)).count();
@@ -99,8 +96,8 @@ impl Driver<'_> {
         let free = |driver, slots: u64| slots.saturating_sub(held.get(driver).copied().unwrap_or_default());
         let others = self.run.via().into_iter().flat_map(Via::others);
         let idle = others.map(|(driver, slots, push)| (free(driver, slots), push)).filter(|(free, _)| *free > 0);
-        idle.fold((0, Duration::ZERO), |(all, slowest), (free, push)| {
-            (all + usize::try_from(free).unwrap_or(usize::MAX), slowest.max(push))
+        idle.fold((0_usize, Duration::ZERO), |(all, slowest), (free, push)| {
+            (all.saturating_add(usize::try_from(free).unwrap_or(usize::MAX)), slowest.max(push))
         })
     }
 

@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::ahead::Waits;
-use super::slow::{self, Slow};
+use super::slow;
 use super::trouble::Trouble;
 use super::{Driver, Error};
 
@@ -71,8 +71,8 @@ pub(in crate::engine) struct Colleagues {
     /// The generation of the state that was compared with what runs.
     compared: Option<u64>,
     pub(super) trouble: Option<Trouble>,
-    /// Set while pushes are too slow for the run.
-    pub(super) slow: Option<Slow>,
+    /// Since when pushes are too slow for the run.
+    pub(super) slow: Option<Instant>,
     /// The generation of the state after the last lost push, and how many were lost at it.
     raced: (u64, u32),
     /// When the driver last knew that it holds what it holds, since boot.

@@ -13,12 +13,6 @@ use crate::run::operate::via::Via;
 use super::shared::Colleagues;
 use super::{Driver, Error};
 
-/// When this driver found that its pushes are too slow.
-#[derive(Clone, Copy)]
-pub(super) struct Slow {
-    since: Instant,
-}
-
 /// The number of pushes that a heartbeat must allow for.
 const PUSHES: u32 = 3;
 
@@ -63,7 +57,7 @@ impl Driver<'_> {
         if took <= heartbeat || shared.slow.is_some() {
             return;
         }
-        shared.slow = Some(Slow { since: Instant::now() });
+        shared.slow = Some(Instant::now());
         (self.tell)(Progress::Note(too_slow(took, heartbeat)));
     }
 
@@ -72,7 +66,7 @@ impl Driver<'_> {
     /// Ends the driver if nothing runs here and no other driver lives: the run would wait for ever.
     pub(super) fn yield_if_slow(&mut self) -> Result<(), Error> {
         let Some(shared) = &mut self.shared else { return Ok(()) };
-        let Some(slow) = shared.slow else { return Ok(()) };
+        let Some(since) = shared.slow else { return Ok(()) };
         let (took, heartbeat) = (shared.beats.push_time(), shared.heartbeat());
         if took <= heartbeat {
             shared.slow = None;
@@ -86,7 +80,7 @@ impl Driver<'_> {
         }
         let is_alone = self.run.via().is_none_or(|via: &Via| via.drivers() <= 1);
         let lost_after = self.shared.as_ref().map_or(Duration::ZERO, Colleagues::lost_after);
-        let is_over = is_alone && self.running.is_empty() && slow.since.elapsed() > lost_after * PATIENCE;
+        let is_over = is_alone && self.running.is_empty() && since.elapsed() > lost_after * PATIENCE;
         if is_over && !self.run.state.is_settled() {
             return Err(Error::Slow(too_slow(took, heartbeat)));
         }

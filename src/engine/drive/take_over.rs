@@ -38,7 +38,6 @@ impl Driver<'_> {
     pub(super) fn observe(&mut self) -> Result<(), Error> {
         let longest = self.poll() * 2;
         self.tell_beats();
-        self.run.judge_beats();
         let mut held: BTreeMap<DriverId, bool> = BTreeMap::new();
         for at in self.run.state.items.indices() {
             if let Some(holder) = &self.run.state.items[at].holder {
