@@ -8,6 +8,7 @@ mod dates;
 mod fairness;
 mod faults;
 mod forged;
+mod forgetful;
 mod later;
 mod logs;
 mod machines;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 
+use super::remote_read::Offline;
 use super::{Ending, Failure, Output, validate};
 
 /// Add items to a run whose plan is open-ended
@@ -16,6 +17,8 @@ pub(crate) struct Arguments {
     run: String,
     /// A plan with the run's id and the additional items, or - for standard input
     plan: PathBuf,
+    #[command(flatten)]
+    pub(crate) offline: Offline,
 }
 
 /// Adds items.

@@ -63,6 +63,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         }
     }
     comment(&fetched, &taken_in, &request, output);
+    for run in repository.driven_twice(accepted_runs(&fetched))? {
+        let remote = &request.remote.name;
+        output.warn(&format!("the run {run:?} was driven twice: {remote} has other entries of it than there are here"));
+        output.hint(&hints::adopt_and_delete(&run));
+    }
     let refused = fetched.taken.iter().any(|taken| taken.status.is_refused());
     Ok(if refused { Ending::Refused } else { Ending::Done })
 }

@@ -15,7 +15,7 @@ use git_handoff::run::operate::submission::Wanted;
 use git_handoff::run::query::{Target, View};
 
 use super::table::{self, Cell};
-use super::{Ending, Failure, Output, status, validate};
+use super::{Ending, Failure, Output, remote_read, status, validate};
 
 /// The width of a line if the output does not go to a terminal.
 const COLUMNS: usize = 80;
@@ -47,6 +47,8 @@ pub(crate) struct Arguments {
     /// Print a Mermaid flowchart, as Markdown on many hosts shows it
     #[arg(long)]
     mermaid: bool,
+    #[command(flatten)]
+    pub(crate) offline: remote_read::Offline,
 }
 
 /// The run or the plan to draw.
@@ -69,8 +71,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return Err(Failure::usage("--json cannot be used with --svg, --dot or --mermaid".to_owned()));
     }
     let view: View;
+    let mut remote = None;
     let subject = match Target::look_up(&repository.store, &arguments.what)? {
         Some(target) => {
+            remote = remote_read::read(&target, repository, output)?;
             view = target.view(&repository.store)?;
             Subject::of_run(&view)
         }
@@ -92,7 +96,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let picture = Picture::new(&subject.outline, BOXES);
     if output.json {
         output.value(&match state {
-            Some(state) => Drawing::of_run(&subject.id, state, &subject.outline, &picture),
+            Some(state) => Drawing::of_run(&subject.id, state, &subject.outline, &picture).with_remote(remote),
             None => Drawing::of_plan(&subject.id, &subject.outline, &picture),
         });
     } else if arguments.svg {
@@ -102,6 +106,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     } else {
         let width = output.width().unwrap_or(COLUMNS);
         lines(&subject, &picture, width, output.color).into_iter().for_each(|line| output.line(line));
+        let age = remote_read::age(remote.as_ref(), repository.environment.clock.now());
+        age.into_iter().for_each(|age| output.line(&age));
     }
     Ok(Ending::Done)
 }

@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let saved = Saved::all(&repository.store, &view)?;
     print(&view, 0, &saved, output);
     while arguments.follow
-        && let Some(next) = following.next(&view)?
+        && let Some(next) = following.next(&view, &mut || ())?
     {
         let saved = Saved::all(&repository.store, &next)?;
         print(&next, view.links.len(), &saved, output);

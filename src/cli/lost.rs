@@ -93,6 +93,7 @@ fn row(driver: &DriverShown, now: i64) -> Vec<String> {
         (DriverState::Silent | DriverState::Unknown, None) => "no beat".to_owned(),
         (DriverState::Lost, _) => "taken over".to_owned(),
     };
+    let state = if driver.alone { format!("{state}, not shared") } else { state };
     let beat = match (driver.beat, driver.at) {
         (Some(beat), Some(at)) => format!("beat {beat} at {}", table::minute(at)),
         _ => String::new(),

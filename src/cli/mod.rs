@@ -47,6 +47,7 @@ mod plan;
 mod prove;
 mod push;
 mod record;
+mod remote_read;
 mod report;
 mod resume;
 mod rollback;
@@ -189,6 +190,27 @@ impl Command {
         }
     }
 
+    /// Returns true if the command is not to read the remote of a run.
+    fn is_offline(&self) -> bool {
+        match self {
+            Self::Run(arguments) => arguments.offline.offline,
+            Self::Status(arguments) => arguments.offline.offline,
+            Self::Graph(arguments) => arguments.offline.offline,
+            Self::Watch(arguments) => arguments.offline.offline,
+            Self::Cancel(arguments) => arguments.offline.offline,
+            Self::Retry(arguments) => arguments.offline.offline,
+            Self::Close(arguments) => arguments.offline.offline,
+            Self::Abandon(arguments) => arguments.offline.offline,
+            Self::Approve(arguments) => arguments.is_offline(),
+            Self::Reject(arguments) => arguments.is_offline(),
+            Self::Admit(arguments) => arguments.offline.offline,
+            Self::Dismiss(arguments) => arguments.offline.offline,
+            Self::Extend(arguments) => arguments.offline.offline,
+            Self::Doc(arguments) => arguments.is_offline(),
+            _ => false,
+        }
+    }
+
     /// Returns true if the command depends on registered executors and subagents.
     fn goes_by_executors(&self) -> bool {
         matches!(self, Self::Validate(_) | Self::Submit(_) | Self::Extend(_) | Self::Run(_))
@@ -273,7 +295,8 @@ fn execute(command: Option<Command>, actor: Option<String>, output: &mut Output)
             {
                 return Ok(ending);
             }
-            let repository = opened?;
+            let mut repository = opened?;
+            repository.offline = command.is_offline();
             output.color_as(repository.config.colors, context::colors_reach_a_pager);
             if !output.json
                 && command.is_read_in_pages()
@@ -285,7 +308,9 @@ fn execute(command: Option<Command>, actor: Option<String>, output: &mut Output)
             if command.goes_by_executors() {
                 repository.config.unregistered().iter().for_each(|settings| output.warn(&settings.to_string()));
             }
-            dispatch(command, &repository, output)
+            let result = dispatch(command, &repository, output);
+            repository.take_notes().iter().for_each(|note| output.note(note));
+            result
         }
     }
 }

@@ -9,6 +9,7 @@ use git_handoff::run::operate::people::{Decided, products};
 use git_handoff::run::query::Target;
 use git_handoff::run::query::waiting::Look;
 
+use super::remote_read::Offline;
 use super::status::AWAITED;
 use super::{Ending, Failure, Output, gate, run, table};
 
@@ -41,6 +42,22 @@ struct Said {
     message: Option<String>,
     #[command(flatten)]
     terms: gate::Terms,
+    #[command(flatten)]
+    offline: Offline,
+}
+
+impl Approve {
+    /// Returns true if the remote of the run is not to be read.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.said.offline.offline
+    }
+}
+
+impl Reject {
+    /// Returns true if the remote of the run is not to be read.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.said.offline.offline
+    }
 }
 
 /// Show what waits for your approval, with the commands to inspect it
@@ -66,6 +83,8 @@ pub(crate) struct Admit {
     /// The roles, separated by commas
     #[arg(long = "as", value_name = "ROLE[,ROLE]", value_delimiter = ',', required = true)]
     roles: Vec<Role>,
+    #[command(flatten)]
+    pub(crate) offline: Offline,
 }
 
 /// Take all roles from a key that was admitted to a run
@@ -79,6 +98,8 @@ pub(crate) struct Dismiss {
     run: String,
     /// The key, as for `admit`
     key: String,
+    #[command(flatten)]
+    pub(crate) offline: Offline,
 }
 
 /// Dismisses a key.

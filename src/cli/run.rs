@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use git_handoff::engine::operations::{Drivable, DriveOptions, Driven};
+use git_handoff::git::remote::without_password;
 use git_handoff::model::credential;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::item_index::ItemIndex;
@@ -22,6 +23,7 @@ use git_handoff::share::anchor::verification::VerifyRequest;
 use git_handoff::verify::Report;
 
 use super::progress::Display;
+use super::remote_read::Offline;
 use super::silence::{Watched, tell_of_silence};
 use super::{Ending, Failure, Output, first_screen, interrupt, nested, saved, status, submit, table, validate};
 
@@ -64,6 +66,8 @@ pub(crate) struct Arguments {
     /// Give the run this id instead of the plan's; the plan itself is not changed
     #[arg(long, value_name = "RUN")]
     id: Option<String>,
+    #[command(flatten)]
+    pub(crate) offline: Offline,
 }
 
 /// Drives several runs at once.
@@ -222,6 +226,7 @@ fn open_runs<'r>(
             Err(error) => opened.endings.push(Err(error.into())),
         }
     }
+    repository.take_notes().iter().for_each(|note| output.note(note));
     if let Some(missing) = unenforced {
         output.warn(&format!("workers are confined by less than there could be: {missing}"));
     }
@@ -263,6 +268,10 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
         if let Some(shares) = driven.shares_in_words() {
             output.note(&shares);
         }
+    }
+    if let Some(remote) = &driven.unpushed {
+        output.note(&format!("{} does not have what was done here", without_password(remote)));
+        output.hint(&hints::push_named(without_password(remote), run));
     }
     if driven.interrupted {
         output.note("interrupted; nothing that was done is lost");

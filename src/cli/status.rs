@@ -10,12 +10,13 @@ use git_handoff::model::protected::{allowed_in_words, judged_in_words};
 use git_handoff::model::time::Moment;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::list::{Awaited, Driver, ItemStatus, Status};
+use git_handoff::run::query::remote_read::RemoteRead;
 use git_handoff::run::query::sharing::Sharing;
 use git_handoff::run::query::times::between;
 use git_handoff::run::query::{Target, View};
 
 use super::table::{self, Cell};
-use super::{Ending, Failure, Output, lost, saved, shade, usage};
+use super::{Ending, Failure, Output, lost, remote_read, saved, shade, usage};
 
 /// The status text of a done item whose check failed.
 pub(crate) const RED: &str = "done, red";
@@ -55,6 +56,8 @@ pub(crate) struct Arguments {
     /// Read the remote of a shared run once, and show its drivers
     #[arg(long, conflicts_with_all = ["blocked", "usage"])]
     drivers: bool,
+    #[command(flatten)]
+    pub(crate) offline: remote_read::Offline,
 }
 
 /// Prints the table of items.
@@ -63,8 +66,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if arguments.drivers {
         return lost::print_drivers(&target, repository, output);
     }
+    let remote = remote_read::read(&target, repository, output)?;
     let view = target.view(&repository.store)?;
     let mut status = repository.driven_status(&target, &view).with_saved(&repository.store, &view)?;
+    status = status.with_remote(remote);
     if arguments.blocked {
         status = status.blocked();
     }
@@ -86,6 +91,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         }
     } else {
         let now = repository.environment.clock.now();
+        // A running item may have ended since the remote was last read.
+        let now = status.remote.as_ref().and_then(RemoteRead::stale_since).unwrap_or(now);
         let rows: Vec<_> = status.items.iter().filter_map(|item| timed_row(&view, item, now)).collect();
         table::print(&rows, output);
         if let (Some(at), Some(author)) = (status.submitted_at, &status.author) {
@@ -93,6 +100,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         }
     }
     saved::print(&status.saved, output);
+    let age = remote_read::age(status.remote.as_ref(), repository.environment.clock.now());
+    age.into_iter().for_each(|age| output.line(&age));
     print_driver(&status, output);
     if target.is_own() && status.driver.is_none() && view.state.shared.is_some() && !status.sealed {
         print_sharing(Sharing::read(&repository.store, &status.run), &status, output);

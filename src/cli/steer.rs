@@ -5,6 +5,7 @@ use git_handoff::repository::Repository;
 use git_handoff::run::operate::steer::Steered;
 use git_handoff::run::query::{Target, target};
 
+use super::remote_read::Offline;
 use super::{Ending, Failure, Output};
 
 /// Cancel a run, or one item and everything that depends on it
@@ -18,6 +19,8 @@ pub(crate) struct Cancel {
     /// The reason
     #[arg(long, default_value = "cancelled by the operator")]
     reason: String,
+    #[command(flatten)]
+    pub(crate) offline: Offline,
 }
 
 /// Retry an item that failed, was skipped or was cancelled
@@ -28,6 +31,8 @@ pub(crate) struct Retry {
     /// The item
     #[arg(value_name = "RUN/ITEM")]
     target: String,
+    #[command(flatten)]
+    pub(crate) offline: Offline,
 }
 
 /// Seal a settled run as it is
@@ -38,6 +43,8 @@ pub(crate) struct Close {
     /// The reason
     #[arg(long, default_value = "closed by the operator")]
     reason: String,
+    #[command(flatten)]
+    pub(crate) offline: Offline,
 }
 
 /// Close and seal an unneeded run, whatever is unfinished
@@ -50,6 +57,8 @@ pub(crate) struct Abandon {
     /// The reason
     #[arg(short, long, value_name = "TEXT", default_value = "abandoned")]
     message: String,
+    #[command(flatten)]
+    pub(crate) offline: Offline,
 }
 
 /// Abandons a run.

@@ -35,6 +35,8 @@ pub(super) struct Pulse {
     pub(super) heartbeat: Duration,
     /// The file that shows the supervisors of attempts when the remote last accepted something.
     pub(super) alive: PathBuf,
+    /// Whether this driver drives the run without sharing it.
+    pub(super) alone: bool,
 }
 
 /// The beating thread.
@@ -84,6 +86,8 @@ struct Status {
     is_over: bool,
     news: News,
     declines: Vec<Declined>,
+    /// Whether the last beat stays on the remote in the end.
+    is_left: bool,
     /// Why the last beat was not accepted.
     failure: Option<String>,
 }
@@ -177,6 +181,12 @@ impl Beats {
             status = self.shared.changed.wait_timeout(status, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         true
+    }
+
+    /// Stops, and leaves the last beat on the remote.
+    pub(super) fn leave(mut self) {
+        self.shared.status().is_left = true;
+        self.stop();
     }
 
     /// Stops, and deletes the beat from the remote if that is allowed.
@@ -300,6 +310,7 @@ impl Heart {
             beat: Some(self.number + 1),
             host: identity.host.clone(),
             job: identity.job.clone(),
+            alone: self.pulse.alone,
             free,
             holds,
             claims,
@@ -312,6 +323,9 @@ impl Heart {
 
     /// Deletes our ref. A remote that forbids it keeps a beat that only `clean --remote` removes.
     fn end(&self) {
+        if self.shared.status().is_left {
+            return;
+        }
         if let Some(last) = self.last {
             let _ = self.pulse.tip.swap(&[Move { name: self.name(), old: Some(last), new: None }]);
         }

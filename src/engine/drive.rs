@@ -371,14 +371,6 @@ impl<'a> Driver<'a> {
         lost.into_iter().for_each(|(at, attempt)| self.tell_taken(at, attempt));
     }
 
-    /// Skips items that wait for a lost item, which happens if two writers append without seeing
-    /// each other.
-    fn sweep(&mut self) -> Result<(), Error> {
-        let mut batch = Batch::default();
-        batch.sweep(&self.run.state);
-        self.stage(&batch.entries)
-    }
-
     fn now(&self) -> Moment {
         moment(self.run.writer().clock, &self.steady)
     }

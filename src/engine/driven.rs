@@ -23,6 +23,8 @@ pub struct Driven {
     pub sealed: Option<RunSealed>,
     /// The driver of a shared run that this process was.
     pub driver: Option<DriverId>,
+    /// The remote that the run was pushed to and that lacks what was done here.
+    pub unpushed: Option<String>,
 }
 
 /// The result of driving a run, as `run --json` prints it.

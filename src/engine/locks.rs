@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-/// Locks on runs, by run id.
-pub(super) const RUNS: &str = "runs";
 pub(super) const QUEUES: &str = "queues";
 pub(super) const RESOURCES: &str = "resources";
 /// The number of the last ticket.

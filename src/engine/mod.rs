@@ -14,6 +14,7 @@ pub(crate) mod recover;
 
 mod access;
 mod agent_folders;
+mod alone;
 mod attempt;
 mod beat;
 mod driven;

@@ -29,6 +29,7 @@ use tokio::sync::watch;
 
 pub use super::driven::{Driven, DrivenShown};
 
+use super::alone::{self, Alone};
 use super::drive::Joining;
 use super::event::Progress;
 use super::identity::Identity;
@@ -80,6 +81,8 @@ pub struct Drivable<'r> {
     pub(super) open: OpenRun,
     pub(super) machine: Machine,
     joining: Option<Joining<'r>>,
+    /// The remote where beats say that the run is driven here and not shared.
+    alone: Option<String>,
 }
 
 /// The runs that a driver has work for.
@@ -95,7 +98,8 @@ pub struct Unsettled {
 impl Repository {
     /// Opens a run to drive it on this machine.
     pub fn drivable(&self, run: &RunId, wanted: &DriveOptions) -> Result<Drivable<'_>, Error> {
-        let tip = wanted.via.as_ref().map(|remote| self.join_patiently(run, remote)).transpose()?;
+        let course = self.course(run, wanted)?;
+        let tip = course.shared().map(|remote| self.join_patiently(run, remote)).transpose()?;
         let mut open = self.opened_here(run).map_err(|denied| denied.lacking(&[Role::Work]))?;
         if open.state.shared.is_some() && tip.is_none() && !open.state.sealed {
             let remote = Sharing::read(&self.store, run).map(|sharing| sharing.remote);
@@ -131,7 +135,8 @@ impl Repository {
         }
         check_schemas(&open, &machine.schemas)?;
         check_sandboxes(&open, &machine)?;
-        Ok(Drivable { repository: self, open, machine, joining })
+        let alone = course.announced().filter(|_| !open.state.sealed);
+        Ok(Drivable { repository: self, open, machine, joining, alone })
     }
 
     /// Prepares to drive a run through a remote.
@@ -252,14 +257,25 @@ impl Drivable<'_> {
     /// again continues it.
     pub async fn drive(
         mut self,
-        interrupt: watch::Receiver<bool>,
+        mut interrupt: watch::Receiver<bool>,
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Driven, Error> {
+        let (repository, before) = (self.repository, self.open.head().commit);
         let driver = self.joining.as_ref().map(|joining| joining.identity.id.clone());
-        let settled = drive::drive(&mut self.open, self.machine, self.joining, interrupt, tell).await?;
-        let view = Target::own(self.open.id().clone()).view(&self.repository.store)?;
-        let drive::Settled { interrupted, sealed } = settled;
-        Ok(Driven { view, interrupted, sealed, driver })
+        let view = |run: &OpenRun| Target::own(run.id().clone()).view(&repository.store);
+        if self.joining.is_some()
+            && !alone::wait_for_lone_drivers(&mut self.open, repository, &mut interrupt, tell).await?
+        {
+            return Ok(Driven { view: view(&self.open)?, interrupted: true, sealed: None, driver, unpushed: None });
+        }
+        let alone = self.alone.as_ref().map(|remote| Alone::start(repository, &self.open, remote)).transpose()?;
+        repository.take_notes().into_iter().for_each(|note| tell(Progress::Note(note)));
+        let driven = drive::drive(&mut self.open, self.machine, self.joining, interrupt, tell).await;
+        let is_unpushed = self.open.head().commit != before;
+        alone.flatten().into_iter().for_each(|alone| alone.end(is_unpushed));
+        let drive::Settled { interrupted, sealed } = driven?;
+        let unpushed = self.alone.filter(|_| is_unpushed);
+        Ok(Driven { view: view(&self.open)?, interrupted, sealed, driver, unpushed })
     }
 }
 
@@ -298,6 +314,8 @@ pub enum Error {
     Revoked { run: RunId, key: String },
     #[error("the run {:?} is shared{}", run.as_str(), remote.as_ref().map(|remote| format!(" through {remote}")).unwrap_or_default())]
     Shared { run: RunId, remote: Option<String> },
+    #[error("another driver began to drive the run {:?} through {remote} at the same time", run.as_str())]
+    Joined { run: RunId, remote: String },
     #[error("handoff.lostAfter must be at least four times handoff.heartbeat")]
     Times,
     #[error("{0}")]

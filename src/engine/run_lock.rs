@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use crate::git::no_locks::NoLocks;
 use crate::model::name::RunId;
-
-use super::locks;
+use crate::run::query::driver_lock::path;
 
 /// How often to retry a lock whose holder is not known to be alive.
 const RETRIES: usize = 100;
@@ -56,10 +55,6 @@ impl RunLock {
         writeln!(file, "process {}", std::process::id()).map_err(io)?;
         Ok(Self { _file: file })
     }
-}
-
-fn path(common_dir: &Path, run: &RunId) -> PathBuf {
-    locks::folder(common_dir, locks::RUNS).join(run.encoded())
 }
 
 /// Removes the lock file of a deleted run. The caller holds the lock.

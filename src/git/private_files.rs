@@ -30,6 +30,9 @@ pub const VIA: &str = "via";
 /// The beats of each shared run that were seen, and since when.
 pub const VIA_SEEN: &str = "via-seen";
 
+/// The remotes that each run was pushed to.
+pub const PUSHED: &str = "pushed";
+
 /// The outputs of checks with held-out files, in a folder for each run.
 const CHECKS: &str = "checks";
 
@@ -90,7 +93,7 @@ pub fn all(store: &Store, folder: &str) -> Vec<PathBuf> {
 /// Returns incomplete files: those being written now and those of killed processes.
 pub fn unfinished(store: &Store) -> Vec<PathBuf> {
     let checks = entries(&below(store, CHECKS), |_| true);
-    let folders = [VERIFIED, VERIFIED_THREADS, REMOTES, DELETED, VIA, VIA_SEEN];
+    let folders = [VERIFIED, VERIFIED_THREADS, REMOTES, DELETED, VIA, VIA_SEEN, PUSHED];
     let folders = folders.map(|folder| below(store, folder)).into_iter().chain(checks);
     folders.flat_map(|folder| entries(&folder, |name| name.starts_with(UNFINISHED))).collect()
 }

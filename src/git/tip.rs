@@ -105,6 +105,13 @@ impl Tip {
         Self { store: store.clone(), reach, from, to, objects: None }
     }
 
+    /// Limits each call of git to some time.
+    #[must_use]
+    pub fn within(mut self, time: Duration) -> Self {
+        self.reach.within = Some(time);
+        self
+    }
+
     /// Limits the time of each call of git without any progress.
     #[must_use]
     pub fn idle(mut self, time: Duration) -> Self {

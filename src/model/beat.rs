@@ -40,6 +40,9 @@ pub struct Beat {
     /// The job of the engine that started the driver.
     #[serde(default, deserialize_with = "driver::text", skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
+    /// Whether the driver drives the run without sharing it: "driven here, not shared".
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub alone: bool,
     /// The number of further items that the driver could run.
     pub free: u64,
     /// The items that the driver runs.
@@ -94,6 +97,7 @@ impl Beat {
             at,
             host: None,
             job: None,
+            alone: false,
             free: 0,
             holds: Vec::new(),
             claims: Vec::new(),

@@ -7,6 +7,7 @@ pub mod agent;
 pub mod config;
 pub mod key;
 pub(crate) mod marks;
+mod notes;
 pub mod pipelines;
 pub mod shown;
 pub mod trust;
@@ -120,6 +121,10 @@ pub struct Repository {
     pub config: Arc<Config>,
     /// Process-level inputs.
     pub environment: Environment,
+    /// Whether runs are shown and changed without reading the remotes that they were pushed to.
+    pub offline: bool,
+    /// Notes of operations besides their results.
+    notes: Mutex<Vec<String>>,
     /// The temporary repository, if the directory is not in one.
     outside: Option<ScratchRepo>,
     /// Keeps saved objects from being pruned before a ref names them.
@@ -146,15 +151,18 @@ impl Repository {
 
     fn of(store: Store, outside: Option<ScratchRepo>, environment: Environment) -> Result<Self, Error> {
         let config = Config::read(&store)?;
-        let store = store.with_durability(config.durability);
-        Ok(Self { store, config: Arc::new(config), environment, outside, kept: Mutex::default() })
+        Ok(Self::assemble(store, config, environment, outside))
     }
 
     /// Opens the same repository with another configuration.
     pub(crate) fn with_config(&self, config: Config) -> Result<Self, Error> {
-        let store = Store::discover(&self.environment.directory)?.with_durability(config.durability);
-        let (environment, outside) = (self.environment.clone(), None);
-        Ok(Self { store, config: Arc::new(config), environment, outside, kept: Mutex::default() })
+        let store = Store::discover(&self.environment.directory)?;
+        Ok(Self { offline: self.offline, ..Self::assemble(store, config, self.environment.clone(), None) })
+    }
+
+    fn assemble(store: Store, config: Config, environment: Environment, outside: Option<ScratchRepo>) -> Self {
+        let (store, config) = (store.with_durability(config.durability), Arc::new(config));
+        Self { store, config, environment, offline: false, notes: Mutex::default(), outside, kept: Mutex::default() }
     }
 
     /// Returns true if the directory is not in a repository.

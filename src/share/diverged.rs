@@ -43,6 +43,11 @@ impl Diverged {
         Self { place, ours, theirs, how }
     }
 
+    /// Returns true if both are continuations of one run.
+    pub fn is_driven_twice(&self) -> bool {
+        self.how == How::Forked && self.place.kind == Kind::Run
+    }
+
     /// Formats the divergence of each chain.
     pub(super) fn sentence(diverged: &[Self]) -> String {
         diverged.iter().map(Self::to_string).collect::<Vec<_>>().join("; ")
@@ -67,6 +72,10 @@ impl fmt::Display for Diverged {
             How::Another => write!(
                 f,
                 "the {kind} {name:?} on the remote is another one: it begins with another entry than the {kind} here"
+            ),
+            How::Forked if self.is_driven_twice() => write!(
+                f,
+                "the run {name:?} was driven twice: the remote has other entries of it, at {theirs}, than there are here, at {ours}"
             ),
             How::Forked => write!(f, "{kind} {name:?} on the remote, at {theirs}, does not go on from ours, at {ours}"),
             How::Unknown => {

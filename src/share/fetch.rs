@@ -305,7 +305,7 @@ fn travelled(name: &str) -> Option<(&str, Place)> {
 
 /// Refs that a mirror or shared repository has and that are not shared.
 fn is_kept_private(below: &str) -> bool {
-    ["bases/", "protected/", "salvage/", "remotes/"].iter().any(|folder| below.starts_with(folder))
+    ["bases/", "drivers/", "protected/", "salvage/", "remotes/"].iter().any(|folder| below.starts_with(folder))
 }
 
 fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Status, Error> {

@@ -21,6 +21,7 @@ mod place;
 mod planned;
 pub mod protected_files;
 pub mod push;
+mod remembered;
 mod rival;
 mod screened;
 mod stamps;

@@ -68,6 +68,11 @@ impl Space {
         good.then(|| Self(format!("refs/heads/{prefix}/")))
     }
 
+    /// Returns true for `refs/handoff/`, where runs are driven.
+    pub fn is_default(&self) -> bool {
+        self.0 == REFS
+    }
+
     /// Returns the folder, with a slash at the end.
     pub fn folder(&self) -> &str {
         &self.0
@@ -76,7 +81,7 @@ impl Space {
     /// Returns true if a ref here can hold this kind. A branch points at a commit, so it cannot
     /// hold a tree of time stamps.
     pub(super) fn takes(&self, kind: Kind) -> bool {
-        self.0 == REFS || !kind.is_stamps()
+        self.is_default() || !kind.is_stamps()
     }
 
     /// Returns the pattern for `git ls-remote`.

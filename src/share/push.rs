@@ -4,6 +4,7 @@
 //! afterwards, because only what it then shows has been pushed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
 use crate::git::porcelain::{self, Answer};
 use crate::git::remote::{self, Reach, Remote};
@@ -23,6 +24,7 @@ use super::hand_over::hand_over;
 use super::outbound::{self, Outbound};
 use super::own_logs::{self, Overtaken};
 use super::planned::Plan;
+use super::remembered;
 use super::rival::{Remotely, Rival};
 use super::screened::screened;
 use super::unwritten::{self, Unwritten};
@@ -164,7 +166,11 @@ pub fn push(store: &Store, reach: &Reach, request: &Request, writer: Option<&Wri
     let all = request.asked == Asked::All && !request.threads_only;
     let handed: Option<BTreeSet<Subject>> =
         (!all).then(|| wanted.iter().filter_map(|wanted| outbound::subject_of(&wanted.place)).collect());
-    Delivery { store, reach, request, writer, here, wanted, handed }.deliver()
+    let pushed = Delivery { store, reach, request, writer, here, wanted, handed }.deliver()?;
+    if !request.dry_run && request.space.is_default() {
+        remembered::remember(store, reach, request, &pushed, writer).map_err(Error::Record)?;
+    }
+    Ok(pushed)
 }
 
 /// Pushes only logs, which anchor some runs and threads.
@@ -338,6 +344,8 @@ pub enum Error {
     Overtaken(#[source] Box<Error>, Overtaken),
     #[error("{name} was pushed as {pushed}, but the remote shows {}", .found.map_or("nothing".into(), |oid| oid.to_string()))]
     ReadBack { name: String, pushed: Oid, found: Option<Oid> },
+    #[error("cannot record the remote with a pushed run")]
+    Record(#[source] io::Error),
     #[error("{0}")]
     Secret(#[source] Secret),
     #[error("{0}")]

@@ -198,7 +198,7 @@ fn what_two_logs_of_a_key_say_is_taken_in_once() {
     bob_says(&repo, &["push", "origin", "r"]).success();
     env.handoff(["fetch"]).success();
     env.write("repo/text", "corrected");
-    env.handoff(["doc", "put", "r", "notes", "text"]).success();
+    env.handoff(["doc", "put", "r", "notes", "text", "--offline"]).success();
     // Another remote gets this log with a run in it that origin does not get, so that origin gets a
     // second log.
     let other = json!({ "id": "other", "items": [crate::common::repo::item("a", "true")] });

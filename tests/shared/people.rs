@@ -12,7 +12,7 @@ fn a_shared_run_is_driven_only_through_its_remote() {
     let driver = hub.drive("repo");
     hub.wait_for("item.fired", "i0");
     assert!(driver.kill());
-    let (code, _, said) = hub.command("repo", &["run", "r"]);
+    let (code, _, said) = hub.command("repo", &["run", "r", "--offline"]);
     assert_eq!(code, Some(1));
     assert_eq!(find_line(&said, "error: "), "error: the run \"r\" is shared through origin");
     assert_eq!(find_line(&said, "hint: "), "hint: git handoff run r --via origin");

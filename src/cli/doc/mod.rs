@@ -36,6 +36,11 @@ impl Arguments {
     pub(crate) fn is_read_in_pages(&self) -> bool {
         matches!(self.command, Command::List(_) | Command::Log(_) | Command::Diff(_))
     }
+
+    /// Returns true if the remote of the run is not to be read.
+    pub(crate) fn is_offline(&self) -> bool {
+        matches!(&self.command, Command::Put(arguments) if arguments.offline.offline)
+    }
 }
 
 /// Runs a subcommand of `doc`.

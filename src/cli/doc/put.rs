@@ -6,6 +6,7 @@ use git_handoff::model::hints;
 use git_handoff::run::operate::documents::{NewRevision, Uncompared};
 use git_handoff::run::query::Target;
 
+use super::super::remote_read::Offline;
 use super::super::{context, gate};
 use super::{Ending, Failure, Output, Repository};
 
@@ -32,6 +33,8 @@ pub(crate) struct Arguments {
     if_match: Option<String>,
     #[command(flatten)]
     terms: gate::Terms,
+    #[command(flatten)]
+    pub(crate) offline: Offline,
 }
 
 /// Puts the document, and prints the revision.

@@ -16,6 +16,14 @@ use crate::run::operate::NewEntry;
 use super::{Driver, Error, trouble};
 
 impl Driver<'_> {
+    /// Skips items that wait for a lost item, which happens if two writers append without seeing
+    /// each other.
+    pub(super) fn sweep(&mut self) -> Result<(), Error> {
+        let mut batch = Batch::default();
+        batch.sweep(&self.run.state);
+        self.stage(&batch.entries)
+    }
+
     /// Stages the ends of attempts, to be recorded before the next dispatch.
     ///
     /// A worktree is removed only when the end of its attempt is recorded, because salvage needs it

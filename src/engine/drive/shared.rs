@@ -133,6 +133,7 @@ impl Colleagues {
             identity: identity.clone(),
             heartbeat: Duration::from_millis(times.heartbeat),
             alive: folder.join(format!("{}.alive", run.id().encoded())),
+            alone: false,
         };
         let beats = passing::insist(|| Beats::start(pulse.clone()), |why| beat::is_passing(why));
         let beats = beats.map_err(Error::Beat)?;

@@ -9,6 +9,11 @@ hints! {
     rename_and_delete(run) =>
         "git handoff adopt-run {run} --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete {run}";
     run_via(run, remote) => "git handoff run {run} --via {remote}";
+    with_offline() => "the same command with --offline   # goes by what is here: other machines may have done more";
+    without_offline() => "the same command without --offline";
+    keep_one(run, remote) =>
+        "git handoff adopt-run {run} --id ID && git handoff delete {run} && git handoff fetch {remote} {run}   # keeps both: yours as ID, and the one of {remote} as {remote}/{run}";
+    adopt_and_delete(run) => "git handoff adopt-run {run} --id ID && git handoff delete {run}   # keeps both";
     end_there(run) => "in the repository that drove it: git handoff run {run}, or Ctrl-C and then --via";
     submit_then_share(remote) => "git handoff submit PLAN, then: git handoff run RUN --via {remote}";
     lost_after() => "git config handoff.lostAfter 60s";

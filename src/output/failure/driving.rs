@@ -35,6 +35,9 @@ pub(super) fn operations(error: &operations::Error) -> Option<Failure> {
         operations::Error::Shared { run, remote } => {
             Failure::of("shared", error).hint(hints::run_via(run, remote.as_deref().unwrap_or("REMOTE")))
         }
+        operations::Error::Joined { run, .. } => {
+            Failure { exit: 5, ..Failure::of("lost-race", error) }.hint(hints::run(run))
+        }
         operations::Error::Times => Failure::of("config", error).hint(hints::lost_after()),
         operations::Error::WorkTree(_) => Failure::of("git", error),
         operations::Error::Recorded(error) => sealed_settings(error),

@@ -3,7 +3,7 @@
 use git_handoff::git::{remote, scratch_repo};
 use git_handoff::model::{format, hints};
 use git_handoff::repository::shown;
-use git_handoff::share::{How, Kind, bundle, fetch, protected_files, push};
+use git_handoff::share::{Diverged, How, Kind, bundle, fetch, protected_files, push};
 use git_handoff::verify::BundleError;
 
 use super::{Failure, refusal};
@@ -30,6 +30,7 @@ impl Failure {
                 let chain = diverged.iter().find(|one| matches!(one.place.kind, Kind::Run | Kind::Thread));
                 chain.or(diverged.first()).map(|one| match one.place.kind {
                     Kind::Run if one.how == How::Another => hints::rename_and_delete(&one.place.name),
+                    Kind::Run if one.is_driven_twice() => hints::keep_one(&one.place.name, to),
                     Kind::Run => hints::fetch_and_verify(to, &one.place.name, request.remote.name_of(&one.place)),
                     Kind::Thread => {
                         hints::fetch_and_verify_thread(to, &one.place.name, request.remote.name_of(&one.place))
@@ -75,7 +76,11 @@ pub(super) fn remote(error: &remote::Error) -> Failure {
 pub(super) fn push(error: &push::Error) -> Option<Failure> {
     Some(match error {
         push::Error::Unknown(_) => Failure::of("unknown-run", error).hint(hints::runs_and_threads()),
+        push::Error::Diverged(diverged) if diverged.iter().any(Diverged::is_driven_twice) => {
+            Failure::of("driven-twice", error)
+        }
         push::Error::Diverged(_) => Failure::of("diverged", error),
+        push::Error::Record(_) => Failure::of("io", error),
         push::Error::Declined { said, .. } => {
             let causes = said.lines().filter_map(|line| line.strip_prefix("remote: "));
             let causes = causes.map(|line| line.trim_end().to_owned()).collect();

@@ -36,6 +36,11 @@ pub(super) fn drivers(error: &drivers::Error) -> Option<Failure> {
 pub(super) fn denied(denied: &operate::Denied) -> Option<Failure> {
     Some(match denied {
         operate::Denied::Shared(run) => Failure::of("shared", denied).hint(hints::run_via(run, "REMOTE")),
+        operate::Denied::Offline { .. } => Failure::of("shared", denied).hint(hints::without_offline()),
+        operate::Denied::Unread { .. } => Failure::of("remote", denied).hint(hints::with_offline()),
+        operate::Denied::Twice { run, remote, .. } => {
+            Failure { exit: 3, ..Failure::of("driven-twice", denied) }.hint(hints::keep_one(run, remote))
+        }
         _ => return None,
     })
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{Edge, Node, Outline, Picture, count_statuses};
 use crate::model::name::{ItemId, RunId};
 use crate::model::state::RunState;
+use crate::run::query::remote_read::RemoteRead;
 
 /// A picture with the names and statuses of its items.
 #[derive(Clone, Debug, Serialize)]
@@ -22,6 +23,9 @@ pub struct Drawing {
     height: u32,
     boxes: Vec<BoxShown>,
     edges: Vec<EdgeShown>,
+    /// The remote that the run was pushed to or is shared through, if it was to be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remote: Option<RemoteRead>,
 }
 
 /// A box.
@@ -64,6 +68,12 @@ impl Drawing {
         Self { plan: Some(plan.clone()), ..Self::new(outline, picture, None) }
     }
 
+    /// Adds the remote of the run.
+    #[must_use]
+    pub fn with_remote(self, remote: Option<RemoteRead>) -> Self {
+        Self { remote, ..self }
+    }
+
     fn new(outline: &Outline, picture: &Picture, state: Option<&RunState>) -> Self {
         let shown = |node: &Node| BoxShown {
             label: node.label.clone(),
@@ -86,6 +96,7 @@ impl Drawing {
             height: picture.height,
             boxes: picture.boxes.iter().map(shown).collect(),
             edges: picture.edges.iter().map(line).collect(),
+            remote: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::git::tip::{Move, Swap};
 use crate::git::{private_files, refs, store};
 use crate::model::beat::Declined;
+use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::driver::{Because, DriverId};
 use crate::model::entry::{Again, Event, ItemEnded};
@@ -65,6 +66,9 @@ pub struct DriverShown {
     /// Since when this clone has seen this beat.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Moment>,
+    /// Whether it drives the run without sharing it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub alone: bool,
     /// The running items that it holds, by the chain.
     pub holds: Vec<ItemId>,
     /// The things that its machine lacks, with items that need them.
@@ -151,7 +155,7 @@ impl Repository {
         drop(read.kept);
         let state = self.state_with_dispatchers(run)?;
         let judge = Judge { store: &self.store, run, first: sharing.first, state: &state };
-        let lost_after = state.shared.map(|shared| shared.lost_after).unwrap_or_default();
+        let lost_after = state.shared.map_or_else(|| self.lost_after_millis(), |shared| shared.lost_after);
         let sign = |(driver, value): (&DriverId, &Oid)| (driver.clone(), judge.sign(driver, *value));
         let signs: BTreeMap<DriverId, Option<Sign>> = read.values.iter().map(sign).collect();
         let seen = self.seen(run, &signs)?;
@@ -177,6 +181,11 @@ impl Repository {
             lost_after,
             drivers,
         })
+    }
+
+    /// Returns the silence after which a driver counts as lost, as it is configured here.
+    fn lost_after_millis(&self) -> u64 {
+        u64::try_from(self.config.lost_after.as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Returns the state of a run, with the keys that dispatched what drivers hold.
@@ -209,6 +218,7 @@ impl Repository {
             at: beat.as_ref().map(|beat| beat.at),
             since,
             declines: beat.as_ref().map(|beat| beat.declines.clone()).unwrap_or_default(),
+            alone: beat.as_ref().is_some_and(|beat| beat.alone),
             holds: Vec::new(),
             value: None,
             is_silent,
@@ -267,7 +277,15 @@ impl Repository {
             if Sharing::read(&self.store, &run).is_none() {
                 continue;
             }
-            let shown = self.drivers(&run)?;
+            let shown = match self.drivers(&run) {
+                Ok(shown) => shown,
+                // The remote that a run was only pushed to may be gone, or the run there.
+                Err(error) if !Sharing::is_joined(&self.store, &run) && runs.is_empty() => {
+                    self.note(format!("{run}: {}", in_words(&error)));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let view = Target::own(run.clone()).view(&self.store)?;
             let tip = self.tip(&shown.remote)?;
             for driver in shown.drivers {

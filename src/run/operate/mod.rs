@@ -8,6 +8,7 @@ pub mod extend;
 pub mod line;
 pub mod pace;
 pub mod people;
+pub mod remote_state;
 pub mod revisions;
 pub mod sharing;
 pub mod statements;
@@ -23,7 +24,7 @@ mod open_verified;
 mod protection;
 
 pub use new_entry::NewEntry;
-pub use open::{Error, OpenRun, closed};
+pub use open::{Error, LoneDriver, OpenRun, closed};
 pub use open_verified::Denied;
 
 use crate::ledger::chain::Writer;

@@ -2,6 +2,7 @@
 
 mod cut;
 mod error;
+mod lone;
 mod push;
 mod recover;
 mod refused;
@@ -27,6 +28,7 @@ use super::new_entry::NewEntry;
 use super::submit;
 
 pub use error::Error;
+pub use lone::LoneDriver;
 
 /// A run on which entries can be recorded.
 pub struct OpenRun {

@@ -7,9 +7,11 @@ use std::fs;
 
 use crate::git::private_files::{self, VERIFIED};
 use crate::ledger::chain::{Head, Writer};
+use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{FilePath, RunId};
 use crate::model::role::{Refused, Role};
+use crate::model::time::Moment;
 use crate::repository::{self, Repository, Trust, marks};
 use crate::run::query;
 use crate::verify::{Appender, Begun, Continuable, Mark, Refusal, Verified, continuable_on};
@@ -77,8 +79,17 @@ impl OpenRun {
 
 impl Repository {
     /// Opens a run for recording, if our key began it, or a known signer whose key is not revoked.
+    ///
+    /// A run that was pushed or is shared is read from its remote first, and recorded through it.
     pub fn opened(&self, run: &RunId) -> Result<OpenRun, Denied> {
-        self.follow_sharing(self.opened_here(run)?)
+        let remote = self.read_to_change(run)?;
+        self.follow_sharing(self.opened_here(run)?, remote)
+    }
+
+    /// Opens a run for statements that were fetched. Only a shared run is recorded through its
+    /// remote.
+    pub(super) fn opened_after_fetch(&self, run: &RunId) -> Result<OpenRun, Denied> {
+        self.follow_sharing(self.opened_here(run)?, None)
     }
 
     /// Opens a run like [`Repository::opened`], by the entries that are here. A shared run is not
@@ -90,7 +101,8 @@ impl Repository {
 
     /// Opens a run for recording, no matter which key began it. Nothing of it may be executed.
     pub fn opened_by_anyone(&self, run: &RunId) -> Result<OpenRun, Denied> {
-        self.follow_sharing(OpenRun::open_begun(&self.writer()?, run, Begun::ByAnyone)?)
+        let remote = self.read_to_change(run)?;
+        self.follow_sharing(OpenRun::open_begun(&self.writer()?, run, Begun::ByAnyone)?, remote)
     }
 }
 
@@ -116,8 +128,20 @@ pub enum Denied {
     Refused(#[from] Refusal),
     #[error("the run {:?} is shared, and nothing here says through which remote", .0.as_str())]
     Shared(RunId),
+    #[error("the run {:?} is shared through {remote}, which --offline does not read", run.as_str())]
+    Offline { run: RunId, remote: String },
+    #[error("cannot read the run {:?} from {remote}: {why}; what is here is {}", run.as_str(), age_in_words(*as_of))]
+    Unread { run: RunId, remote: String, why: String, as_of: Option<Moment> },
+    #[error("the run {:?} was driven twice: {remote} has other entries of it, at {theirs}, than there are here, at {ours}",
+        run.as_str())]
+    Twice { run: RunId, remote: String, ours: Oid, theirs: Oid },
     #[error("{0}")]
     Remote(#[source] Box<sharing::Error>),
     #[error("{0}")]
     Repository(#[from] repository::Error),
+}
+
+/// Formats when the entries that are here were last compared with those of a remote.
+fn age_in_words(as_of: Option<Moment>) -> String {
+    as_of.map_or_else(|| "of unknown age".to_owned(), |at| format!("as of {at}"))
 }

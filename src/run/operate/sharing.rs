@@ -19,6 +19,7 @@ use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
 use crate::model::role::Role;
 use crate::repository::Repository;
+use crate::run::query::remote_read::{RemoteRead, RemoteState};
 use crate::run::query::sharing::Sharing;
 use crate::verify::{Chain, check_continued, check_incoming};
 
@@ -40,15 +41,34 @@ impl Repository {
         Ok(Tip::new(&self.store, self.reach(), found.given, to).idle(self.config.remote_timeout))
     }
 
-    /// Opens a run that is shared through a remote, for a command of a person.
-    pub(super) fn follow_sharing(&self, mut open: OpenRun) -> Result<OpenRun, Denied> {
-        if open.state.shared.is_none() || open.state.sealed {
+    /// Reads the remote of a run that was pushed or is shared, for a command that changes it.
+    /// Fails if what is here may not be continued.
+    pub(super) fn read_to_change(&self, run: &RunId) -> Result<Option<RemoteRead>, Denied> {
+        let read = self.read_remote_of(run).map_err(|why| Denied::Remote(Box::new(why)))?;
+        let Some(read) = read else { return Ok(None) };
+        expect_continuable(run, &read)?;
+        self.note(read.in_words(run));
+        Ok(Some(read))
+    }
+
+    /// Opens a run that is shared through a remote, or was pushed to it, for a command of a person.
+    /// Entries go to the remote, so that drivers elsewhere learn of them.
+    pub(super) fn follow_sharing(&self, mut open: OpenRun, read: Option<RemoteRead>) -> Result<OpenRun, Denied> {
+        if open.state.sealed {
             return Ok(open);
         }
-        let Some(sharing) = Sharing::read(&self.store, open.id()) else {
-            return Err(Denied::Shared(open.id().clone()));
+        let remote = match (read, Sharing::read(&self.store, open.id())) {
+            (Some(read), _) if read.state == RemoteState::Missing && open.state.shared.is_none() => return Ok(open),
+            (Some(read), _) => read.named,
+            (None, _) if open.state.shared.is_none() => return Ok(open),
+            (None, Some(sharing)) if self.offline => {
+                let (run, remote) = (open.id().clone(), remote::without_password(&sharing.remote));
+                return Err(Denied::Offline { run, remote });
+            }
+            (None, Some(sharing)) => sharing.remote,
+            (None, None) => return Err(Denied::Shared(open.id().clone())),
         };
-        let tip = self.tip(&sharing.remote).map_err(|why| Denied::Remote(Box::new(why)))?;
+        let tip = self.tip(&remote).map_err(|why| Denied::Remote(Box::new(why)))?;
         let via = Via::new(tip, open.id(), None, self.config.via_interval);
         open.share_via(via)?;
         open.refresh()?;
@@ -137,6 +157,21 @@ impl Repository {
         Ok(followed)
     }
 
+    /// Returns the runs of this repository that a fetched head has with other entries.
+    pub fn driven_twice(&self, heads: impl Iterator<Item = (RunId, Oid)>) -> Result<Vec<RunId>, Error> {
+        let mut twice = Vec::new();
+        for (run, theirs) in heads {
+            let Some(ours) = refs::read_stored(&self.store, &format::run_ref(&run))? else { continue };
+            let goes_on = |one, other| history::goes_on(&self.store, one, other);
+            let is_apart = ours != theirs && !goes_on(ours, theirs) && !goes_on(theirs, ours);
+            let begins = |head| history::first(&self.store, head);
+            if is_apart && begins(ours).is_some() && begins(ours) == begins(theirs) {
+                twice.push(run);
+            }
+        }
+        Ok(twice)
+    }
+
     /// Fails if the run is driven through another remote. It is published again only where it was.
     fn expect_shared_there(&self, run: &RunId, remote: &str, ours: Oid) -> Result<(), Error> {
         let known = Sharing::read(&self.store, run).map(|sharing| sharing.remote);
@@ -164,13 +199,20 @@ impl Repository {
         if keys.is_empty() {
             return Ok(false);
         }
-        let folder = format::fetched_refs(&Remotes::read(&self.store)?.find(via.tip().remote())?.name);
+        self.fetch_logs(via.tip(), &keys)?;
+        let outcomes = self.accept_statements_on(open).map_err(|error| Error::Statements(Box::new(error)))?;
+        Ok(outcomes.iter().any(|outcome| outcome.refused.is_none()))
+    }
+
+    /// Fetches the logs of some keys. A log that cannot be read is left out.
+    pub(super) fn fetch_logs(&self, tip: &Tip, keys: &[String]) -> Result<(), Error> {
+        let folder = format::fetched_refs(&Remotes::read(&self.store)?.find(tip.remote())?.name);
         let copy = |key: &String| {
             let theirs = format::log_ref(key);
             let ours = theirs.replacen(format::REFS, &folder, 1);
             Copy { theirs: theirs + "*", ours: ours + "*" }
         };
-        let read = via.tip().read(&keys.iter().map(copy).collect::<Vec<_>>())?;
+        let read = tip.read(&keys.iter().map(copy).collect::<Vec<_>>())?;
         for (name, value) in &read.changed {
             let place = Place::fetched_of(name, Kind::Log).and_then(|place| LogName::parse(&place.name));
             let (Some(head), Some(log)) = (value, place) else { continue };
@@ -180,8 +222,7 @@ impl Repository {
             }
         }
         drop(read.kept);
-        let outcomes = self.accept_statements_on(open).map_err(|error| Error::Statements(Box::new(error)))?;
-        Ok(outcomes.iter().any(|outcome| outcome.refused.is_none()))
+        Ok(())
     }
 
     /// Fetches the files of the base that a partial clone lacks, because worktrees are made without
@@ -222,6 +263,22 @@ impl Repository {
         match &decoded.entry.event {
             Event::RunSubmitted(e) => Ok((decoded.hash, e.base)),
             _ => Err(Error::NotARun(run.clone())),
+        }
+    }
+}
+
+/// Fails if the remote of a run could not be read, or has entries that do not follow ours.
+pub(crate) fn expect_continuable(run: &RunId, read: &RemoteRead) -> Result<(), Denied> {
+    let (run, remote) = (run.clone(), read.remote.clone());
+    match read.state {
+        RemoteState::Current(_) | RemoteState::Missing => Ok(()),
+        RemoteState::Unread => {
+            let why = read.failure.clone().unwrap_or_default();
+            Err(Denied::Unread { run, remote, why, as_of: read.read_at })
+        }
+        RemoteState::Twice { ours, theirs } => Err(Denied::Twice { run, remote, ours, theirs }),
+        RemoteState::Other { ours, theirs } => {
+            Err(Denied::Remote(Box::new(Error::Other { run, remote, theirs, ours })))
         }
     }
 }

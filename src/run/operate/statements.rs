@@ -86,7 +86,7 @@ impl Repository {
             if is_silent || is_sealed(&self.store, &format::run_ref(&run)) {
                 continue;
             }
-            match self.opened(&run) {
+            match self.opened_after_fetch(&run) {
                 Ok(mut open) => outcomes.extend(self.accept(&mut open, &logs)?),
                 Err(Denied::Refused(_)) => {}
                 Err(other) => return Err(other.into()),

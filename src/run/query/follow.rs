@@ -31,13 +31,15 @@ impl<'s> Follower<'s> {
         Ok((Self { store, tip: view.head.commit, target, quiet_polls: 0 }, view))
     }
 
-    /// Waits for new entries. Returns `None` if the run is over.
-    pub fn next(&mut self, view: &View) -> Result<Option<View>, target::Error> {
+    /// Waits for new entries, and calls `meanwhile` again and again. Returns `None` if the run is
+    /// over.
+    pub fn next(&mut self, view: &View, meanwhile: &mut dyn FnMut()) -> Result<Option<View>, target::Error> {
         loop {
             if view.state.sealed || (view.state.is_settled() && self.quiet_polls >= MAX_QUIET_POLLS) {
                 return Ok(None);
             }
             std::thread::sleep(POLL);
+            meanwhile();
             let tip = refs::read(self.store, &self.target.reference)?;
             if tip == self.tip {
                 self.quiet_polls += 1;

@@ -14,6 +14,7 @@ use crate::model::time::Moment;
 use crate::repository::Repository;
 
 pub use super::item_status::ItemStatus;
+use super::remote_read::RemoteRead;
 use super::saved::{self, Saved};
 use super::show::RunDocument;
 use super::target::{self, Target, own_runs, unarchived_runs};
@@ -96,6 +97,9 @@ pub struct Status {
     /// The driver of an open run of this repository, if there is one or it died.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<Driver>,
+    /// The remote that the run was pushed to or is shared through, if it was to be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<RemoteRead>,
     pub outcome: Outcomes,
     /// The sum of the items' use, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -261,11 +265,18 @@ impl Status {
             submitted_at: Some(document.submitted_at),
             author: Some(document.submitted_by.to_owned()),
             driver: None,
+            remote: None,
             outcome: document.outcome,
             usage: None,
             items: document.items,
             saved: Vec::new(),
         }
+    }
+
+    /// Adds the remote of the run.
+    #[must_use]
+    pub fn with_remote(self, remote: Option<RemoteRead>) -> Self {
+        Self { remote, ..self }
     }
 
     /// Adds the work that is saved beside the run.

@@ -12,6 +12,8 @@ use crate::model::digest::Digest;
 use crate::model::driver::DriverId;
 use crate::model::name::RunId;
 
+use super::pushed::Pushed;
+
 /// The most bytes of a private file.
 const LARGEST: u64 = 64 << 10;
 
@@ -22,7 +24,7 @@ const MACHINE_ID: &str = "/etc/machine-id";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sharing {
-    /// The remote, as `--via` named it.
+    /// The remote, as `--via` or `push` named it.
     pub remote: String,
     /// The leaf hash of entry 0.
     pub first: Digest,
@@ -43,7 +45,22 @@ pub struct LastDriver {
 
 impl Sharing {
     /// Reads how the repository takes part in a run, or returns `None`.
+    ///
+    /// A run that was only pushed is driven through the remote that it was pushed to, if it is
+    /// shared at all.
     pub fn read(store: &Store, run: &RunId) -> Option<Self> {
+        Self::read_joined(store, run).or_else(|| {
+            let Pushed { first, remotes, .. } = Pushed::read(store, run)?;
+            Some(Self { remote: remotes.into_iter().next()?, first, driver: None })
+        })
+    }
+
+    /// Returns true if this repository joined a shared run.
+    pub fn is_joined(store: &Store, run: &RunId) -> bool {
+        Self::read_joined(store, run).is_some()
+    }
+
+    fn read_joined(store: &Store, run: &RunId) -> Option<Self> {
         let path = private_files::path(store, private_files::VIA, &run.encoded());
         serde_json::from_slice(&private_files::read(&path, LARGEST).ok()?).ok()
     }
