@@ -21,7 +21,7 @@ use git_handoff::repository::{Repository, Trust};
 use git_handoff::run::query::Target;
 use git_handoff::share::anchor::held::Missed;
 use git_handoff::share::anchor::verification::{Base, RunsToVerify, Verification, VerifyRequest};
-use git_handoff::upkeep::delete;
+use git_handoff::verify::deleted;
 use git_handoff::verify::{Beside, Claim, Failure as Lack, Logs, Options, Report, Requirements, State};
 
 use super::context::{read_file, streamed};
@@ -236,7 +236,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 fn deletion(missed: &Missed, repository: &Repository, whose: Option<&(Logs, Options)>) -> Option<(bool, String)> {
     let Missed::Gone { reference, .. } = missed else { return None };
     let run = RunId::decode(reference.strip_prefix(format::RUN_REFS)?)?;
-    let record = delete::recorded(&repository.store, &run)?;
+    let record = deleted::recorded(&repository.store, &run)?;
     let is_proven = whose.is_some_and(|(logs, options)| record.is_proven(logs, &run, options));
     Some((is_proven, record.sentence(&run)))
 }

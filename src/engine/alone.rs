@@ -5,16 +5,19 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use crate::git::remote::without_password;
 use crate::git::tip::{Move, Tip};
 use crate::model::digest::Oid;
 use crate::model::driver::DriverId;
+use crate::model::format;
 use crate::model::name::RunId;
 use crate::repository::Repository;
 use crate::run::operate::{self, OpenRun, sharing};
 use crate::run::query::Target;
 use crate::run::query::pushed::Pushed;
 use crate::run::query::remote_read::RemoteState;
-use crate::run::query::sharing::{Home, LastDriver};
+use crate::run::query::sharing::{Home, LastDriver, Sharing};
+use crate::run::query::view::is_sealed;
 
 use super::beat::{Beats, Pulse, beat_ref};
 use super::event::Progress;
@@ -56,15 +59,28 @@ impl Repository {
         if let Some(remote) = &wanted.via {
             return Ok(Course::Through(remote.clone()));
         }
+        let is_shared = || Target::own(run.clone()).view(&self.store).map(|view| view.state.shared.is_some());
+        if !self.offline
+            && let Some(sharing) = Sharing::read(&self.store, run)
+            && !is_sealed(&self.store, &format::run_ref(run))
+            && is_shared()?
+        {
+            self.note(through(run, &without_password(&sharing.remote)));
+            return Ok(Course::Through(sharing.remote));
+        }
         let Some(read) = self.read_remote_of(run)? else { return Ok(Course::Alone) };
         sharing::expect_continuable(run, &read)?;
         self.note(read.in_words(run));
-        if read.state.shows_others() || Target::own(run.clone()).view(&self.store)?.state.shared.is_some() {
-            self.note(format!("{run}: driven through {}, as with --via", read.remote));
+        if read.state.shows_others() || is_shared()? {
+            self.note(through(run, &read.remote));
             return Ok(Course::Through(read.named));
         }
         Ok(if read.state == RemoteState::Missing { Course::Alone } else { Course::Announced(read.named) })
     }
+}
+
+fn through(run: &RunId, remote: &str) -> String {
+    format!("{run}: driven through {remote}, as with --via")
 }
 
 /// The beats of a driver that drives a run alone.

@@ -4916,6 +4916,7 @@ const codesOfRows = {
     'anchor-differs',
     'anchor-missing',
     'anchor-broken',
+    'driven-twice',
     'same-id',
   ],
   handoff: [
@@ -4979,6 +4980,7 @@ const failureOfCode = {
   'anchor-differs': 'root',
   'anchor-missing': 'anchor-missing',
   'anchor-broken': 'anchor-missing',
+  'driven-twice': 'conflict',
   'same-id': 'conflict',
   'other-source': 'mismatch',
   'other-plan': 'mismatch',
@@ -5322,7 +5324,14 @@ class RunVerifier {
     const writers = this.writersOfSeal();
     const isKnown = (key) => this.signers.isKnown(key);
     const areWritersKnown = [...writers].some(isKnown);
-    const state = { isNamed: false, isHeld: false, isUnread: false, faults: [] };
+    const state = {
+      isNamed: false,
+      isHeld: false,
+      isHeldByWriter: false,
+      isUnread: false,
+      faults: [],
+      otherSeals: [],
+    };
     for (const log of await logsOf(this.store)) {
       const isWriter = writers.has(log.key);
       if (!isWriter && !isKnown(log.key) && areWritersKnown) continue;
@@ -5332,10 +5341,16 @@ class RunVerifier {
       if (isWriter && log.isUnread) state.isUnread = true;
       this.compareLog(log, isWriter, state);
     }
+    // Only a seal that a writer's log has, too, shows that both ends were recorded.
+    const codeOfSeals = state.isHeldByWriter ? 'driven-twice' : 'anchor-differs';
+    for (const text of state.otherSeals) state.faults.push([codeOfSeals, text]);
     const codes = state.faults.map(([code]) => code);
-    const hiding = ['anchor-differs', 'same-id'].find((code) => codes.includes(code));
+    const conflicts = ['driven-twice', 'same-id'];
+    const hiding = [['anchor-differs'], conflicts].find((group) =>
+      group.some((code) => codes.includes(code)),
+    );
     for (const [code, text] of state.faults)
-      if (!hiding || code === hiding) findings.add('anchor', code, text);
+      if (!hiding || hiding.includes(code)) findings.add('anchor', code, text);
     if (state.faults.length > 0) return;
     if (state.isUnread) findings.addLeftOut('anchor');
     else if (!state.isNamed) findings.addOpen('anchor', 'no log at hand holds the run');
@@ -5370,10 +5385,13 @@ class RunVerifier {
     if (sealed && this.seal === null && !isOtherFirst && !isWriter) return;
     if (isOtherFirst) {
       state.faults.push(['anchor-differs', `the log ${log.ref} has another first entry`]);
+    } else if (isOtherSeal && isWriter && submitted !== undefined && this.seal !== null) {
+      state.otherSeals.push(`the log ${log.ref} has another seal`);
     } else if (isOtherSeal) {
       state.faults.push(['anchor-differs', `the log ${log.ref} has another seal`]);
     } else if (sealed && (isWriter || !isKnown)) {
       state.isHeld = true;
+      state.isHeldByWriter ||= isWriter;
     }
     if (isWriter || !isKnown) state.isNamed = true;
   }

@@ -6,28 +6,23 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::engine::machine::host;
 use crate::engine::run_lock::{self, RunLock};
-use crate::git::{archives, history, private_files, refs, store};
-use crate::ledger::chain::Writer;
+use crate::git::{archives, history, private_files, refs};
 use crate::ledger::{archive, sign};
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::place::Place;
-use crate::model::time::Moment;
 use crate::repository::{self, Repository};
 use crate::run::query::{Target, target};
-use crate::verify::{self, Logs, Options};
+use crate::verify::deleted::{self, Deleted};
+use crate::verify::{self, Logs};
 use crate::worktree::workspace::{self, Workspace};
 
 use super::replaced;
-
-/// The maximum size of a deletion record, in bytes.
-const LONGEST: u64 = 4096;
 
 /// Everything a repository has of a run. A deletion removes all of it except logs and fetched
 /// copies.
@@ -60,64 +55,6 @@ pub struct DeleteAnswer {
     schema: &'static str,
     /// The deleted runs, in the given order.
     pub runs: Vec<Deletion>,
-}
-
-/// The record of a deliberate deletion, so that the run does not count as lost.
-///
-/// The record is signed. A missing run is reported unless the key whose log names it signed such a
-/// record.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Deleted {
-    at: Moment,
-    by: String,
-    /// The last commit of the run, if its ref still existed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tip: Option<Oid>,
-    /// The armoured signature over [`Self::payload`].
-    #[serde(default)]
-    signature: String,
-}
-
-impl Deleted {
-    /// Signs the record of a deletion.
-    fn signed(writer: &Writer, run: &RunId, at: Moment, tip: Option<Oid>) -> Result<Self, sign::Error> {
-        let record = Self { at, by: writer.actor.clone(), tip, signature: String::new() };
-        let signature = writer.signer.sign(&record.payload(run))?;
-        Ok(Self { signature, ..record })
-    }
-
-    /// Returns the bytes that are signed.
-    fn payload(&self, run: &RunId) -> Vec<u8> {
-        let Self { at, by, tip, .. } = self;
-        format::canonical(&json!({ "deleted": run, "at": at, "by": by, "tip": tip }))
-    }
-
-    /// Returns true if the signer may excuse the missing run: the key of every log here that names
-    /// it, or this repository's present key if the configured signers contain it. The run must have
-    /// ended where the logs record it.
-    pub fn is_proven(&self, logs: &Logs, run: &RunId, options: &Options) -> bool {
-        let is_its_end = logs.own_seal(run).is_none_or(|seal| self.tip == Some(seal));
-        let key = sign::signer(&self.payload(run), Some(&self.signature));
-        is_its_end && key.is_ok_and(|key| logs.are_all_by(run, &key) || is_known_own(&key, options))
-    }
-
-    /// Formats when a run was deleted and by whom.
-    pub fn sentence(&self, run: &RunId) -> String {
-        format!("the run {:?} was deleted at {} by {}", run.as_str(), self.at, self.by)
-    }
-}
-
-/// Returns true if a key is this repository's own and among the signers.
-fn is_known_own(key: &str, options: &Options) -> bool {
-    let signers = options.signers.as_ref();
-    options.own_key.as_deref() == Some(key) && signers.is_some_and(|signers| signers.principal(key).is_some())
-}
-
-/// Returns the deletion record of a run, or `None` if it was not deleted here.
-pub fn recorded(store: &store::Store, run: &RunId) -> Option<Deleted> {
-    let bytes =
-        private_files::read(&private_files::path(store, private_files::DELETED, &run.encoded()), LONGEST).ok()?;
-    serde_json::from_slice(&bytes).ok()
 }
 
 impl Repository {
@@ -170,10 +107,13 @@ impl Repository {
         }
         let base = replaced::base_of(store, run);
         let tip = refs::read(store, &format::run_ref(run)).ok().flatten();
-        let record = match recorded(store, run) {
+        let record = match deleted::recorded(store, run) {
             // An interrupted deletion has recorded the last commit.
             Some(before) if tip.is_none() => before,
-            _ => Deleted::signed(&writer, run, self.environment.clock.now(), tip).map_err(Error::Sign)?,
+            _ => {
+                let (by, at) = (writer.actor.clone(), self.environment.clock.now());
+                Deleted::signed(&writer.signer, by, run, at, tip).map_err(Error::Sign)?
+            }
         };
         let bytes = serde_json::to_vec(&record).map_err(io::Error::other).map_err(Error::Mark)?;
         private_files::put(store, private_files::DELETED, &run.encoded(), &bytes).map_err(Error::Mark)?;

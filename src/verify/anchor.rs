@@ -9,6 +9,7 @@ use crate::model::name::RunId;
 use crate::model::time::Moment;
 
 use super::codes::Code;
+use super::deleted::{self, Deleted};
 use super::findings::{Findings, Verdict};
 use super::log::{Log, LoggedRun, RecordFault};
 use super::objects::Objects;
@@ -53,6 +54,8 @@ pub(super) struct Known<'a> {
     /// The key that signed entry 0.
     pub(super) signer: Option<&'a str>,
     pub(super) options: &'a Options,
+    /// The record of the deletion of this repository's own run of this name.
+    pub(super) deleted: Option<Deleted>,
 }
 
 /// The reason why a log counts.
@@ -92,6 +95,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
         at: Some(RunPlace { reference: case.reference, begun_here }),
         signer,
         options: case.options,
+        deleted: deleted::recorded(case.store, case.run),
     };
     let objects = Objects::new(case.store);
     let record_fault = |log: &Log| log.record_fault(&objects, case.run, case.lazy);
@@ -122,9 +126,11 @@ fn sum_up(facts: &Known<'_>, alone: bool, local: JudgedAnchor, outside: Vec<Judg
     let (mut notes, mut absent, mut silent) = (String::new(), Vec::new(), String::new());
     let (mut broken, mut unread) = (Vec::new(), None);
     let (mut conflicts, mut others) = (Vec::new(), Vec::<OtherRun>::new());
+    let mut twice = Vec::new();
     let mut anchored = Vec::new();
     for (at, judged) in std::iter::once(local).chain(outside).enumerate() {
         judged.answer.findings.into_iter().for_each(|finding| findings.report(Code::AnchorDiffers, finding));
+        twice.extend(judged.answer.other_seals.iter().map(|seal| format!("the run was driven twice: {seal}")));
         judged.answer.notes.iter().for_each(|note| notes = format!("{notes}; {note}"));
         let one = judged.anchored;
         let prefix = if at > 0 { format!("{}: ", one.name) } else { String::new() };
@@ -152,8 +158,10 @@ fn sum_up(facts: &Known<'_>, alone: bool, local: JudgedAnchor, outside: Vec<Judg
     let strongest = holding.reduce(|a, b| if b.guarantee > a.guarantee { b } else { a });
     let (verdict, missing) = if findings.first().is_some() {
         (findings.verdict(false, String::new), false)
-    } else if !conflicts.is_empty() {
-        (Verdict::conflict(conflicts.join("; ") + &notes), false)
+    } else if !(twice.is_empty() && conflicts.is_empty()) {
+        let codes = [(Code::DrivenTwice, twice.is_empty()), (Code::SameId, conflicts.is_empty())];
+        let codes = codes.into_iter().filter(|(_, is_absent)| !is_absent).map(|(code, _)| code);
+        (Verdict::conflict(codes, [twice, conflicts].concat().join("; ") + &notes), false)
     } else if !broken.is_empty() {
         let missing = (!absent.is_empty()).then_some(Code::AnchorMissing);
         broken.extend(absent);
@@ -240,7 +248,7 @@ impl Known<'_> {
         logs: impl Iterator<Item = (&'l Log, Reason)>,
         record_fault: &dyn Fn(&Log) -> Option<RecordFault>,
     ) -> AnchorAnswer {
-        let mut answer = AnchorAnswer::default();
+        let (mut answer, mut has_own) = (AnchorAnswer::default(), false);
         for (log, reason) in logs {
             let (mut broken, mut unread) = (log.complaint(), log.unread.clone());
             match record_fault(log) {
@@ -276,13 +284,42 @@ impl Known<'_> {
                 continue;
             }
             match self.contradiction(logged, &log.fingerprint) {
+                Some(_) if self.is_another_seal(logged) && self.was_deleted(log, logged) => {
+                    answer.notes.push(format!("{} has another seal, of a run that was deleted here", log.name));
+                }
+                Some(why) if reason == Reason::Writer && self.is_another_seal(logged) => {
+                    answer.other_seals.push(format!("{} {why}", log.name));
+                }
                 Some(why) => answer.findings.push(format!("{} {why}", log.name)),
                 None if reason == Reason::Known => {}
-                None => answer.holds |= holds && logged.sealed.is_some(),
+                None => {
+                    has_own |= reason == Reason::Writer && logged.sealed.is_some();
+                    answer.holds |= holds && logged.sealed.is_some();
+                }
             }
             answer.knows |= reason != Reason::Known;
         }
+        // Only a seal that a writer's log has, too, shows that both ends were recorded.
+        if !has_own {
+            answer.findings.append(&mut answer.other_seals);
+        }
         answer
+    }
+
+    /// Returns true if this run is sealed, and a log has a seal of it, equal or not.
+    fn is_another_seal(&self, logged: &LoggedRun) -> bool {
+        self.seal.is_some() && logged.first == self.first && logged.sealed.is_some()
+    }
+
+    /// Returns true if this is a fetched run, and the seal in this repository's own log is that of
+    /// its own run of this name, whose deletion the key of the log signed.
+    fn was_deleted(&self, log: &Log, logged: &LoggedRun) -> bool {
+        let is_fetched = self.at.is_some_and(|at| at.reference.starts_with(format::FETCHED_REFS));
+        let (Some(deleted), Some(sealed)) = (&self.deleted, &logged.sealed) else { return false };
+        is_fetched
+            && !log.elsewhere
+            && log.name.starts_with(format::LOG_REFS)
+            && deleted.is_of(self.run, &log.fingerprint, sealed.commit)
     }
 
     /// Returns true if the run is a fetched copy that may be older than the log, which lies

@@ -76,6 +76,7 @@ codes! {
         AnchorDiffers = "anchor-differs" => Root,
         AnchorMissing = "anchor-missing" => AnchorMissing,
         AnchorBroken = "anchor-broken" => AnchorMissing,
+        DrivenTwice = "driven-twice" => Conflict,
         SameId = "same-id" => Conflict,
     }
     "handoff" {

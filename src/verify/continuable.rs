@@ -16,7 +16,7 @@ use super::report::Verdicts;
 use super::run_chain::RunChain;
 use super::signature::Signed;
 use super::{
-    AtHand, Case, Chain, Error, Evidence, Logs, Mark, Now, Options, Report, State, Verified, anchor, chain,
+    AtHand, Case, Chain, Error, Evidence, Logs, Mark, Now, Options, Report, Revoked, State, Verified, anchor, chain,
     check_incoming,
 };
 
@@ -160,11 +160,18 @@ fn examine(
 }
 
 /// Checks that a chain may be stored as a run of this repository that drivers and people continue,
-/// like [`check_incoming`], that it follows its plan, and that no entry is dated ahead of the local
-/// clock; returns the first fault.
+/// like [`check_incoming`], that it follows its plan, that no entry is dated ahead of the local
+/// clock, and that no revoked key signed one; returns the first fault.
 ///
 /// Entries up to `known`, a head that passed before, are only read and replayed.
-pub fn check_continued(store: &Store, run: &RunId, known: Option<Oid>, tip: Oid, now: Now) -> Result<(), String> {
+pub fn check_continued(
+    store: &Store,
+    run: &RunId,
+    known: Option<Oid>,
+    tip: Oid,
+    now: Now,
+    revoked: &Revoked,
+) -> Result<(), String> {
     check_incoming(store, Chain::Run(run), known, tip)?;
     // No key is asked for: only entries before the mark are not checked again.
     let mark = known.map(|commit| Mark { commit, key: String::new() });
@@ -173,7 +180,13 @@ pub fn check_continued(store: &Store, run: &RunId, known: Option<Oid>, tip: Oid,
     let evidence = Evidence::gather(&case, None);
     let rows = [chain::row(&case), evidence.replay.verdict, evidence.replay.handoff, evidence.manifest];
     rows.into_iter().find(|row| row.state == State::Failed).map_or(Ok(()), |row| Err(row.detail))?;
-    check_dates(&case.chain.links, None, now)
+    check_dates(&case.chain.links, None, now)?;
+    for link in case.chain.links.iter().filter(|link| !link.verified_before) {
+        if let Some(key) = link.signer.as_deref().ok().filter(|key| revoked.contains_key(*key)) {
+            return Err(format!("entry {} of the key {key}: the key is revoked here", link.entry.seq));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the key that began the run, if it is not allowed to. The signature is checked even if a

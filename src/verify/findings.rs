@@ -224,9 +224,9 @@ impl Verdict {
         Self { mismatch: true, ..Self::fails(codes, detail) }
     }
 
-    /// Fails a row because another run has the same id.
-    pub(crate) fn conflict(detail: impl Into<String>) -> Self {
-        Self { conflict: true, ..Self::fails([Code::SameId], detail) }
+    /// Fails a row because it is undetermined which of two runs or seals is meant.
+    pub(crate) fn conflict(codes: impl IntoIterator<Item = Code>, detail: impl Into<String>) -> Self {
+        Self { conflict: true, ..Self::fails(codes, detail) }
     }
 
     pub(crate) fn not_applicable(detail: impl Into<String>) -> Self {

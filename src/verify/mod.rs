@@ -15,6 +15,7 @@ mod codes;
 mod content;
 mod continuable;
 mod continues;
+pub mod deleted;
 mod entry_order;
 mod external_statements;
 pub(crate) mod findings;

@@ -322,7 +322,17 @@ impl<'p> Revealed<'p> {
         let first = self.first.decoded().map(|first| first.hash);
         let known = options.known_keys();
         let (run, signer) = (&self.proof.run, self.first.signer());
-        let facts = anchor::Known { run, first, seal, writers: &writers, keys: &known, at: None, signer, options };
+        let facts = anchor::Known {
+            run,
+            first,
+            seal,
+            writers: &writers,
+            keys: &known,
+            at: None,
+            signer,
+            options,
+            deleted: None,
+        };
         anchor::of_proof(&facts, at_hand, format)
     }
 

@@ -245,7 +245,7 @@ fn what_is_named_brings_nothing_else_along_and_harms_nothing() {
     env.shell(".", "git init --quiet reader && git -C reader remote add origin ../hub").success();
     env.git_in("reader", ["config", "handoff.signingKey", ""]).success();
     reader(&["fetch"]).success();
-    env.handoff(["close", "going"]).success();
+    env.handoff(["close", "going", "--offline"]).success();
     run(env, "second");
     env.handoff(["push", "origin", "second"]).success();
     reader(&["fetch"]).success();
@@ -256,7 +256,7 @@ fn what_is_named_brings_nothing_else_along_and_harms_nothing() {
     open(env, "later");
     env.handoff(["push", "--all"]).success();
     reader(&["fetch"]).success();
-    env.handoff(["close", "later"]).success();
+    env.handoff(["close", "later", "--offline"]).success();
     run(env, "third");
     env.handoff(["push", "--all"]).success();
     reader(&["fetch", "origin", "third"]).success();
@@ -277,7 +277,7 @@ fn a_remote_that_lags_has_an_older_copy_and_no_forgery() {
     )
     .success();
     env.git_in("reader", ["config", "handoff.signingKey", ""]).success();
-    env.handoff(["close", "going"]).success();
+    env.handoff(["close", "going", "--offline"]).success();
     env.handoff(["push", "ahead", "--all"]).success();
     env.handoff_in("reader", ["fetch", "origin"]).success();
     env.handoff_in("reader", ["fetch", "ahead"]).success();

@@ -85,7 +85,7 @@ fn what_became_of_a_run_since_is_not_told_by_a_push_of_another() {
     env.write("repo/going.json", plan);
     env.handoff(["run", "going.json"]).success();
     env.handoff(["push", "origin", "going"]).success();
-    env.handoff(["close", "going"]).success();
+    env.handoff(["close", "going", "--offline"]).success();
     let seal = env.git(["rev-parse", "refs/handoff/runs/going"]).success();
     run(&env, "good");
     env.write("state", "draft");

@@ -207,6 +207,32 @@ fn two_chains_of_one_run_are_named_with_a_way_out() {
     }
 }
 
+/// Both ends are recorded, so `verify` names both until one of them is deleted where it was driven.
+#[test]
+fn two_ends_of_one_run_are_a_conflict_with_a_way_out() {
+    let hub = pushed(&plan(&items(1, "0")));
+    let (code, _, said) = hub.command("repo", &["run", "r", "--offline"]);
+    assert_eq!(code, Some(0), "{said}");
+    succeeds(hub.drive("b"));
+    let (_, _, said) = hub.command("repo", &["fetch", "origin"]);
+    assert_eq!(json_of(&hub, "repo", &["verify", "origin/r"])["failure"], "conflict", "{said}");
+    let ours = json_of(&hub, "repo", &["verify", "r"]);
+    assert_eq!(ours["failure"], "conflict", "{ours}");
+    let anchor = &ours["checks"]["anchor"];
+    assert_eq!(anchor["codes"], serde_json::json!(["driven-twice"]), "{ours}");
+    let (_, _, said) = hub.command("repo", &["verify", "r"]);
+    let way_out = "hint: git handoff adopt-run r --id ID && git handoff delete r   # keeps both";
+    assert!(said.lines().any(|line| line == way_out), "{said}");
+    for words in [&["adopt-run", "r", "--id", "mine"][..], &["delete", "--yes", "r"]] {
+        let (code, out, said) = hub.command("repo", words);
+        assert_eq!(code, Some(0), "{words:?}: {out}{said}");
+    }
+    for name in ["origin/r", "mine"] {
+        let (_, out, said) = hub.command("repo", &["verify", name]);
+        assert!(!out.contains("TAMPERED") && !out.contains("CONFLICT"), "{name}: {out}{said}");
+    }
+}
+
 /// The login node of a cluster submits and pushes, and looks after the run.
 #[test]
 fn a_clone_that_does_not_drive_looks_after_drivers() {

@@ -93,7 +93,7 @@ fn a_run_of_a_later_version_is_left_alone() {
         let later = hub.append_of_later(&fields);
         hub.refuses("repo", "run r --via origin", (1, "not-continuable"), words);
         hub.refuses("repo", "cancel r/i0 --reason no", (3, "not-continuable"), words);
-        hub.refuses("repo", "run r", (1, "shared"), "git handoff run r --via origin");
+        hub.refuses("repo", "run r", (1, "not-continuable"), words);
         hub.refuses("c", "run r --via origin", (1, "not-continuable"), words);
         // The clone of a later version, with this program.
         hub.repo.env.git(["fetch", "--quiet", "origin", &format!("+{RUN}:{RUN}")]).success();

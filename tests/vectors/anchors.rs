@@ -36,6 +36,15 @@ pub(super) const VECTORS: &[Vector] = &[
         let sealed = LogSealed { log, root, entries: seal.entries, seal: first, commit };
         append(forge, &told.run, Event::LogSealed(sealed), &[]);
     }),
+    Vector::new("log-with-another-seal", "a second log of the key says another end of the run", |forge| {
+        let run = forge.honest();
+        with_another_log(forge, &run.run, run.links[0].hash);
+    }),
+    Vector::new("log-with-another-seal-alone", "a log of the key says another end, and none says this one", |forge| {
+        let run = forge.honest();
+        let earlier = with_another_log(forge, &run.run, run.links[0].hash);
+        forge.git(&["update-ref", "-d", &earlier]);
+    }),
     Vector::new("log-with-a-change-besides", "an entry of the log changes a file that is not its own", |forge| {
         forge.honest();
         let submitted = LogSubmitted { log: forge.signer.fingerprint(), first: Digest::of(b"first") };
@@ -69,6 +78,22 @@ fn otherwise(forge: &Forge, signer: &git_handoff::ledger::sign::Signer) {
     (e.writers, e.queue) = (vec![signer.fingerprint()], "another".to_owned());
     let told = run.write(signer);
     forge.log(&told, signer);
+}
+
+/// Gives the log the name that the log of another repository has, and writes another log with
+/// another end of the run. Returns the ref of the first.
+fn with_another_log(forge: &Forge, run: &RunId, first: Digest) -> String {
+    let key = forge.signer.fingerprint();
+    let (_, log) = chain::read(&forge.store, &format::log_ref(&key)).unwrap().unwrap();
+    let digits = log[0].hash.to_string().trim_start_matches("sha256:")[..12].to_owned();
+    let earlier = format::log_ref(&format!("{key}.{digits}"));
+    forge.git(&["update-ref", &earlier, &log.last().unwrap().commit.to_string()]);
+    forge.git(&["update-ref", "-d", &format::log_ref(&key)]);
+    append(forge, run, Event::LogSubmitted(LogSubmitted { log: key.clone(), first }), &[]);
+    let root = Digest::of(b"another");
+    let sealed = LogSealed { log: key, root, entries: 3, seal: root, commit: log[0].commit };
+    append(forge, run, Event::LogSealed(sealed), &[]);
+    earlier
 }
 
 /// Appends to the log an entry about a run, with its record and more files.

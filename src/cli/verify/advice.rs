@@ -11,7 +11,9 @@ pub(super) fn advise(report: &Report, output: &mut Output) {
     if report.failure == Some(Lack::AnchorMissing) {
         output.hint_once(anchoring(report));
     }
-    if report.failure == Some(Lack::Conflict) {
+    if report.failure == Some(Lack::Conflict) && report.same_id.is_none() {
+        output.hint_once(hints::adopt_and_delete(&report.run));
+    } else if report.failure == Some(Lack::Conflict) {
         if let Some(key) = report.same_id.as_ref().and_then(|same| same.key.as_ref()) {
             output.hint_once(hints::verify_signed_by(named(report), key));
         }

@@ -21,7 +21,7 @@ use crate::repository::Repository;
 use crate::run::query::sharing::Sharing;
 use crate::run::query::target::own_runs;
 use crate::run::query::{Target, View, target};
-use crate::verify::{check_continued, dispatchers};
+use crate::verify::dispatchers;
 
 use super::beats::{Judge, Mark, ReadError, Reader, Sign};
 use super::sharing;
@@ -148,7 +148,7 @@ impl Repository {
         let known = refs::read_stored(&self.store, &ours)?;
         if let (Some(known), Some(head)) = (known, read.head)
             // A head that cannot follow ours is reported by the next driver.
-            && check_continued(&self.store, run, Some(known), head, self.now()).is_ok()
+            && self.check_following(run, known, head).is_ok()
         {
             refs::advance(&self.store, &ours, known, head)?;
         }

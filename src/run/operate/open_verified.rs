@@ -82,8 +82,7 @@ impl Repository {
     ///
     /// A run that was pushed or is shared is read from its remote first, and recorded through it.
     pub fn opened(&self, run: &RunId) -> Result<OpenRun, Denied> {
-        let remote = self.read_to_change(run)?;
-        self.follow_sharing(self.opened_here(run)?, remote)
+        self.opened_after_read(run, &|| self.opened_here(run))
     }
 
     /// Opens a run for statements that were fetched. Only a shared run is recorded through its
@@ -101,8 +100,19 @@ impl Repository {
 
     /// Opens a run for recording, no matter which key began it. Nothing of it may be executed.
     pub fn opened_by_anyone(&self, run: &RunId) -> Result<OpenRun, Denied> {
-        let remote = self.read_to_change(run)?;
-        self.follow_sharing(OpenRun::open_begun(&self.writer()?, run, Begun::ByAnyone)?, remote)
+        self.opened_after_read(run, &|| OpenRun::open_begun(&self.writer()?, run, Begun::ByAnyone))
+    }
+
+    /// Opens a run after reading the remote that it was pushed to. A shared run is only opened,
+    /// because following its remote reads and judges that.
+    fn opened_after_read(&self, run: &RunId, open: &dyn Fn() -> Result<OpenRun, Denied>) -> Result<OpenRun, Denied> {
+        let here = open()?;
+        if here.state.shared.is_some() {
+            return self.follow_sharing(here, None);
+        }
+        let read = self.read_to_change(run)?;
+        let is_behind = read.as_ref().is_some_and(|read| read.state.has_gained());
+        self.follow_sharing(if is_behind { open()? } else { here }, read)
     }
 }
 

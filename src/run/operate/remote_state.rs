@@ -20,7 +20,6 @@ use crate::run::query::pushed::Pushed;
 use crate::run::query::remote_read::{Current, RemoteRead, RemoteState};
 use crate::run::query::sharing::{Home, Sharing};
 use crate::run::query::view::is_sealed;
-use crate::verify::check_continued;
 
 use super::sharing;
 
@@ -119,7 +118,7 @@ impl Repository {
             let twice = RemoteState::Twice { ours, theirs };
             return Ok((if is_same_run { twice } else { RemoteState::Other { ours, theirs } }, None));
         }
-        if let Err(why) = check_continued(&self.store, run, Some(*ours), theirs, self.now()) {
+        if let Err(why) = self.check_following(run, *ours, theirs) {
             return Ok((RemoteState::Unread, Some(why)));
         }
         match refs::advance(&self.store, name, *ours, theirs) {

@@ -18,10 +18,10 @@ use crate::model::log_name::LogName;
 use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
 use crate::model::role::Role;
-use crate::repository::Repository;
+use crate::repository::{Repository, Trust};
 use crate::run::query::remote_read::{RemoteRead, RemoteState};
 use crate::run::query::sharing::Sharing;
-use crate::verify::{Chain, check_continued, check_incoming};
+use crate::verify::{Chain, Revoked, check_continued, check_incoming};
 
 use super::via::Via;
 use super::{Denied, OpenRun};
@@ -131,11 +131,17 @@ impl Repository {
         Ok(tip)
     }
 
+    /// Checks that the entries of others up to `theirs` may follow ours; returns the first fault.
+    pub(super) fn check_following(&self, run: &RunId, ours: Oid, theirs: Oid) -> Result<(), String> {
+        let trusted = self.options(&Trust::default(), &mut |_| ()).map_err(|error| in_words(&error))?;
+        check_continued(&self.store, run, Some(ours), theirs, self.now(), &trusted.revoked)
+    }
+
     /// Moves our refs of shared runs to fetched heads that continue them. Returns these runs.
     ///
     /// Otherwise `verify` would compare an old copy with the logs of those who drove the run on.
     pub fn follow_fetched(&self, heads: impl Iterator<Item = (RunId, Oid)>) -> Result<Vec<RunId>, Error> {
-        let (mut followed, now) = (Vec::new(), self.now());
+        let mut followed = Vec::new();
         for (run, theirs) in heads {
             let name = format::run_ref(&run);
             let Some(ours) = refs::read_stored(&self.store, &name)? else { continue };
@@ -144,7 +150,7 @@ impl Repository {
                 continue;
             }
             // The fetched copy tells what is wrong with entries that may not follow ours.
-            if check_continued(&self.store, &run, Some(ours), theirs, now).is_err() {
+            if self.check_following(&run, ours, theirs).is_err() {
                 continue;
             }
             match refs::advance(&self.store, &name, ours, theirs) {
@@ -245,7 +251,11 @@ impl Repository {
     /// Fetches a run, and moves our ref to its head if its entries may follow ours.
     fn receive(&self, tip: &Tip, run: &RunId, known: Option<Oid>, theirs: Oid) -> Result<(), Error> {
         let kept = tip.fetch(&[theirs])?;
-        let checked = check_continued(&self.store, run, known, theirs, self.now());
+        let checked = match known {
+            Some(ours) => self.check_following(run, ours, theirs),
+            // A run that is joined may have entries of a revoked key that has no role any more.
+            None => check_continued(&self.store, run, None, theirs, self.now(), &Revoked::new()),
+        };
         checked.map_err(|why| Error::Unsound { run: run.clone(), remote: tip.remote().to_owned(), why })?;
         let name = format::run_ref(run);
         match known {

@@ -83,6 +83,11 @@ impl RemoteState {
         }
     }
 
+    /// Returns true if this repository lacked entries before.
+    pub fn has_gained(&self) -> bool {
+        matches!(self, Self::Current(current) if current.gained > 0)
+    }
+
     /// Returns true if another repository drives the run, or has recorded something on it.
     pub fn shows_others(&self) -> bool {
         matches!(self, Self::Current(current) if current.shows_others())

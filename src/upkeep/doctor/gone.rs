@@ -11,9 +11,9 @@ use crate::model::name::{RunId, ThreadId};
 use crate::model::place::Place;
 use crate::repository::shown::{self, Vanished};
 use crate::verify::Logs;
+use crate::verify::deleted;
 
 use super::{Error, Finding, Patient};
-use crate::upkeep::delete;
 
 pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, Error> {
     let logs = Logs::read(patient.store)?;
@@ -75,7 +75,8 @@ fn of_run(patient: &Patient<'_>, logs: &Logs, run: &RunId, log: &str) -> Result<
     if is_here {
         return Ok(None);
     }
-    if let Some(deleted) = delete::recorded(store, run).filter(|deleted| deleted.is_proven(logs, run, &patient.options))
+    if let Some(deleted) =
+        deleted::recorded(store, run).filter(|deleted| deleted.is_proven(logs, run, &patient.options))
     {
         return Ok(Some(Finding::note("run-deleted", format!("{}; a log still names it", deleted.sentence(run)))));
     }

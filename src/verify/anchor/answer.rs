@@ -8,6 +8,8 @@ use crate::verify::witness::{Anchored, LOCAL, Standing, Witness};
 #[derive(Default)]
 pub(super) struct AnchorAnswer {
     pub(super) findings: Vec<String>,
+    /// Other seals of this run in writers' logs.
+    pub(super) other_seals: Vec<String>,
     pub(super) notes: Vec<String>,
     /// Writers' logs that are not sound to their end; the rest of them is unknown.
     pub(super) broken: Vec<String>,
@@ -35,7 +37,7 @@ impl AnchorAnswer {
     fn standing(&self) -> Standing {
         match self {
             Self { silent: Some(_), .. } => Standing::Unreachable,
-            Self { findings, .. } if !findings.is_empty() => Standing::Differs,
+            Self { findings, other_seals, .. } if !(findings.is_empty() && other_seals.is_empty()) => Standing::Differs,
             Self { broken, unread, .. } if !(broken.is_empty() && unread.is_empty()) => Standing::Unreachable,
             Self { holds: true, .. } => Standing::Holds,
             _ => Standing::Missing,
@@ -46,7 +48,7 @@ impl AnchorAnswer {
     pub(super) fn local(self) -> JudgedAnchor {
         let standing = self.standing();
         let detail = match standing {
-            Standing::Differs => self.findings.join("; "),
+            Standing::Differs => [&self.findings[..], &self.other_seals].concat().join("; "),
             Standing::Unreachable => [&self.broken[..], &self.unread].concat().join("; "),
             Standing::Missing if self.knows => "a log holds the submission of the run, but not its seal".to_owned(),
             Standing::Missing => "no log at hand holds the run".to_owned(),
@@ -62,6 +64,7 @@ impl AnchorAnswer {
     /// Returns the answer as that of an external anchor.
     pub(super) fn outside(mut self, witness: Witness) -> JudgedAnchor {
         let Witness { anchor: name, kind, guarantee, since, notes, .. } = witness;
+        self.findings.append(&mut self.other_seals);
         let standing = self.standing();
         let detail = match (&self.silent, standing) {
             (Some(why), _) => why.clone(),
