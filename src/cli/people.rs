@@ -157,12 +157,14 @@ fn print(decided: &Decided, output: &mut Output) {
 
 /// Lists waiting approvals.
 pub(crate) fn waiting(arguments: &Waiting, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let waiting = repository.waiting(arguments.all)?;
+    let mut waiting = repository.waiting(arguments.all)?;
+    waiting.declined = repository.declined_everywhere()?;
     if output.json {
         output.value(&waiting);
         return Ok(Ending::Done);
     }
     waiting.unreadable.iter().for_each(|why| output.warn(why));
+    waiting.declined.iter().for_each(|item| output.line(&format!("{}/{}", item.run, item.in_words())));
     if waiting.items.is_empty() {
         output.note("nothing awaits your approval");
         if !arguments.all && !repository.waiting(true)?.items.is_empty() {

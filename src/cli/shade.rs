@@ -13,7 +13,7 @@ pub(crate) fn of(word: &str) -> Option<Color> {
     match word {
         "done" | status::REUSED | status::EMPTY | status::REUSED_EMPTY | status::CLAIMED => Some(Color::Green),
         "red" | "failed" | "timed out" | "unreadable" | status::RED | status::RED_AND_EMPTY => Some(Color::Red),
-        "pending" | "ready" | "running" | "interrupted" | status::AWAITED => Some(Color::Yellow),
+        "pending" | "ready" | "running" | "interrupted" | status::AWAITED | status::UNSTARTED => Some(Color::Yellow),
         "skipped" | "cancelled" | "superseded" => Some(Color::Dim),
         _ => None,
     }

@@ -39,6 +39,9 @@ pub(crate) const REUSED_EMPTY: &str = "done, reused, nothing handed over";
 /// The status text of an item that takes a commit that was made before.
 pub(crate) const CLAIMED: &str = "done, claimed";
 
+/// The status text of an item that a driver claimed and did not start yet.
+pub(crate) const UNSTARTED: &str = "claimed";
+
 /// The status text of an item that waits for a decision.
 pub(crate) const AWAITED: &str = "awaits approval";
 
@@ -69,7 +72,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let remote = remote_read::read(&target, repository, output)?;
     let view = target.view(&repository.store)?;
     let mut status = repository.driven_status(&target, &view).with_saved(&repository.store, &view)?;
+    let is_read = remote.as_ref().is_some_and(|read| read.failure.is_none());
     status = status.with_remote(remote);
+    if is_read {
+        status = repository.with_beats(status, &view)?;
+    }
     if arguments.blocked {
         status = status.blocked();
     }
@@ -110,6 +117,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.line(total(&view).painted(output.color));
         view.check_remarks(&repository.store, None).iter().for_each(|words| output.line(words));
     }
+    status.declined.iter().for_each(|declined| output.line(&declined.in_words()));
     if status.items.iter().any(|item| item.awaits_approval) {
         output.hint(&hints::awaiting());
     }
@@ -151,6 +159,9 @@ fn timed_row(view: &View, item: &ItemStatus, now: Moment) -> Option<Vec<Cell>> {
         _ => String::new(),
     };
     let began = item.started_at.or(item.ended_at).map(table::minute).unwrap_or_default();
+    if item.status == UNSTARTED {
+        row[1] = Cell::default().and(UNSTARTED, shade::of(UNSTARTED));
+    }
     drop(row.splice(3..3, [began.into(), took.into()]));
     if let Some(awaited) = &item.waits_for {
         row.pop();

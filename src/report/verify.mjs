@@ -5341,7 +5341,7 @@ class RunVerifier {
       if (isWriter && log.isUnread) state.isUnread = true;
       this.compareLog(log, isWriter, state);
     }
-    // Only a seal that a writer's log has, too, shows that both ends were recorded.
+    // Only a seal that a sound log of a writer has, too, shows that both ends were recorded.
     const codeOfSeals = state.isHeldByWriter ? 'driven-twice' : 'anchor-differs';
     for (const text of state.otherSeals) state.faults.push([codeOfSeals, text]);
     const codes = state.faults.map(([code]) => code);
@@ -5383,15 +5383,16 @@ class RunVerifier {
     }
     // The key may have been admitted later than this copy of the run goes.
     if (sealed && this.seal === null && !isOtherFirst && !isWriter) return;
+    const isWitness = isWriter && !log.isBroken && !log.damaged.has(this.run);
     if (isOtherFirst) {
       state.faults.push(['anchor-differs', `the log ${log.ref} has another first entry`]);
-    } else if (isOtherSeal && isWriter && submitted !== undefined && this.seal !== null) {
+    } else if (isOtherSeal && isWitness && submitted !== undefined && this.seal !== null) {
       state.otherSeals.push(`the log ${log.ref} has another seal`);
     } else if (isOtherSeal) {
       state.faults.push(['anchor-differs', `the log ${log.ref} has another seal`]);
     } else if (sealed && (isWriter || !isKnown)) {
       state.isHeld = true;
-      state.isHeldByWriter ||= isWriter;
+      state.isHeldByWriter ||= isWitness;
     }
     if (isWriter || !isKnown) state.isNamed = true;
   }

@@ -256,6 +256,7 @@ impl Known<'_> {
                 Some(RecordFault::Absent(why)) => unread = unread.or(Some(why)),
                 None => {}
             }
+            let is_witness = reason == Reason::Writer && broken.is_none();
             match broken {
                 Some(why) if reason == Reason::Writer => answer.broken.push(why),
                 Some(why) => answer.notes.push(why),
@@ -287,19 +288,19 @@ impl Known<'_> {
                 Some(_) if self.is_another_seal(logged) && self.was_deleted(log, logged) => {
                     answer.notes.push(format!("{} has another seal, of a run that was deleted here", log.name));
                 }
-                Some(why) if reason == Reason::Writer && self.is_another_seal(logged) => {
+                Some(why) if is_witness && self.is_another_seal(logged) => {
                     answer.other_seals.push(format!("{} {why}", log.name));
                 }
                 Some(why) => answer.findings.push(format!("{} {why}", log.name)),
                 None if reason == Reason::Known => {}
                 None => {
-                    has_own |= reason == Reason::Writer && logged.sealed.is_some();
+                    has_own |= is_witness && logged.sealed.is_some();
                     answer.holds |= holds && logged.sealed.is_some();
                 }
             }
             answer.knows |= reason != Reason::Known;
         }
-        // Only a seal that a writer's log has, too, shows that both ends were recorded.
+        // Only a seal that a sound log of a writer has, too, shows that both ends were recorded.
         if !has_own {
             answer.findings.append(&mut answer.other_seals);
         }

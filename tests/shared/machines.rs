@@ -51,6 +51,17 @@ fn a_machine_without_a_program_declines_the_item() {
     wait_for("a beat", || declines() == json!([{ "why": why, "items": ["made"] }]));
     let (_, out, _) = hub.command("repo", &["status", "--drivers", "r"]);
     assert!(out.lines().any(|line| line.ends_with(&format!("does not run made; it lacks: {why}"))), "{out}");
+    // So do `status` and `waiting`, since no driver can run it.
+    let line = |command: &[&str], start: &str| {
+        let (_, out, err) = hub.command("repo", command);
+        let line = out.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{out}{err}"));
+        line.split_once(" lacks: ").unwrap().1.to_owned()
+    };
+    assert_eq!(line(&["status", "r"], "made: declined by every driver: driver "), why);
+    assert_eq!(line(&["waiting"], "r/made: declined by every driver: driver "), why);
+    let (_, out, _) = hub.command("repo", &["waiting", "--json"]);
+    let waiting: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&waiting["declined"][0]["item"], &waiting["declined"][0]["byAll"]), (&"made".into(), &true.into()));
     hub.clone("able", &[]);
     hub.repo.env.write("bin/special", "#!/bin/sh\n");
     hub.repo.env.shell("", "chmod +x bin/special").success();

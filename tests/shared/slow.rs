@@ -1,7 +1,10 @@
 //! Remotes whose answers take long.
 
+use serde_json::Value;
+
 use super::stuck::wait_for_note;
 use super::{Hub, items, plan, succeeds};
+use crate::common::repo::{after, wait_for};
 use crate::common::report::find_line;
 
 impl Hub {
@@ -50,6 +53,32 @@ fn a_driver_that_is_too_slow_and_alone_ends_with_a_hint() {
     insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git config handoff.heartbeat 1m   # before a run is first shared; this one: from a machine nearer to the remote");
     assert_eq!((hub.of_kind("item.fired").len(), hub.of_kind("item.requeued").len()), (1, 1));
     assert!(hub.lines("ran").is_empty());
+}
+
+/// What a driver claimed while another item runs is not called running.
+#[test]
+fn an_item_is_claimed_until_its_worker_starts() {
+    let quick: Vec<Value> = items(6, "0");
+    let names: Vec<&str> = quick.iter().map(|item| item["id"].as_str().unwrap()).collect();
+    let waits = "until test -e \"$HOME/../go\"; do sleep 0.02; done";
+    let slow: Vec<Value> = (0..5).map(|at| after(&format!("w{at}"), &names, waits)).collect();
+    let hub = Hub::new(&plan(&[&quick[..], &slow].concat()));
+    hub.repo.env.git(["config", "--global", "handoff.queue.default.concurrency", "1"]).success();
+    hub.hook("pre-receive", Some("sleep 0.3"));
+    let driver = hub.drive("repo");
+    let statuses = || {
+        let (_, out, said) = hub.command("repo", &["status", "r", "--json"]);
+        let shown: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{said}"));
+        let count =
+            |word: &str| shown["items"].as_array().unwrap().iter().filter(|item| item["status"] == word).count();
+        (count("running"), count("claimed"))
+    };
+    wait_for("a claim beside a running item", || matches!(statuses(), (1, 1..)));
+    let (_, out, _) = hub.command("repo", &["status", "r"]);
+    assert!(out.lines().any(|line| line.contains(" claimed ")), "{out}");
+    hub.repo.env.write("go", "");
+    succeeds(driver);
+    hub.ends_well(11);
 }
 
 /// The run gets times that its remote allows.

@@ -44,7 +44,7 @@ impl Driver<'_> {
         shared.beats.set(News {
             free: free as u64,
             holds: self.running.keys().map(id).collect(),
-            claims: shared.ahead.keys().map(id).collect(),
+            claims: shared.unstarted().map(id).collect(),
             push: via.push_time(),
             waits: shared.waiting.filter(|_| shared.is_announced).map(|since| (self.ended.len() as u64, since)),
         });

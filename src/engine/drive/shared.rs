@@ -178,6 +178,11 @@ impl Colleagues {
         POLL.min(Duration::from_millis(self.times.lost_after / 4)).max(many)
     }
 
+    /// Returns the items that were claimed, or perhaps were, and not started.
+    pub(super) fn unstarted(&self) -> impl Iterator<Item = &ItemIndex> {
+        self.ahead.keys().chain(self.unsure.keys())
+    }
+
     pub(super) fn heartbeat(&self) -> Duration {
         Duration::from_millis(self.times.heartbeat)
     }

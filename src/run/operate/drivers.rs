@@ -71,6 +71,9 @@ pub struct DriverShown {
     pub alone: bool,
     /// The running items that it holds, by the chain.
     pub holds: Vec<ItemId>,
+    /// The items that it claimed and did not start when it sent its beat.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<ItemId>,
     /// The things that its machine lacks, with items that need them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub declines: Vec<Declined>,
@@ -217,6 +220,7 @@ impl Repository {
             beat: beat.as_ref().and_then(|beat| beat.beat),
             at: beat.as_ref().map(|beat| beat.at),
             since,
+            claims: beat.as_ref().map(|beat| beat.claims.clone()).unwrap_or_default(),
             declines: beat.as_ref().map(|beat| beat.declines.clone()).unwrap_or_default(),
             alone: beat.as_ref().is_some_and(|beat| beat.alone),
             holds: Vec::new(),

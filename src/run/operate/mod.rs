@@ -2,6 +2,7 @@
 
 pub mod adopt;
 pub mod coordinate;
+pub mod declined;
 pub mod documents;
 pub mod drivers;
 pub mod extend;

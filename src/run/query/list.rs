@@ -13,6 +13,7 @@ use crate::model::outcomes::{Outcomes, Stopped};
 use crate::model::time::Moment;
 use crate::repository::Repository;
 
+use super::declined::DeclinedItem;
 pub use super::item_status::ItemStatus;
 use super::remote_read::RemoteRead;
 use super::saved::{self, Saved};
@@ -106,6 +107,9 @@ pub struct Status {
     pub usage: Option<RunUsage>,
     /// In the order of the plan. Items that rules created follow their cause.
     pub items: Vec<ItemStatus>,
+    /// The items that drivers decline, by their beats.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub declined: Vec<DeclinedItem>,
     /// The work of failed and interrupted attempts that is saved beside the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub saved: Vec<Saved>,
@@ -269,6 +273,7 @@ impl Status {
             outcome: document.outcome,
             usage: None,
             items: document.items,
+            declined: Vec::new(),
             saved: Vec::new(),
         }
     }

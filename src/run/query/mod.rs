@@ -2,6 +2,7 @@
 
 pub mod attempts;
 pub mod changes;
+pub mod declined;
 pub mod difference;
 pub mod documents;
 pub mod driver_lock;

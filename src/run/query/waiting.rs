@@ -15,6 +15,7 @@ use crate::model::plan::{ProductKey, Source};
 use crate::repository::Repository;
 
 use super::View;
+use super::declined::DeclinedItem;
 use super::target::{self, Target, unarchived_runs};
 use super::view::is_sealed;
 
@@ -90,6 +91,9 @@ pub struct Waiting {
     schema: &'static str,
     /// In order of the runs, our own first.
     pub items: Vec<Waits>,
+    /// The ready items of shared runs that every driver declines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub declined: Vec<DeclinedItem>,
     /// The errors of runs that cannot be read.
     pub unreadable: Vec<String>,
 }
@@ -99,7 +103,12 @@ impl Repository {
     /// `all`, also returns those that other keys decide.
     pub fn waiting(&self, all: bool) -> Result<Waiting, target::Error> {
         let key = self.own_fingerprint();
-        let mut waiting = Waiting { schema: "git-handoff.waiting/1", items: Vec::new(), unreadable: Vec::new() };
+        let mut waiting = Waiting {
+            schema: "git-handoff.waiting/1",
+            items: Vec::new(),
+            declined: Vec::new(),
+            unreadable: Vec::new(),
+        };
         let own = unarchived_runs(&self.store)?;
         let fetched = Target::unarchived_fetched(&self.store)?;
         // If our own run was fetched back from a remote, only ours counts.
