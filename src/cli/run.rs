@@ -51,8 +51,8 @@ pub(crate) struct Arguments {
     /// Reuse products of identical items from sealed local runs signed by known keys
     #[arg(long)]
     reuse: bool,
-    /// Run at most N items at once [default: the queue's concurrency]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Run at most N items at once [default: the queue's concurrency]; with --via, 0 runs none here
+    #[arg(short, long, value_name = "N")]
     jobs: Option<u16>,
     /// Drive together with other drivers, each in a clone of its own, through this remote
     #[arg(long, value_name = "REMOTE")]
@@ -108,6 +108,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         wait: arguments.wait.unwrap_or_else(Output::has_watcher),
         ..DriveOptions::default()
     };
+    if arguments.jobs == Some(0) && arguments.via.is_none() {
+        return Err(Failure::usage("--jobs 0 runs nothing here, so it needs --via".to_owned()));
+    }
     if arguments.via.is_some() && arguments.runs.is_empty() {
         return Err(Failure::usage("--via is for runs that are named".to_owned()));
     }

@@ -10,6 +10,7 @@ use git_handoff::model::protected::{allowed_in_words, judged_in_words};
 use git_handoff::model::time::Moment;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::list::{Awaited, Driver, ItemStatus, Status};
+use git_handoff::run::query::pace::Pace;
 use git_handoff::run::query::remote_read::RemoteRead;
 use git_handoff::run::query::sharing::Sharing;
 use git_handoff::run::query::times::between;
@@ -77,6 +78,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if is_read {
         status = repository.with_beats(status, &view)?;
     }
+    status.pace = Pace::of(&view, repository.environment.clock.now());
     if arguments.blocked {
         status = status.blocked();
     }
@@ -115,6 +117,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     if !arguments.blocked {
         output.line(total(&view).painted(output.color));
+        status.pace.iter().for_each(|pace| output.line(&in_words(*pace)));
         view.check_remarks(&repository.store, None).iter().for_each(|words| output.line(words));
     }
     status.declined.iter().for_each(|declined| output.line(&declined.in_words()));
@@ -122,6 +125,13 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.hint(&hints::awaiting());
     }
     Ok(Ending::Done)
+}
+
+/// Formats when the run ends at a pace.
+fn in_words(pace: Pace) -> String {
+    let Pace { items, within_ms, left_ms } = pace;
+    let (left, within) = (table::duration(left_ms), table::duration(within_ms));
+    format!("about {left} left, as the last {items} items took {within}")
 }
 
 /// Formats the run's driver, or that it died.

@@ -268,6 +268,10 @@ impl Drivable<'_> {
         {
             return Ok(Driven { view: view(&self.open)?, interrupted: true, sealed: None, driver, unpushed: None });
         }
+        if self.machine.jobs == Some(0) && !self.open.state.sealed {
+            let run = self.open.id();
+            tell(Progress::Note(format!("{run}: joined without working: other drivers run its items")));
+        }
         let alone = self.alone.as_ref().map(|remote| Alone::start(repository, &self.open, remote)).transpose()?;
         repository.take_notes().into_iter().for_each(|note| tell(Progress::Note(note)));
         let driven = drive::drive(&mut self.open, self.machine, self.joining, interrupt, tell).await;

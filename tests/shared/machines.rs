@@ -153,3 +153,55 @@ fn a_driver_that_does_not_wait_for_a_decision_says_who_takes_the_run_up_again() 
     assert_eq!(status.code(), Some(0), "{said}");
     assert_eq!(hub.of_kind("run.sealed").len(), 1);
 }
+
+#[test]
+fn a_driver_without_slots_joins_and_leaves_the_work_to_others() {
+    let hub = Hub::new(&plan(&[item("i0", &waits("go")), item("i1", "true"), item("i2", "true"), item("i3", "true")]));
+    hub.repo.env.git(["config", "--global", "handoff.queue.default.concurrency", "1"]).success();
+    let driver = hub.drive("repo");
+    hub.wait_for("item.fired", "i0");
+    hub.clone("b", &[]);
+    let dir = hub.repo.path("b");
+    let watching = hub.repo.start_with(&["run", "r", "--via", "origin", "-j", "0"], |command| {
+        command.current_dir(dir).env_remove("HANDOFF_CLOCK");
+    });
+    let note = "r: joined without working: other drivers run its items";
+    wait_for("the note", || watching.said().lines().any(|line| line == note));
+    hub.wait_for_beats(2);
+    // It would have had time to claim the items that are ready.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert_eq!(hub.of_kind("item.fired").len(), 1);
+    let (_, out, said) = hub.command("b", &["status", "r", "--json"]);
+    let status: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{said}"));
+    assert_eq!(status["pace"], Value::Null, "no item ended yet");
+    hub.repo.env.write("go", "");
+    for driver in [driver, watching] {
+        let (status, said) = driver.wait();
+        assert_eq!(status.code(), Some(0), "{said}");
+    }
+    hub.ends_well(4);
+    let fired = hub.of_kind("item.fired");
+    assert!(fired.iter().all(|entry| entry["driver"] == fired[0]["driver"]), "{fired:?}");
+    let (code, _, said) = hub.command("b", &["run", "r", "-j", "0"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(find_line(&said, "error: "), "error: --jobs 0 runs nothing here, so it needs --via");
+}
+
+#[test]
+fn status_estimates_the_end_from_the_last_items() {
+    let items: Vec<_> = (0..8).map(|at| item(&format!("i{at}"), "sleep 0.1")).collect();
+    let hub = Hub::new(&plan(&[&items[..], &[item("w0", &waits("go")), item("w1", &waits("go"))]].concat()));
+    hub.repo.env.git(["config", "--global", "handoff.queue.default.concurrency", "2"]).success();
+    let driver = hub.drive("repo");
+    wait_for("eight ends", || hub.of_kind("item.reconciled").len() == 8);
+    let (_, out, said) = hub.command("repo", &["status", "r", "--json"]);
+    let status: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{said}"));
+    let pace = &status["pace"];
+    let of = |field: &str| pace[field].as_u64().unwrap_or_else(|| panic!("{status}"));
+    assert_eq!((of("items"), of("leftMs")), (7, of("withinMs") * 2 / 7));
+    let (_, out, _) = hub.command("repo", &["status", "r"]);
+    assert!(out.lines().any(|line| line.starts_with("about ") && line.contains(" left, as the last 7 items took ")));
+    hub.repo.env.write("go", "");
+    let (status, said) = driver.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+}

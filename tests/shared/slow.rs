@@ -55,7 +55,7 @@ fn a_driver_that_is_too_slow_and_alone_ends_with_a_hint() {
     assert!(hub.lines("ran").is_empty());
 }
 
-/// What a driver claimed while another item runs is not called running.
+/// An item that was claimed while another one runs is not called running.
 #[test]
 fn an_item_is_claimed_until_its_worker_starts() {
     let quick: Vec<Value> = items(6, "0");

@@ -15,6 +15,7 @@ use crate::repository::Repository;
 
 use super::declined::DeclinedItem;
 pub use super::item_status::ItemStatus;
+use super::pace::Pace;
 use super::remote_read::RemoteRead;
 use super::saved::{self, Saved};
 use super::show::RunDocument;
@@ -101,6 +102,9 @@ pub struct Status {
     /// The remote that the run was pushed to or is shared through, if it was to be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteRead>,
+    /// How fast items ended last, if that tells when the run ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Pace>,
     pub outcome: Outcomes,
     /// The sum of the items' use, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -270,6 +274,7 @@ impl Status {
             author: Some(document.submitted_by.to_owned()),
             driver: None,
             remote: None,
+            pace: None,
             outcome: document.outcome,
             usage: None,
             items: document.items,

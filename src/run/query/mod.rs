@@ -9,6 +9,7 @@ pub mod driver_lock;
 pub mod follow;
 pub mod list;
 pub mod log_entry;
+pub mod pace;
 pub mod piece;
 pub mod proving;
 pub mod pushed;
