@@ -159,9 +159,7 @@ fn sum_up(facts: &Known<'_>, alone: bool, local: JudgedAnchor, outside: Vec<Judg
     let (verdict, missing) = if findings.first().is_some() {
         (findings.verdict(false, String::new), false)
     } else if !(twice.is_empty() && conflicts.is_empty()) {
-        let codes = [(Code::DrivenTwice, twice.is_empty()), (Code::SameId, conflicts.is_empty())];
-        let codes = codes.into_iter().filter(|(_, is_absent)| !is_absent).map(|(code, _)| code);
-        (Verdict::conflict(codes, [twice, conflicts].concat().join("; ") + &notes), false)
+        (undetermined(twice, conflicts, &notes), false)
     } else if !broken.is_empty() {
         let missing = (!absent.is_empty()).then_some(Code::AnchorMissing);
         broken.extend(absent);
@@ -182,6 +180,13 @@ fn sum_up(facts: &Known<'_>, alone: bool, local: JudgedAnchor, outside: Vec<Judg
         (Verdict::fails([Code::AnchorMissing], own + &notes), true)
     };
     Anchor { verdict, missing, anchored, times: Vec::new(), others }
+}
+
+/// Fails the row because it is undetermined which end of the run, or which run, is meant.
+fn undetermined(ends: Vec<String>, runs: Vec<String>, notes: &str) -> Verdict {
+    let two_ends = (!ends.is_empty()).then_some(Code::DrivenTwice);
+    let two_runs = (!runs.is_empty()).then_some(Code::SameId);
+    Verdict::conflict(two_ends.into_iter().chain(two_runs), [ends, runs].concat().join("; ") + notes)
 }
 
 impl Known<'_> {
