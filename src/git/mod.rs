@@ -8,6 +8,7 @@ pub mod bounded_read;
 #[cfg(feature = "core")]
 pub mod branches;
 pub mod cancellation;
+pub mod checkout;
 pub mod cherry_pick;
 pub mod codec;
 mod discover;

@@ -149,6 +149,9 @@ hints! {
     login(key, place) => "git config --add {key} {place}   # its login is in your home directory, of which workers see nothing else";
     again() => "run the same command again";
     again_with_space() => "free some space, then run the same command again: the run continues where it stopped";
+    again_after_space() => "free some space, then run the same command again";
+    again_with_permission() => "make the files and the file system of the work tree writable, then run the same command again";
+    make_writable(folder) => "chmod u+wx {folder}   # then run the same command again";
     slow_remote() => "git config handoff.heartbeat 1m   # before a run is first shared; this one: from a machine nearer to the remote";
     wait() => "wait for it, or stop that process and run the same command again";
     salvage() =>
