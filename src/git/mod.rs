@@ -2,6 +2,7 @@
 
 pub(crate) mod alternates;
 pub mod archives;
+pub mod bare_shape;
 pub mod batch;
 pub mod borrowed_repo;
 pub mod bounded_read;
