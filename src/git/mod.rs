@@ -72,3 +72,4 @@ mod variables;
 pub mod verified_stream;
 mod web;
 pub mod work_tree;
+pub mod writable;
