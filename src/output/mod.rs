@@ -258,7 +258,7 @@ impl Output {
             Some(message) => ("error: ", message),
             None => ("", said),
         };
-        let message = &*credential::redact(message);
+        let message = &*credential::redact_eagerly(message);
         let failure = Failure::usage(message.to_owned());
         if self.json {
             return self.fail(&failure);
