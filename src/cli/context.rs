@@ -101,7 +101,7 @@ const LITTLE_SPACE: u64 = 4 << 30;
 /// The variable that says how many arenas the C library makes.
 const ARENAS: &str = "MALLOC_ARENA_MAX";
 
-/// Starts this program anew with one arena if its address space is limited, as by `ulimit -v`:
+/// Restarts this program with one arena if its address space is limited, as by `ulimit -v`:
 /// otherwise it would be ended for lack of memory of which it uses little.
 pub(crate) fn restart_in_little_space() {
     use std::os::unix::process::CommandExt as _;

@@ -116,8 +116,8 @@ impl Display {
         }
     }
 
-    /// Returns a function that prints the output of attempts on standard error, in whole lines above
-    /// the live rows and without control sequences; unchanged if it is no terminal. It ignores
+    /// Returns a function that prints the output of attempts on standard error: on a terminal above
+    /// the live rows, in whole lines and without control sequences, else unchanged. It ignores
     /// errors, so that a command continues if standard error is closed.
     pub(crate) fn echo(&self) -> Echo {
         let Some(terminal) = &self.terminal else { return Output::echo() };

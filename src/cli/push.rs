@@ -106,7 +106,8 @@ fn named(arguments: &Arguments, remote: &Remote, repository: &Repository) -> Res
     Err(Failure::usage(message).hint(hints::push_all(arguments.remote.as_deref().unwrap_or(&remote.given))))
 }
 
-/// Names open runs whose base is on no branch of the remote: nobody else can run their items.
+/// Names open runs whose base is on no branch of the remote, so that no other repository can run
+/// their items.
 fn warn_bases(moves: &[Moved], request: &Request, repository: &Repository, output: &mut Output) -> Result<(), Failure> {
     let (store, remote) = (&repository.store, &request.remote.name);
     let branches = format!("refs/remotes/{remote}/");

@@ -30,8 +30,10 @@ pub fn find_new(git: &dyn Fn() -> Git, before: Oid, after: Oid) -> Result<Option
     Ok(None)
 }
 
-/// Returns the file that gives a changed path its power: the configuration of a folder that gets the
-/// shape by it, or the path itself if it is a setting or a hook of a folder that has the shape.
+/// Returns the file through which a changed path can run programs.
+///
+/// This is the configuration of a folder that the change gives the shape, or the path itself if it
+/// is a setting or a hook of a folder that has the shape.
 pub fn find_setting(git: &dyn Fn() -> Git, trees: (Oid, Oid), path: &Path) -> Result<Option<PathBuf>, program::Error> {
     for folder in folders(path, &SHAPE) {
         if is_new(git, trees, &folder)? {

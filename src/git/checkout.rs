@@ -106,7 +106,7 @@ impl<'a> Checkout<'a> {
         let old = |change: &&Change| change.old.is_some() && !self.absent.contains(&change.path);
         let is_missing = |change: &&Change| fs::symlink_metadata(self.root.join(&change.path)).is_err();
         for path in &written {
-            // What cannot be removed is listed below.
+            // A file that cannot be removed is listed below.
             let _ = restore_worktree::remove(self.root, path);
         }
         let lost: BTreeSet<PathBuf> =
@@ -182,8 +182,8 @@ impl<'a> Checkout<'a> {
     /// Returns the sizes of the new files.
     fn sizes(&self) -> Result<Vec<u64>, program::Error> {
         let named = self.changes.iter().filter(|change| change.new.is_some());
-        let named: String = named.map(|change| format!("{}\n", change.object)).collect();
-        let listed = (self.git)().args(["cat-file", "--batch-check=%(objectsize)"]).input(named).run()?;
+        let named: Vec<&str> = named.flat_map(|change| [change.object.as_str(), "\n"]).collect();
+        let listed = (self.git)().args(["cat-file", "--batch-check=%(objectsize)"]).input(named.concat()).run()?;
         Ok(String::from_utf8_lossy(&listed).lines().map(|line| line.parse().unwrap_or(0)).collect())
     }
 }

@@ -118,9 +118,8 @@ pub fn switch(store: &Store, from: Oid, to: Oid, halfway: Halfway) -> Result<BTr
     let written = rehearse(&git, &root, from, to).and_then(|checkout| {
         // After a crash from here on, a second call finishes the rest.
         let done = git().args(["read-tree", "-m", "-u"]).args([from.to_string(), to.to_string()]).run();
-        done.map_err(|error| match is_refusal(&error) {
-            true => refusal(&git, &root, from, to, error),
-            false => checkout.undo(error).into(),
+        done.map_err(|error| {
+            if is_refusal(&error) { refusal(&git, &root, from, to, error) } else { checkout.undo(error).into() }
         })
     });
     match written {

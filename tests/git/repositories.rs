@@ -174,7 +174,7 @@ fn a_bare_repository_that_is_named_or_in_no_work_tree_is_opened() {
     env.git_in("repo", ["--git-dir=in.git", "handoff", "runs"]).success();
     env.write("repo/led/.git", "gitdir: ../in.git\n");
     env.handoff_in("repo/led", ["runs"]).success();
-    // In no work tree, whatever git is told about bare repositories that are not named.
+    // Outside of any work tree.
     env.git_in(".", ["clone", "--quiet", "--bare", "repo", "bare"]).success();
     env.handoff_in("bare", ["runs"]).success();
     env.handoff_in("bare/objects", ["runs"]).success();

@@ -50,8 +50,8 @@ impl Shapes {
     }
 }
 
-/// Adds every secret in a text with its rule, also in parts in UTF-16; in an open text, omits a match
-/// at its end, which may continue.
+/// Adds every secret in a text with its rule, and those of its parts in UTF-16. In an open text,
+/// omits a match at its end, which may continue.
 pub(super) fn look(
     text: &[u8],
     level: Level,
