@@ -4,6 +4,7 @@
 mod dry;
 mod halfway;
 mod hooks;
+mod obstacles;
 mod run_by_itself;
 mod submodules;
 mod threeway;

@@ -4,6 +4,7 @@
 mod answers;
 mod colouring;
 mod completing;
+mod credentials;
 mod day;
 mod everyday;
 mod example;

@@ -133,6 +133,8 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
             // As the person runs it, hooks and all.
             "git/hook.rs",
             "ledger/sign/program.rs",
+            // This program itself, in little space.
+            "cli/context.rs",
         ],
     ),
     ("moving a ref", &["edit_reference"], &["git/refs.rs"]),

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod base;
 mod beats;
 mod dates;
 mod fairness;

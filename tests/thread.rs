@@ -7,6 +7,7 @@ mod checked;
 mod differing;
 mod hooks;
 mod marked;
+mod obstacles;
 mod packets;
 mod remembered;
 mod saving;

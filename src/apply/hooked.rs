@@ -19,7 +19,7 @@ use crate::model::name::RunId;
 
 use super::message::{self, Message};
 use super::target::{commits, reason};
-use super::{Applied, Error, Step};
+use super::{Applied, Error, Step, checkout_error};
 
 /// git's file for the message of the commit in progress.
 const MESSAGE_FILE: &str = "COMMIT_EDITMSG";
@@ -74,7 +74,7 @@ impl Hooked<'_> {
     fn make(&self, steps: &mut [Step], said: &mut Vec<String>) -> Result<(Oid, Changed), Error> {
         // An index with conflicts has no tree.
         let before = Before::look(self.store, self.head).map_err(|error| match error {
-            restore_worktree::Error::Git(inner) => Error::LocalChanges(inner.into()),
+            restore_worktree::Error::Git(inner) => checkout_error(inner.into()),
             other => other.into(),
         })?;
         let mut changed = Changed { before, touched: BTreeSet::new(), there: BTreeSet::new() };
@@ -94,7 +94,7 @@ impl Hooked<'_> {
         for range in ranges {
             let together = &mut steps[range];
             let tree = together.last().expect("a commit is of some item").tree;
-            let there = work_tree::switch(self.store, at, tree, Halfway::TakenUp).map_err(Error::LocalChanges)?;
+            let there = work_tree::switch(self.store, at, tree, Halfway::TakenUp).map_err(checkout_error)?;
             changed.touched.extend(changed.before.between(at, tree)?.difference(&there).cloned());
             changed.there.extend(there);
             at = tree;

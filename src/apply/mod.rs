@@ -266,6 +266,16 @@ fn refuse_hooks(
     if found.is_empty() { Ok(()) } else { Err(Error::RunByItself(found.into_iter().collect())) }
 }
 
+/// Returns the error of a checkout: local changes are named only if they are the reason.
+fn checkout_error(error: work_tree::Error) -> Error {
+    use work_tree::Error::{Git, Marked, Refused, Untracked};
+    match error {
+        Untracked(_) | Marked(..) | Refused(_) => Error::LocalChanges(error),
+        Git(inner) if work_tree::is_refusal(&inner) => Error::LocalChanges(Refused(inner)),
+        other => Error::WorkTree(other),
+    }
+}
+
 /// Names items as the subject of a sentence.
 fn are(items: &[ItemId]) -> String {
     let named: Vec<String> = items.iter().map(|item| format!("{:?}", item.as_str())).collect();

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use super::Error;
+use crate::git::bare_shape;
 use crate::git::merge::Scratch;
 use crate::model::digest::Oid;
 
@@ -92,7 +93,8 @@ pub(super) fn find(
         found.extend(changed.iter().filter(|path| is_near(path, &places)).map(ToString::to_string));
     }
     for path in &changed {
-        found.extend(new_repository(scratch, before, after, path)?);
+        let setting = bare_shape::find_setting(&|| scratch.git(), (before, after), Path::new(path))?;
+        found.extend(setting.map(|path| path.display().to_string()));
     }
     Ok(found)
 }
@@ -117,25 +119,6 @@ fn targets(scratch: &Scratch, tree: Oid, path: &str, links: &BTreeSet<String>) -
         places.push(at.clone());
     }
     Ok(places)
-}
-
-/// Returns the folder of a changed path that has the shape of a git repository now and had it not
-/// before: git would read its configuration, which can name programs.
-fn new_repository(scratch: &Scratch, before: Oid, after: Oid, path: &str) -> Result<Option<String>, Error> {
-    let names = ["HEAD", "config", "objects", "refs"];
-    let mut folder = Path::new(path);
-    while let Some(above) = folder.parent() {
-        let name = folder.file_name().and_then(|name| name.to_str());
-        if name.is_some_and(|name| names.iter().any(|known| known.eq_ignore_ascii_case(name)))
-            && let Some(place) = above.to_str().filter(|place| !place.is_empty())
-            && scratch.has_git_dir(after, place)?
-            && !scratch.has_git_dir(before, place)?
-        {
-            return Ok(Some(format!("{place}/config")));
-        }
-        folder = above;
-    }
-    Ok(None)
 }
 
 /// Returns the path in the tree that a link leads to, or `None` if it leads out of it.

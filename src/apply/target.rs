@@ -12,7 +12,7 @@ use crate::model::name::RunId;
 
 use super::hooked::Hooked;
 use super::message::{self, Message};
-use super::{Applied, Change, Error, Onto, Planned, Request, Step};
+use super::{Applied, Change, Error, Onto, Planned, Request, Step, checkout_error};
 
 /// The target and its state when it was read.
 pub(super) enum Target {
@@ -83,7 +83,7 @@ impl Found {
                 Some(name.as_str())
             }
             Target::WorkTree { head, branch, commit } => {
-                work_tree::may_switch(store, scratch, *head, last, Halfway::TakenUp).map_err(Error::LocalChanges)?;
+                work_tree::may_switch(store, scratch, *head, last, Halfway::TakenUp).map_err(checkout_error)?;
                 commit.then_some(branch.as_deref().unwrap_or("HEAD"))
             }
         };
@@ -132,7 +132,7 @@ impl Found {
             }
             Target::WorkTree { head, commit: false, .. } => {
                 // After a crash here, applying the same again finishes the checkout.
-                work_tree::switch(store, *head, last, Halfway::TakenUp).map_err(Error::LocalChanges)?;
+                work_tree::switch(store, *head, last, Halfway::TakenUp).map_err(checkout_error)?;
             }
             Target::WorkTree { head, branch, commit: true } => {
                 let name = branch.as_deref().unwrap_or("HEAD");
@@ -142,7 +142,7 @@ impl Found {
                 } else {
                     let tip = make(store, run, own, &mut applied.steps, *head)?;
                     let there = work_tree::switch(store, *head, last, Halfway::TakenUp);
-                    let there = there.map_err(Error::LocalChanges)?;
+                    let there = there.map_err(checkout_error)?;
                     store.sync()?;
                     // A crash here leaves the changes in the index, ready to commit.
                     if let Err(error) = refs::move_branch(store, name, Some(*head), tip, &reason(run)) {

@@ -18,7 +18,7 @@ use crate::model::name::RunId;
 use super::message::{self, Named};
 use super::picks::Selection;
 use super::target::short;
-use super::{Applied, Conflict, Error as ApplyError, Step, hooked, picks};
+use super::{Applied, Conflict, Error as ApplyError, Step, checkout_error, hooked, picks};
 
 /// An `apply --3way` in progress, and its next commit.
 pub struct Underway {
@@ -54,7 +54,7 @@ pub(super) fn begin(selection: &Selection<'_>, hooks: bool) -> Result<Applied, A
     let Some(last) = picks.last else { return Ok(picking.applied) };
     hooked::check(picking.hooks.as_ref(), &picks.touched)?;
     // git itself would overwrite ignored files, and refuse midway at files with local changes.
-    work_tree::may_switch(store, scratch, head, last, Halfway::Refused).map_err(ApplyError::LocalChanges)?;
+    work_tree::may_switch(store, scratch, head, last, Halfway::Refused).map_err(checkout_error)?;
     store.sync()?;
     let commits = picks.commits.iter().map(Oid::to_string).collect();
     match picking.go_on(commits) {
@@ -131,7 +131,8 @@ impl<'a> Picking<'a> {
                 Some(Underway { next, .. }) if !cherry_pick::is_staged(self.store)? => {
                     arguments = vec![self.skip(&next)?.to_owned()];
                 }
-                underway => return Err(self.failure(error, underway.is_some())),
+                Some(_) => return Err(self.failure(error, true)),
+                None => return Err(self.undo(error, &arguments)?),
             }
         }
         self.read_commits(from)
@@ -171,6 +172,17 @@ impl<'a> Picking<'a> {
             self.applied.moved = Some(short(branch.as_deref().unwrap_or("HEAD")));
         }
         Ok(())
+    }
+
+    /// Undoes what git wrote before it failed without a conflict, and returns the reason.
+    fn undo(&self, error: cherry_pick::Error, arguments: &[String]) -> Result<ApplyError, ApplyError> {
+        let next = Underway::read(self.store)?.map(|underway| underway.pick.commit);
+        match (error, next.or_else(|| arguments.first()?.parse().ok())) {
+            (cherry_pick::Error::Git(cause), Some(commit)) if !work_tree::is_refusal(&cause) => {
+                Ok(work_tree::Error::from(cherry_pick::undo(self.store, commit, cause)?).into())
+            }
+            (error, _) => Ok(self.failure(error, false)),
+        }
     }
 
     /// Returns the reason why git failed without a commit or conflict.

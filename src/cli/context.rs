@@ -94,6 +94,29 @@ pub(crate) fn asks_for_json() -> bool {
     std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
 }
 
+/// The address space below which the C library's arenas, which take much of it and use little,
+/// leave too little to threads, in bytes.
+const LITTLE_SPACE: u64 = 4 << 30;
+
+/// The variable that says how many arenas the C library makes.
+const ARENAS: &str = "MALLOC_ARENA_MAX";
+
+/// Restarts this program with one arena if its address space is limited, as by `ulimit -v`:
+/// otherwise it would be ended for lack of memory of which it uses little.
+pub(crate) fn restart_in_little_space() {
+    use std::os::unix::process::CommandExt as _;
+    let most = rustix::process::getrlimit(rustix::process::Resource::As).current;
+    if most.is_none_or(|most| most >= LITTLE_SPACE) || std::env::var_os(ARENAS).is_some() {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else { return };
+    let mut arguments = std::env::args_os();
+    let mut command = std::process::Command::new(program);
+    command.arg0(arguments.next().unwrap_or_default()).args(arguments).env(ARENAS, "1");
+    // If it cannot be started, this one goes on.
+    let _ = command.exec();
+}
+
 /// Runs a helper process of this program, which has no command line of its own.
 #[cfg(target_os = "linux")]
 pub(crate) fn serve() -> Option<std::process::ExitCode> {

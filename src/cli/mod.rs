@@ -233,6 +233,7 @@ pub(crate) fn main() -> ExitCode {
     if let Some(ended) = context::serve() {
         return ended;
     }
+    context::restart_in_little_space();
     let arguments = match groups::parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -116,9 +116,9 @@ impl Display {
         }
     }
 
-    /// Returns a function that prints the output of attempts unchanged on standard error, in whole
-    /// lines above the live rows. It ignores errors, so that a command continues if standard error
-    /// is closed.
+    /// Returns a function that prints the output of attempts on standard error: on a terminal above
+    /// the live rows, in whole lines and without control sequences, else unchanged. It ignores
+    /// errors, so that a command continues if standard error is closed.
     pub(crate) fn echo(&self) -> Echo {
         let Some(terminal) = &self.terminal else { return Output::echo() };
         let (bars, unfinished) = (terminal.bars.clone(), Arc::clone(&terminal.unfinished));
@@ -127,7 +127,8 @@ impl Display {
             unfinished.extend_from_slice(bytes);
             let Some(end) = unfinished.iter().rposition(|byte| *byte == b'\n') else { return };
             let lines: Vec<u8> = unfinished.drain(..=end).collect();
-            bars.suspend(|| drop(io::stderr().lock().write_all(&lines)));
+            let lines = Output::readable(&lines);
+            bars.suspend(|| drop(io::stderr().lock().write_all(lines.as_bytes())));
         })
     }
 

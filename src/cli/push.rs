@@ -2,8 +2,10 @@
 
 use git_handoff::git::remote::{self, Remote};
 use git_handoff::model::hints;
+use git_handoff::model::{format, name::RunId};
 use git_handoff::repository::Repository;
 use git_handoff::run::query::target::own_runs;
+use git_handoff::run::query::view;
 use git_handoff::share::answers::PushAnswer;
 use git_handoff::share::push::{self as stage, Asked, Moved, Request, Status};
 use git_handoff::share::{Kind, Rival};
@@ -65,6 +67,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         let on = remote::without_password(&request.remote.given);
         output.warn(&format!("{name} stays on {on}, which has the run in an archive: {why}"));
     }
+    warn_bases(moves, &request, repository, output)?;
     share::warn_unwritten(&pushed.unwritten, Some(&request.remote.given), repository, output);
     if output.json {
         return Ok(ending);
@@ -101,6 +104,31 @@ fn named(arguments: &Arguments, remote: &Remote, repository: &Repository) -> Res
     };
     let message = format!("say what to push, by name or with --all; what is here: {here}");
     Err(Failure::usage(message).hint(hints::push_all(arguments.remote.as_deref().unwrap_or(&remote.given))))
+}
+
+/// Names open runs whose base is on no branch of the remote, so that no other repository can run
+/// their items.
+fn warn_bases(moves: &[Moved], request: &Request, repository: &Repository, output: &mut Output) -> Result<(), Failure> {
+    let (store, remote) = (&repository.store, &request.remote.name);
+    let branches = format!("refs/remotes/{remote}/");
+    let has_branch = |more: &[&str]| -> Result<bool, Failure> {
+        let listed = store.git().args(["for-each-ref", "--count=1"]).args(more).arg(&branches).run()?;
+        Ok(!listed.is_empty())
+    };
+    let pushed = moves.iter().filter(|moved| moved.status.moves() && moved.place.kind == Kind::Run);
+    for run in pushed.filter_map(|moved| RunId::parse(&moved.place.name).ok()) {
+        let view = view(store, &run, &format::run_ref(&run))?;
+        let Some(base) = view.filter(|view| !view.state.sealed).map(|view| view.state.submitted.base) else { continue };
+        // Without any branch of the remote, it is not known what it has.
+        if has_branch(&[])? && !has_branch(&["--contains", &base.to_string()])? {
+            output.warn(&format!(
+                "the commit {base}, on which the run {run} is based, is on no known branch of {remote}: without it, no \
+                 other repository can run its items"
+            ));
+            output.hint_once(hints::push_base(remote, base));
+        }
+    }
+    Ok(())
 }
 
 /// Reports an invalid object on the remote under the name of one of our chains.

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use git_handoff::git::temporary::NewFile;
+use git_handoff::git::writable::find_unwritable;
 use git_handoff::report::{self, Content, Request, Written};
 use git_handoff::repository::Repository;
 
@@ -61,6 +62,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Which::Small => Content::Small,
         Which::All => Content::All,
     };
+    if let Some((folder, error)) = find_unwritable(&repository.store) {
+        output.warn(&format!("{} cannot be written ({error}): the logs go along as they are", folder.display()));
+    }
     let written = repository.environment.clock.now();
     let request = Request { names: &arguments.names, content, written };
     if arguments.markdown {

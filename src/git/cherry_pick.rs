@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::checkout::{self, Checkout};
 use super::hook::Hooks;
 use super::merge;
 use super::program::{self, Git};
@@ -137,6 +138,17 @@ pub fn run(store: &Store, hooks: Option<&Hooks>, arguments: &[String]) -> Result
     let root = store.work_dir().ok_or(Error::Bare)?;
     let git = hooks.map_or_else(|| store.git().work_tree(&root), Hooks::git_with_hooks);
     Ok(git.env("GIT_EDITOR", ":").arg("cherry-pick").args(arguments).run().map(drop)?)
+}
+
+/// Undoes what git wrote into files before it failed to pick a commit without a conflict.
+pub fn undo(store: &Store, commit: Oid, cause: program::Error) -> Result<checkout::Error, Error> {
+    let root = store.work_dir().ok_or(Error::Bare)?;
+    let git = || store.git().work_tree(&root);
+    let call = store.git().args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"]);
+    let (tree, open) = merge::answer(call.args([&format!("--merge-base={commit}^"), "HEAD", &commit.to_string()]))?;
+    let head = oid(&store.git().args(["rev-parse", "HEAD^{tree}"]).line()?)?;
+    let checkout = Checkout::failed(&git, &root, (head, tree), open.unwrap_or_default())?;
+    Ok(checkout.undo(cause))
 }
 
 /// Ends a cherry-pick without touching branch, index or files.

@@ -5,7 +5,9 @@ use std::path::Path;
 use gix::ThreadSafeRepository;
 use gix::discover::upwards;
 
+use super::folder::absolute;
 use super::ownership;
+use super::program::{self, EXPLICIT_ONLY, Git};
 use super::store::{Error, bounded};
 
 /// Opens the repository that contains `dir` by git's discovery rules and environment variables.
@@ -17,8 +19,30 @@ pub(super) fn discover(dir: &Path) -> Result<ThreadSafeRepository, Error> {
     let trust = gix::sec::trust::Mapping { full: bounded(trust.full), reduced: bounded(trust.reduced) };
     let found = ThreadSafeRepository::discover_with_environment_overrides_opts(dir, options, trust);
     let repo = found.map_err(|error| not_opened(dir, error))?;
-    ownership::check(&repo.to_thread_local(), dir)?;
+    let local = repo.to_thread_local();
+    refuse_in_work_tree(local.git_dir(), dir)?;
+    ownership::check(&local, dir)?;
     Ok(repo)
+}
+
+/// Fails if the repository is a folder of another one's work tree and was not named explicitly: a
+/// worker may have made it, as files that have the shape of a bare repository.
+fn refuse_in_work_tree(git_dir: &Path, dir: &Path) -> Result<(), Error> {
+    let git_dir = absolute(git_dir);
+    // No work tree contains such a folder.
+    if git_dir.components().any(|part| part.as_os_str() == ".git") {
+        return Ok(());
+    }
+    let find = |git: Git| git.config(EXPLICIT_ONLY).args(["rev-parse", "--absolute-git-dir"]).line();
+    match find(Git::searching().in_dir(dir)) {
+        Err(program::Error::Failed { said, .. }) if said.contains("safe.bareRepository") => {}
+        // It is named, by a variable or a file; or `ownership` says why git does not open it.
+        _ => return Ok(()),
+    }
+    let above = git_dir.ancestors().skip(1);
+    let is_top = |folder: &&Path| folder.join(".git").exists() && find(Git::found_from(folder)).is_ok();
+    let mut tops = above.filter(is_top);
+    tops.next().map_or(Ok(()), |top| Err(Error::InWorkTree(git_dir.clone(), top.to_owned())))
 }
 
 /// Returns the error for a missing repository or for one that cannot be opened.

@@ -134,7 +134,11 @@ impl Hooks {
 
     /// Returns a git command as the user would run it, with these hooks and no others.
     pub(super) fn git_with_hooks(&self) -> Git {
-        let git = if self.found { Git::found_from(&self.root) } else { self.store.git().work_tree(&self.root) };
+        // Hooks of the user may work in bare repositories.
+        let mut git = Git::found_from(&self.root);
+        if !self.found {
+            git = git.env("GIT_DIR", self.store.git_dir()).work_tree(&self.root);
+        }
         let mut setting = OsString::from("core.hooksPath=");
         setting.push(self.root.join(&self.said.folder));
         git.config(setting)

@@ -156,14 +156,6 @@ impl Scratch {
         Ok(lines.filter_map(path).collect())
     }
 
-    /// Returns true if a folder of a tree has the shape of a git directory.
-    pub fn has_git_dir(&self, tree: Oid, folder: &str) -> Result<bool, Error> {
-        let call = self.git().args(["ls-tree", "-z", "--name-only", &tree.to_string()]).arg(format!("{folder}/"));
-        let listed = String::from_utf8_lossy(&call.run()?).to_lowercase();
-        let has = |name: &str| listed.split('\0').any(|path| path.rsplit('/').next() == Some(name));
-        Ok(["head", "objects", "refs"].into_iter().all(has))
-    }
-
     /// Reads a file of a tree, or returns `None` if it has no such file.
     pub fn file(&self, tree: Oid, path: &str) -> Result<Option<Vec<u8>>, Error> {
         match self.git().args(["cat-file", "blob", &format!("{tree}:{path}")]).run() {
@@ -203,7 +195,7 @@ impl Scratch {
 
     /// Attributes come from the base: neither the current folder nor an item's changes affect
     /// merging.
-    pub(super) fn git(&self) -> Git {
+    pub fn git(&self) -> Git {
         let git = self.store.git().work_tree(self.folder.path()).env("GIT_NO_REPLACE_OBJECTS", "1");
         let git = self.seen_by(git.env("GIT_ATTR_SOURCE", self.base.to_string()));
         if self.foreign.is_some() { git.within_memory() } else { git }

@@ -2,12 +2,14 @@
 
 pub(crate) mod alternates;
 pub mod archives;
+pub mod bare_shape;
 pub mod batch;
 pub mod borrowed_repo;
 pub mod bounded_read;
 #[cfg(feature = "core")]
 pub mod branches;
 pub mod cancellation;
+pub mod checkout;
 pub mod cherry_pick;
 pub mod codec;
 mod discover;
@@ -70,3 +72,4 @@ mod variables;
 pub mod verified_stream;
 mod web;
 pub mod work_tree;
+pub mod writable;

@@ -14,10 +14,12 @@ const NOTHING: &str = "000000";
 const SUBMODULE: &str = "160000";
 
 /// A path in which two trees differ, with both entries in the index's input format.
-struct Change {
-    path: PathBuf,
-    old: Option<Vec<u8>>,
-    new: Option<Vec<u8>>,
+pub(super) struct Change {
+    pub(super) path: PathBuf,
+    pub(super) old: Option<Vec<u8>>,
+    pub(super) new: Option<Vec<u8>>,
+    /// The name of the new object.
+    pub(super) object: String,
     /// The input that removes the entry.
     removal: Vec<u8>,
 }
@@ -94,7 +96,7 @@ impl PartialCheckout {
 }
 
 /// Returns the differences between two trees, without submodules.
-fn changes(git: &dyn Fn() -> Git, from: Oid, to: Oid) -> Result<Vec<Change>, program::Error> {
+pub(super) fn changes(git: &dyn Fn() -> Git, from: Oid, to: Oid) -> Result<Vec<Change>, program::Error> {
     let listed =
         git().args(["diff-tree", "-r", "-z", "--no-renames"]).args([from.to_string(), to.to_string()]).run()?;
     let fields: Vec<&[u8]> = listed.split(|byte| *byte == 0).filter(|field| !field.is_empty()).collect();
@@ -109,7 +111,7 @@ fn changes(git: &dyn Fn() -> Git, from: Oid, to: Oid) -> Result<Vec<Change>, pro
         let entry = |mode: &str, object: &str| (mode != NOTHING).then(|| entry(mode, object, pair[1]));
         let (old, new) = (entry(old_mode, old_object), entry(mode, object));
         let removal = self::entry(NOTHING, &"0".repeat(object.len()), pair[1]);
-        Some(Change { path: paths(pair[1]).next()?, old, new, removal })
+        Some(Change { path: paths(pair[1]).next()?, old, new, object: object.to_owned(), removal })
     });
     Ok(changes.collect())
 }

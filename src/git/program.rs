@@ -22,6 +22,9 @@ use super::variables::REPOSITORY_VARIABLES;
 const ALWAYS: [&str; 5] =
     ["core.hooksPath=/dev/null", "core.fsmonitor=false", "core.trustctime=true", "gc.auto=0", "maintenance.auto=false"];
 
+/// The setting by which git takes no folder for a bare repository that is not named explicitly.
+pub(super) const EXPLICIT_ONLY: &str = "safe.bareRepository=explicit";
+
 /// The oldest git that reads attributes from a tree instead of the worker's files.
 const ATTRIBUTES_OF_TREES: (u32, u32) = (2, 41);
 
@@ -64,9 +67,10 @@ pub struct Git {
 }
 
 impl Git {
-    /// Creates a command with `--git-dir`.
+    /// Creates a command with `--git-dir`. Programs that git starts take no folder of a work tree
+    /// for a bare repository.
     pub fn new(git_dir: &Path) -> Self {
-        Self::without_variables().env("GIT_DIR", git_dir)
+        Self::without_variables().config(EXPLICIT_ONLY).env("GIT_DIR", git_dir)
     }
 
     /// Creates a command that discovers its repository from a folder, as if the user ran it there.

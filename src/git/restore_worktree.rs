@@ -109,7 +109,7 @@ impl Before {
 }
 
 /// Joins paths with NUL, as git reads them.
-fn listed(files: &BTreeSet<PathBuf>) -> Vec<u8> {
+pub(super) fn listed(files: &BTreeSet<PathBuf>) -> Vec<u8> {
     files.iter().flat_map(|file| [file.as_os_str().as_encoded_bytes(), b"\0"].concat()).collect()
 }
 
@@ -130,7 +130,7 @@ pub(super) fn there(root: &Path, path: &Path, found: &mut BTreeSet<PathBuf>) -> 
 
 /// Removes a file of the work tree and the folders that this leaves empty. Files behind a symbolic
 /// link are outside of the work tree.
-fn remove(root: &Path, path: &Path) -> io::Result<()> {
+pub(super) fn remove(root: &Path, path: &Path) -> io::Result<()> {
     let folders = || path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
     let is_folder = |path: &Path| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| meta.is_dir());
     if !folders().all(is_folder) || is_folder(path) {

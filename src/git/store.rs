@@ -347,6 +347,8 @@ pub enum Error {
     Open(PathBuf, #[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("cannot open {}: another user owns it, and programs named in its settings would run as you", .0.display())]
     Foreign(PathBuf),
+    #[error("cannot open {}: it lies in the work tree {}, and programs named in its settings would run as you", .0.display(), .1.display())]
+    InWorkTree(PathBuf, PathBuf),
     #[error("the repository keeps its refs in `{0}`, which is not supported; only `files` is")]
     RefStorage(String),
     #[error("the bytes cannot be named by this repository's hash function; a repository of --object-format=sha256 can")]

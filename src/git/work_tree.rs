@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use super::checkout::{self, Checkout};
 use super::listing::{Listing, Marks};
 use super::merge::Scratch;
 use super::partial_checkout::PartialCheckout;
@@ -18,6 +19,19 @@ pub const BRANCHES: &str = "refs/heads/";
 
 /// The file name of a copy of the user's index.
 pub(super) const COPY: &str = "index-now";
+
+/// Parts of git's messages about local changes that are in the way.
+const REFUSALS: [&str; 9] = [
+    "not uptodate. Cannot merge.",
+    "would be overwritten by",
+    "would be removed by",
+    "would lose untracked files in",
+    "cannot checkout new HEAD",
+    "is the current working directory",
+    "resolve your current index first",
+    "unmerged",
+    ": needs merge",
+];
 
 /// How to treat files that already have their target content, as an interrupted checkout leaves
 /// them.
@@ -94,21 +108,37 @@ pub fn changed_since(store: &Store, commit: Oid, of: &BTreeSet<String>) -> Resul
 /// Applies the difference between two trees or commits to the index and work tree.
 ///
 /// Refuses, without changes, if a path of the difference has local changes or is taken by an
-/// untracked or ignored file. Leaves all other paths alone. Returns the files that already had
-/// their target content.
+/// untracked or ignored file. Leaves all other paths alone. If files cannot be written, undoes what
+/// was written. Returns the files that already had their target content.
 pub fn switch(store: &Store, from: Oid, to: Oid, halfway: Halfway) -> Result<BTreeSet<PathBuf>, Error> {
     let root = store.work_dir().ok_or(Error::Bare)?;
     let git = || store.git().work_tree(&root);
     let partial = make_way(&git, &root, from, to, halfway)?;
-    // After a crash from here on, a second call finishes the rest.
     let from = partial.tree().unwrap_or(from);
-    match git().args(["read-tree", "-m", "-u"]).args([from.to_string(), to.to_string()]).run() {
+    let written = rehearse(&git, &root, from, to).and_then(|checkout| {
+        // After a crash from here on, a second call finishes the rest.
+        let done = git().args(["read-tree", "-m", "-u"]).args([from.to_string(), to.to_string()]).run();
+        done.map_err(|error| {
+            if is_refusal(&error) { refusal(&git, &root, from, to, error) } else { checkout.undo(error).into() }
+        })
+    });
+    match written {
         Ok(_) => Ok(partial.into_files()),
         Err(error) => {
-            partial.restore(&git)?;
-            Err(refusal(&git, &root, from, to, error))
+            // Without it, the index has these files already; that is no obstacle to the next call.
+            let _ = partial.restore(&git);
+            Err(error)
         }
     }
+}
+
+/// Fails if git would refuse the checkout, or if a folder cannot be written. Changes nothing.
+fn rehearse<'a>(git: &'a dyn Fn() -> Git, root: &'a Path, from: Oid, to: Oid) -> Result<Checkout<'a>, Error> {
+    let tried = git().args(["read-tree", "-n", "-m", "-u"]).args([from.to_string(), to.to_string()]).run();
+    tried.map_err(|error| refusal(git, root, from, to, error))?;
+    let checkout = Checkout::begin(git, root, from, to)?;
+    checkout.check_folders()?;
+    Ok(checkout)
 }
 
 /// Fails like [`switch`] but changes nothing. Only `scratch` needs to have the trees.
@@ -119,14 +149,22 @@ pub fn may_switch(store: &Store, scratch: &Scratch, from: Oid, to: Oid, halfway:
     let git =
         || scratch.seen_by(store.git().work_tree(&root).env("GIT_INDEX_FILE", &index).config("core.splitIndex=false"));
     let from = make_way(&git, &root, from, to, halfway)?.tree().unwrap_or(from);
-    let tried = git().args(["read-tree", "-n", "-m", "-u"]).args([from.to_string(), to.to_string()]).run();
-    tried.map(drop).map_err(|error| refusal(&git, &root, from, to, error))
+    rehearse(&git, &root, from, to).map(drop)
+}
+
+/// Returns true if local changes are the reason why git refused to change the work tree.
+pub fn is_refusal(error: &program::Error) -> bool {
+    let program::Error::Failed { said, .. } = error else { return false };
+    said.lines().any(|line| REFUSALS.iter().any(|refusal| line.contains(refusal)))
 }
 
 /// Checks whether the file that git refused to overwrite is marked in the index, in which case `git
 /// stash` skips it.
 fn refusal(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid, error: program::Error) -> Error {
-    let program::Error::Failed { said, .. } = &error else { return error.into() };
+    let said = match &error {
+        program::Error::Failed { said, .. } if is_refusal(&error) => said,
+        _ => return Error::Unready(error),
+    };
     let call = git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only"]);
     let marks = call.args([from.to_string(), to.to_string()]).run().and_then(|listed| {
         let named = paths(&listed).filter(|path| said.contains(&format!("'{}'", path.display())));
@@ -135,7 +173,7 @@ fn refusal(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid, error: progra
     match marks {
         Ok(marks) if marks != Marks::default() => Error::Marked(Box::new(marks), Box::new(error)),
         // Show git's message, whatever this check found.
-        _ => error.into(),
+        _ => Error::Refused(error),
     }
 }
 
@@ -162,7 +200,7 @@ fn make_way(
 ) -> Result<PartialCheckout, Error> {
     let mut taken = untracked_in_the_way(git, root, from, to)?;
     // A file that was only touched is unchanged; read-tree finds changed ones itself.
-    git().args(["update-index", "--refresh"]).succeeds()?;
+    git().args(["update-index", "--refresh"]).succeeds().map_err(Error::Unready)?;
     let mut partial = PartialCheckout::default();
     if halfway == Halfway::TakenUp {
         let changed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
@@ -173,17 +211,21 @@ fn make_way(
     if taken.is_empty() {
         return Ok(partial);
     }
-    partial.restore(git)?;
+    // As above.
+    let _ = partial.restore(git);
     Err(Error::Untracked(taken.into_iter().collect()))
 }
 
-/// Returns ignored files that git would silently overwrite or remove with their folder.
+/// Returns ignored files that git would silently overwrite or remove with their folder, and files
+/// and symbolic links in the place of a folder.
 fn untracked_in_the_way(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid) -> Result<BTreeSet<PathBuf>, Error> {
+    let listed = |filter| -> Result<Vec<PathBuf>, program::Error> {
+        let call = git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only", filter]);
+        Ok(paths(&call.args([from.to_string(), to.to_string()]).run()?).collect())
+    };
     // A submodule that becomes a file is also a folder.
-    let call = git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=AT"]);
-    let added = call.args([from.to_string(), to.to_string()]).run()?;
-    let added: Vec<PathBuf> = paths(&added).collect();
-    if added.is_empty() {
+    let (added, changed) = (listed("--diff-filter=AT")?, listed("--diff-filter=M")?);
+    if added.is_empty() && changed.is_empty() {
         return Ok(BTreeSet::new());
     }
     let tracked = git().args(["ls-files", "-z", "--cached"]).run()?;
@@ -192,6 +234,8 @@ fn untracked_in_the_way(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid) 
     let mut taken = BTreeSet::new();
     for path in &added {
         there(root, path, &mut taken).map_err(|error| Error::Look(path.clone(), error))?;
+    }
+    for path in added.iter().chain(&changed) {
         let folders = path.ancestors().skip(1).filter(|at| !at.as_os_str().is_empty());
         taken.extend(folders.filter(|at| is_file(at)).map(Path::to_owned));
     }
@@ -219,6 +263,12 @@ pub enum Error {
     Untracked(Vec<PathBuf>),
     #[error("a file marked in the index, which git status does not show, is changed here")]
     Marked(Box<Marks>, #[source] Box<program::Error>),
+    #[error("{0}")]
+    Refused(#[source] program::Error),
+    #[error("cannot compare the work tree; nothing was changed")]
+    Unready(#[source] program::Error),
+    #[error("{0}")]
+    Checkout(#[from] checkout::Error),
     #[error("cannot read {0:?}")]
     Look(PathBuf, #[source] std::io::Error),
     #[error("cannot copy the index")]

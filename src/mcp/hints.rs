@@ -65,6 +65,10 @@ fn by_tool(name: &str, about: &[&str]) -> Option<String> {
         ("again_with_space", []) => {
             "ask the operator to free some space on the disk, then call the tool again".to_owned()
         }
+        ("again_after_space", []) => "ask the operator to free some space, then call the tool again".to_owned(),
+        ("again_with_permission" | "make_writable", _) => {
+            "ask the operator to make the work tree writable, then call the tool again".to_owned()
+        }
         ("resume", [thread]) => call("resume", json!({ "thread_id": thread })),
         ("checkout", [thread]) => call("resume", json!({ "thread_id": thread, "checkout": true })),
         ("push_thread", [remote, thread]) => call("thread_push", json!({ "thread_id": thread, "remote": remote })),

@@ -10,6 +10,7 @@ mod rule;
 mod search;
 mod shapes;
 pub mod values;
+mod wide;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -29,7 +30,11 @@ pub fn find_eagerly(text: &[u8]) -> Vec<(Range<usize>, &'static str)> {
 
 /// Redacts the credentials in a text.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    let found = merge_overlaps(find(text.as_bytes()));
+    replace(text, merge_overlaps(find(text.as_bytes())))
+}
+
+/// Replaces parts of a text by the names of their shapes.
+fn replace<'t>(text: &'t str, found: Vec<(Range<usize>, &'static str)>) -> Cow<'t, str> {
     if found.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -46,6 +51,11 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     }
     clean.push_str(&text[from..]);
     Cow::Owned(clean)
+}
+
+/// Also redacts suspected credentials.
+pub fn redact_eagerly(text: &str) -> Cow<'_, str> {
+    replace(text, merge_overlaps(find_eagerly(text.as_bytes())))
 }
 
 /// Redacts the credentials in the texts of an answer.

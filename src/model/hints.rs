@@ -149,6 +149,10 @@ hints! {
     login(key, place) => "git config --add {key} {place}   # its login is in your home directory, of which workers see nothing else";
     again() => "run the same command again";
     again_with_space() => "free some space, then run the same command again: the run continues where it stopped";
+    again_after_space() => "free some space, then run the same command again";
+    again_with_permission() => "make the files and the file system of the work tree writable, then run the same command again";
+    make_writable(folder) => "chmod u+wx {folder}   # then run the same command again";
+    make_folder_writable(folder) => "chmod -R u+rwX {folder}   # as its owner";
     slow_remote() => "git config handoff.heartbeat 1m   # before a run is first shared; this one: from a machine nearer to the remote";
     wait() => "wait for it, or stop that process and run the same command again";
     salvage() =>
@@ -162,6 +166,7 @@ hints! {
     know_beginner() => "if you trust that key with the commands that you execute for it: add its `git handoff key` line to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE";
     approve_or_reject(item, same) => "git handoff approve {item}   # or: git handoff reject {same} -m WHY";
     waiting() => "git handoff waiting --all";
+    push_base(remote, base) => "git push {remote} {base}:refs/heads/NAME   # in the repository where the run was submitted";
     push_said(remote, run) => "git handoff push {remote} {run}";
     name_there(name) => "use the name that is there: {name}";
 }

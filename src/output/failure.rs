@@ -27,6 +27,7 @@ mod target;
 mod thread;
 mod upkeep;
 mod whence;
+mod work_tree;
 
 use std::error::Error;
 use std::io;

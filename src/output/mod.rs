@@ -7,10 +7,12 @@ pub(crate) mod interrupt;
 pub(crate) mod pager;
 pub(crate) mod table;
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use git_handoff::git::temporary;
+use git_handoff::model::ansi;
 use git_handoff::model::credential;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::printable::{self, Color, Painted};
@@ -183,10 +185,22 @@ impl Output {
         io::stderr().is_terminal()
     }
 
-    /// Returns a function that prints bytes unchanged on standard error. It ignores errors, so that
-    /// a command continues if standard error is closed.
+    /// Returns a function that prints the output of attempts on standard error, unchanged unless it
+    /// is a terminal. It ignores errors, so that a command continues if standard error is closed.
     pub(crate) fn echo() -> Echo {
-        Box::new(|bytes| drop(io::stderr().lock().write_all(bytes)))
+        let is_terminal = io::stderr().is_terminal();
+        Box::new(move |bytes| {
+            let shown = if is_terminal { Cow::Owned(Self::readable(bytes).into_bytes()) } else { Cow::Borrowed(bytes) };
+            // It may be closed.
+            let _ = io::stderr().lock().write_all(&shown);
+        })
+    }
+
+    /// Makes the output of another program safe for a terminal. The states of a progress bar become
+    /// lines.
+    pub(crate) fn readable(bytes: &[u8]) -> String {
+        let text = ansi::without(&String::from_utf8_lossy(bytes));
+        printable::lines(&text.replace("\r\n", "\n").replace('\r', "\n"))
     }
 
     /// Prints a message on standard error.
@@ -244,7 +258,7 @@ impl Output {
             Some(message) => ("error: ", message),
             None => ("", said),
         };
-        let message = &*credential::redact(message);
+        let message = &*credential::redact_eagerly(message);
         let failure = Failure::usage(message.to_owned());
         if self.json {
             return self.fail(&failure);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::git::retry;
 use crate::git::store::Store;
 use crate::git::temporary::NewFile;
+use crate::git::writable::find_unwritable;
 use crate::ledger::log::{self, Extension};
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
@@ -97,6 +98,8 @@ impl Repository {
             return Ok(BundledLogs::default());
         }
         let (writer, here) = (self.log_writer()?, wanted::here(&self.store)?);
+        // Where nothing can be written, the logs go along as they are.
+        let writer = writer.filter(|_| find_unwritable(&self.store).is_none());
         let handed = (!all).then_some(handed);
         let (there, theirs) = (BTreeMap::new(), BTreeMap::new());
         let (store, writer) = (&self.store, writer.as_ref());

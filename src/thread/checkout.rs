@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use crate::git::checkout::{self, Checkout};
 use crate::git::listing::Marks;
 use crate::git::program::{self, Git};
 use crate::git::quarantine::Quarantine;
@@ -39,6 +40,7 @@ impl<'q> Plan<'q> {
         let mut plan = Self { snapshot, tree: saved.tree, writes: Vec::new(), removals: Vec::new() };
         let conflicts = plan.sort_out(store, head)?;
         if conflicts.is_empty() {
+            plan.begin(&|| plan.snapshot.git())?.check_folders()?;
             return Ok(plan);
         }
         let marks = plan.snapshot.listing.marks(&conflicts);
@@ -98,9 +100,22 @@ impl<'q> Plan<'q> {
         }
     }
 
-    /// Makes the changes; returns submodules that could not be checked out. After an error, a
-    /// repeated call completes the rest.
+    /// Makes the changes; returns submodules that could not be checked out. After an error, the
+    /// files are as they were.
     pub fn apply(&self) -> Result<Vec<Behind>, Error> {
+        let git = || self.snapshot.git().env("GIT_INDEX_FILE", self.snapshot.place("index-before"));
+        git().args(["read-tree", &self.snapshot.tree.to_string()]).run()?;
+        let checkout = self.begin(&git)?;
+        self.write().map_err(|error| checkout.undo(error).into())
+    }
+
+    /// Reads the state of the files to change.
+    fn begin<'a>(&'a self, git: &'a dyn Fn() -> Git) -> Result<Checkout<'a>, Error> {
+        let paths = self.writes.iter().chain(&self.removals).map(|path| path_of(path)).collect();
+        Ok(Checkout::begin(git, self.snapshot.root(), self.snapshot.tree, self.tree)?.only(&paths))
+    }
+
+    fn write(&self) -> Result<Vec<Behind>, Error> {
         let root = self.snapshot.root();
         for path in &self.removals {
             let path = path_of(path);
@@ -188,7 +203,9 @@ pub enum Error {
     Snapshot(#[from] worktree::Error),
     #[error("{0}")]
     Head(#[from] work_tree::Error),
-    #[error("{} could not be removed", .0.display())]
+    #[error("{0}")]
+    Write(#[from] checkout::Error),
+    #[error("cannot remove {}", .0.display())]
     Io(PathBuf, #[source] io::Error),
     #[error("{0}")]
     Git(#[from] program::Error),

@@ -125,14 +125,11 @@ fn files_that_git_runs_by_its_configuration_are_named() {
     {
         clone.git(&["config", key, value]);
     }
-    let repository = "mkdir -p docs/x/objects docs/x/refs && echo 'ref: refs/heads/x' >docs/x/HEAD && \
-                      echo '[core]' >docs/x/config && touch docs/x/objects/.keep docs/x/refs/.keep";
     for (run, script, expected) in [
         ("link", "echo x >tools/pc", Some("tools/pc")),
         ("filter", "echo x >clean.sh", Some("clean.sh")),
         ("monitor", "echo x >fsm.sh", Some("fsm.sh")),
         ("include", "echo x >build.gitinc", Some("build.gitinc")),
-        ("bare", repository, Some("docs/x/config")),
         ("other", "echo x >tools/other; echo x >docs", None),
     ] {
         clone.done(run, &[("edit", script, None)]);
@@ -147,6 +144,42 @@ fn files_that_git_runs_by_its_configuration_are_named() {
     assert!(
         code == 1 && stderr.starts_with("error: programs run these files by themselves: tools/hooks/post-checkout;")
     );
+}
+
+#[test]
+fn a_bare_repository_that_two_items_make_is_named_and_so_are_settings_of_one_in_the_base() {
+    let clone = TestClone::new();
+    for folder in ["kept/objects", "kept/refs"] {
+        std::fs::create_dir_all(clone.root().join(folder)).expect("a folder is made");
+    }
+    for path in ["kept/HEAD", "kept/config", "kept/objects/x", "kept/refs/x"] {
+        clone.write(path, "base\n");
+    }
+    clone.git(&["add", "."]);
+    clone.git(&["commit", "--quiet", "--message", "A fixture"]);
+    let half = ("half", "mkdir -p new/refs new/objects && touch new/refs/x new/objects/x", None);
+    let other = ("other", "mkdir new && echo x >new/HEAD && echo '[core]' >new/config", None);
+    let common = ("common", "mkdir linked && echo x >linked/HEAD", None);
+    let rest = ("rest", "mkdir linked && echo ../kept >linked/commondir", None);
+    for (run, items, expected) in [
+        ("halves", &[half, other][..], Some("new/config")),
+        ("one-half", &[half], None),
+        ("linked", &[common, rest], Some("linked/config")),
+        ("settings", &[("edit", "echo x >>kept/config", None)], Some("kept/config")),
+        (
+            "hooks",
+            &[("edit", "mkdir kept/hooks && echo x >kept/hooks/post-merge", None)],
+            Some("kept/hooks/post-merge"),
+        ),
+        ("objects", &[("edit", "echo x >>kept/objects/x && echo x >>kept/HEAD", None)], None),
+        ("removed", &[("edit", "git rm -rq kept", None)], None),
+    ] {
+        clone.done(run, items);
+        let (code, _, stderr) = clone.handoff(&["apply", run, "--dry-run"]);
+        let error =
+            expected.map(|path| format!("error: programs run these files by themselves: {path}; nothing was changed"));
+        assert_eq!((code, stderr.lines().next().map(str::to_owned)), (i32::from(expected.is_some()), error), "{run}");
+    }
 }
 
 #[test]

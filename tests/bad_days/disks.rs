@@ -279,9 +279,23 @@ fn a_repository_that_cannot_be_written_to_is_told_and_left_alone() {
     }
     repo.env.handoff(["status", "open"]).success();
     repo.env.handoff(["log", "sealed"]).success();
+    // A report is written elsewhere, with the logs as they are.
+    let report = repo.env.handoff(["report", "sealed", "-o", "../report.html"]).exit(0);
+    let warning = "warning: $TEST/repo/.git cannot be written (Read-only file system (os error 30)): the logs go along as they are";
+    assert!(report.stderr.lines().any(|line| line == warning), "{report}");
+    assert!(fs::read_to_string(repo.path("report.html")).unwrap().contains("sealed"));
+    let doctor = repo.env.handoff(["--json", "doctor"]).exit(3);
+    let findings: Value = serde_json::from_str(&doctor.stdout).unwrap();
+    let found = findings["findings"].as_array().unwrap().iter().find(|finding| finding["code"] == "not-writable");
+    assert_eq!(
+        found.unwrap()["message"],
+        "$TEST/repo/.git cannot be written: Read-only file system (os error 30)",
+        "{doctor}"
+    );
     repo.is_intact("sealed");
     repo.is_clean();
     mount.remount("rw");
+    assert!(!repo.env.handoff(["doctor"]).exit(0).stdout.contains("cannot be written"));
     repo.env.handoff(["run"]).success();
     repo.is_intact("open");
 }

@@ -344,3 +344,17 @@ fn a_rule_creates_only_so_much_at_once() {
     assert_eq!(details, wanted);
     let _ = run(&repo, "verify r").exit(4);
 }
+
+#[test]
+fn a_driver_with_little_address_space_runs_its_items() {
+    let repo = TestRepo::new();
+    let items: Vec<Value> = ["a", "b", "c", "d"].map(|id| item(id, "echo x >outputs/x")).to_vec();
+    for (run, kilobytes) in [("r1", 400_000), ("r2", 350_000), ("r3", 300_000)] {
+        let plan = repo.plan(run, &items);
+        let line = format!("ulimit -v {kilobytes}; exec git-handoff run -j 4 {plan}");
+        repo.env.shell("repo", &line).success();
+        let line = format!("ulimit -v {kilobytes}; exec git-handoff record --as of-{run} -- true");
+        repo.env.shell("repo", &line).success();
+        repo.is_intact(run);
+    }
+}

@@ -32,6 +32,12 @@ impl Mount {
         assert!(status.unwrap().success());
     }
 
+    /// Changes options of the file system itself.
+    pub(crate) fn remount_with(&self, options: &str) {
+        let status = Command::new("mount").args(["-o", &format!("remount,{options}")]).arg(&self.0).status();
+        assert!(status.unwrap().success());
+    }
+
     pub(crate) fn filler(&self) -> PathBuf {
         self.0.join("filler")
     }

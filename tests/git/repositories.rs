@@ -1,5 +1,7 @@
 //! The kinds of repositories that there are, and what git does to them in the meantime.
 
+use serde_json::{Value, json};
+
 use crate::common::finished;
 use crate::common::{Environment, assert_output};
 
@@ -109,4 +111,78 @@ fn the_base_outlives_its_branch() {
     env.git(["gc", "--quiet", "--prune=now"]).success();
     env.handoff(["verify", "handoff-dag-1"]).success();
     env.git(["cat-file", "-e", "refs/handoff/bases/handoff-dag-1"]).success();
+}
+
+/// Makes a folder in the work tree that git takes for a bare repository, whose settings run a
+/// program.
+fn planted(env: &Environment) {
+    let script = "mkdir -p in/x/objects in/x/refs in/x/sub && echo 'ref: refs/heads/main' >in/x/HEAD &&
+        printf '[core]\n repositoryformatversion = 0\n bare = false\n worktree = ..\n fsmonitor = touch %s; false\n' \
+        \"$PWD/../ran\" >in/x/config && touch in/x/objects/y in/x/refs/y in/x/sub/y && git add in";
+    env.shell("repo", script).success();
+}
+
+#[test]
+fn a_folder_of_a_work_tree_is_not_taken_for_a_bare_repository() {
+    let env = finished();
+    planted(&env);
+    let folder = "$TEST/repo/in/x";
+    for dir in ["repo/in/x", "repo/in/x/sub", "repo/in/x/objects"] {
+        for arguments in [
+            &["runs"][..],
+            &["checkpoint", "t", "--state", "/dev/null", "--worktree"],
+            &["record", "--here", "--", "true"],
+            &["doctor"],
+        ] {
+            let output = env.handoff_in(dir, [&["--json"], arguments].concat()).exit(1);
+            let failure: Value = serde_json::from_str(&output.stderr).expect("it is JSON");
+            let message = format!(
+                "cannot open {folder}: it lies in the work tree $TEST/repo, and programs named in its settings would run as you"
+            );
+            assert_eq!(
+                (&failure["code"], &failure["message"]),
+                (&json!("bare-in-work-tree"), &json!(message)),
+                "{dir}"
+            );
+            let hint = format!("cd ..   # or, if you made this repository yourself: export GIT_DIR={folder}");
+            assert_eq!(failure["hint"], hint);
+        }
+    }
+    assert!(!env.path().join("ran").exists());
+    // It is no obstacle beside it, and git itself would have run the program.
+    env.handoff_in("repo/in", ["runs"]).success();
+    env.handoff_in("repo/in", ["checkpoint", "t", "--state", "/dev/null", "--worktree"]).success();
+    assert!(!env.path().join("ran").exists());
+    let _ = env.git_in("repo/in/x", ["status"]);
+    assert!(env.path().join("ran").exists());
+}
+
+#[test]
+fn a_bare_repository_that_is_named_or_in_no_work_tree_is_opened() {
+    let env = finished();
+    let named = |dir: &str, git_dir: &str| {
+        let mut command = env.command("git-handoff", dir);
+        command.arg("runs").env("GIT_DIR", git_dir);
+        env.ended(command)
+    };
+    // In a work tree, named by the variable, by git's option and by a file.
+    env.git_in(".", ["clone", "--quiet", "--bare", "repo", "repo/in.git"]).success();
+    assert_eq!(env.handoff_in("repo/in.git", ["runs"]).status, Some(1));
+    let in_git = env.path().join("repo/in.git");
+    named("repo/in.git", ".").success();
+    named("repo", in_git.to_str().expect("a path of a test")).success();
+    env.git_in("repo", ["--git-dir=in.git", "handoff", "runs"]).success();
+    env.write("repo/led/.git", "gitdir: ../in.git\n");
+    env.handoff_in("repo/led", ["runs"]).success();
+    // Outside of any work tree.
+    env.git_in(".", ["clone", "--quiet", "--bare", "repo", "bare"]).success();
+    env.handoff_in("bare", ["runs"]).success();
+    env.handoff_in("bare/objects", ["runs"]).success();
+    // Git directories below `.git`: those of a linked worktree and of a submodule.
+    env.git(["worktree", "add", "--quiet", "linked"]).success();
+    env.handoff_in("repo/linked", ["runs"]).success();
+    env.shell("repo", "git -c protocol.file.allow=always submodule --quiet add ../bare sub").success();
+    env.handoff_in("repo/sub", ["runs"]).success();
+    env.handoff_in("repo/.git/modules/sub", ["runs"]).success();
+    env.handoff_in("repo/.git", ["runs"]).success();
 }

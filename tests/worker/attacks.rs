@@ -33,6 +33,31 @@ fn what_is_only_named_like_a_repository_is_refused_by_name() {
 }
 
 #[test]
+fn a_folder_that_git_takes_for_a_bare_repository_is_refused_by_name() {
+    let repo = Repo::new("sha1");
+    let settings = "printf '[core]\\n bare = false\\n worktree = ..\\n fsmonitor = touch %s; false\\n' $CANARY";
+    for script in [
+        "mkdir -p x/objects x/refs; touch x/objects/y x/refs/y; echo 'ref: refs/heads/y' >x/HEAD",
+        "mkdir -p x real; touch real/y; ln -s ../real x/objects; ln -s ../real x/refs; ln -s refs/heads/y x/HEAD",
+        "mkdir x; echo 'ref: refs/heads/y' >x/HEAD; echo ../objects >x/commondir",
+        "mkdir -p x/Objects x/REFS; touch x/Objects/y x/REFS/y; echo 'ref: refs/heads/y' >x/head",
+        "git init -q --bare x; touch x/objects/y x/refs/y",
+    ] {
+        let sentence = repo.refused(&format!("{script}; {settings} >x/config"));
+        let why = "has the shape of a bare git repository, whose settings name programs that git would run there";
+        assert_eq!(sentence, format!("\"x\" {why}"), "{script}");
+    }
+    // Folders of these names alone, and what git ignores, are like any other.
+    for script in [
+        "mkdir -p src/objects src/refs; echo x >src/objects/a; echo x >src/refs/b",
+        "mkdir -p src; echo x >src/HEAD; echo x >src/config",
+        "mkdir -p target/x/objects target/x/refs; touch target/x/objects/y target/x/refs/y target/x/HEAD; echo x >>a.txt",
+    ] {
+        assert!(repo.patch(script).is_some(), "{script}");
+    }
+}
+
+#[test]
 fn the_worktrees_own_git_directory_is_never_read() {
     let repo = Repo::new("sha1");
     let expected = repo.patch("echo x >>a.txt");

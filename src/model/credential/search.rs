@@ -9,6 +9,7 @@ use aho_corasick::AhoCorasick;
 
 use super::rule::{Level, Rule};
 use super::shapes;
+use super::wide::Wide;
 
 /// The maximum distance of a shape's start before its keyword.
 const BEFORE: usize = 256;
@@ -49,9 +50,29 @@ impl Shapes {
     }
 }
 
-/// Adds every secret in a text with its rule; in an open text, omits a match at its end, which may
-/// continue.
+/// Adds every secret in a text with its rule, and those of its parts in UTF-16. In an open text,
+/// omits a match at its end, which may continue.
 pub(super) fn look(
+    text: &[u8],
+    level: Level,
+    path: Option<&str>,
+    open: bool,
+    add: &mut dyn FnMut(Range<usize>, &'static Rule),
+) {
+    look_once(text, level, path, open, add);
+    if text.contains(&0) {
+        let wide = Wide::find(text);
+        look_once(&wide.text, level, path, false, &mut |at, rule| {
+            let at = wide.original(at);
+            // The last character may lack its second byte.
+            if !(open && at.end + 1 >= text.len()) {
+                add(at, rule);
+            }
+        });
+    }
+}
+
+fn look_once(
     text: &[u8],
     level: Level,
     path: Option<&str>,

@@ -24,6 +24,7 @@ hints! {
     remove_replacement(id) => "git replace -d {id}";
     list_replacements() => "git replace --list   # to remove one: git replace -d ID";
     unset_compatible_format() => "git config --unset extensions.compatObjectFormat   # unless you need the other names";
+    name_git_dir(path) => "cd ..   # or, if you made this repository yourself: export GIT_DIR={path}";
     safe_directory(path) => "git config --global --add safe.directory {path}   # if you trust its owner with all that you may do";
     remove_lock(path) => "rm {path}   # if no git command runs here, nor an editor that one opened; then the same command again";
     take_over_files(path) => "sudo chown -R \"$(id -u)\" {path}   # a command of another user left files there";

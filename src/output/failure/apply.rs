@@ -25,6 +25,7 @@ pub(super) fn apply(error: &Error) -> Failure {
             Failure { code: "local-changes", ..failure }.hint(hint)
         }
         Error::LocalChanges(_) => Failure { code: "local-changes", ..failure }.hint(hints::stash_or_branch()),
+        Error::WorkTree(work_tree::Error::Checkout(inner)) => super::work_tree::checkout(inner),
         Error::Hook(hook::Error::Refused { .. }) => Failure { code: "hook", ..failure }.hint(hints::no_verify()),
         Error::HookIndex(_) | Error::HookTrailers => {
             Failure { code: "hook-changed", ..failure }.hint(hints::no_verify())

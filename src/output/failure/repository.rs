@@ -20,6 +20,9 @@ pub(super) fn store(error: &store::Error) -> Failure {
             let hint = hints::safe_directory(place.display());
             Failure { code: "foreign-repository", ..failure }.hint(hint)
         }
+        store::Error::InWorkTree(git_dir, _) => {
+            Failure { code: "bare-in-work-tree", ..failure }.hint(hints::name_git_dir(git_dir.display()))
+        }
         store::Error::Missing(_) => failure.hint(hints::bring_object()),
         store::Error::RefStorage(_) => Failure { code: "ref-storage", ..failure }.hint(hints::ref_format()),
         _ => failure,

@@ -19,6 +19,9 @@ pub(super) fn sharing(error: &sharing::Error) -> Option<Failure> {
         }
         sharing::Error::Unsound { .. } => Failure::of("not-continuable", error),
         sharing::Error::NotTaken { .. } => Failure::of("push-refused", error),
+        sharing::Error::NoBase { remote, base, .. } => {
+            Failure::of("no-base", error).hint(hints::push_base(remote, base))
+        }
         sharing::Error::NotARun(run) => Failure::of("not-a-run", error).hint(hints::verify(run)),
         sharing::Error::Record(_) => Failure::of("io", error),
         _ => return None,

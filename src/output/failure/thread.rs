@@ -78,7 +78,8 @@ pub(super) fn adopt(error: &thread::adopt::Error) -> Option<Failure> {
         E::Quarantine(_) => of("source"),
         E::Nonce(_) => of("nonce"),
         E::Record(_) => of("unreadable-thread"),
-        E::Unfinished { thread, .. } => of("unfinished").hint(hints::checkout(thread)),
+        // The offer is used up.
+        E::Unfinished { thread, .. } => Failure { hint: Some(hints::checkout(thread)), ..of("unfinished") },
         E::Thread(_) | E::Packet(_) | E::Ref(_) | E::Logs(_) | E::Remotes(_) | E::Checkout(_) => return None,
     })
 }
@@ -93,6 +94,7 @@ pub(super) fn checkout(error: &thread::checkout::Error) -> Failure {
             let hint = hints::unmark_and_stash(&marks.skipped, &marks.assumed);
             Failure { code: "local-changes", ..failure }.hint(hint)
         }
+        thread::checkout::Error::Write(inner) => super::work_tree::checkout(inner),
         thread::checkout::Error::NoWorktree => Failure { code: "no-worktree", ..failure },
         _ => failure,
     }

@@ -120,7 +120,13 @@ impl Repository {
         };
         let (first, base) = self.entry_zero(run, head)?;
         if !self.store.contains(base) {
-            let kept = tip.fetch(&[base])?;
+            let is_lacking = |error: &remote::Error| in_words(error).contains("not our ref");
+            let kept = tip.fetch(&[base]).map_err(|error| {
+                if !is_lacking(&error) {
+                    return error.into();
+                }
+                Error::NoBase { run: run.clone(), remote: remote.to_owned(), base, source: Box::new(error) }
+            })?;
             refs::create(&self.store, &format::base_ref(run), base)?;
             drop(kept);
         }
@@ -324,6 +330,8 @@ pub enum Error {
     Unsound { run: RunId, remote: String, why: String },
     #[error("{remote} does not take the run {:?}: {why}", run.as_str())]
     NotTaken { run: RunId, remote: String, why: String },
+    #[error("{remote} does not have the commit {base}, on which the run {:?} is based", run.as_str())]
+    NoBase { run: RunId, remote: String, base: Oid, source: Box<remote::Error> },
     #[error("the ref of the run {0:?} holds something else")]
     NotARun(RunId),
     #[error("cannot record the remote of the run")]

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File, Permissions, TryLockError};
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use crate::git::no_locks::NoLocks;
 use crate::git::program;
 use crate::git::refs;
 use crate::git::store::Store;
+use crate::git::writable::find_unwritable;
 use crate::ledger::sign;
 use crate::model::format::{FETCHED_REFS, TRANSCRIPT_REFS};
 use crate::model::hints;
@@ -34,6 +36,7 @@ pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, 
     findings.extend(git_version(store)?);
     findings.extend(key_mode(patient.repository, fix));
     findings.extend(locks(store));
+    findings.extend(unwritable(store));
     findings.extend(owners::examine(store));
     findings.extend(prune(store)?);
     findings.extend(space(&[&store.common_dir(), &patient.host.settings.root]));
@@ -46,6 +49,14 @@ pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, 
     findings.extend(transcripts(store)?);
     findings.extend(remotes::examine(store)?);
     Ok(findings)
+}
+
+/// Names a folder of the repository that cannot be written.
+fn unwritable(store: &Store) -> Option<Finding> {
+    let (folder, error) = find_unwritable(store)?;
+    let finding = Finding::problem("not-writable", format!("{} cannot be written: {error}", folder.display()));
+    let is_mode = error.kind() == ErrorKind::PermissionDenied;
+    Some(if is_mode { finding.hint(hints::make_folder_writable(folder.display())) } else { finding })
 }
 
 fn git_version(store: &Store) -> Result<Option<Finding>, Error> {

@@ -10,6 +10,7 @@ use super::part::Part;
 use super::tree::{Scratch, ignored};
 use super::walk::{Walked, shown};
 use super::{Error, changed, repositories};
+use crate::git::bare_shape;
 use crate::git::program::{self, Git};
 use crate::model::credential::patch::PatchScan;
 use crate::model::digest::Oid;
@@ -99,6 +100,7 @@ impl Difference<'_> {
 
     /// Writes the patch into a file at `path`.
     fn write(&self, host: &Host, file: File, path: &Path) -> Result<File, Error> {
+        self.refuse_bare_repository()?;
         let mut out = io::BufWriter::new(file);
         let (mut bytes, limit) = (0, host.settings.max_product);
         let (mut scan, mut secret) = (PatchScan::new(&host.gate), Ok(()));
@@ -123,6 +125,17 @@ impl Difference<'_> {
             self.look_into(host)?;
         }
         out.into_inner().map_err(|e| Error::Io(path.to_owned(), e.into_error()))
+    }
+
+    /// Refuses a new folder that git would take for a bare repository.
+    fn refuse_bare_repository(&self) -> Result<(), Error> {
+        let Some(folder) = bare_shape::find_new(self.git, self.from, self.to).map_err(Error::git)? else {
+            return Ok(());
+        };
+        let folder = shown(&BString::from(folder.into_os_string().into_encoded_bytes()));
+        Err(Error::refused(format!(
+            "{folder} has the shape of a bare git repository, whose settings name programs that git would run there"
+        )))
     }
 
     /// Scans the bytes of compressed binary hunks.
