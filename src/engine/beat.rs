@@ -333,8 +333,9 @@ impl Heart {
         }
     }
 
-    /// Deletes our ref, and what was to be removed later. A remote that forbids it keeps a beat that
-    /// only `clean --remote` removes.
+    /// Deletes our ref, and what was to be removed later.
+    ///
+    /// If the remote forbids it, only `clean --remote` removes the beat.
     fn end(&self) {
         self.remove();
         if self.shared.status().is_left {
