@@ -158,7 +158,7 @@ def cannot_mount(folder):
         mount(tried)
         call(["umount", tried])
     except (Failed, OSError) as error:
-        return str(error).splitlines()[-1]
+        return str(error).splitlines()[:2][-1]
     finally:
         tried.rmdir()
     return None
