@@ -23,6 +23,9 @@ use super::{Driver, Error};
 impl Driver<'_> {
     /// Takes over the attempts that earlier drivers of this repository left, whose lock is ours.
     pub(super) fn take_over_predecessors(&mut self, predecessors: &[DriverId]) -> Result<(), Error> {
+        if predecessors.is_empty() {
+            return Ok(());
+        }
         let entries: Vec<NewEntry> =
             predecessors.iter().flat_map(|victim| self.losses(victim, Because::Lock)).collect();
         self.record(&entries)?;
