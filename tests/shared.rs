@@ -10,6 +10,7 @@ mod fairness;
 mod faults;
 mod forged;
 mod forgetful;
+mod killed;
 mod later;
 mod logs;
 mod machines;

@@ -10,6 +10,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -67,6 +68,7 @@ class Machine:
         self.extra = {}
         self.process = None
         self.is_ours = False  # Whether the trial ended the driver.
+        self.lock = threading.RLock()
         for folder in (self.folder, self.traces):
             folder.mkdir(parents=True)
         # Servers may be told to spoil requests; making a clone is no part of a trial.
@@ -87,10 +89,10 @@ class Machine:
         """Runs a command of git handoff to its end and returns what it printed."""
         return call(["git", "handoff", *words], cwd=self.clone, env=self.environment(False), check=check)
 
-    def start(self, *words):
-        """Starts a driver."""
+    def start(self, *words, run=RUN, via="origin"):
+        """Starts a driver, without a remote if `via` is None."""
         self.is_ours = False
-        command = ["git-handoff", "run", RUN, "--via", "origin", *words]
+        command = ["git-handoff", "run", run, *(["--via", via] if via else []), *words]
         path = self.environment()["PATH"]
         command[0] = shutil.which("git-handoff", path=path)
         with self.log.open("a") as log:
@@ -122,6 +124,11 @@ class Machine:
         self.is_ours = True
         return True
 
+    def restart(self, whole=False):
+        """Kills the driver and starts it again, while other threads judge drivers. Returns false if it had ended."""
+        with self.lock:
+            return self.kill(whole) and self.start() is self
+
     def tell_to_end(self):
         """Sends SIGTERM to the driver."""
         self.process.terminate()
@@ -129,7 +136,8 @@ class Machine:
 
     def has_failed(self):
         """Returns true if the driver ended with an error, which no driver of a trial may do by itself."""
-        return self.process is not None and not self.is_ours and self.process.poll() not in (None, 0)
+        with self.lock:
+            return self.process is not None and not self.is_ours and self.process.poll() not in (None, 0)
 
     def pause(self):
         """Stops all processes of the machine, as a suspended one."""
@@ -213,14 +221,15 @@ class Field:
             for number in range(count)
         ]
 
-    def entries(self):
-        """Returns the entries of the run, as the remote has them now."""
+    def entries(self, run=RUN):
+        """Returns the entries of a run, as the remote has them now."""
         reader = self.folder / "reader"
         env = {**os.environ, "HOME": str(self.home), "PATH": f"{self.programs}:{os.environ['PATH']}"}
         if not reader.exists():
             call(["git", "clone", "-q", self.hub, reader], env=env)
-        call(["git", "fetch", "-q", "origin", f"+{RUN_REF}:{RUN_REF}"], cwd=reader, env=env)
-        out = call(["git", "handoff", "log", RUN, "--json"], cwd=reader, env=env)
+        ref = f"refs/handoff/runs/{run}"
+        call(["git", "fetch", "-q", "origin", f"+{ref}:{ref}"], cwd=reader, env=env)
+        out = call(["git", "handoff", "log", run, "--json"], cwd=reader, env=env)
         return [json.loads(line) for line in out.splitlines()]
 
     def wait_for(self, what, condition, seconds):

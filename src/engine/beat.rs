@@ -61,7 +61,7 @@ pub(super) struct News {
     pub(super) holds: Vec<ItemId>,
     /// The items that are claimed and do not run.
     pub(super) claims: Vec<ItemId>,
-    /// The mean time of a push.
+    /// The time of a push or of a read, whichever is longer.
     pub(super) push: Duration,
     /// The number of results that could not be pushed yet, and since when there is something to
     /// push.
@@ -83,6 +83,8 @@ struct Status {
     heartbeat: Duration,
     /// Whether a beat is wanted at once.
     is_due: bool,
+    /// Refs that are to be removed.
+    removals: Vec<Move>,
     is_over: bool,
     news: News,
     declines: Vec<Declined>,
@@ -105,7 +107,7 @@ impl Beats {
         shared.status().heartbeat = pulse.heartbeat;
         let alive = pulse.alive.clone();
         let mut heart =
-            Heart { pulse, shared: Arc::clone(&shared), last: None, kept: None, number: 0, is_unsure: true };
+            Heart { pulse, shared: Arc::clone(&shared), last: None, kept: None, number: 0, is_unsure: false };
         heart.beat();
         if let Some(why) = shared.status().failure.take() {
             return Err(why);
@@ -151,6 +153,12 @@ impl Beats {
     /// Beats at once, without waiting for the answer.
     pub(super) fn hurry(&self) {
         self.shared.status().is_due = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// Removes refs without waiting for the answer. A ref that stays does no harm.
+    pub(super) fn remove(&self, removals: Vec<Move>) {
+        self.shared.status().removals = removals;
         self.shared.changed.notify_all();
     }
 
@@ -218,7 +226,7 @@ struct Heart {
     last: Option<Oid>,
     kept: Option<KeepGuard>,
     number: u64,
-    /// Whether the remote's value must be read first.
+    /// Whether the remote's value must be read first. It has no ref for a new id.
     is_unsure: bool,
 }
 
@@ -227,20 +235,24 @@ impl Heart {
         loop {
             let mut status = self.shared.status();
             let until = Instant::now() + status.heartbeat;
-            while !status.is_over && !status.is_due {
+            while !status.is_over && !status.is_due && status.removals.is_empty() {
                 let left = until.saturating_duration_since(Instant::now());
                 if left.is_zero() {
                     break;
                 }
                 status = self.shared.changed.wait_timeout(status, left).unwrap_or_else(PoisonError::into_inner).0;
             }
+            let is_due = status.is_due || Instant::now() >= until;
             status.is_due = false;
             let is_over = status.is_over;
             drop(status);
             if is_over {
                 return self.end();
             }
-            self.beat();
+            if is_due {
+                self.beat();
+            }
+            self.remove();
         }
     }
 
@@ -321,13 +333,24 @@ impl Heart {
         }
     }
 
-    /// Deletes our ref. A remote that forbids it keeps a beat that only `clean --remote` removes.
+    /// Deletes our ref, and what was to be removed later.
+    ///
+    /// If the remote forbids it, only `clean --remote` removes the beat.
     fn end(&self) {
+        self.remove();
         if self.shared.status().is_left {
             return;
         }
         if let Some(last) = self.last {
             let _ = self.pulse.tip.swap(&[Move { name: self.name(), old: Some(last), new: None }]);
+        }
+    }
+
+    /// Removes the refs that are to be removed, all or none.
+    fn remove(&self) {
+        let removals = std::mem::take(&mut self.shared.status().removals);
+        if !removals.is_empty() {
+            let _ = self.pulse.tip.swap(&removals);
         }
     }
 }

@@ -212,17 +212,17 @@ impl<'a> Driver<'a> {
 
     /// Ends what a dead driver left, and begins to drive a shared run with the others.
     fn begin(&mut self, joining: Option<Joining<'a>>) -> Result<(), Error> {
-        let Some(Joining { identity, tip, times, repository, predecessor, .. }) = joining else {
+        let Some(Joining { identity, tip, times, repository, predecessors, .. }) = joining else {
             return self.recover();
         };
         if self.run.state.shared.is_none() {
             self.recover()?;
         }
         self.repository = Some(repository);
-        self.shared = Some(Colleagues::start(self.run, identity, tip, times, predecessor.as_ref(), self.tell)?);
+        self.shared = Some(Colleagues::start(self.run, identity, tip, times, &predecessors, self.tell)?);
         self.rebuild();
         let take_over = || loop {
-            match self.take_over_predecessor(predecessor.as_ref()).and_then(|()| self.sweep()) {
+            match self.take_over_predecessors(&predecessors).and_then(|()| self.sweep()) {
                 Err(error) if trouble::is_raced(&error) => self.rebuild(),
                 Err(error) => {
                     self.rebuild();

@@ -21,7 +21,7 @@ use crate::repository::{self, Repository, Trust, trust};
 use crate::run::operate::via::Via;
 use crate::run::operate::{self, Denied, OpenRun, sharing, statements};
 use crate::run::query::Target;
-use crate::run::query::sharing::{Home, LastDriver, Sharing};
+use crate::run::query::sharing::{Home, OwnDrivers, Sharing};
 use crate::run::query::target::{self, unarchived_runs};
 use crate::sandbox;
 use serde_json::Value;
@@ -151,13 +151,14 @@ impl Repository {
         open.share_via(via)?;
         let sharing = Sharing::read(&self.store, open.id());
         let home = Home::of(&self.store).map_err(sharing::Error::Record)?;
-        let last = sharing.as_ref().and_then(|sharing| sharing.driver.clone());
-        let predecessor = last.filter(|last| last.home == home).map(|last| last.id);
+        let before = sharing.as_ref().and_then(|sharing| sharing.driver.clone());
+        let drivers = OwnDrivers::followed_by(before, identity.id.clone(), home);
+        let predecessors = drivers.earlier.clone();
         if let Some(sharing) = sharing {
-            let sharing = Sharing { driver: Some(LastDriver { id: identity.id.clone(), home }), ..sharing };
+            let sharing = Sharing { driver: Some(drivers), ..sharing };
             sharing.keep(&self.store, open.id()).map_err(sharing::Error::Record)?;
         }
-        Ok(Joining { identity, tip, times, repository: self, predecessor, transcripts: None })
+        Ok(Joining { identity, tip, times, repository: self, predecessors, transcripts: None })
     }
 
     /// Refuses a run to which a key can append that is revoked here.

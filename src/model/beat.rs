@@ -50,7 +50,7 @@ pub struct Beat {
     /// The items that the driver claimed and did not start yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ItemId>,
-    /// The time in milliseconds that a push of the driver takes.
+    /// The time in milliseconds that a push of the driver takes, or a read if that takes longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push: Option<u64>,
     /// The entries that the driver has to push, if other drivers were faster.

@@ -22,6 +22,10 @@ const SHORTEST: Duration = Duration::from_millis(50);
 /// The longest time that a result waits for others, to be pushed with them.
 const LONGEST_GATHERING: Duration = Duration::from_millis(100);
 
+/// The most claims ahead for each slot: far drivers take seconds for a push, and the others leave
+/// room for them.
+const MOST_FOR_SLOT: usize = 4;
+
 /// How long results wait for the remote, and how long attempts take: means of the last few.
 #[derive(Default)]
 pub(in crate::engine) struct Waits {
@@ -35,7 +39,8 @@ impl Waits {
     fn wanted(&self, slots: usize) -> usize {
         let (wait, length) = (self.wait.as_millis(), self.length.max(SHORTEST).as_millis());
         let wanted = (slots as u128 * wait).div_ceil(length);
-        usize::try_from(wanted).unwrap_or(slots).min(slots)
+        let most = slots.saturating_mul(MOST_FOR_SLOT);
+        usize::try_from(wanted).unwrap_or(most).min(most)
     }
 
     /// Returns how long the first result that waits for the remote still waits for others.
@@ -63,14 +68,18 @@ fn mean(before: Duration, new: Duration) -> Duration {
 }
 
 impl Driver<'_> {
-    /// Prepares claims of further items without locks, as long as twice as many are ready.
+    /// Prepares claims of further items without locks: of those that no driver has a free slot for,
+    /// at most half.
     pub(super) fn claim_ahead(&mut self, concurrency: usize, batch: &mut Batch) -> Vec<(ItemIndex, Ahead)> {
         let slots = self.slots_of_run();
         let Some(shared) = &self.shared else { return Vec::new() };
-        let missing = shared.waits.wanted(slots).saturating_sub(shared.ahead.len());
-        let is_reusing = self.machine.reusable.is_some();
+        let wanted = shared.waits.wanted(slots).saturating_sub(shared.ahead.len());
         let ready = self.schedule.eligible();
-        if missing == 0 || is_reusing || ready < self.idle_elsewhere().0.saturating_add(2 * missing) {
+        if wanted == 0 || ready == 0 || self.machine.reusable.is_some() {
+            return Vec::new();
+        }
+        let missing = wanted.min(ready.saturating_sub(self.idle_elsewhere().0) / 2);
+        if missing == 0 {
             return Vec::new();
         }
         let most = self.most_at_once(concurrency.saturating_add(shared.ahead.len() + missing));

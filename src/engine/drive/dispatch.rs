@@ -99,7 +99,7 @@ impl Driver<'_> {
 
     /// Returns the items that can be dispatched now, and when the schedule has to be asked again.
     fn claim_ready(&mut self, concurrency: usize) -> Result<(Ready, Option<Moment>), Error> {
-        if self.is_slow() {
+        if self.is_slow() || self.holds_off() {
             return Ok((Vec::new(), None));
         }
         let mut claimed = Vec::new();

@@ -45,7 +45,7 @@ impl Driver<'_> {
             free: free as u64,
             holds: self.running.keys().map(id).collect(),
             claims: shared.unstarted().map(id).collect(),
-            push: via.push_time(),
+            push: via.call_time(),
             waits: shared.waiting.filter(|_| shared.is_announced).map(|since| (self.ended.len() as u64, since)),
         });
         shared.beats.set_declines(self.declines());

@@ -96,6 +96,7 @@ impl Driver<'_> {
         self.run.has_staged()
             || (self.schedule.eligible() > 0
                 && !self.is_slow()
+                && !self.holds_off()
                 && self.short.is_none()
                 && self.occupied() < self.slots_of_run())
     }

@@ -52,8 +52,8 @@ pub(crate) struct Joining<'r> {
     pub(in crate::engine) times: RunShared,
     /// The repository, whose settings say which statements of others count.
     pub(in crate::engine) repository: &'r Repository,
-    /// The last driver of this repository.
-    pub(in crate::engine) predecessor: Option<DriverId>,
+    /// The earlier drivers of this repository, which have ended.
+    pub(in crate::engine) predecessors: Vec<DriverId>,
     /// The transcripts to push, if that was requested.
     pub(in crate::engine) transcripts: Option<Upload>,
 }
@@ -73,6 +73,8 @@ pub(in crate::engine) struct Colleagues {
     pub(super) trouble: Option<Trouble>,
     /// Since when pushes are too slow for the run.
     pub(super) slow: Option<Instant>,
+    /// When this driver took over attempts of earlier drivers of this repository.
+    pub(super) recovered: Option<Instant>,
     /// The generation of the state after the last lost push, and how many were lost at it.
     raced: (u64, u32),
     /// When the driver last knew that it holds what it holds, since boot.
@@ -118,7 +120,7 @@ impl Colleagues {
         identity: Identity,
         tip: Tip,
         new: RunShared,
-        predecessor: Option<&DriverId>,
+        predecessors: &[DriverId],
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, Error> {
         let times = run.state.shared.unwrap_or(new);
@@ -149,7 +151,8 @@ impl Colleagues {
         let times = run.state.shared.unwrap_or(times);
         beats.set_heartbeat(Duration::from_millis(times.heartbeat));
         run.set_lost_after(Duration::from_millis(times.lost_after));
-        run.recall_cut(predecessor)?;
+        run.recall_cut(predecessors)?;
+        run.forget_drivers(predecessors);
         let (silences, unsure) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self {
             identity,
@@ -161,6 +164,7 @@ impl Colleagues {
             compared: None,
             trouble: None,
             slow: None,
+            recovered: None,
             raced: (0, 0),
             known: since_boot(),
             heard: Instant::now(),

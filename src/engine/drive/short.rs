@@ -18,6 +18,9 @@ use super::{Driver, Error, POLL};
 /// The pause before the first try. It doubles with each.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
+/// The longest pause before the machine is probed again.
+const PROBE_PAUSE: Duration = Duration::from_secs(2);
+
 /// The longest pause before another try.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -34,6 +37,11 @@ pub(super) struct Short {
 impl Short {
     fn new(shortage: Shortage) -> Self {
         Self { shortage, tries: 0, due: Instant::now() + FIRST_PAUSE, trial: None }
+    }
+
+    /// Sets the time of the next probe, which costs the run nothing.
+    fn probe_later(&mut self) {
+        (self.due, self.trial) = (Instant::now() + PROBE_PAUSE, None);
     }
 
     /// Sets the time of the next try.
@@ -118,7 +126,7 @@ impl Driver<'_> {
             return Ok(None);
         }
         if left.is_zero() {
-            short.postpone();
+            short.probe_later();
         }
         let why = format!("this machine lacks something: {}", short.shortage.code());
         let left = short.due.saturating_duration_since(Instant::now());

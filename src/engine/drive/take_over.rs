@@ -1,7 +1,7 @@
 //! Watches the other drivers of a shared run, and takes over the attempts of those that are lost.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::engine::beat::beat_ref;
 use crate::engine::event::Progress;
@@ -21,17 +21,31 @@ use crate::run::operate::steer::requeued;
 use super::{Driver, Error};
 
 impl Driver<'_> {
-    /// Takes over the attempts that an earlier driver of this repository left, whose lock is ours.
-    pub(super) fn take_over_predecessor(&mut self, predecessor: Option<&DriverId>) -> Result<(), Error> {
-        let Some(victim) = predecessor else { return Ok(()) };
-        let entries = self.losses(victim, Because::Lock);
-        self.record(&entries)?;
-        let name = beat_ref(self.run.id(), victim);
-        if let Some((via, beat)) = self.run.via().and_then(|via| Some((via, via.value(victim)?))) {
-            // A beat that stays is removed by `clean --remote`.
-            let _ = via.tip().swap(&[Move { name, old: Some(beat), new: None }]);
+    /// Takes over the attempts that earlier drivers of this repository left, whose lock is ours.
+    pub(super) fn take_over_predecessors(&mut self, predecessors: &[DriverId]) -> Result<(), Error> {
+        if predecessors.is_empty() {
+            return Ok(());
         }
+        let entries: Vec<NewEntry> =
+            predecessors.iter().flat_map(|victim| self.losses(victim, Because::Lock)).collect();
+        self.record(&entries)?;
+        // Whether others are free decides what this driver claims first.
+        self.run.judge_beats();
+        let (Some(shared), Some(via)) = (&mut self.shared, self.run.via()) else { return Ok(()) };
+        shared.recovered = (!entries.is_empty()).then(Instant::now).or(shared.recovered);
+        let left = predecessors.iter().filter_map(|victim| {
+            Some(Move { name: beat_ref(self.run.id(), victim), old: Some(via.value(victim)?), new: None })
+        });
+        // A beat that stays is removed by `clean --remote`.
+        shared.beats.remove(left.collect());
         Ok(())
+    }
+
+    /// Returns true as long as this driver, the one before which died with attempts, leaves work to
+    /// drivers with free slots: it may die as well, and again.
+    pub(super) fn holds_off(&self) -> bool {
+        let recovered = self.shared.as_ref().and_then(|shared| shared.recovered);
+        recovered.is_some_and(|since| since.elapsed() < self.poll() * 2) && self.idle_elsewhere().0 > 0
     }
 
     /// Watches the other drivers, and takes over the attempts of those that are lost.

@@ -30,6 +30,8 @@ pub struct Pace {
     mean: Duration,
     /// The mean time of a read, which comes before a push in each turn.
     mean_read: Duration,
+    /// The mean time of a push and of a read, each once it was measured.
+    measured: [Option<Duration>; 2],
     /// When another driver's entries were last read.
     foreign: Option<Instant>,
     /// When this driver's turn comes.
@@ -48,6 +50,7 @@ impl Pace {
             last_push: None,
             mean: FIRST_GUESS,
             mean_read: Duration::ZERO,
+            measured: [None; 2],
             foreign: None,
             turn: None,
             turns: 0,
@@ -58,6 +61,13 @@ impl Pace {
     /// Returns the mean time of a push.
     pub fn push_time(&self) -> Duration {
         self.mean
+    }
+
+    /// Returns the time of a call, for other drivers: of a push or of a read, whichever is longer.
+    ///
+    /// It counts no guess, so that a slow driver does not seem fast for its first minutes.
+    pub fn call_time(&self) -> Duration {
+        self.measured.into_iter().flatten().max().unwrap_or(FIRST_GUESS)
     }
 
     /// Returns how long to wait before the next push, with so many drivers.
@@ -111,11 +121,20 @@ impl Pace {
         self.last_push = (!is_lost).then_some(now);
         (self.turn, self.turns, self.is_turn) = (None, 0, false);
         self.mean = (self.mean * 3 + took.min(SLOWEST)) / 4;
+        // A push that is lost ends early.
+        self.measure(0, if is_lost { took.max(self.measured[0].unwrap_or_default()) } else { took });
     }
 
     /// Records a read that took some time.
     pub fn read(&mut self, took: Duration) {
         self.mean_read = (self.mean_read * 3 + took.min(SLOWEST)) / 4;
+        self.measure(1, took);
+    }
+
+    fn measure(&mut self, at: usize, took: Duration) {
+        let took = took.min(SLOWEST);
+        let mean = &mut self.measured[at];
+        *mean = Some(mean.map_or(took, |mean| (mean * 3 + took) / 4));
     }
 
     /// Records that entries of another driver were read.
@@ -165,6 +184,21 @@ mod tests {
         let mut pace = pace;
         pace.read(Duration::from_millis(40));
         assert_eq!(pace.turn(all.iter(), &all[2], &all[0]), Duration::from_millis(110), "a turn begins with a read");
+    }
+
+    #[test]
+    fn the_first_calls_say_how_slow_the_remote_is() {
+        let (start, ms) = (Instant::now(), Duration::from_millis);
+        let mut pace = Pace::new(Duration::ZERO);
+        assert_eq!(pace.call_time(), FIRST_GUESS);
+        pace.pushed(start, ms(900), false);
+        assert_eq!((pace.call_time(), pace.push_time()), (ms(900), ms(337) + Duration::from_micros(500)));
+        pace.pushed(start, ms(400), true);
+        assert_eq!(pace.call_time(), ms(900), "a lost push ends early");
+        pace.pushed(start, ms(1300), true);
+        assert_eq!(pace.call_time(), ms(1000));
+        pace.read(ms(1400));
+        assert_eq!(pace.call_time(), ms(1400));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The remote through which a shared run is driven, and what this process knows of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,8 @@ pub struct Via {
     latest: BTreeMap<DriverId, Latest>,
     /// When a higher beat of each living driver was last seen.
     moved: BTreeMap<DriverId, Instant>,
+    /// Earlier drivers of this repository, whose beats do not count.
+    ended: BTreeSet<DriverId>,
     /// The silence after which a driver does not count any more.
     lost_after: Duration,
     /// The driver of the latest entry that names one.
@@ -69,6 +71,7 @@ impl Via {
             values: BTreeMap::new(),
             latest: BTreeMap::new(),
             moved: BTreeMap::new(),
+            ended: BTreeSet::new(),
             lost_after: Duration::from_secs(60),
             last_driver: None,
             heard: BTreeMap::new(),
@@ -139,7 +142,7 @@ impl Via {
     /// and is higher than those before it is a sign of life.
     pub(super) fn judge_beats(&mut self, judge: &Judge) {
         let now = Instant::now();
-        for (driver, value) in &self.values {
+        for (driver, value) in self.values.iter().filter(|(driver, _)| !self.ended.contains(*driver)) {
             let latest = self.latest.entry(driver.clone()).or_default();
             if latest.judged.replace(*value) == Some(*value) {
                 continue;
@@ -174,6 +177,12 @@ impl Via {
     /// Sets the silence after which a driver does not count any more.
     pub fn set_lost_after(&mut self, lost_after: Duration) {
         self.lost_after = lost_after;
+    }
+
+    /// Ignores the beats of drivers that have ended.
+    pub(super) fn forget(&mut self, ended: &[DriverId]) {
+        self.ended.extend(ended.iter().cloned());
+        self.moved.retain(|driver, _| !ended.contains(driver));
     }
 
     /// Records the driver that an entry names, if any.
@@ -247,6 +256,11 @@ impl Via {
     /// Returns the mean time of a push.
     pub fn push_time(&self) -> Duration {
         self.pace.push_time()
+    }
+
+    /// Returns the time of a push or of a read, whichever is longer.
+    pub fn call_time(&self) -> Duration {
+        self.pace.call_time()
     }
 
     /// Returns true if the driver has to read before it may push.

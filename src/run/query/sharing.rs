@@ -20,6 +20,9 @@ const LARGEST: u64 = 64 << 10;
 /// The file with the id that a system got when it was installed.
 const MACHINE_ID: &str = "/etc/machine-id";
 
+/// The most drivers of a repository that are remembered for a run.
+const MOST_DRIVERS: usize = 64;
+
 /// How this repository takes part in a shared run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -28,9 +31,9 @@ pub struct Sharing {
     pub remote: String,
     /// The leaf hash of entry 0.
     pub first: Digest,
-    /// The last driver of this repository, or `None` if none has started.
+    /// The drivers of this repository, or `None` if none has started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub driver: Option<LastDriver>,
+    pub driver: Option<OwnDrivers>,
 }
 
 /// The last driver of a repository. Only the same repository can prove by its lock that it ended.
@@ -41,6 +44,31 @@ pub struct LastDriver {
     pub id: DriverId,
     /// The repository, which a copy is not.
     pub home: Home,
+}
+
+/// The drivers of a repository, which all but the last have ended: its lock lets one in.
+///
+/// A driver can be killed before it took over what the one before it left, so the last is not
+/// enough.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnDrivers {
+    /// The last driver.
+    pub id: DriverId,
+    /// The repository, which a copy is not.
+    pub home: Home,
+    /// The drivers before it, the newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<DriverId>,
+}
+
+impl OwnDrivers {
+    /// Adds a new driver to those that a repository had, unless they belong to another repository.
+    pub fn followed_by(before: Option<Self>, id: DriverId, home: Home) -> Self {
+        let before = before.filter(|before| before.home == home);
+        let earlier = before.into_iter().flat_map(|before| std::iter::once(before.id).chain(before.earlier));
+        Self { id, home, earlier: earlier.take(MOST_DRIVERS).collect() }
+    }
 }
 
 impl Sharing {

@@ -92,8 +92,8 @@ struct Driver {
     claims: BTreeSet<Attempt>,
     push: Option<Push>,
     look: Option<Look>,
-    /// The process before it in this clone, whose attempts it gives back first.
-    predecessor: Option<Id>,
+    /// The processes before it in this clone, whose attempts it gives back first.
+    predecessors: BTreeSet<Id>,
 }
 
 pub(super) struct World {
@@ -164,7 +164,7 @@ impl World {
             claims: BTreeSet::new(),
             push: None,
             look: None,
-            predecessor: None,
+            predecessors: BTreeSet::new(),
         };
         let keys = [OWNER, *dice.pick(&[OWNER, WORKERS[0]]), *dice.pick(&WORKERS)];
         let drivers: Vec<Driver> = (0..DRIVERS).map(|at| driver(at, keys[at])).collect();
@@ -377,7 +377,7 @@ impl World {
             };
             let is_dismissed = key != OWNER && !rules.workers.contains(key);
             let because = match driver.look {
-                _ if driver.predecessor == Some(victim) => Because::Lock,
+                _ if driver.predecessors.contains(&victim) => Because::Lock,
                 Some(seen) if seen.victim == victim => {
                     look = Some(seen);
                     Because::Silent
@@ -510,7 +510,7 @@ impl World {
                 _ => {}
             }
         }
-        self.drivers[at].predecessor = None;
+        self.drivers[at].predecessors.clear();
         self.compare(at);
     }
 
@@ -616,7 +616,8 @@ impl World {
         if is_dismissed {
             driver.key = self.rules.workers.first().copied().unwrap_or(OWNER);
         }
-        (driver.predecessor, driver.id, driver.up) = (Some(driver.id), id, Up::Yes);
+        driver.predecessors.insert(driver.id);
+        (driver.id, driver.up) = (id, Up::Yes);
         (driver.state, driver.rules, driver.known) = (self.start.0.clone(), self.start.1.clone(), 3);
         self.beats.insert(id, 0);
         self.follow(at);

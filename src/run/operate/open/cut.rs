@@ -22,11 +22,16 @@ impl OpenRun {
         }
     }
 
+    /// Ignores the beats of drivers that have ended.
+    pub fn forget_drivers(&mut self, ended: &[DriverId]) {
+        self.shared.iter_mut().for_each(|shared| shared.via.forget(ended));
+    }
+
     /// Records the same for the entries from before this driver started.
     ///
-    /// Their age is unknown, so they count from now on. Workers of `predecessor`, the last driver
-    /// of this repository, have ended.
-    pub fn recall_cut(&mut self, predecessor: Option<&DriverId>) -> Result<(), Error> {
+    /// Their age is unknown, so they count from now on. Workers of `predecessors`, the earlier
+    /// drivers of this repository, have ended.
+    pub fn recall_cut(&mut self, predecessors: &[DriverId]) -> Result<(), Error> {
         let Some(shared) = &mut self.shared else { return Ok(()) };
         let graph = &shared.confirmed.graph;
         if graph.items().iter().all(|item| item.resource_locks.is_empty()) {
@@ -34,14 +39,14 @@ impl OpenRun {
         }
         let Some((_, links)) = chain::read(&self.writer.store, &self.head.name)? else { return Ok(()) };
         let events = links.iter().map(|link| &link.entry.event);
-        cut(events, graph, predecessor).into_iter().for_each(|at| shared.via.note_cut(at));
+        cut(events, graph, predecessors).into_iter().for_each(|at| shared.via.note_cut(at));
         Ok(())
     }
 }
 
 /// Returns the items whose attempts were ended by others than their drivers, and whose locks no
 /// driver has taken since.
-fn cut<'a>(events: impl Iterator<Item = &'a Event>, graph: &Graph, predecessor: Option<&DriverId>) -> Vec<ItemIndex> {
+fn cut<'a>(events: impl Iterator<Item = &'a Event>, graph: &Graph, predecessors: &[DriverId]) -> Vec<ItemIndex> {
     let locks = |at| &graph.item(at).resource_locks;
     let (mut held, mut cut) = (BTreeMap::new(), Vec::new());
     for event in events {
@@ -54,7 +59,7 @@ fn cut<'a>(events: impl Iterator<Item = &'a Event>, graph: &Graph, predecessor: 
             }
             _ if ended_by_others(event).is_some() => {
                 let holder = held.remove(&at).flatten();
-                cut.extend(holder.filter(|holder| Some(*holder) != predecessor).map(|_| at));
+                cut.extend(holder.filter(|holder| !predecessors.contains(holder)).map(|_| at));
             }
             _ => drop(held.remove(&at)),
         }
