@@ -1,7 +1,5 @@
 //! Drivers that are killed again and again.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use serde_json::Value;
 
 use super::{Hub, plan, succeeds};
