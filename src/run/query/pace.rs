@@ -26,8 +26,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Returns the pace of an open run, or `None` without enough items that ended and one that runs.
-    /// A run that waits for a person has none.
+    /// Returns the pace of an open run. Returns `None` without enough items that ended and one that
+    /// runs, or if a person has to decide first.
     pub fn of(view: &View, now: Moment) -> Option<Self> {
         let state = &view.state;
         if state.sealed || state.waiting_for_people().next().is_some() {
