@@ -5,7 +5,7 @@ use git_handoff::model::hints;
 use git_handoff::model::{format, name::RunId};
 use git_handoff::repository::Repository;
 use git_handoff::run::query::target::own_runs;
-use git_handoff::run::query::view;
+use git_handoff::run::query::{is_sealed, view};
 use git_handoff::share::answers::PushAnswer;
 use git_handoff::share::push::{self as stage, Asked, Moved, Request, Status};
 use git_handoff::share::{Kind, Rival};
@@ -117,8 +117,12 @@ fn warn_bases(moves: &[Moved], request: &Request, repository: &Repository, outpu
     };
     let pushed = moves.iter().filter(|moved| moved.status.moves() && moved.place.kind == Kind::Run);
     for run in pushed.filter_map(|moved| RunId::parse(&moved.place.name).ok()) {
-        let view = view(store, &run, &format::run_ref(&run))?;
-        let Some(base) = view.filter(|view| !view.state.sealed).map(|view| view.state.submitted.base) else { continue };
+        let reference = format::run_ref(&run);
+        // Sealed runs, of which a push may have thousands, are not read.
+        if is_sealed(store, &reference) {
+            continue;
+        }
+        let Some(base) = view(store, &run, &reference)?.map(|view| view.state.submitted.base) else { continue };
         // Without any branch of the remote, it is not known what it has.
         if has_branch(&[])? && !has_branch(&["--contains", &base.to_string()])? {
             output.warn(&format!(

@@ -37,4 +37,4 @@ pub(crate) mod view;
 pub use stopped_rules::Unreadable;
 pub use target::Target;
 pub use verified_run::{Blob, VerifiedRun};
-pub use view::{Error, View, view};
+pub use view::{Error, View, is_sealed, view};

@@ -118,7 +118,7 @@ fn first(store: &Store, run: &RunId, links: &[Link]) -> Result<(RunSubmitted, Pl
 }
 
 /// Returns true if a chain ends with a seal, and false if it cannot be read.
-pub(crate) fn is_sealed(store: &Store, reference: &str) -> bool {
+pub fn is_sealed(store: &Store, reference: &str) -> bool {
     let tip = refs::read(store, reference).ok().flatten();
     let entry = tip.and_then(|tip| chain::decode(store, tip).ok());
     entry.is_some_and(|decoded| matches!(decoded.entry.event, Event::RunSealed(_)))
