@@ -26,6 +26,9 @@ use super::secrets::search;
 use super::tools::TOOLS;
 use super::{Confinement, Sandbox, java, servers, settings};
 
+/// The variable with options that `tar` adds to its own.
+const TAR_OPTIONS: &str = "TAR_OPTIONS";
+
 /// The size of a folder, or of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size {
@@ -248,8 +251,8 @@ impl Confinement {
         super::policy::reaches(&self.reach.map, path)
     }
 
-    /// Returns the variables that point tools to the worker's own caches and temporary folder.
-    /// Keeps Java options in `env`.
+    /// Returns the variables that point tools to the worker's own caches and temporary folder, and
+    /// for root, tell `tar` that files keep no owner. Keeps Java options in `env`.
     pub fn cache_variables(
         &self,
         home: &Path,
@@ -268,7 +271,10 @@ impl Confinement {
             daemons: Some(&*registry).filter(|_| caches.hides_gradles),
         };
         let java = if caches.has_java { java::options(&java, env) } else { Vec::new() };
-        own.chain(java).collect()
+        // Root's workers cannot give files to other users.
+        let tar = rustix::process::geteuid().is_root() && !env.contains_key(TAR_OPTIONS);
+        let tar = tar.then(|| (TAR_OPTIONS, "--no-same-owner".into()));
+        own.chain(java).chain(tar).collect()
     }
 
     /// Returns the names of these variables.

@@ -157,6 +157,20 @@ const ATTRIBUTES: [c_long; 8] = [
     REMOVEXATTRAT,
 ];
 
+/// Calls that give a file to a user and a group, with the argument of the user; that of the group
+/// follows.
+const OWNERS: &[(c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chown, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_lchown, 1),
+    (libc::SYS_fchown, 1),
+    (libc::SYS_fchownat, 2),
+];
+
+/// The user or group that a call of [`OWNERS`] leaves as it is.
+const UNCHANGED: u64 = 0xFFFF_FFFF;
+
 /// Lets a process misreport its own environment and arguments, and their length.
 const LAYOUT: u64 = 35;
 
@@ -258,6 +272,9 @@ fn refused(network: Network, alone: bool) -> Result<Rules, Error> {
         let above = SeccompCondition::new(1, length, SeccompCmpOp::Gt, most)?;
         rules.insert(call, if alone { Vec::new() } else { vec![SeccompRule::new(vec![above])?] });
     }
+    if !alone {
+        rules.extend(owners()?);
+    }
     if alone {
         rules.extend(OF_THE_USER.into_iter().map(|call| (call, Vec::new())));
         // The same call by an older number, if the kernel has it.
@@ -271,6 +288,23 @@ fn refused(network: Network, alone: bool) -> Result<Rules, Error> {
         // empty lower half is still an address.
         let sets = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
         rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![another, sets])?]);
+    }
+    Ok(rules)
+}
+
+/// Refuses to give files to other users and groups.
+///
+/// A user namespace has one of each. For others the kernel reports that the number is invalid.
+/// fakeroot and programs like it take that for a fault: they expect to lack the permission.
+fn owners() -> Result<Rules, Error> {
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let mut rules = Rules::new();
+    for (call, argument) in OWNERS {
+        for (argument, own) in [(*argument, user), (argument + 1, group)] {
+            let others = [own.into(), UNCHANGED].map(|id| condition(argument, SeccompCmpOp::Ne, id));
+            let others = others.into_iter().collect::<Result<Vec<_>, Error>>()?;
+            rules.entry(*call).or_default().push(SeccompRule::new(others)?);
+        }
     }
     Ok(rules)
 }

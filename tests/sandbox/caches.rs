@@ -269,6 +269,29 @@ fn java_finds_a_home_and_temporary_files_by_options() {
     }
 }
 
+/// fakeroot keeps the owner that a file would have, if the call lacks the permission alone.
+#[test]
+fn a_file_is_given_to_no_other_user() {
+    for (layers, scene) in scenes("owners") {
+        let chown = "echo x >f; LC_ALL=C chown 12345 f 2>&1; LC_ALL=C chgrp 12345 f 2>&1; chown $(id -u):$(id -g) f";
+        let lines = ["chown: changing ownership of 'f'", "chgrp: changing group of 'f'"];
+        let expected = lines.map(|line| format!("{line}: Operation not permitted\n")).concat();
+        assert_eq!(scene.says("owner", chown), expected, "{layers:?}");
+    }
+}
+
+/// Outside of a sandbox, root's `tar` would give the file to that user.
+#[test]
+fn root_unpacks_an_archive_of_another_owner() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for (layers, scene) in scenes("an archive") {
+        let unpack = "echo x >f; tar --owner=12345 --group=12345 -cf a.tar f; mkdir o; tar -xf a.tar -C o && cat o/f";
+        assert_eq!(scene.says("archive", unpack), "x\n", "{layers:?}");
+    }
+}
+
 #[test]
 fn settings_without_a_credential_are_there_and_others_are_not() {
     for (layers, scene) in scenes("settings of tools") {
@@ -308,7 +331,8 @@ fn below_bubblewrap_tmp_is_private_and_writable() {
 #[test]
 fn without_bubblewrap_it_is_said_once_that_tmp_cannot_be_written() {
     let scene = Scene::new(Layers::Inner);
-    let output = scene.drive("tmp", &[item("a", "! touch /tmp/x 2>/dev/null && touch $TMPDIR/x"), item("b", "true")]);
+    let output =
+        scene.drive("tmp", &[item("a", "! touch /tmp/x.$$ 2>/dev/null && touch $TMPDIR/x"), item("b", "true")]);
     done(&output, &scene, "tmp/a");
     let line = "without bubblewrap workers cannot write to /tmp and /var/tmp; TMPDIR names a folder of their own\n";
     assert_eq!(output.stderr.matches(line).count(), 1, "{output}");
