@@ -98,6 +98,8 @@ struct Driver<'a> {
     unfiled: Vec<Finished>,
     /// The items that this machine cannot run, with the reasons.
     declined: BTreeMap<ItemIndex, String>,
+    /// The reasons for items that it could not run when it last had a slot for them.
+    lacks: BTreeMap<ItemIndex, String>,
     /// When settings and trust were last read.
     renewed: Instant,
     /// When the declined items were last tried.
@@ -193,6 +195,7 @@ impl<'a> Driver<'a> {
             queued: BTreeMap::new(),
             ended: Vec::new(),
             declined: BTreeMap::new(),
+            lacks: BTreeMap::new(),
             renewed: Instant::now(),
             retried: Instant::now(),
             told: BTreeSet::new(),

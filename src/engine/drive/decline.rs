@@ -43,6 +43,7 @@ impl Driver<'_> {
             let whose = if self.shared.is_some() { "it is left to other machines" } else { "no attempt is spent" };
             (self.tell)(Progress::Note(format!("{item}: cannot be run here: {why}; {whose}")));
         }
+        self.lacks.insert(at, why.clone());
         self.declined.insert(at, why);
     }
 
@@ -57,7 +58,7 @@ impl Driver<'_> {
     /// Returns what this machine lacks, for its beats.
     pub(super) fn declines(&self) -> Vec<Declined> {
         let mut all: BTreeMap<&str, Vec<ItemId>> = BTreeMap::new();
-        for (at, why) in &self.declined {
+        for (at, why) in self.lacks.iter().filter(|(at, _)| self.run.state.status(**at) == "ready") {
             let items = all.entry(why).or_default();
             if items.len() < MOST_DECLINED {
                 items.push(self.run.state.graph.item(*at).id.clone());

@@ -47,6 +47,7 @@ impl Driver<'_> {
             for (at, slots) in claimed {
                 match prepare::prepare(self.run, &self.machine, at) {
                     Ok(Prepared { mut fired, manifest, mut spec }) => {
+                        self.lacks.remove(&at);
                         if let Some(shared) = &self.shared {
                             shared.sign(&mut fired);
                             let has_locks = !self.run.state.graph.item(at).resource_locks.is_empty();
