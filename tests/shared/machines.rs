@@ -194,6 +194,7 @@ fn status_estimates_the_end_from_the_last_items() {
     hub.repo.env.git(["config", "--global", "handoff.queue.default.concurrency", "2"]).success();
     let driver = hub.drive("repo");
     wait_for("eight ends", || hub.of_kind("item.reconciled").len() == 8);
+    hub.wait_for("item.fired", "w1");
     let (_, out, said) = hub.command("repo", &["status", "r", "--json"]);
     let status: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{said}"));
     let pace = &status["pace"];
