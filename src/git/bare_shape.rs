@@ -17,6 +17,11 @@ const SHAPE: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 /// The names of files and folders of a bare repository that name programs or lead to others.
 const SETTINGS: [&str; 4] = ["config", "config.worktree", "commondir", "hooks"];
 
+/// Returns true if a change of a path can give a folder the shape.
+pub fn may_complete(path: &Path) -> bool {
+    !folders(path, &SHAPE).is_empty()
+}
+
 /// Returns a folder that has the shape in one tree and not in the tree before it.
 pub fn find_new(git: &dyn Fn() -> Git, before: Oid, after: Oid) -> Result<Option<PathBuf>, program::Error> {
     let call = git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=d"]);

@@ -1,7 +1,9 @@
 //! Captures the change to a worktree as one patch.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use gix::bstr::BString;
@@ -35,6 +37,10 @@ pub(super) fn capture(part: &Part<'_>, walked: &Walked) -> Result<Change, Error>
     let path = scratch.file("patch");
     let difference = Difference { git: &|| scratch.git(), options: &[], from: part.tree, to: tree };
     let write = || {
+        // Comparing the trees costs a process of git.
+        if walked.sizes.iter().any(|(_, path)| bare_shape::may_complete(Path::new(OsStr::from_bytes(path)))) {
+            difference.refuse_bare_repository()?;
+        }
         let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(Error::at(&path))?;
         difference.write(part.host, file, &path)
     };
@@ -47,7 +53,9 @@ pub(super) fn capture(part: &Part<'_>, walked: &Walked) -> Result<Change, Error>
 pub(super) fn between(host: &Host, dir: &Path, from: Oid, to: Oid) -> Result<File, Error> {
     let file = tempfile::tempfile_in(dir).map_err(Error::at(dir))?;
     let options = &["-r", "--ignore-submodules=all"];
-    Difference { git: &|| host.store.git(), options, from, to }.write(host, file, dir)
+    let difference = Difference { git: &|| host.store.git(), options, from, to };
+    difference.refuse_bare_repository()?;
+    difference.write(host, file, dir)
 }
 
 /// Two trees to compare.
@@ -100,7 +108,6 @@ impl Difference<'_> {
 
     /// Writes the patch into a file at `path`.
     fn write(&self, host: &Host, file: File, path: &Path) -> Result<File, Error> {
-        self.refuse_bare_repository()?;
         let mut out = io::BufWriter::new(file);
         let (mut bytes, limit) = (0, host.settings.max_product);
         let (mut scan, mut secret) = (PatchScan::new(&host.gate), Ok(()));
