@@ -54,7 +54,7 @@ pub(super) struct Known<'a> {
     /// The key that signed entry 0.
     pub(super) signer: Option<&'a str>,
     pub(super) options: &'a Options,
-    /// The record of the deletion of this repository's own run of this name.
+    /// The record of the deletion of our own run of this name, if this one was fetched.
     pub(super) deleted: Option<Deleted>,
 }
 
@@ -86,6 +86,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     let (first, known) = (links.first().map(|link| link.hash), case.options.known_keys());
     let signer = links.first().and_then(|link| link.signer.as_deref().ok());
     let begun_here = !case.options.alone && at_hand.logs.began_here(case.run, signer.zip(first));
+    let is_fetched = case.reference.starts_with(format::FETCHED_REFS);
     let facts = Known {
         run: case.run,
         first,
@@ -95,7 +96,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
         at: Some(RunPlace { reference: case.reference, begun_here }),
         signer,
         options: case.options,
-        deleted: deleted::recorded(case.store, case.run),
+        deleted: is_fetched.then(|| deleted::recorded(case.store, case.run)).flatten(),
     };
     let objects = Objects::new(case.store);
     let record_fault = |log: &Log| log.record_fault(&objects, case.run, case.lazy);
@@ -317,13 +318,11 @@ impl Known<'_> {
         self.seal.is_some() && logged.first == self.first && logged.sealed.is_some()
     }
 
-    /// Returns true if this is a fetched run, and the seal in this repository's own log is that of
-    /// its own run of this name, whose deletion the key of the log signed.
+    /// Returns true if the seal in this repository's own log is that of its own run of this name,
+    /// whose deletion the key of the log signed.
     fn was_deleted(&self, log: &Log, logged: &LoggedRun) -> bool {
-        let is_fetched = self.at.is_some_and(|at| at.reference.starts_with(format::FETCHED_REFS));
         let (Some(deleted), Some(sealed)) = (&self.deleted, &logged.sealed) else { return false };
-        is_fetched
-            && !log.elsewhere
+        !log.elsewhere
             && log.name.starts_with(format::LOG_REFS)
             && deleted.is_of(self.run, &log.fingerprint, sealed.commit)
     }
