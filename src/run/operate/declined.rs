@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::name::{ItemId, RunId};
+use crate::model::name::ItemId;
 use crate::repository::Repository;
 use crate::run::query::declined::{DeclinedItem, Lack};
 use crate::run::query::list::Status;
@@ -12,6 +12,7 @@ use crate::run::query::view::is_sealed;
 use crate::run::query::{Target, View};
 
 use super::drivers::{DriverShown, DriverState, DriversShown, Error};
+use super::remote_state::LISTED_WITHIN;
 
 impl DriversShown {
     fn alive(&self) -> impl Iterator<Item = &DriverShown> {
@@ -69,19 +70,17 @@ impl Repository {
                 continue;
             }
             let Ok(view) = target.view(&self.store) else { continue };
-            if view.state.shared.is_none() || ready(&view).next().is_none() || !self.reads(&run) {
+            if view.state.shared.is_none() || ready(&view).next().is_none() {
                 continue;
             }
-            let drivers = self.drivers(&run)?;
+            let drivers = match self.drivers_through(&run, |tip| tip.within(LISTED_WITHIN)) {
+                Err(Error::Sharing(_)) => continue,
+                read => read?,
+            };
             let view = target.view(&self.store)?;
             declined.extend(drivers.declined(&view).into_iter().filter(|item| item.by_all));
         }
         Ok(declined)
-    }
-
-    /// Returns true if the remote of a run can be read.
-    fn reads(&self, run: &RunId) -> bool {
-        matches!(self.read_remote_of(run), Ok(Some(read)) if read.failure.is_none())
     }
 }
 

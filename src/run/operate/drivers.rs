@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::git::tip::{Move, Swap};
+use crate::git::tip::{Move, Swap, Tip};
 use crate::git::{private_files, refs, store};
 use crate::model::beat::Declined;
 use crate::model::causes::in_words;
@@ -144,8 +144,13 @@ struct Seen {
 impl Repository {
     /// Reads the remote of a shared run once, and returns its drivers.
     pub fn drivers(&self, run: &RunId) -> Result<DriversShown, Error> {
+        self.drivers_through(run, |tip| tip)
+    }
+
+    /// Returns the drivers of a shared run, as read through its remote with a limit.
+    pub(super) fn drivers_through(&self, run: &RunId, limit: impl FnOnce(Tip) -> Tip) -> Result<DriversShown, Error> {
         let sharing = Sharing::read(&self.store, run).ok_or_else(|| Error::NotShared(run.clone()))?;
-        let tip = self.tip(&sharing.remote)?;
+        let tip = limit(self.tip(&sharing.remote)?);
         let ours = format::run_ref(run);
         let read = Reader::default().read(&tip, &self.store, run)?;
         let known = refs::read_stored(&self.store, &ours)?;

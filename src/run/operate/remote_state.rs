@@ -24,7 +24,7 @@ use crate::run::query::view::is_sealed;
 use super::sharing;
 
 /// The time limit of listing the refs of a run on a remote.
-const LISTED_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const LISTED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The run here, as remotes are compared with it.
 struct Here<'a> {
@@ -109,9 +109,6 @@ impl Repository {
             Ok(kept) => kept,
             Err(why) => return Ok((RemoteState::Unread, Some(first_line(&why)))),
         };
-        if history::goes_on(&self.store, theirs, *ours) {
-            return Ok(current(0, count(theirs, *ours)));
-        }
         if !history::goes_on(&self.store, *ours, theirs) {
             let (ours, theirs) = (*ours, theirs);
             let is_same_run = history::first(&self.store, ours) == history::first(&self.store, theirs);
@@ -132,9 +129,7 @@ impl Repository {
         }
         Ok(current(count(*ours, theirs), 0))
     }
-}
 
-impl Repository {
     /// Fetches the logs that name the seal of a run. Without them `verify` says what is missing.
     fn fetch_logs_of(&self, run: &RunId, tip: &Tip) {
         let Ok(view) = Target::own(run.clone()).view(&self.store) else { return };
