@@ -9,8 +9,8 @@ use git_handoff::model::printable::Color;
 use git_handoff::model::protected::{allowed_in_words, judged_in_words};
 use git_handoff::model::time::Moment;
 use git_handoff::repository::Repository;
+use git_handoff::run::query::estimate::Estimate;
 use git_handoff::run::query::list::{Awaited, Driver, ItemStatus, Status};
-use git_handoff::run::query::pace::Pace;
 use git_handoff::run::query::remote_read::RemoteRead;
 use git_handoff::run::query::sharing::Sharing;
 use git_handoff::run::query::times::between;
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if is_read {
         status = repository.with_beats(status, &view)?;
     }
-    status.pace = Pace::of(&view, repository.environment.clock.now());
+    status.pace = Estimate::of(&view, repository.environment.clock.now());
     if arguments.blocked {
         status = status.blocked();
     }
@@ -128,8 +128,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 }
 
 /// Formats when the run ends at a pace.
-fn in_words(pace: Pace) -> String {
-    let Pace { items, within_ms, left_ms } = pace;
+fn in_words(pace: Estimate) -> String {
+    let Estimate { items, within_ms, left_ms } = pace;
     let (left, within) = (table::duration(left_ms), table::duration(within_ms));
     format!("about {left} left, as the last {items} items took {within}")
 }

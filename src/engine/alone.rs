@@ -55,8 +55,8 @@ impl Course {
 impl Repository {
     /// Decides together with whom a run is driven. Without `--via`, its remote decides, if it was
     /// pushed or is shared.
-    pub(super) fn course(&self, run: &RunId, wanted: &DriveOptions) -> Result<Course, Error> {
-        if let Some(remote) = &wanted.via {
+    pub(super) fn course(&self, run: &RunId, options: &DriveOptions) -> Result<Course, Error> {
+        if let Some(remote) = &options.via {
             return Ok(Course::Through(remote.clone()));
         }
         let is_shared = || Target::own(run.clone()).view(&self.store).map(|view| view.state.shared.is_some());
@@ -154,20 +154,20 @@ pub(super) async fn wait_for_lone_drivers(
 ) -> Result<bool, Error> {
     let lost_after = repository.config.lost_after;
     let own = Pushed::of(run.store(), run.id(), run.first()).alone.map(|alone| alone.id);
-    let mut seen: BTreeMap<DriverId, (Oid, Instant)> = BTreeMap::new();
+    let mut beats: BTreeMap<DriverId, (Oid, Instant)> = BTreeMap::new();
     // A shared run is driven by all.
     while run.state.shared.is_none() && !run.state.sealed && !*interrupt.borrow() {
         match run.refresh() {
             Ok(_) => {}
             // Silence counts only while the remote can be read.
-            Err(error) if error.is_of_remote() => seen.values_mut().for_each(|(_, since)| *since = Instant::now()),
+            Err(error) if error.is_of_remote() => beats.values_mut().for_each(|(_, since)| *since = Instant::now()),
             Err(error) => return Err(error.into()),
         }
         let mut waits = false;
         for lone in run.lone_drivers()?.into_iter().filter(|lone| Some(&lone.id) != own.as_ref()) {
-            let known = seen.get(&lone.id).copied().filter(|(beat, _)| *beat == lone.beat);
+            let known = beats.get(&lone.id).copied().filter(|(beat, _)| *beat == lone.beat);
             let (_, since) = known.unwrap_or((lone.beat, Instant::now()));
-            if seen.insert(lone.id.clone(), (lone.beat, since)).is_none() {
+            if beats.insert(lone.id.clone(), (lone.beat, since)).is_none() {
                 tell(Progress::Note(waits_for(&lone, lost_after)));
             }
             waits |= since.elapsed() < lost_after;

@@ -103,14 +103,14 @@ impl<'a> Checkout<'a> {
     /// Restores the files. Returns those that were restored, and those that were not.
     fn restore(&self) -> Result<(BTreeSet<PathBuf>, BTreeSet<PathBuf>), program::Error> {
         let written = self.written()?;
-        let old = |change: &&Change| change.old.is_some() && !self.absent.contains(&change.path);
+        let was_there = |change: &&Change| change.old.is_some() && !self.absent.contains(&change.path);
         let is_missing = |change: &&Change| fs::symlink_metadata(self.root.join(&change.path)).is_err();
         for path in &written {
             // A file that cannot be removed is listed below.
             let _ = restore_worktree::remove(self.root, path);
         }
         let lost: BTreeSet<PathBuf> =
-            self.unstaged()?.filter(old).filter(is_missing).map(|change| change.path.clone()).collect();
+            self.unstaged()?.filter(was_there).filter(is_missing).map(|change| change.path.clone()).collect();
         if !lost.is_empty() {
             let call = (self.git)().args(["checkout-index", "--force", "-q", "-z", "--stdin"]);
             // The files that git could not write are listed below.

@@ -49,6 +49,19 @@ fn beat(hub: &Hub) -> Option<Value> {
     serde_json::from_str(listed.success().lines().next()?).ok()
 }
 
+/// Runs the commands of a way out, after which both runs are verified without a conflict.
+#[track_caller]
+fn leads_out(hub: &Hub, commands: &[&[&str]]) {
+    for words in commands {
+        let (code, out, said) = hub.command("repo", words);
+        assert_eq!(code, Some(0), "{words:?}: {out}{said}");
+    }
+    for name in ["origin/r", "mine"] {
+        let (_, out, said) = hub.command("repo", &["verify", name]);
+        assert!(!out.contains("TAMPERED") && !out.contains("CONFLICT"), "{name}: {out}{said}");
+    }
+}
+
 #[test]
 fn what_is_shown_is_read_from_the_remote_first() {
     let hub = pushed(&plan(&items(2, "0")));
@@ -196,15 +209,7 @@ fn two_chains_of_one_run_are_named_with_a_way_out() {
     let way_out = "hint: git handoff adopt-run r --id ID && git handoff delete r && git handoff fetch origin r   \
                    # keeps both: yours as ID, and the one of origin as origin/r";
     assert_eq!(find_line(&said, "hint: "), way_out);
-    // The way out leads out.
-    for words in [&["adopt-run", "r", "--id", "mine"][..], &["delete", "--yes", "r"], &["fetch", "origin", "r"]] {
-        let (code, out, said) = hub.command("repo", words);
-        assert_eq!(code, Some(0), "{words:?}: {out}{said}");
-    }
-    for name in ["origin/r", "mine"] {
-        let (_, out, said) = hub.command("repo", &["verify", name]);
-        assert!(!out.contains("TAMPERED") && !out.contains("CONFLICT"), "{out}{said}");
-    }
+    leads_out(&hub, &[&["adopt-run", "r", "--id", "mine"], &["delete", "--yes", "r"], &["fetch", "origin", "r"]]);
 }
 
 /// Both ends are recorded, so `verify` names both until one of them is deleted where it was driven.
@@ -223,14 +228,7 @@ fn two_ends_of_one_run_are_a_conflict_with_a_way_out() {
     let (_, _, said) = hub.command("repo", &["verify", "r"]);
     let way_out = "hint: git handoff adopt-run r --id ID && git handoff delete r   # keeps both";
     assert!(said.lines().any(|line| line == way_out), "{said}");
-    for words in [&["adopt-run", "r", "--id", "mine"][..], &["delete", "--yes", "r"]] {
-        let (code, out, said) = hub.command("repo", words);
-        assert_eq!(code, Some(0), "{words:?}: {out}{said}");
-    }
-    for name in ["origin/r", "mine"] {
-        let (_, out, said) = hub.command("repo", &["verify", name]);
-        assert!(!out.contains("TAMPERED") && !out.contains("CONFLICT"), "{name}: {out}{said}");
-    }
+    leads_out(&hub, &[&["adopt-run", "r", "--id", "mine"], &["delete", "--yes", "r"]]);
 }
 
 /// The login node of a cluster submits and pushes, and looks after the run.

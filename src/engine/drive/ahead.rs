@@ -73,12 +73,12 @@ impl Driver<'_> {
     pub(super) fn claim_ahead(&mut self, concurrency: usize, batch: &mut Batch) -> Vec<(ItemIndex, Ahead)> {
         let slots = self.slots_of_run();
         let Some(shared) = &self.shared else { return Vec::new() };
-        let wanted = shared.waits.wanted(slots).saturating_sub(shared.ahead.len());
+        let lacking = shared.waits.wanted(slots).saturating_sub(shared.ahead.len());
         let ready = self.schedule.eligible();
-        if wanted == 0 || ready == 0 || self.machine.reusable.is_some() {
+        if lacking == 0 || ready == 0 || self.machine.reusable.is_some() {
             return Vec::new();
         }
-        let missing = wanted.min(ready.saturating_sub(self.idle_elsewhere().0) / 2);
+        let missing = lacking.min(ready.saturating_sub(self.idle_elsewhere().0) / 2);
         if missing == 0 {
             return Vec::new();
         }

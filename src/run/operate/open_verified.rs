@@ -14,6 +14,7 @@ use crate::model::role::{Refused, Role};
 use crate::model::time::Moment;
 use crate::repository::{self, Repository, Trust, marks};
 use crate::run::query;
+use crate::run::query::remote_read::driven_twice;
 use crate::verify::{Appender, Begun, Continuable, Mark, Refusal, Verified, continuable_on};
 
 use super::open::Loaded;
@@ -142,8 +143,7 @@ pub enum Denied {
     Offline { run: RunId, remote: String },
     #[error("cannot read the run {:?} from {remote}: {why}; what is here is {}", run.as_str(), age_in_words(*as_of))]
     Unread { run: RunId, remote: String, why: String, as_of: Option<Moment> },
-    #[error("the run {:?} was driven twice: {remote} has other entries of it, at {theirs}, than there are here, at {ours}",
-        run.as_str())]
+    #[error("the run {}", driven_twice(run.as_str(), remote, *ours, *theirs))]
     Twice { run: RunId, remote: String, ours: Oid, theirs: Oid },
     #[error("{0}")]
     Remote(#[source] Box<sharing::Error>),

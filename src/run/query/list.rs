@@ -14,8 +14,8 @@ use crate::model::time::Moment;
 use crate::repository::Repository;
 
 use super::declined::DeclinedItem;
+use super::estimate::Estimate;
 pub use super::item_status::ItemStatus;
-use super::pace::Pace;
 use super::remote_read::RemoteRead;
 use super::saved::{self, Saved};
 use super::show::RunDocument;
@@ -104,7 +104,7 @@ pub struct Status {
     pub remote: Option<RemoteRead>,
     /// How fast items ended last, if that tells when the run ends.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pace: Option<Pace>,
+    pub pace: Option<Estimate>,
     pub outcome: Outcomes,
     /// The sum of the items' use, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

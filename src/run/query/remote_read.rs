@@ -112,12 +112,13 @@ impl RemoteRead {
                 let why = self.failure.as_deref().unwrap_or("unknown");
                 format!("cannot read {run:?} from {remote}: {why}")
             }
-            RemoteState::Twice { ours, theirs } => {
-                format!(
-                    "{run:?} was driven twice: {remote} has other entries of it, at {theirs}, than there are here, at {ours}"
-                )
-            }
+            RemoteState::Twice { ours, theirs } => driven_twice(run, remote, *ours, *theirs),
             RemoteState::Other { .. } => format!("{remote} has another run {run:?}, which begins with another entry"),
         }
     }
+}
+
+/// Says that a run has one beginning and two continuations.
+pub fn driven_twice(run: &str, remote: &str, ours: Oid, theirs: Oid) -> String {
+    format!("{run:?} was driven twice: {remote} has other entries of it, at {theirs}, than there are here, at {ours}")
 }

@@ -13,10 +13,10 @@ const MOST: usize = 20;
 /// The fewest items that show a pace.
 const FEWEST: usize = 3;
 
-/// The pace of a run, and what follows from it.
+/// The pace of a run, and the time that the rest takes at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Pace {
+pub struct Estimate {
     /// How many items ended last.
     pub items: usize,
     /// The milliseconds in which they ended, until now.
@@ -25,7 +25,7 @@ pub struct Pace {
     pub left_ms: u64,
 }
 
-impl Pace {
+impl Estimate {
     /// Returns the pace of an open run. Returns `None` without enough items that ended and one that
     /// runs, or if a person has to decide first.
     pub fn of(view: &View, now: Moment) -> Option<Self> {
