@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use git_handoff::model::driver::DriverId;
-use git_handoff::run::operate::line::{Line, Wait};
+use git_handoff::run::operate::line::{Line, Wait, is_slower};
 use git_handoff::run::operate::pace::Pace;
 
 /// The step of the simulated time.
@@ -123,18 +123,19 @@ impl World {
     fn act(&mut self, at: usize) {
         let (now, all) = (self.now, self.drivers.len());
         let slowest = self.drivers.iter().map(|driver| driver.push).max().unwrap();
+        let fastest = self.drivers.iter().map(|driver| driver.push).min().unwrap();
         let one = &mut self.drivers[at];
         if one.since.is_none() && one.next <= now {
             one.since = Some(now);
         }
         let Some(since) = one.since else { return };
         let patience = one.pace.push_time() * u32::try_from(1.max(all / 4)).unwrap();
-        let is_announced = one.pace.was_too_late() && now - since > patience;
+        let is_announced = one.pace.was_too_late() && is_slower(one.push, fastest) && now - since > patience;
         if is_announced && self.remote.beats[at].1 != Some(since) && one.announced.is_none() {
             one.announced = Some((since, now + one.push));
         }
         one.line.set_own(Some(since), is_announced);
-        if !one.pace.due(now, all).max(one.line.due(now)).is_zero() {
+        if !one.pace.due(now, all, one.line.is_first()).max(one.line.due(now)).is_zero() {
             return;
         }
         let has_to_read = one.line.leaves_room(now)
@@ -147,7 +148,7 @@ impl World {
 
     /// Records the end of a read, or of the one after a lost push.
     fn read(&mut self, at: usize, is_at_turn: bool) {
-        let (now, slowest) = (self.now, self.drivers.iter().map(|driver| driver.push).max().unwrap());
+        let (now, pushes) = (self.now, self.drivers.iter().map(|driver| driver.push).collect::<Vec<_>>());
         let one = &mut self.drivers[at];
         one.last_read = now;
         one.pace.read(one.push / 2);
@@ -161,11 +162,11 @@ impl World {
         one.entries = self.remote.entries.len();
         for (other, (number, since)) in self.remote.beats.iter().enumerate().filter(|(other, _)| *other != at) {
             if std::mem::replace(&mut one.beats[other], *number) != *number {
-                let wait = since.map(|since| Wait { since, push: slowest });
+                let wait = since.map(|since| Wait { since, push: pushes[other] });
                 one.line.heard(&self.ids[other], wait);
             }
         }
-        one.line.choose(now, Duration::from_secs(15));
+        one.line.choose(now, one.push, Duration::from_secs(15));
         let wait = match self.remote.entries.last() {
             _ if one.line.is_first() => Duration::ZERO,
             Some(last) if one.pace.is_contended(now, self.ids.len()) => {
@@ -208,7 +209,10 @@ fn minute(pushes: &[u64]) -> World {
 /// times the slowest push, and each driver gets its turns.
 #[test]
 fn no_result_waits_for_ever_although_others_are_nearer() {
-    for pushes in [&[50, 500][..], &[50, 50, 50, 500], &[50, 500, 500, 500], &[20, 100, 400], &[50; 8]] {
+    let slower = [&[50, 500][..], &[50, 50, 50, 500], &[50, 500, 500, 500], &[20, 100, 400]];
+    // Drivers that are hardly slower get no room, and take turns.
+    let alike = [&[50; 8][..], &[100, 140], &[50, 70, 70, 70], &[60, 75, 85], &[50, 55, 60, 65, 70, 70, 70, 70]];
+    for pushes in slower.into_iter().chain(alike) {
         let world = minute(pushes);
         let slowest = Duration::from_millis(*pushes.iter().max().unwrap());
         let bound = slowest * u32::try_from(3 * pushes.len()).unwrap();

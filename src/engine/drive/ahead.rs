@@ -12,6 +12,7 @@ use crate::model::entry::{Again, Event, ItemEnded};
 use crate::model::item_index::ItemIndex;
 use crate::run::operate::NewEntry;
 use crate::run::operate::steer::requeued;
+use crate::run::operate::via::Via;
 
 use super::shared::Ahead;
 use super::{Claimed, Driver, Error};
@@ -35,9 +36,14 @@ pub(in crate::engine) struct Waits {
 }
 
 impl Waits {
-    /// Returns how many items to claim ahead for so many slots.
-    fn wanted(&self, slots: usize) -> usize {
-        let (wait, length) = (self.wait.as_millis(), self.length.max(SHORTEST).as_millis());
+    /// Returns how many items to claim ahead for so many slots, if a round of all drivers takes so
+    /// long: the wait before one was measured.
+    fn wanted(&self, slots: usize, round: Duration) -> usize {
+        if self.length.is_zero() {
+            return 0;
+        }
+        let wait = if self.wait.is_zero() { round } else { self.wait };
+        let (wait, length) = (wait.as_millis(), self.length.max(SHORTEST).as_millis());
         let wanted = (slots as u128 * wait).div_ceil(length);
         let most = slots.saturating_mul(MOST_FOR_SLOT);
         usize::try_from(wanted).unwrap_or(most).min(most)
@@ -73,7 +79,8 @@ impl Driver<'_> {
     pub(super) fn claim_ahead(&mut self, concurrency: usize, batch: &mut Batch) -> Vec<(ItemIndex, Ahead)> {
         let slots = self.slots_of_run();
         let Some(shared) = &self.shared else { return Vec::new() };
-        let lacking = shared.waits.wanted(slots).saturating_sub(shared.ahead.len());
+        let round = self.run.via().map(Via::round).unwrap_or_default();
+        let lacking = shared.waits.wanted(slots, round).saturating_sub(shared.ahead.len());
         let ready = self.schedule.eligible();
         if lacking == 0 || ready == 0 || self.machine.reusable.is_some() {
             return Vec::new();

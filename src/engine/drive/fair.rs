@@ -65,8 +65,8 @@ impl Driver<'_> {
         Ok(held_back)
     }
 
-    /// Notes since when there is something to push. A driver that was too late for a while asks the
-    /// others for room, by a beat.
+    /// Notes since when there is something to push. A driver that was too late for a while asks
+    /// faster ones for room, by a beat.
     pub(super) fn note_waiting(&mut self) {
         let is_waiting = self.has_to_push();
         let (Some(shared), Some(via)) = (&mut self.shared, self.run.via()) else { return };
@@ -76,7 +76,7 @@ impl Driver<'_> {
         let since = is_waiting.then(|| *shared.waiting.get_or_insert_with(Instant::now));
         let drivers = u32::try_from(via.drivers()).unwrap_or(u32::MAX);
         let patience = via.push_time().saturating_mul((drivers / 4).max(1));
-        let is_late = via.was_too_late() && since.is_some_and(|since| since.elapsed() > patience);
+        let is_late = via.was_too_late() && via.has_faster() && since.is_some_and(|since| since.elapsed() > patience);
         let is_new = is_late && !shared.is_announced;
         shared.is_announced |= is_late;
         let is_announced = shared.is_announced;

@@ -13,6 +13,10 @@ use crate::model::driver::DriverId;
 /// time until it knows that there is room.
 const PUSHES: u32 = 3;
 
+/// How much longer, as a fraction, the pushes of a driver take for which a faster one leaves room.
+/// Drivers with equal pushes take turns.
+const SLOWER: (u32, u32) = (3, 2);
+
 /// The shortest time of a push that counts.
 const FASTEST: Duration = Duration::from_millis(50);
 
@@ -23,6 +27,11 @@ pub struct Wait {
     pub since: Instant,
     /// How long a push takes there.
     pub push: Duration,
+}
+
+/// Returns true if pushes of the one driver take so much longer that it needs room beside the other.
+pub fn is_slower(push: Duration, than: Duration) -> bool {
+    push * SLOWER.1 > than.max(FASTEST) * SLOWER.0
 }
 
 /// The drivers that wait to push.
@@ -75,11 +84,12 @@ impl Line {
         own.is_some_and(|own| self.others.values().all(|other| own < other.since))
     }
 
-    /// Chooses the driver to leave room for: the one that waits longest, if it waits longer than
-    /// this driver. `longest` bounds the room.
-    pub fn choose(&mut self, now: Instant, longest: Duration) {
+    /// Chooses the driver to leave room for: the one that waits longest of those with slower pushes,
+    /// if it waits longer than this driver. `longest` bounds the room.
+    pub fn choose(&mut self, now: Instant, own_push: Duration, longest: Duration) {
         let before = |wait: &Wait| self.own.is_none_or(|own| wait.since < own);
-        let first = self.others.iter().filter(|(_, wait)| before(wait)).min_by_key(|(_, wait)| wait.since);
+        let slower = self.others.iter().filter(|(_, wait)| before(wait) && is_slower(wait.push, own_push));
+        let first = slower.min_by_key(|(_, wait)| wait.since);
         let Some((driver, wait)) = first else {
             self.room = None;
             return;

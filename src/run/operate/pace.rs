@@ -16,6 +16,9 @@ const SLOWEST: Duration = Duration::from_secs(10);
 /// The number of drivers that share one push a second.
 const DRIVERS_PER_SECOND: u32 = 8;
 
+/// The length of a turn, as a multiple of a read and a push, since either may take longer than usual.
+const TURN: (u32, u32) = (5, 4);
+
 /// The most turns that a driver waits for before it pushes anyway.
 pub const MOST_TURNS: u32 = 24;
 
@@ -70,6 +73,11 @@ impl Pace {
         self.measured.into_iter().flatten().max().unwrap_or(FIRST_GUESS)
     }
 
+    /// Returns the length of a turn: of a read and a push.
+    pub fn turn_time(&self) -> Duration {
+        (self.mean + self.mean_read) * TURN.0 / TURN.1
+    }
+
     /// Returns how long to wait before the next push, with so many drivers.
     pub fn gap(&self, now: Instant, drivers: usize) -> Duration {
         let Some(last) = self.last_push else { return Duration::ZERO };
@@ -83,16 +91,18 @@ impl Pace {
     }
 
     /// Returns how long to wait before the next push: for the gap, or after a lost push for the
-    /// turn.
-    pub fn due(&self, now: Instant, drivers: usize) -> Duration {
-        let turn = self.turn.map_or(Duration::ZERO, |turn| turn.saturating_duration_since(now));
+    /// turn, unless the others leave room for this driver.
+    pub fn due(&self, now: Instant, drivers: usize, has_room: bool) -> Duration {
+        let turn = self.turn.filter(|_| !has_room);
+        let turn = turn.map_or(Duration::ZERO, |turn| turn.saturating_duration_since(now));
         self.gap(now, drivers).max(turn)
     }
 
-    /// Records how long this driver waits for its turn, before it reads again.
+    /// Records how long this driver waits for its turn, before it reads again. Without a wait the
+    /// turn is now, upon what was just read.
     pub fn await_turn(&mut self, now: Instant, wait: Duration) {
         self.turns += 1;
-        self.is_turn = self.turns > MOST_TURNS;
+        self.is_turn = wait.is_zero() || self.turns > MOST_TURNS;
         self.turn = Some(now + wait).filter(|_| !self.is_turn);
     }
 
@@ -152,8 +162,7 @@ impl Pace {
 
     /// Returns how long `own` waits for its turn after an entry of the driver `last`.
     ///
-    /// Drivers push in the order of their ids, each after the one before had the time for a read
-    /// and a push.
+    /// Drivers push in the order of their ids, each after the one before had its turn.
     pub fn turn<'a>(&self, drivers: impl Iterator<Item = &'a DriverId>, own: &DriverId, last: &DriverId) -> Duration {
         let (mut place, mut last_place, mut count) = (0, 0, 0_u32);
         for driver in drivers {
@@ -162,7 +171,7 @@ impl Pace {
             count += 1;
         }
         let count = count.max(1);
-        (self.mean + self.mean_read) * ((place + 2 * count - last_place - 1) % count)
+        self.turn_time() * ((place + 2 * count - last_place - 1) % count)
     }
 }
 
@@ -179,11 +188,11 @@ mod tests {
         let pace = Pace { mean: Duration::from_millis(100), ..Pace::new(Duration::ZERO) };
         let all: Vec<DriverId> = (0..4).map(id).collect();
         let wait = |own: usize, last: usize| pace.turn(all.iter(), &all[own], &all[last]).as_millis();
-        assert_eq!([wait(0, 3), wait(1, 3), wait(2, 3), wait(3, 3)], [0, 100, 200, 300]);
-        assert_eq!([wait(2, 1), wait(3, 1), wait(0, 1), wait(1, 1)], [0, 100, 200, 300]);
+        assert_eq!([wait(0, 3), wait(1, 3), wait(2, 3), wait(3, 3)], [0, 125, 250, 375]);
+        assert_eq!([wait(2, 1), wait(3, 1), wait(0, 1), wait(1, 1)], [0, 125, 250, 375]);
         let mut pace = pace;
         pace.read(Duration::from_millis(40));
-        assert_eq!(pace.turn(all.iter(), &all[2], &all[0]), Duration::from_millis(110), "a turn begins with a read");
+        assert_eq!(pace.turn(all.iter(), &all[2], &all[0]), Duration::from_micros(137_500), "a turn begins with a read");
     }
 
     #[test]
@@ -217,15 +226,15 @@ mod tests {
         pace.saw_others(start);
         assert!(pace.awaits_turn(start, 8));
         pace.await_turn(start, Duration::from_millis(300));
-        assert_eq!(pace.due(start, 8), Duration::from_millis(300));
+        assert_eq!(pace.due(start, 8, false), Duration::from_millis(300));
         pace.begin_turn();
-        assert!(!pace.awaits_turn(start, 8) && pace.due(start, 8).is_zero());
+        assert!(!pace.awaits_turn(start, 8) && pace.due(start, 8, false).is_zero());
         pace.pushed(start, Duration::from_millis(100), true);
         assert!(pace.awaits_turn(start, 8), "the next push needs a turn of its own");
         let gap = start + Duration::from_millis(1100);
         assert!(pace.awaits_turn(gap, 8) && !pace.awaits_turn(gap, 2), "it pushes once a second, so it read nothing");
         (0..=MOST_TURNS).for_each(|_| pace.await_turn(start, Duration::from_millis(300)));
-        assert!(!pace.awaits_turn(start, 8) && pace.due(start, 8).is_zero(), "it waited for enough turns");
+        assert!(!pace.awaits_turn(start, 8) && pace.due(start, 8, false).is_zero(), "it waited for enough turns");
     }
 
     /// A hundred drivers with pushes of 5 to 200 ms: a driver with something to push waits at most

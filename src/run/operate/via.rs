@@ -15,7 +15,7 @@ use crate::model::item_index::ItemIndex;
 use crate::model::name::RunId;
 
 use super::beats::{Judge, Mark, ReadError, Reader};
-use super::line::{Line, Wait};
+use super::line::{Line, Wait, is_slower};
 use super::pace::Pace;
 
 /// The remote of a shared run.
@@ -166,7 +166,7 @@ impl Via {
         let lost_after = self.lost_after;
         self.moved.retain(|driver, moved| values.contains_key(driver) && now.duration_since(*moved) < lost_after);
         self.line.retain(|driver| self.moved.contains_key(driver));
-        self.line.choose(now, lost_after / 4);
+        self.line.choose(now, self.pace.call_time(), lost_after / 4);
     }
 
     /// Returns the number of living drivers.
@@ -226,7 +226,7 @@ impl Via {
     /// Returns how long to wait before the next push.
     pub fn due(&self) -> Duration {
         let now = Instant::now();
-        self.pace.due(now, self.drivers()).max(self.line.due(now))
+        self.pace.due(now, self.drivers(), self.line.is_first()).max(self.line.due(now))
     }
 
     /// Sets since when this driver has something to push, and whether its beats say so.
@@ -246,6 +246,12 @@ impl Via {
         living.filter_map(|driver| self.latest.get(driver).map(|latest| (driver, latest.slots, latest.push)))
     }
 
+    /// Returns true if another driver is so much faster that it would win every race.
+    pub fn has_faster(&self) -> bool {
+        let own = self.pace.call_time();
+        self.others().any(|(_, _, push)| is_slower(own, push))
+    }
+
     /// Returns true if the last read is so old that a slower driver may have begun to wait since.
     fn may_have_missed(&self, now: Instant) -> bool {
         let slowest = self.others().map(|(_, _, push)| push).max();
@@ -256,6 +262,12 @@ impl Via {
     /// Returns the mean time of a push.
     pub fn push_time(&self) -> Duration {
         self.pace.push_time()
+    }
+
+    /// Returns how long it takes until each driver had its turn, or zero if this one is alone.
+    pub fn round(&self) -> Duration {
+        let others = u32::try_from(self.drivers().saturating_sub(1)).unwrap_or(u32::MAX);
+        self.pace.turn_time().saturating_mul(others)
     }
 
     /// Returns the time of a push or of a read, whichever is longer.
