@@ -40,9 +40,9 @@ class Disk:
         self.device = call("losetup", "--find", "--show", self.image).strip()
         try:
             call("mount", "-t", "ext4", "-o", KINDS[self.kind][1], self.device, self.at)
-        except RuntimeError:
-            self.detach()
-            raise
+        finally:
+            # The kernel detaches it with the last mount.
+            call("losetup", "--detach", self.device)
         self.handle = os.open(self.at, os.O_RDONLY)
 
     def mend(self):
@@ -80,15 +80,7 @@ class Disk:
                 os.kill(process, signal.SIGKILL)
             time.sleep(0.05)
         else:
-            call("umount", "--lazy", self.at, good=(0, 32))
-        self.detach()
-
-    def detach(self):
-        call("losetup", "--detach", self.device)
-        for _ in range(100):
-            if not pathlib.Path(f"/sys/block/{os.path.basename(self.device)}/loop/backing_file").exists():
-                break
-            time.sleep(0.02)
+            raise RuntimeError(f"{self.at} stays in use by {self.users()}")
         self.device = None
 
     def copy_of(self, template):
@@ -99,7 +91,7 @@ def missing():
     """Returns why no file system can be cut here, or None."""
     if os.geteuid() != 0:
         return "it needs root's rights"
-    for program in ("losetup", "mkfs.ext4", "e2fsck", "mount"):
+    for program in ("losetup", "mkfs.ext4", "e2fsck", "mount", "unshare"):
         if not shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin"):
             return f"there is no {program}"
     if not os.path.exists("/dev/loop-control"):

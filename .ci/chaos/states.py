@@ -152,6 +152,33 @@ def impossible(index, file, where, place, command):
     return place == "unborn" and file in ("touched", "deleted", "staged-deleted", "unchanged") and where == "beside"
 
 
+# States that put something of the person's into the place of a file of the run, or do so for its whole folder.
+HARMLESS = ("unchanged", "touched", "autocrlf", "same", "staged-same", "lock-beside", "large", "hard-link")
+
+
+def may_refuse(state, code):
+    """Returns True if the state has a reason for this refusal."""
+    index, file, where, place, command = state
+    applies, restores = command.startswith("apply"), command in ("resume", "adopt")
+    in_the_way = where != "beside" and file not in HARMLESS and not file.startswith("name-")
+    in_the_way = in_the_way and (file, where) != ("empty-directory", "added")
+    unmerged = index in ("merge-conflict", "rebase-conflict", "pick-conflict")
+    staged = index in ("staged-change", "staged-deletion", "staged-new", "intent-to-add", "merge", "revert", "split-index")
+    staged = staged or file.startswith("staged-") or file in ("intended", "name-bytes")
+    return {
+        "unborn": place == "unborn" and (applies or command == "record"),
+        "locked": index == "index-lock" and applies,
+        # The thread of an unborn branch holds every file.
+        "local-changes": in_the_way
+        or (applies and unmerged)
+        or (command == "apply --3way" and staged)
+        or (restores and place == "unborn"),
+        # What no checkpoint can hold, which the revert of a submodule makes of it.
+        "worktree": command == "checkpoint" and (place == "submodule-changed" or file in ("nested", "fifo") or index == "revert"),
+        "checkout": restores and (file in ("nested", "fifo") or (index == "revert" and place == "submodule-changed")),
+    }.get(code, False)
+
+
 def git_environment(home, programs, tmp, cache):
     """Returns the environment of every command: nothing of the caller's but PATH."""
     return {

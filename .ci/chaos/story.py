@@ -47,18 +47,18 @@ def home(folder):
     (folder / "state").write_text("state\n")
 
 
-def prepare(at, env):
-    """Makes the repository and its remote on a new disk."""
+def prepare(at, hub, env):
+    """Makes the repository on a new disk, and its remote."""
     script = """set -eu
-    git init -q repo; git init -q --bare hub.git; cd repo
-    git -C ../hub.git config core.fsync all
-    git remote add origin ../hub.git
+    git init -q repo; git init -q --bare "$HUB"; cd repo
+    git -C "$HUB" config core.fsync all
+    git remote add origin "$HUB"
     seq 500 >start.txt; mkdir sub; echo x >sub/x; git add -A; git commit -qm Start; git push -q origin main
     git config handoff.heartbeat 1s
     git config handoff.lostAfter 4s
     echo mine >untracked.txt
     git handoff key >/dev/null; sync -f ."""
-    done = subprocess.run(["bash", "-c", script], cwd=at, env=env, capture_output=True, text=True)
+    done = subprocess.run(["bash", "-c", script], cwd=at, env={**env, "HUB": str(hub)}, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"cannot prepare the disk: {done.stderr}")
 
@@ -66,12 +66,13 @@ def prepare(at, env):
 class Judge:
     """Compares a disk after a cut with what was reported before it."""
 
-    def __init__(self, at, env):
-        self.at, self.env, self.wrong, self.behind = at, env, [], 0
+    def __init__(self, at, hub, env):
+        self.places, self.env, self.wrong, self.behind = {"repo": at / "repo", "remote": hub}, env, [], 0
+        self.hub_was_cut = hub.is_relative_to(at)
 
     def call(self, *words, given=None, where="repo"):
         words = [word.replace("{home}", self.env["HOME"]) for word in words]
-        return subprocess.run(words, cwd=self.at / where, env=self.env, input=(given or "").encode(), capture_output=True, timeout=120)
+        return subprocess.run(words, cwd=self.places[where], env=self.env, input=(given or "").encode(), capture_output=True, timeout=120)
 
     def handoff(self, *words, given=None):
         return self.call("git", "handoff", *words, given=given)
@@ -95,21 +96,31 @@ class Judge:
         begun = steps | {step.name for step in [step for step in STEPS if step.name not in steps][:1]}
         for report in reports:
             self.compare(report, begun)
+        self.compare_remote(begun)
         self.go_on(steps)
         self.objects("at the end", strict=True)
         return self.wrong
 
     def objects(self, when, strict):
-        """Every ref is readable with all that it reaches; git's own loose objects may be cut short if no ref needs them."""
-        for where in ("repo", "hub.git"):
+        """Every ref can be read with all that it reaches; git's own loose objects may be cut short if no ref needs them."""
+        for where in self.places:
             refs = self.call("git", "for-each-ref", where=where)
             if refs.returncode or refs.stderr:
-                self.wrong.append(f"{when}, refs of {where}: {refs.stderr.decode(errors='replace')}")
-            self.works(self.call("git", "rev-list", "--objects", "--all", "--quiet", where=where), f"{when}, reading all objects of {where}")
+                self.wrong.append(f"{when}, refs of the {where}: {refs.stderr.decode(errors='replace')}")
+            self.works(self.call("git", "rev-list", "--objects", "--all", "--quiet", where=where), f"{when}, reading all objects of the {where}")
             fsck = self.call("git", "fsck", "--strict", "--no-dangling", "--no-progress", "--connectivity-only", where=where)
-            self.works(fsck, f"{when}, git fsck --connectivity-only of {where}")
+            self.works(fsck, f"{when}, git fsck --connectivity-only of the {where}")
             if strict:
-                self.works(self.call("git", "fsck", "--strict", "--no-dangling", "--no-progress", where=where), f"{when}, git fsck of {where}")
+                self.works(self.call("git", "fsck", "--strict", "--no-dangling", "--no-progress", where=where), f"{when}, git fsck of the {where}")
+
+    def compare_remote(self, steps):
+        """The repository has every entry that it had sent to the remote."""
+        for line in self.call("git", "for-each-ref", "refs/handoff/runs", where="remote").stdout.decode().splitlines():
+            name, _, ref = line.split()
+            if ref.endswith("/w") and "delete a sealed run" in steps:
+                continue
+            if self.call("git", "merge-base", "--is-ancestor", name, ref).returncode:
+                self.wrong.append(f"the remote has {ref} at {name}, which is not here")
 
     def compare(self, report, steps):
         """What one line or the end of a command reported is there, unless one of the begun steps takes it away."""
@@ -143,9 +154,9 @@ class Judge:
 
     def pushed(self, run):
         here = self.call("git", "rev-parse", "--verify", "-q", f"refs/handoff/runs/{run}").stdout
-        there = self.call("git", "rev-parse", "--verify", "-q", f"refs/handoff/runs/{run}", where="hub.git").stdout
-        if not here:
-            self.wrong.append(f"the run {run} was pushed and is not here")
+        there = self.call("git", "rev-parse", "--verify", "-q", f"refs/handoff/runs/{run}", where="remote").stdout
+        if not here or (here != there and not self.hub_was_cut):
+            self.wrong.append(f"the run {run} was pushed; here it is at {here!r}, in the remote at {there!r}")
         # git flushes a ref and not its folder, so a remote can lose what was just pushed.
         self.behind += here != there
 
@@ -165,7 +176,7 @@ class Judge:
         """The remaining commands work as they are; the one that was cut is given again if it had no effect."""
         left = [step for step in STEPS if step.name not in steps]
         # git in the remote leaves locks, as it does when it is killed.
-        done = self.call("git", "handoff", "doctor", "--fix", where="hub.git")
+        done = self.call("git", "handoff", "doctor", "--fix", where="remote")
         if done.returncode not in (0, 3):
             self.works(done, "doctor --fix in the remote")
         for step in left:

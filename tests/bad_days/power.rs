@@ -6,6 +6,8 @@
 use std::fs::{self, File};
 use std::process::Command;
 
+use git_handoff::git::refs;
+use git_handoff::git::store::Store;
 use serde_json::{Value, json};
 
 use super::mount::Mount;
@@ -30,13 +32,19 @@ fn on_an_image() -> Option<(Mount, TestRepo)> {
     Some((mount, repo))
 }
 
+/// Mounts what a power cut would leave now at `later`.
+#[track_caller]
+fn left_by_power_cut(repo: &TestRepo) -> Mount {
+    fs::copy(repo.path("disk"), repo.path("copy")).unwrap();
+    let mount = Mount::new(&["-o", "loop", repo.path("copy").to_str().unwrap()], &repo.path("later")).unwrap();
+    repo.env.git_in("later", ["fsck", "--strict", "--no-dangling", "--no-progress"]).success();
+    mount
+}
+
 /// Runs a command on what a power cut would leave now, and returns what it prints.
 #[track_caller]
 fn after_power_cut(repo: &TestRepo, arguments: &[&str]) -> String {
-    fs::copy(repo.path("disk"), repo.path("copy")).unwrap();
-    let at = repo.path("later");
-    let _mount = Mount::new(&["-o", "loop", repo.path("copy").to_str().unwrap()], &at).unwrap();
-    repo.env.git_in("later", ["fsck", "--strict", "--no-dangling", "--no-progress"]).success();
+    let _mount = left_by_power_cut(repo);
     repo.env.handoff_in("later", arguments).success()
 }
 
@@ -73,4 +81,21 @@ fn a_power_cut_takes_nothing_back_that_was_reported() {
     repo.env.git(["pack-refs", "--all"]).success();
     repo.env.handoff(["delete", "r", "--yes"]).success();
     assert_eq!(runs(&after_power_cut(&repo, &["runs", "--json"])), 0);
+}
+
+#[test]
+fn a_deleted_ref_stays_deleted_if_its_folder_was_removed_with_it() {
+    let Some((_mount, repo)) = on_an_image() else { return };
+    let store = Store::open(&repo.env.repo()).unwrap();
+    let name = "refs/handoff/drivers/r/1";
+    let head = repo.env.git(["rev-parse", "HEAD"]).success().trim().parse().unwrap();
+    refs::set(&store, name, head).unwrap();
+    let listed = || {
+        let _mount = left_by_power_cut(&repo);
+        repo.env.git_in("later", ["for-each-ref", "--format=%(refname)", "refs/handoff"]).success()
+    };
+    assert_eq!(listed(), format!("{name}\n"));
+    refs::delete(&store, name, head).unwrap();
+    assert!(!repo.env.repo().join(".git/refs/handoff/drivers").exists());
+    assert_eq!(listed(), "");
 }
