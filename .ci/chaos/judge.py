@@ -23,15 +23,19 @@ def git(cwd, env, *words, check=True):
     return done.stdout
 
 
+def relative(folder, name, root):
+    return os.path.relpath(os.path.join(os.fsdecode(folder), os.fsdecode(name)), root)
+
+
 def files(root, skip=()):
     """Returns {path: (kind, mode, bytes or target, time and inode)} of everything below a folder, empty folders too."""
     found = {}
     for folder, names, others in os.walk(os.fsencode(root)):
         for name in [*names, *others]:
             path = os.path.join(folder, name)
-            short = os.path.relpath(path, os.fsencode(root))
+            short = os.fsencode(relative(folder, name, root))
             at = os.lstat(path)
-            if short.decode(errors="surrogateescape") in skip:
+            if os.fsdecode(short) in skip:
                 continue
             if stat.S_ISLNK(at.st_mode):
                 found[short] = ("link", 0, os.readlink(path), (at.st_mtime_ns, at.st_ino))
@@ -42,7 +46,7 @@ def files(root, skip=()):
                 found[short] = ("folder", stat.S_IMODE(at.st_mode), b"", None)
             else:
                 found[short] = ("special", at.st_mode, b"", (at.st_mtime_ns, at.st_ino))
-        names[:] = [name for name in names if os.path.relpath(os.path.join(folder, name), os.fsencode(root)).decode(errors="surrogateescape") not in skip]
+        names[:] = [name for name in names if relative(folder, name, root) not in skip]
     return found
 
 
@@ -59,7 +63,8 @@ class Snapshot:
             reversed(line.split(" ", 1))
             for line in git(tree, env, "for-each-ref", "--format=%(objectname) %(refname)").decode().splitlines()
         )
-        self.head = git(tree, env, "rev-parse", "--symbolic-full-name", "HEAD", check=False) + git(tree, env, "rev-parse", "--verify", "-q", "HEAD", check=False)
+        questions = (("--symbolic-full-name", "HEAD"), ("--verify", "-q", "HEAD"))
+        self.head = b"".join(git(tree, env, "rev-parse", *words, check=False) for words in questions)
         self.worktrees = git(tree, env, "worktree", "list", "--porcelain")
         self.git_dir = os.fsdecode(git(tree, env, "rev-parse", "--absolute-git-dir").strip())
         self.common = os.path.join(tree, os.fsdecode(git(tree, env, "rev-parse", "--git-common-dir").strip()))
@@ -153,7 +158,8 @@ def fulfilled(before, after, state, crlf, sparse):
         if sparse(path) and now is None:
             continue
         # A checkpoint without a file leaves a person's own in its place; `kept` compares that.
-        if not result and state.command in ("resume", "adopt") and now == before.files.get(path.encode()) and state.file != "unchanged":
+        restores, is_own = state.command in ("resume", "adopt"), now == before.files.get(path.encode())
+        if not result and restores and is_own and state.file != "unchanged":
             continue
         texts = {result[0]} if result else set()
         if result and crlf and state.command.startswith("apply"):

@@ -10,7 +10,7 @@ set -eu
 have() { [ -e "$1" ] || { mkdir -p "$(dirname "$1")"; echo "$1" >"$1"; git add --sparse -f -- "$1"; }; }
 mine() { mkdir -p "$D"; echo mine >>"$P"; }
 quiet() { "$@" >/dev/null 2>&1 || true; }
-exclude() { mkdir -p "$(dirname "$(git rev-parse --git-path info/exclude)")"; echo "$1" >>"$(git rev-parse --git-path info/exclude)"; }
+exclude() { at=$(git rev-parse --git-path info/exclude); mkdir -p "$(dirname "$at")"; echo "$1" >>"$at"; }
 """
 
 # A copy has other inodes than its index says, which `stale` leaves so.
@@ -173,9 +173,9 @@ def may_refuse(state, code):
         or (applies and unmerged)
         or (command == "apply --3way" and staged)
         or (restores and place == "unborn"),
-        # What no checkpoint can hold, which the revert of a submodule makes of it.
+        # What no checkpoint can hold; the revert of a submodule makes an untracked repository of it.
         "worktree": command == "checkpoint" and (place == "submodule-changed" or file in ("nested", "fifo") or index == "revert"),
-        "checkout": restores and (file in ("nested", "fifo") or (index == "revert" and place == "submodule-changed")),
+        "checkout": restores and file == "fifo",
     }.get(code, False)
 
 
@@ -206,7 +206,8 @@ def home(folder):
     folder.mkdir()
     (folder / ".gitconfig").write_text(
         "[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n\ttemplateDir =\n[advice]\n"
-        "\tdetachedHead = false\n\tsparseIndexExpanded = false\n[protocol \"file\"]\n\tallow = always\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
+        "\tdetachedHead = false\n\tsparseIndexExpanded = false\n[protocol \"file\"]\n\tallow = always\n"
+        "[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
     )
 
 
@@ -238,7 +239,8 @@ def template(place, folder, env):
     shell(f'git handoff record --as r -- sh -c "{CHANGE}" 2>&1', tree, env)
     if place == "unborn":
         shell("git symbolic-ref HEAD refs/heads/empty; rm .git/index", tree, env)
-    shell(f"set -eu; {CHANGE}; git handoff checkpoint t --state {folder}/state --worktree; git handoff offer t >{folder}/offer.json", tree, env)
+    save = f"git handoff checkpoint t --state {folder}/state --worktree; git handoff offer t >{folder}/offer.json"
+    shell(f"set -eu; {CHANGE}; {save}", tree, env)
     if place == "unborn":
         shell("rm -r doc other sub new run.sh .gitignore", tree, env)
     else:
