@@ -77,6 +77,8 @@ FILE = {
     "name-long": 'mkdir -p "$D"; echo mine >"$D/$(printf %0250d 0)"',
     "name-magic": 'mkdir -p "$D"; echo mine >"$D/:(top)*"; echo mine >":(exclude)$(basename "$P")"',
     "nested": 'rm -f "$P"; git init -q --object-format="$(git rev-parse --show-object-format)" "$P"; echo x >"$P/file"',
+    "nested-beside": 'mkdir -p "$D"; form=$(git rev-parse --show-object-format); git init -q --object-format=$form "$D/own"; '
+    'cd "$D/own"; echo x >file; git add file; git commit -qm Own; git init -q --object-format=$form empty',
     "hard-link": 'have "$P"; cp -p "$P" "$OUT/linked"; ln -f "$OUT/linked" "$P"',
     "skip-modified": 'have "$P"; git update-index --skip-worktree "$P"; mine',
     "assume-modified": 'have "$P"; git update-index --assume-unchanged "$P"; mine',
@@ -153,7 +155,7 @@ def impossible(index, file, where, place, command):
 
 
 # States that put something of the person's into the place of a file of the run, or do so for its whole folder.
-HARMLESS = ("unchanged", "touched", "autocrlf", "same", "staged-same", "lock-beside", "large", "hard-link")
+HARMLESS = ("unchanged", "touched", "autocrlf", "same", "staged-same", "lock-beside", "large", "hard-link", "nested-beside")
 
 
 def may_refuse(state, code):
@@ -174,8 +176,8 @@ def may_refuse(state, code):
         or (command == "apply --3way" and staged)
         or (restores and place == "unborn"),
         # What no checkpoint can hold; the revert of a submodule makes an untracked repository of it.
-        "worktree": command == "checkpoint" and (place == "submodule-changed" or file in ("nested", "fifo") or index == "revert"),
-        "checkout": restores and file == "fifo",
+        "worktree": command == "checkpoint" and (place == "submodule-changed" or file in ("nested", "nested-beside", "fifo") or index == "revert"),
+        "checkout": restores and (file == "fifo" or (file == "nested" and where != "added")),
     }.get(code, False)
 
 
