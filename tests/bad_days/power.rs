@@ -1,7 +1,7 @@
 //! Power cuts: what a command reported is on the disk, although nothing was synced since.
 //!
-//! The repository is on a file system in an image, whose journal is written only on request, or which
-//! has none. A copy of the image is what a power cut would leave.
+//! The repository is on a file system in an image, without a journal or with one that is written
+//! only on request. A copy of the image is what a power cut would leave.
 
 use std::fs::{self, File};
 use std::process::Command;
