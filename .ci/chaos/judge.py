@@ -200,6 +200,12 @@ def index_as_promised(before, after, form):
     return wrong
 
 
+def beyond(path, before):
+    """Returns True if a file or a link is in the place of a folder above the path."""
+    above = [path[:at] for at, byte in enumerate(path) if byte == ord("/")]
+    return any(before.files.get(folder, ("folder",))[0] != "folder" for folder in above)
+
+
 def same(one, other, modes):
     """Compares two pairs of mode and object, or the objects alone where the configuration turns modes off."""
     return one == other or (not modes and one and other and one[1] == other[1])
@@ -222,7 +228,7 @@ def saved_as_it_was(before, tree, saved, env, form):
             want = (b"120000", name_of(entry[2], form))
         elif entry and entry[0] == "folder":
             continue
-        elif not entry and entries.get((path, b"0"), b"-")[0] in (b"S", b"s"):
+        elif not entry and not beyond(path, before) and entries.get((path, b"0"), b"-")[0] in (b"S", b"s"):
             # A sparse checkout leaves it out, which is no deletion.
             want = entries[(path, b"0")][1:]
         if not same(held.pop(path, None), want, modes):

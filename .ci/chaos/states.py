@@ -164,6 +164,8 @@ def may_refuse(state, code):
     applies, restores = command.startswith("apply"), command in ("resume", "adopt")
     in_the_way = where != "beside" and file not in HARMLESS and not file.startswith("name-")
     in_the_way = in_the_way and (file, where) != ("empty-directory", "added")
+    # The run's file is there already, with another's bytes.
+    in_the_way = in_the_way or (file, where) == ("hard-link", "added")
     unmerged = index in ("merge-conflict", "rebase-conflict", "pick-conflict")
     staged = index in ("staged-change", "staged-deletion", "staged-new", "intent-to-add", "merge", "revert", "split-index")
     staged = staged or file.startswith("staged-") or file in ("intended", "name-bytes")
@@ -174,7 +176,8 @@ def may_refuse(state, code):
         "local-changes": in_the_way
         or (applies and unmerged)
         or (command == "apply --3way" and staged)
-        or (restores and place == "unborn"),
+        or (restores and place == "unborn")
+        or (restores and index.startswith("sparse") and file.startswith("folder-")),
         # What no checkpoint can hold; the revert of a submodule makes an untracked repository of it.
         "worktree": command == "checkpoint" and (place == "submodule-changed" or file in ("nested", "nested-beside", "fifo") or index == "revert"),
         "checkout": restores and (file == "fifo" or (file == "nested" and where != "added")),

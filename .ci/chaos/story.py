@@ -74,7 +74,7 @@ class Judge:
     def call(self, *words, given=None, where="repo"):
         words = [word.replace("{home}", self.env["HOME"]) for word in words]
         given = (given or "").encode()
-        return subprocess.run(words, cwd=self.places[where], env=self.env, input=given, capture_output=True, timeout=120)
+        return subprocess.run(words, cwd=self.places[where], env=self.env, input=given, capture_output=True, timeout=900)
 
     def handoff(self, *words, given=None):
         return self.call("git", "handoff", *words, given=given)
