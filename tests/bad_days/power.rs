@@ -103,3 +103,27 @@ fn a_deleted_ref_stays_deleted_if_its_folder_was_removed_with_it() {
     assert!(!repo.env.repo().join(".git/refs/handoff/drivers").exists());
     assert_eq!(listed(), "");
 }
+
+#[test]
+fn a_power_cut_during_a_push_leaves_no_broken_ref() {
+    let Some((_mount, repo)) = on_an_image(&[], "loop,commit=600") else { return };
+    repo.submit("r", &[item("a", "echo x >outputs/x")]);
+    repo.env.handoff(["run", "r"]).success();
+    repo.env.git_in("", ["init", "--quiet", "--bare", "hub"]).success();
+    repo.env.git(["remote", "add", "origin", repo.path("hub").to_str().unwrap()]).success();
+    let hook = "#!/bin/sh\n: >../came; until test -e ../go; do sleep 0.02; done\n";
+    repo.env.write("hub/hooks/pre-receive", hook);
+    repo.env.shell("hub", "chmod +x hooks/pre-receive").success();
+    let push = repo.start(&["push", "origin", "r"]);
+    wait_for("the push", || repo.path("came").exists());
+    // Another process flushes a file of its own, and with it the names of all others.
+    let flushed = File::create(repo.env.repo().join("another")).unwrap();
+    flushed.sync_all().unwrap();
+    let listed = {
+        let _mount = left_by_power_cut(&repo);
+        repo.env.git_in("later", ["for-each-ref", "refs/worktree"]).success()
+    };
+    assert!(listed.contains("refs/worktree/handoff-push-"), "the cut came during the push: {listed}");
+    repo.env.write("go", "");
+    assert!(push.wait().0.success());
+}
