@@ -35,11 +35,13 @@ fn on_an_image(features: &[&str], options: &str) -> Option<(Mount, TestRepo)> {
 /// Mounts what a power cut would leave now at `later`.
 #[track_caller]
 fn left_by_power_cut(repo: &TestRepo) -> Mount {
-    fs::copy(repo.path("disk"), repo.path("copy")).unwrap();
+    // A file of its own for each: another process may hold an earlier mount in its namespace.
+    let copy = (0..).map(|at| repo.path(&format!("copy-{at}"))).find(|copy| !copy.exists()).unwrap();
+    fs::copy(repo.path("disk"), &copy).unwrap();
     // 0 is clean, 1 mended. A journal is replayed.
-    let checked = Command::new("e2fsck").arg("-fy").arg(repo.path("copy")).output().unwrap();
+    let checked = Command::new("e2fsck").arg("-fy").arg(&copy).output().unwrap();
     assert!(matches!(checked.status.code(), Some(0 | 1)), "{checked:?}");
-    let mount = Mount::new(&["-o", "loop", repo.path("copy").to_str().unwrap()], &repo.path("later")).unwrap();
+    let mount = Mount::new(&["-o", "loop", copy.to_str().unwrap()], &repo.path("later")).unwrap();
     repo.env.git_in("later", ["fsck", "--strict", "--no-dangling", "--no-progress"]).success();
     mount
 }
