@@ -5,14 +5,16 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Flushes the names in a folder. `git pack-refs` removes empty folders, so one that is gone is no
-/// error.
+/// Flushes the names in a folder. If the folder was removed, as by the deletion of its last ref,
+/// flushes the nearest one above it, which lost a name.
 pub(super) fn folder(path: &Path) -> io::Result<()> {
-    match File::open(path) {
-        Ok(folder) => folder.sync_all(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
+    for folder in path.ancestors() {
+        match File::open(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened?.sync_all(),
+        }
     }
+    Ok(())
 }
 
 /// Flushes a file, if it exists, and its name.

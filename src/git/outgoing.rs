@@ -6,12 +6,10 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::PathBuf;
-
-use tempfile::TempDir;
+use std::path::{Path, PathBuf};
 
 use super::folder;
-use super::store::Store;
+use super::store::{Durability, Store};
 use crate::model::digest::Oid;
 
 /// Refs private to a git directory: no other worktree sees them, and nothing packs them.
@@ -20,13 +18,22 @@ const FOLDER: &str = "refs/worktree";
 /// The prefix of our folders.
 const OURS: &str = "handoff-push-";
 
+/// The suffix of a folder that is being filled. git takes nothing in it for a ref.
+const UNFINISHED: &str = ".lock";
+
+/// The most files to flush one by one, and not with everything else of their file system.
+const FEW: usize = 8;
+
 /// Refs in a folder of their own, deleted when dropped. `doctor` finds it if this process is
 /// killed.
+///
+/// The refs are flushed before git can see them: after a power cut, an empty one would be a broken
+/// ref, which stops `git gc` and every fetch.
 pub(super) struct Outgoing {
-    folder: TempDir,
+    folder: PathBuf,
     /// The number of subfolders, named by number: git visits refs in order of name.
     groups: usize,
-    /// A lock that shows that a process uses the folder.
+    /// An open file that shows that a process uses the folder.
     _open: File,
 }
 
@@ -38,34 +45,58 @@ impl Outgoing {
     pub(super) fn new<'a>(within: &Store, refs: impl Iterator<Item = (&'a str, Oid)>) -> io::Result<Self> {
         let parent = within.git_dir().join(FOLDER);
         fs::create_dir_all(&parent)?;
-        let folder = tempfile::Builder::new().prefix(OURS).rand_bytes(16).tempdir_in(&parent)?;
-        let mut outgoing = Self { _open: File::open(folder.path())?, folder, groups: 0 };
-        let mut last = "";
-        for (name, oid) in refs {
-            let split = name.strip_prefix("refs/").and_then(|below| below.rsplit_once('/'));
-            let (group, segment) = split.ok_or_else(|| io::Error::other(format!("{name} is no ref")))?;
-            if group != last {
-                (outgoing.groups, last) = (outgoing.groups + 1, group);
-            }
-            let folder = outgoing.folder.path().join(outgoing.groups.to_string()).join(group);
-            let path = folder.join(segment);
-            let write = || fs::write(&path, format!("{oid}\n"));
-            match write() {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    fs::create_dir_all(&folder)?;
-                    write()?;
-                }
-                other => other?,
+        let building = tempfile::Builder::new().prefix(OURS).suffix(UNFINISHED).rand_bytes(16).tempdir_in(&parent)?;
+        let open = File::open(building.path())?;
+        let (groups, files) = write(building.path(), refs)?;
+        if within.durability() == Durability::Strict {
+            if files.len() <= FEW {
+                files.iter().try_for_each(|path| File::open(path)?.sync_data())?;
+            } else {
+                within.sync().map_err(io::Error::other)?;
             }
         }
-        Ok(outgoing)
+        let folder = building.path().with_extension("");
+        fs::rename(building.path(), &folder)?;
+        let _ = building.keep();
+        Ok(Self { folder, groups, _open: open })
     }
 
     /// Returns the refspecs that match exactly these refs.
     pub(super) fn patterns(&self) -> impl Iterator<Item = String> {
-        let name = self.folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         (1..=self.groups).map(move |group| format!("{FOLDER}/{name}/{group}/*:refs/*"))
     }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        // `doctor` finds one that cannot be removed.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Writes the refs below a folder. Returns the number of subfolders, and the files.
+fn write<'a>(top: &Path, refs: impl Iterator<Item = (&'a str, Oid)>) -> io::Result<(usize, Vec<PathBuf>)> {
+    let (mut groups, mut files, mut last) = (0, Vec::new(), "");
+    for (name, oid) in refs {
+        let split = name.strip_prefix("refs/").and_then(|below| below.rsplit_once('/'));
+        let (group, segment) = split.ok_or_else(|| io::Error::other(format!("{name} is no ref")))?;
+        if group != last {
+            (groups, last) = (groups + 1, group);
+        }
+        let folder = top.join(groups.to_string()).join(group);
+        let path = folder.join(segment);
+        let write = || fs::write(&path, format!("{oid}\n"));
+        match write() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(&folder)?;
+                write()?;
+            }
+            other => other?,
+        }
+        files.push(path);
+    }
+    Ok((groups, files))
 }
 
 /// Returns the existing folders of all worktrees, of running and of killed pushes.

@@ -81,7 +81,8 @@ impl<'q> Plan<'q> {
             let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
             let blocked = |folder: &Path| {
                 let here = fs::symlink_metadata(self.snapshot.root().join(folder));
-                here.is_ok_and(|meta| !meta.is_dir()) && !going.contains(folder)
+                let is_no_folder = here.is_ok_and(|meta| !meta.is_dir()) && !going.contains(folder);
+                is_no_folder || self.snapshot.nested.iter().any(|nested| nested == folder)
             };
             // Ignored files are in no tree, but belong to the user.
             let taken = added && self.is_taken(&path, &going);

@@ -43,6 +43,9 @@ pub struct Snapshot<'q> {
     linked: Vec<Vec<u8>>,
     /// Untracked files above the limit, relative to the top. They are not part of the tree.
     too_large: Vec<Vec<u8>>,
+    /// Untracked repositories, relative to the top, of a snapshot that is compared and not saved.
+    /// They are not part of the tree.
+    pub nested: Vec<PathBuf>,
 }
 
 /// A saved working tree.
@@ -86,11 +89,15 @@ pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<Saved, Error> {
 
 impl<'q> Snapshot<'q> {
     /// Takes a snapshot, without untracked files above the limit. Writes only to the quarantine.
+    ///
+    /// Without a limit, nothing is saved, and untracked repositories are left out; with one, they
+    /// are an error.
     pub fn take(store: &Store, quarantine: &'q Quarantine, limit: Option<u64>) -> Result<Self, Error> {
         let root = store.work_dir().ok_or(Error::Bare)?;
         let linked = linked(store, &root)?;
         let listing = Listing::read(&|| store.git().work_tree(&root).env("GIT_OPTIONAL_LOCKS", "0"), &root)?;
-        let mut snapshot = Self { quarantine, root, listing, tree: store.empty_tree(), linked, too_large: Vec::new() };
+        let (tree, too_large, nested) = (store.empty_tree(), Vec::new(), Vec::new());
+        let mut snapshot = Self { quarantine, root, listing, tree, linked, too_large, nested };
         snapshot.configure(store).map_err(|e| Error::Io(quarantine.dir().to_owned(), e))?;
         // Without the stat data and flags of the user's index, every file is read.
         let staged = snapshot.listing.lines();
@@ -102,8 +109,14 @@ impl<'q> Snapshot<'q> {
             let call = snapshot.git().args(["update-index", "-z", "--skip-worktree", "--stdin"]);
             call.input(absent.join(&0)).run()?;
         }
-        snapshot.too_large = limit.map(|limit| snapshot.untracked_above(limit)).transpose()?.unwrap_or_default();
-        let outside = snapshot.linked.iter().chain(&snapshot.too_large);
+        let untracked = snapshot.git().args(["ls-files", "-z", "--others", "--exclude-standard"]).run()?;
+        // git lists a repository as its folder.
+        let nested: Vec<Vec<u8>> =
+            records(&untracked).filter_map(|path| Some(path.strip_suffix(b"/")?.to_vec())).collect();
+        let nested = if limit.is_none() { nested } else { Vec::new() };
+        snapshot.nested = nested.iter().map(|path| path_of(path)).collect();
+        snapshot.too_large = limit.map(|limit| snapshot.above(limit, &untracked)).unwrap_or_default();
+        let outside = snapshot.linked.iter().chain(&snapshot.too_large).chain(&nested);
         let input = outside.fold(b":/\0".to_vec(), |paths, path| [paths, left_out(path)].concat());
         let add = snapshot.git().args(["add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"]);
         add.input(input).run().map_err(|error| match error {
@@ -161,14 +174,13 @@ impl<'q> Snapshot<'q> {
         }
     }
 
-    /// Lists the untracked files above a limit.
-    fn untracked_above(&self, limit: u64) -> Result<Vec<Vec<u8>>, Error> {
-        let listed = self.git().args(["ls-files", "-z", "--others", "--exclude-standard"]).run()?;
+    /// Returns those of the listed files that are above a limit.
+    fn above(&self, limit: u64, listed: &[u8]) -> Vec<Vec<u8>> {
         let is_above = |path: &&[u8]| {
             let found = fs::symlink_metadata(self.root.join(path_of(path)));
             found.is_ok_and(|found| found.is_file() && found.len() > limit)
         };
-        Ok(records(&listed).filter(is_above).map(<[u8]>::to_vec).collect())
+        records(listed).filter(is_above).map(<[u8]>::to_vec).collect()
     }
 
     /// Refuses files above a limit, unless HEAD has the same.

@@ -130,6 +130,21 @@ fn the_receivers_own_changes_stay() {
 }
 
 #[test]
+fn a_repository_of_the_receiver_beside_the_saved_files_stays() {
+    let env = changed();
+    save(&env, "t", b"state", &["--worktree"]);
+    offer(&env);
+    let nested = "git init --quiet empty && git init --quiet full && cd full && echo mine >file && git add file && \
+        git commit --quiet --message Mine && echo more >>file";
+    env.shell("other", nested).success();
+    env.handoff_in("other", ADOPT).success();
+    assert_eq!(std::fs::read_to_string(env.path().join("other/deep/er/new")).expect("it is there"), "n");
+    assert_eq!(env.git_in("other/full", ["status", "--porcelain"]).success(), " M file\n");
+    assert!(env.path().join("other/empty/.git").exists());
+    env.handoff_in("other", ["resume", "u", "--checkout"]).success();
+}
+
+#[test]
 fn what_is_in_the_way_refuses_all_of_it() {
     for (way, code) in [
         ("printf mine >unstaged", "local-changes"),
@@ -139,6 +154,8 @@ fn what_is_in_the_way_refuses_all_of_it() {
         ("printf mine >both", "local-changes"),
         ("rm turned && mkdir turned && printf mine >turned/inside", "local-changes"),
         ("printf both >.git/info/exclude && printf mine >both", "local-changes"),
+        ("git init --quiet deep", "local-changes"),
+        ("rm unstaged && git init --quiet unstaged", "checkout"),
         ("git commit --quiet --allow-empty --message Next", "other-base"),
     ] {
         let env = changed();
