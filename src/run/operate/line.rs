@@ -29,7 +29,7 @@ pub struct Wait {
     pub push: Duration,
 }
 
-/// Returns true if pushes of the one driver take so much longer that it needs room beside the other.
+/// Returns true if a driver with the first time of a push needs room from one with the second.
 pub fn is_slower(push: Duration, than: Duration) -> bool {
     push * SLOWER.1 > than.max(FASTEST) * SLOWER.0
 }
@@ -84,8 +84,8 @@ impl Line {
         own.is_some_and(|own| self.others.values().all(|other| own < other.since))
     }
 
-    /// Chooses the driver to leave room for: the one that waits longest of those with slower pushes,
-    /// if it waits longer than this driver. `longest` bounds the room.
+    /// Chooses the driver to leave room for: the one with slower pushes that waits longest, if it
+    /// waits longer than this driver. `longest` bounds the room.
     pub fn choose(&mut self, now: Instant, own_push: Duration, longest: Duration) {
         let before = |wait: &Wait| self.own.is_none_or(|own| wait.since < own);
         let slower = self.others.iter().filter(|(_, wait)| before(wait) && is_slower(wait.push, own_push));

@@ -16,7 +16,7 @@ const SLOWEST: Duration = Duration::from_secs(10);
 /// The number of drivers that share one push a second.
 const DRIVERS_PER_SECOND: u32 = 8;
 
-/// The length of a turn, as a multiple of a read and a push, since either may take longer than usual.
+/// The length of a turn, as a multiple of a read and a push: either may take longer than usual.
 const TURN: (u32, u32) = (5, 4);
 
 /// The most turns that a driver waits for before it pushes anyway.
@@ -192,7 +192,11 @@ mod tests {
         assert_eq!([wait(2, 1), wait(3, 1), wait(0, 1), wait(1, 1)], [0, 125, 250, 375]);
         let mut pace = pace;
         pace.read(Duration::from_millis(40));
-        assert_eq!(pace.turn(all.iter(), &all[2], &all[0]), Duration::from_micros(137_500), "a turn begins with a read");
+        assert_eq!(
+            pace.turn(all.iter(), &all[2], &all[0]),
+            Duration::from_micros(137_500),
+            "a turn begins with a read"
+        );
     }
 
     #[test]
