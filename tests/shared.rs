@@ -171,15 +171,22 @@ pub(crate) fn both_succeed(drivers: [Driver; 2]) {
 
 #[test]
 fn two_drivers_share_the_items_of_a_run() {
-    let hub = Hub::new(&plan(&items(8, "0.3")));
+    let until = "until test -e \"$HOME/../go\"; do sleep 0.02; done";
+    let items: Vec<Value> = (0..8).map(|at| item(&format!("i{at}"), &format!("{until}; {}", works("0")))).collect();
+    let hub = Hub::new(&plan(&items));
     hub.clone("b", &[]);
     let first = hub.drive("repo");
     hub.wait_for_kind("run.shared");
     let second = hub.drive("b");
+    let drivers = |fired: &[Value]| -> BTreeSet<String> {
+        fired.iter().map(|entry| entry["driver"].as_str().unwrap().to_owned()).collect()
+    };
+    wait_for("claims of both", || drivers(&hub.of_kind("item.fired")).len() == 2);
+    hub.repo.env.write("go", "");
     both_succeed([first, second]);
     hub.ends_well(8);
     let fired = hub.of_kind("item.fired");
-    let drivers: BTreeSet<&str> = fired.iter().map(|entry| entry["driver"].as_str().unwrap()).collect();
+    let drivers = drivers(&fired);
     assert_eq!((fired.len(), drivers.len(), hub.lines("ran").len()), (8, 2, 8));
     assert!(drivers.iter().all(|driver| driver.len() == 32));
     assert!(fired.iter().all(|entry| entry["host"].is_string()));
