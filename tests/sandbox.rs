@@ -10,6 +10,7 @@ mod configured;
 pub(crate) mod filters;
 mod given;
 mod hidden_files;
+mod kernel_files;
 mod layers;
 mod limits;
 mod links;
