@@ -19,6 +19,7 @@ mod planted;
 mod programs;
 mod reach;
 mod recorded;
+mod refused;
 mod remotes;
 pub(crate) mod scene;
 mod stories;
