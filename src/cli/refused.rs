@@ -46,6 +46,17 @@ pub(super) const fn describe(refusal: Refusal) -> &'static str {
             "    a worker leaves no jobs in the queues of at and cron, which would run outside of the sandbox: leave out \
              the step, or set the executor's `sandbox = none`"
         }
+        Refusal::Push => {
+            "    a worker pushes to no repository of this machine: its work is the patch, which `git handoff apply` takes"
+        }
+        Refusal::Store => {
+            "    a worker reads the store of Nix and adds nothing to it: build what the item needs outside, or set the \
+             executor's `sandbox = none`"
+        }
+        Refusal::FileSize => {
+            "    no file of an attempt may be larger than `handoff.maxFileSize` or, without it, `handoff.maxDisk`, also \
+             one with holes: raise the limit"
+        }
         Refusal::Settings => {
             "    a worker writes nothing below /proc: leave out the step, or set the executor's `sandbox = none`"
         }

@@ -65,7 +65,7 @@ pub enum Sockets {
     Reachable,
 }
 
-/// What the sandbox refuses to every worker, so that some programs fail in it.
+/// Something that is refused to every worker, so that some programs fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Namespaces and mounts, for a program's own sandbox.
@@ -86,6 +86,12 @@ pub enum Refusal {
     Settings,
     /// The machine's queue of jobs.
     Jobs,
+    /// Other repositories of this machine.
+    Push,
+    /// A file that is larger than the limit.
+    FileSize,
+    /// The store of Nix.
+    Store,
 }
 
 /// Messages of programs to which this is refused.
@@ -147,7 +153,12 @@ const REFUSED: &[(Refusal, &[&str])] = &[
     ),
     (
         Refusal::FileSystem,
-        &["fuse: device not found", "fuse: failed to open /dev/fuse", "fusermount3: mount failed", "fusermount: mount failed"],
+        &[
+            "fuse: device not found",
+            "fuse: failed to open /dev/fuse",
+            "fusermount3: mount failed",
+            "fusermount: mount failed",
+        ],
     ),
     (
         Refusal::SystemV,
@@ -159,6 +170,12 @@ const REFUSED: &[(Refusal, &[&str])] = &[
     (Refusal::Terminal, &["chown tty: Operation not permitted", "No screen session found."]),
     (Refusal::Settings, &["/oom_score_adj: "]),
     (Refusal::Jobs, &["You do not have permission to use at.", "Cannot open lockfile /var/spool/cron/atjobs/"]),
+    (Refusal::Push, &["remote unpack failed: unable to create temporary object directory"]),
+    (
+        Refusal::Store,
+        &["remounting /nix/store writable: Operation not permitted", "opening lock file '/nix/var/nix/db/big-lock'"],
+    ),
+    (Refusal::FileSize, &["File size limit exceeded", "File too large"]),
 ];
 
 /// Returns what the sandbox refused to a program according to its output.

@@ -218,8 +218,7 @@ pub(crate) fn filters(network: Network, alone: bool) -> Result<Vec<BpfProgram>, 
     let unsupported = rules(ATTRIBUTES.into_iter().filter(|_| alone));
     let refused = refused(network, alone)?;
     let ignored = if alone { usual_policy()? } else { Rules::new() };
-    let all =
-        [(unknown, libc::ENOSYS), (unsupported, libc::EOPNOTSUPP), (refused, libc::EPERM), (ignored, 0)];
+    let all = [(unknown, libc::ENOSYS), (unsupported, libc::EOPNOTSUPP), (refused, libc::EPERM), (ignored, 0)];
     all.into_iter().filter(|(rules, _)| !rules.is_empty()).map(|(rules, errno)| program(rules, errno)).collect()
 }
 
@@ -301,9 +300,9 @@ fn refused(network: Network, alone: bool) -> Result<Rules, Error> {
     Ok(rules)
 }
 
-/// Ignores requests for the usual way of scheduling for a thread by its number, and reports success.
+/// Ignores requests for the usual scheduling of a thread by its number, and reports success.
 ///
-/// ZeroMQ makes one for each of its own threads, which have it already, and aborts if it is
+/// `ZeroMQ` makes one for each of its own threads, which have it already, and aborts if it is
 /// refused.
 fn usual_policy() -> Result<Rules, Error> {
     let usual = vec![condition(0, SeccompCmpOp::Ne, 0)?, condition(1, SeccompCmpOp::Eq, USUAL_POLICY)?];

@@ -12,7 +12,7 @@ pub(super) const FOLDER: &str = "/sys/fs/cgroup";
 /// The type of a mount with control groups of version 1.
 const VERSION_1: &str = "cgroup";
 
-/// What a worker finds in [`FOLDER`].
+/// The content of [`FOLDER`] for a worker.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Groups {
     /// The groups of this process, each with the place of its hierarchy.

@@ -29,7 +29,8 @@ impl SharedMemory {
         let size = self.most.map(|most| format!(",size={most}")).unwrap_or_default();
         let options = CString::new(format!("mode=1777{size}")).expect("numbers hold no zero byte");
         overlay::enter().map_err(|error| Error("enter a mount namespace", error))?;
-        let mounted = rustix::mount::mount(KIND, SHARED_MEMORY, KIND, MountFlags::NODEV | MountFlags::NOSUID, &*options);
+        let mounted =
+            rustix::mount::mount(KIND, SHARED_MEMORY, KIND, MountFlags::NODEV | MountFlags::NOSUID, &*options);
         mounted.map_err(|error| Error("mount the worker's own /dev/shm", error))
     }
 

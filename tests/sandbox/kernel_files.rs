@@ -1,5 +1,5 @@
-//! Shared memory, control groups and scheduling: what a worker has of its own, and what of the
-//! machine's it reaches.
+//! Shared memory, control groups and scheduling: a worker has its own, and reaches nothing of the
+//! machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ fn scenes(what: &str) -> Vec<(Layers, Option<u32>, Scene)> {
     let all = has_bubblewrap(what).then_some(Layers::All);
     let other = rustix::process::geteuid().is_root().then_some(65_534);
     let users = std::iter::once(None).chain(other.map(Some));
-    let kinds: Vec<_> = users.flat_map(|user| [Some(Layers::Inner), all].into_iter().flatten().map(move |l| (l, user))).collect();
+    let kinds: Vec<_> =
+        users.flat_map(|user| [Some(Layers::Inner), all].into_iter().flatten().map(move |l| (l, user))).collect();
     kinds.into_iter().map(|(layers, user)| (layers, user, Scene::of(layers, user))).collect()
 }
 
@@ -117,7 +118,7 @@ fn control_groups_are_the_workers_own_and_cannot_be_written() {
     }
 }
 
-/// ZeroMQ aborts if a thread's request for the usual scheduling is refused.
+/// `ZeroMQ` aborts if a thread's request for the usual scheduling is refused.
 #[test]
 fn a_thread_asks_for_the_usual_scheduling_and_others_keep_theirs() {
     let scene = Scene::new(Layers::Inner);

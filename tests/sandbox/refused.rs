@@ -1,9 +1,9 @@
-//! What `run` says of programs to which the sandbox refuses something.
+//! Notes of `run` on programs to which the sandbox refuses something.
 
 use super::scene::{Layers, Scene};
 use crate::common::repo::item;
 
-/// What a program says, and what `run` adds.
+/// The message of a program, and the note of `run`.
 const SAID: &[(&str, &str)] = &[
     (
         "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
@@ -28,6 +28,20 @@ const SAID: &[(&str, &str)] = &[
         "You do not have permission to use at.",
         "    a worker leaves no jobs in the queues of at and cron, which would run outside of the sandbox: leave out the \
          step, or set the executor's `sandbox = none`",
+    ),
+    (
+        "error: remote unpack failed: unable to create temporary object directory",
+        "    a worker pushes to no repository of this machine: its work is the patch, which `git handoff apply` takes",
+    ),
+    (
+        "error: remounting /nix/store writable: Operation not permitted",
+        "    a worker reads the store of Nix and adds nothing to it: build what the item needs outside, or set the \
+         executor's `sandbox = none`",
+    ),
+    (
+        "File size limit exceeded",
+        "    no file of an attempt may be larger than `handoff.maxFileSize` or, without it, `handoff.maxDisk`, also one \
+         with holes: raise the limit",
     ),
     (
         "No screen session found.",
@@ -58,7 +72,8 @@ fn run_says_what_the_sandbox_refused() {
 fn run_says_that_calls_are_refused() {
     let note = "    the sandbox refuses perf_event_open, userfaultfd and io_uring, which reach deep into the kernel: use the \
                 program without them, or set the executor's `sandbox = none`";
-    let settings = "    a worker writes nothing below /proc: leave out the step, or set the executor's `sandbox = none`";
+    let settings =
+        "    a worker writes nothing below /proc: leave out the step, or set the executor's `sandbox = none`";
     let scene = Scene::new(Layers::Inner);
     let call = "python3 -c 'import ctypes,os,sys; l=ctypes.CDLL(None,use_errno=True); l.syscall(323, 1); \
                 sys.exit(\"userfaultfd: \" + os.strerror(ctypes.get_errno()))'";

@@ -183,7 +183,7 @@ pub struct Tail {
     pub lines: Vec<String>,
     /// Whether there are more lines before these.
     pub is_cut: bool,
-    /// What the sandbox refused to a program, if a line says so.
+    /// The refusal that a line names.
     pub refused: Option<Refusal>,
 }
 
