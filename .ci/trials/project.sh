@@ -3,6 +3,7 @@
 # registries, for the lock files.
 set -euo pipefail
 
+more=$(realpath "$(dirname "$0")")/more-project.sh
 dir=$1
 mkdir -p "$dir"
 cd "$dir"
@@ -240,3 +241,12 @@ git branch dev
 echo '# A project' >README.md
 git add README.md
 git commit -qm 'Add a page'
+
+"$more" more
+git add -A
+git commit -qm 'Add the folder of more tools'
+for number in 1 2 3 4; do
+	echo $number >>more/hist
+	git add -A
+	git commit -qm "Add the line $number"
+done

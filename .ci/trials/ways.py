@@ -73,7 +73,7 @@ class User:
     def environment(self, handoff, more=None):
         """The whole environment of a command: a login's, and the clients' configuration."""
         postgres = sorted(str(path) for path in pathlib.Path("/usr/lib/postgresql").glob("*/bin"))
-        path = [str(handoff), str(TOOLS / "bin"), f"{self.home}/.cargo/bin", SYSTEM, *postgres]
+        path = [str(handoff), str(TOOLS / "bin"), f"{self.home}/.cargo/bin", f"{self.home}/.npm-global/bin", SYSTEM, *postgres]
         kept = {k: v for k, v in os.environ.items() if k.startswith(PASSED) or k.endswith(ENDINGS)}
         kept.update({k: v for k, v in os.environ.items() if k == "NODE_EXTRA_CA_CERTS" or k.startswith("SSL_CERT")})
         login = {"HOME": str(self.home), "USER": self.account.pw_name, "LOGNAME": self.account.pw_name, "SHELL": "/bin/bash",

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use super::progress::Display;
 use super::silence::tell_of_silence;
-use super::{Ending, Failure, Output, first_screen, interrupt, nested, validate};
+use super::{Ending, Failure, Output, first_screen, interrupt, refused, validate};
 
 /// Run a command in a worktree of its own, and seal what it changed as a run
 ///
@@ -229,7 +229,7 @@ fn finish(
     if has_failed(view) && super::saved::show_left(view, true, repository, output) {
         return Ok(Ending::NotAllDone);
     }
-    nested::show(view, repository, output);
+    refused::show(view, repository, output);
     advise(view, manner, lacks, is_green, output);
     Ok(if is_green { Ending::Done } else { Ending::NotAllDone })
 }

@@ -25,7 +25,7 @@ use git_handoff::verify::Report;
 use super::progress::Display;
 use super::remote_read::Offline;
 use super::silence::{Watched, tell_of_silence};
-use super::{Ending, Failure, Output, first_screen, interrupt, nested, saved, status, submit, table, validate};
+use super::{Ending, Failure, Output, first_screen, interrupt, refused, saved, status, submit, table, validate};
 
 /// The most entries of a run that is verified at once when it ends; a larger one takes seconds.
 const VERIFIED: usize = 1000;
@@ -295,7 +295,7 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
         output.hint(&if state.sealed { hints::explain(run) } else { hints::explain_or_close(run) });
         return Ending::NotAllDone;
     }
-    nested::show(&driven.view, repository, output);
+    refused::show(&driven.view, repository, output);
     if state.is_done() && !state.sealed {
         output.hint(&hints::extend_or_close(run));
     }
@@ -363,8 +363,8 @@ fn show_tails(view: &View, work: &Work, repository: &Repository, output: &mut Ou
         }
         let lines = tests.map_or(&tail.lines, |failure| &failure.assertion);
         lines.iter().for_each(|line| output.note(&format!("    {}", printable::line(line))));
-        if tail.is_nested {
-            output.note(nested::NOTE);
+        if let Some(refusal) = tail.refused {
+            output.note(refused::describe(refusal));
         }
     }
 }

@@ -65,28 +65,123 @@ pub enum Sockets {
     Reachable,
 }
 
-/// Messages of programs whose own sandbox cannot start inside a worker, because it cannot create
-/// namespaces or mounts.
-const NESTED: [&str; 11] = [
-    // bubblewrap, and so Claude Code, Codex and Flatpak.
-    "bwrap: No permissions to create new namespace",
-    "bwrap: Creating new namespace failed",
-    "bwrap: setting up uid map",
-    "bwrap: Failed to make / slave",
-    // Chromium, and so Electron, Playwright and Puppeteer.
-    "No usable sandbox!",
-    "Failed to move to new namespace",
-    "Running as root without --no-sandbox is not supported",
-    "The SUID sandbox helper binary was found, but is not configured correctly",
-    // util-linux, Podman, Nix.
-    "unshare: unshare failed: Operation not permitted",
-    "cannot clone: Operation not permitted",
-    "this system does not support the kernel namespaces that are required for sandboxing",
+/// Something that is refused to every worker, so that some programs fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Namespaces and mounts, for a program's own sandbox.
+    Sandbox,
+    /// The same for containers, and the daemons that start them.
+    Container,
+    /// Another user's rights.
+    User,
+    /// Calls that observe processes and memory, and queues into the kernel.
+    Observation,
+    /// A file system of the worker's own.
+    FileSystem,
+    /// Memory of System V, without bubblewrap.
+    SystemV,
+    /// The group of a terminal, which screen sets as root.
+    Terminal,
+    /// Settings of processes.
+    Settings,
+    /// The machine's queue of jobs.
+    Jobs,
+    /// Other repositories of this machine.
+    Push,
+    /// A file that is larger than the limit.
+    FileSize,
+    /// The store of Nix.
+    Store,
+}
+
+/// Messages of programs to which this is refused.
+const REFUSED: &[(Refusal, &[&str])] = &[
+    (
+        Refusal::Sandbox,
+        &[
+            // bubblewrap, and so Claude Code, Codex and Flatpak.
+            "bwrap: No permissions to create new namespace",
+            "bwrap: Creating new namespace failed",
+            "bwrap: setting up uid map",
+            "bwrap: Failed to make / slave",
+            // Chromium, and so Electron, Playwright and Puppeteer.
+            "No usable sandbox!",
+            "Failed to move to new namespace",
+            "Running as root without --no-sandbox is not supported",
+            "The SUID sandbox helper binary was found, but is not configured correctly",
+            // util-linux, Nix.
+            "unshare: unshare failed: Operation not permitted",
+            "this system does not support the kernel namespaces that are required for sandboxing",
+        ],
+    ),
+    (
+        Refusal::Container,
+        &[
+            "Cannot connect to the Docker daemon",
+            "permission denied while trying to connect to the Docker daemon socket",
+            "Error while fetching server API version: ",
+            // Podman and Buildah, as a user and as root.
+            "cannot clone: Operation not permitted",
+            "mkdir /var/lib/containers: ",
+            "open /var/lib/containers/",
+            // runc.
+            "mkdir /run/runc: ",
+            "open /run/runc: ",
+        ],
+    ),
+    (
+        Refusal::User,
+        &[
+            "sudo: PERM_SUDOERS: setresuid",
+            "sudo: The \"no new privileges\" flag is set",
+            "sudo: unable to change to root gid",
+            "su: System error",
+            "su: cannot set groups: Operation not permitted",
+        ],
+    ),
+    (
+        Refusal::Observation,
+        &[
+            // perf, rr.
+            "No permission to enable ",
+            "Unable to open performance counter with 'perf_event_open'",
+            "perf_event_open: Operation not permitted",
+            "userfaultfd: Operation not permitted",
+            "io_uring_setup: Operation not permitted",
+            "io_uring_queue_init: Operation not permitted",
+        ],
+    ),
+    (
+        Refusal::FileSystem,
+        &[
+            "fuse: device not found",
+            "fuse: failed to open /dev/fuse",
+            "fusermount3: mount failed",
+            "fusermount: mount failed",
+        ],
+    ),
+    (
+        Refusal::SystemV,
+        &[
+            "could not create shared memory segment: Operation not permitted",
+            "fakeroot: error while starting the `faked' daemon.",
+        ],
+    ),
+    (Refusal::Terminal, &["chown tty: Operation not permitted", "No screen session found."]),
+    (Refusal::Settings, &["/oom_score_adj: "]),
+    (Refusal::Jobs, &["You do not have permission to use at.", "Cannot open lockfile /var/spool/cron/atjobs/"]),
+    (Refusal::Push, &["remote unpack failed: unable to create temporary object directory"]),
+    (
+        Refusal::Store,
+        &["remounting /nix/store writable: Operation not permitted", "opening lock file '/nix/var/nix/db/big-lock'"],
+    ),
+    (Refusal::FileSize, &["File size limit exceeded", "File too large"]),
 ];
 
-/// Returns true if a program's output reports that its own sandbox cannot start.
-pub fn says_nested(text: &str) -> bool {
-    NESTED.iter().any(|message| text.contains(message))
+/// Returns what the sandbox refused to a program according to its output.
+pub fn find_refusal(text: &str) -> Option<Refusal> {
+    let says = |messages: &[&str]| messages.iter().any(|message| text.contains(message));
+    REFUSED.iter().find(|(_, messages)| says(messages)).map(|(refusal, _)| *refusal)
 }
 
 /// The setting `handoff.subagent.<name>.home`.

@@ -74,6 +74,7 @@ pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> 
         confine::ARGUMENT => Some(confine::serve(arguments)),
         probe::ARGUMENT => Some(confine::probe()),
         probe::OVERLAYS => Some(probe::overlays(arguments)),
+        probe::SHARED => Some(probe::shared_memory()),
         _ => None,
     }
 }

@@ -146,7 +146,7 @@ mod tests {
                 reach,
                 layers: Layers { landlock: None, seccomp: false, bwrap: bwrap.as_ref().map(|_| String::new()) },
                 bwrap,
-                bounds_shared: false,
+                mounts_shared: false,
                 program: fs::canonicalize("/usr/bin/env").unwrap(),
                 network: Network::Any,
                 home: more.home,

@@ -29,6 +29,10 @@ use super::{Confinement, Sandbox, java, servers, settings};
 /// The variable with options that `tar` adds to its own.
 const TAR_OPTIONS: &str = "TAR_OPTIONS";
 
+/// Variables of programs that use neither `HOME` nor `TMPDIR`, with the folder below `TMPDIR` that
+/// each names. Ansible asks the system for the home directory; screen uses `/run/screen`.
+const IN_TMP: [(&str, &str); 2] = [("ANSIBLE_REMOTE_TEMP", "ansible"), ("SCREENDIR", "screen")];
+
 /// The size of a folder, or of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size {
@@ -274,7 +278,9 @@ impl Confinement {
         // Root's workers cannot give files to other users.
         let tar = rustix::process::geteuid().is_root() && !env.contains_key(TAR_OPTIONS);
         let tar = tar.then(|| (TAR_OPTIONS, "--no-same-owner".into()));
-        own.chain(java).chain(tar).collect()
+        let in_tmp = IN_TMP.iter().filter(|(name, _)| !env.contains_key(*name));
+        let in_tmp = in_tmp.map(|(name, folder)| (*name, tmp.join(folder).into_os_string()));
+        own.chain(java).chain(tar).chain(in_tmp).collect()
     }
 
     /// Returns the names of these variables.

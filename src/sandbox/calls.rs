@@ -123,6 +123,9 @@ const BY_NUMBER: [(c_long, u8, u64); 10] = [
     (libc::SYS_move_pages, 0, 0),
 ];
 
+/// The way of scheduling that processes begin with (`SCHED_OTHER`).
+const USUAL_POLICY: u64 = 0;
+
 /// System V objects belong to no process: no statistic shows their memory, and they outlive their
 /// creator. If a layer removes them with the attempt, up to this size may be requested at once; the
 /// kernel permits few objects, so the total stays small.
@@ -214,7 +217,8 @@ pub(crate) fn filters(network: Network, alone: bool) -> Result<Vec<BpfProgram>, 
     let unknown = rules([libc::SYS_clone3, FILE_SETATTR]);
     let unsupported = rules(ATTRIBUTES.into_iter().filter(|_| alone));
     let refused = refused(network, alone)?;
-    let all = [(unknown, libc::ENOSYS), (unsupported, libc::EOPNOTSUPP), (refused, libc::EPERM)];
+    let ignored = if alone { usual_policy()? } else { Rules::new() };
+    let all = [(unknown, libc::ENOSYS), (unsupported, libc::EOPNOTSUPP), (refused, libc::EPERM), (ignored, 0)];
     all.into_iter().filter(|(rules, _)| !rules.is_empty()).map(|(rules, errno)| program(rules, errno)).collect()
 }
 
@@ -281,7 +285,11 @@ fn refused(network: Network, alone: bool) -> Result<Rules, Error> {
         #[cfg(not(target_arch = "riscv64"))]
         rules.insert(libc::SYS_semop, Vec::new());
         for (call, argument, own) in BY_NUMBER {
-            rules.entry(call).or_default().push(one(argument, SeccompCmpOp::Ne, own)?);
+            let mut another = vec![condition(argument, SeccompCmpOp::Ne, own)?];
+            if call == libc::SYS_sched_setscheduler {
+                another.push(condition(1, SeccompCmpOp::Ne, USUAL_POLICY)?);
+            }
+            rules.entry(call).or_default().push(SeccompRule::new(another)?);
         }
         let another = condition(0, SeccompCmpOp::Ne, 0)?;
         // Reading another process's limits is harmless. The address counts in full: one with an
@@ -290,6 +298,15 @@ fn refused(network: Network, alone: bool) -> Result<Rules, Error> {
         rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![another, sets])?]);
     }
     Ok(rules)
+}
+
+/// Ignores requests for the usual scheduling of a thread by its number, and reports success.
+///
+/// `ZeroMQ` makes one for each of its own threads, which have it already, and aborts if it is
+/// refused.
+fn usual_policy() -> Result<Rules, Error> {
+    let usual = vec![condition(0, SeccompCmpOp::Ne, 0)?, condition(1, SeccompCmpOp::Eq, USUAL_POLICY)?];
+    Ok(Rules::from([(libc::SYS_sched_setscheduler, vec![SeccompRule::new(usual)?])]))
 }
 
 /// Refuses to give files to other users and groups.

@@ -1,7 +1,7 @@
 //! Known paths of machines: programs and their files, and secrets.
 
 /// Files of programs, in which permissions protect no secrets; [`SYSTEM_SECRETS`] is removed again.
-pub(super) const SYSTEM: [&str; 20] = [
+pub(super) const SYSTEM: [&str; 24] = [
     "/usr",
     "/bin",
     "/sbin",
@@ -21,6 +21,10 @@ pub(super) const SYSTEM: [&str; 20] = [
     "/var/lib/rpm",
     "/var/lib/ca-certificates",
     "/var/lib/alternatives",
+    "/var/lib/gems",
+    "/var/lib/ghc",
+    "/var/lib/ghostscript",
+    "/var/lib/sgml-base",
     "/var/lib/texmf",
 ];
 

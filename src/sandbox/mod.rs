@@ -15,6 +15,7 @@ mod access_map;
 mod caches;
 #[cfg(target_os = "linux")]
 pub(crate) mod calls;
+mod control_groups;
 mod default_paths;
 #[cfg(target_os = "linux")]
 pub(crate) mod files;
@@ -36,6 +37,7 @@ mod scratch;
 mod secrets;
 mod servers;
 mod settings;
+mod shared_memory;
 mod tools;
 
 use std::collections::BTreeMap;
@@ -55,7 +57,6 @@ pub(crate) use mounts::PROGRAM;
 pub(crate) use protocol::{ExecSetup, Inner, Instructions, Lease, Outer, Word};
 
 use access_map::{Access, AccessMap, Led};
-use mount_identity::MountIdentity;
 use mounts::Mounts;
 use policy::ExecutorPolicy;
 use scratch::Over;
@@ -103,8 +104,8 @@ pub struct Sandbox {
     program: Option<PathBuf>,
     /// The path of bubblewrap, if it works.
     bwrap: Option<PathBuf>,
-    /// True if it can limit shared memory.
-    bounds_shared: bool,
+    /// True if it can limit shared memory, or without it, if the supervisor can mount some.
+    mounts_shared: bool,
     layers: Layers,
     /// The reasons for missing layers.
     missing: Vec<String>,
@@ -117,7 +118,7 @@ pub struct Confinement {
     reach: Arc<ExecutorPolicy>,
     layers: Layers,
     bwrap: Option<PathBuf>,
-    bounds_shared: bool,
+    mounts_shared: bool,
     program: PathBuf,
     network: Network,
     home: Home,
@@ -157,7 +158,7 @@ impl Sandbox {
             around: Surroundings::default(),
             program: None,
             bwrap: None,
-            bounds_shared: false,
+            mounts_shared: false,
             layers: Layers::default(),
             missing: Vec::new(),
             known: Mutex::default(),
@@ -184,8 +185,8 @@ impl Sandbox {
         }
         let Some(program) = self.program.clone().filter(|_| self.layers != Layers::default()) else { return Ok(None) };
         let reach = self.reach(more)?;
-        let (layers, bwrap, bounds_shared) = (self.layers.clone(), self.bwrap.clone(), self.bounds_shared);
-        Ok(Some(Confinement { reach, layers, bwrap, bounds_shared, program, network, home: more.home }))
+        let (layers, bwrap, mounts_shared) = (self.layers.clone(), self.bwrap.clone(), self.mounts_shared);
+        Ok(Some(Confinement { reach, layers, bwrap, mounts_shared, program, network, home: more.home }))
     }
 
     /// Returns the missing layers with reasons, or `None` if all are available.
@@ -262,6 +263,7 @@ impl Confinement {
         let over = scratch.map_or_else(|| Ok(Over::default()), |scratch| self.lay_over(scratch, &mut map, &mut given));
         let (over, unlaid) = over.map_or_else(|why| (Over::default(), Some(why)), |over| (over, None));
         let refused = refused.or(unlaid);
+        let shared = self.shared_memory(&map, memory);
         let Layers { landlock, seccomp, .. } = self.layers;
         let mut held = Vec::new();
         let words = self.bwrap.as_ref().map(|bwrap| {
@@ -272,7 +274,7 @@ impl Confinement {
                 homes: &homes,
                 program: Some(&self.program),
                 network: self.network,
-                shared: memory.filter(|_| self.bounds_shared),
+                shared: memory.filter(|_| self.mounts_shared),
                 landlock: landlock.is_some(),
             };
             let (arguments, seen) = mounts::arguments(&mounts);
@@ -283,6 +285,7 @@ impl Confinement {
         Outer {
             words,
             overlays,
+            shared,
             inner: Inner { landlock, given, held, mounted, seccomp, network: self.network },
             refused,
         }
@@ -309,7 +312,7 @@ impl Confinement {
         for path in self.hidden(&map).readable(own.tree) {
             given.extend(map.set(&path, Access::Read).map(|real| (real.into(), Access::Read)));
         }
-        let refused = self.link(own.linked, &mut map, &mut given).or_else(|| describe_changed_path(&map));
+        let refused = self.link(own.linked, &mut map, &mut given).or_else(|| mounts::describe_changed_path(&map));
         AttemptPolicy { map, given, refused }
     }
 
@@ -356,13 +359,6 @@ impl Confinement {
         given.extend(parts.into_iter().map(|(path, access)| (path.into(), access)));
         Ok(())
     }
-}
-
-/// Returns a message if a writable path disappeared or became a link.
-fn describe_changed_path(map: &AccessMap) -> Option<String> {
-    let written = map.places().filter(|(_, access)| *access == Access::Write).map(|(place, _)| place);
-    let mut gone = written.filter_map(|place| MountIdentity::at(place).err().map(|error| (place, error)));
-    gone.next().map(|(place, error)| format!("{} was replaced after the run started: {error}", place.display()))
 }
 
 /// Why workers cannot be confined as configured.

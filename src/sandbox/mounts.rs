@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Word;
 use super::access_map::{Access, AccessMap};
+use super::control_groups::{self, Groups};
 use super::default_paths::{SETTINGS, SHARED_MEMORY};
 use super::mount_identity::MountIdentity;
 use super::scratch::Over;
@@ -66,6 +67,13 @@ pub(super) fn laid_over(map: &AccessMap) -> Option<PathBuf> {
     given.last().map(Path::to_owned)
 }
 
+/// Returns a message if a writable path disappeared or became a link.
+pub(super) fn describe_changed_path(map: &AccessMap) -> Option<String> {
+    let written = map.places().filter(|(_, access)| *access == Access::Write).map(|(place, _)| place);
+    let mut gone = written.filter_map(|place| MountIdentity::at(place).err().map(|error| (place, error)));
+    gone.next().map(|(place, error)| format!("{} was replaced after the run started: {error}", place.display()))
+}
+
 /// Returns true if nothing is mounted at a place.
 fn is_bare(map: &AccessMap, place: &Path) -> bool {
     map.access(place) == Access::Hidden
@@ -116,6 +124,14 @@ impl Words {
                 self.two("--bind", own, place);
                 continue;
             }
+            if place == Path::new(control_groups::FOLDER)
+                && access == Access::Read
+                && let Some(groups) = Groups::own()
+            {
+                self.add_groups(place, &groups);
+                closed.push(place);
+                continue;
+            }
             let is_device = place.starts_with("/dev") && !place.is_dir() && !place.is_file();
             if access != Access::Hidden && !is_device {
                 // A path that disappeared or became a link is simply missing inside.
@@ -144,6 +160,17 @@ impl Words {
             }
         }
         (held, closed)
+    }
+
+    /// Adds a folder with the worker's own control groups alone.
+    fn add_groups(&mut self, folder: &Path, groups: &Groups) {
+        self.one("--tmpfs", folder);
+        for (group, place) in &groups.mounts {
+            self.two("--ro-bind-try", group, place);
+        }
+        for (link, target) in &groups.links {
+            self.two("--symlink", target, link);
+        }
     }
 
     fn add_links(&mut self, map: &AccessMap) {

@@ -93,7 +93,7 @@ fn way(handle: &OwnedFd) -> String {
 }
 
 /// Moves this process into a mount namespace, and into a user namespace unless it is root.
-fn enter() -> rustix::io::Result<()> {
+pub(super) fn enter() -> rustix::io::Result<()> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     if user.is_root() {
         unshare(UnshareFlags::NEWNS)?;

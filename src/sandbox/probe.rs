@@ -13,6 +13,7 @@ use super::mounts::{self, Mounts, PROGRAM};
 use super::overlay;
 use super::policy::{self, Surroundings, joined};
 use super::scratch::Over;
+use super::shared_memory::SharedMemory;
 use crate::model::confinement::Network;
 use crate::sandbox::folder::Folder;
 
@@ -21,6 +22,9 @@ pub const ARGUMENT: &str = "probe-sandbox";
 
 /// The argument that makes the program test overlays.
 pub const OVERLAYS: &str = "probe-overlays";
+
+/// The argument that makes the program test whether it can mount shared memory.
+pub const SHARED: &str = "probe-shared-memory";
 
 /// The prefix of temporary folders.
 const SCRATCH: &str = "probe-";
@@ -61,6 +65,10 @@ impl Sandbox {
             Some(bwrap) => sandbox.outer(&program, bwrap, outer),
             None => sandbox.missing.push(format!("{package} is not installed (no `{name}` in PATH)")),
         }
+        if sandbox.bwrap.is_none() {
+            let tried = output(Command::new(&program).arg(SHARED));
+            sandbox.mounts_shared = tried.is_ok_and(|tried| tried.status.success());
+        }
         if sandbox.layers.reach_sockets() {
             sandbox.missing.push("the user's sockets are reachable, such as those of an SSH agent and of tmux".into());
         }
@@ -96,8 +104,8 @@ impl Sandbox {
         let works = |tried: &io::Result<Output>| tried.as_ref().is_ok_and(|output| layers(output).is_some());
         let mut tried_with = tried(Some(SOME));
         // bubblewrap before 0.7, or with setuid, cannot limit it.
-        self.bounds_shared = works(&tried_with);
-        if !self.bounds_shared {
+        self.mounts_shared = works(&tried_with);
+        if !self.mounts_shared {
             tried_with = tried(None);
         }
         match (tried_with, version) {
@@ -154,6 +162,11 @@ pub(crate) fn overlays(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
         ended.status.success().then_some(())
     };
     if tried().is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Tests whether shared memory can be mounted. This is the process's whole life.
+pub(crate) fn shared_memory() -> ExitCode {
+    if (SharedMemory { most: Some(SOME) }).try_out() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The bit in the exit code for a completed test.

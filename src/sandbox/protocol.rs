@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::access_map::Access;
 use super::mount_identity::MountIdentity;
 use super::overlay::Overlays;
+use super::shared_memory::SharedMemory;
 use crate::model::confinement::Network;
 use crate::model::limits::Limits;
 
@@ -57,6 +58,8 @@ pub(crate) struct Outer {
     pub(crate) words: Option<Vec<Word>>,
     /// The overlays to mount before bubblewrap starts.
     pub(crate) overlays: Option<Overlays>,
+    /// The shared memory to mount without bubblewrap.
+    pub(crate) shared: Option<SharedMemory>,
     pub(crate) inner: Inner,
     /// The reason not to start: a path was replaced.
     pub(crate) refused: Option<String>,

@@ -200,7 +200,7 @@ const ATTACKS: &[Attack] = &[
         "write-shared",
         "write into another process's shared memory",
         "test -e /dev/shm/victim-{victim} && echo evil >/dev/shm/victim-{victim}",
-        No,
+        Either,
     ),
     attack("terminal", "write to, and read from, the user's terminal", "echo evil >{terminal}", No),
     attack("change-mode", "change the mode of a file outside", "chmod 0640 {beside}/file", No),

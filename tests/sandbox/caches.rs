@@ -292,6 +292,17 @@ fn root_unpacks_an_archive_of_another_owner() {
     }
 }
 
+/// These programs use neither `HOME` nor `TMPDIR`.
+#[test]
+fn programs_with_folders_of_their_own_get_some_in_tmpdir() {
+    for (layers, scene) in scenes("folders of programs") {
+        let script = "for f in $ANSIBLE_REMOTE_TEMP $SCREENDIR; do mkdir -m 0700 $f && echo ${f#$TMPDIR/}; done";
+        assert_eq!(scene.says("folders", script), "ansible\nscreen\n", "{layers:?}");
+        scene.repo.config("handoff.executor.command.env", "SCREENDIR=/own");
+        assert_eq!(scene.says("set", "echo $SCREENDIR"), "/own\n", "{layers:?}");
+    }
+}
+
 #[test]
 fn settings_without_a_credential_are_there_and_others_are_not() {
     for (layers, scene) in scenes("settings of tools") {

@@ -85,6 +85,7 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
         "mkdir -p dep && echo '{\"name\":\"dep\",\"version\":\"1.0.0\"}' >dep/package.json && echo '{\"name\":\"top\",\"version\":\"1.0.0\",\"dependencies\":{\"dep\":\"file:dep\"}}' >package.json && npm install --offline --no-audit --no-fund --package-lock-only >/dev/null && npm ci --offline --no-audit --no-fund && test -e node_modules/dep/package.json",
     ),
     ("java", "java", "java -XX:+UseSerialGC -version"),
+    ("java", "java-and-control-groups", "java -XX:+UseSerialGC -XshowSettings:system -version"),
     (
         "sh",
         "agent",

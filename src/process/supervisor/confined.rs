@@ -49,6 +49,11 @@ pub(super) fn run(outer: &Outer, setup: &ExecSetup, call: Call, overseer: Overse
     if let Some(words) = &outer.words {
         return below(words, outer, setup, call, overseer);
     }
+    if let Some(shared) = outer.shared
+        && let Err(error) = shared.enter()
+    {
+        return Ok(Report::Unconfined(in_words(&error)));
+    }
     confined(&outer.inner, setup.command(&call.program, call.arguments.into_iter(), call.stdin), overseer)
 }
 

@@ -5,7 +5,7 @@ use crate::git::store::{self, Store};
 use crate::git::{private_files, refs};
 use crate::ledger::chain::Link;
 use crate::model::ansi;
-use crate::model::confinement::{NONE, says_nested};
+use crate::model::confinement::{NONE, Refusal, find_refusal};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, Transcript};
 use crate::model::format;
@@ -183,8 +183,8 @@ pub struct Tail {
     pub lines: Vec<String>,
     /// Whether there are more lines before these.
     pub is_cut: bool,
-    /// Whether a line says that a program's own sandbox cannot start inside the worker's.
-    pub is_nested: bool,
+    /// The refusal that a line names.
+    pub refused: Option<Refusal>,
 }
 
 /// Returns the last lines of the latest transcript of an item, or `None` if it is missing, empty or
@@ -196,8 +196,9 @@ pub fn tail(store: &Store, run: &View, at: ItemIndex) -> Result<Option<Tail>, Er
         return Ok(None);
     };
     let (lines, is_cut) = last_lines(&text, LINES);
-    let is_nested = says_nested(&text) && is_confined(store, run, item)?;
-    Ok((!lines.is_empty()).then_some(Tail { attempt, lines, is_cut, is_nested }))
+    let refused = find_refusal(&text).filter(|_| !lines.is_empty());
+    let refused = if refused.is_some() && is_confined(store, run, item)? { refused } else { None };
+    Ok((!lines.is_empty()).then_some(Tail { attempt, lines, is_cut, refused }))
 }
 
 /// Returns true if an attempt of an item recorded a transcript that is not empty.
