@@ -4,7 +4,7 @@
 //! that made it. Java ends with an error if the mounts begin somewhere else.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The folder of all hierarchies.
 pub(super) const FOLDER: &str = "/sys/fs/cgroup";
@@ -71,7 +71,9 @@ impl<'a> Mounted<'a> {
             _ => controllers.is_empty(),
         });
         let below = group.and_then(|(_, path)| Path::new(path).strip_prefix(self.root).ok());
-        let found = below.map(|below| self.place.join(below));
+        // A group outside of a namespace is named with `..`, which leads out of the hierarchy here.
+        let is_plain = |below: &&Path| below.components().all(|part| matches!(part, Component::Normal(_)));
+        let found = below.filter(is_plain).map(|below| self.place.join(below));
         found.filter(|folder| folder.is_dir()).unwrap_or_else(|| self.place.to_owned())
     }
 }
@@ -89,6 +91,7 @@ mod tests {
         // A group outside of the mount, and one that does not exist here.
         assert_eq!(own_mounts(&of("rw,memory", "/c"), "4:memory:/other\n"), None);
         assert_eq!(own_mounts(&of("rw,memory", "/"), "4:memory:/not/there\n"), None);
+        assert_eq!(own_mounts(&of("rw,memory", "/"), "4:memory:/../../../../usr\n"), None);
         // Version 2 alone.
         assert_eq!(own_mounts("1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "0::/x\n"), None);
     }

@@ -15,6 +15,9 @@ use super::access_map::{Access, AccessMap};
 use super::default_paths::SHARED_MEMORY;
 use super::overlay;
 
+/// The bytes of the limit for which there may be one file.
+const BYTES_FOR_FILE: u64 = 4096;
+
 /// Shared memory to mount.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct SharedMemory {
@@ -26,7 +29,9 @@ impl SharedMemory {
     /// Moves this process, which must have one thread, into its namespaces and mounts it.
     pub(crate) fn enter(self) -> Result<(), Error> {
         const KIND: &CStr = c"tmpfs";
-        let size = self.most.map(|most| format!(",size={most}")).unwrap_or_default();
+        // An empty file takes memory of the kernel's, which a size does not bound.
+        let bounds = |most: u64| format!(",size={most},nr_inodes={}", most / BYTES_FOR_FILE + 2);
+        let size = self.most.map(bounds).unwrap_or_default();
         let options = CString::new(format!("mode=1777{size}")).expect("numbers hold no zero byte");
         overlay::enter().map_err(|error| Error("enter a mount namespace", error))?;
         let mounted =
@@ -44,11 +49,13 @@ impl SharedMemory {
 
 impl Confinement {
     /// Returns the shared memory to mount for an attempt, or `None` if bubblewrap mounts it, if it
-    /// cannot be mounted, or if it would hide a path that the worker is given.
+    /// cannot be mounted, if a link leads to the machine's, or if it would hide a path that the
+    /// worker is given.
     pub(super) fn shared_memory(&self, map: &AccessMap, most: Option<u64>) -> Option<SharedMemory> {
         let mut places = map.places();
         let hides = places.any(|(place, access)| place.starts_with(SHARED_MEMORY) && access != Access::Hidden);
-        (self.bwrap.is_none() && self.mounts_shared && !hides).then_some(SharedMemory { most })
+        let is_folder = fs::symlink_metadata(SHARED_MEMORY).is_ok_and(|found| found.is_dir());
+        (self.bwrap.is_none() && self.mounts_shared && is_folder && !hides).then_some(SharedMemory { most })
     }
 }
 

@@ -36,7 +36,7 @@ fn on_an_image(features: &[&str], options: &str) -> Option<(Mount, TestRepo)> {
 #[track_caller]
 fn left_by_power_cut(repo: &TestRepo) -> Mount {
     // A file of its own for each: another process may hold an earlier mount in its namespace.
-    let copy = (0..).map(|at| repo.path(&format!("copy-{at}"))).find(|copy| !copy.exists()).unwrap();
+    let copy = (0..100).map(|at| repo.path(&format!("copy-{at}"))).find(|copy| !copy.exists()).unwrap();
     fs::copy(repo.path("disk"), &copy).unwrap();
     // 0 is clean, 1 mended. A journal is replayed.
     let checked = Command::new("e2fsck").arg("-fy").arg(&copy).output().unwrap();

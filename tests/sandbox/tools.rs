@@ -236,19 +236,22 @@ fn a_worktree_is_trusted_by_mise_where_its_repository_is() {
     }
 }
 
-/// Global packages of Node.js, where variables say that they lie.
+/// Global packages of Node.js, where npm's variable says that they lie.
 #[test]
 fn global_packages_of_node_are_read_without_their_secrets() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
-        scene.repo.env.write("globals/lib/node_modules/thing/index.js", "thing\n");
-        scene.repo.env.write("globals/lib/node_modules/thing/.npmrc", "SECRET\n");
-        scene.repo.env.write("prefix/lib/node_modules/other/index.js", "other\n");
+        scene.repo.env.write("prefix/lib/node_modules/thing/index.js", "thing\n");
+        scene.repo.env.write("prefix/etc/npmrc", "SECRET\n");
+        // It may name any folder, such as that of a project with its git directory.
+        scene.repo.env.write("project/index.js", "SECRET\n");
         let place = |name: &str| scene.repo.path(name).to_str().unwrap().to_owned();
-        let (packages, prefix) = (place("globals/lib/node_modules"), place("prefix"));
-        let variables = [("NODE_PATH", packages.as_str()), ("NPM_CONFIG_PREFIX", prefix.as_str())];
-        let script = "cat $NODE_PATH/thing/index.js $NPM_CONFIG_PREFIX/lib/node_modules/other/index.js; \
-                      cat $NODE_PATH/thing/.npmrc 2>/dev/null; true";
-        assert_eq!(says_where(&scene, "globals", script, &variables), "thing\nother\n", "{layers:?}");
+        let (project, prefix) = (place("project"), place("prefix"));
+        let variables = [("NODE_PATH", project.as_str()), ("NPM_CONFIG_PREFIX", prefix.as_str())];
+        let script = format!(
+            "cat $NPM_CONFIG_PREFIX/lib/node_modules/thing/index.js; \
+             cat {project}/index.js $NPM_CONFIG_PREFIX/etc/npmrc 2>/dev/null; true"
+        );
+        assert_eq!(says_where(&scene, "globals", &script, &variables), "thing\n", "{layers:?}");
     }
 }
