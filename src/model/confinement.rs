@@ -180,8 +180,8 @@ const REFUSED: &[(Refusal, &[&str])] = &[
 
 /// Returns what the sandbox refused to a program according to its output.
 pub fn find_refusal(text: &str) -> Option<Refusal> {
-    let says = |messages: &[&str]| messages.iter().any(|message| text.contains(message));
-    REFUSED.iter().find(|(_, messages)| says(messages)).map(|(refusal, _)| *refusal)
+    let found = REFUSED.iter().find(|(_, messages)| messages.iter().any(|message| text.contains(message)));
+    found.map(|(refusal, _)| *refusal)
 }
 
 /// The setting `handoff.subagent.<name>.home`.

@@ -28,9 +28,9 @@ impl Groups {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
         let mounts = own_mounts(&mounts, &groups)?;
-        let entries = fs::read_dir(FOLDER).ok()?.flatten();
-        let link = |entry: fs::DirEntry| Some((entry.path(), fs::read_link(entry.path()).ok()?));
-        Some(Self { mounts, links: entries.filter_map(link).collect() })
+        let places = fs::read_dir(FOLDER).ok()?.flatten().map(|entry| entry.path());
+        let links = places.filter_map(|place| fs::read_link(&place).ok().map(|target| (place, target)));
+        Some(Self { mounts, links: links.collect() })
     }
 }
 
@@ -72,8 +72,8 @@ impl<'a> Mounted<'a> {
         });
         let below = group.and_then(|(_, path)| Path::new(path).strip_prefix(self.root).ok());
         // A group outside of a namespace is named with `..`, which leads out of the hierarchy here.
-        let is_plain = |below: &&Path| below.components().all(|part| matches!(part, Component::Normal(_)));
-        let found = below.filter(is_plain).map(|below| self.place.join(below));
+        let found = below.filter(|below| below.components().all(|part| matches!(part, Component::Normal(_))));
+        let found = found.map(|below| self.place.join(below));
         found.filter(|folder| folder.is_dir()).unwrap_or_else(|| self.place.to_owned())
     }
 }
@@ -84,14 +84,15 @@ mod tests {
 
     #[test]
     fn mounts_that_begin_at_the_own_groups_stay_as_they_are() {
-        let of = |options: &str, root: &str| format!("1 2 0:3 {root} {FOLDER}/memory rw - cgroup cgroup {options}\n");
+        let mount =
+            |options: &str, root: &str| format!("1 2 0:3 {root} {FOLDER}/memory rw - cgroup cgroup {options}\n");
         // In a container, both are those of the container.
-        assert_eq!(own_mounts(&of("rw,memory", "/c"), "4:memory:/c\n"), None);
-        assert_eq!(own_mounts(&of("rw,memory", "/"), "4:memory:/\n"), None);
+        assert_eq!(own_mounts(&mount("rw,memory", "/c"), "4:memory:/c\n"), None);
+        assert_eq!(own_mounts(&mount("rw,memory", "/"), "4:memory:/\n"), None);
         // A group outside of the mount, and one that does not exist here.
-        assert_eq!(own_mounts(&of("rw,memory", "/c"), "4:memory:/other\n"), None);
-        assert_eq!(own_mounts(&of("rw,memory", "/"), "4:memory:/not/there\n"), None);
-        assert_eq!(own_mounts(&of("rw,memory", "/"), "4:memory:/../../../../usr\n"), None);
+        assert_eq!(own_mounts(&mount("rw,memory", "/c"), "4:memory:/other\n"), None);
+        assert_eq!(own_mounts(&mount("rw,memory", "/"), "4:memory:/not/there\n"), None);
+        assert_eq!(own_mounts(&mount("rw,memory", "/"), "4:memory:/../../../../usr\n"), None);
         // Version 2 alone.
         assert_eq!(own_mounts("1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "0::/x\n"), None);
     }

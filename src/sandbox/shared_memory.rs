@@ -30,9 +30,9 @@ impl SharedMemory {
     pub(crate) fn enter(self) -> Result<(), Error> {
         const KIND: &CStr = c"tmpfs";
         // An empty file takes memory of the kernel's, which a size does not bound.
-        let bounds = |most: u64| format!(",size={most},nr_inodes={}", most / BYTES_FOR_FILE + 2);
-        let size = self.most.map(bounds).unwrap_or_default();
-        let options = CString::new(format!("mode=1777{size}")).expect("numbers hold no zero byte");
+        let bounds = self.most.map(|most| format!(",size={most},nr_inodes={}", most / BYTES_FOR_FILE + 2));
+        let options = format!("mode=1777{}", bounds.unwrap_or_default());
+        let options = CString::new(options).expect("numbers hold no zero byte");
         overlay::enter().map_err(|error| Error("enter a mount namespace", error))?;
         let mounted =
             rustix::mount::mount(KIND, SHARED_MEMORY, KIND, MountFlags::NODEV | MountFlags::NOSUID, &*options);

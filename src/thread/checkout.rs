@@ -82,7 +82,7 @@ impl<'q> Plan<'q> {
             let blocked = |folder: &Path| {
                 let here = fs::symlink_metadata(self.snapshot.root().join(folder));
                 let is_no_folder = here.is_ok_and(|meta| !meta.is_dir()) && !going.contains(folder);
-                is_no_folder || self.snapshot.nested.iter().any(|nested| nested == folder)
+                is_no_folder || self.snapshot.nested.iter().any(|nested| path_of(nested) == folder)
             };
             // Ignored files are in no tree, but belong to the user.
             let taken = added && self.is_taken(&path, &going);

@@ -45,7 +45,7 @@ pub struct Snapshot<'q> {
     too_large: Vec<Vec<u8>>,
     /// Untracked repositories, relative to the top, of a snapshot that is compared and not saved.
     /// They are not part of the tree.
-    pub nested: Vec<PathBuf>,
+    pub nested: Vec<Vec<u8>>,
 }
 
 /// A saved working tree.
@@ -110,13 +110,14 @@ impl<'q> Snapshot<'q> {
             call.input(absent.join(&0)).run()?;
         }
         let untracked = snapshot.git().args(["ls-files", "-z", "--others", "--exclude-standard"]).run()?;
-        // git lists a repository as its folder.
-        let nested: Vec<Vec<u8>> =
-            records(&untracked).filter_map(|path| Some(path.strip_suffix(b"/")?.to_vec())).collect();
-        let nested = if limit.is_none() { nested } else { Vec::new() };
-        snapshot.nested = nested.iter().map(|path| path_of(path)).collect();
-        snapshot.too_large = limit.map(|limit| snapshot.above(limit, &untracked)).unwrap_or_default();
-        let outside = snapshot.linked.iter().chain(&snapshot.too_large).chain(&nested);
+        if let Some(limit) = limit {
+            snapshot.too_large = snapshot.above(limit, &untracked);
+        } else {
+            // git lists a repository as its folder.
+            let folders = records(&untracked).filter_map(|path| path.strip_suffix(b"/"));
+            snapshot.nested = folders.map(<[u8]>::to_vec).collect();
+        }
+        let outside = snapshot.linked.iter().chain(&snapshot.too_large).chain(&snapshot.nested);
         let input = outside.fold(b":/\0".to_vec(), |paths, path| [paths, left_out(path)].concat());
         let add = snapshot.git().args(["add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"]);
         add.input(input).run().map_err(|error| match error {

@@ -4,7 +4,7 @@ use super::scene::{Layers, Scene};
 use crate::common::repo::item;
 
 /// The message of a program, and the note of `run`.
-const SAID: &[(&str, &str)] = &[
+const CASES: &[(&str, &str)] = &[
     (
         "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
         "    a container cannot start inside the worker's sandbox, and no worker reaches a daemon that starts some: start \
@@ -54,16 +54,16 @@ const SAID: &[(&str, &str)] = &[
 fn run_says_what_the_sandbox_refused() {
     for layers in [Layers::None, Layers::Inner] {
         let scene = Scene::new(layers);
-        for (n, (said, note)) in SAID.iter().enumerate() {
-            let script = format!("cat <<'END'\n{said}\nEND\nfalse");
+        for (n, (message, note)) in CASES.iter().enumerate() {
+            let script = format!("cat <<'END'\n{message}\nEND\nfalse");
             let output = scene.drive(&format!("r{n}"), &[item("a", &script)]).exit(4);
             let notes = output.stderr.lines().filter(|line| line == note).count();
             assert_eq!(notes, usize::from(layers != Layers::None), "{layers:?}: {output}");
         }
         // An item that is done needed none of it.
-        let script = format!("cat <<'END'\n{}\nEND", SAID[0].0);
+        let script = format!("cat <<'END'\n{}\nEND", CASES[0].0);
         let output = scene.drive("done", &[item("a", &script)]).exit(0);
-        assert!(!output.stderr.contains(SAID[0].1), "{output}");
+        assert!(!output.stderr.contains(CASES[0].1), "{output}");
     }
 }
 
