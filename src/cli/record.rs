@@ -226,6 +226,7 @@ fn finish(
         return Ok(Ending::CheckFailed);
     }
     let is_green = view.state.outcomes().is_green();
+    refused::show_failed(view, repository, output);
     if has_failed(view) && super::saved::show_left(view, true, repository, output) {
         return Ok(Ending::NotAllDone);
     }

@@ -1,6 +1,7 @@
 //! Notes on programs to which the worker's sandbox refused something.
 
 use git_handoff::model::confinement::Refusal;
+use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::state::Phase;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::View;
@@ -8,7 +9,7 @@ use git_handoff::run::query::piece;
 
 use super::Output;
 
-/// The number of done items whose output is searched for such a failure.
+/// The number of items whose output is searched for such a message.
 const SEARCHED: usize = 50;
 
 /// Describes what the sandbox refused, and what to do instead.
@@ -63,17 +64,27 @@ pub(super) const fn describe(refusal: Refusal) -> &'static str {
     }
 }
 
-/// Notes the done items in whose output a program could not start its own sandbox.
+/// Names the done items in whose output a program could not start its own sandbox.
 ///
-/// Agents end with 0 without the commands that they could not run. Skips unreadable transcripts.
+/// Agents end with 0 without the commands that they could not run.
 pub(super) fn show(view: &View, repository: &Repository, output: &mut Output) {
-    let items = view.state.items.indexed().filter(|(_, item)| item.phase == Phase::Done);
-    for (at, _) in items.take(SEARCHED) {
-        if let Ok(Some(tail)) = piece::tail(&repository.store, view, at)
-            && tail.refused == Some(Refusal::Sandbox)
-        {
-            output.note(&format!("! {} ended, but its output says:", view.state.graph.item(at).id));
-            output.note(describe(Refusal::Sandbox));
-        }
+    for (at, _) in find(view, repository, Phase::Done).filter(|(_, refusal)| *refusal == Refusal::Sandbox) {
+        output.note(&format!("! {} ended, but its output says:", view.state.graph.item(at).id));
+        output.note(describe(Refusal::Sandbox));
     }
+}
+
+/// Describes what was refused to the failed items.
+pub(super) fn show_failed(view: &View, repository: &Repository, output: &mut Output) {
+    find(view, repository, Phase::Failed).for_each(|(_, refusal)| output.note(describe(refusal)));
+}
+
+/// Finds the items of a phase whose output names something refused. Skips unreadable transcripts.
+fn find<'v>(
+    view: &'v View,
+    repository: &'v Repository,
+    phase: Phase,
+) -> impl Iterator<Item = (ItemIndex, Refusal)> + use<'v> {
+    let items = view.state.items.indexed().filter(move |(_, item)| item.phase == phase).take(SEARCHED);
+    items.filter_map(|(at, _)| Some((at, piece::tail(&repository.store, view, at).ok()??.refused?)))
 }

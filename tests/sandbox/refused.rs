@@ -60,6 +60,10 @@ fn run_says_what_the_sandbox_refused() {
             let notes = output.stderr.lines().filter(|line| line == note).count();
             assert_eq!(notes, usize::from(layers != Layers::None), "{layers:?}: {output}");
         }
+        let script = format!("echo '{}'; false", CASES[0].0);
+        let output = scene.handoff(&["record", "--as", "recorded", "--", "sh", "-c", &script]).exit(4);
+        let notes = output.stderr.lines().filter(|line| *line == CASES[0].1).count();
+        assert_eq!(notes, usize::from(layers != Layers::None), "{layers:?}: {output}");
         // An item that is done needed none of it.
         let script = format!("cat <<'END'\n{}\nEND", CASES[0].0);
         let output = scene.drive("done", &[item("a", &script)]).exit(0);
