@@ -1,7 +1,7 @@
 //! The report of runs and threads: one HTML file that carries its evidence.
 //!
 //! The page is its template, filled with facts. Every fact follows from the evidence in the page,
-//! or from the claims of the program that wrote it. The page's own script (`verify.mjs`), a second
+//! or from the claims of the program that wrote it. The page's own script (`verify/`), a second
 //! implementation of the format, derives the facts again, fills the same template, and compares the
 //! result with the page. Two languages fill the template, so maud and askama cannot.
 
@@ -14,6 +14,7 @@ pub mod graph;
 mod item;
 mod markdown;
 mod picture;
+mod script;
 mod template;
 mod thread;
 mod timeline;
@@ -27,6 +28,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub use content::{Content, SMALL, SMALL_SUM};
+pub use script::script_hash;
 
 use claims::{Found, RunClaims};
 use content::LeftOut;
@@ -37,7 +39,7 @@ use thread::ShownThread;
 use crate::git::program;
 use crate::git::store::{self, Store};
 use crate::ledger::chain;
-use crate::model::digest::{Digest, Oid};
+use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::time::Moment;
@@ -51,12 +53,6 @@ use crate::verify::{LOCAL, Report};
 
 /// The template of the page.
 const TEMPLATE: &str = include_str!("page.html");
-
-/// The second implementation of the format.
-const SCRIPT: &str = include_str!("verify.mjs");
-
-/// The line of [`SCRIPT`] from which on it is for node alone.
-const NODE_ONLY: &str = "// ---- node only ----";
 
 /// A report to write.
 pub struct Request<'a> {
@@ -198,7 +194,6 @@ fn run_facts(number: usize, shown: &ShownRun, page: Option<&RunPage<'_>>, claims
 
 fn page_facts(claims: &PageClaims<'_>, omitted: &BTreeSet<Oid>) -> Value {
     let names: Vec<&str> = claims.runs.keys().chain(claims.threads.keys()).copied().collect();
-    let script = script();
     json!({
         "title": names.join(", "),
         "tool": claims.tool,
@@ -207,22 +202,10 @@ fn page_facts(claims: &PageClaims<'_>, omitted: &BTreeSet<Oid>) -> Value {
         "isSmall": claims.content == "small",
         "isAll": claims.content == "all",
         "omitted": omitted.len(),
-        "scriptHash": Digest::of(script.as_bytes()).to_string(),
+        "scriptHash": script_hash().to_string(),
         "claimsJson": in_script(&String::from_utf8_lossy(&format::canonical(claims))),
-        "script": script,
+        "script": script::script(),
     })
-}
-
-/// Returns the digest of the script of every page that this program writes.
-pub fn script_hash() -> Digest {
-    Digest::of(script().as_bytes())
-}
-
-/// Returns the script: the verifier, and the template that it fills.
-fn script() -> String {
-    let verifier = SCRIPT.split_once(NODE_ONLY).map_or(SCRIPT, |(verifier, _)| verifier);
-    let template = in_script(&json!(TEMPLATE).to_string());
-    format!("\n{verifier}\nHandoff.template = {template};\nHandoff.openPage();\n")
 }
 
 /// Writes JSON so that it can stand in a script element.

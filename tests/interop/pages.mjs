@@ -4,7 +4,9 @@
 //        node tests/interop/pages.mjs --evidence BUNDLE PAGE: a page with this evidence is refused
 
 import { readFileSync } from 'node:fs';
+import { runInNewContext } from 'node:vm';
 import Handoff, { checkPageFile } from '../../src/report/verify.mjs';
+import { joinModules } from '../../src/report/verify/node/script.mjs';
 
 const words = process.argv.slice(2);
 const files = words.filter((word) => !word.startsWith('--'));
@@ -175,10 +177,14 @@ function fail(text) {
 }
 
 // The script stands in a page, which it would end or hide with one of these.
-const script = readFileSync(new URL('../../src/report/verify.mjs', import.meta.url), 'utf8');
-const embedded = script.split('// ---- node only ----')[0];
+const embedded = joinModules();
 for (const [mark] of embedded.matchAll(/<\/?script|<!--|-->/gi))
   fail(`the script contains ${mark}`);
+
+// As an ordinary script with no more than a browser has, it defines the same as its modules.
+const defined = runInNewContext(`${embedded}\nHandoff`, { TextDecoder, TextEncoder });
+if (Object.keys(defined).join() !== Object.keys(Handoff).join())
+  fail('the joined script defines other names than its modules');
 
 if (words.includes('--evidence')) {
   const [bundle, file] = files.splice(0);

@@ -1,5 +1,5 @@
-// Counts the steps that src/report/verify.mjs takes for files: how often its functions and the
-// blocks in them run. Prints a JSON object with the steps of each file.
+// Counts the steps that src/report/verify.mjs takes for files: how often functions and the
+// blocks in its modules run. Prints a JSON object with the steps of each file.
 //
 // Usage: node tests/interop/steps.mjs FILE…
 
@@ -15,7 +15,7 @@ await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed:
 /** Returns the steps since the last call. */
 async function takeSteps() {
   const { result } = await session.post('Profiler.takePreciseCoverage');
-  const own = result.filter(({ url }) => url.endsWith('/verify.mjs'));
+  const own = result.filter(({ url }) => url.includes('/src/report/verify/'));
   const ranges = own.flatMap(({ functions }) => functions.flatMap((each) => each.ranges));
   return ranges.reduce((sum, { count }) => sum + count, 0);
 }

@@ -29,8 +29,8 @@ const SHARED: &[(&str, u64)] = &[
 
 #[test]
 fn both_verifiers_have_the_same_bounds() {
-    let source = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/report/verify.mjs")).unwrap();
-    let (_, limits) = source.split_once("\nconst limits = {\n").unwrap();
+    let source = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/report/verify/limits.mjs")).unwrap();
+    let (_, limits) = source.split_once("\nexport const limits = {\n").unwrap();
     let (limits, _) = limits.split_once("\n};\n").unwrap();
     for (name, bound) in SHARED {
         let line = limits.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}: "))).expect(name);

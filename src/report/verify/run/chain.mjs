@@ -1,0 +1,94 @@
+// Rows `chain` and `signature` of a run: its entries, their trees, and who signed them.
+
+import { haveClash } from '../names.mjs';
+import { AllowedChanges, applyChanges, TreeChanges, unreadFile } from '../chain/changes.mjs';
+import { checkOrder } from '../chain/chain.mjs';
+import { checkRoles, conductsRun } from '../chain/roles.mjs';
+import { counted } from '../findings.mjs';
+
+export function checkChain(verifier) {
+  const { findings, commits } = verifier;
+  const report = (...of) => verifier.report('chain', ...of);
+  checkOrder(commits, verifier.chain.isWhole, report);
+  let isSealed = false;
+  for (const [i, commit] of commits.entries()) {
+    const { entry, parents } = commit;
+    const number = `entry ${entry.seq}`;
+    const isFirst = i === 0 && verifier.chain.isWhole;
+    if ((i > 0 || isFirst) && parents.length !== (isFirst ? 0 : 1)) {
+      report('parents', commit, `${number}: its commit has ${counted(parents.length, 'parent')}`);
+    }
+    if (isFirst && entry.kind !== 'run.submitted')
+      report('first', commit, `${number} is no run.submitted`);
+    const isForeign = /^(?:log|thread|archive)\./.test(entry.kind);
+    if ((i > 0 && entry.kind === 'run.submitted') || isForeign) {
+      report('misplaced', commit, `${number}: ${entry.kind} does not belong there`);
+    }
+    if (isSealed) report('after-seal', commit, `${number} follows the seal`);
+    if (entry.run !== verifier.run) report('other-run', commit, `${number} is of another run`);
+    if (entry.kind === 'document.written' && !('said' in entry) && entry.author !== entry.actor) {
+      report('author', commit, `${number}: the author of ${entry.name} is not its actor`);
+    }
+    if (haveClashingPaths(entry)) report('paths', commit, `${number} has paths that clash`);
+    isSealed ||= entry.kind === 'run.sealed';
+  }
+  if (verifier.chain.isWhole) checkTrees(verifier, report);
+  findings.details.chain = `${counted(commits.length, 'entry', 'entries')}, hash-linked, no gaps`;
+}
+
+function haveClashingPaths(entry) {
+  if (entry.kind === 'run.submitted') return haveClash(Object.keys(entry.artifacts));
+  if (entry.kind !== 'item.reconciled') return false;
+  const outputs = Object.keys(entry.products).filter((key) => key.startsWith('outputs/'));
+  return haveClash(outputs.map((key) => key.slice(8)));
+}
+
+function checkTrees(verifier, report) {
+  verifier.fanOut = verifier.begin?.entry.fanOut ?? false;
+  const files = new Map();
+  let before = null;
+  for (const commit of verifier.chain.commits) {
+    if (commit.entry) compareTree(verifier, commit, before, files, report);
+    before = commit.tree;
+  }
+}
+
+/** Compares the tree with the entry, and notes the files of the entry in `commit.files`. */
+function compareTree(verifier, commit, before, files, report) {
+  const { entry, tree } = commit;
+  const { store } = verifier;
+  const number = `entry ${entry.seq}`;
+  const allowed = new AllowedChanges(entry, verifier.fanOut, store.format);
+  const changes = TreeChanges.of(store, allowed, before, tree);
+  for (const { path, oid } of changes.unread) {
+    if (store.isLeftOut(oid)) verifier.findings.addLeftOut('chain');
+    else report('object', commit, `${number}: object ${oid} is not in the bundle`, { path });
+  }
+  for (const { path, text } of changes.problems)
+    report('tree-change', commit, `${number}: ${text}, and the entry does not say so`, { path });
+  applyChanges(files, changes);
+  commit.files = new Map();
+  for (const [path, wanted] of allowed.sets) {
+    const found = files.get(path);
+    commit.files.set(path, found);
+    const isUnread = Object.values(unreadFile).includes(found);
+    if (found === undefined)
+      report('tree-holds', commit, `${number}: ${path} is not in the tree`, { path });
+    else if (!isUnread && wanted !== null && found !== wanted)
+      report('tree-holds', commit, `${number}: ${path} is another object`, { path });
+  }
+}
+
+export async function checkSigners(verifier) {
+  const report = (...of) => verifier.report('signature', ...of);
+  if (verifier.chain.isWhole) {
+    verifier.keys.push(...(await checkRoles(verifier.commits, report)));
+    return;
+  }
+  for (const commit of verifier.commits) {
+    const { entry, signer, seconds } = commit;
+    if (signer === null)
+      report('signature', commit, `entry ${entry.seq} has no signature that matches`);
+    else verifier.keys.push({ key: signer, seconds, conducts: conductsRun(entry), entry });
+  }
+}

@@ -1,0 +1,229 @@
+// Row `handoff` of a run: the evidence of reused items, imports and continued runs.
+
+import { ensure, equalBytes, FormatError } from '../bytes.mjs';
+import { limits } from '../limits.mjs';
+import { digestOf } from '../crypto/hashes.mjs';
+import { canonicalBytes, canonicalDigest, isObject, readJson, sameJson } from '../json.mjs';
+import { arrayOf, isString, shape } from '../values.mjs';
+import { encodeSegment } from '../names.mjs';
+import { isEndRed } from '../entries/subject.mjs';
+import { hashText, readQuotedCommit } from '../entries/commit.mjs';
+import { merkleRoot } from '../entries/merkle.mjs';
+import { readManifest } from '../plan/manifest.mjs';
+import { importPath, itemFolder } from '../chain/paths.mjs';
+import { checkOrder } from '../chain/chain.mjs';
+import { checkRoles } from '../chain/roles.mjs';
+import { failureOf } from '../findings.mjs';
+import { Proof } from '../proof.mjs';
+import { checkpointName, threadTreeOf } from '../thread/chain.mjs';
+
+/**
+ * Reads canonical evidence of a digest, and checks it. Reports what does not hold, which is the
+ * message of a FormatError. Evidence that is left out is not checked.
+ */
+async function checkEvidence(verifier, code, commit, path, digest, subject, check) {
+  const bytes = verifier.readFile(commit, path, ['handoff']);
+  if (bytes === undefined) return;
+  try {
+    ensure(bytes !== null && digestOf(bytes) === digest, 'is not the one that its entry names');
+    const evidence = readJson(bytes, { size: limits.file });
+    ensure(equalBytes(canonicalBytes(evidence), bytes), 'is not canonical');
+    await check(evidence);
+  } catch (error) {
+    if (!(error instanceof FormatError)) throw error;
+    const text = `the evidence of ${subject} ${error.message}`;
+    verifier.reportFile('handoff', code, commit, text, path);
+  }
+}
+
+export async function checkReused(verifier, commit) {
+  const { entry } = commit;
+  const path = itemFolder(entry.item, verifier.fanOut) + 'reused.json';
+  const { evidence: digest, continued = false } = entry.reused;
+  await checkEvidence(verifier, 'reused', commit, path, digest, entry.item, async (evidence) => {
+    const fields = continued ? { manifest: isObject } : { manifest: isObject, proof: isObject };
+    ensure(shape(fields)(evidence), 'has other fields');
+    const shown = continued
+      ? await shownByContinued(verifier, entry.reused)
+      : await shownByProof(verifier, entry.reused, evidence.proof);
+    compareReused(verifier, commit, evidence.manifest, shown);
+  });
+}
+
+async function shownByProof(verifier, reused, json) {
+  const proof = await Proof.read(json);
+  verifier.addKeysOf(proof.keys);
+  ensure(proof.holds && !('product' in json) && proof.fired, 'has a proof that does not hold');
+  const fields = ['run', 'item', 'root'];
+  ensure(
+    fields.every((field) => json[field] === reused[field]),
+    'is about something else',
+  );
+  await compareSource(verifier, proof);
+  return { fired: proof.fired, end: proof.end };
+}
+
+async function shownByContinued(verifier, { run, root, item }) {
+  const { continues } = verifier.begin.entry;
+  const isSame = continues && continues.run === run && continues.root === root;
+  ensure(isSame, 'is about a run that is not continued');
+  const entries = ((await readContinued(verifier)) ?? []).map((commit) => commit.entry);
+  const end = entries.findLast(
+    (each) => each.kind === 'item.reconciled' && each.item === item && each.status === 'done',
+  );
+  ensure(end, 'names an item that was not done');
+  const fired = entries.find(
+    (each) => each.kind === 'item.fired' && each.item === item && each.attempt === end.attempt,
+  );
+  ensure(fired, 'names an attempt that there is not');
+  return { fired, end };
+}
+
+function compareReused(verifier, commit, json, { fired, end }) {
+  const { entry } = commit;
+  const manifest = readManifest(canonicalBytes(json));
+  ensure(
+    manifest && canonicalDigest(json) === fired.manifest,
+    'has another manifest than was dispatched',
+  );
+  ensure(manifest.run === entry.reused.run, 'has a manifest of another run');
+  const own = verifier.readDispatchedManifest(entry.item, ['handoff']);
+  if (own === undefined) return;
+  ensure(own, 'cannot be compared with the manifest');
+  const strip = ({ run, item, attempt, branches, ...rest }) => rest;
+  ensure(sameJson(strip(manifest), strip(own)), 'is about another task');
+  ensure(!('reused' in end) && !isEndRed(end), 'is about an item that is red or was reused');
+  ensure(!('protectedJudged' in end), 'is about an item with judged changes to protected files');
+  const isSame = ['products', 'verify', 'blocks'].every((field) =>
+    sameJson(end[field], entry[field]),
+  );
+  ensure(isSame, 'shows other products');
+}
+
+export async function checkImports(verifier) {
+  for (const [name, given] of Object.entries(verifier.begin.entry.imports ?? {})) {
+    const path = importPath(name) + 'evidence.json';
+    const check = async (evidence) => {
+      const [, source, key] = /^([^:]*):(.*)$/s.exec(name) ?? [];
+      const parts = (source ?? '').split('/');
+      const product =
+        parts[0] === '@run'
+          ? await importedFromRun(verifier, evidence, parts, key)
+          : await importedFromThread(verifier, evidence, parts, key);
+      const isSame =
+        product && product.sha256 === given.product.sha256 && product.size === given.product.size;
+      ensure(isSame, 'shows another product');
+    };
+    const subject = `the import ${name}`;
+    await checkEvidence(verifier, 'import', verifier.begin, path, given.evidence, subject, check);
+  }
+}
+
+async function importedFromRun(verifier, evidence, parts, key) {
+  ensure(shape({ proof: isObject })(evidence), 'has other fields');
+  const proof = await Proof.read(evidence.proof);
+  verifier.addKeysOf(proof.keys);
+  ensure(proof.holds && proof.fired, 'has a proof that does not hold');
+  const { run, item } = evidence.proof;
+  ensure(
+    encodeSegment(run) === parts.at(-2) && encodeSegment(item) === parts.at(-1),
+    'is about another item',
+  );
+  ensure(!isEndRed(proof.end), 'is about an item that is red');
+  await compareSource(verifier, proof);
+  return proof.end.products[key];
+}
+
+async function importedFromThread(verifier, evidence, parts, key) {
+  ensure(shape({ commit: isString })(evidence), 'has other fields');
+  const commit = await readQuotedCommit(evidence.commit, verifier.store.format);
+  const { entry } = commit;
+  const kinds = ['thread.checkpointed', 'thread.adopted', 'thread.forked'];
+  ensure(entry && kinds.includes(entry.kind), 'is no checkpoint');
+  ensure(encodeSegment(entry.thread) === parts.at(-2), 'is of another thread');
+  if (!commit.signer) {
+    verifier.findings.add('signature', 'signature', 'the checkpoint of an import is not signed');
+    throw new FormatError('is not signed');
+  }
+  verifier.addKeysOf([{ key: commit.signer, seconds: commit.seconds }]);
+  const isFirst = entry.seq === 0;
+  ensure('prev' in entry !== isFirst, 'is at a place where it cannot be');
+  ensure(
+    isFirst || (commit.parents.length > 0 && entry.kind === 'thread.checkpointed'),
+    'is at a place where it cannot be',
+  );
+  ensure(
+    parts.at(-1) === 'latest' || parts.at(-1) === encodeSegment(checkpointName(commit)),
+    'is another checkpoint',
+  );
+  ensure(commit.tree === threadTreeOf(entry, verifier.store.format), 'has another tree');
+  return { 'outputs/state': entry.state, 'outputs/packet.json': entry.packet }[key];
+}
+
+/** Reads the entries of the continued run once. Returns null if their evidence does not hold. */
+export async function readContinued(verifier) {
+  verifier.continued ??= (async () => {
+    const { continues } = verifier.begin.entry;
+    let commits = null;
+    const check = async (evidence) => {
+      ensure(shape({ commits: arrayOf(isString, 1) })(evidence), 'has other fields');
+      commits = await Promise.all(evidence.commits.map((text) => readQuotedCommit(text)));
+      await compareContinued(verifier, commits, continues);
+    };
+    const [path, subject] = ['continues.json', `the continued run ${continues.run}`];
+    const { evidence } = continues;
+    await checkEvidence(verifier, 'continues', verifier.begin, path, evidence, subject, check);
+    return commits;
+  })();
+  return verifier.continued;
+}
+
+async function compareContinued(verifier, commits, continues) {
+  for (const [i, { entry, fault, parents }] of commits.entries()) {
+    ensure(entry, `has a commit that is no entry: ${fault}`);
+    const isOfRun = entry.run === continues.run && /^(?:run|item|document)\./.test(entry.kind);
+    ensure(
+      isOfRun && (entry.kind === 'run.submitted') === (i === 0),
+      'has an entry that does not belong there',
+    );
+    ensure(i === 0 || commits[i - 1].entry.kind !== 'run.sealed', 'has an entry behind the seal');
+    ensure(
+      sameJson(parents, i === 0 ? [] : [commits[i - 1].name]),
+      'has commits that are not linked',
+    );
+  }
+  checkOrder(commits, true, (code, commit, text) => {
+    throw new FormatError(`is not in order: ${text}`);
+  });
+  const faults = [];
+  verifier.addKeysOf(await checkRoles(commits, (code) => faults.push(code)));
+  ensure(faults.length === 0, 'has a signature that does not hold');
+  const last = commits.at(-1).entry;
+  const isSealed = last.kind === 'run.sealed';
+  const body = isSealed ? commits.slice(0, -1) : commits;
+  const root = hashText(merkleRoot(body.map(({ leaf }) => leaf)));
+  ensure(body.length === continues.entries && root === continues.root, 'has another root');
+  ensure(!isSealed || (last.entries === body.length && last.root === root), 'has another seal');
+  await compareContinuedCopy(verifier, commits, continues);
+}
+
+/** Compares a copy of the continued run that is in the bundle. */
+async function compareContinuedCopy(verifier, commits, { run, entries, root }) {
+  const copy = await verifier.verifySource(run);
+  if (!copy || copy.first?.hash !== commits[0].hash || copy.commits.length < entries) return;
+  if (copy.findings.has('chain') || copy.findings.has('signature')) return;
+  const leaves = copy.commits.slice(0, entries).map(({ leaf }) => leaf);
+  if (hashText(merkleRoot(leaves)) !== root)
+    verifier.addOtherSource(`the continued run ${run} is here, with other entries`);
+}
+
+/** Compares the run of a proof that is in the bundle too with the proof. */
+async function compareSource(verifier, proof) {
+  const { run, root } = proof.json;
+  const source = await verifier.verifySource(run);
+  if (!source?.seal || source.first?.hash !== proof.first.hash) return;
+  const harmless = ['mismatch', 'conflict', 'anchor-missing', 'not-sealed'];
+  const doesNotHold = source.findings.list.some((each) => !harmless.includes(failureOf(each)));
+  if (doesNotHold || source.seal.root !== root)
+    verifier.addOtherSource(`the run ${run} is here, and contradicts the evidence`);
+}

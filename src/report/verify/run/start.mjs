@@ -1,0 +1,122 @@
+// Reads the plan, the rules and the pipelines of a run, with which its replay begins.
+
+import { limits } from '../limits.mjs';
+import { digestOf, digestOfBlob } from '../crypto/hashes.mjs';
+import { sameSet } from '../json.mjs';
+import { foldCase } from '../names.mjs';
+import { dependenciesOf, importName, isFromElsewhere } from '../plan/items.mjs';
+import { itemsInRules, pipelineNamesOf, readPipeline, readPlan, readRules } from '../plan/plan.mjs';
+import { pipelinePath } from '../chain/paths.mjs';
+import { UnreadableDocument } from '../replay/rules.mjs';
+import { Replay } from '../replay/replay.mjs';
+
+/** Reads the plan and the rules. Returns null if the replay cannot begin. */
+export function startReplay(verifier) {
+  const { entry } = verifier.begin;
+  const report = (code, text, path) =>
+    verifier.report('plan', code, verifier.begin, text, { path });
+  const plan = readPlanFile(verifier, 'plan', entry.plan, readPlan, report);
+  const nameLength = verifier.store.format === 'sha1' ? 40 : 64;
+  if (entry.objectFormat !== verifier.store.format || entry.base.length !== nameLength) {
+    report('plan-entry', 'entry 0 names another object format');
+  }
+  if (!plan) return null;
+  compareEntryZero(verifier, plan, entry, report);
+  const rules =
+    'rules' in entry ? readPlanFile(verifier, 'rules', entry.rules, readRules, report) : [];
+  if (!rules) return null;
+  const ids = new Set((plan.rules ?? []).map((rule) => foldCase(rule.id)));
+  if (rules.some((rule) => ids.has(foldCase(rule.id)))) {
+    report('rules-twice', 'rules.json has a rule of the plan', 'rules.json');
+    return null;
+  }
+  const replay = new Replay(plan, rules, entry, (revision) => readRevision(verifier, revision));
+  const names = pipelineNamesOf([...plan.items, ...itemsInRules(replay.rules)]);
+  if (sameSet(names) !== sameSet(Object.keys(entry.pipelines ?? {}))) {
+    report('pipelines', 'entry 0 has other pipelines than its items name');
+  }
+  const needs = plan.items
+    .flatMap((item) => Object.values(item.needs ?? {}))
+    .filter(isFromElsewhere);
+  if (sameSet(needs.map(importName)) !== sameSet(Object.keys(entry.imports ?? {}))) {
+    report('imports', 'entry 0 has other imports than its items need');
+  }
+  readPipelines(verifier, replay.pipelinesByDigest);
+  const hasUnknown = (item) => dependenciesOf(item).some((each) => !replay.items.has(each));
+  if (replay.shadowedItems > 0 || plan.items.some(hasUnknown)) {
+    const text = 'the plan has an item twice, or one that depends on an unknown one';
+    report('plan-items', text, 'plan.json');
+  }
+  return replay;
+}
+
+function readPlanFile(verifier, name, digest, read, report) {
+  const path = `${name}.json`;
+  const bytes = verifier.readFile(verifier.begin, path, ['plan', 'handoff']);
+  if (bytes === undefined) return null;
+  if (bytes === null) {
+    report(`${name}-unread`, `${path} cannot be read`, path);
+    return null;
+  }
+  if (digestOf(bytes) !== digest)
+    report(`${name}-digest`, `${path} is not the one that entry 0 names`, path);
+  const value = read(bytes);
+  if (value === null) report(`${name}-invalid`, `${path} is not valid`, path);
+  return value;
+}
+
+function compareEntryZero(verifier, plan, entry, report) {
+  const hasRules = Boolean(plan.rules?.length) || 'rules' in entry;
+  const fanOut = plan.items.length > 256 || plan.openEnded === true || hasRules;
+  const fits =
+    plan.id === verifier.run &&
+    (plan.openEnded ?? false) === entry.openEnded &&
+    plan.concurrency === entry.concurrency &&
+    sameSet(Object.keys(plan.artifacts ?? {})) === sameSet(Object.keys(entry.artifacts)) &&
+    entry.fanOut === fanOut;
+  if (!fits) report('plan-entry', 'entry 0 contradicts the plan', 'plan.json');
+}
+
+/** Returns the bytes of a revision that a rule reads. */
+function readRevision(verifier, { oid, sha256: digest }) {
+  const bytes = verifier.store.readBlob(oid);
+  const isRight = bytes !== null && digestOfBlob(bytes) === digest;
+  if (!isRight) throw new UnreadableDocument(bytes === null && verifier.store.isLeftOut(oid));
+  return bytes;
+}
+
+/** Reads the pipelines that entries name, and compares each with its digest and its names. */
+function readPipelines(verifier, byDigest) {
+  for (const commit of verifier.commits) {
+    const { kind, pipelines = {} } = commit.entry;
+    if (commit !== verifier.begin && kind !== 'run.extended') continue;
+    for (const digest of Object.values(pipelines))
+      if (!byDigest.has(digest)) byDigest.set(digest, readSealedPipeline(verifier, commit, digest));
+  }
+  for (const { entry } of verifier.commits) {
+    for (const [name, digest] of Object.entries(entry.pipelines ?? {}))
+      if (!verifier.pipelineNames.has(name)) verifier.pipelineNames.set(name, digest);
+  }
+  for (const [name, digest] of verifier.pipelineNames) {
+    const pipeline = byDigest.get(digest);
+    const [, id, wanted] = /^([^@]*)(?:@(.*))?$/s.exec(name);
+    if (pipeline && (pipeline.id !== id || (wanted ?? digest) !== digest)) {
+      const text = `the pipeline ${name} has another id or digest than its name`;
+      verifier.findings.add('plan', 'pipeline-name', text);
+    }
+  }
+}
+
+/** Returns a pipeline, or null after a finding. */
+function readSealedPipeline(verifier, commit, digest) {
+  const path = pipelinePath(digest);
+  const bytes = verifier.readFile(commit, path, ['plan'], limits.pipeline);
+  const fail = (code, text) => {
+    verifier.report('plan', code, commit, `the pipeline ${digest} ${text}`, { path });
+    return null;
+  };
+  if (bytes === undefined) return null;
+  if (bytes === null) return fail('pipeline-unread', 'cannot be read');
+  if (digestOf(bytes) !== digest) return fail('pipeline-digest', 'has another digest');
+  return readPipeline(bytes) ?? fail('pipeline-invalid', 'is not valid');
+}
