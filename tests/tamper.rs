@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod anchored;
+mod both;
 mod bytes;
 mod consumers;
 pub(crate) mod edits;
@@ -19,6 +20,7 @@ mod promises;
 mod proof_asked;
 mod proof_files;
 mod proofs;
+mod random;
 pub(crate) mod run;
 mod stories;
 pub(crate) mod table;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::digest::Digest;
 use super::format;
@@ -15,11 +15,17 @@ use super::plan::Item;
 pub struct RunExtended {
     /// The origin of the items.
     pub cause: Cause,
-    /// The digest of each item's `item.json`.
+    /// The digest of each item's `item.json`; not empty.
+    #[serde(deserialize_with = "read_items")]
     pub items: BTreeMap<ItemId, Digest>,
     /// The digests of new pipelines, by the names that the items use.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pipelines: BTreeMap<String, Digest>,
+}
+
+fn read_items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<ItemId, Digest>, D::Error> {
+    let items = BTreeMap::deserialize(deserializer)?;
+    if items.is_empty() { Err(serde::de::Error::custom("there are no items")) } else { Ok(items) }
 }
 
 impl RunExtended {

@@ -49,7 +49,7 @@ use crate::share::anchor::verification::{self, VerifyRequest};
 use crate::share::bundling;
 use crate::thread::target::ThreadTarget;
 use crate::thread::verification::Which;
-use crate::verify::{LOCAL, Report};
+use crate::verify::{LOCAL, Report, Stage};
 
 /// The template of the page.
 const TEMPLATE: &str = include_str!("page.html");
@@ -82,7 +82,7 @@ impl Written {
 /// A run that a report shows.
 struct ShownRun {
     report: Report,
-    /// The run as read, or `None` if its entries are not a legal history.
+    /// The run as read, or `None` if its entries are not a legal history, or contradict the plan.
     view: Option<View>,
     id: RunId,
 }
@@ -152,7 +152,9 @@ impl Repository {
         for report in self.verification(request, &mut |_| ())?.found(&runs)?.reports() {
             let report = report?;
             let id = RunId::parse(&report.run).map_err(|_| Error::Unnamed(report.run.clone()))?;
-            let view = view(store, &id, &format::run_ref(&id)).ok().flatten();
+            // What the entries of such a run say has no defined meaning.
+            let is_judged = !report.finding.is_some_and(|first| first.stage <= Stage::Plan);
+            let view = view(store, &id, &format::run_ref(&id)).ok().flatten().filter(|_| is_judged);
             shown.push(ShownRun { report, view, id });
         }
         shown.sort_by(|a, b| a.id.cmp(&b.id));

@@ -17,13 +17,11 @@ use super::reader::Link;
 use super::root;
 use super::same_id::{OtherRun, RunPlace};
 use super::witness::{Anchored, Answer, Ask, AtHand, Held, Question, Seal, Standing, Timed};
-use super::{Case, Guarantee, Options, State};
+use super::{Case, Failure, Guarantee, Options, State};
 use answer::{AnchorAnswer, JudgedAnchor};
 
 pub(super) struct Anchor {
     pub(super) verdict: Verdict,
-    /// True if the row fails because a required anchor does not hold the run.
-    pub(super) missing: bool,
     pub(super) anchored: Vec<Anchored>,
     /// The answers of time-stamping authorities. They do not change the verdict.
     pub(super) times: Vec<Timed>,
@@ -31,6 +29,16 @@ pub(super) struct Anchor {
 }
 
 impl Anchor {
+    /// Returns true if the row fails because an anchor that is required does not hold the run.
+    pub(super) fn is_missing(&self) -> bool {
+        self.verdict.first.is_some_and(|first| first.failure() == Failure::AnchorMissing)
+    }
+
+    /// Returns true if it is undetermined which of two runs or seals is meant.
+    pub(super) fn is_conflict(&self) -> bool {
+        self.verdict.first.is_some_and(|first| first.failure() == Failure::Conflict)
+    }
+
     /// Returns the earliest time at which an external clock saw the root.
     pub(super) fn held_since(&self) -> Option<Moment> {
         let places =
@@ -75,7 +83,7 @@ enum Reason {
 /// there are none, a log must.
 pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     if let Some(verdict) = case.cut_off() {
-        return Anchor { verdict, missing: false, anchored: Vec::new(), times: Vec::new(), others: Vec::new() };
+        return Anchor { verdict, anchored: Vec::new(), times: Vec::new(), others: Vec::new() };
     }
     let links = &case.chain.links;
     let writers = case.chain.sealers();
@@ -105,7 +113,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     let (outside, times) = facts.ask(at_hand.ask, case.store.object_format(), Some(case.store));
     let anchor = Anchor { times, ..sum_up(&facts, case.options.alone, local, outside) };
     if links.is_empty() && anchor.verdict.state != State::Failed {
-        return Anchor { verdict: Verdict::not_applicable("no entry could be read"), missing: false, ..anchor };
+        return Anchor { verdict: Verdict::not_applicable("no entry could be read"), ..anchor };
     }
     anchor
 }
@@ -157,37 +165,37 @@ fn sum_up(facts: &Known<'_>, alone: bool, local: JudgedAnchor, outside: Vec<Judg
     }
     let holding = anchored.iter().filter(|one| one.standing == Standing::Holds);
     let strongest = holding.reduce(|a, b| if b.guarantee > a.guarantee { b } else { a });
-    let (verdict, missing) = if findings.first().is_some() {
-        (findings.verdict(false, String::new), false)
+    let verdict = if findings.first().is_some() {
+        findings.verdict(false, String::new)
     } else if !(twice.is_empty() && conflicts.is_empty()) {
-        (undetermined(twice, conflicts, &notes), false)
+        undetermined(twice, conflicts, &notes)
     } else if !broken.is_empty() {
         let missing = (!absent.is_empty()).then_some(Code::AnchorMissing);
         broken.extend(absent);
         let codes = [Code::AnchorBroken].into_iter().chain(missing);
-        (Verdict::fails(codes, broken.join("; ") + &notes), true)
+        Verdict::fails(codes, broken.join("; ") + &notes)
     } else if let (Some(unread), true) = (unread, absent.is_empty()) {
-        (Verdict::incomplete(unread + &notes), false)
+        Verdict::incomplete(unread + &notes)
     } else if facts.seal.is_none() {
         let logged = if knows { "submission logged" } else { "in no log" };
-        (Verdict::not_applicable(format!("not sealed, {logged}{notes}{silent}")), false)
+        Verdict::not_applicable(format!("not sealed, {logged}{notes}{silent}"))
     } else if !absent.is_empty() {
-        (Verdict::fails([Code::AnchorMissing], absent.join("; ") + &notes), true)
+        Verdict::fails([Code::AnchorMissing], absent.join("; ") + &notes)
     } else if let Some(strongest) = strongest {
-        (Verdict::ok(strongest.label() + &notes), false)
+        Verdict::ok(strongest.label() + &notes)
     } else if !knows && alone {
-        (Verdict::not_applicable(own + &notes), false)
+        Verdict::not_applicable(own + &notes)
     } else {
-        (Verdict::fails([Code::AnchorMissing], own + &notes), true)
+        Verdict::fails([Code::AnchorMissing], own + &notes)
     };
-    Anchor { verdict, missing, anchored, times: Vec::new(), others }
+    Anchor { verdict, anchored, times: Vec::new(), others }
 }
 
 /// Fails the row because it is undetermined which end of the run, or which run, is meant.
 fn undetermined(ends: Vec<String>, runs: Vec<String>, notes: &str) -> Verdict {
     let two_ends = (!ends.is_empty()).then_some(Code::DrivenTwice);
     let two_runs = (!runs.is_empty()).then_some(Code::SameId);
-    Verdict::conflict(two_ends.into_iter().chain(two_runs), [ends, runs].concat().join("; ") + notes)
+    Verdict::fails(two_ends.into_iter().chain(two_runs), [ends, runs].concat().join("; ") + notes)
 }
 
 impl Known<'_> {

@@ -12,7 +12,7 @@ use super::findings::{At, Findings, Verdict, counted};
 pub(super) fn row(case: &Case<'_>) -> Verdict {
     let mut findings = case.chain.findings.clone();
     if !case.reference.ends_with(&format!("runs/{}", case.run.encoded())) {
-        findings.report(Code::OtherRun, format!("the ref {} is not the place of run {}", case.reference, case.run));
+        findings.report(Code::Misplaced, format!("the ref {} is not the place of run {}", case.reference, case.run));
     }
     case.chain.check_order(&mut findings);
     let mut sealed = None;
@@ -22,14 +22,14 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
         if entry.about.run() != Some(case.run) {
             findings.report_at(
                 at_entry,
-                Code::OtherRun,
+                Code::Misplaced,
                 format!("entry {} is of another run, {:?}", entry.seq, entry.about.as_str()),
             );
         }
         if let Some(seal) = sealed {
             findings.report_at(
                 at_entry,
-                Code::AfterSeal,
+                Code::Misplaced,
                 format!("entry {} follows the seal, entry {seal}", entry.seq),
             );
         }
@@ -39,7 +39,7 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
             _ if at == 0 => {
                 findings.report_at(
                     at_entry,
-                    Code::First,
+                    Code::Misplaced,
                     format!("the first entry is {}, not run.submitted", entry.event.kind()),
                 );
             }
@@ -67,7 +67,7 @@ pub(super) fn check_entry(entry: &Entry, findings: &mut Findings) {
         && e.author != entry.actor
     {
         let why = format!("entry {}: the author of {} is not the entry's actor", entry.seq, e.name);
-        findings.report_at(At::entry(entry.seq), Code::Author, why);
+        findings.report_at(At::entry(entry.seq), Code::Misplaced, why);
     }
     check_names(entry, findings);
 }

@@ -1,13 +1,48 @@
-//! The codes of findings. Every way in which a row of a run fails has one.
+//! The codes of findings, and the stage of the verification that each belongs to.
 //!
 //! Section 9 of `docs/reference/format.md` has a line for each code, and `docs/vectors` a run.
 //! A test compares the three.
 
 use super::Failure;
 
+/// A stage of the verification. Only the first stage with a finding is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Commits and entries: their bytes, order, signatures and roles, and the root.
+    Chain,
+    /// The plan, the replay and the bytes that these need.
+    Plan,
+    /// All other bytes.
+    Content,
+    /// Keys, logs and anchors that the reader knows.
+    Policy,
+}
+
+impl Stage {
+    /// Returns the word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Chain => "chain",
+            Self::Plan => "plan",
+            Self::Content => "content",
+            Self::Policy => "policy",
+        }
+    }
+
+    /// Returns the stage that first judges a row.
+    pub(crate) fn of_row(row: &str) -> Self {
+        match row {
+            "chain" | "root" | "signature" => Self::Chain,
+            "handoff" | "plan" | "manifest" => Self::Plan,
+            "content" => Self::Content,
+            _ => Self::Policy,
+        }
+    }
+}
+
 macro_rules! codes {
-    ($($row:literal { $($name:ident = $word:literal => $failure:ident,)* })*) => {
-        /// The code of a finding.
+    ($($stage:ident { $($name:ident = $word:literal of $row:literal => $failure:ident,)* })*) => {
+        /// The code of a finding. Codes are ordered as in the table of section 9.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[expect(missing_docs, reason = "docs/reference/format.md, section 9, describes each code")]
         pub enum Code {
@@ -15,7 +50,7 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All codes, in the order of the rows.
+            /// All codes, in order.
             pub const ALL: &[Self] = &[$($(Self::$name,)*)*];
 
             /// Returns the word for it.
@@ -28,7 +63,12 @@ macro_rules! codes {
                 match self { $($(Self::$name => $row,)*)* }
             }
 
-            /// Returns the failure of a run with no other finding.
+            /// Returns the stage that it belongs to.
+            pub fn stage(self) -> Stage {
+                match self { $($(Self::$name => Stage::$stage,)*)* }
+            }
+
+            /// Returns the failure of a run with this first finding.
             pub fn failure(self) -> Failure {
                 match self { $($(Self::$name => Failure::$failure,)*)* }
             }
@@ -36,99 +76,81 @@ macro_rules! codes {
     };
 }
 
+impl Code {
+    /// Returns true if the code says that the reader requires something that the run is not.
+    pub fn is_requirement(self) -> bool {
+        matches!(self.failure(), Failure::Mismatch | Failure::NotSealed)
+    }
+
+    /// Returns true if the finding contradicts the run, as opposed to evidence that is missing or
+    /// not trusted.
+    pub fn contradicts(self) -> bool {
+        self.stage() < Stage::Policy || self == Self::AnchorDiffers
+    }
+
+    /// Returns true if the finding is about the trust in a key.
+    pub(crate) fn is_distrust(self) -> bool {
+        matches!(self, Self::KeyRevoked | Self::KeyNotValid | Self::KeyUnknown)
+    }
+}
+
 codes! {
-    "chain" {
-        Ref = "ref" => Chain,
-        Object = "object" => Chain,
-        NotRead = "not-read" => Chain,
-        Entry = "entry" => Chain,
-        Seq = "seq" => Chain,
-        Prev = "prev" => Chain,
-        Parents = "parents" => Chain,
-        Time = "time" => Chain,
-        First = "first" => Chain,
-        Misplaced = "misplaced" => Chain,
-        AfterSeal = "after-seal" => Chain,
-        OtherRun = "other-run" => Chain,
-        Author = "author" => Chain,
-        Paths = "paths" => Chain,
-        TreeChange = "tree-change" => Chain,
-        TreeHolds = "tree-holds" => Chain,
+    Chain {
+        Ref = "ref" of "chain" => Chain,
+        Object = "object" of "chain" => Chain,
+        Entry = "entry" of "chain" => Chain,
+        Order = "order" of "chain" => Chain,
+        Misplaced = "misplaced" of "chain" => Chain,
+        Paths = "paths" of "chain" => Chain,
+        Tree = "tree" of "chain" => Chain,
+        Signature = "signature" of "signature" => Signature,
+        Role = "role" of "signature" => Signature,
+        Statement = "statement" of "signature" => Signature,
+        SealRoot = "seal-root" of "root" => Root,
     }
-    "root" {
-        NotSealed = "not-sealed" => NotSealed,
-        SealRoot = "seal-root" => Root,
-        SealEntries = "seal-entries" => Root,
-        SealCounts = "seal-counts" => Root,
+    Plan {
+        BytesMissing = "bytes-missing" of "plan" => Plan,
+        Bytes = "bytes" of "plan" => Plan,
+        PlanInvalid = "plan-invalid" of "plan" => Plan,
+        PlanEntry = "plan-entry" of "plan" => Plan,
+        RulesInvalid = "rules-invalid" of "plan" => Plan,
+        Pipelines = "pipelines" of "plan" => Plan,
+        Imports = "imports" of "plan" => Plan,
+        Proof = "proof" of "handoff" => Handoff,
+        ItemInvalid = "item-invalid" of "plan" => Plan,
+        UnknownItem = "unknown-item" of "handoff" => Handoff,
+        Need = "need" of "handoff" => Handoff,
+        Input = "input" of "handoff" => Handoff,
+        InputBytes = "input-bytes" of "handoff" => Handoff,
+        ManifestInvalid = "manifest-invalid" of "manifest" => Manifest,
+        ManifestEntry = "manifest-entry" of "manifest" => Manifest,
+        ManifestPlan = "manifest-plan" of "manifest" => Manifest,
+        RuleDocument = "rule-document" of "plan" => Plan,
+        Rule = "rule" of "plan" => Plan,
+        Blocks = "blocks" of "plan" => Plan,
+        Transition = "transition" of "plan" => Plan,
+        Protected = "protected" of "plan" => Plan,
+        RuleWaits = "rule-waits" of "plan" => Plan,
+        Stopped = "stopped" of "plan" => Plan,
+        State = "state" of "plan" => Plan,
     }
-    "signature" {
-        Signature = "signature" => Signature,
-        Role = "role" => Signature,
-        Admission = "admission" => Signature,
-        DecidedBy = "decided-by" => Signature,
-        Statement = "statement" => Signature,
-        KeyRevoked = "key-revoked" => Signature,
-        KeyNotValid = "key-not-valid" => Signature,
-        KeyUnknown = "key-unknown" => Signature,
-        OtherSigner = "other-signer" => Mismatch,
+    Content {
+        ContentUnread = "content-unread" of "content" => Content,
+        ContentBytes = "content-bytes" of "content" => Content,
     }
-    "anchor" {
-        AnchorDiffers = "anchor-differs" => Root,
-        AnchorMissing = "anchor-missing" => AnchorMissing,
-        AnchorBroken = "anchor-broken" => AnchorMissing,
-        DrivenTwice = "driven-twice" => Conflict,
-        SameId = "same-id" => Conflict,
-    }
-    "handoff" {
-        UnknownItem = "unknown-item" => Handoff,
-        Need = "need" => Handoff,
-        Input = "input" => Handoff,
-        InputSource = "input-source" => Handoff,
-        InputBytes = "input-bytes" => Handoff,
-        Reused = "reused" => Handoff,
-        Import = "import" => Handoff,
-        Continues = "continues" => Handoff,
-        OtherSource = "other-source" => Mismatch,
-    }
-    "plan" {
-        PlanUnread = "plan-unread" => Plan,
-        PlanDigest = "plan-digest" => Plan,
-        PlanInvalid = "plan-invalid" => Plan,
-        PlanItems = "plan-items" => Plan,
-        PlanEntry = "plan-entry" => Plan,
-        RulesUnread = "rules-unread" => Plan,
-        RulesDigest = "rules-digest" => Plan,
-        RulesInvalid = "rules-invalid" => Plan,
-        RulesTwice = "rules-twice" => Plan,
-        PipelineUnread = "pipeline-unread" => Plan,
-        PipelineDigest = "pipeline-digest" => Plan,
-        PipelineInvalid = "pipeline-invalid" => Plan,
-        PipelineName = "pipeline-name" => Plan,
-        Pipelines = "pipelines" => Plan,
-        Protected = "protected" => Plan,
-        Imports = "imports" => Plan,
-        ItemUnread = "item-unread" => Plan,
-        ItemDigest = "item-digest" => Plan,
-        ItemInvalid = "item-invalid" => Plan,
-        Transition = "transition" => Plan,
-        Rule = "rule" => Plan,
-        RuleDocument = "rule-document" => Plan,
-        RuleWaits = "rule-waits" => Plan,
-        Stopped = "stopped" => Plan,
-        Blocks = "blocks" => Plan,
-        State = "state" => Plan,
-        OtherPlan = "other-plan" => Mismatch,
-        OtherBase = "other-base" => Mismatch,
-    }
-    "manifest" {
-        ManifestUnread = "manifest-unread" => Manifest,
-        ManifestDigest = "manifest-digest" => Manifest,
-        ManifestInvalid = "manifest-invalid" => Manifest,
-        ManifestEntry = "manifest-entry" => Manifest,
-        ManifestPlan = "manifest-plan" => Manifest,
-    }
-    "content" {
-        ContentUnread = "content-unread" => Content,
-        ContentBytes = "content-bytes" => Content,
+    Policy {
+        AnchorDiffers = "anchor-differs" of "anchor" => Root,
+        KeyRevoked = "key-revoked" of "signature" => Signature,
+        KeyNotValid = "key-not-valid" of "signature" => Signature,
+        KeyUnknown = "key-unknown" of "signature" => Signature,
+        AnchorMissing = "anchor-missing" of "anchor" => AnchorMissing,
+        AnchorBroken = "anchor-broken" of "anchor" => AnchorMissing,
+        DrivenTwice = "driven-twice" of "anchor" => Conflict,
+        SameId = "same-id" of "anchor" => Conflict,
+        OtherSigner = "other-signer" of "signature" => Mismatch,
+        OtherPlan = "other-plan" of "plan" => Mismatch,
+        OtherBase = "other-base" of "plan" => Mismatch,
+        OtherSource = "other-source" of "handoff" => Mismatch,
+        NotSealed = "not-sealed" of "root" => NotSealed,
     }
 }

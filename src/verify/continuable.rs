@@ -129,10 +129,10 @@ fn examine(
         return Err(foreign.unwrap_or_else(|| Refusal::Sealed(run.clone())));
     }
     let links = &case.chain.links;
-    let (Some(_), Some(first), Some(last)) = (&evidence.replay.state, links.first(), links.last()) else {
+    let (Some(_), Some(first), Some(last)) = (evidence.replay.state(), links.first(), links.last()) else {
         return Err(Refusal::Broken(Box::new(report(&case, evidence, chain))));
     };
-    let state = evidence.replay.state.expect("it was just found");
+    let state = evidence.replay.into_state().expect("it was just found");
     if !state.keys.knows(own_key) {
         return Err(Refusal::NotAWriter { run: run.clone(), key: own_key.to_owned() });
     }

@@ -64,6 +64,7 @@ pub(super) fn import(case: &Case<'_>, continued: Option<&Result<Continued, Inval
         Err(wrong) => Err(wrong.clone()),
     };
     Some(Imported {
+        seq: 0,
         label: format!("entry 0: the run {}, which it continues", continues.run),
         kind: ImportKind::Run,
         found,

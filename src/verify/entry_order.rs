@@ -1,6 +1,5 @@
 //! The rules for an entry and its predecessor, in a chain of any kind.
 
-use super::codes::Code;
 use super::reader::Link;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -12,7 +11,7 @@ pub(super) enum Parents {
 }
 
 /// Returns the faults in an entry's number, link, parents and time.
-pub(super) fn faults(link: &Link, before: Option<&Link>, parents: Parents) -> impl Iterator<Item = (Code, String)> {
+pub(super) fn faults(link: &Link, before: Option<&Link>, parents: Parents) -> impl Iterator<Item = String> {
     let (entry, seq) = (&link.entry, link.entry.seq);
     let due = before.map_or(0, |before| before.entry.seq.saturating_add(1));
     let number = (seq != due).then(|| format!("entry {seq} stands where entry {due} belongs"));
@@ -21,13 +20,7 @@ pub(super) fn faults(link: &Link, before: Option<&Link>, parents: Parents) -> im
     let time = before
         .is_some_and(|before| entry.at < before.entry.at)
         .then(|| format!("entry {seq} is dated before the entry before it"));
-    let faults = [
-        (Code::Seq, number),
-        (Code::Prev, linked),
-        (Code::Parents, parent_fault(link, before, parents)),
-        (Code::Time, time),
-    ];
-    faults.into_iter().filter_map(|(code, fault)| Some((code, fault?)))
+    [number, linked, parent_fault(link, before, parents), time].into_iter().flatten()
 }
 
 fn parent_fault(link: &Link, before: Option<&Link>, parents: Parents) -> Option<String> {

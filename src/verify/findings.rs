@@ -8,7 +8,7 @@ use crate::model::name::ItemId;
 use crate::model::printable::{cut, cut_to};
 
 use super::objects::Fault;
-use super::{Code, Row, State};
+use super::{Code, Failure, Row, Stage, State};
 
 /// Further findings are counted, not kept.
 const MAX_KEPT: usize = 20;
@@ -44,6 +44,51 @@ pub struct Finding {
 #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
 fn word<S: Serializer>(code: &Option<Code>, serializer: S) -> Result<S::Ok, S::Error> {
     code.map(Code::word).serialize(serializer)
+}
+
+/// The place of a finding in the order of all findings of a verification: by stage, then by entry,
+/// then by code.
+///
+/// A finding about the whole chain counts as one of entry 0. A requirement of the reader that is
+/// not met counts as one after the last entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct First {
+    /// The stage.
+    pub stage: Stage,
+    entry: u64,
+    /// The code; `None` in evidence of another format.
+    pub code: Option<Code>,
+    /// The row that it fails.
+    pub row: &'static str,
+}
+
+impl First {
+    fn new(code: Code, entry: Option<u64>) -> Self {
+        let entry = if code.is_requirement() { u64::MAX } else { entry.unwrap_or(0) };
+        Self { stage: code.stage(), entry, code: Some(code), row: code.row() }
+    }
+
+    /// Returns the first finding of a row that fails.
+    pub(crate) fn of(row: &'static str, verdict: &Verdict) -> Option<Self> {
+        let without_code = Self { stage: Stage::of_row(row), entry: 0, code: None, row };
+        (verdict.state == State::Failed).then(|| verdict.first.unwrap_or(without_code))
+    }
+
+    /// Returns the number of the entry; `None` for a requirement.
+    pub fn entry(self) -> Option<u64> {
+        (self.entry < u64::MAX).then_some(self.entry)
+    }
+
+    /// Returns the failure that follows from it.
+    pub fn failure(self) -> Failure {
+        self.code.map_or_else(|| Failure::of_row(self.row), Code::failure)
+    }
+
+    /// Returns true if it contradicts the run, as opposed to evidence that is missing or not
+    /// trusted.
+    pub fn contradicts(self) -> bool {
+        self.code.is_none_or(Code::contradicts)
+    }
 }
 
 /// Where a finding is.
@@ -83,6 +128,7 @@ struct List {
     kept: Vec<Finding>,
     count: usize,
     codes: BTreeSet<Code>,
+    first: Option<First>,
 }
 
 impl List {
@@ -93,10 +139,16 @@ impl List {
         }
     }
 
+    fn note(&mut self, code: Code, at: At<'_>) {
+        self.codes.insert(code);
+        self.first = earliest(self.first, Some(First::new(code, at.entry)));
+    }
+
     fn extend(&mut self, other: &Self) {
         other.kept.iter().for_each(|finding| self.add(|| finding.clone()));
         self.count += other.count - other.kept.len();
         self.codes.extend(&other.codes);
+        self.first = earliest(self.first, other.first);
     }
 
     /// Returns the first finding and the number of the others.
@@ -119,7 +171,7 @@ impl Findings {
 
     /// Adds a contradiction in a run with its place.
     pub(crate) fn report_at(&mut self, at: At<'_>, code: Code, text: String) {
-        self.wrong.codes.insert(code);
+        self.wrong.note(code, at);
         self.wrong.add(|| at.finding(Some(code), text));
     }
 
@@ -140,7 +192,7 @@ impl Findings {
     /// Adds an unusable object of a run with its place.
     pub(super) fn report_fault_at(&mut self, at: At<'_>, code: Code, label: &str, fault: &Fault) {
         let list = self.list_for(fault);
-        list.codes.insert(code);
+        list.note(code, at);
         list.add(|| at.finding(Some(code), format!("{label}: {fault}")));
     }
 
@@ -178,7 +230,8 @@ impl Findings {
         }
         match (self.wrong.summary(), self.missing.summary()) {
             (Some(wrong), _) => {
-                Verdict { codes: self.wrong.codes, findings: self.wrong.kept, ..Verdict::failed(wrong) }
+                let List { codes, first, kept: findings, .. } = self.wrong;
+                Verdict { codes, first, findings, ..Verdict::failed(wrong) }
             }
             (None, Some(missing)) => Verdict { findings: self.missing.kept, ..Verdict::incomplete(missing) },
             (None, None) => Verdict::ok(fine()),
@@ -192,13 +245,11 @@ pub(crate) struct Verdict {
     pub(crate) detail: String,
     /// True if missing objects could change the verdict.
     pub(crate) incomplete: bool,
-    /// True if the row fails only because the verifier expected something else.
-    pub(crate) mismatch: bool,
-    /// True if the row fails only because another run has the same id.
-    pub(crate) conflict: bool,
     /// The codes of the failure; a failed row of a run has at least one.
     pub(crate) codes: BTreeSet<Code>,
-    /// The first findings.
+    /// The first finding with a code.
+    pub(crate) first: Option<First>,
+    /// The findings that are kept.
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -216,17 +267,23 @@ impl Verdict {
         let codes: BTreeSet<Code> = codes.into_iter().collect();
         let detail = detail.into();
         let findings = codes.iter().map(|code| At::default().finding(Some(*code), detail.clone())).collect();
-        Self { codes, findings, ..Self::failed(detail) }
+        let first = codes.iter().map(|code| First::new(*code, None)).min();
+        Self { codes, first, findings, ..Self::failed(detail) }
     }
 
-    /// Fails a row because the run is not as the verifier expects.
-    pub(crate) fn mismatch(codes: impl IntoIterator<Item = Code>, detail: impl Into<String>) -> Self {
-        Self { mismatch: true, ..Self::fails(codes, detail) }
+    /// Returns true if the row fails only because the reader requires something else.
+    pub(crate) fn is_mismatch(&self) -> bool {
+        self.first.is_some_and(|first| first.failure() == Failure::Mismatch)
     }
 
-    /// Fails a row because it is undetermined which of two runs or seals is meant.
-    pub(crate) fn conflict(codes: impl IntoIterator<Item = Code>, detail: impl Into<String>) -> Self {
-        Self { conflict: true, ..Self::fails(codes, detail) }
+    /// Returns the verdict once the first finding of all rows is known: later stages are not
+    /// judged.
+    pub(crate) fn up_to(&self, row: &'static str, first: First) -> Self {
+        let stage = First::of(row, self).map_or_else(|| Stage::of_row(row), |own| own.stage);
+        if stage > first.stage {
+            return Self::not_applicable(format!("not judged, since the row {} fails", first.row));
+        }
+        self.clone()
     }
 
     pub(crate) fn not_applicable(detail: impl Into<String>) -> Self {
@@ -238,9 +295,8 @@ impl Verdict {
             state,
             detail: cut_to(detail, MAX_DETAIL),
             incomplete,
-            mismatch: false,
-            conflict: false,
             codes: BTreeSet::new(),
+            first: None,
             findings: Vec::new(),
         }
     }
@@ -264,6 +320,10 @@ impl Verdict {
             findings: verdict.findings.clone(),
         }
     }
+}
+
+fn earliest(one: Option<First>, other: Option<First>) -> Option<First> {
+    one.into_iter().chain(other).min()
 }
 
 /// Returns `1 entry` or `2 entries`.

@@ -15,9 +15,8 @@ use crate::model::name::RunId;
 use super::codes::Code;
 use super::findings::Verdict;
 use super::reader::Link;
-use super::rows::Rows;
 use super::signature::{HOW_TO_KNOW, Signature};
-use super::{AtHand, Case, Error, Evidence, Options, Report, Standing, State, Verified, anchor, content};
+use super::{AtHand, Case, Error, Evidence, Options, Report, Row, Standing, State, Verified, anchor, content};
 
 /// The settings of the gate.
 #[derive(Clone, Copy)]
@@ -102,13 +101,13 @@ impl Gate<'_> {
         let mut cautions = Vec::new();
         let of = |standing| anchor.anchored.iter().any(|one| one.standing == standing);
         let logged = anchor.anchored.first().is_some_and(|local| local.standing == Standing::Holds);
-        if anchor.missing && logged {
+        if anchor.is_missing() && logged {
             // A run that did not reach an external anchor yet is as good as before the anchor
             // existed.
             if whole || of(Standing::Unreachable) {
                 cautions.push(format!("the run {:?} is not anchored outside: {}", run.as_str(), anchor.verdict.detail));
             }
-            (anchor.missing, anchor.verdict) = (false, Verdict::ok(anchor.verdict.detail));
+            anchor.verdict = Verdict::ok(anchor.verdict.detail);
         }
         // Our own run is meant, whatever a copy elsewhere came to.
         let is_own =
@@ -117,22 +116,19 @@ impl Gate<'_> {
             cautions.push(anchor.verdict.detail.clone());
             anchor.verdict = Verdict::ok(anchor.verdict.detail);
         }
-        let conflict = anchor.verdict.conflict.then(|| anchor.verdict.detail.clone());
+        let conflict = anchor.is_conflict().then(|| anchor.verdict.detail.clone());
         if let (Some(why), true) = (&conflict, self.accept_untrusted) {
             cautions.push(format!("the run {:?} was accepted although another has its id: {why}", run.as_str()));
         }
-        let distrust = evidence.signature.distrust && !self.accept_untrusted;
+        let distrust = evidence.signature.is_distrust() && !self.accept_untrusted;
         cautions.extend(caution(run, &mut evidence.signature, self.accept_untrusted));
         let content = if whole { content::row(&case) } else { Verdict::not_applicable("not asked for") };
         let judged = evidence.conclude(&case, anchor, content);
-        let sealed = case.seal().is_some();
         let tampered = judged.is_tampered();
-        // A missing or distrusted row contradicts nothing.
-        let aside =
-            Rows { root: !sealed, anchor: judged.missing_anchor, signature: tampered && distrust, ..Rows::default() };
         let report = judged.report();
-        let row = report.rows.iter().zip(aside.iter()).find(|(row, aside)| row.state == State::Failed && !**aside);
-        let what = row.map_or_else(String::new, |(row, _)| format!("{}: {}", row.name, row.detail));
+        let bars = |row: &&Row| row.codes.iter().any(|code| code.contradicts() || code.is_distrust());
+        let row = report.rows.iter().find(bars);
+        let what = row.map_or_else(String::new, |row| format!("{}: {}", row.name, row.detail));
         if tampered {
             return Err(Barred::Tampered { report: Box::new(report), what });
         }
@@ -156,9 +152,9 @@ impl Gate<'_> {
 /// Accepts distrusted keys if `accept_untrusted` is true; returns a warning about the keys.
 fn caution(run: &RunId, signature: &mut Signature, accept_untrusted: bool) -> Option<String> {
     let (run, row) = (run.as_str(), &signature.verdict);
-    if signature.distrust && accept_untrusted {
+    if signature.is_distrust() && accept_untrusted {
         let caution = format!("the run {run:?} is not trusted, but was accepted: {}", row.detail);
-        (signature.verdict, signature.distrust) = (Verdict::not_applicable(row.detail.clone()), false);
+        signature.verdict = Verdict::not_applicable(row.detail.clone());
         return Some(caution);
     }
     let unknown = signature.signers.iter().filter(|signer| !signer.trusted);

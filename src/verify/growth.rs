@@ -43,10 +43,10 @@ pub(super) fn rules(
 ) -> Result<Vec<Rule>, Unread> {
     let Some(digest) = submitted.rules else { return Ok(plan.rules.clone()) };
     let held = case.chain.sealed.rules.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
-    let bytes = read_or_report(held, Code::RulesUnread, "rules.json", findings)?;
+    let bytes = read_or_report(held, At::entry(0), Code::RulesInvalid, "rules.json", findings)?;
     if Digest::of(&bytes) != digest {
         let why = format!("rules.json is {}, submitted was {}", Digest::of(&bytes).short(), digest.short());
-        findings.report(Code::RulesDigest, why);
+        findings.report(Code::RulesInvalid, why);
     }
     let added = crate::plan::parse_rules(&bytes).map_err(|problems| {
         let first = problems.first().map(ToString::to_string).unwrap_or_default();
@@ -58,7 +58,7 @@ pub(super) fn rules(
         return Err(Unread);
     }
     rule::together(&plan.rules, added).map_err(|id| {
-        findings.report(Code::RulesTwice, format!("the plan and its queue have both a rule {id:?}"));
+        findings.report(Code::RulesInvalid, format!("the plan and its queue have both a rule {id:?}"));
         Unread
     })
 }
@@ -76,10 +76,7 @@ pub(super) fn apply_extension(
     let Tally { findings, meter } = tally;
     let seq = link.entry.seq;
     let items = read_items(case, link, after, Tally { findings, meter })?;
-    // An illegal entry changes nothing.
-    if !is_created_by_rule(case, state, seq, e, findings) {
-        return Ok(());
-    }
+    check_rule(case, state, seq, e, findings);
     let extended = state.extend(e, items);
     extended.unwrap_or_else(|illegal| {
         findings.report_at(At::entry(seq), Code::Transition, format!("entry {seq}: {illegal}"));
@@ -92,7 +89,7 @@ pub(super) fn check_next(case: &Case<'_>, state: &RunState, link: &Link, after: 
     let Event::RunExtended(e) = &link.entry.event else { return };
     let tally = Tally { findings: &mut *findings, meter: &mut Meter::default() };
     if read_items(case, link, after, tally).is_ok() {
-        is_created_by_rule(case, state, link.entry.seq, e, findings);
+        check_rule(case, state, link.entry.seq, e, findings);
     }
 }
 
@@ -112,9 +109,9 @@ fn read_items(
         let label = format!("entry {seq}: item.json of item {id}");
         let held = after.definitions.get(id).cloned().unwrap_or_default();
         let held = held.read_with(case.lazy, |oid| objects.metered(oid, Kind::Blob, bounds::PLAN, meter));
-        let bytes = read_or_report(held, Code::ItemUnread, &label, findings)?;
+        let bytes = read_or_report(held, at, Code::BytesMissing, &label, findings)?;
         if Digest::of(&bytes) != *digest {
-            findings.report_at(at, Code::ItemDigest, format!("{label} is not the one that the entry names"));
+            findings.report_at(at, Code::Bytes, format!("{label} is not the one that the entry names"));
             continue;
         }
         match crate::plan::parse_item(&bytes) {
@@ -126,51 +123,33 @@ fn read_items(
     Ok(items)
 }
 
-/// Returns false if the rule that `e` names would add other items, or none.
-///
-/// If a document of the rule cannot be read, that is reported, and the entry counts.
-fn is_created_by_rule(case: &Case<'_>, state: &RunState, seq: u64, e: &RunExtended, findings: &mut Findings) -> bool {
-    let Cause::Rule(id) = &e.cause else { return true };
-    let Some(rule) = state.rule(id) else { return true };
+/// Reports an entry whose rule would add other items, or none.
+fn check_rule(case: &Case<'_>, state: &RunState, seq: u64, e: &RunExtended, findings: &mut Findings) {
+    let Cause::Rule(id) = &e.cause else { return };
+    let Some(rule) = state.rule(id) else { return };
     let why = match acts(&Objects::new(case.store), state, rule, case.lazy) {
         // Items are compared by digest, because one item can be written in many ways.
-        Ok(Some(Act::Create(items))) if RunExtended::of(e.cause.clone(), &items) == *e => return true,
+        Ok(Some(Act::Create(items))) if RunExtended::of(e.cause.clone(), &items) == *e => return,
         Ok(None | Some(Act::Conclude(_))) => format!("entry {seq}: the rule {id} creates nothing here"),
         Ok(Some(Act::Create(items))) => {
             format!("entry {seq}: the rule {id} creates something else here, {}", name_items(&items))
         }
-        Err(fault) => {
-            report_document(&format!("entry {seq}"), id, &fault, findings);
-            return true;
-        }
+        Err(fault) => return report_document(seq, id, &fault, findings),
     };
     findings.report_at(At::entry(seq), Code::Rule, why);
-    false
 }
 
-/// Returns false if the rule that `e` names would not conclude the run like this.
-///
-/// If a document of the rule cannot be read, that is reported, and the entry counts. An entry of an
-/// unknown rule also counts here; the replay rejects it.
-pub(super) fn is_concluded_by_rule(
-    case: &Case<'_>,
-    state: &RunState,
-    seq: u64,
-    e: &RunConcluded,
-    findings: &mut Findings,
-) -> bool {
-    let Some(rule) = state.rule(&e.rule) else { return true };
+/// Reports an entry whose rule would not conclude the run like this. The replay rejects an unknown
+/// rule.
+pub(super) fn check_conclusion(case: &Case<'_>, state: &RunState, seq: u64, e: &RunConcluded, findings: &mut Findings) {
+    let Some(rule) = state.rule(&e.rule) else { return };
     match acts(&Objects::new(case.store), state, rule, case.lazy) {
-        Ok(Some(Act::Conclude(concluded))) if is_same_conclusion(&concluded, e) => true,
+        Ok(Some(Act::Conclude(concluded))) if is_same_conclusion(&concluded, e) => {}
         Ok(_) => {
             let why = format!("entry {seq}: the rule {} does not conclude the run like this here", e.rule);
             findings.report_at(At::entry(seq), Code::Rule, why);
-            false
         }
-        Err(fault) => {
-            report_document(&format!("entry {seq}"), &e.rule, &fault, findings);
-            true
-        }
+        Err(fault) => report_document(seq, &e.rule, &fault, findings),
     }
 }
 
@@ -179,8 +158,9 @@ fn is_same_conclusion(one: &RunConcluded, other: &RunConcluded) -> bool {
     (&one.rule, &one.outcome, one.detail.is_some()) == (&other.rule, &other.outcome, other.detail.is_some())
 }
 
-fn report_document(place: &str, rule: &ItemId, fault: &Fault, findings: &mut Findings) {
-    findings.report_fault(Code::RuleDocument, &format!("{place}: a document of the rule {rule}"), fault);
+fn report_document(seq: u64, rule: &ItemId, fault: &Fault, findings: &mut Findings) {
+    let label = format!("entry {seq}: a document of the rule {rule}");
+    findings.report_fault_at(At::entry(seq), Code::RuleDocument, &label, fault);
 }
 
 /// Compares a seal with the rules, and returns the rules that stopped, each with the reason.
@@ -189,21 +169,27 @@ fn report_document(place: &str, rule: &ItemId, fault: &Fault, findings: &mut Fin
 pub(super) fn check_seal(
     case: &Case<'_>,
     state: &RunState,
+    seq: u64,
     stated: &BTreeMap<ItemId, String>,
     findings: &mut Findings,
 ) -> BTreeMap<ItemId, String> {
-    check_rules_done(case, state, findings);
+    check_rules_done(case, state, seq, findings);
+    let at = At::entry(seq);
     match stops(case, state) {
         Err((rule, fault)) => {
-            report_document("at the seal", &rule, &fault, findings);
+            report_document(seq, &rule, &fault, findings);
             stated.clone()
         }
         Ok(found) => {
             for rule in stated.keys().filter(|rule| !found.contains_key(*rule)) {
-                findings.report(Code::Stopped, format!("the seal says that the rule {rule} stopped, and it did not"));
+                findings.report_at(
+                    at,
+                    Code::Stopped,
+                    format!("the seal says that the rule {rule} stopped, and it did not"),
+                );
             }
             for rule in found.keys().filter(|rule| !stated.is_empty() && !stated.contains_key(*rule)) {
-                findings.report(Code::Stopped, format!("the seal leaves out that the rule {rule} stopped"));
+                findings.report_at(at, Code::Stopped, format!("the seal leaves out that the rule {rule} stopped"));
             }
             found
         }
@@ -223,7 +209,7 @@ fn stops(case: &Case<'_>, state: &RunState) -> Result<BTreeMap<ItemId, String>, 
 }
 
 /// Reports a rule that still had something to do when the run sealed itself.
-fn check_rules_done(case: &Case<'_>, state: &RunState, findings: &mut Findings) {
+fn check_rules_done(case: &Case<'_>, state: &RunState, seq: u64, findings: &mut Findings) {
     if state.is_ended() {
         return;
     }
@@ -242,8 +228,8 @@ fn check_rules_done(case: &Case<'_>, state: &RunState, findings: &mut Findings) 
     };
     for rule in &state.rules {
         match waits(rule) {
-            Ok(why) => why.into_iter().for_each(|why| findings.report(Code::RuleWaits, why)),
-            Err(fault) => report_document("at the seal", rule.id(), &fault, findings),
+            Ok(why) => why.into_iter().for_each(|why| findings.report_at(At::entry(seq), Code::RuleWaits, why)),
+            Err(fault) => report_document(seq, rule.id(), &fault, findings),
         }
     }
 }
@@ -272,14 +258,15 @@ fn read_document(objects: &Objects, revision: &Revision, lazy: bool) -> Result<V
 /// Returns the bytes of a file in the tree, or reports the reason why they cannot be read.
 pub(super) fn read_or_report(
     held: Option<Result<Vec<u8>, Fault>>,
+    at: At<'_>,
     code: Code,
     label: &str,
     findings: &mut Findings,
 ) -> Result<Vec<u8>, Unread> {
     match held {
         Some(Ok(bytes)) => return Ok(bytes),
-        Some(Err(fault)) => findings.report_fault(code, label, &fault),
-        None => findings.report(code, format!("{label} is not in the tree")),
+        Some(Err(fault)) => findings.report_fault_at(at, code, label, &fault),
+        None => findings.report_at(at, code, format!("{label} is not in the tree")),
     }
     Err(Unread)
 }

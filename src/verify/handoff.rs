@@ -28,7 +28,7 @@ impl Handoff {
     }
 
     /// Checks a dispatch; `state` is the run's state before it.
-    pub(super) fn check_dispatch(&mut self, state: &RunState, fired: &ItemFired) {
+    pub(super) fn check_dispatch(&mut self, state: &RunState, seq: u64, fired: &ItemFired) {
         self.refs += fired.input_refs.len();
         let item = &fired.item;
         let Some(at) = state.graph.position(item) else {
@@ -36,18 +36,18 @@ impl Handoff {
                 fired.input_refs.iter().map(|(key, it)| format!("{key} ({})", it.digest.short())).collect();
             let refs = if refs.is_empty() { "no refs".to_owned() } else { refs.join(", ") };
             let why = format!("item {item} is not in the plan and consumed {refs}");
-            return self.findings.report_at(At::item(item), Code::UnknownItem, why);
+            return self.findings.report_at(At::entry(seq).of(item), Code::UnknownItem, why);
         };
         let needs = &state.graph.item(at).needs;
         for (key, need) in needs {
             match fired.input_refs.get(key) {
                 None => {
                     let why = format!("item {item}, attempt {}: need {key} was not consumed", fired.attempt);
-                    self.findings.report_at(At::item(item).path(key.as_str()), Code::Need, why);
+                    self.findings.report_at(At::entry(seq).of(item).path(key.as_str()), Code::Need, why);
                 }
                 Some(input) => {
                     if let Err((code, why)) = check_input(state, need, input) {
-                        let (at, digest) = (At::item(item).path(key.as_str()), input.digest.short());
+                        let (at, digest) = (At::entry(seq).of(item).path(key.as_str()), input.digest.short());
                         let why = format!("item {item}, input {key}: {digest} was consumed, but {why}");
                         self.findings.report_at(at, code, why);
                     }
@@ -57,31 +57,34 @@ impl Handoff {
         for (key, input) in fired.input_refs.iter().filter(|(key, _)| !needs.contains_key(*key)) {
             let digest = input.digest.short();
             let why = format!("item {item}, input {key}: {digest} was consumed, but {key} belongs to no need");
-            self.findings.report_at(At::item(item).path(key.as_str()), Code::Input, why);
+            self.findings.report_at(At::entry(seq).of(item).path(key.as_str()), Code::Input, why);
         }
     }
 
     pub(super) fn add_imports(&mut self, imports: &[Imported]) {
-        for Imported { label, kind, found } in imports {
-            let code = match kind {
-                ImportKind::Product => Code::Import,
-                ImportKind::Item => Code::Reused,
-                ImportKind::Run => Code::Continues,
-            };
+        for Imported { seq, label, kind, found } in imports {
+            let at = At::entry(*seq);
             match found {
                 Ok(_) => match kind {
                     ImportKind::Product => self.imported += 1,
                     ImportKind::Item => self.reused += 1,
                     ImportKind::Run => {}
                 },
-                Err(Invalid::Differs(why)) => self.findings.report(code, format!("{label} does not hold: {why}")),
-                Err(Invalid::Fault(fault)) => self.findings.report_fault(code, label, fault),
+                Err(Invalid::Differs(why)) => {
+                    self.findings.report_at(at, Code::Proof, format!("{label} does not hold: {why}"));
+                }
+                Err(Invalid::Fault(fault)) => self.findings.report_fault_at(at, Code::Proof, label, fault),
             }
         }
     }
 
     pub(super) fn findings(&self) -> &Findings {
         &self.findings
+    }
+
+    /// Returns true if a dispatch so far contradicts the plan.
+    pub(super) fn is_contradicted(&self) -> bool {
+        self.findings.is_contradicted()
     }
 
     pub(super) fn verdict(self) -> Verdict {
@@ -102,7 +105,7 @@ impl Handoff {
 fn check_input(state: &RunState, need: &Need, input: &InputRef) -> Result<(), (Code, String)> {
     if (&input.from, &input.select) != (&need.from, &need.select) {
         let why = format!("the plan binds it to {} of {}", need.select.product_key(), need.from);
-        return Err((Code::InputSource, why));
+        return Err((Code::Input, why));
     }
     let bound = bound_digest(state, need).map_err(|why| (Code::InputBytes, why))?;
     if bound == input.digest {

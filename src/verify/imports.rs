@@ -27,6 +27,8 @@ use super::tree::Slot;
 use super::{Case, Options, continues, reuse};
 
 pub(super) struct Imported {
+    /// The number of the entry.
+    pub(super) seq: u64,
     /// The entry and a description of the import, for findings.
     pub(super) label: String,
     pub(super) kind: ImportKind,
@@ -122,6 +124,7 @@ fn examine_products(case: &Case<'_>) -> Vec<Imported> {
             (
                 *at,
                 Imported {
+                    seq: 0,
                     label: format!("entry 0: {}", cut_to((*name).clone(), NAMED)),
                     kind: ImportKind::Product,
                     found,

@@ -209,7 +209,7 @@ fn check_place(chain: Chain<'_>, link: &Link, before: Option<&Link>) -> Result<(
             None => format!("entry {seq} belongs to {:?}", about.as_str()),
         });
     }
-    if let Some((_, fault)) = entry_order::faults(link, before, Parents::Named).next() {
+    if let Some(fault) = entry_order::faults(link, before, Parents::Named).next() {
         return Err(fault);
     }
     match before.map(|before| &before.entry) {

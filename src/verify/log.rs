@@ -255,7 +255,7 @@ impl<'a> Reading<'a> {
 /// Checks that an entry is signed by the log's key and follows the one before.
 fn follows(link: &Link, before: Option<&Link>, owner: &str) -> Result<(), String> {
     let key = Signed::of(link).key()?;
-    if let Some((_, fault)) = entry_order::faults(link, before, Parents::Counted).next() {
+    if let Some(fault) = entry_order::faults(link, before, Parents::Counted).next() {
         return Err(fault);
     }
     Writers::Owner(owner).refuse(&Signed::of(link), key, None).map_or(Ok(()), |(_, why)| Err(why))

@@ -47,16 +47,16 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, Re
         return (cut_off, Reach::default());
     }
     let entries = case.chain.with_trees();
-    let fired: Vec<(&ItemFired, &Slot)> = entries
+    let fired: Vec<(u64, &ItemFired, &Slot)> = entries
         .filter_map(|(link, after)| match &link.entry.event {
-            Event::ItemFired(fired) if !link.verified_before => Some((fired, &after.manifest)),
+            Event::ItemFired(fired) if !link.verified_before => Some((link.entry.seq, fired, &after.manifest)),
             _ => None,
         })
         .collect();
     let items: HashMap<&ItemId, &Item> = plan.into_iter().flatten().map(|item| (&item.id, item)).collect();
     let base = case.chain.submitted().map(|e| e.base);
     let pipelines = pipelines::named(&case.chain);
-    let checked = map_objects(case.store, &fired, |objects, (fired, held)| {
+    let checked = map_objects(case.store, &fired, |objects, (_, fired, held)| {
         let item = items.get(&fired.item).copied();
         let pipeline = item.and_then(Item::pipeline).and_then(|name| pipelines.get(name).copied());
         let dispatch = Dispatch { fired, held, run: case.run, base, item, pipeline };
@@ -64,10 +64,10 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, Re
     });
     let mut findings = Findings::default();
     let mut reach = Reach::default();
-    for ((fired, _), checked) in fired.iter().zip(checked) {
+    for ((seq, fired, _), checked) in fired.iter().zip(checked) {
         match checked {
             Ok(manifest) => reach.add(manifest),
-            Err(problem) => report(fired, problem, &mut findings),
+            Err(problem) => report(*seq, fired, problem, &mut findings),
         }
     }
     let bound = counted(fired.len(), "manifest", "manifests");
@@ -83,21 +83,27 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, Re
 }
 
 /// Checks the manifest of one dispatch; `state` is the run's state before it.
-pub(super) fn check_next(case: &Case<'_>, state: &RunState, fired: &ItemFired, held: &Slot, findings: &mut Findings) {
+pub(super) fn check_next(
+    case: &Case<'_>,
+    state: &RunState,
+    (seq, fired): (u64, &ItemFired),
+    held: &Slot,
+    findings: &mut Findings,
+) {
     let item = state.graph.position(&fired.item).map(|at| state.graph.item(at));
     let pipeline = item.and_then(Item::pipeline).and_then(|name| state.pipelines.get(name).copied());
     let dispatch = Dispatch { fired, held, run: case.run, base: Some(state.submitted.base), item, pipeline };
     if let Err(problem) = dispatch.check(&Objects::new(case.store), case.lazy) {
-        report(fired, problem, findings);
+        report(seq, fired, problem, findings);
     }
 }
 
-fn report(fired: &ItemFired, problem: Problem, findings: &mut Findings) {
+fn report(seq: u64, fired: &ItemFired, problem: Problem, findings: &mut Findings) {
     let label = format!("the manifest of {} #{}", fired.item, fired.attempt);
-    let at = At::item(&fired.item);
+    let at = At::entry(seq).of(&fired.item);
     match problem {
         Problem::Wrong(code, why) => findings.report_at(at, code, format!("{label}: {why}")),
-        Problem::Fault(fault) => findings.report_fault_at(at, Code::ManifestUnread, &label, &fault),
+        Problem::Fault(fault) => findings.report_fault_at(at, Code::ManifestInvalid, &label, &fault),
     }
 }
 
@@ -119,11 +125,11 @@ impl Dispatch<'_> {
         let Self { fired, held, run, base, item, pipeline } = *self;
         let read = held
             .read(objects, lazy, bounds::MANIFEST)
-            .ok_or_else(|| Problem::Wrong(Code::ManifestUnread, "is not in the tree".to_owned()))?;
+            .ok_or_else(|| Problem::Wrong(Code::ManifestInvalid, "is not in the tree".to_owned()))?;
         let bytes = read.map_err(Problem::Fault)?;
         let wrong = |code: Code, why: String| Problem::Wrong(code, cut(why));
         if Digest::of(&bytes) != fired.manifest {
-            return Err(wrong(Code::ManifestDigest, "is not the one that the entry names".to_owned()));
+            return Err(wrong(Code::ManifestInvalid, "is not the one that the entry names".to_owned()));
         }
         let manifest = Manifest::parse(&bytes).map_err(|e| wrong(Code::ManifestInvalid, e.to_string()))?;
         against_entry(&manifest, fired, run, base)

@@ -1,9 +1,9 @@
 //! Verification: recomputes everything that a run's chain claims, from the objects alone.
 //!
-//! Each row has a file of its own. Every row is evaluated, whatever the other rows find. The
-//! verifier shares with the writer only the data model, the codec, the Merkle tree and the
-//! signature check. It fetches nothing, and ignores replace refs, grafts, shallow files and the
-//! commit-graph.
+//! Each row has a file of its own. The first finding of the first stage that has one decides, and
+//! rows of later stages are not judged. The verifier shares with the writer only the data model,
+//! the codec, the Merkle tree and the signature check. It fetches nothing, and ignores replace
+//! refs, grafts, shallow files and the commit-graph.
 
 mod ahead;
 mod anchor;
@@ -56,10 +56,10 @@ mod witness;
 pub use ahead::check_date;
 pub use bundle::{Bundle, BundleError, ChainReport};
 pub use claims::{Decided, TakenOver, Voucher};
-pub use codes::Code;
+pub use codes::{Code, Stage};
 pub use continuable::{Appender, Begun, Continuable, Refusal, check_continued, continuable, continuable_on};
 pub use external_statements::read_statement;
-pub use findings::Finding;
+pub use findings::{Finding, First};
 pub use gate::{Barred, Gate, GatedRun, VerifiedEntry};
 pub use incoming::{Chain, Further, check_incoming, dispatchers, read_further};
 /// The time zone of [`Signers::parse`].
@@ -199,10 +199,7 @@ pub fn verify_beside(
     let (upstream, contradicted) = upstream::follow(copies, at_hand, options, &imports)?;
     if judged.rows.handoff.state != State::Failed && contradicted.first().is_some() {
         let detail = judged.rows.handoff.detail;
-        let contradicted = contradicted.verdict(true, || detail);
-        // A later change of the upstream run is no evidence against this run.
-        let mismatch = contradicted.state == State::Failed;
-        judged.rows.handoff = Verdict { mismatch, ..contradicted };
+        judged.rows.handoff = contradicted.verdict(true, || detail);
     }
     Ok(Report { upstream, ..judged.report() })
 }
@@ -288,7 +285,7 @@ impl Evidence {
         let imports = imports::examine(case);
         let signature = signature::row(case, &imports, held_since);
         let replay = plan::replay(case, &imports);
-        let (manifest, reach) = manifest::row(case, replay.state.as_ref().map(|state| state.graph.items()));
+        let (manifest, reach) = manifest::row(case, replay.items());
         Self { signature, replay, manifest, reach, imports }
     }
 
@@ -304,24 +301,24 @@ impl Evidence {
             ..verdicts.claims
         };
         verdicts.rows = Rows { root, anchor: anchor.verdict, content, ..verdicts.rows };
-        Verdicts { missing_anchor: anchor.missing, claims, ..verdicts }
+        Verdicts { claims, ..verdicts }
     }
 
     /// Returns the verdicts without the rows `root`, `anchor` and `content`.
     fn without_anchor(self, case: &Case<'_>, chain: Verdict) -> Verdicts {
         let Self { signature, replay, manifest, reach, .. } = self;
         let not_asked = Rows::default().map(|_, &()| Verdict::not_applicable("not asked for"));
+        let outcome = replay.state().map(RunState::outcomes);
+        let protected = ProtectedItem::all(case, replay.state());
+        let unprotected = replay.state().map(RunState::unprotected).unwrap_or_default();
         let (handoff, plan) = (replay.handoff, replay.verdict);
         let rows = Rows { chain, signature: signature.verdict, handoff, plan, manifest, ..not_asked };
-        let outcome = replay.state.as_ref().map(RunState::outcomes);
-        let protected = ProtectedItem::all(case, replay.state.as_ref());
-        let unprotected = replay.state.as_ref().map(RunState::unprotected).unwrap_or_default();
         let signers = signature.signers;
         let manifest::Reach { sandbox, real_home, writable } = reach;
         let reach = Report { sandbox, real_home, writable, ..Report::of_entries(case) };
         let not_recomputed = replay.not_recomputed;
         let claims = Report { outcome, protected, not_recomputed, unprotected, signers, ..reach };
-        Verdicts { rows, missing_anchor: false, distrust: signature.distrust, claims }
+        Verdicts { rows, claims }
     }
 }
 

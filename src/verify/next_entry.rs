@@ -64,7 +64,7 @@ pub fn check_applied(store: &Store, run: &RunId, state: &RunState, next: &Furthe
     let manifest = tree::slot(&objects, next.tree, &layout.manifest(item));
     let mut protected = ProtectedFiles::new(&case);
     protected.note_manifest(item, &manifest);
-    protected.check(state, e, &mut findings);
+    protected.check(state, seq, e, &mut findings);
     refuse(&case, findings)
 }
 
@@ -101,8 +101,8 @@ fn check_event(case: &Case<'_>, state: &RunState, so_far: &Frontier, next: &Furt
     for (link, after) in case.chain.with_trees() {
         match &link.entry.event {
             Event::ItemFired(fired) => {
-                handoff.check_dispatch(state, fired);
-                manifest::check_next(case, state, fired, &after.manifest, findings);
+                handoff.check_dispatch(state, seq, fired);
+                manifest::check_next(case, state, (seq, fired), &after.manifest, findings);
             }
             Event::ItemReconciled(e) => {
                 let objects = Objects::new(case.store);
@@ -110,25 +110,31 @@ fn check_event(case: &Case<'_>, state: &RunState, so_far: &Frontier, next: &Furt
                 handoff.add_imports(&Vec::from_iter(reuse::examine_next(case, &held)));
             }
             Event::RunConcluded(e) => {
-                growth::is_concluded_by_rule(case, state, seq, e, findings);
+                growth::check_conclusion(case, state, seq, e, findings);
             }
             Event::RunExtended(_) => growth::check_next(case, state, link, after, findings),
-            Event::RunSealed(e) => check_seal(case, state, so_far, e, findings),
+            Event::RunSealed(e) => check_seal(case, state, so_far, (seq, e), findings),
             _ => {}
         }
     }
     findings.extend(handoff.findings());
 }
 
-fn check_seal(case: &Case<'_>, state: &RunState, so_far: &Frontier, e: &RunSealed, findings: &mut Findings) {
-    growth::check_seal(case, state, &e.stopped, findings);
+fn check_seal(
+    case: &Case<'_>,
+    state: &RunState,
+    so_far: &Frontier,
+    (seq, e): (u64, &RunSealed),
+    findings: &mut Findings,
+) {
+    growth::check_seal(case, state, seq, &e.stopped, findings);
     let held = [
-        (e.root == so_far.root(), Code::SealRoot, "the seal has another root than the entries"),
-        (e.entries == so_far.len(), Code::SealEntries, "the seal is over another number of entries"),
-        (e.counts == state.counts(), Code::SealCounts, "the seal counts other items than the entries give"),
+        (e.root == so_far.root(), "the seal has another root than the entries"),
+        (e.entries == so_far.len(), "the seal is over another number of entries"),
+        (e.counts == state.counts(), "the seal counts other items than the entries give"),
     ];
-    for (_, code, why) in held.into_iter().filter(|(holds, ..)| !holds) {
-        findings.report_at(At::default(), code, why.to_owned());
+    for (_, why) in held.into_iter().filter(|(holds, _)| !holds) {
+        findings.report_at(At::entry(seq), Code::SealRoot, why.to_owned());
     }
 }
 

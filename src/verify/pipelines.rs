@@ -21,6 +21,7 @@ use super::codes::Code;
 use super::findings::{At, Findings, counted};
 use super::growth;
 use super::objects::Objects;
+use super::reader::Link;
 use super::run_chain::RunChain;
 
 /// The sealed pipelines by digest; `None` if one cannot be read or parsed.
@@ -67,17 +68,24 @@ impl ItemBlocks {
 /// Returns the digests of all pipelines of a run, by the names in items.
 pub(super) fn named(chain: &RunChain) -> BTreeMap<&str, Digest> {
     let mut named = BTreeMap::new();
-    for link in &chain.links {
-        let brought = match &link.entry.event {
-            Event::RunSubmitted(e) => &e.pipelines,
-            Event::RunExtended(e) => &e.pipelines,
-            _ => continue,
-        };
-        for (name, digest) in brought {
-            named.entry(name.as_str()).or_insert(*digest);
-        }
+    for (name, digest) in chain.links.iter().filter_map(pipelines_of).flatten() {
+        named.entry(name.as_str()).or_insert(*digest);
     }
     named
+}
+
+fn pipelines_of(link: &Link) -> Option<&BTreeMap<String, Digest>> {
+    match &link.entry.event {
+        Event::RunSubmitted(e) => Some(&e.pipelines),
+        Event::RunExtended(e) => Some(&e.pipelines),
+        _ => None,
+    }
+}
+
+/// Returns the number of the first entry that names a pipeline.
+fn first_naming(chain: &RunChain, digest: Digest) -> u64 {
+    let names = |link: &&Link| pipelines_of(link).is_some_and(|named| named.values().any(|named| *named == digest));
+    chain.links.iter().find(names).map_or(0, |link| link.entry.seq)
 }
 
 impl SealedPipelines {
@@ -88,16 +96,17 @@ impl SealedPipelines {
         for (digest, held) in &case.chain.sealed.pipelines {
             let label = format!("the pipeline {}", digest.short());
             let held = held.read(&objects, case.lazy, bounds::PIPELINE);
-            let bytes = growth::read_or_report(held, Code::PipelineUnread, &label, findings).ok();
+            let at = At::entry(first_naming(&case.chain, *digest));
+            let bytes = growth::read_or_report(held, at, Code::Pipelines, &label, findings).ok();
             let spec = bytes.and_then(|bytes| {
                 if Digest::of(&bytes) != *digest {
                     let why = format!("{label} is not what was sealed: it is {}", Digest::of(&bytes).short());
-                    findings.report(Code::PipelineDigest, why);
+                    findings.report_at(at, Code::Pipelines, why);
                     return None;
                 }
                 let spec = Spec::parse(&bytes).map_err(|problems| {
                     let first = problems.first().map(ToString::to_string).unwrap_or_default();
-                    findings.report(Code::PipelineInvalid, format!("{label} is not a valid pipeline: {first}"));
+                    findings.report_at(at, Code::Pipelines, format!("{label} is not a valid pipeline: {first}"));
                 });
                 spec.ok()
             });
@@ -109,8 +118,9 @@ impl SealedPipelines {
                 Some(None) | None => true,
             };
             if !is_named {
-                findings
-                    .report(Code::PipelineName, format!("the pipeline {} is not what {name:?} names", digest.short()));
+                let at = At::entry(first_naming(&case.chain, digest));
+                let why = format!("the pipeline {} is not what {name:?} names", digest.short());
+                findings.report_at(at, Code::Pipelines, why);
             }
         }
         Self { specs, blocks: 0 }

@@ -7,8 +7,9 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, RunSubmitted};
 use crate::model::format::FAN_OUT_ABOVE;
 use crate::model::graph::Graph;
+use crate::model::item_index::ItemVec;
 use crate::model::name::ItemId;
-use crate::model::plan::Plan;
+use crate::model::plan::{Item, Plan};
 use crate::model::state::RunState;
 
 use super::codes::Code;
@@ -25,22 +26,40 @@ use super::run_chain::TreeAfter;
 use super::tree::Slot;
 use super::{Case, Options, State};
 
-/// The rows `plan` and `handoff`, and the final state of the replay.
+/// The rows `plan` and `handoff`, and the state at the end of the replay.
 pub(super) struct Replay {
     pub(super) verdict: Verdict,
     pub(super) handoff: Verdict,
-    pub(super) state: Option<RunState>,
+    /// The state after the last entry, or after the first finding.
+    state: Option<RunState>,
+    /// True if every entry was replayed without a finding.
+    is_whole: bool,
     pub(super) not_recomputed: Vec<NotRecomputed>,
 }
 
 impl Replay {
+    /// Returns the state after the last entry, if every entry was replayed without a finding.
+    pub(super) fn state(&self) -> Option<&RunState> {
+        self.state.as_ref().filter(|_| self.is_whole)
+    }
+
+    /// Returns the state like [`Replay::state`].
+    pub(super) fn into_state(self) -> Option<RunState> {
+        self.state.filter(|_| self.is_whole)
+    }
+
+    /// Returns the items of the run as far as it was replayed.
+    pub(super) fn items(&self) -> Option<&ItemVec<Item>> {
+        self.state.as_ref().map(|state| state.graph.items())
+    }
+
     fn without_plan(verdict: Verdict) -> Self {
         let why = match verdict.state {
             State::Failed => "the plan cannot be read".to_owned(),
             _ => verdict.detail.clone(),
         };
         let handoff = if verdict.incomplete { Verdict::incomplete(why) } else { Verdict::not_applicable(why) };
-        Self { verdict, handoff, state: None, not_recomputed: Vec::new() }
+        Self { verdict, handoff, state: None, is_whole: false, not_recomputed: Vec::new() }
     }
 }
 
@@ -62,8 +81,8 @@ struct Prepared {
     findings: Findings,
 }
 
-/// Reads the plan, the rules and the pipelines. Returns a verdict if the plan or the rules cannot
-/// be read.
+/// Reads the plan, the rules and the pipelines. Returns a verdict if they cannot be read, or after
+/// a finding.
 fn prepare(case: &Case<'_>) -> Result<Prepared, Verdict> {
     if let Some(cut_off) = case.cut_off() {
         return Err(cut_off);
@@ -84,6 +103,9 @@ fn prepare(case: &Case<'_>) -> Result<Prepared, Verdict> {
     let sealed = pipelines::SealedPipelines::read(case, &mut findings);
     let graph = Graph::new(&plan);
     check_graph(&graph, &mut findings);
+    if findings.is_contradicted() {
+        return Err(findings.verdict(case.shallow, String::new));
+    }
     Ok(Prepared { state: RunState::new(submitted.clone(), graph).with_rules(rules), sealed, findings })
 }
 
@@ -93,7 +115,6 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
         Err(verdict) => return Replay::without_plan(verdict),
     };
     let mut handoff = Handoff::new(case.shallow);
-    handoff.add_imports(imports);
     let mut expected = Vec::new();
     let mut unread = false;
     let mut meter = Meter::default();
@@ -101,16 +122,18 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
     let objects = Objects::new(case.store);
     let mut protected = ProtectedFiles::new(case);
     for (link, after) in case.chain.with_trees().skip(1) {
+        // What follows the first finding has no defined meaning.
+        if findings.is_contradicted() || handoff.is_contradicted() {
+            break;
+        }
+        let seq = link.entry.seq;
         match &link.entry.event {
             Event::ItemFired(fired) => {
-                handoff.check_dispatch(&state, fired);
+                handoff.check_dispatch(&state, seq, fired);
                 protected.note_manifest(&fired.item, &after.manifest);
             }
-            Event::RunSealed(e) => stopped = Some(growth::check_seal(case, &state, &e.stopped, &mut findings)),
-            // An illegal entry changes nothing.
-            Event::RunConcluded(e) if !growth::is_concluded_by_rule(case, &state, link.entry.seq, e, &mut findings) => {
-                continue;
-            }
+            Event::RunSealed(e) => stopped = Some(growth::check_seal(case, &state, seq, &e.stopped, &mut findings)),
+            Event::RunConcluded(e) => growth::check_conclusion(case, &state, seq, e, &mut findings),
             Event::RunExtended(_) => {
                 let tally = growth::Tally { findings: &mut findings, meter: &mut meter };
                 unread = growth::apply_extension(case, &mut state, link, after, tally).is_err();
@@ -122,17 +145,16 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
             _ => {}
         }
         if !link.verified_before {
-            sealed.check(&state, link.entry.seq, &link.entry.event, &mut findings);
+            sealed.check(&state, seq, &link.entry.event, &mut findings);
         }
         if let Err(illegal) = state.apply_signed(&link.entry.event, link.signer.as_deref().ok()) {
-            let at = At::entry(link.entry.seq);
-            findings.report_at(at, Code::Transition, format!("entry {}: {illegal}", link.entry.seq));
+            findings.report_at(At::entry(seq), Code::Transition, format!("entry {seq}: {illegal}"));
         } else if let Some((item, _)) = link.entry.event.item() {
             state.note_allowance(&link.entry.event, link.signer.as_deref().ok());
             let at = state.graph.position(item).expect("only what the run has can change");
             if !link.verified_before {
                 if let Event::ItemReconciled(e) = &link.entry.event {
-                    protected.check(&state, e, &mut findings);
+                    protected.check(&state, seq, e, &mut findings);
                 }
                 let oid = objects.hash(Kind::Blob, &state.items[at].canonical());
                 expected.push(Expected { item, link, after, oid });
@@ -143,11 +165,12 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
     check_states(case, &expected, &mut findings);
     let (of_protected, not_recomputed) = protected.conclude(&mut findings);
     let detail = format!("{}{}{of_protected}", accounted_for(&state), sealed.detail());
+    handoff.add_imports(imports);
+    let handoff = handoff.verdict();
     let verdict = findings.verdict(case.shallow, || detail).open_if(!not_recomputed.is_empty());
-    if unread {
-        return Replay::without_plan(verdict);
-    }
-    Replay { verdict, handoff: handoff.verdict(), state: Some(state), not_recomputed }
+    let is_whole = !unread && verdict.state != State::Failed && handoff.state != State::Failed;
+    let handoff = if unread && verdict.incomplete { Verdict::incomplete(verdict.detail.clone()) } else { handoff };
+    Replay { verdict, handoff, state: Some(state), is_whole, not_recomputed }
 }
 
 fn accounted_for(state: &RunState) -> String {
@@ -159,11 +182,11 @@ fn accounted_for(state: &RunState) -> String {
 /// Reads the sealed plan; returns `None` after reporting a finding.
 fn read(case: &Case<'_>, submitted: &RunSubmitted, findings: &mut Findings) -> Option<Plan> {
     let held = case.chain.sealed.plan.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
-    let bytes = growth::read_or_report(held, Code::PlanUnread, "plan.json", findings).ok()?;
+    let bytes = growth::read_or_report(held, At::entry(0), Code::BytesMissing, "plan.json", findings).ok()?;
     let digest = Digest::of(&bytes);
     if digest != submitted.plan {
         let why = format!("plan.json is {}, submitted was {}", digest.short(), submitted.plan.short());
-        findings.report(Code::PlanDigest, why);
+        findings.report(Code::Bytes, why);
     }
     let plan = crate::plan::parse(&bytes);
     plan.map_err(|problems| {
@@ -209,18 +232,20 @@ pub(super) fn unexpected(submitted: &RunSubmitted, sealed: Option<&[u8]>, option
         codes.push(Code::OtherBase);
         why.push(format!("the run starts from {}, not from {}", short(submitted.base), short(given)));
     }
-    (!why.is_empty()).then(|| Verdict::mismatch(codes, why.join("; ")))
+    (!why.is_empty()).then(|| Verdict::fails(codes, why.join("; ")))
 }
 
 /// Rejects a plan that submit would reject and that could mislead a replay.
 fn check_graph(graph: &Graph, findings: &mut Findings) {
     for (at, id) in graph.dangling() {
-        findings
-            .report(Code::PlanItems, format!("item {} depends on {id}, which is not in the plan", graph.item(*at).id));
+        findings.report(
+            Code::PlanInvalid,
+            format!("item {} depends on {id}, which is not in the plan", graph.item(*at).id),
+        );
     }
     for (at, item) in graph.items().indexed() {
         if graph.position(&item.id) != Some(at) {
-            findings.report_at(At::item(&item.id), Code::PlanItems, format!("the plan has two items {}", item.id));
+            findings.report_at(At::item(&item.id), Code::PlanInvalid, format!("the plan has two items {}", item.id));
         }
     }
 }

@@ -64,8 +64,6 @@ pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &
             content: subject::content(proof, beside.file),
             ..rest
         },
-        missing_anchor: anchor.missing,
-        distrust: signature.distrust,
         claims: Report {
             signers: signature.signers,
             anchors: anchor.anchored,

@@ -147,7 +147,7 @@ impl<'c> ProtectedFiles<'c> {
     }
 
     /// Checks the end of an item, in the state after it.
-    pub(super) fn check(&mut self, state: &RunState, e: &'c ItemReconciled, findings: &mut Findings) {
+    pub(super) fn check(&mut self, state: &RunState, seq: u64, e: &'c ItemReconciled, findings: &mut Findings) {
         if e.status != Outcome::Done || e.reused.is_some() {
             return;
         }
@@ -155,7 +155,7 @@ impl<'c> ProtectedFiles<'c> {
         let held = self.manifests.get(&e.item).and_then(|slot| slot.read(&objects, self.case.lazy, bounds::MANIFEST));
         // The row `manifest` reports a missing or invalid one.
         let Some(manifest) = held.and_then(Result::ok).and_then(|bytes| Manifest::parse(&bytes).ok()) else { return };
-        let mut report = |why: String| report_at(findings, e, &why);
+        let mut report = |why: String| report_at(findings, seq, e, &why);
         let mut start_is_open = None;
         if manifest.start.is_some() {
             match self.recompute_start(state, &e.item, &manifest) {
@@ -198,7 +198,7 @@ impl<'c> ProtectedFiles<'c> {
                 Ok(Err(reason)) => self.not_recomputed.push(NotRecomputed { item: e.item.clone(), reason }),
                 Err(why) => report(why),
             }
-            match self.patched(state, e, manifest.protect) {
+            match self.patched(state, (seq, e), manifest.protect) {
                 Ok(patched) => self.patched.extend(patched),
                 Err(malformed) => report(malformed.to_string()),
             }
@@ -212,8 +212,10 @@ impl<'c> ProtectedFiles<'c> {
             return;
         }
         match self.selector() {
-            Ok(scratch) => by_patch::compare(scratch, &patched, &mut |e, why| report_at(findings, e, &why)),
-            Err(error) => patched.iter().for_each(|one| report_at(findings, one.end, error)),
+            Ok(scratch) => {
+                by_patch::compare(scratch, &patched, &mut |one, why| report_at(findings, one.seq, one.end, &why))
+            }
+            Err(error) => patched.iter().for_each(|one| report_at(findings, one.seq, one.end, error)),
         }
     }
 
@@ -241,7 +243,7 @@ impl<'c> ProtectedFiles<'c> {
     fn patched(
         &self,
         state: &RunState,
-        e: &'c ItemReconciled,
+        (seq, e): (u64, &'c ItemReconciled),
         protect: BTreeSet<ProtectRule>,
     ) -> Result<Option<Patched<'c>>, patch_paths::Malformed> {
         let read = |patch: &Product| verified_stream::read(self.case.store, patch.oid, &[patch.sha256]);
@@ -261,7 +263,7 @@ impl<'c> ProtectedFiles<'c> {
                 others.entry(path).or_default().extend([change.old, change.new]);
             }
         }
-        Ok(Some(Patched { end: e, protect, changes, others }))
+        Ok(Some(Patched { seq, end: e, protect, changes, others }))
     }
 
     /// Compares the patches of all items with their entries. Returns the end of the row's detail,
@@ -283,7 +285,7 @@ impl<'c> ProtectedFiles<'c> {
     }
 }
 
-fn report_at(findings: &mut Findings, e: &ItemReconciled, why: &str) {
+fn report_at(findings: &mut Findings, seq: u64, e: &ItemReconciled, why: &str) {
     let why = format!("the protected files of {} #{}: {why}", e.item, e.attempt);
-    findings.report_at(At::item(&e.item), Code::Protected, why);
+    findings.report_at(At::entry(seq).of(&e.item), Code::Protected, why);
 }

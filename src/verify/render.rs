@@ -20,8 +20,8 @@ use crate::model::state::checks::unprotected_in_words;
 
 use super::pipelines::ItemBlocks;
 use super::{
-    Admission, Anchored, Claim, Decided, Failure, Guarantee, LOCAL, Report, Row, SameId, SignerSeen, Since, State,
-    TakenOver, Timed, Uncovered, Upstream,
+    Admission, Anchored, Claim, Decided, Failure, First, Guarantee, LOCAL, Report, Row, SameId, SignerSeen, Since,
+    State, TakenOver, Timed, Uncovered, Upstream,
 };
 
 const HEADLINE_COLUMN: usize = 64;
@@ -71,6 +71,9 @@ impl Report {
         self.add_access(report);
         if let Some(remote) = &self.remote {
             report["remote"] = json!(remote);
+        }
+        if let Some(first) = self.finding {
+            report["finding"] = first.to_json();
         }
         if let Some(unmet) = &self.unmet {
             report["unmet"] = json!(unmet);
@@ -331,6 +334,20 @@ impl Failure {
             Self::NotSealed => "not-sealed",
             Self::Incomplete => "incomplete",
         }
+    }
+}
+
+impl First {
+    /// Returns `{stage, code?, entry?}`.
+    fn to_json(self) -> Value {
+        let mut first = json!({ "stage": self.stage.word() });
+        if let Some(code) = self.code {
+            first["code"] = code.word().into();
+        }
+        if let Some(entry) = self.entry() {
+            first["entry"] = entry.into();
+        }
+        first
     }
 }
 

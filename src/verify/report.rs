@@ -10,8 +10,8 @@ use crate::model::outcomes::Outcomes;
 use crate::model::role::Role;
 
 use super::claims::{Decided, TakenOver};
-use super::codes::Code;
-use super::findings::{Finding, Verdict};
+use super::codes::{Code, Stage};
+use super::findings::{Finding, First, Verdict};
 use super::pipelines::ItemBlocks;
 use super::protected::{NotRecomputed, ProtectedItem};
 use super::rows::Rows;
@@ -86,6 +86,21 @@ pub enum Failure {
     NotSealed,
     /// Evidence is missing from this repository.
     Incomplete,
+}
+
+impl Failure {
+    /// Returns the failure of evidence without codes in which this row fails.
+    pub(crate) fn of_row(row: &str) -> Self {
+        match row {
+            "chain" => Self::Chain,
+            "signature" => Self::Signature,
+            "manifest" => Self::Manifest,
+            "plan" => Self::Plan,
+            "handoff" => Self::Handoff,
+            "content" => Self::Content,
+            _ => Self::Root,
+        }
+    }
 }
 
 /// The state of a row.
@@ -190,13 +205,16 @@ pub struct Report {
     pub sealed: bool,
     /// True if nothing failed and nothing was missing.
     pub intact: bool,
-    /// The outcome of all items of a run, or of the one item of a proof; `None` if unknown.
+    /// The outcome of all items of a run, or of the one item of a proof; `None` if unknown, or if a
+    /// finding is in the chain or the plan.
     pub outcome: Option<Outcomes>,
     /// The property that the run proves if it is intact.
     pub claim: Claim,
     /// The strength of the strongest anchor that holds the run.
     pub guarantee: Guarantee,
-    /// The first failure, or `None` if the run is intact.
+    /// The first finding of the first stage that has one.
+    pub finding: Option<First>,
+    /// The failure that follows from it, or `None` if the run is intact.
     pub failure: Option<Failure>,
     /// The verdict in a few words.
     pub headline: &'static str,
@@ -262,21 +280,26 @@ pub struct Report {
 /// The verdicts of the rows, before the conclusion.
 pub(crate) struct Verdicts {
     pub(crate) rows: Rows<Verdict>,
-    /// True if a required anchor does not hold the run.
-    pub(crate) missing_anchor: bool,
-    /// True if signatures fail only because of distrusted keys.
-    pub(crate) distrust: bool,
     /// Everything else in the report.
     pub(crate) claims: Report,
 }
 
 impl Verdicts {
     pub(crate) fn report(self) -> Report {
-        let failure = self.failure();
-        let Self { rows, claims, .. } = &self;
+        let finding = self.first();
+        let rows = match finding {
+            Some(first) => self.rows.map(|name, verdict| Verdict::row(name, &verdict.up_to(name, first))),
+            None => self.rows.map(Verdict::row),
+        };
+        let is_incomplete = self.rows.iter().any(|verdict| verdict.incomplete);
+        let failure = finding.map(First::failure).or(is_incomplete.then_some(Failure::Incomplete));
+        let mut claims = self.claims;
+        if finding.is_some_and(|first| first.stage <= Stage::Plan) {
+            claims.outcome = None;
+        }
         let guarantee = Guarantee::strongest(&claims.anchors);
         let trusted = claims.is_trusted();
-        let all_ok = rows.iter().all(|verdict| verdict.state == State::Ok);
+        let all_ok = rows.iter().all(|row| row.state == State::Ok);
         // The repository's own key is no evidence for others: the signers must name each key.
         let named = trusted && claims.signers.iter().all(|signer| signer.principal.is_some());
         let evident = all_ok && failure.is_none() && named && guarantee == Guarantee::ExternalImmutable;
@@ -285,7 +308,7 @@ impl Verdicts {
             None if evident => "INTACT · tamper-evident",
             None if !trusted => UNKNOWN_KEY,
             None => "INTACT · tamper-detecting",
-            Some(_) if self.is_tampered() => "TAMPERED",
+            Some(_) if finding.is_some_and(First::contradicts) => "TAMPERED",
             Some(Failure::AnchorMissing) => "NOT ANCHORED",
             Some(Failure::Signature) => "UNTRUSTED",
             Some(Failure::Mismatch | Failure::Required) => MISMATCH,
@@ -293,46 +316,16 @@ impl Verdicts {
             Some(Failure::NotSealed) => "NOT SEALED",
             Some(_) => "INCOMPLETE",
         };
-        let rows = rows.map(Verdict::row);
-        Report { intact: failure.is_none(), claim, guarantee, failure, headline, rows, ..self.claims }
+        Report { intact: failure.is_none(), claim, guarantee, finding, failure, headline, rows, ..claims }
     }
 
-    fn failed(&self) -> Rows<bool> {
-        self.rows.map(|_, verdict| verdict.state == State::Failed && !verdict.mismatch && !verdict.conflict)
+    /// Returns the first finding of the first stage that has one.
+    pub(crate) fn first(&self) -> Option<First> {
+        self.rows.map(|name, verdict| First::of(name, verdict)).iter().flatten().min().copied()
     }
 
-    /// Returns true if the root is not the sealed one, or an anchor holds another one.
-    fn is_another_root(&self, failed: &Rows<bool>) -> bool {
-        (failed.root && self.claims.sealed) || (failed.anchor && !self.missing_anchor)
-    }
-
-    /// Returns the first failure, in the order of [`Failure`].
-    fn failure(&self) -> Option<Failure> {
-        let failed = self.failed();
-        let failures = [
-            (failed.chain, Failure::Chain),
-            (self.missing_anchor, Failure::AnchorMissing),
-            (self.is_another_root(&failed), Failure::Root),
-            (failed.signature, Failure::Signature),
-            (failed.manifest, Failure::Manifest),
-            (failed.plan, Failure::Plan),
-            (failed.handoff, Failure::Handoff),
-            (failed.content, Failure::Content),
-            (self.rows.iter().any(|verdict| verdict.mismatch), Failure::Mismatch),
-            (self.rows.iter().any(|verdict| verdict.conflict), Failure::Conflict),
-            (!self.claims.sealed && failed.root, Failure::NotSealed),
-            (self.rows.iter().any(|verdict| verdict.incomplete), Failure::Incomplete),
-        ];
-        failures.into_iter().find(|(failed, _)| *failed).map(|(_, failure)| failure)
-    }
-
-    /// Returns true if a row contradicts the run, as opposed to missing or distrusted evidence.
+    /// Returns true if the first finding contradicts the run.
     pub(crate) fn is_tampered(&self) -> bool {
-        let failed = self.failed();
-        let another_root = self.is_another_root(&failed);
-        // Any other failed row contradicts the run.
-        let signature = failed.signature && !self.distrust;
-        let rest = Rows { root: another_root, anchor: another_root, signature, ..failed };
-        rest.iter().any(|contradicts| *contradicts)
+        self.first().is_some_and(First::contradicts)
     }
 }

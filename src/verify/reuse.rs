@@ -59,7 +59,7 @@ fn imported(
     reuse: &Reuse<'_>,
 ) -> Imported {
     let label = format!("entry {seq}: the products that item {} reuses", reuse.end.item);
-    Imported { label, kind: ImportKind::Item, found: one(case, objects, continued, reuse) }
+    Imported { seq, label, kind: ImportKind::Item, found: one(case, objects, continued, reuse) }
 }
 
 struct Reuse<'a> {

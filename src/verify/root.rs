@@ -8,7 +8,7 @@ use crate::model::entry::{Event, Outcome};
 use crate::model::name::ItemId;
 
 use super::codes::Code;
-use super::findings::{Findings, Verdict};
+use super::findings::{At, Findings, Verdict};
 use super::{Case, State};
 
 /// Returns the Merkle root over the entries before `seal`.
@@ -38,22 +38,29 @@ pub(super) fn row(case: &Case<'_>, anchor: State) -> Verdict {
         unreachable!("the place of the seal holds a seal");
     };
     let root = over(case, seal);
+    let at = At::entry(case.chain.links[seal].entry.seq);
     let mut findings = Findings::default();
     if stated.root != root {
-        findings.report(
+        findings.report_at(
+            at,
             Code::SealRoot,
             format!("merkle {} recomputed, but the seal says {}", root.short(), stated.root.short()),
         );
     }
     if stated.entries != seal as u64 {
-        findings.report(
-            Code::SealEntries,
+        findings.report_at(
+            at,
+            Code::SealRoot,
             format!("the seal is over {} entries, but {seal} stand before it", stated.entries),
         );
     }
     let counts = counts(case, seal);
     if stated.counts != counts {
-        findings.report(Code::SealCounts, format!("the seal counts {:?}, the entries give {counts:?}", stated.counts));
+        findings.report_at(
+            at,
+            Code::SealRoot,
+            format!("the seal counts {:?}, the entries give {counts:?}", stated.counts),
+        );
     }
     let held = if anchor == State::Ok { "anchored" } else { "sealed" };
     findings.verdict(false, || format!("merkle {} = {held} root", root.short()))

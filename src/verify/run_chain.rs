@@ -155,7 +155,7 @@ impl RunChain {
                 chain.cut = true;
             }
             Some(stop) => {
-                chain.findings.report(Code::NotRead, stop.to_string());
+                chain.findings.report(Code::Entry, stop.to_string());
                 chain.cut = true;
             }
             None => {}
@@ -231,7 +231,7 @@ impl RunChain {
                 if wrong {
                     let seq = link.entry.seq;
                     let why = format!("entry {seq}: the tree does not hold at {path} what the entry says");
-                    self.tree_findings.report_at(At::entry(seq).path(&path), Code::TreeHolds, why);
+                    self.tree_findings.report_at(At::entry(seq).path(&path), Code::Tree, why);
                 }
             }
             match &link.entry.event {
@@ -250,7 +250,7 @@ impl RunChain {
             // The predecessor of the first entry in a cut chain is unknown.
             if !self.cut || before.is_some() {
                 entry_order::faults(link, before, Parents::Counted)
-                    .for_each(|(code, fault)| findings.report_at(At::entry(link.entry.seq), code, fault));
+                    .for_each(|fault| findings.report_at(At::entry(link.entry.seq), Code::Order, fault));
             }
             before = Some(link);
         }
@@ -270,7 +270,7 @@ fn report_changes(findings: &mut Findings, seq: u64, changes: &Changes) {
     findings.count_unlisted(changes.problems.count - changes.problems.shown.len());
     for problem in &changes.problems.shown {
         let why = format!("entry {seq} does not account for the change of {problem} in the tree");
-        findings.report_at(At::entry(seq), Code::TreeChange, why);
+        findings.report_at(At::entry(seq), Code::Tree, why);
     }
 }
 

@@ -9,12 +9,12 @@ use crate::model::digest::Digest;
 use crate::model::entry::Event;
 use crate::model::log_name::is_fingerprint;
 use crate::model::name::RunId;
-use crate::model::role::{Keys, Refused, Role, RunAdmitted};
+use crate::model::role::{Keys, Role, RunAdmitted};
 use crate::model::time::Moment;
 
 use super::codes::Code;
 use super::external_statements;
-use super::findings::{Findings, Verdict};
+use super::findings::{At, Findings, Verdict};
 use super::imports::Imported;
 use super::reader::Link;
 use super::signers::KeyStanding;
@@ -27,8 +27,13 @@ pub const HOW_TO_KNOW: &str =
 pub(crate) struct Signature {
     pub(crate) verdict: Verdict,
     pub(crate) signers: Vec<SignerSeen>,
-    /// True if the row fails only because valid signatures have distrusted keys.
-    pub(crate) distrust: bool,
+}
+
+impl Signature {
+    /// Returns true if the row fails only because valid signatures have distrusted keys.
+    pub(crate) fn is_distrust(&self) -> bool {
+        self.verdict.codes.first().is_some_and(|code| code.is_distrust())
+    }
 }
 
 /// An entry with its signing key, or the fault of its signature.
@@ -119,18 +124,17 @@ impl<'a> Writers<'a> {
 impl RunWriters<'_> {
     fn refuse(&mut self, event: &Event, key: &str) -> Option<(Code, String)> {
         if let Some(why) = self.keys.refuse(key, event) {
-            let code = if why == Refused::Admission { Code::Admission } else { Code::Role };
-            return Some((code, why.to_string()));
+            return Some((Code::Role, why.to_string()));
         }
         if let Event::RunAdmitted(RunAdmitted { first: Some(first), .. }) = event
             && self.first.is_some_and(|own| own != *first)
         {
-            return Some((Code::Admission, "but admits a sealing key to a run with another entry 0".to_owned()));
+            return Some((Code::Role, "but admits a sealing key to a run with another entry 0".to_owned()));
         }
         self.keys.take(event, Some(key));
         match event {
             Event::ItemDecided(e) if e.said.is_none() && e.by != key => {
-                Some((Code::DecidedBy, format!("but names {} as the key that decided", e.by)))
+                Some((Code::Role, format!("but names {} as the key that decided", e.by)))
             }
             _ => None,
         }
@@ -139,10 +143,10 @@ impl RunWriters<'_> {
 
 #[derive(Default)]
 pub(crate) struct Judged {
+    /// What is wrong whatever the verifier knows.
     pub(crate) bad: Findings,
+    /// The keys that the verifier does not trust, or does not ask for.
     pub(crate) distrusted: Findings,
-    /// Keys other than the one that the verifier asked for.
-    mismatched: Findings,
     /// The keys that signed, in order of appearance.
     pub(crate) signers: Vec<SignerSeen>,
     /// The first admission of each key, with all roles that it was given.
@@ -156,9 +160,9 @@ pub(super) fn row(case: &Case<'_>, imports: &[Imported], held_since: Option<Mome
     let writers = if case.chain.cut { Writers::Any } else { Writers::of_run(case.run, keys, first) };
     let mut judged = judge(case.chain.links.iter().map(Signed::of), writers, "", case.options, held_since);
     let options_for_others = options_for_others(case.options);
-    for Imported { label, found, .. } in imports {
+    for Imported { seq, label, found, .. } in imports {
         for (key, at) in found.iter().flat_map(|shown| &shown.keys) {
-            judged.record_key(label, key, *at, &options_for_others, held_since);
+            judged.record_key((*seq, label), key, *at, &options_for_others, held_since);
         }
     }
     let mut row = judged.row();
@@ -188,26 +192,26 @@ pub(crate) fn judge<'a>(
         let key = match one.key() {
             Ok(key) => key,
             Err(why) => {
-                judged.bad.report(Code::Signature, format!("{label}{why}"));
+                judged.bad.report_at(At::entry(one.seq), Code::Signature, format!("{label}{why}"));
                 continue;
             }
         };
         let first = judged.signers.first().map(|first| first.fingerprint.clone());
         match writers.refuse(&one, key, first.as_deref()) {
-            Some((code, refusal)) => judged.bad.report(code, format!("{label}{refusal}")),
+            Some((code, refusal)) => judged.bad.report_at(At::entry(one.seq), code, format!("{label}{refusal}")),
             None => judged.admit(&one, key),
         }
         let conducts = !matches!(one.event, Some(Event::ItemDecided(_) | Event::DocumentWritten(_)));
         let asked = if conducts { options } else { &options_for_others };
-        judged.record_key(&format!("{label}entry {}", one.seq), key, one.at, asked, held_since);
+        judged.record_key((one.seq, &format!("{label}entry {}", one.seq)), key, one.at, asked, held_since);
         match writers.statement(&one) {
             Some(Ok(statement)) => {
                 let what = format!("{label}entry {}: the statement", one.seq);
-                judged.record_key(&what, &statement.key, statement.at, &options_for_others, held_since);
+                judged.record_key((one.seq, &what), &statement.key, statement.at, &options_for_others, held_since);
             }
             Some(Err(why)) => {
                 let why = format!("{label}entry {}: its statement is not valid: {why}", one.seq);
-                judged.bad.report(Code::Statement, why);
+                judged.bad.report_at(At::entry(one.seq), Code::Statement, why);
             }
             None => {}
         }
@@ -230,21 +234,22 @@ impl Judged {
     /// fail it.
     pub(super) fn judge_named_key(
         &mut self,
-        what: &str,
+        (seq, what): (u64, &str),
         by: &str,
         at: Moment,
         options: &Options,
         held_since: Option<Moment>,
     ) {
         if let Some((code, why)) = standing(&options_for_others(options), by, at, held_since).1 {
-            self.distrusted.report(code, format!("{what}: the key {by} {why}"));
+            self.distrusted.report_at(At::entry(seq), code, format!("{what}: the key {by} {why}"));
         }
     }
 
-    /// Records a key that signed at some time, and its standing.
+    /// Records a key that signed at some time, and its standing. `place` is the number of the entry
+    /// and its description.
     pub(super) fn record_key(
         &mut self,
-        what: &str,
+        (seq, what): (u64, &str),
         key: &str,
         at: Moment,
         options: &Options,
@@ -261,12 +266,14 @@ impl Judged {
             self.signers.push(SignerSeen { fingerprint: key.to_owned(), principal, trusted, unknown, admitted });
         }
         let Some((code, why)) = distrust else { return };
-        // A key that is merely not the expected one is no contradiction.
+        // A key that is merely not the expected one is only a mismatch.
         let unasked = Options { signer: None, ..options.clone() };
-        let is_other = options.signer.is_some() && standing(&unasked, key, at, held_since).1.is_none();
-        let (findings, code) =
-            if is_other { (&mut self.mismatched, Code::OtherSigner) } else { (&mut self.distrusted, code) };
-        findings.report(code, format!("{what}: the key {key} {why}"));
+        let code = match standing(&unasked, key, at, held_since).1 {
+            None => Code::OtherSigner,
+            Some((unasked, _)) if code == Code::OtherSigner => unasked,
+            Some(_) => code,
+        };
+        self.distrusted.report_at(At::entry(seq), code, format!("{what}: the key {key} {why}"));
     }
 
     fn admit(&mut self, one: &Signed<'_>, by: &str) {
@@ -291,17 +298,13 @@ impl Judged {
 
 impl Judged {
     pub(crate) fn row(self) -> Signature {
-        let Self { mut bad, distrusted, mismatched, signers, .. } = self;
-        let distrust = bad.first().is_none() && distrusted.first().is_some();
-        bad.extend(&distrusted);
-        let is_other = bad.first().is_none() && mismatched.first().is_some();
-        bad.extend(&mismatched);
-        let mut verdict = bad.verdict(false, || detail(&signers));
-        verdict.mismatch = is_other;
+        let Self { bad, distrusted, signers, .. } = self;
+        let findings = if bad.is_contradicted() { bad } else { distrusted };
+        let mut verdict = findings.verdict(false, || detail(&signers));
         if verdict.state == State::Ok && signers.iter().any(|signer| !signer.trusted) {
             verdict.state = State::NotApplicable;
         }
-        Signature { verdict, signers, distrust }
+        Signature { verdict, signers }
     }
 }
 

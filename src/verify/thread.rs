@@ -235,7 +235,8 @@ impl<'a> ThreadVerifier<'a> {
         let entries = counted(chain.links.len(), "entry", "entries");
         let checkpoints = counted(chain.trail.checkpoints.len(), "checkpoint", "checkpoints");
         let signature = signed(chain, self.options);
-        let (of_trust, mismatch) = (signature.distrust || signature.verdict.mismatch, signature.verdict.mismatch);
+        let mismatch = signature.verdict.is_mismatch();
+        let of_trust = mismatch || signature.is_distrust();
         let lineage = lineage::trace(self, chain);
         let verdicts = ThreadRows {
             chain: flaws.verdict(self.shallow, || format!("{checkpoints} in {entries}, hash-linked, no gaps")),

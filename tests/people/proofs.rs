@@ -100,7 +100,7 @@ fn a_decision_without_its_statement_is_by_the_word_of_who_sealed() {
     );
     // The run itself says that the entry is by another key.
     let report = forge.verify_with(&options);
-    assert_fails(&report, "signature", "decided-by");
+    assert_fails(&report, "signature", "role, entry 4");
     assert_eq!(report.decisions[0].voucher, Voucher::Writer(ada));
     let text = report.to_text(false);
     insta::assert_snapshot!(find_row(&text, "decided"), @"─ decided    sign-off approved according to the key that wrote the entry, ada@example.com: SHA256:4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD+G4 did not sign it");

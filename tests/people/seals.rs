@@ -163,7 +163,7 @@ fn a_seal_before_the_admission_is_none() {
     forge.finish(chain_builder);
     let report = forge.verify();
     assert_says(&report, "signature", "entry 3 is signed by SHA256:…, which is not among the run's writers");
-    assert_fails(&report, "chain", "after-seal, entry 4");
+    assert_fails(&report, "chain", "misplaced, entry 4");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn name(event: &Event) -> String {
 }
 
 /// The JSON pointers of all values that are no objects with something in them, without the header.
-fn leaves(value: &Value) -> Vec<String> {
+pub(super) fn leaves(value: &Value) -> Vec<String> {
     fn walk(value: &Value, at: &str, out: &mut Vec<String>) {
         match value {
             Value::Object(map) if !map.is_empty() => {

@@ -96,6 +96,7 @@ impl Growing {
             match event {
                 Event::ItemReconciled(e) => e.duration_ms += 1,
                 Event::RunSubmitted(e) => e.writers = vec![signer.fingerprint()],
+                Event::ItemDecided(e) => e.by = signer.fingerprint(),
                 _ => {}
             }
         }

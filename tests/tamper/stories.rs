@@ -12,6 +12,7 @@ use git_handoff::model::name::ItemId;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::verify::{Options, Signers, State};
 
+use super::both::Both;
 use super::run::{End, PLAN, Scene, failing};
 use super::{everything, table};
 use crate::common::chain_builder::BuiltChain;
@@ -24,6 +25,7 @@ pub(super) type Tale = Vec<(Event, Vec<(String, Edit)>)>;
 pub(super) struct Found {
     rows: Vec<Vec<String>>,
     cells: BTreeMap<String, usize>,
+    both: Both,
 }
 
 impl Found {
@@ -51,11 +53,13 @@ impl Found {
         assert!(!kept.intact, "{what}, against the log that was kept:\n{}", kept.to_text(false));
         scene.rewrite_log(&told, &forge.signer);
         let renewed = forge.verify();
+        self.both.note(forge, what);
         scene.keep_log();
         tell(&key(forge.path(), 9));
         let other = forge.verify();
+        self.both.note(forge, &format!("{what}, by another key"));
         let rows = failing(&other);
-        assert!(rows.contains("signature"), "{what}, by another key:\n{}", other.to_text(false));
+        assert!(!other.intact, "{what}, by another key:\n{}", other.to_text(false));
         let right = if renewed.intact { POSSIBLE.to_owned() } else { failing(&renewed) };
         let row = vec![what.to_owned(), right, failing(&kept), rows];
         match self.rows.iter().position(|known| *known == row) {
@@ -67,10 +71,12 @@ impl Found {
 
     /// Holds that what a part of the changes led to stands in the table of all of them.
     pub(super) fn check_sample(&self, name: &str) {
+        self.both.compare();
         table::check_sample(name, &self.rows);
     }
 
     pub(super) fn check(self, name: &str, what: &str) {
+        self.both.compare();
         let rows = self.rows.into_iter().map(|mut row| {
             row.insert(1, self.cells[&row.join("|")].to_string());
             row

@@ -210,6 +210,12 @@ pub(super) const VECTORS: &[Vector] = &[
         lose(forge, forge.git(&["rev-parse", &path]).parse().unwrap());
     })
     .with_gaps(),
+    Vector::new("plan-missing", "the blob of the plan is missing, in a complete repository", |forge| {
+        let told = forge.honest();
+        let path = format!("{}:plan.json", told.links[0].commit);
+        lose(forge, forge.git(&["rev-parse", &path]).parse().unwrap());
+    })
+    .with_gaps(),
 ];
 
 const RULE: &str = r#"{"id":"broke","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"outcome":"broken"}"#;

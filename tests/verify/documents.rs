@@ -8,7 +8,7 @@ use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Event;
 use git_handoff::model::plan::ProductKey;
-use git_handoff::verify::Report;
+use git_handoff::verify::{Code, Report};
 
 const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
   {"id":"make","executor":"command","inputs":{"command":["true"]},
@@ -70,12 +70,17 @@ fn revisions_are_numbered_and_linked() {
 #[test]
 fn a_document_is_written_by_the_actor_of_its_entry() {
     let report = tell_with(|_, run| run.document_with("other", b"x", |e| e.author = "human:eve".to_owned()));
-    assert_fails(&report, "chain", "author, entry 2");
+    assert_fails(&report, "chain", "misplaced, entry 2");
 }
 
 #[test]
 fn names_stand_side_by_side_with_all_others_of_the_run() {
-    for (name, beside) in [("Notes", "notes"), ("notes/more", "notes"), ("SCORE", "score"), ("score/x", "score")] {
+    // A file in the place of a folder is a change of the tree that no entry names.
+    for name in ["notes/more", "score/x"] {
+        let report = tell_with(|_, run| run.document(name, None, b"x"));
+        assert_eq!(report.rows.chain.codes, [Code::Tree]);
+    }
+    for (name, beside) in [("Notes", "notes"), ("SCORE", "score")] {
         let report = tell_with(|_, run| run.document(name, None, b"x"));
         let why = format!("entry 2: the documents {name:?} and {beside:?} cannot stand side by side");
         assert_says(&report, "plan", &why);
@@ -103,7 +108,7 @@ fn nothing_is_written_on_a_run_that_has_ended() {
         run.seal();
         run.document("late", None, b"x");
     });
-    assert_fails(&sealed, "chain", "after-seal, entry 6");
+    assert_fails(&sealed, "chain", "misplaced, entry 6");
 }
 
 #[test]
@@ -190,9 +195,9 @@ fn the_tree_holds_the_highest_revision_and_nothing_else() {
         tell_with(move |forge, run| edits(forge, &mut run.drafts.last_mut().unwrap().edits))
     };
     let swapped = edit(|forge, edits| edits[0].1 = blob(forge, b"evil\n"));
-    assert_fails(&swapped, "chain", "tree-holds, entry 1, path documents/notes");
+    assert_fails(&swapped, "chain", "tree, entry 1, path documents/notes");
     let left_out = edit(|_, edits| edits.clear());
-    assert_fails(&left_out, "chain", "tree-holds, entry 1, path documents/notes");
+    assert_fails(&left_out, "chain", "tree, entry 1, path documents/notes");
     let more = edit(|forge, edits| edits.push(("documents/more".to_owned(), blob(forge, b"x"))));
     assert_says(&more, "chain", "entry 1 does not account for the change of documents/more in the tree");
     let item = tell(|forge, run| {
@@ -201,7 +206,7 @@ fn the_tree_holds_the_highest_revision_and_nothing_else() {
         let edits = &mut run.drafts.last_mut().unwrap().edits;
         edits.iter_mut().find(|(path, _)| path == "documents/score").unwrap().1 = blob(forge, b"evil\n");
     });
-    assert_fails(&item, "chain", "tree-holds, entry 2, path documents/score");
+    assert_fails(&item, "chain", "tree, entry 2, path documents/score");
 }
 
 #[test]

@@ -24,7 +24,7 @@ use crate::verify::findings::{Findings, Verdict, counted};
 use crate::verify::report::Verdicts;
 use crate::verify::rows::Rows;
 use crate::verify::signature::{self, Signature, Signed, Writers};
-use crate::verify::{Options, Report, Signers, State};
+use crate::verify::{Code, Options, Report, Signers, State};
 use reading::{AuditBundle, Manifest, Record, RootSignature};
 
 /// The kinds of entry that the format has.
@@ -58,7 +58,7 @@ pub fn verify_bundle_json(
     let hashes = hashes(&bundle.records);
     let found = found_root(&hashes);
     let held = root == Some(found);
-    let Signature { verdict: signature, signers, distrust } = signed(&bundle, found, own, options, held);
+    let Signature { verdict: signature, signers } = signed(&bundle, found, own, options, held);
     let judged = fates::judge(&bundle, options);
     let uncovered = uncovered::list(&value, judged.unsaid, signature.state == State::Ok);
     let rows = Rows {
@@ -82,7 +82,7 @@ pub fn verify_bundle_json(
         uncovered,
         ..Report::default()
     };
-    Ok(Verdicts { rows, missing_anchor: false, distrust, claims }.report())
+    Ok(Verdicts { rows, claims }.report())
 }
 
 /// Recomputes the hash of each entry from the one before.
@@ -152,7 +152,7 @@ fn held_root(bundle: &AuditBundle<'_>, found: Digest) -> Verdict {
     }
     match bundle.records.last() {
         Some(last) if last.kind == COMPLETED => Verdict::ok(format!("merkle {} = the bundle's root", found.short())),
-        _ => Verdict::failed("the run is not completed"),
+        _ => Verdict::fails([Code::NotSealed], "the run is not completed"),
     }
 }
 
@@ -168,13 +168,13 @@ fn signed(
     let strict = options.strict_signers || options.signer.is_some();
     let open = |why: String| {
         let verdict = match (strict, held) {
-            (true, _) => Verdict::failed(why),
+            (true, _) => Verdict::fails([Code::KeyUnknown], why),
             (false, true) => Verdict::not_applicable(why),
             (false, false) => Verdict::incomplete(format!("{why}; give its key, --signers, or the root, --root")),
         };
-        Signature { verdict, signers: Vec::new(), distrust: strict }
+        Signature { verdict, signers: Vec::new() }
     };
-    let bad = |why: &str| Signature { verdict: Verdict::failed(why), signers: Vec::new(), distrust: false };
+    let bad = |why: &str| Signature { verdict: Verdict::failed(why), signers: Vec::new() };
     let Some(RootSignature { algorithm, bytes, key: named }) = &bundle.root.signature else {
         return open("the root is not signed".to_owned());
     };

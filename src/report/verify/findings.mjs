@@ -4,136 +4,100 @@ import { digestOf } from './crypto/hashes.mjs';
 
 export const rowNames = ['chain', 'root', 'signature', 'anchor', 'handoff', 'plan', 'manifest', 'content'];
 
-/** The order in which failures are named. */
-const failureOrder = [
-  'chain',
-  'anchor-missing',
-  'root',
-  'signature',
-  'manifest',
-  'plan',
-  'handoff',
-  'content',
-  'mismatch',
-  'conflict',
-  'required',
-  'not-sealed',
-  'incomplete',
-];
-
-/** The codes of findings that each row of a run can have (section 9). */
-export const codesOfRows = {
+/** The stages in their order, each with its codes in theirs: [code, row, failure if not the row]. */
+export const codesOfStages = {
   chain: [
-    'ref',
-    'object',
-    'not-read',
-    'entry',
-    'seq',
-    'prev',
-    'parents',
-    'time',
-    'first',
-    'misplaced',
-    'after-seal',
-    'other-run',
-    'author',
-    'paths',
-    'tree-change',
-    'tree-holds',
-  ],
-  root: [
-    'not-sealed',
-    'seal-root',
-    'seal-entries',
-    'seal-counts',
-  ],
-  signature: [
-    'signature',
-    'role',
-    'admission',
-    'decided-by',
-    'statement',
-    'key-revoked',
-    'key-not-valid',
-    'key-unknown',
-    'other-signer',
-  ],
-  anchor: [
-    'anchor-differs',
-    'anchor-missing',
-    'anchor-broken',
-    'driven-twice',
-    'same-id',
-  ],
-  handoff: [
-    'unknown-item',
-    'need',
-    'input',
-    'input-source',
-    'input-bytes',
-    'reused',
-    'import',
-    'continues',
-    'other-source',
+    ['ref', 'chain'],
+    ['object', 'chain'],
+    ['entry', 'chain'],
+    ['order', 'chain'],
+    ['misplaced', 'chain'],
+    ['paths', 'chain'],
+    ['tree', 'chain'],
+    ['signature', 'signature'],
+    ['role', 'signature'],
+    ['statement', 'signature'],
+    ['seal-root', 'root'],
   ],
   plan: [
-    'plan-unread',
-    'plan-digest',
-    'plan-invalid',
-    'plan-items',
-    'plan-entry',
-    'rules-unread',
-    'rules-digest',
-    'rules-invalid',
-    'rules-twice',
-    'pipeline-unread',
-    'pipeline-digest',
-    'pipeline-invalid',
-    'pipeline-name',
-    'pipelines',
-    'protected',
-    'imports',
-    'item-unread',
-    'item-digest',
-    'item-invalid',
-    'transition',
-    'rule',
-    'rule-document',
-    'rule-waits',
-    'stopped',
-    'blocks',
-    'state',
-    'other-plan',
-    'other-base',
-  ],
-  manifest: [
-    'manifest-unread',
-    'manifest-digest',
-    'manifest-invalid',
-    'manifest-entry',
-    'manifest-plan',
+    ['bytes-missing', 'plan'],
+    ['bytes', 'plan'],
+    ['plan-invalid', 'plan'],
+    ['plan-entry', 'plan'],
+    ['rules-invalid', 'plan'],
+    ['pipelines', 'plan'],
+    ['imports', 'plan'],
+    ['proof', 'handoff'],
+    ['item-invalid', 'plan'],
+    ['unknown-item', 'handoff'],
+    ['need', 'handoff'],
+    ['input', 'handoff'],
+    ['input-bytes', 'handoff'],
+    ['manifest-invalid', 'manifest'],
+    ['manifest-entry', 'manifest'],
+    ['manifest-plan', 'manifest'],
+    ['rule-document', 'plan'],
+    ['rule', 'plan'],
+    ['blocks', 'plan'],
+    ['transition', 'plan'],
+    ['protected', 'plan'],
+    ['rule-waits', 'plan'],
+    ['stopped', 'plan'],
+    ['state', 'plan'],
   ],
   content: [
-    'content-unread',
-    'content-bytes',
+    ['content-unread', 'content'],
+    ['content-bytes', 'content'],
+  ],
+  policy: [
+    ['anchor-differs', 'anchor', 'root'],
+    ['key-revoked', 'signature'],
+    ['key-not-valid', 'signature'],
+    ['key-unknown', 'signature'],
+    ['anchor-missing', 'anchor', 'anchor-missing'],
+    ['anchor-broken', 'anchor', 'anchor-missing'],
+    ['driven-twice', 'anchor', 'conflict'],
+    ['same-id', 'anchor', 'conflict'],
+    ['other-signer', 'signature', 'mismatch'],
+    ['other-plan', 'plan', 'mismatch'],
+    ['other-base', 'plan', 'mismatch'],
+    ['other-source', 'handoff', 'mismatch'],
+    ['not-sealed', 'root', 'not-sealed'],
   ],
 };
+const stages = Object.keys(codesOfStages);
 
-/** The failures of codes whose failure is not their row. */
-const failureOfCode = {
-  'not-sealed': 'not-sealed',
-  'other-signer': 'mismatch',
-  'anchor-differs': 'root',
-  'anchor-missing': 'anchor-missing',
-  'anchor-broken': 'anchor-missing',
-  'driven-twice': 'conflict',
-  'same-id': 'conflict',
-  'other-source': 'mismatch',
-  'other-plan': 'mismatch',
-  'other-base': 'mismatch',
-};
-export const failureOf = ({ row, code }) => failureOfCode[code] ?? row;
+/** Code to {stage, rank, row, failure}; stage and rank are numbers that order findings. */
+const codes = new Map(
+  stages.flatMap((name, stage) =>
+    codesOfStages[name].map(([code, row, failure = row], rank) => [
+      code,
+      { stage, rank, row, failure },
+    ]),
+  ),
+);
+export const codesOfRow = (row) => [...codes.keys()].filter((code) => codes.get(code).row === row);
 export const codesOfDistrust = ['key-revoked', 'key-not-valid', 'key-unknown'];
+
+/** The stage that first judges a row. */
+const stageOfRow = (row) => Math.min(...codesOfRow(row).map((code) => codes.get(code).stage));
+const isRequirement = (failure) => failure === 'mismatch' || failure === 'not-sealed';
+
+/** Returns the place of a finding in the order of all findings: stage, entry and rank. */
+function placeOf({ row, code, entry = 0 }) {
+  const { stage, rank, failure } = codes.get(code) ?? { stage: stageOfRow(row), rank: -1 };
+  return [stage, isRequirement(failure) ? Infinity : entry, rank];
+}
+
+function comparePlaces(one, other) {
+  const [a, b] = [placeOf(one), placeOf(other)];
+  const at = a.findIndex((number, i) => number !== b[i]);
+  return at < 0 ? 0 : a[at] - b[at];
+}
+
+/** Returns true if a finding contradicts the run, as opposed to missing or distrusted evidence. */
+export const contradicts = (finding) =>
+  placeOf(finding)[0] < stages.indexOf('policy') || finding.code === 'anchor-differs';
 
 /** Returns a number and a noun, such as `1 entry` and `2 entries`. */
 export function counted(number, singular, plural = singular + 's') {
@@ -177,32 +141,59 @@ export class Findings {
     return this.of(row).length > 0;
   }
 
-  /** Returns {rows, codes, failure, isTampered}. */
+  /** Returns the first finding of the first stage that has one, or null. */
+  first() {
+    return this.list.reduce(
+      (first, each) => (first === null || comparePlaces(each, first) < 0 ? each : first),
+      null,
+    );
+  }
+
+  /** Returns true if a stage up to this one has a finding. */
+  failsBy(stage) {
+    const first = this.first();
+    return first !== null && placeOf(first)[0] <= stages.indexOf(stage);
+  }
+
+  /** Returns {rows, codes, finding, failure, isTampered}. */
   conclude(names = rowNames) {
     const rows = {};
-    const codes = {};
-    const failures = this.list.map(failureOf);
+    const found = {};
+    const first = this.first();
+    const stage = first ? placeOf(first)[0] : Infinity;
     for (const row of names) {
-      const found = this.of(row);
-      if (found.length > 0) {
-        const more = found.length > 1 ? ` (and ${found.length - 1} more)` : '';
-        rows[row] = { state: 'fail', detail: found[0].text + more };
+      const own = this.of(row);
+      const ownStage = own.length > 0 ? Math.min(...own.map((each) => placeOf(each)[0])) : null;
+      if (names === rowNames && (ownStage ?? stageOfRow(row)) > stage) {
+        rows[row] = { state: 'open', detail: `not judged, since the row ${first.row} fails` };
+      } else if (own.length > 0) {
+        const more = own.length > 1 ? ` (and ${own.length - 1} more)` : '';
+        rows[row] = { state: 'fail', detail: own[0].text + more };
         const named = this.codesOf(row).filter((code) => code !== null);
-        if (named.length > 0) codes[row] = named;
+        if (named.length > 0) found[row] = named;
       } else if (this.open.has(row)) {
         rows[row] = { state: 'open', detail: this.open.get(row) };
       } else {
         rows[row] = { state: 'ok', detail: this.details[row] ?? '' };
       }
     }
-    const doubts = ['anchor-missing', 'mismatch', 'conflict', 'not-sealed'];
-    const isTampered = this.list.some(
-      (finding) => !codesOfDistrust.includes(finding.code) && !doubts.includes(failureOf(finding)),
-    );
-    if (failures.length === 0 && this.isIncomplete) failures.push('incomplete');
-    const failure = failureOrder.find((each) => failures.includes(each)) ?? null;
-    return { rows, codes, failure, isTampered };
+    const failure = first
+      ? (codes.get(first.code)?.failure ?? first.row)
+      : this.isIncomplete
+        ? 'incomplete'
+        : null;
+    const isTampered = first !== null && contradicts(first);
+    return { rows, codes: found, finding: first && shownFinding(first), failure, isTampered };
   }
+}
+
+/** Returns {stage, code, entry} of the first finding; a requirement has no entry. */
+function shownFinding(first) {
+  const [stage, entry] = placeOf(first);
+  const shown = { stage: stages[stage] };
+  if (first.code !== null) shown.code = first.code;
+  if (entry !== Infinity) shown.entry = entry;
+  return shown;
 }
 
 export function headlineOf({ failure, isTampered }, isTrusted) {

@@ -76,8 +76,8 @@ export class Proof {
     return proof;
   }
 
-  require(row, holds, text, code = null) {
-    if (!holds) this.faults.push({ row, code, text });
+  require(row, holds, text, code = null, entry = null) {
+    if (!holds) this.faults.push({ row, code, text, entry: entry?.seq });
     return Boolean(holds);
   }
 
@@ -198,29 +198,26 @@ export class Proof {
 
   checkSigners() {
     const { first, last, admitted } = this;
-    const require = (holds, code, text) => this.require('signature', holds, text, code);
+    const require = (holds, code, entry, text) =>
+      this.require('signature', holds, text, code, entry);
     let admits = Boolean(admitted?.entry);
     for (const commit of [first, admitted, last]) {
       if (!commit) continue;
       const { signer: key, seconds, entry } = commit;
       const number = `entry ${entry?.seq}`;
       if (key !== null) this.keys.push({ key, seconds, conducts: true, entry });
+      const isOwner = commit === last || this.hasRole(key, 'own');
+      const isOfRun = commit !== admitted || entry.first === first.hash;
       const isFine =
-        require(key !== null, 'signature', `${number} has no signature that matches`) &&
-        (commit === last ||
-          require(this.hasRole(
-            key,
-            'own',
-          ), 'role', `${number}: the key ${key} has not the role own`)) &&
-        (commit !== admitted ||
-          require(entry.first ===
-            first.hash, 'admission', `${number} is an admission to another run`));
+        require(key !== null, 'signature', entry, `${number} has no signature that matches`) &&
+        require(isOwner, 'role', entry, `${number}: the key ${key} has not the role own`) &&
+        require(isOfRun, 'role', entry, `${number} is an admission to another run`);
       if (commit === admitted && !isFine) admits = false;
     }
     const { signer } = last;
     const isAdmitted = admits && admitted.entry.key === signer;
     const maySeal = signer === null || this.hasRole(signer, 'seal') || isAdmitted;
-    require(maySeal, 'role', `the key ${signer} has not the role seal`);
+    require(maySeal, 'role', last.entry, `the key ${signer} has not the role seal`);
   }
 
   noteDecision() {
@@ -257,7 +254,7 @@ export async function verifyProof(bytes, options = {}) {
   const proof = await Proof.read(json);
   const signers = new Signers(options);
   const findings = new Findings();
-  for (const { row, code, text } of proof.faults) findings.add(row, code, text);
+  for (const { row, code, text, entry } of proof.faults) findings.add(row, code, text, { entry });
   const reasons = {
     anchor: 'no log at hand holds the run',
     handoff: 'a proof shows single entries; this needs the run',

@@ -16,8 +16,9 @@ export const linkOf = (commit) => ({
 
 /** Returns the part that all reports have, of what was concluded and the keys that signed. */
 export function reportOf(concluded, toHeadline, signers, outcome) {
-  const { rows, codes, failure } = concluded;
+  const { rows, codes, finding, failure } = concluded;
+  if (['chain', 'plan'].includes(finding?.stage)) outcome = null;
   const isTrusted = signers.length > 0 && signers.every((signer) => signer.trusted);
   const headline = toHeadline(concluded, isTrusted);
-  return { rows, codes, failure, headline, outcome, exit: exitOf(failure, outcome), signers };
+  return { rows, codes, finding, failure, headline, outcome, exit: exitOf(failure, outcome), signers };
 }

@@ -48,8 +48,10 @@ impl Revealed<'_> {
             let Event::ItemDecided(e) = &entry.event else { continue };
             let what = format!("entry {}: the decision", entry.seq);
             match self.statement(&entry.event) {
-                Some(Ok(statement)) => judged.record_key(&what, &statement.key, statement.at, &others, held_since),
-                _ => judged.judge_named_key(&what, &e.by, entry.at, options, held_since),
+                Some(Ok(statement)) => {
+                    judged.record_key((entry.seq, &what), &statement.key, statement.at, &others, held_since)
+                }
+                _ => judged.judge_named_key((entry.seq, &what), &e.by, entry.at, options, held_since),
             }
         }
     }

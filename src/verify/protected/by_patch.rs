@@ -17,6 +17,8 @@ const TYPE: u32 = 0o170_000;
 
 /// A patch of an item that protects files.
 pub(super) struct Patched<'c> {
+    /// The number of the entry that ends the item.
+    pub(super) seq: u64,
     pub(super) end: &'c ItemReconciled,
     /// The rules that protect files.
     pub(super) protect: BTreeSet<ProtectRule>,
@@ -29,11 +31,7 @@ pub(super) struct Patched<'c> {
 /// of its patch to protected files.
 ///
 /// Patches with the same rules are compared together, since git is asked which paths they select.
-pub(super) fn compare<'c>(
-    scratch: &Scratch,
-    patched: &[Patched<'c>],
-    report: &mut dyn FnMut(&'c ItemReconciled, String),
-) {
+pub(super) fn compare<'c>(scratch: &Scratch, patched: &[Patched<'c>], report: &mut dyn FnMut(&Patched<'c>, String)) {
     let mut by_rules: BTreeMap<&BTreeSet<ProtectRule>, Vec<&Patched<'c>>> = BTreeMap::new();
     for one in patched {
         by_rules.entry(&one.protect).or_default().push(one);
@@ -50,8 +48,8 @@ pub(super) fn compare<'c>(
                 Err(_) => one.selected(&protection),
             };
             match selected {
-                Ok(selected) => one.faults(&selected).into_iter().for_each(|why| report(one.end, why)),
-                Err(error) => report(one.end, error.to_string()),
+                Ok(selected) => one.faults(&selected).into_iter().for_each(|why| report(one, why)),
+                Err(error) => report(one, error.to_string()),
             }
         }
     }

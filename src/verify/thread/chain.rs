@@ -95,7 +95,7 @@ impl ThreadChain {
             if about.thread() != Some(thread) {
                 findings.add(format!("entry {seq} is of another thread, {:?}", about.as_str()));
             }
-            entry_order::faults(link, before, Parents::Named).for_each(|(_, fault)| findings.add(fault));
+            entry_order::faults(link, before, Parents::Named).for_each(|fault| findings.add(fault));
             if let Err(why) = self.trail.push(&link.entry, link.hash, link.commit) {
                 findings.add(format!("entry {seq}: {why}"));
             }

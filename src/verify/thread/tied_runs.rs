@@ -89,7 +89,7 @@ fn examine(verifier: &ThreadVerifier<'_>, case: &Case<'_>, owner: Option<&str>, 
     }
     if signature.verdict.state == State::Failed {
         let finding = format!("{label}: {}", signature.verdict.detail);
-        if signature.distrust { wrong.distrusted.add(finding) } else { wrong.bad.add(finding) }
+        if signature.is_distrust() { wrong.distrusted.add(finding) } else { wrong.bad.add(finding) }
     } else {
         let unknown = signature.signers.iter().filter(|signer| !signer.trusted);
         wrong.unknown.extend(unknown.map(|signer| signer.fingerprint.clone()));

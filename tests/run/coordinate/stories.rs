@@ -218,12 +218,12 @@ fn an_added_item_is_the_one_that_its_entry_names() {
         })
     };
     let other = bent(|forge, edits| edits[0].1 = blob(forge, &definition(&item("more", &json!({ "timeout": 5 })))));
-    assert_fails(&other, "plan", "item-digest, entry 1, item more");
+    assert_fails(&other, "plan", "bytes, entry 1, item more");
     let spaced = bent(|forge, edits| edits[0].1 = blob(forge, b"{}"));
-    assert_fails(&spaced, "plan", "item-digest, entry 1, item more");
+    assert_fails(&spaced, "plan", "bytes, entry 1, item more");
     let none = bent(|_, edits| edits.clear());
     assert_says(&none, "plan", "entry 1: item.json of item more is not in the tree");
-    assert_fails(&none, "chain", "tree-holds, entry 1, path items/18/more/item.json");
+    assert_fails(&none, "chain", "tree, entry 1, path items/18/more/item.json");
     let smuggled = bent(|forge, edits| edits.push(("items/00/other/item.json".to_owned(), blob(forge, b"{}"))));
     assert_says(&smuggled, "chain", "entry 1 does not account for the change of items/00/ in the tree");
     // Bytes that mean the same are not the normalised item.
@@ -296,9 +296,9 @@ fn the_rules_of_the_queue_are_those_that_were_sealed() {
     };
     assert_intact(&with(&added, Some(&added)));
     let other = added.replace("draft", "drift");
-    assert_fails(&with(&added, Some(&other)), "plan", "rules-digest");
+    assert_fails(&with(&added, Some(&other)), "plan", "rules-invalid");
     assert_says(&with(&other, Some(&other)), "plan", "entry 4: the rule more creates nothing here");
-    assert_fails(&with(&added, None), "plan", "rules-unread");
+    assert_fails(&with(&added, None), "plan", "rules-invalid");
     assert_says(&with("{}", Some("{}")), "plan", "rules.json holds no rules: bad-rule: expected an array of rules");
     assert_says(&with("[]", Some("[]")), "plan", "rules.json holds no rules, and yet entry 0 names it");
 }

@@ -58,7 +58,7 @@ export class Chain {
       this.commits.push(commit);
       if (!entry) this.fault('entry', `commit ${name} is no entry: ${commit.fault}`);
       if (!entry && ++invalid > limits.invalidCommits) {
-        this.fault('not-read', 'more than 100 commits are no entries');
+        this.fault('entry', 'more than 100 commits are no entries');
         return;
       }
       this.isWhole = parents.length === 0 && commit.tree !== null;
@@ -71,23 +71,23 @@ export class Chain {
   }
 }
 
-/** Calls `report(code, commit, text)` for each fault in the order of entries. */
+/** Calls `report(commit, text)` for each fault in the order of entries. */
 export function checkOrder(commits, isWhole, report) {
   for (const [i, commit] of commits.entries()) {
     const { entry } = commit;
     const before = commits[i - 1];
     if (!before) {
       if (!isWhole) continue;
-      if (entry.seq !== 0) report('seq', commit, `the first entry has the number ${entry.seq}`);
-      if ('prev' in entry) report('prev', commit, 'the first entry names one before it');
+      if (entry.seq !== 0) report(commit, `the first entry has the number ${entry.seq}`);
+      if ('prev' in entry) report(commit, 'the first entry names one before it');
       continue;
     }
     if (entry.seq !== before.entry.seq + 1) {
-      report('seq', commit, `entry ${entry.seq} follows entry ${before.entry.seq}`);
+      report(commit, `entry ${entry.seq} follows entry ${before.entry.seq}`);
     }
     if (entry.prev !== before.hash)
-      report('prev', commit, `entry ${entry.seq} names another entry before it`);
+      report(commit, `entry ${entry.seq} names another entry before it`);
     if (entry.at < before.entry.at)
-      report('time', commit, `entry ${entry.seq} is dated before the one before it`);
+      report(commit, `entry ${entry.seq} is dated before the one before it`);
   }
 }

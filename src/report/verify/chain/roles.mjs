@@ -89,7 +89,7 @@ export async function checkRoles(commits, report) {
     commit.rolesBefore = current;
     const fault =
       signer === null ? 'signature' : faultOfSigner(commit, { first, initial, current, holders });
-    if (fault) report(fault, commit, textOfSignerFault(fault, commit));
+    if (fault) report(codeOfSignerFault(fault), commit, textOfSignerFault(fault, commit));
     if (signer !== null)
       keys.push({ key: signer, seconds: commit.seconds, conducts: conductsRun(entry), entry });
     // A decision by another key than its signer's has its effects nevertheless.
@@ -138,6 +138,8 @@ function endsForHolder(entry) {
   if (entry.kind === 'item.requeued') return entry.reason !== 'lost';
   return entry.kind === 'item.reconciled' || entry.kind === 'item.retried';
 }
+
+const codeOfSignerFault = (fault) => (fault === 'signature' ? fault : 'role');
 
 function textOfSignerFault(fault, { entry, signer }) {
   const number = `entry ${entry.seq}`;

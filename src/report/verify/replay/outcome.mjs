@@ -37,7 +37,6 @@ function handsOverNothing(replay, item) {
 
 export function outcomeOf(replay) {
   const counts = emptyOutcome();
-  counts.total = counts.pending = replay.shadowedItems;
   let withNothing = 0;
   let claimed = 0;
   for (const item of replay.countingItems()) {

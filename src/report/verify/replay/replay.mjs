@@ -32,12 +32,8 @@ export class Replay {
     this.rules = [...(plan.rules ?? []), ...addedRules];
     this.rulesById = new Map(this.rules.map((rule) => [rule.id, rule]));
     this.items = new Map();
-    /** Items that the plan has twice: the last one counts, and the others wait for ever. */
-    this.shadowedItems = 0;
-    for (const item of plan.items) {
-      if (this.items.has(item.id)) this.shadowedItems++;
+    for (const item of plan.items)
       this.items.set(item.id, new ItemState(normaliseItem(item), 'plan'));
-    }
     /** Document name to its revisions, oldest first. */
     this.documents = new Map();
     /** Pipeline name to its digest. */
@@ -56,7 +52,6 @@ export class Replay {
     this.successors = new Map();
     this.superseded = new Set();
     this.isClosed = false;
-    this.isSealed = false;
     /** The rules that had stopped at the latest `run.sealed`, legal or not. */
     this.stoppedAtSeal = null;
     /** The entry `run.closed` or `run.cancelled`. */
@@ -155,7 +150,7 @@ export class Replay {
   }
 
   get isSettled() {
-    return this.shadowedItems === 0 && [...this.items.values()].every((item) => item.hasEnded);
+    return [...this.items.values()].every((item) => item.hasEnded);
   }
 
   /** Returns the items that count: all but the superseded ones. */
@@ -231,12 +226,9 @@ export class Replay {
     const hasBlocks = ['item.reconciled', 'item.retried', 'item.requeued'].includes(kind);
     // Blocks that do not fit the pipeline are reported whether the entry is legal or not.
     if (item && hasBlocks && !areBlocksLegal(this, item, entry)) this.codes.add('blocks');
-    // These are compared with the rules in any case.
-    const isOfRule = ['run.extended', 'run.concluded', 'run.sealed'].includes(kind);
     const isLegal =
       Object.hasOwn(transitions, kind) &&
       !('said' in entry && this.recordedStatements.has(entry.said)) &&
-      (!this.isSealed || isOfRule) &&
       (item !== undefined || !kind.startsWith('item.')) &&
       transitions[kind](this, entry, item ?? added);
     // What a rule should have done is a finding of its own.

@@ -48,7 +48,7 @@ export const runTransitions = {
       }
     }
     const areUsable = [...items].every(([id, item]) => item?.id === id);
-    if (!areUsable || replay.isClosed || replay.isSealed) return false;
+    if (!areUsable || replay.isClosed) return false;
     if (cause === 'actor') {
       const names = [...pipelineNamesOf([...items.values()])];
       const missing = names.filter((name) => !replay.pipelines.has(name));
@@ -75,7 +75,7 @@ export const runTransitions = {
       replay.codes.add('rule');
       return false;
     }
-    if (replay.isClosed || replay.isSealed || replay.hasConcluded(rule)) return false;
+    if (replay.isClosed || replay.hasConcluded(rule)) return false;
     const { outcome, detail = null } = entry;
     replay.conclusions.push({ rule: rule.id, outcome, detail });
     return true;
@@ -109,7 +109,6 @@ export const runTransitions = {
     const named = Object.keys(entry.stopped ?? {});
     const areRules = !replay.hasConclusion && named.every((id) => replay.rulesById.has(id));
     const isLegal =
-      !replay.isSealed &&
       replay.isSettled &&
       (replay.isClosed || isComplete()) &&
       (areRules || !('stopped' in entry));
@@ -121,7 +120,6 @@ export const runTransitions = {
     replay.stoppedAtSeal = read ? read.value : sortNames(named);
     if ('stopped' in entry && sameSet(replay.stoppedAtSeal) !== sameSet(named))
       replay.codes.add('stopped');
-    replay.isSealed ||= isLegal;
     return isLegal;
   },
 };

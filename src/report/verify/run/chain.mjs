@@ -9,25 +9,25 @@ import { counted } from '../findings.mjs';
 export function checkChain(verifier) {
   const { findings, commits } = verifier;
   const report = (...of) => verifier.report('chain', ...of);
-  checkOrder(commits, verifier.chain.isWhole, report);
+  checkOrder(commits, verifier.chain.isWhole, (...of) => report('order', ...of));
   let isSealed = false;
   for (const [i, commit] of commits.entries()) {
     const { entry, parents } = commit;
     const number = `entry ${entry.seq}`;
     const isFirst = i === 0 && verifier.chain.isWhole;
     if ((i > 0 || isFirst) && parents.length !== (isFirst ? 0 : 1)) {
-      report('parents', commit, `${number}: its commit has ${counted(parents.length, 'parent')}`);
+      report('order', commit, `${number}: its commit has ${counted(parents.length, 'parent')}`);
     }
     if (isFirst && entry.kind !== 'run.submitted')
-      report('first', commit, `${number} is no run.submitted`);
+      report('misplaced', commit, `${number} is no run.submitted`);
     const isForeign = /^(?:log|thread|archive)\./.test(entry.kind);
     if ((i > 0 && entry.kind === 'run.submitted') || isForeign) {
       report('misplaced', commit, `${number}: ${entry.kind} does not belong there`);
     }
-    if (isSealed) report('after-seal', commit, `${number} follows the seal`);
-    if (entry.run !== verifier.run) report('other-run', commit, `${number} is of another run`);
+    if (isSealed) report('misplaced', commit, `${number} follows the seal`);
+    if (entry.run !== verifier.run) report('misplaced', commit, `${number} is of another run`);
     if (entry.kind === 'document.written' && !('said' in entry) && entry.author !== entry.actor) {
-      report('author', commit, `${number}: the author of ${entry.name} is not its actor`);
+      report('misplaced', commit, `${number}: the author of ${entry.name} is not its actor`);
     }
     if (haveClashingPaths(entry)) report('paths', commit, `${number} has paths that clash`);
     isSealed ||= entry.kind === 'run.sealed';
@@ -65,7 +65,7 @@ function compareTree(verifier, commit, before, files, report) {
     else report('object', commit, `${number}: object ${oid} is not in the bundle`, { path });
   }
   for (const { path, text } of changes.problems)
-    report('tree-change', commit, `${number}: ${text}, and the entry does not say so`, { path });
+    report('tree', commit, `${number}: ${text}, and the entry does not say so`, { path });
   applyChanges(files, changes);
   commit.files = new Map();
   for (const [path, wanted] of allowed.sets) {
@@ -73,9 +73,9 @@ function compareTree(verifier, commit, before, files, report) {
     commit.files.set(path, found);
     const isUnread = Object.values(unreadFile).includes(found);
     if (found === undefined)
-      report('tree-holds', commit, `${number}: ${path} is not in the tree`, { path });
+      report('tree', commit, `${number}: ${path} is not in the tree`, { path });
     else if (!isUnread && wanted !== null && found !== wanted)
-      report('tree-holds', commit, `${number}: ${path} is another object`, { path });
+      report('tree', commit, `${number}: ${path} is another object`, { path });
   }
 }
 

@@ -13,7 +13,7 @@ import { readManifest } from '../plan/manifest.mjs';
 import { importPath, itemFolder } from '../chain/paths.mjs';
 import { checkOrder } from '../chain/chain.mjs';
 import { checkRoles } from '../chain/roles.mjs';
-import { failureOf } from '../findings.mjs';
+import { contradicts } from '../findings.mjs';
 import { Proof } from '../proof.mjs';
 import { checkpointName, threadTreeOf } from '../thread/chain.mjs';
 
@@ -21,7 +21,7 @@ import { checkpointName, threadTreeOf } from '../thread/chain.mjs';
  * Reads canonical evidence of a digest, and checks it. Reports what does not hold, which is the
  * message of a FormatError. Evidence that is left out is not checked.
  */
-async function checkEvidence(verifier, code, commit, path, digest, subject, check) {
+async function checkEvidence(verifier, commit, path, digest, subject, check) {
   const bytes = verifier.readFile(commit, path, ['handoff']);
   if (bytes === undefined) return;
   try {
@@ -32,7 +32,7 @@ async function checkEvidence(verifier, code, commit, path, digest, subject, chec
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;
     const text = `the evidence of ${subject} ${error.message}`;
-    verifier.reportFile('handoff', code, commit, text, path);
+    verifier.reportFile('handoff', 'proof', commit, text, path);
   }
 }
 
@@ -40,7 +40,7 @@ export async function checkReused(verifier, commit) {
   const { entry } = commit;
   const path = itemFolder(entry.item, verifier.fanOut) + 'reused.json';
   const { evidence: digest, continued = false } = entry.reused;
-  await checkEvidence(verifier, 'reused', commit, path, digest, entry.item, async (evidence) => {
+  await checkEvidence(verifier, commit, path, digest, entry.item, async (evidence) => {
     const fields = continued ? { manifest: isObject } : { manifest: isObject, proof: isObject };
     ensure(shape(fields)(evidence), 'has other fields');
     const shown = continued
@@ -115,7 +115,7 @@ export async function checkImports(verifier) {
       ensure(isSame, 'shows another product');
     };
     const subject = `the import ${name}`;
-    await checkEvidence(verifier, 'import', verifier.begin, path, given.evidence, subject, check);
+    await checkEvidence(verifier, verifier.begin, path, given.evidence, subject, check);
   }
 }
 
@@ -141,10 +141,7 @@ async function importedFromThread(verifier, evidence, parts, key) {
   const kinds = ['thread.checkpointed', 'thread.adopted', 'thread.forked'];
   ensure(entry && kinds.includes(entry.kind), 'is no checkpoint');
   ensure(encodeSegment(entry.thread) === parts.at(-2), 'is of another thread');
-  if (!commit.signer) {
-    verifier.findings.add('signature', 'signature', 'the checkpoint of an import is not signed');
-    throw new FormatError('is not signed');
-  }
+  ensure(commit.signer, 'is not signed');
   verifier.addKeysOf([{ key: commit.signer, seconds: commit.seconds }]);
   const isFirst = entry.seq === 0;
   ensure('prev' in entry !== isFirst, 'is at a place where it cannot be');
@@ -172,7 +169,7 @@ export async function readContinued(verifier) {
     };
     const [path, subject] = ['continues.json', `the continued run ${continues.run}`];
     const { evidence } = continues;
-    await checkEvidence(verifier, 'continues', verifier.begin, path, evidence, subject, check);
+    await checkEvidence(verifier, verifier.begin, path, evidence, subject, check);
     return commits;
   })();
   return verifier.continued;
@@ -192,7 +189,7 @@ async function compareContinued(verifier, commits, continues) {
       'has commits that are not linked',
     );
   }
-  checkOrder(commits, true, (code, commit, text) => {
+  checkOrder(commits, true, (commit, text) => {
     throw new FormatError(`is not in order: ${text}`);
   });
   const faults = [];
@@ -222,8 +219,8 @@ async function compareSource(verifier, proof) {
   const { run, root } = proof.json;
   const source = await verifier.verifySource(run);
   if (!source?.seal || source.first?.hash !== proof.first.hash) return;
-  const harmless = ['mismatch', 'conflict', 'anchor-missing', 'not-sealed'];
-  const doesNotHold = source.findings.list.some((each) => !harmless.includes(failureOf(each)));
+  const first = source.findings.first();
+  const doesNotHold = first !== null && contradicts(first);
   if (doesNotHold || source.seal.root !== root)
     verifier.addOtherSource(`the run ${run} is here, and contradicts the evidence`);
 }

@@ -28,7 +28,7 @@ export function checkNeeds(verifier, commit) {
       continue;
     }
     if (from !== sourceOf(need) || !sameJson(select, need.select)) {
-      report('input-source', `the input ${key} of ${item.id} is from elsewhere than its need`);
+      report('input', `the input ${key} of ${item.id} is from elsewhere than its need`);
     } else if (ref !== verifier.replay.bindingOf(need)) {
       report('input-bytes', `the input ${key} of ${item.id} is not what its need is bound to`);
     }
@@ -44,9 +44,9 @@ export function checkManifest(verifier, commit) {
     verifier.report('manifest', code, commit, `${name} ${text}`, { path });
   const bytes = verifier.readFile(commit, path, ['manifest'], limits.manifest);
   if (bytes === undefined) return;
-  if (bytes === null) report('manifest-unread', 'cannot be read');
+  if (bytes === null) report('manifest-invalid', 'cannot be read');
   else if (digestOf(bytes) !== entry.manifest)
-    report('manifest-digest', 'is not the one that its entry names');
+    report('manifest-invalid', 'is not the one that its entry names');
   else {
     const manifest = readManifest(bytes);
     const item = verifier.replay?.items.get(entry.item);

@@ -25,6 +25,8 @@ export async function checkPlan(verifier) {
     const { entry } = commit;
     if (i % 500 === 499) await settings.pause();
     if (entry.kind === 'item.fired') verifier.dispatches.set(entry.item, commit);
+    // What follows the first finding has no defined meaning.
+    if (verifier.isUnread || findings.failsBy('plan')) break;
     if (commit !== verifier.begin && verifier.replay) await replayEntry(verifier, commit);
   }
   for (const commit of verifier.commits) {
@@ -39,18 +41,11 @@ export async function checkPlan(verifier) {
 
 function closePlan(verifier) {
   const { findings, replay } = verifier;
-  if (verifier.begin && !replay) {
-    const remains = ({ row, code }) => row !== 'handoff' || code === 'other-source';
-    findings.list = findings.list.filter(remains);
-    findings.addOpen('handoff', 'the plan cannot be used');
-  }
-  if (!replay && verifier.manifestCount > 0)
-    findings.addOpen('manifest', 'the plan cannot be used');
-  if (findings.codesOf('handoff').some((code) => code !== 'other-source')) {
-    findings.list = findings.list.filter(({ code }) => code !== 'other-source');
-  }
-  if (replay) verifier.outcome = outcomeOf(replay);
-  if (!findings.has('plan')) checkExpectations(verifier);
+  if (!replay)
+    for (const row of ['handoff', 'manifest']) findings.addOpen(row, 'the plan cannot be used');
+  if (replay && !verifier.isUnread && !findings.failsBy('plan'))
+    verifier.outcome = outcomeOf(replay);
+  checkExpectations(verifier);
   const { total, pending, running } = verifier.outcome ?? emptyOutcome();
   const items = counted(total, 'item');
   const ended = total - pending - running;
@@ -86,7 +81,7 @@ async function replayEntry(verifier, commit) {
   if (entry.kind === 'run.extended') {
     added = readAdded(verifier, commit, report);
     if (!added) {
-      verifier.replay = null;
+      verifier.isUnread = true;
       return;
     }
   }
@@ -128,12 +123,12 @@ function readAdded(verifier, commit, report) {
     const bytes = verifier.readFile(commit, path, ['plan', 'handoff']);
     if (bytes === undefined) return null;
     if (bytes === null) {
-      report('item-unread', `item.json of ${id} cannot be read`, { item: id, path });
+      report('bytes-missing', `item.json of ${id} cannot be read`, { item: id, path });
       return null;
     }
     const item = tryJson(bytes, { size: limits.file });
     let code = null;
-    if (digestOf(bytes) !== entry.items[id]) code = 'item-digest';
+    if (digestOf(bytes) !== entry.items[id]) code = 'bytes';
     else if (!isAddedItem(item)) code = 'item-invalid';
     else if (!equalBytes(canonicalBytes(normaliseItem(item)), bytes)) code = 'item-invalid';
     if (code !== null) report(code, textOfPlanCode(code, entry), { item: id, path });
@@ -152,7 +147,7 @@ function textOfPlanCode(code, entry) {
     'rule-waits': 'seals the run although a rule still acts or stopped short',
     stopped: 'names other rules than those that stopped',
     blocks: 'has blocks that do not fit the pipeline',
-    'item-digest': 'adds an item whose item.json has another digest',
+    'bytes': 'adds an item whose item.json has another digest',
     'item-invalid': 'adds an item whose item.json is not valid',
   };
   return `${what} ${texts[code] ?? code}`;

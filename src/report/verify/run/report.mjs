@@ -62,7 +62,8 @@ export async function verifyRun(store, run, options = {}) {
     entries: commits.length,
     submitted: verifier.begin?.entry ?? null,
     findings: findings.list,
-    replay: verifier.replay,
+    // After a finding in the chain or the plan, what the entries say has no defined meaning.
+    replay: verifier.isUnread || findings.failsBy('plan') ? null : verifier.replay,
     headTree: commits.at(-1)?.tree ?? null,
     links: commits.map(linkOf),
   };

@@ -22,9 +22,9 @@ export function checkRoot(verifier) {
   verifier.seal = { root: verifier.root, entries: at, seal: hash, commit: name };
   const report = (code, text) => verifier.report('root', code, commits[at], text);
   if (entry.root !== verifier.root) report('seal-root', 'the seal has another root');
-  if (entry.entries !== at) report('seal-entries', 'the seal counts other entries');
+  if (entry.entries !== at) report('seal-root', 'the seal counts other entries');
   if (!sameJson(countStatuses(before), entry.counts))
-    report('seal-counts', 'the seal counts the items otherwise');
+    report('seal-root', 'the seal counts the items otherwise');
   findings.details.root = `merkle ${verifier.root.slice(7, 15)} = sealed root`;
 }
 

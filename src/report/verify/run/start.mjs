@@ -10,12 +10,12 @@ import { pipelinePath } from '../chain/paths.mjs';
 import { UnreadableDocument } from '../replay/rules.mjs';
 import { Replay } from '../replay/replay.mjs';
 
-/** Reads the plan and the rules. Returns null if the replay cannot begin. */
+/** Reads the plan and the rules. Returns null after a finding. */
 export function startReplay(verifier) {
   const { entry } = verifier.begin;
   const report = (code, text, path) =>
     verifier.report('plan', code, verifier.begin, text, { path });
-  const plan = readPlanFile(verifier, 'plan', entry.plan, readPlan, report);
+  const plan = readPlanFile(verifier, 'plan', entry.plan, readPlan, codesOfPlan, report);
   const nameLength = verifier.store.format === 'sha1' ? 40 : 64;
   if (entry.objectFormat !== verifier.store.format || entry.base.length !== nameLength) {
     report('plan-entry', 'entry 0 names another object format');
@@ -23,11 +23,13 @@ export function startReplay(verifier) {
   if (!plan) return null;
   compareEntryZero(verifier, plan, entry, report);
   const rules =
-    'rules' in entry ? readPlanFile(verifier, 'rules', entry.rules, readRules, report) : [];
+    'rules' in entry
+      ? readPlanFile(verifier, 'rules', entry.rules, readRules, codesOfRules, report)
+      : [];
   if (!rules) return null;
   const ids = new Set((plan.rules ?? []).map((rule) => foldCase(rule.id)));
   if (rules.some((rule) => ids.has(foldCase(rule.id)))) {
-    report('rules-twice', 'rules.json has a rule of the plan', 'rules.json');
+    report('rules-invalid', 'rules.json has a rule of the plan', 'rules.json');
     return null;
   }
   const replay = new Replay(plan, rules, entry, (revision) => readRevision(verifier, revision));
@@ -43,25 +45,33 @@ export function startReplay(verifier) {
   }
   readPipelines(verifier, replay.pipelinesByDigest);
   const hasUnknown = (item) => dependenciesOf(item).some((each) => !replay.items.has(each));
-  if (replay.shadowedItems > 0 || plan.items.some(hasUnknown)) {
+  if (replay.items.size < plan.items.length || plan.items.some(hasUnknown)) {
     const text = 'the plan has an item twice, or one that depends on an unknown one';
-    report('plan-items', text, 'plan.json');
+    report('plan-invalid', text, 'plan.json');
   }
-  return replay;
+  // What follows the first finding has no defined meaning.
+  return verifier.findings.failsBy('plan') ? null : replay;
 }
 
-function readPlanFile(verifier, name, digest, read, report) {
+const codesOfPlan = { missing: 'bytes-missing', other: 'bytes', invalid: 'plan-invalid' };
+const codesOfRules = {
+  missing: 'rules-invalid',
+  other: 'rules-invalid',
+  invalid: 'rules-invalid',
+};
+
+function readPlanFile(verifier, name, digest, read, codes, report) {
   const path = `${name}.json`;
   const bytes = verifier.readFile(verifier.begin, path, ['plan', 'handoff']);
   if (bytes === undefined) return null;
   if (bytes === null) {
-    report(`${name}-unread`, `${path} cannot be read`, path);
+    report(codes.missing, `${path} cannot be read`, path);
     return null;
   }
   if (digestOf(bytes) !== digest)
-    report(`${name}-digest`, `${path} is not the one that entry 0 names`, path);
+    report(codes.other, `${path} is not the one that entry 0 names`, path);
   const value = read(bytes);
-  if (value === null) report(`${name}-invalid`, `${path} is not valid`, path);
+  if (value === null) report(codes.invalid, `${path} is not valid`, path);
   return value;
 }
 
@@ -102,21 +112,25 @@ function readPipelines(verifier, byDigest) {
     const [, id, wanted] = /^([^@]*)(?:@(.*))?$/s.exec(name);
     if (pipeline && (pipeline.id !== id || (wanted ?? digest) !== digest)) {
       const text = `the pipeline ${name} has another id or digest than its name`;
-      verifier.findings.add('plan', 'pipeline-name', text);
+      verifier.report('plan', 'pipelines', firstNaming(verifier, digest), text);
     }
   }
 }
+
+/** Returns the first entry that names a pipeline. */
+const firstNaming = (verifier, digest) =>
+  verifier.commits.find(({ entry }) => Object.values(entry.pipelines ?? {}).includes(digest));
 
 /** Returns a pipeline, or null after a finding. */
 function readSealedPipeline(verifier, commit, digest) {
   const path = pipelinePath(digest);
   const bytes = verifier.readFile(commit, path, ['plan'], limits.pipeline);
-  const fail = (code, text) => {
-    verifier.report('plan', code, commit, `the pipeline ${digest} ${text}`, { path });
+  const fail = (text) => {
+    verifier.report('plan', 'pipelines', commit, `the pipeline ${digest} ${text}`, { path });
     return null;
   };
   if (bytes === undefined) return null;
-  if (bytes === null) return fail('pipeline-unread', 'cannot be read');
-  if (digestOf(bytes) !== digest) return fail('pipeline-digest', 'has another digest');
-  return readPipeline(bytes) ?? fail('pipeline-invalid', 'is not valid');
+  if (bytes === null) return fail('cannot be read');
+  if (digestOf(bytes) !== digest) return fail('has another digest');
+  return readPipeline(bytes) ?? fail('is not valid');
 }

@@ -28,6 +28,8 @@ export class RunVerifier {
     this.keys = [];
     this.replay = null;
     this.outcome = null;
+    /** True if an added item cannot be read, which ends the replay. */
+    this.isUnread = false;
     this.seal = null;
     this.manifestCount = 0;
     this.inputCount = 0;
@@ -68,10 +70,12 @@ export class RunVerifier {
       return;
     }
     checkRoot(this);
+    if (this.findings.failsBy('chain')) return;
     await settings.pause();
-    await checkAnchors(this);
-    checkContent(this);
     await checkPlan(this);
+    if (this.findings.failsBy('plan')) return;
+    checkContent(this);
+    if (!this.findings.failsBy('content')) await checkAnchors(this);
   }
 
   openUnreadable() {

@@ -1,0 +1,57 @@
+//! Both implementations find the same: each story is verified by the program and by `verify.mjs`.
+
+use std::fs;
+use std::process::Command;
+
+use git_handoff::verify::{AskAnchors, Bundle, ChainReport, Logs, Options};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::common::forge::Forge;
+
+/// The stories so far, as bundles, with what the program finds in each.
+pub(super) struct Both {
+    folder: TempDir,
+    cases: Vec<Value>,
+}
+
+impl Default for Both {
+    fn default() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), cases: Vec::new() }
+    }
+}
+
+impl Both {
+    /// Bundles what the repository tells, and verifies it there with no known key.
+    pub(super) fn note(&mut self, forge: &Forge, story: &str) {
+        let file = self.folder.path().join(format!("{}.bundle", self.cases.len()));
+        let refs = forge.git(&["for-each-ref", "--format=%(refname)", "refs/handoff"]);
+        let mut create = vec!["-c", "pack.threads=1", "bundle", "create", "-q", file.to_str().unwrap()];
+        create.extend(refs.lines());
+        forge.git(&create);
+        let bundle = Bundle::open(&file, 1 << 30).unwrap();
+        let mut reports = bundle.verify(&[], Logs::default(), AskAnchors::none(), &Options::default()).unwrap();
+        let Some(Ok(ChainReport::Run(report))) = reports.next() else { panic!("{story}: the bundle has no run") };
+        let report = report.to_json();
+        self.cases.push(json!({
+            "story": story,
+            "file": file,
+            "run": report["run"],
+            "finding": report.get("finding"),
+            "failure": report["failure"],
+            "outcome": report["outcome"],
+        }));
+    }
+
+    /// Asserts that the other implementation accepts and refuses the same, and finds the same
+    /// first.
+    #[track_caller]
+    pub(super) fn compare(&self) {
+        let list = self.folder.path().join("cases.json");
+        fs::write(&list, json!(self.cases).to_string()).unwrap();
+        let mut node = Command::new("node");
+        node.current_dir(env!("CARGO_MANIFEST_DIR")).arg("tests/interop/findings.mjs").arg(&list);
+        let output = node.output().unwrap();
+        assert!(output.status.success() && !self.cases.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
