@@ -41,13 +41,9 @@ fn catalog() -> Catalog {
     Catalog {
         subagents: ["apply-patch", "code-edit", "verify"].map(str::to_owned).into(),
         shapes: [("dev.edit".to_owned(), edit), ("data.load".to_owned(), load), ("doc.write".to_owned(), write)].into(),
-        schemas: [
-            ("n@1", json!({})),
-            ("notes@1.0.0", json!({"type": "object"})),
-            ("broken@1", json!({"type": "nothing"})),
-        ]
-        .map(|(schema, text)| (schema.parse().expect("a schema"), text))
-        .into(),
+        schemas: [("n@1", json!({})), ("notes@1", json!({"type": "object"})), ("broken@1", json!({"type": "nothing"}))]
+            .map(|(schema, text)| (schema.parse().expect("a schema"), text))
+            .into(),
         ..Catalog::default()
     }
 }
@@ -101,7 +97,7 @@ fn defaults_are_filled_in_and_the_normalised_item_reads_back() {
             "subagentShape": "data.load", "needs": {
                 "z": {"from": "a", "select": {"kind": "output", "path": "x/y.bin"}},
                 "patch": {"from": "a", "select": {"kind": "patch"}},
-                "notes": {"from": "a", "select": {"kind": "document", "name": "notes", "schema": "notes@^1"}},
+                "notes": {"from": "a", "select": {"kind": "document", "name": "notes", "schema": "notes@1"}},
                 "any": {"from": "@documents", "select": {"kind": "document", "name": "other"}},
                 "spec": {"from": "@artifacts", "select": {"kind": "output", "path": "spec.md"}}}})),
     ]});
@@ -129,7 +125,7 @@ fn the_file_that_becomes_a_document_can_be_had_as_an_output_as_well() {
 
 #[test]
 fn a_need_has_one_form_in_json() {
-    let json = json!({"from": "@documents", "select": {"kind": "document", "name": "n", "schema": "n@^1"}});
+    let json = json!({"from": "@documents", "select": {"kind": "document", "name": "n", "schema": "n@1"}});
     let need: Need = serde_json::from_value(json.clone()).unwrap();
     assert_eq!(need.from, Source::Documents);
     assert_eq!(serde_json::to_value(&need).unwrap(), json);
@@ -146,6 +142,39 @@ fn a_need_has_one_form_in_json() {
     assert_eq!(key.to_string(), "outputs/a/b");
     assert_eq!("outputs/a/b".parse(), Ok(key));
     assert!("outputs/../b".parse::<git_handoff::model::plan::ProductKey>().is_err());
+}
+
+#[test]
+fn a_plan_names_schemas_by_whole_versions() {
+    let of = |field: &str, schema: &str| match field {
+        "select" => json!({"needs": {"k": {"from": "@documents", "select":
+            {"kind": "document", "name": "n", "schema": schema}}}}),
+        _ => json!({"produces": [{"kind": "document", "name": "n", "schema": schema, "path": "n.json"}]}),
+    };
+    let check = |field: &str, schema: &str| check(&plan_of(&[item("a", &of(field, schema))]));
+    for (schema, form) in [
+        ("n@^1", "n@1"),
+        ("n@1.0.0", "n@1"),
+        ("n@>=1, <3", "n@1"),
+        ("n@01", "n@1"),
+        ("n@0", "n@N"),
+        ("n@*", "n@N"),
+        ("n@2147483648", "n@N"),
+    ] {
+        for field in ["select", "produces"] {
+            let problems = check(field, schema).expect_err(schema);
+            let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+            let why = format!(
+                "{schema:?} is no schema: write {form}; versions are whole numbers from 1 and are wanted by equality"
+            );
+            assert_eq!(messages, [why.as_str()], "{field}");
+        }
+    }
+    check("produces", "n@1").unwrap();
+    check("produces", "n").unwrap_err();
+    for wanted in ["n", "n@1", "n@2147483647"] {
+        check("select", wanted).unwrap();
+    }
 }
 
 #[test]

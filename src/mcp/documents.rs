@@ -51,7 +51,7 @@ struct Put {
     /// The encoding of the content [default: utf-8]
     #[serde(default)]
     encoding: Encoding,
-    /// The registered schema to check it against: ID@VERSION
+    /// The registered schema to check it against: ID@N
     schema: Option<String>,
     /// Write only if the highest revision has this SHA-256, or with `none`, if there is none
     if_match: Option<String>,
@@ -65,7 +65,7 @@ struct Get {
     name: String,
     /// The revision [default: the highest]
     revision: Option<u64>,
-    /// The schema that it must have: ID, or ID@REQUIREMENT like report@^1
+    /// The schema that it must have: ID, or ID@N like report@1
     expect: Option<String>,
 }
 

@@ -45,7 +45,7 @@ struct Runnable {
 #[derive(Serialize)]
 struct Known {
     schema: &'static str,
-    /// Schemas of documents and outputs, `id@version`.
+    /// Schemas of documents and outputs, `id@N`.
     schemas: Vec<String>,
     /// For `subagentShape` of items.
     shapes: Vec<String>,

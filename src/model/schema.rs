@@ -1,35 +1,82 @@
-//! Schemas of documents: `id@version` and `id@requirement`.
+//! Schemas of documents: `id@N`, with a whole number as the version.
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use semver::{Version, VersionReq};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The maximum length of a schema's id, in bytes.
 const MAX_ID: usize = 128;
 
-/// A schema with a version: `fetch-output@1.2.0`. Missing numbers of a version are zero.
+/// The highest version.
+const MAX_VERSION: u32 = i32::MAX.unsigned_abs();
+
+/// A schema with a version: `report@1`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schema {
     /// The id.
     #[serde(deserialize_with = "read_id")]
     pub id: String,
-    /// The version.
-    #[serde(serialize_with = "write_version", deserialize_with = "read_version")]
-    pub version: Version,
+    /// The version, from 1.
+    #[serde(deserialize_with = "read_version")]
+    pub version: u32,
+}
+
+/// A wanted schema: `report@1`, or `report` for any version.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wanted {
+    id: String,
+    version: Option<u32>,
+}
+
+impl Schema {
+    /// Parses a schema that a person wrote: `report@1`, or `report@1.0.0` and `report@^1` for it.
+    pub fn parse_loose(text: &str) -> Result<Self, SchemaError> {
+        Self::read(text, loose_version)
+    }
+
+    fn read(text: &str, version: fn(&str) -> Option<u32>) -> Result<Self, SchemaError> {
+        match Wanted::read(text, version)? {
+            Wanted { id, version: Some(version) } => Ok(Self { id, version }),
+            Wanted { id, version: None } => Err(SchemaError::form(text, &id, "")),
+        }
+    }
+}
+
+impl Wanted {
+    /// Parses a wanted schema that a person wrote: `report`, `report@1`, or `report@1.0.0` and
+    /// `report@^1` for it.
+    pub fn parse_loose(text: &str) -> Result<Self, SchemaError> {
+        Self::read(text, loose_version)
+    }
+
+    /// Returns true if a document's schema has this id and, if one is wanted, this version.
+    pub fn admits(&self, schema: Option<&Schema>) -> bool {
+        schema.is_some_and(|schema| schema.id == self.id && self.version.is_none_or(|it| it == schema.version))
+    }
+
+    fn read(text: &str, version: fn(&str) -> Option<u32>) -> Result<Self, SchemaError> {
+        let (id, number) = text.split_once('@').map_or((text, None), |(id, number)| (id, Some(number)));
+        check_id(id)?;
+        let read = |number| version(number).ok_or_else(|| SchemaError::form(text, id, number));
+        Ok(Self { id: id.to_owned(), version: number.map(read).transpose()? })
+    }
 }
 
 impl FromStr for Schema {
     type Err = SchemaError;
 
     fn from_str(text: &str) -> Result<Self, SchemaError> {
-        let (id, version) = text.split_once('@').ok_or_else(|| SchemaError::NoVersion(text.to_owned()))?;
-        check_id(id)?;
-        let version = full(version).map_err(|e| SchemaError::Version(version.to_owned(), e))?;
-        Ok(Self { id: id.to_owned(), version })
+        Self::read(text, exact_version)
+    }
+}
+
+impl FromStr for Wanted {
+    type Err = SchemaError;
+
+    fn from_str(text: &str) -> Result<Self, SchemaError> {
+        Self::read(text, exact_version)
     }
 }
 
@@ -39,112 +86,63 @@ impl fmt::Display for Schema {
     }
 }
 
-/// Parses a version; `1` is 1.0.0 and `1.2` is 1.2.0.
-fn full(version: &str) -> Result<Version, semver::Error> {
-    let is_short = version.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    match version.matches('.').count() {
-        0 if is_short => Version::parse(&format!("{version}.0.0")),
-        1 if is_short => Version::parse(&format!("{version}.0")),
-        _ => Version::parse(version),
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.version {
+            Some(version) => write!(f, "{}@{version}", self.id),
+            None => f.write_str(&self.id),
+        }
     }
 }
 
+/// Parses a version as it is stored: a whole number from 1, without a sign or leading zeros.
+fn exact_version(text: &str) -> Option<u32> {
+    let is_number = text.starts_with(|c: char| matches!(c, '1'..='9'));
+    text.parse().ok().filter(|version| is_number && *version <= MAX_VERSION)
+}
+
+/// Parses a version that a person wrote as a semantic version: `^1`, `1.0` or `^1.0.0` is 1.
+fn loose_version(text: &str) -> Option<u32> {
+    let numbers = text.strip_prefix('^').unwrap_or(text);
+    exact_version(numbers.strip_suffix(".0.0").or_else(|| numbers.strip_suffix(".0")).unwrap_or(numbers))
+}
+
 fn check_id(id: &str) -> Result<(), SchemaError> {
-    let is_id = !id.is_empty() && id.len() <= MAX_ID && !id.chars().any(|c| c.is_control() || c.is_whitespace());
+    let is_refused = |c: char| c == '@' || c.is_control() || c.is_whitespace();
+    let is_id = !id.is_empty() && id.len() <= MAX_ID && !id.chars().any(is_refused);
     if is_id { Ok(()) } else { Err(SchemaError::Id(id.to_owned())) }
 }
 
 fn read_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let id = String::deserialize(deserializer)?;
     check_id(&id).map_err(serde::de::Error::custom)?;
-    if id.contains('@') {
-        return Err(serde::de::Error::custom(SchemaError::Id(id)));
-    }
     Ok(id)
 }
 
-fn write_version<S: Serializer>(version: &Version, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(version)
-}
-
-fn read_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Version, D::Error> {
-    Version::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-}
-
-/// A required schema: `fetch-output@^1`; without a requirement, any version.
-///
-/// Requirements are those of Cargo: `1` is `^1`.
-#[derive(Clone, Debug)]
-pub struct Wanted {
-    text: String,
-    id: String,
-    requirement: Option<VersionReq>,
-}
-
-impl Wanted {
-    /// Returns true if a document's schema matches.
-    pub fn admits(&self, schema: Option<&Schema>) -> bool {
-        let version = schema.filter(|schema| schema.id == self.id).map(|schema| &schema.version);
-        version.is_some_and(|version| self.requirement.as_ref().is_none_or(|wanted| wanted.matches(version)))
-    }
-
-    /// Returns the requirement as written.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-}
-
-impl FromStr for Wanted {
-    type Err = SchemaError;
-
-    fn from_str(text: &str) -> Result<Self, SchemaError> {
-        let (id, requirement) = match text.split_once('@') {
-            Some((id, requirement)) => (id, Some(requirement)),
-            None => (text, None),
-        };
-        check_id(id)?;
-        let read = |text: &str| VersionReq::parse(text).map_err(|e| SchemaError::Requirement(text.to_owned(), e));
-        let requirement = requirement.map(read).transpose()?;
-        Ok(Self { text: text.to_owned(), id: id.to_owned(), requirement })
-    }
-}
-
-impl fmt::Display for Wanted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl PartialEq for Wanted {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-impl Eq for Wanted {}
-
-impl PartialOrd for Wanted {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Wanted {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.text.cmp(&other.text)
-    }
+fn read_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let version = u32::deserialize(deserializer)?;
+    let is_version = (1..=MAX_VERSION).contains(&version);
+    if is_version { Ok(version) } else { Err(serde::de::Error::custom(SchemaError::Version(version))) }
 }
 
 /// The reason why a text is not a schema.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum SchemaError {
-    #[error("{0:?} is no id of a schema: it has 1 to {MAX_ID} bytes, without spaces and control characters")]
+    #[error("{0:?} is no id of a schema: it has 1 to {MAX_ID} bytes, without `@`, spaces and control characters")]
     Id(String),
-    #[error("{0:?} is no schema: one is written `id@version`, like `report@1` or `report@1.2.0`")]
-    NoVersion(String),
-    #[error("{0:?} is no version: {1}")]
-    Version(String, semver::Error),
-    #[error("{0:?} is no requirement like `^1` or `>=1.2, <3`: {1}")]
-    Requirement(String, semver::Error),
+    #[error("{text:?} is no schema: write {form}; versions are whole numbers from 1 and are wanted by equality")]
+    Form { text: String, form: String },
+    #[error("{0} is no version of a schema: it is a whole number from 1 to {MAX_VERSION}")]
+    Version(u32),
+}
+
+impl SchemaError {
+    /// Names the form to write, with the first number of a version that was refused.
+    fn form(text: &str, id: &str, version: &str) -> Self {
+        let first = version.split(|c: char| !c.is_ascii_digit()).find(|digits| !digits.is_empty());
+        let number = first.and_then(|digits| exact_version(digits.trim_start_matches('0')));
+        let number = number.map_or_else(|| "N".to_owned(), |number| number.to_string());
+        Self::Form { text: text.to_owned(), form: format!("{id}@{number}") }
+    }
 }

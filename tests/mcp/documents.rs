@@ -26,15 +26,15 @@ fn documents_are_put_and_read() {
     let read = client.call("doc_get", &json!({"run": "r", "name": "notes/a.md"}));
     assert_eq!((&read["content"], &read["encoding"]), (&"/wD+".into(), &"base64".into()));
     assert_eq!(env.handoff(["doc", "get", "r", "notes/a.md"]).exit(0).raw, [0xff, 0x00, 0xfe]);
-    let read = client.call("doc_get", &json!({"run": "r", "name": "notes/a.md", "revision": 1, "expect": "notes@^1"}));
+    let read = client.call("doc_get", &json!({"run": "r", "name": "notes/a.md", "revision": 1, "expect": "notes@1"}));
     assert_eq!((&read["content"], &read["encoding"]), (&"{\"one\": 1}".into(), &"utf-8".into()));
     // A document of another schema is not returned.
-    let drifted = json!({"run": "r", "name": "notes/a.md", "revision": 1, "expect": "notes@^2"});
+    let drifted = json!({"run": "r", "name": "notes/a.md", "revision": 1, "expect": "notes@2"});
     let (text, _) = client.refused("doc_get", &drifted, "drift");
     insta::assert_snapshot!(text, @r#"
-    error: the document "notes/a.md" is notes@1.0.0 in revision 1, and notes@^2 is wanted
+    error: the document "notes/a.md" is notes@1 in revision 1, and notes@2 is wanted
     caused by: revision 1 was produced by agent:mcp
-    caused by: it has been so from the beginning: agent:mcp wrote revision 1, entry 1; at 2026-06-04T02:00:04.000Z, in commit 0db60529b92fc021693f7e46de524bfdb265d61e
+    caused by: it has been so from the beginning: agent:mcp wrote revision 1, entry 1; at 2026-06-04T02:00:04.000Z, in commit 90763c6bb6551b346843085dcad3305e54335e2e
     hint: call `doc_log` with {"name":"notes/a.md","run":"r"}
     "#);
     let listed = client.call("doc_list", &json!({"run": "r"}));

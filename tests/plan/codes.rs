@@ -110,7 +110,7 @@ fn needs() -> Vec<Case> {
             &["type-mismatch items[1].needs.k"],
         ),
         Case(
-            pair(&document, "a", &json!({"kind": "document", "name": "n", "schema": "n@^2"})),
+            pair(&document, "a", &json!({"kind": "document", "name": "n", "schema": "n@2"})),
             &["type-mismatch items[1].needs.k"],
         ),
         Case(

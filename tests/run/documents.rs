@@ -22,7 +22,7 @@ fn repo() -> TestRepo {
     repo.env.write("repo/schemas/score-1.json", &number.to_string());
     repo.env.write("repo/schemas/score-2.json", &list.to_string());
     repo.config("handoff.schema.score@1.path", "schemas/score-1.json");
-    repo.config("handoff.schema.score@2.0.0.path", "schemas/score-2.json");
+    repo.config("handoff.schema.score@2.path", "schemas/score-2.json");
     repo
 }
 

@@ -7,6 +7,7 @@ use git_handoff::model::entry::{Again, Event, InputRef, ItemFired};
 use git_handoff::model::manifest::Manifest;
 use git_handoff::model::name::{FilePath, ItemId};
 use git_handoff::model::plan::{Selector, Source};
+use git_handoff::model::schema::Schema;
 
 use super::forged::{bent, fired, oid, put};
 use super::{Vector, lose};
@@ -17,9 +18,21 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("plan-that-is-none", "a plan without items, named by entry 0", |forge| {
         replanned(forge, r#"{"id":"handoff-dag-1","items":[]}"#);
     }),
-    Vector::new("plan-with-a-short-prerelease", "a plan whose schema is `sc@1-rc`, which is no version", |forge| {
-        let produces = r#""resourceLocks":["build"],"produces":[{"kind":"output","path":"x","schema":"sc@1-rc"}]}"#;
-        replanned(forge, &PLAN.replacen(r#""resourceLocks":["build"]}"#, produces, 1));
+    Vector::new("plan-with-schema-version-0", "a plan whose schema is `sc@0`, which is no version", |forge| {
+        replanned(forge, &producing("sc@0"));
+    }),
+    Vector::new("plan-with-a-leading-zero", "a plan whose schema is `sc@01`, which is no version", |forge| {
+        replanned(forge, &producing("sc@01"));
+    }),
+    Vector::new("plan-with-a-range", "a plan that wants `report@^1`, which is no schema", |forge| {
+        let need = r#"{"from":"@documents","select":{"kind":"document","name":"notes","schema":"report@^1"}}"#;
+        replanned(forge, &reading("", need));
+    }),
+    Vector::new("document-of-version-0", "a document whose schema has the version 0", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
+        let schema = Schema { id: "report".to_owned(), version: 0 };
+        run.document_with("notes", b"one\n", |e| e.schema = Some(schema));
+        forge.finish(run);
     }),
     Vector::new("plan-with-a-key-twice", "a plan that has the key `queue` twice", |forge| {
         replanned(forge, &PLAN.replacen('{', r#"{"queue":"other","queue":"default","#, 1));
@@ -190,15 +203,15 @@ pub(super) const VECTORS: &[Vector] = &[
         forge.finish(run);
     }),
     Vector::new("input-of-another-schema", "an item consumed a document of another version than it wants", |forge| {
-        let need = r#"{"from":"@documents","select":{"kind":"document","name":"notes","schema":"report@^2"}}"#;
+        let need = r#"{"from":"@documents","select":{"kind":"document","name":"notes","schema":"report@2"}}"#;
         let mut run = ChainBuilder::submit(forge, &reading("", need));
-        run.document("notes", Some("report@1.0.0"), b"one\n");
+        run.document("notes", Some("report@1"), b"one\n");
         read(forge, run);
     }),
     Vector::new("input-of-an-item-of-another-schema", "the same, of a document that an item handed over", |forge| {
         let make = r#"{"id":"make","executor":"command","inputs":{"command":["make"]},
             "produces":[{"kind":"document","name":"notes","path":"n","schema":"report@1"}]},"#;
-        let need = r#"{"from":"make","select":{"kind":"document","name":"notes","schema":"report@^2"}}"#;
+        let need = r#"{"from":"make","select":{"kind":"document","name":"notes","schema":"report@2"}}"#;
         let mut run = ChainBuilder::submit(forge, &reading(make, need));
         run.fire("make");
         run.done("make", &[("outputs/n", b"one\n"), ("documents/notes", b"one\n")]);
@@ -288,6 +301,13 @@ fn remade(forge: &Forge, draft: &mut git_handoff::ledger::chain::Draft, bend: im
     bend(&mut manifest);
     e.manifest = Digest::of(&manifest.canonical());
     held.1 = blob(forge, &manifest.canonical());
+}
+
+/// The plan, with an item that declares an output of this schema.
+fn producing(schema: &str) -> String {
+    let produces =
+        format!(r#""resourceLocks":["build"],"produces":[{{"kind":"output","path":"x","schema":"{schema}"}}]}}"#);
+    PLAN.replacen(r#""resourceLocks":["build"]}"#, &produces, 1)
 }
 
 /// A plan of these items and of one that needs something.

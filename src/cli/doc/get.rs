@@ -16,8 +16,7 @@ pub(crate) struct Arguments {
     /// Print this revision [default: the highest]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     revision: Option<u64>,
-    /// Require this schema, ID or ID@REQUIREMENT like report@^1; otherwise print nothing and
-    /// explain
+    /// Require this schema, ID or ID@N like report@1; otherwise print nothing and explain
     #[arg(long, value_name = "SCHEMA")]
     expect: Option<String>,
     #[command(flatten)]

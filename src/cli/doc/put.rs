@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// The file, or - for standard input
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// Validate against this registered schema: ID@VERSION
+    /// Validate against this registered schema: ID@N
     #[arg(long, value_name = "SCHEMA")]
     schema: Option<String>,
     /// Put it only if the highest revision has this SHA-256, or with `none`, if there is no

@@ -89,7 +89,7 @@ impl Selector {
             Self::Output { path } => json!({ "kind": "output", "path": path }),
             Self::Document { name, schema: None } => json!({ "kind": "document", "name": name }),
             Self::Document { name, schema: Some(schema) } => {
-                json!({ "kind": "document", "name": name, "schema": schema.as_str() })
+                json!({ "kind": "document", "name": name, "schema": schema.to_string() })
             }
         }
     }
@@ -255,7 +255,7 @@ fn read_produced(value: &Value, at: &JsonPath, problems: &mut Problems) -> Optio
     }
     let path = name(&fields, "path", FilePath::parse, problems);
     let name = name(&fields, "name", FilePath::parse_document, problems)?;
-    // A declaration names a schema version; a selector has a requirement.
+    // A declaration names a schema version; a selector may leave the version out.
     let select = Selector::Document { name, schema: None };
     Some(Produced { select, kind_of_type, path: Some(path?), schema })
 }
@@ -307,7 +307,7 @@ fn name<E: std::fmt::Display>(
     None
 }
 
-/// Parses a document's optional schema or requirement.
+/// Parses a document's optional schema.
 fn schema<T: FromStr<Err = SchemaError>>(fields: &Fields<'_>, problems: &mut Problems) -> Option<T> {
     let read: Result<T, SchemaError> = fields.text("schema", problems)?.parse();
     read.map_err(|error| problems.push(Problem::new(Code::BadSelector, &fields.at("schema"), error.to_string()))).ok()

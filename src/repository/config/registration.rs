@@ -34,12 +34,12 @@ pub(super) fn place(origin: Option<&Path>) -> String {
 }
 
 impl Config {
-    /// Registers a schema, or warns if its name is not `id@version`.
+    /// Registers a schema, or warns if its name is not `id@N`.
     pub(super) fn set_schema(&mut self, name: &str, registration: Registration) {
         match name.parse() {
             Ok(schema) => drop(self.schemas.insert(schema, registration)),
-            Err(_) => self.warnings.push(format!(
-                "`{}`{} is ignored: it is not of a schema `id@version`",
+            Err(error) => self.warnings.push(format!(
+                "`{}`{} is ignored: {error}",
                 registration.key,
                 place(registration.origin.as_deref())
             )),

@@ -127,7 +127,7 @@ impl Repository {
 
     fn parse(&self, asked: &NewRevision<'_>) -> Result<Parsed, Error> {
         self.free_of_secrets("document name", asked.name).map_err(people::Error::from)?;
-        let (name, schema) = (read::name(asked.name)?, asked.schema.map(str::parse).transpose()?);
+        let (name, schema) = (read::name(asked.name)?, asked.schema.map(Schema::parse_loose).transpose()?);
         Ok(Parsed { name, schema, instead_of: asked.if_match.map(read_match).transpose()? })
     }
 

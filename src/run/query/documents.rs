@@ -98,7 +98,7 @@ pub struct WantedRevision<'a> {
 impl WantedRevision<'_> {
     /// Parses the name and the expected schema.
     pub fn read(&self) -> Result<(FilePath, Option<Wanted>), Error> {
-        Ok((name(self.name)?, self.expect.map(str::parse).transpose()?))
+        Ok((name(self.name)?, self.expect.map(Wanted::parse_loose).transpose()?))
     }
 
     /// Finds the revision in a run, or returns an error if it does not match the expected schema.

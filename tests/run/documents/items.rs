@@ -32,14 +32,14 @@ const GOOD: &str = r#"printf '{"score":7}' > outputs/out/score.json"#;
 #[test]
 fn an_output_becomes_the_next_revision_and_is_consumed() {
     let repo = repo();
-    repo.submit("r", &[producer(GOOD, Some("score@1")), reader("use", "make", "score@^1")]);
+    repo.submit("r", &[producer(GOOD, Some("score@1")), reader("use", "make", "score@1")]);
     put(&repo, "score", r#"{"score":1}"#, &["--schema", "score@1"]).success();
     repo.env.handoff(["run", "r"]).success();
     assert_eq!(repo.env.handoff(["cat", "r/use:outputs/seen"]).success(), r#"{"score":7}"#);
     let log = value(&repo.env.handoff(["doc", "log", "r", "score", "--json"]));
     let latest = &log["revisions"][0];
     assert_eq!((&latest["revision"], &latest["author"]), (&json!(2), &json!({"item": "make"})));
-    assert_eq!(latest["schema"], "score@1.0.0");
+    assert_eq!(latest["schema"], "score@1");
     assert_eq!(latest["previous"], log["revisions"][1]["sha256"]);
     // The file is an output as well, and the same bytes.
     let status = repo.status("r");
@@ -66,17 +66,17 @@ fn what_is_missing_or_not_as_declared_fails_the_item() {
         (
             r#"printf '{"score":"high"}' > outputs/out/score.json"#,
             Some("score@1"),
-            "the document \"score\" is not as declared: it is not score@1.0.0: at /score: value is not of type \"number\"",
+            "the document \"score\" is not as declared: it is not score@1: at /score: value is not of type \"number\"",
         ),
         (
             "printf 'score' > outputs/out/score.json",
             Some("score@1"),
-            "the document \"score\" is not as declared: it is not score@1.0.0: not-json: not valid JSON: expected value \
+            "the document \"score\" is not as declared: it is not score@1: not-json: not valid JSON: expected value \
              at line 1 column 1",
         ),
     ] {
         let repo = repo();
-        repo.drive("r", &[producer(script, schema), reader("use", "@documents", "score@^1")]).ends(4);
+        repo.drive("r", &[producer(script, schema), reader("use", "@documents", "score@1")]).ends(4);
         assert_eq!(reason(&repo, "make"), said);
         assert_eq!(value(&repo.env.handoff(["doc", "list", "r", "--json"]))["documents"], json!([]));
         repo.ends_intact("r");
@@ -95,11 +95,11 @@ fn a_document_without_a_schema_is_any_bytes() {
 #[test]
 fn drift_fails_an_item_before_it_is_dispatched() {
     let repo = repo();
-    repo.submit("r", &[reader("use", "@documents", "score@^1")]);
+    repo.submit("r", &[reader("use", "@documents", "score@1")]);
     put(&repo, "score", r#"{"score":1}"#, &["--schema", "score@1"]).success();
     put(&repo, "score", "[1]", &["--schema", "score@2", "--actor", "agent:b"]).success();
     repo.env.handoff(["run", "r"]).ends(4);
-    insta::assert_snapshot!(reason(&repo, "use"), @r#"the need "score" cannot be met: the document "score" is score@2.0.0 in revision 2, and score@^1 is wanted; produced by agent:b; agent:b changed that with revision 2, entry 2; it was score@1.0.0 before"#);
+    insta::assert_snapshot!(reason(&repo, "use"), @r#"the need "score" cannot be met: the document "score" is score@2 in revision 2, and score@1 is wanted; produced by agent:b; agent:b changed that with revision 2, entry 2; it was score@1 before"#);
     assert_eq!(repo.item("r", "use").attempts, 0);
     // Put right, it may be tried again.
     put(&repo, "score", r#"{"score":2}"#, &["--schema", "score@1"]).success();
@@ -112,7 +112,7 @@ fn drift_fails_an_item_before_it_is_dispatched() {
 #[test]
 fn a_document_that_is_not_there_yet_fails_an_item_that_needs_it() {
     let repo = repo();
-    repo.drive("r", &[reader("use", "@documents", "score@^1")]).ends(4);
+    repo.drive("r", &[reader("use", "@documents", "score@1")]).ends(4);
     insta::assert_snapshot!(reason(&repo, "use"), @r#"the need "score" cannot be met: the run holds no document "score" yet"#);
 }
 
@@ -128,5 +128,5 @@ fn an_unregistered_schema_is_a_problem_of_the_plan() {
     repo.submit("r", &[producer(GOOD, Some("score@1"))]);
     repo.env.git(["config", "--unset", "handoff.schema.score@1.path"]).success();
     repo.env.handoff(["run", "r"]).ends(4);
-    insta::assert_snapshot!(reason(&repo, "make"), @r#"the document "score" is not as declared: the schema score@1.0.0 is not registered here"#);
+    insta::assert_snapshot!(reason(&repo, "make"), @r#"the document "score" is not as declared: the schema score@1 is not registered here"#);
 }

@@ -36,12 +36,12 @@ fn what_a_shape_declares_is_handed_over_and_is_what_it_is_declared_to_be() {
         (
             "other",
             "echo '{}' >outputs/score.json",
-            "the product outputs/score.json is not as declared: it is not score@1.0.0: \"score\" is a required property",
+            "the product outputs/score.json is not as declared: it is not score@1: \"score\" is a required property",
         ),
         (
             "none",
             "echo x >outputs/score.json",
-            "the product outputs/score.json is not as declared: it is not score@1.0.0: not-json: not valid JSON: \
+            "the product outputs/score.json is not as declared: it is not score@1: not-json: not valid JSON: \
              expected value at line 1 column 1",
         ),
     ];
@@ -71,12 +71,12 @@ fn an_item_may_declare_the_same_without_a_shape() {
     let mut own = item("own", "echo '[1]' >outputs/score.json");
     own["produces"] = produces;
     repo.drive("r", &[own.clone()]).ends(4);
-    insta::assert_snapshot!(reason(&repo, "r"), @r#"the product outputs/score.json is not as declared: it is not score@1.0.0: value is not of type "object""#);
+    insta::assert_snapshot!(reason(&repo, "r"), @r#"the product outputs/score.json is not as declared: it is not score@1: value is not of type "object""#);
     own["produces"][0]["schema"] = "nothing@1".into();
     let refused = repo.env.handoff(["validate", &repo.plan("s", &[own])]).exit(1);
     insta::assert_snapshot!(refused.stdout, @r#"
-    unknown-shape at items[0].produces[0].schema (item "own", line 1): the schema nothing@1.0.0 is not registered here
-        git config handoff.schema.nothing@1.0.0.path <file>
+    unknown-shape at items[0].produces[0].schema (item "own", line 1): the schema nothing@1 is not registered here
+        git config handoff.schema.nothing@1.path <file>
     "#);
 }
 

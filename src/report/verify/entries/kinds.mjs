@@ -24,7 +24,7 @@ import {
   shape,
 } from '../values.mjs';
 import { decodeSegment, isDocumentName, isItemName, isPath, isRunName } from '../names.mjs';
-import { isSchemaId, readVersion, readWantedSchema } from '../schemas.mjs';
+import { isSchemaId, isWantedSchema, maxSchemaVersion } from '../schemas.mjs';
 
 export const roles = ['own', 'work', 'approve', 'document', 'seal'];
 
@@ -34,8 +34,7 @@ export const isProductKey = (key) =>
   (key.startsWith('documents/') && isDocumentName(key.slice(10)));
 const productFields = { sha256: isDigest, oid: isObjectId, size: isCount };
 export const isProduct = shape(productFields);
-const isSchemaObject = shape({ id: isSchemaId, version: (text) => readVersion(text) !== null });
-const isWantedSchema = (text) => readWantedSchema(text) !== null;
+const isSchemaObject = shape({ id: isSchemaId, version: between(1, maxSchemaVersion) });
 
 export const isSelector = anyOf(
   shape({ kind: oneOf('patch') }),

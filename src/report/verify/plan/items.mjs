@@ -182,18 +182,11 @@ export function normaliseItem(item) {
     resourceLocks: item.resourceLocks ?? [],
     needs: normaliseNeeds(item.needs ?? {}),
   });
-  const optional = ['subagentShape', 'timeout', 'maxAttempts', 'replaces', 'continues'];
+  const optional = ['subagentShape', 'produces', 'timeout', 'maxAttempts', 'replaces', 'continues'];
   for (const field of [...optional, 'onProtectedChange']) {
     if (field in item) normal[field] = item[field];
   }
   const protect = normaliseProtect(item.protect ?? []);
   if (protect.length) normal.protect = protect;
-  if ('produces' in item) {
-    normal.produces = item.produces.map((declared) => {
-      if (!('schema' in declared)) return declared;
-      const { id, version } = readSchema(declared.schema);
-      return { ...declared, schema: `${id}@${version}` };
-    });
-  }
   return normal;
 }
