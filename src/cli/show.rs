@@ -83,7 +83,7 @@ fn print_run(view: &View, reference: &str, store: &Store, output: &mut Output) {
         _ => String::new(),
     };
     let state = match seal(view) {
-        Some(seal) => format!("sealed over {} entries{ended}", seal.entries),
+        Some(_) => format!("sealed over {} entries{ended}", view.links.len() - 1),
         None => format!("open, {} entries{ended}", view.links.len()),
     };
     let mut lines = vec![

@@ -19,7 +19,7 @@ pub const MANIFEST: u64 = 16 << 20;
 /// The maximum size of a pipeline, in bytes.
 pub const PIPELINE: u64 = super::pipeline::MAX_BYTES;
 
-/// The maximum size of any other blob that is read as a whole, such as `state.json`, in bytes.
+/// The maximum size of any other blob that is read as a whole, such as `reused.json`, in bytes.
 pub const BLOB: u64 = 32 << 20;
 
 /// The maximum number of items that a rule creates at once.

@@ -164,10 +164,6 @@ pub struct RunEnded {
 pub struct RunSealed {
     /// The RFC 6962 tree hash of the leaf hashes of all previous entries.
     pub root: Digest,
-    /// The number of these entries.
-    pub entries: u64,
-    /// The number of items by status, without zeros.
-    pub counts: BTreeMap<String, u64>,
     /// The rules that stopped before the run was done, with reasons.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stopped: BTreeMap<ItemId, String>,

@@ -314,11 +314,6 @@ impl Layout {
         self.item(item) + "/item.json"
     }
 
-    /// Returns the path of the item's `state.json`.
-    pub fn state(self, item: &ItemId) -> String {
-        self.item(item) + "/state.json"
-    }
-
     /// Returns the path of the manifest of the item's latest attempt.
     pub fn manifest(self, item: &ItemId) -> String {
         self.item(item) + "/manifest.json"

@@ -1,14 +1,11 @@
-//! The state of an item, and its form in `state.json`.
+//! The state of an item, as the entries give it.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Serialize;
-
 use super::digest::Digest;
 use super::driver::DriverId;
 use super::entry::{InputRef, ItemFired, Product};
-use super::format;
 use super::item_index::ItemIndex;
 use super::name::{FilePath, ItemId, RunId};
 use super::plan::ProductKey;
@@ -40,7 +37,7 @@ impl Phase {
         !matches!(self, Self::Waiting | Self::Running)
     }
 
-    /// Returns the status word in `state.json`, or `None` while the item waits.
+    /// Returns the status word, or `None` while the item waits.
     pub fn stored(self) -> Option<&'static str> {
         match self {
             Self::Waiting => None,
@@ -100,54 +97,38 @@ pub struct ItemState {
     pub crashes: u32,
     /// The earliest time of the next attempt.
     pub not_before: Option<Moment>,
-    /// The driver that holds the running attempt; not in `state.json`.
+    /// The driver that holds the running attempt.
     pub holder: Option<Holder>,
     /// The reason of the status.
     pub reason: Option<String>,
-    /// Whether it is done although its check failed. Not in `state.json`, but in the entry.
+    /// Whether it is done although its check failed.
     pub red: bool,
-    /// The changes to protected files, from the entry; not in `state.json`.
+    /// The changes to protected files, from the entry.
     pub protected: Vec<ProtectedChange>,
-    /// Whether a check that passed judged these changes; not in `state.json`.
+    /// Whether a check that passed judged these changes.
     pub judged: bool,
-    /// Whether a check decided while no file was protected; not in `state.json`.
+    /// Whether a check decided while no file was protected.
     pub unprotected: bool,
-    /// Whether it is red only because of these changes, so that an approval clears it; not in
-    /// `state.json`.
+    /// Whether it is red only because of these changes, so that an approval clears it.
     pub clearable: bool,
-    /// The key that approved these changes; not in `state.json`.
+    /// The key that approved these changes.
     pub approved_by: Option<String>,
-    /// The key or actor of the driver whose settings allowed the changes to protected files; not
-    /// in `state.json`.
+    /// The key or actor of the driver whose settings allowed the changes to protected files.
     pub allowed_by: Option<String>,
-    /// The patches that belong to the reference state of the latest attempt, by item; not in
-    /// `state.json`.
+    /// The patches that belong to the reference state of the latest attempt, by item.
     pub reference: BTreeMap<ItemIndex, Product>,
-    /// The worker's summary, from the entry; not in `state.json`.
+    /// The worker's summary, from the entry.
     pub summary: Option<String>,
-    /// The key that decided, for an approval; not in `state.json`.
+    /// The key that decided, for an approval.
     pub decided_by: Option<String>,
-    /// The item of another run whose products were reused; not in `state.json`.
+    /// The item of another run whose products were reused.
     pub reused: Option<(RunId, ItemId)>,
-    /// Whether its pipeline captures nothing; not in `state.json`.
+    /// Whether its pipeline captures nothing.
     pub only_checks: bool,
     /// The products, once done.
     pub products: BTreeMap<ProductKey, Product>,
     /// The inputs of the latest attempt.
     pub inputs: BTreeMap<FilePath, InputRef>,
-    /// Whether it has a `state.json`, because an entry was about it.
-    pub touched: bool,
-}
-
-/// `state.json` in the run's tree.
-#[derive(Serialize)]
-struct Stored<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<&'static str>,
-    attempts: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-    products: &'a BTreeMap<ProductKey, Product>,
 }
 
 impl ItemState {
@@ -175,17 +156,6 @@ impl ItemState {
             only_checks: false,
             products: BTreeMap::new(),
             inputs: BTreeMap::new(),
-            touched: false,
         }
-    }
-
-    /// Returns the bytes of the item's `state.json`.
-    pub fn canonical(&self) -> Vec<u8> {
-        format::canonical(&Stored {
-            status: self.phase.stored(),
-            attempts: self.attempts,
-            reason: self.reason.as_deref(),
-            products: &self.products,
-        })
     }
 }

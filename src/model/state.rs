@@ -290,7 +290,6 @@ impl RunState {
         state.not_before = None;
         state.reason = None;
         state.inputs.clone_from(inputs);
-        state.touched = true;
         self.items[at].reference = self.reference_patches(at, inputs);
         Ok(())
     }
@@ -371,7 +370,6 @@ impl RunState {
         state.phase = phase;
         state.not_before = None;
         state.reason = reason;
-        state.touched = true;
         self.open -= 1;
     }
 

@@ -121,12 +121,10 @@ fn needed(store: &Store, refs: &BTreeMap<Place, Oid>) -> Result<BTreeSet<Oid>, p
     Ok(needed)
 }
 
-/// Returns true for the paths of contents, in the tree of a run or a thread. The entries determine
-/// `state.json`, so a page without contents lacks it as well.
+/// Returns true for the paths of contents, in the tree of a run or a thread.
 fn holds_content(path: &str) -> bool {
     let of_item = path.starts_with("items/");
-    let is_file = |name| path.ends_with(name);
-    (of_item && (is_file("/patch") || is_file("/state.json") || path.contains("/outputs/")))
+    (of_item && (path.ends_with("/patch") || path.contains("/outputs/")))
         || path.starts_with("artifacts/")
         || path.starts_with("worktree/")
         || path == "state"

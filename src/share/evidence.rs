@@ -221,7 +221,7 @@ impl Walk {
     fn counts(&self, spot: Spot, name: &[u8]) -> bool {
         let evidence = match spot {
             Spot::Root | Spot::All => true,
-            Spot::Fan | Spot::Item => matches!(name, b"item.json" | b"state.json" | b"manifest.json" | b"reused.json"),
+            Spot::Fan | Spot::Item => matches!(name, b"item.json" | b"manifest.json" | b"reused.json"),
             Spot::Import => name == b"evidence.json",
             Spot::Items | Spot::Content => false,
         };

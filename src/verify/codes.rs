@@ -132,7 +132,6 @@ codes! {
         Protected = "protected" of "plan" => Plan,
         RuleWaits = "rule-waits" of "plan" => Plan,
         Stopped = "stopped" of "plan" => Plan,
-        State = "state" of "plan" => Plan,
     }
     Content {
         ContentUnread = "content-unread" of "content" => Content,

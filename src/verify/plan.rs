@@ -1,14 +1,11 @@
-//! The row `plan`: the run followed its plan, and every stored state is what the entries give.
-
-use gix::objs::Kind;
+//! The row `plan`: the run followed its plan.
 
 use crate::model::bounds::{self, Meter};
-use crate::model::digest::{Digest, Oid};
+use crate::model::digest::Digest;
 use crate::model::entry::{Event, RunSubmitted};
 use crate::model::format::FAN_OUT_ABOVE;
 use crate::model::graph::Graph;
 use crate::model::item_index::ItemVec;
-use crate::model::name::ItemId;
 use crate::model::plan::{Item, Plan};
 use crate::model::state::RunState;
 
@@ -18,12 +15,10 @@ use super::growth;
 use super::handoff::Handoff;
 use super::imports;
 use super::imports::Imported;
-use super::objects::{Fault, Objects, map_objects};
+use super::objects::Objects;
 use super::pipelines;
 use super::protected::{NotRecomputed, ProtectedFiles};
-use super::reader::{Link, short};
-use super::run_chain::TreeAfter;
-use super::tree::Slot;
+use super::reader::short;
 use super::{Case, Options, State};
 
 /// The rows `plan` and `handoff`, and the state at the end of the replay.
@@ -115,11 +110,9 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
         Err(verdict) => return Replay::without_plan(verdict),
     };
     let mut handoff = Handoff::new(case.shallow);
-    let mut expected = Vec::new();
     let mut unread = false;
     let mut meter = Meter::default();
     let mut stopped = None;
-    let objects = Objects::new(case.store);
     let mut protected = ProtectedFiles::new(case);
     for (link, after) in case.chain.with_trees().skip(1) {
         // What follows the first finding has no defined meaning.
@@ -149,20 +142,14 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
         }
         if let Err(illegal) = state.apply_signed(&link.entry.event, link.signer.as_deref().ok()) {
             findings.report_at(At::entry(seq), Code::Transition, format!("entry {seq}: {illegal}"));
-        } else if let Some((item, _)) = link.entry.event.item() {
+        } else if let Event::ItemReconciled(e) = &link.entry.event {
             state.note_allowance(&link.entry.event, link.signer.as_deref().ok());
-            let at = state.graph.position(item).expect("only what the run has can change");
             if !link.verified_before {
-                if let Event::ItemReconciled(e) = &link.entry.event {
-                    protected.check(&state, seq, e, &mut findings);
-                }
-                let oid = objects.hash(Kind::Blob, &state.items[at].canonical());
-                expected.push(Expected { item, link, after, oid });
+                protected.check(&state, seq, e, &mut findings);
             }
         }
     }
     state.stopped = stopped.unwrap_or_else(|| growth::stopped_so_far(case, &state));
-    check_states(case, &expected, &mut findings);
     let (of_protected, not_recomputed) = protected.conclude(&mut findings);
     let detail = format!("{}{}{of_protected}", accounted_for(&state), sealed.detail());
     handoff.add_imports(imports);
@@ -248,45 +235,4 @@ fn check_graph(graph: &Graph, findings: &mut Findings) {
             findings.report_at(At::item(&item.id), Code::PlanInvalid, format!("the plan has two items {}", item.id));
         }
     }
-}
-
-/// Compares every stored state with the replay's, by id.
-///
-/// The blobs are read as well, to detect damage.
-fn check_states(case: &Case<'_>, expected: &[Expected<'_>], findings: &mut Findings) {
-    let checked = map_objects(case.store, expected, |objects, state| {
-        let stored = match &state.after.state {
-            Slot::Blob(stored) if state.oid == Some(*stored) => *stored,
-            Slot::Blob(_) | Slot::Nothing => return Err(StateFault::Differs),
-            Slot::Unread(fault) => return Err(StateFault::Fault(fault.clone())),
-        };
-        match objects.read(stored, Kind::Blob) {
-            Err(Fault::Missing(_)) if case.lazy => Ok(()),
-            read => read.map(drop).map_err(|fault| StateFault::Fault(fault.of_blob(case.lazy))),
-        }
-    });
-    for (state, checked) in expected.iter().zip(checked) {
-        let at = At::entry(state.link.entry.seq).of(state.item);
-        let label = || format!("entry {}: state.json of item {}", state.link.entry.seq, state.item);
-        match checked {
-            Ok(()) => {}
-            Err(StateFault::Differs) => {
-                findings.report_at(at, Code::State, format!("{} is not what the entries give", label()));
-            }
-            Err(StateFault::Fault(fault)) => findings.report_fault_at(at, Code::State, &label(), &fault),
-        }
-    }
-}
-
-/// The state of an item after an entry, by the replay.
-struct Expected<'a> {
-    item: &'a ItemId,
-    link: &'a Link,
-    after: &'a TreeAfter,
-    oid: Option<Oid>,
-}
-
-enum StateFault {
-    Differs,
-    Fault(Fault),
 }

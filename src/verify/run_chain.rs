@@ -69,7 +69,6 @@ fn held(tree: &HashMap<String, Slot>, path: &str) -> Slot {
 /// cut.
 #[derive(Default)]
 pub(super) struct TreeAfter {
-    pub(super) state: Slot,
     pub(super) manifest: Slot,
     /// `reused.json` of an item that reuses products.
     pub(super) reused: Slot,
@@ -90,7 +89,6 @@ impl TreeAfter {
             Event::ItemReconciled(e) if e.reused.is_some() => after.reused = held(layout.reused(&e.item)),
             _ => {}
         }
-        after.state = event.item().map(|(item, _)| held(layout.state(item))).unwrap_or_default();
         after
     }
 }

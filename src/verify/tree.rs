@@ -51,23 +51,14 @@ impl AllowedChanges {
                 }
             }
             Event::ItemFired(e) => {
-                paths.set.extend([layout.state(&e.item), layout.manifest(&e.item)].map(|path| (path, None)));
+                paths.set.insert(layout.manifest(&e.item), None);
             }
             Event::ItemReconciled(e) => {
-                paths.set.insert(layout.state(&e.item), None);
                 paths.removable = layout.products(&e.item).collect();
                 for (key, product) in &e.products {
                     paths.set.insert(layout.product(&e.item, key), Some(product.oid));
                 }
                 paths.set.extend(e.reused.iter().map(|_| (layout.reused(&e.item), None)));
-            }
-            Event::ItemRetried(_)
-            | Event::ItemRequeued(_)
-            | Event::ItemSkipped(_)
-            | Event::ItemCancelled(_)
-            | Event::ItemDecided(_) => {
-                let item = entry.event.item().map(|(item, _)| layout.state(item));
-                paths.set.extend(item.map(|path| (path, None)));
             }
             Event::RunExtended(e) => {
                 paths.set.extend(e.items.keys().map(|item| (layout.definition(item), None)));
@@ -76,7 +67,12 @@ impl AllowedChanges {
             Event::DocumentWritten(e) => paths.set.extend([(format::document_path(&e.name), Some(e.oid))]),
             // The trees of threads and archives follow from their entries, and are compared
             // elsewhere.
-            Event::RunAdmitted(_)
+            Event::ItemRetried(_)
+            | Event::ItemRequeued(_)
+            | Event::ItemSkipped(_)
+            | Event::ItemCancelled(_)
+            | Event::ItemDecided(_)
+            | Event::RunAdmitted(_)
             | Event::RunDismissed(_)
             | Event::RunShared(_)
             | Event::RunConcluded(_)

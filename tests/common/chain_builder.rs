@@ -97,7 +97,7 @@ impl<'a> ChainBuilder<'a> {
     }
 
     /// Adds an entry with edits; what the rules do not allow is forced upon the state.
-    pub(crate) fn add(&mut self, event: Event, mut edits: Vec<(String, Edit)>) {
+    pub(crate) fn add(&mut self, event: Event, edits: Vec<(String, Edit)>) {
         if let Event::RunExtended(e) = &event {
             let _ = self.state.extend(e, self.items(&edits));
             return self.drafts.push(Draft { about: self.plan.id.clone().into(), event, edits });
@@ -113,10 +113,6 @@ impl<'a> ChainBuilder<'a> {
                 }
                 _ => {}
             }
-        }
-        if let Some(at) = at {
-            let path = self.state.layout().state(&self.state.graph.item(at).id);
-            edits.push((path, blob(self.forge, &self.state.items[at].canonical())));
         }
         self.drafts.push(Draft { about: self.plan.id.clone().into(), event, edits });
     }
@@ -270,9 +266,6 @@ impl<'a> ChainBuilder<'a> {
         e.verify = Some(Verified { passed: false, by: VerifiedBy::Itself });
         let at = self.state.graph.position(&e.item).unwrap();
         self.state.items[at].red = true;
-        let path = self.state.layout().state(&e.item);
-        let state = (path.clone(), blob(self.forge, &self.state.items[at].canonical()));
-        let edits = edits.into_iter().filter(|(written, _)| *written != path).chain([state]).collect();
         self.drafts.push(Draft { about: self.plan.id.clone().into(), event: Event::ItemReconciled(e), edits });
     }
 
@@ -336,9 +329,7 @@ impl<'a> ChainBuilder<'a> {
     }
 
     pub(crate) fn seal(&mut self) {
-        let seal =
-            RunSealed { root: Digest::of(b""), entries: 0, counts: self.state.counts(), stopped: BTreeMap::new() };
-        self.add(Event::RunSealed(seal), Vec::new());
+        self.add(Event::RunSealed(RunSealed { root: Digest::of(b""), stopped: BTreeMap::new() }), Vec::new());
     }
 
     /// Signs the latest entry with another key.
@@ -353,7 +344,7 @@ impl<'a> ChainBuilder<'a> {
         for (number, mut draft) in self.drafts.into_iter().enumerate() {
             let writer = self.forge.writer_with(self.signers.get(&number).unwrap_or(signer));
             if let (Event::RunSealed(seal), true) = (&mut draft.event, self.true_seal) {
-                (seal.root, seal.entries) = (frontier.root(), frontier.len());
+                seal.root = frontier.root();
             }
             // Nothing is pruned before the ref is set.
             let (_, written) = writer.append(&head, vec![draft]).unwrap().place().unwrap();

@@ -100,7 +100,7 @@ impl Forge {
         let last = told.links.last().unwrap();
         if let Event::RunSealed(seal) = &last.entry.event {
             let mut sealed =
-                LogSealed { log, root: seal.root, entries: seal.entries, seal: last.hash, commit: last.commit };
+                LogSealed { log, root: seal.root, entries: last.entry.seq, seal: last.hash, commit: last.commit };
             bend(&mut sealed);
             let record = json!({ "run": told.run, "root": sealed.root, "entries": sealed.entries,
                                  "seal": sealed.seal, "commit": sealed.commit });

@@ -6,9 +6,7 @@ use git_handoff::ledger::merkle;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Entry, Event, RunSealed, RunSubmitted};
 use git_handoff::model::format::{self, Layout};
-use git_handoff::model::graph::Graph;
 use git_handoff::model::name::{FilePath, RunId, encode_segment};
-use git_handoff::model::state::RunState;
 use git_handoff::model::time::Moment;
 
 const DOCUMENT: &str = include_str!("../../docs/reference/format.md");
@@ -62,24 +60,10 @@ fn the_worked_entry_is_what_the_code_makes() {
     let tree: Oid = "4b825dc642cb6eb9a060e54bf8d69288fbee4904".parse().unwrap();
     stands(&String::from_utf8(codec::payload(&first, tree, &[])).unwrap());
     let root = merkle::root([first.hash()]);
-    let seal = RunSealed { root, entries: 1, counts: [("cancelled".to_owned(), 1)].into(), stopped: [].into() };
+    let seal = RunSealed { root, stopped: [].into() };
     let second = entry(1, Some(first.hash()), Event::RunSealed(seal));
     stands(std::str::from_utf8(&second.canonical()).unwrap());
     stands(&second.hash().to_string());
-}
-
-#[test]
-fn the_worked_state_is_what_the_code_makes() {
-    let plan = git_handoff::plan::parse(PLAN.as_bytes()).unwrap();
-    let mut state = RunState::new(submitted(), Graph::new(&plan));
-    stands(std::str::from_utf8(&state.items.first().unwrap().canonical()).unwrap());
-    let dropped = git_handoff::model::entry::ItemDropped {
-        item: "a".parse().unwrap(),
-        attempt: 0,
-        reason: "not needed".to_owned(),
-    };
-    state.apply(&Event::ItemCancelled(dropped)).unwrap();
-    stands(std::str::from_utf8(&state.items.first().unwrap().canonical()).unwrap());
 }
 
 #[test]

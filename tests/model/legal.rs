@@ -94,7 +94,7 @@ fn closed() -> Event {
 }
 
 fn sealed() -> Event {
-    Event::RunSealed(RunSealed { root: Digest::of(b"root"), entries: 1, counts: [].into(), stopped: [].into() })
+    Event::RunSealed(RunSealed { root: Digest::of(b"root"), stopped: [].into() })
 }
 
 fn failed_with_products() -> Event {

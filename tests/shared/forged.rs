@@ -55,11 +55,7 @@ impl Hub {
         let mut state = before.state;
         let mut draft = |event: &Event| {
             state.apply(event).unwrap();
-            let mut edits = Vec::from_iter(wrong.take());
-            if let Some((item, _)) = event.item() {
-                let at = state.graph.position(item).unwrap();
-                edits.push((state.layout().state(item), Edit::Bytes(state.items[at].canonical())));
-            }
+            let edits = Vec::from_iter(wrong.take());
             Draft { about: run.clone().into(), event: event.clone(), edits }
         };
         let drafts = events.iter().map(&mut draft).collect();

@@ -63,7 +63,7 @@ impl Outside {
         self.means.writer = Some(forge.writer_with(signer));
         let last = told.links.last().unwrap();
         let Event::RunSealed(sealed) = &last.entry.event else { panic!() };
-        let seal = Seal { root: sealed.root, entries: sealed.entries, seal: last.hash, commit: last.commit };
+        let seal = Seal { root: sealed.root, entries: last.entry.seq, seal: last.hash, commit: last.commit };
         let sealing = Sealing { run: told.run.clone(), seal, fingerprint: signer.fingerprint() };
         for anchor in [&self.git, &self.s3] {
             let evidence = Evidence { sealings: vec![sealing.clone()], threads: Vec::new() };

@@ -58,7 +58,6 @@ fn objects(scene: &Scene) -> Vec<Object> {
 fn role(path: &str) -> &'static str {
     match path.rsplit('/').next().unwrap() {
         "plan.json" => "`plan.json`",
-        "state.json" => "a `state.json`",
         "manifest.json" => "a `manifest.json`",
         "item.json" => "an `item.json`",
         "patch" => "a patch",

@@ -154,13 +154,9 @@ impl Scene {
         scene
     }
 
-    /// Returns the honest story's events, each with what it writes besides its state.
+    /// Returns the honest story's events, each with what it writes.
     pub(crate) fn tale(&self) -> Vec<(Event, Vec<(String, Edit)>)> {
-        let one = |draft: &Draft| {
-            let edits = draft.edits.iter().filter(|(path, _)| !path.ends_with("/state.json"));
-            (draft.event.clone(), edits.cloned().collect())
-        };
-        self.drafts.iter().map(one).collect()
+        self.drafts.iter().map(|draft| (draft.event.clone(), draft.edits.clone())).collect()
     }
 
     /// Puts the log back to what it said.
@@ -182,16 +178,12 @@ impl Scene {
         let mut chain_builder = ChainBuilder::submit(&self.forge, PLAN);
         chain_builder.drafts.clear();
         let run = chain_builder.plan.id.clone();
-        for (mut event, edits) in tale {
-            match &mut event {
-                Event::RunSubmitted(_) => {
-                    chain_builder.drafts.push(Draft { about: run.clone().into(), event, edits });
-                    continue;
-                }
-                Event::RunSealed(seal) => seal.counts = chain_builder.state.counts(),
-                _ => {}
+        for (event, edits) in tale {
+            if matches!(event, Event::RunSubmitted(_)) {
+                chain_builder.drafts.push(Draft { about: run.clone().into(), event, edits });
+            } else {
+                chain_builder.add(event, edits);
             }
-            chain_builder.add(event, edits);
         }
         chain_builder.write(signer)
     }

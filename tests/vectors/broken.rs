@@ -78,18 +78,6 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("manifest-not-in-the-tree", "the tree holds no manifest of a dispatch", |forge| {
         bent(forge, |drafts| drafts[1].edits.retain(|(path, _)| !path.ends_with("manifest.json")));
     }),
-    Vector::new("state-not-in-the-tree", "the tree holds no `state.json` of an item", |forge| {
-        bent(forge, |drafts| {
-            for draft in drafts {
-                draft.edits.retain(|(path, _)| !path.ends_with("edit-b/state.json"));
-            }
-        });
-    }),
-    Vector::new("state-missing", "the blob of a `state.json` is missing, in a complete repository", |forge| {
-        let told = forge.honest();
-        lose(forge, held(forge, told.links[2].commit, "items/edit-a/state.json"));
-    })
-    .with_gaps(),
     Vector::new("product-missing", "the blob of a product is missing, in a complete repository", |forge| {
         let told = forge.honest();
         lose(forge, held(forge, told.links[4].commit, "items/edit-b/outputs/report.md"));

@@ -228,40 +228,19 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("input-left-out", "an item that did not consume what it needs", |forge| {
         fired(forge, |run| run.fire_with("edit-b", |manifest| drop(manifest.input_refs.pop_last())));
     }),
-    Vector::new("state-exchanged", "a `state.json` that the entries do not give", |forge| {
-        bent(forge, |drafts| {
-            put(forge, &mut drafts[2], "items/edit-a/state.json", r#"{"attempts":2,"products":{},"status":"done"}"#);
-        });
-    }),
     Vector::new("product-in-the-tree", "the tree holds another patch than the entry names", |forge| {
         bent(forge, |drafts| put(forge, &mut drafts[2], "items/edit-a/patch", "evil\n"));
     }),
     Vector::new("product-bytes", "a product whose bytes are not those of its SHA-256", |forge| {
         bent(forge, |drafts| {
             let Event::ItemReconciled(e) = &mut drafts[4].event else { panic!() };
-            let (fine, evil) = (oid(&blob(forge, b"fine\n")), oid(&blob(forge, b"evil\n")));
+            let evil = oid(&blob(forge, b"evil\n"));
             e.products.values_mut().for_each(|product| product.oid = evil);
-            for (path, edit) in &mut drafts[4].edits {
-                if path.ends_with("report.md") {
-                    *edit = Edit::Blob(evil);
-                } else if path.ends_with("state.json") {
-                    let state = String::from_utf8(forge.store.read_blob(oid(edit)).unwrap()).unwrap();
-                    *edit = blob(forge, state.replace(&fine.to_string(), &evil.to_string()).as_bytes());
-                }
-            }
+            put(forge, &mut drafts[4], "items/edit-b/outputs/report.md", "evil\n");
         });
     }),
     Vector::new("seal-root", "a seal of another root", |forge| {
         sealed(forge, |seal| seal.root = Digest::of(b"evil"));
-    }),
-    Vector::new("seal-entries", "a seal of another number of entries", |forge| {
-        sealed(forge, |seal| seal.entries = 4);
-    }),
-    Vector::new("seal-counts", "a seal that counts the items otherwise", |forge| {
-        bent(forge, |drafts| {
-            let Event::RunSealed(e) = &mut drafts[5].event else { panic!() };
-            e.counts = [("failed".to_owned(), 2)].into_iter().collect();
-        });
     }),
     Vector::new("seal-stopped", "a seal that says that a rule stopped, which did not", |forge| {
         forge.finish(stopped(forge, "/score", &[("again", "nothing there")]));

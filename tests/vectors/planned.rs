@@ -82,7 +82,6 @@ pub(super) const VECTORS: &[Vector] = &[
         let mut run = ChainBuilder::submit(forge, PLAN);
         unknown(forge, &mut run);
         rest(&mut run);
-        counted(&mut run, &[("done", 2), ("running", 1)]);
         forge.finish(run);
     }),
     Vector::new("input-without-need", "an item that consumed more than it needs", |forge| {
@@ -121,12 +120,6 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("manifest-of-another-attempt", "a manifest of another attempt than its entry's", |forge| {
         bent(forge, |drafts| remade(forge, &mut drafts[1], |manifest| manifest.attempt = 2));
     }),
-    Vector::new("counts-of-no-status", "a seal that counts a word that is no status, and none of another", |forge| {
-        bent(forge, |drafts| {
-            let Event::RunSealed(e) = &mut drafts[5].event else { panic!() };
-            e.counts.extend([("failed".to_owned(), 0), ("lost".to_owned(), 1)]);
-        });
-    }),
     Vector::new("document-without-previous", "a second revision without `previous`", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);
         run.document("notes", None, b"one\n");
@@ -156,7 +149,6 @@ pub(super) const VECTORS: &[Vector] = &[
         run.skip("edit-b");
         run.close();
         run.seal();
-        counted(&mut run, &[("done", 1), ("skipped", 1)]);
         forge.finish(run);
     }),
     Vector::new("requeued-when-done", "an operator asks for an item again that is done", |forge| {
@@ -167,7 +159,6 @@ pub(super) const VECTORS: &[Vector] = &[
         run.fire("edit-b");
         run.done("edit-b", &[]);
         run.seal();
-        counted(&mut run, &[("done", 1)]);
         forge.finish(run);
     }),
     Vector::new("fired-after-the-end", "an item is dispatched in a run that was closed", |forge| {
@@ -175,7 +166,6 @@ pub(super) const VECTORS: &[Vector] = &[
         let seal = run.drafts.pop().unwrap();
         run.fire("edit-a");
         run.drafts.push(seal);
-        counted(&mut run, &[("running", 1), ("skipped", 1)]);
         forge.finish(run);
     }),
     Vector::new("failed-with-products", "an item that failed and has products", |forge| {
@@ -187,7 +177,6 @@ pub(super) const VECTORS: &[Vector] = &[
         run.skip("edit-b");
         run.close();
         run.seal();
-        counted(&mut run, &[("failed", 1), ("skipped", 1)]);
         forge.finish(run);
     }),
     Vector::new("done-without-its-promise", "an item that is done without the output that it declares", |forge| {
@@ -268,12 +257,6 @@ pub(super) fn rest(run: &mut ChainBuilder<'_>) {
     run.seal();
 }
 
-/// Has the seal count the items as the entries do.
-pub(super) fn counted(run: &mut ChainBuilder<'_>, counts: &[(&str, u64)]) {
-    let Event::RunSealed(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
-    e.counts = counts.iter().map(|(status, count)| ((*status).to_owned(), *count)).collect();
-}
-
 /// Dispatches an item that the run has not.
 fn unknown(forge: &Forge, run: &mut ChainBuilder<'_>) {
     let mut bytes = Vec::new();
@@ -286,10 +269,7 @@ fn unknown(forge: &Forge, run: &mut ChainBuilder<'_>) {
     run.state = git_handoff::model::state::RunState::new(submitted, git_handoff::model::graph::Graph::new(&run.plan));
     let fired = ItemFired::new(id("edit-z"), 1, Digest::of(&bytes), BTreeMap::new());
     let layout = run.state.layout();
-    let edits = vec![
-        (layout.manifest(&id("edit-z")), blob(forge, &bytes)),
-        (layout.state(&id("edit-z")), blob(forge, br#"{"attempts":1,"products":{},"status":"running"}"#)),
-    ];
+    let edits = vec![(layout.manifest(&id("edit-z")), blob(forge, &bytes))];
     run.add(Event::ItemFired(fired), edits);
 }
 

@@ -8,7 +8,7 @@ use git_handoff::model::format;
 use super::grown::{RULE, of_rule, plan};
 use super::keys::BOTH;
 use super::others::created;
-use super::planned::{counted, rest};
+use super::planned::rest;
 use super::{Vector, stranger};
 use crate::common::chain_builder::ChainBuilder;
 use crate::common::forge::{Forge, PLAN, blob};
@@ -215,7 +215,6 @@ pub(super) const FORGED: &[Vector] = &[
             run.fire("use~2");
             run.done("use~2", &[]);
             run.seal();
-            counted(&mut run, &[("done", 2), ("failed", 1), ("skipped", 1)]);
             forge.finish(run);
         },
     ),

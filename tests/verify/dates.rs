@@ -18,7 +18,7 @@ fn held_since(forge: &Forge, since: Option<&str>, answer: Option<Answer>, option
     let told = forge.honest();
     let last = told.links.last().unwrap();
     let Event::RunSealed(e) = &last.entry.event else { panic!("a run ends with its seal") };
-    let seal = Seal { root: e.root, entries: e.entries, seal: last.hash, commit: last.commit };
+    let seal = Seal { root: e.root, entries: last.entry.seq, seal: last.hash, commit: last.commit };
     let key = forge.signer.fingerprint();
     let since: Option<Moment> = since.map(|since| since.parse().unwrap());
     let answer = std::cell::RefCell::new(answer);

@@ -83,15 +83,13 @@ fn a_commit_is_byte_for_byte_what_its_entry_makes() {
         "commit …: the entry has format version 2; this program reads version 1",
     );
     for number in ["1152921504606846976", "18446744073709551615", "1e400", "5.0", "-5", "null"] {
-        for field in ["seq", "entries"] {
-            let raw = raw.replace(&format!("\"{field}\":5"), &format!("\"{field}\":{number}"));
-            forge.point_at(forge.store.write(gix::objs::Kind::Commit, raw.as_bytes()).unwrap());
-            assert_fails(&forge.verify(), "chain", "entry");
-        }
+        let raw = raw.replace("\"seq\":5", &format!("\"seq\":{number}"));
+        forge.point_at(forge.store.write(gix::objs::Kind::Commit, raw.as_bytes()).unwrap());
+        assert_fails(&forge.verify(), "chain", "entry");
     }
     for number in ["9007199254740992", "9007199254740993", "-9007199254740992", "1.0", "5e0", "0.5"] {
         try_with(
-            raw.replace("\"entries\":5", &format!("\"entries\":{number}")),
+            raw.replace("\"seq\":5", &format!("\"seq\":{number}")),
             "commit …: a number of the entry is no integer within ±(2^53−1)",
         );
     }

@@ -96,7 +96,6 @@ fn verify_judges_later_rows_only_when_the_plan_holds() {
     assert_first(&bent(|_, run| drop(run.drafts[0].edits.remove(0))), "✗✓✓───── chain tree 0");
     let gone = |suffix: &'static str| bent(|_, run| run.drafts[1].edits.retain(|(path, _)| !path.ends_with(suffix)));
     assert_first(&gone("manifest.json"), "✗✓✓───── chain tree 1");
-    assert_first(&gone("state.json"), "✗✓✓───── chain tree 1");
 }
 
 #[test]

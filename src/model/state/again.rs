@@ -68,6 +68,5 @@ impl RunState {
         state.not_before = e.not_before;
         state.reason.clone_from(&e.detail);
         state.summary = None;
-        state.touched = true;
     }
 }

@@ -1,7 +1,5 @@
 //! Counts items by result.
 
-use std::collections::BTreeMap;
-
 use super::{Phase, RunState};
 use crate::model::entry::{ItemReconciled, Outcome};
 use crate::model::item_index::ItemIndex;
@@ -57,14 +55,5 @@ impl RunState {
     /// Returns true if an entry completes an item without products.
     pub fn ended_with_nothing(&self, e: &ItemReconciled) -> bool {
         e.status == Outcome::Done && self.graph.position(&e.item).is_some_and(|at| self.handed_over_nothing(at))
-    }
-
-    /// Returns the number of items by stored status, as in a seal, where red ones are done.
-    pub fn counts(&self) -> BTreeMap<String, u64> {
-        let mut counts = BTreeMap::new();
-        for status in self.items.iter().filter_map(|item| item.phase.stored()) {
-            *counts.entry(status.to_owned()).or_default() += 1;
-        }
-        counts
     }
 }

@@ -43,7 +43,6 @@ export const codesOfStages = {
     ['protected', 'plan'],
     ['rule-waits', 'plan'],
     ['stopped', 'plan'],
-    ['state', 'plan'],
   ],
   content: [
     ['content-unread', 'content'],

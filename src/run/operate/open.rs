@@ -363,8 +363,6 @@ impl OpenRun {
             if let NewEntry::Reused(_, evidence) = new {
                 edits.push((layout.reused(item), Edit::Bytes(evidence.clone())));
             }
-            let at = self.state.graph.position(item).expect("the event was applied to the state");
-            edits.push((layout.state(item), Edit::Bytes(self.state.items[at].canonical())));
         }
         if let NewEntry::Extended(_, items, pipelines) = new {
             for item in items {

@@ -121,7 +121,6 @@ export class AllowedChanges {
     const { kind } = entry;
     if (!kind.startsWith('item.')) return;
     const folder = itemFolder(entry.item, fanOut);
-    this.sets.set(folder + 'state.json', null);
     if (kind === 'item.fired') this.sets.set(folder + 'manifest.json', null);
     if (kind !== 'item.reconciled') return;
     if ('reused' in entry) this.sets.set(folder + 'reused.json', null);

@@ -253,8 +253,6 @@ const kindFields = {
   'run.cancelled': { reason: isString },
   'run.sealed': {
     root: isDigest,
-    entries: isCount,
-    counts: mapOf(isString, isCount),
     'stopped?': notEmpty(mapOf(isItemName, isString)),
   },
   'log.submitted': { log: isFingerprint, first: isDigest },

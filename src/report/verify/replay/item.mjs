@@ -1,7 +1,6 @@
 // The state of one item in a replay.
 
 import { sortNames } from '../bytes.mjs';
-import { canonicalBytes } from '../json.mjs';
 
 const endedStates = ['done', 'failed', 'skipped', 'cancelled'];
 
@@ -40,14 +39,6 @@ export class ItemState {
         .filter((key) => key.startsWith('outputs/'))
         .map((key) => key.slice(8)),
     );
-  }
-
-  /** Returns `state.json`. */
-  stateJson() {
-    const state = { attempts: this.attemptCount, products: this.products };
-    if (this.reason !== null) state.reason = this.reason;
-    if (this.status !== null) state.status = this.status;
-    return canonicalBytes(state);
   }
 
   settle(status, reason, end = null) {

@@ -200,7 +200,7 @@ async function compareContinued(verifier, commits, continues) {
   const body = isSealed ? commits.slice(0, -1) : commits;
   const root = hashText(merkleRoot(body.map(({ leaf }) => leaf)));
   ensure(body.length === continues.entries && root === continues.root, 'has another root');
-  ensure(!isSealed || (last.entries === body.length && last.root === root), 'has another seal');
+  ensure(!isSealed || last.root === root, 'has another seal');
   await compareContinuedCopy(verifier, commits, continues);
 }
 

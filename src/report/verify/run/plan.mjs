@@ -2,12 +2,11 @@
 
 import { equalBytes, sortNames } from '../bytes.mjs';
 import { limits } from '../limits.mjs';
-import { digestOf, objectName } from '../crypto/hashes.mjs';
+import { digestOf } from '../crypto/hashes.mjs';
 import { settings } from '../crypto/ed25519.mjs';
 import { canonicalBytes, sameJson, tryJson } from '../json.mjs';
 import { isAddedItem, normaliseItem } from '../plan/items.mjs';
 import { itemFolder } from '../chain/paths.mjs';
-import { unreadFile } from '../chain/changes.mjs';
 import { compareExpected, counted } from '../findings.mjs';
 import { emptyOutcome, outcomeOf } from '../replay/outcome.mjs';
 import { checkManifest, checkNeeds } from './manifests.mjs';
@@ -89,26 +88,8 @@ async function replayEntry(verifier, commit) {
   const { codes, isLegal, isLeftOut } = replay.apply(entry, added);
   for (const code of codes) report(code, textOfPlanCode(code, entry));
   if (isLeftOut) findings.addLeftOut('plan');
-  if (!isLegal || !entry.kind.startsWith('item.')) return;
   const isDone = entry.kind === 'item.reconciled' && entry.status === 'done';
-  if (isDone && !('reused' in entry)) checkProtected(verifier, entry, report);
-  checkState(verifier, commit, report);
-}
-
-function checkState(verifier, commit, report) {
-  const { item } = commit.entry;
-  const path = itemFolder(item, verifier.fanOut) + 'state.json';
-  const oid = commit.files?.get(path);
-  if (oid === unreadFile.leftOut) {
-    verifier.findings.addLeftOut('plan');
-    return;
-  }
-  // The state follows from the entries, so that a blob that was left out is known by its name.
-  const state = verifier.replay.items.get(item).stateJson();
-  const expected = objectName(verifier.store.format, 'blob', state);
-  const isHere = verifier.store.readBlob(expected) !== null || verifier.store.isLeftOut(expected);
-  if (oid !== expected || !isHere)
-    report('state', `state.json of item ${item} is not what the entries give`, { path });
+  if (isLegal && isDone && !('reused' in entry)) checkProtected(verifier, entry, report);
 }
 
 /**

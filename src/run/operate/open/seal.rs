@@ -51,14 +51,18 @@ impl OpenRun {
     fn next_seal(&self) -> Result<RunSealed, Error> {
         let stopped = stopped_rules::stopped(self.store(), &self.state);
         let stopped = stopped.map_err(|(rule, why)| Error::Unjudged(self.run.clone(), rule, why))?;
-        let (root, entries) = (self.frontier.root(), self.frontier.len());
-        Ok(RunSealed { root, entries, counts: self.state.counts(), stopped })
+        Ok(RunSealed { root: self.frontier.root(), stopped })
+    }
+
+    /// Returns what a log states about a seal. The seal's position is the number of entries below
+    /// its root.
+    fn seal_record(&self, sealed: &RunSealed, seal: &Link) -> Record {
+        let (root, entries, run) = (sealed.root, seal.entry.seq, self.run.clone());
+        Record::Sealed { run, root, entries, seal: seal.hash, commit: seal.commit }
     }
 
     fn log_seal(&self, sealed: &RunSealed, seal: &Link) -> Result<(), Error> {
-        let (root, entries, run) = (sealed.root, sealed.entries, self.run.clone());
-        let record = Record::Sealed { run, root, entries, seal: seal.hash, commit: seal.commit };
-        Ok(log::ensure(&self.writer, &record)?)
+        Ok(log::ensure(&self.writer, &self.seal_record(sealed, seal))?)
     }
 
     /// Adds the log entry of a seal after a crash. Returns the seal, or `None` if the run is not
@@ -98,8 +102,7 @@ impl OpenRun {
         let drafts = std::mem::take(&mut self.staged).drafts;
         let appended = self.writer.append(&self.head, drafts)?;
         let Some(seal) = appended.links().last() else { return Ok(false) };
-        let (root, entries, run) = (sealed.root, sealed.entries, self.run.clone());
-        let record = Record::Sealed { run, root, entries, seal: seal.hash, commit: seal.commit };
+        let record = self.seal_record(sealed, seal);
         let (kept, links) = appended.place()?;
         let log = self.extend_log(&record)?;
         let grown = &log.extension;
