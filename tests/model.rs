@@ -26,7 +26,6 @@ use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{
     Again, Event, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, RunSubmitted,
 };
-use git_handoff::model::graph::Graph;
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::plan::{Item, Plan};
 use git_handoff::model::state::RunState;
@@ -93,16 +92,13 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         base: base(),
         queue: "default".into(),
         pattern: "dag".into(),
-        open_ended: false,
-        concurrency: None,
         writers: vec!["SHA256:x".into()],
         imports: std::collections::BTreeMap::new(),
         roles: None,
         fan_out: false,
-        object_format: "sha1".into(),
         tool: "test".into(),
     };
-    RunState::new(submitted, Graph::new(&plan))
+    RunState::new(submitted, &plan)
 }
 
 pub(crate) fn base() -> Oid {

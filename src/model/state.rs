@@ -28,7 +28,7 @@ use super::item_index::{ItemIndex, ItemVec};
 pub use super::item_state::{Holder, ItemState, Phase};
 use super::name::ItemId;
 use super::pipeline::BlockKind;
-use super::plan::Item;
+use super::plan::{Item, Plan};
 use super::role::Keys;
 use super::rule::values::LatestValues;
 use super::rule::{Gate, Rule};
@@ -41,6 +41,10 @@ use lines::Lines;
 pub struct RunState {
     /// Entry 0.
     pub submitted: RunSubmitted,
+    /// True if the plan lets actors add items until the run is closed.
+    pub open_ended: bool,
+    /// The most items that may run at once by the plan, over all drivers, or `None`.
+    pub concurrency: Option<u32>,
     /// The items and their edges. Copies of a state share them until items are added.
     pub graph: Arc<Graph>,
     /// The items' states, by position.
@@ -93,7 +97,8 @@ pub struct RunState {
 
 impl RunState {
     /// Creates the state after entry 0 with the sealed plan.
-    pub fn new(submitted: RunSubmitted, graph: Graph) -> Self {
+    pub fn new(submitted: RunSubmitted, plan: &Plan) -> Self {
+        let graph = Graph::new(plan);
         let count = graph.items().len();
         let mut documents = Documents::default();
         for declared in graph.items().iter().flat_map(Item::documents) {
@@ -104,6 +109,8 @@ impl RunState {
             said: BTreeSet::new(),
             pipelines: submitted.pipelines.clone(),
             submitted,
+            open_ended: plan.open_ended,
+            concurrency: plan.concurrency,
             items: graph.items().map(|_| ItemState::new()),
             graph: Arc::new(graph),
             closed: None,
@@ -161,7 +168,7 @@ impl RunState {
     ///
     /// Rules must not be able to act either, which this state cannot know.
     pub fn seals_itself(&self) -> bool {
-        self.is_done() && !self.submitted.open_ended
+        self.is_done() && !self.open_ended
     }
 
     /// Returns the status word of an item, including `pending` and `ready`.

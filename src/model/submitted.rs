@@ -38,11 +38,6 @@ pub struct RunSubmitted {
     pub queue: String,
     /// The queue's pattern.
     pub pattern: String,
-    /// Whether items may be added until the run is closed.
-    pub open_ended: bool,
-    /// The most items that may run at once, over all drivers; absent without a limit.
-    #[serde(default, deserialize_with = "positive", skip_serializing_if = "Option::is_none")]
-    pub concurrency: Option<u32>,
     /// The fingerprints of authorized keys.
     #[serde(deserialize_with = "fingerprints")]
     pub writers: Vec<String>,
@@ -51,8 +46,6 @@ pub struct RunSubmitted {
     pub roles: Option<BTreeMap<String, BTreeSet<Role>>>,
     /// Whether `items/` fans out by hash.
     pub fan_out: bool,
-    /// The repository's object format, `sha1` or `sha256`.
-    pub object_format: String,
     /// The program that submitted the run.
     pub tool: String,
 }
@@ -83,11 +76,6 @@ fn fingerprints<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String
     let writers = Vec::<String>::deserialize(deserializer)?;
     writers.iter().try_for_each(|writer| checked(writer)).map_err(serde::de::Error::custom)?;
     Ok(writers)
-}
-
-fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
-    let number = Option::<u32>::deserialize(deserializer)?;
-    if number == Some(0) { Err(serde::de::Error::custom("a limit of 0 items")) } else { Ok(number) }
 }
 
 /// Parses a fingerprint.

@@ -108,7 +108,7 @@ impl<'a> RunPage<'a> {
         facts.add("Keys that may write", words::list(&first["writers"]));
         facts.add_field("Roles", first, "roles");
         facts.add_field("Pipelines", first, "pipelines");
-        facts.add_field("Object format", first, "objectFormat");
+        facts.add("Object format", self.store.object_format().to_owned());
         facts.add_field("Program", first, "tool");
         facts.add("Closed early", view.state.closed.clone().unwrap_or_default());
         facts.add("Cancelled", view.state.cancelled.clone().unwrap_or_default());

@@ -96,12 +96,12 @@ fn prepare(case: &Case<'_>) -> Result<Prepared, Verdict> {
     pipelines::check_submitted(submitted, &plan, &rules, &mut findings);
     imports::check_submitted(submitted, &plan, &mut findings);
     let sealed = pipelines::SealedPipelines::read(case, &mut findings);
-    let graph = Graph::new(&plan);
-    check_graph(&graph, &mut findings);
+    let state = RunState::new(submitted.clone(), &plan);
+    check_graph(&state.graph, &mut findings);
     if findings.is_contradicted() {
         return Err(findings.verdict(case.shallow, String::new));
     }
-    Ok(Prepared { state: RunState::new(submitted.clone(), graph).with_rules(rules), sealed, findings })
+    Ok(Prepared { state: state.with_rules(rules), sealed, findings })
 }
 
 fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
@@ -190,12 +190,9 @@ fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findi
     let fan_out = plan.items.len() > FAN_OUT_ABOVE || plan.open_ended || ruled;
     let held = [
         (plan.id == *case.run, "the plan is of another run"),
-        (plan.open_ended == submitted.open_ended, "openEnded is not the plan's"),
-        (plan.concurrency == submitted.concurrency, "concurrency is not the plan's"),
         (artifacts, "the artifacts sealed at submit are not the plan's"),
         (fan_out == submitted.fan_out, "fanOut is not what follows from the plan"),
         (submitted.base.0.kind() == case.store.hash_kind(), "the base does not have the repository's object format"),
-        (submitted.object_format == case.store.object_format(), "the object format is not the repository's"),
     ];
     for (_, why) in held.iter().filter(|(holds, _)| !holds) {
         findings.report(Code::PlanEntry, format!("entry 0: {why}"));

@@ -307,8 +307,6 @@ impl<'p> Revealed<'p> {
     }
 
     fn anchors(&self, options: &Options, at_hand: &AtHand<'_>) -> Anchor {
-        let submitted = self.first.submitted();
-        let format = submitted.map_or("sha1", |e| e.object_format.as_str());
         let hash =
             |kind| gix::objs::compute_hash(kind, gix::objs::Kind::Commit, self.proof.last.commit.as_bytes()).ok();
         let seal = self.last.decoded().filter(|_| self.last.sealed().is_some()).and_then(|last| {
@@ -330,7 +328,8 @@ impl<'p> Revealed<'p> {
             options,
             deleted: None,
         };
-        anchor::of_proof(&facts, at_hand, format)
+        let is_sha256 = self.object_kind() == Some(gix::hash::Kind::Sha256);
+        anchor::of_proof(&facts, at_hand, if is_sha256 { "sha256" } else { "sha1" })
     }
 
     fn plan(&self, options: &Options) -> Verdict {

@@ -18,7 +18,6 @@ use git_handoff::model::entry::{
 };
 use git_handoff::model::extension::definition;
 use git_handoff::model::format;
-use git_handoff::model::graph::Graph;
 use git_handoff::model::manifest::{self, Manifest};
 use git_handoff::model::name::{FilePath, ItemId, RunId};
 use git_handoff::model::plan::{Item, Need, Plan, ProductKey, Selector, Source};
@@ -72,18 +71,15 @@ impl<'a> ChainBuilder<'a> {
             base: forge.base,
             queue: parsed.queue.clone(),
             pattern: "dag".to_owned(),
-            open_ended: parsed.open_ended,
-            concurrency: parsed.concurrency,
             writers: vec![forge.signer.fingerprint()],
             imports: BTreeMap::new(),
             roles: None,
             fan_out,
-            object_format: forge.store.object_format().to_owned(),
             tool: format::TOOL.to_owned(),
         };
         let mut edits = vec![("plan.json".to_owned(), blob(forge, plan.as_bytes()))];
         edits.extend(submitted.artifacts.keys().map(|path| (format::artifact_path(path), blob(forge, spec))));
-        let state = RunState::new(submitted.clone(), Graph::new(&parsed)).with_rules(parsed.rules.clone());
+        let state = RunState::new(submitted.clone(), &parsed).with_rules(parsed.rules.clone());
         let first = Draft { about: parsed.id.clone().into(), event: Event::RunSubmitted(submitted), edits };
         Self {
             forge,

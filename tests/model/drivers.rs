@@ -51,7 +51,7 @@ fn states() -> Vec<(&'static str, RunState)> {
     ];
     let tell = |(name, concurrency, events): (&'static str, Option<u32>, Vec<Event>)| {
         let mut state = submitted(&[(vec![], vec![]), (vec![], vec![])]);
-        state.submitted.concurrency = concurrency;
+        state.concurrency = concurrency;
         events.iter().for_each(|event| state.apply(event).unwrap());
         (name, state)
     };

@@ -28,13 +28,10 @@ fn submitted() -> RunSubmitted {
         base: "4be1f2a04be1f2a04be1f2a04be1f2a04be1f2a0".parse().unwrap(),
         queue: "default".to_owned(),
         pattern: "dag".to_owned(),
-        open_ended: false,
-        concurrency: None,
         writers: vec!["SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8".to_owned()],
         imports: std::collections::BTreeMap::new(),
         roles: None,
         fan_out: false,
-        object_format: "sha1".to_owned(),
         tool: "git-handoff 0.1.0".to_owned(),
     }
 }

@@ -5,7 +5,6 @@ use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Again, Event, Exit, Verified, VerifiedBy};
 use git_handoff::model::format;
-use git_handoff::model::graph::Graph;
 use git_handoff::model::manifest::Manifest;
 use git_handoff::model::pipeline::{BlockEnded, BlockKind, BlockStatus};
 use git_handoff::model::state::RunState;
@@ -180,7 +179,7 @@ fn again(run: &mut ChainBuilder<'_>, bend: impl FnOnce(&mut Vec<BlockEnded>)) {
     let ended = run.drafts.pop().unwrap();
     run.state = {
         let Event::RunSubmitted(e) = &run.drafts[0].event else { panic!() };
-        let mut state = RunState::new(e.clone(), Graph::new(&run.plan));
+        let mut state = RunState::new(e.clone(), &run.plan);
         state.apply(&run.drafts[1].event).unwrap();
         state
     };

@@ -164,8 +164,6 @@ fn what_no_run_holds() {
                 proof["first"]["commit"] = forger.commit_as(1, &forger.links()[0].entry, right).into();
             }),
         ),
-        ("an entry 0 that says another format of object names", submitted(&|e| e.object_format = "sha256".to_owned())),
-        ("an entry 0 that says no such format", submitted(&|e| e.object_format = "md5".to_owned())),
         ("an entry 0 with a base of another format", submitted(&|e| e.base = "1".repeat(64).parse().unwrap())),
         ("an entry 0 without writers", submitted(&|e| e.writers.clear())),
         ("a seal without a parent", last(forger.commit_as(0, &seal(&forger.entries()), right))),

@@ -47,18 +47,6 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("plan-of-another-run", "a plan with the id of another run, named by entry 0", |forge| {
         replanned(forge, &PLAN.replace("handoff-dag-1", "handoff-dag-2"));
     }),
-    Vector::new("entry-0-says-open-ended", "entry 0 says that the plan is open-ended, which it is not", |forge| {
-        bent(forge, |drafts| {
-            let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
-            e.open_ended = true;
-        });
-    }),
-    Vector::new("object-format-of-another", "entry 0 names another object format than the repository's", |forge| {
-        bent(forge, |drafts| {
-            let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
-            "sha256".clone_into(&mut e.object_format);
-        });
-    }),
     Vector::new("rules-not-in-the-tree", "the tree does not hold the `rules.json` that entry 0 names", |forge| {
         ruled(forge, PLAN, RULES, |run| run.drafts[0].edits.retain(|(path, _)| path != "rules.json"));
     }),
@@ -266,7 +254,7 @@ fn unknown(forge: &Forge, run: &mut ChainBuilder<'_>) {
     });
     run.drafts.pop();
     let submitted = run.state.submitted.clone();
-    run.state = git_handoff::model::state::RunState::new(submitted, git_handoff::model::graph::Graph::new(&run.plan));
+    run.state = git_handoff::model::state::RunState::new(submitted, &run.plan);
     let fired = ItemFired::new(id("edit-z"), 1, Digest::of(&bytes), BTreeMap::new());
     let layout = run.state.layout();
     let edits = vec![(layout.manifest(&id("edit-z")), blob(forge, &bytes))];

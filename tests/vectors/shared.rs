@@ -162,13 +162,6 @@ pub(super) const FORGED: &[Vector] = &[
         run.seal();
         forge.finish(run);
     }),
-    illegal("entry-0-says-another-concurrency", "entry 0 allows more running items than the plan", |forge| {
-        let mut run = ChainBuilder::submit(forge, &PLAN.replacen('{', r#"{"concurrency":1,"#, 1));
-        let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-        e.concurrency = Some(2);
-        rest(&mut run);
-        forge.finish(run);
-    }),
     illegal("illegal-sharing-twice", "a run is shared a second time", |forge| {
         let mut run = shared(forge, PLAN);
         run.add(sharing(2000, 8000), Vec::new());

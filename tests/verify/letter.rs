@@ -51,11 +51,6 @@ fn a_base_is_a_name_of_the_repository_s_format() {
         forge.finish(run);
         assert_says(&forge.verify(), "plan", "entry 0: the base does not have the repository's object format");
     }
-    assert_says(
-        &submitted(|_, e| e.object_format = "sha512".to_owned()),
-        "plan",
-        "entry 0: the object format is not the repository's",
-    );
 }
 
 /// Reads an entry of a log or a thread with one field changed.

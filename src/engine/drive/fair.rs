@@ -29,7 +29,7 @@ impl Driver<'_> {
 
     /// Returns the most items that the plan allows to run at once.
     fn limit(&self) -> Option<usize> {
-        self.run.state.submitted.concurrency.and_then(|most| usize::try_from(most).ok())
+        self.run.state.concurrency.and_then(|most| usize::try_from(most).ok())
     }
 
     /// Sets what the next beats say.

@@ -30,7 +30,7 @@ impl RunState {
         if self.shared.is_some() && e.driver.is_none() {
             return Err(Illegal::NoDriver(e.item.clone()));
         }
-        match self.submitted.concurrency {
+        match self.concurrency {
             Some(most) if self.running() >= most => Err(Illegal::TooManyRunning(e.item.clone(), most)),
             _ => Ok(()),
         }

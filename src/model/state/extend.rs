@@ -87,7 +87,7 @@ impl RunState {
             if !fits || self.rounds(id) >= rule.when.at_most {
                 return Err(Illegal::TooManyByRule(id.clone()));
             }
-        } else if !self.submitted.open_ended {
+        } else if !self.open_ended {
             return Err(Illegal::NotOpenEnded);
         }
         self.expect_pipelines(e, &items)?;

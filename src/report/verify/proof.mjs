@@ -89,11 +89,11 @@ export class Proof {
   async readCommits() {
     const { first, last, admitted } = this.json;
     this.first = await readQuotedCommit(first.commit);
-    const { entry, format } = this.first;
-    this.format = entry?.objectFormat;
+    const { entry } = this.first;
+    this.format = this.first.format;
     this.last = await readQuotedCommit(last.commit, this.format);
     if (admitted) this.admitted = await readQuotedCommit(admitted.commit, this.format);
-    if (entry?.kind !== 'run.submitted' || format !== this.format || !this.last.entry) return false;
+    if (entry?.kind !== 'run.submitted' || !this.last.entry) return false;
     this.initialRoles = rolesOfEntryZero(entry);
     return true;
   }

@@ -92,7 +92,7 @@ impl Repository {
         let target = Target::find(&self.store, run).map_err(Error::from)?;
         let view = target.view(&self.store).map_err(Error::from)?;
         refuse_unless_open(&target, &view).map_err(Error::from)?;
-        if !view.state.submitted.open_ended {
+        if !view.state.open_ended {
             return Err(Error::NotOpenEnded(target.run).into());
         }
         let bytes = bytes()?;

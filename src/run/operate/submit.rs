@@ -199,12 +199,9 @@ fn first_entry(
         base: request.base,
         queue: request.queue.clone().unwrap_or_else(|| plan.queue.clone()),
         pattern: valid.pattern().to_owned(),
-        open_ended: plan.open_ended,
-        concurrency: plan.concurrency,
         writers: request.roles.as_ref().map_or_else(|| vec![own], |roles| roles.keys().cloned().collect()),
         roles: request.roles.clone(),
         fan_out: fans_out(plan) || rules.is_some(),
-        object_format: writer.store.object_format().to_owned(),
         tool: format::TOOL.to_owned(),
     };
     Ok((submitted, edits))

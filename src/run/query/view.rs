@@ -7,7 +7,6 @@ use crate::model::bounds::Meter;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, RunExtended, RunSubmitted};
 use crate::model::format;
-use crate::model::graph::Graph;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{Item, Plan};
 use crate::model::rule::{self, Rule};
@@ -44,7 +43,7 @@ pub(crate) fn of(store: &Store, run: &RunId, reference: &str, links: Vec<Link>) 
 fn fold(store: &Store, run: &RunId, head: Head, links: Vec<Link>) -> Result<View, Error> {
     let (submitted, plan) = first(store, run, &links)?;
     let rules = rules(store, run, links[0].tree, &submitted, &plan)?;
-    let mut state = RunState::new(submitted, Graph::new(&plan)).with_rules(rules);
+    let mut state = RunState::new(submitted, &plan).with_rules(rules);
     let layout = state.layout();
     let mut meter = Meter::default();
     for link in &links[1..] {

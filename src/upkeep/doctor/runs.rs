@@ -49,7 +49,7 @@ fn one(patient: &Patient<'_>, view: &View, fix: bool) -> Result<Vec<Finding>, Er
     }
     let state = &view.state;
     // An open-ended run may wait indefinitely.
-    let waits = state.is_done() && state.submitted.open_ended;
+    let waits = state.is_done() && state.open_ended;
     if state.is_settled() && !state.sealed && !waits {
         let (code, message, hint) = if state.is_done() {
             ("unsealed", "every item is done, and it is not sealed", hints::run(&view.run))

@@ -5,7 +5,7 @@ use crate::model::entry::{Event, Role, RunAdmitted, RunSubmitted};
 use crate::verify::findings::Findings;
 
 use super::Revealed;
-use super::entries::{SignedCommit, kind};
+use super::entries::SignedCommit;
 
 impl Revealed<'_> {
     pub(super) fn ends(&self) -> impl Iterator<Item = &SignedCommit> {
@@ -38,14 +38,18 @@ impl Revealed<'_> {
         }
     }
 
-    /// Checks that object names have the format that entry 0 states.
+    /// Checks that object names have the format of the first commit's tree.
     pub(super) fn check_object_format(&self, what: &str, decoded: &Decoded, findings: &mut Findings) {
-        let Some(submitted) = self.first.submitted() else { return };
-        let kind = kind(&submitted.object_format);
+        let (Some(kind), Some(submitted)) = (self.object_kind(), self.first.submitted()) else { return };
         let mut names = [decoded.tree, submitted.base].into_iter().chain(decoded.parents.iter().copied());
-        if names.any(|name| Some(name.0.kind()) != kind) {
-            findings.add(format!("the {what} entry names objects in another format than entry 0 says"));
+        if names.any(|name| name.0.kind() != kind) {
+            findings.add(format!("the {what} entry names objects in another format than the first tree"));
         }
+    }
+
+    /// Returns the kind of object names in the run's repository, by the first commit's tree.
+    pub(super) fn object_kind(&self) -> Option<gix::hash::Kind> {
+        self.first.decoded().map(|first| first.tree.0.kind())
     }
 
     fn admission(&self) -> Option<&RunAdmitted> {

@@ -64,12 +64,3 @@ impl<'p> JsonEntry<'p> {
         Ok(Self { entry, hash: leaf_hash(&bytes), leaf })
     }
 }
-
-/// Returns the kind of object ids in a repository of this format.
-pub(super) fn kind(object_format: &str) -> Option<gix::hash::Kind> {
-    match object_format {
-        "sha1" => Some(gix::hash::Kind::Sha1),
-        "sha256" => Some(gix::hash::Kind::Sha256),
-        _ => None,
-    }
-}

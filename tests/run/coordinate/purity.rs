@@ -5,7 +5,6 @@ use std::convert::Infallible;
 
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Cause, DocumentWritten, Event, RunExtended, RunSubmitted};
-use git_handoff::model::graph::Graph;
 use git_handoff::model::judge::{self, Act};
 use git_handoff::model::state::RunState;
 use proptest::prelude::*;
@@ -39,16 +38,13 @@ fn fresh() -> RunState {
         base: oid(),
         queue: "default".into(),
         pattern: "dag".into(),
-        open_ended: false,
-        concurrency: None,
         writers: vec!["SHA256:x".into()],
         imports: BTreeMap::new(),
         roles: None,
         fan_out: true,
-        object_format: "sha1".into(),
         tool: "test".into(),
     };
-    RunState::new(submitted, Graph::new(&plan)).with_rules(plan.rules)
+    RunState::new(submitted, &plan).with_rules(plan.rules)
 }
 
 fn oid() -> Oid {

@@ -283,8 +283,7 @@ fn the_rules_of_the_queue_are_those_that_were_sealed() {
         let submitted = e.clone();
         run.drafts[0].edits.extend(held.map(|text| ("rules.json".to_owned(), blob(&forge, text.as_bytes()))));
         let rules = git_handoff::plan::parse_rules(added.as_bytes()).unwrap();
-        let graph = git_handoff::model::graph::Graph::new(&run.plan);
-        run.state = git_handoff::model::state::RunState::new(submitted, graph).with_rules(rules);
+        run.state = git_handoff::model::state::RunState::new(submitted, &run.plan).with_rules(rules);
         run.does("first");
         run.document("draft", None, "a draft".as_bytes());
         let created = run.of_rule(0);

@@ -159,7 +159,7 @@ pub(super) struct Rules {
 pub(super) fn begin(most_running: Option<u32>) -> (RunState, Rules) {
     let items: Vec<_> = (0..ITEMS).map(|at| (NEEDS[at].to_vec(), vec![0; usize::from(LOCKED[at])])).collect();
     let mut state = submitted(&items);
-    state.submitted.concurrency = most_running;
+    state.concurrency = most_running;
     let waiting = || Item { phase: Phase::Waiting, attempts: 0, holder: None };
     let rules = Rules {
         items: [waiting(), waiting(), waiting()],

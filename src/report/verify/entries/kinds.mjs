@@ -172,13 +172,10 @@ const kindFields = {
     }),
     base: isObjectId,
     queue: isString,
-    openEnded: isBoolean,
-    'concurrency?': between(1, 2 ** 32 - 1),
     pattern: isString,
     writers: arrayOf(isFingerprint),
     'roles?': mapOf(isFingerprint, isRoleList),
     fanOut: isBoolean,
-    objectFormat: isString,
     tool: isString,
   },
   'item.fired': {

@@ -113,7 +113,7 @@ export class RunFacts {
       ['Keys that may write', listWord(first.writers)],
       ['Roles', first.roles],
       ['Pipelines', first.pipelines],
-      ['Object format', first.objectFormat],
+      ['Object format', this.store.format],
       ['Program', first.tool],
       ['Closed early', closing?.kind === 'run.closed' ? closing.reason : ''],
       ['Cancelled', closing?.kind === 'run.cancelled' ? closing.reason : ''],

@@ -51,7 +51,7 @@ export const itemTransitions = {
     if (executor === 'approval' || entry.attempt !== item.attemptCount + 1) return false;
     if (item.limitedAttempts >= maxAttempts || !replay.areAllMet(item.id)) return false;
     if (replay.isShared && !('driver' in entry)) return false;
-    if (replay.running.size >= (replay.entryZero.concurrency ?? Infinity)) return false;
+    if (replay.running.size >= (replay.plan.concurrency ?? Infinity)) return false;
     const held = [...replay.running].flatMap((id) => replay.items.get(id).definition.resourceLocks);
     if (resourceLocks.some((lock) => held.includes(lock))) return false;
     item.settle('running', null);

@@ -53,7 +53,7 @@ export const runTransitions = {
       const names = [...pipelineNamesOf([...items.values()])];
       const missing = names.filter((name) => !replay.pipelines.has(name));
       const named = Object.keys(entry.pipelines ?? {});
-      if (!replay.entryZero.openEnded || !replay.doItemsFit(items, true)) return false;
+      if (!replay.plan.openEnded || !replay.doItemsFit(items, true)) return false;
       if (sameSet(missing) !== sameSet(named)) return false;
       for (const name of named) replay.pipelines.set(name, entry.pipelines[name]);
       replay.addItems(items, 'actor');
@@ -105,7 +105,7 @@ export const runTransitions = {
 
   'run.sealed'(replay, entry) {
     const isComplete = () =>
-      !replay.entryZero.openEnded && replay.countingItems().every((item) => item.status === 'done');
+      !replay.plan.openEnded && replay.countingItems().every((item) => item.status === 'done');
     const named = Object.keys(entry.stopped ?? {});
     const areRules = !replay.hasConclusion && named.every((id) => replay.rulesById.has(id));
     const isLegal =
