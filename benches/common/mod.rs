@@ -10,7 +10,7 @@ use git_handoff::ledger::chain::Writer;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::catalog::Catalog;
 use git_handoff::model::credential::gate::Gate;
-use git_handoff::model::digest::{Digest, Oid};
+use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Event, ItemFired, ItemReconciled, Outcome, Product};
 use git_handoff::model::format;
 use git_handoff::model::manifest::{Manifest, SCHEMA};
@@ -27,7 +27,6 @@ pub(crate) struct Recording {
     pub(crate) open: OpenRun,
     /// Its items.
     pub(crate) items: Vec<Item>,
-    base: Oid,
 }
 
 impl Recording {
@@ -49,17 +48,15 @@ impl Recording {
         };
         submit::submit(&writer, &valid, &request).expect("the plan is submitted");
         let open = OpenRun::open(&writer, &valid.plan().id).expect("the run opens");
-        Self { open, items: valid.plan().items.clone(), base }
+        Self { open, items: valid.plan().items.clone() }
     }
 
     /// Returns the dispatch of an item that needs nothing.
     pub(crate) fn fired(&self, item: &Item, attempt: u32) -> NewEntry {
         let manifest = Manifest {
             schema: SCHEMA.into(),
-            run: self.open.id().clone(),
             item: item.id.clone(),
             attempt,
-            base: self.base,
             start: None,
             executor: item.executor.clone(),
             subagent: None,

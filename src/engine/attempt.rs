@@ -157,7 +157,7 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
 /// Makes the worktree of an attempt, or takes the one that an earlier attempt left.
 fn worktree(host: &Host, job: &Job) -> Result<Workspace, workspace::Error> {
     let manifest = &job.spec.manifest;
-    let (run, item, attempt, base) = (&manifest.run, &manifest.item, manifest.attempt, job.spec.first_commit());
+    let (run, item, attempt, base) = (&job.spec.run, &manifest.item, manifest.attempt, job.spec.first_commit());
     let Origin::Left(earlier) = job.spec.origin else { return Workspace::create(host, run, item, attempt, base) };
     Workspace::take_left(host, (run, item, attempt), base, earlier)
 }

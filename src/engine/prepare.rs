@@ -104,13 +104,15 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
     let protect = protect(run, machine, at, &resolved, &inputs.refs)?;
     let check = check(machine, &resolved, by.as_ref(), pipeline.is_some())?;
     let identity = Identity { item, subagent: resolved.subagent.clone(), refs: inputs.refs, executed: &executed };
-    let mut manifest = identity.manifest(run, state.items[at].attempts + 1);
+    let mut manifest = identity.manifest(state.items[at].attempts + 1);
     machine.describe_access(item, &resolved, by.is_some(), &mut manifest);
     let mut spec = AttemptSpec {
         schema: SCHEMA.to_owned(),
         repository: place_of(&machine.host.store),
         worktrees: machine.host.settings.clone(),
         claim: Digest::of(&[]),
+        run: run.id().clone(),
+        base: state.submitted.base,
         task: attempt::task(&item.inputs, &identity.refs),
         manifest,
         inputs: inputs.blobs.into_iter().map(|(path, (oid, sha256))| (path, Blob { oid, sha256 })).collect(),
@@ -248,13 +250,11 @@ struct Identity<'a> {
 
 impl Identity<'_> {
     /// Returns a manifest with these facts alone.
-    fn manifest(&self, run: &OpenRun, attempt: u32) -> Manifest {
+    fn manifest(&self, attempt: u32) -> Manifest {
         Manifest {
             schema: manifest::SCHEMA.into(),
-            run: run.id().clone(),
             item: self.item.id.clone(),
             attempt,
-            base: run.state.submitted.base,
             start: None,
             executor: self.item.executor.clone(),
             subagent: self.subagent.clone(),

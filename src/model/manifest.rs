@@ -11,7 +11,7 @@ use super::digest::{Digest, Oid};
 use super::entry::InputRef;
 use super::format;
 use super::json;
-use super::name::{FilePath, ItemId, RunId};
+use super::name::{FilePath, ItemId};
 use super::program::{Interpreter, Program};
 use super::protect_rule::ProtectRule;
 use super::protected::{OnProtectedChange, VerifyIn};
@@ -28,14 +28,10 @@ pub const SCHEMA: &str = "git-handoff.manifest/1";
 pub struct Manifest {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// The run.
-    pub run: RunId,
     /// The item.
     pub item: ItemId,
     /// The attempt, from 1.
     pub attempt: u32,
-    /// The commit that was checked out.
-    pub base: Oid,
     /// The tree that it began on: the base with the patches that its needs apply. Absent if they
     /// apply none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

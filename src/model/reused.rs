@@ -18,7 +18,7 @@ use super::proof::Proof;
 const HEAVY: usize = 4;
 
 /// The fields of a manifest that do not describe the task.
-pub const BESIDE_TASK: [&str; 4] = ["run", "item", "attempt", "branches"];
+pub const BESIDE_TASK: [&str; 3] = ["item", "attempt", "branches"];
 
 /// The source of reused products.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +82,8 @@ impl Evidence {
     }
 }
 
-/// Returns the digest of a manifest's task, independent of run, item and attempt.
+/// Returns the digest of a manifest's task, independent of item and attempt. The base is not part of
+/// it.
 pub fn task(manifest: &Manifest) -> Digest {
     let mut value = serde_json::to_value(manifest).expect("a manifest is JSON");
     if let Value::Object(fields) = &mut value {

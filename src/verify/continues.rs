@@ -23,6 +23,8 @@ use super::{Case, Options, reader};
 /// A continued run whose evidence holds.
 pub(super) struct Continued {
     pub(super) origin: Origin,
+    /// The base of its entry 0.
+    pub(super) base: Oid,
     entries: Vec<Entry>,
     keys: Vec<(String, Moment)>,
 }
@@ -103,7 +105,8 @@ fn check(continues: &Continues, bytes: &[u8]) -> Result<Continued, String> {
     let keys = decoded.iter().zip(signers).filter_map(|(decoded, signer)| Some((signer.ok()?, decoded.entry.at)));
     let keys = keys.collect();
     let origin = Origin::Run { run: continues.run.clone(), first: first.hash, root: continues.root, open };
-    Ok(Continued { origin, entries: decoded.into_iter().map(|decoded| decoded.entry).collect(), keys })
+    let base = submitted.base;
+    Ok(Continued { origin, base, entries: decoded.into_iter().map(|decoded| decoded.entry).collect(), keys })
 }
 
 /// Checks that each entry is of the run and follows the one before it.

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 
 use crate::model::bounds;
-use crate::model::digest::{Digest, Oid};
+use crate::model::digest::Digest;
 use crate::model::entry::{Event, ItemFired};
 use crate::model::format;
 use crate::model::item_index::ItemVec;
 use crate::model::manifest::Manifest;
-use crate::model::name::{ItemId, RunId};
+use crate::model::name::ItemId;
 use crate::model::plan::Item;
 use crate::model::printable::cut;
 use crate::model::state::RunState;
@@ -54,12 +54,11 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, Re
         })
         .collect();
     let items: HashMap<&ItemId, &Item> = plan.into_iter().flatten().map(|item| (&item.id, item)).collect();
-    let base = case.chain.submitted().map(|e| e.base);
     let pipelines = pipelines::named(&case.chain);
     let checked = map_objects(case.store, &fired, |objects, (_, fired, held)| {
         let item = items.get(&fired.item).copied();
         let pipeline = item.and_then(Item::pipeline).and_then(|name| pipelines.get(name).copied());
-        let dispatch = Dispatch { fired, held, run: case.run, base, item, pipeline };
+        let dispatch = Dispatch { fired, held, item, pipeline };
         dispatch.check(objects, case.lazy)
     });
     let mut findings = Findings::default();
@@ -92,7 +91,7 @@ pub(super) fn check_next(
 ) {
     let item = state.graph.position(&fired.item).map(|at| state.graph.item(at));
     let pipeline = item.and_then(Item::pipeline).and_then(|name| state.pipelines.get(name).copied());
-    let dispatch = Dispatch { fired, held, run: case.run, base: Some(state.submitted.base), item, pipeline };
+    let dispatch = Dispatch { fired, held, item, pipeline };
     if let Err(problem) = dispatch.check(&Objects::new(case.store), case.lazy) {
         report(seq, fired, problem, findings);
     }
@@ -112,8 +111,6 @@ struct Dispatch<'a> {
     fired: &'a ItemFired,
     /// The manifest in the tree.
     held: &'a Slot,
-    run: &'a RunId,
-    base: Option<Oid>,
     /// The item in the plan, if known.
     item: Option<&'a Item>,
     /// The sealed pipeline that the item names.
@@ -122,7 +119,7 @@ struct Dispatch<'a> {
 
 impl Dispatch<'_> {
     fn check(&self, objects: &Objects, lazy: bool) -> Result<Manifest, Problem> {
-        let Self { fired, held, run, base, item, pipeline } = *self;
+        let Self { fired, held, item, pipeline } = *self;
         let read = held
             .read(objects, lazy, bounds::MANIFEST)
             .ok_or_else(|| Problem::Wrong(Code::ManifestInvalid, "is not in the tree".to_owned()))?;
@@ -132,7 +129,7 @@ impl Dispatch<'_> {
             return Err(wrong(Code::ManifestInvalid, "is not the one that the entry names".to_owned()));
         }
         let manifest = Manifest::parse(&bytes).map_err(|e| wrong(Code::ManifestInvalid, e.to_string()))?;
-        against_entry(&manifest, fired, run, base)
+        against_entry(&manifest, fired)
             .map_err(|field| wrong(Code::ManifestEntry, format!("{field} is not the entry's")))?;
         if let Some(item) = item {
             against_plan(&manifest, item)
@@ -151,11 +148,9 @@ enum Problem {
 }
 
 /// Compares a manifest with its entry; returns the first field that differs.
-fn against_entry(manifest: &Manifest, fired: &ItemFired, run: &RunId, base: Option<Oid>) -> Result<(), &'static str> {
-    check(manifest.run == *run, "run")?;
+fn against_entry(manifest: &Manifest, fired: &ItemFired) -> Result<(), &'static str> {
     check(manifest.item == fired.item, "item")?;
     check(manifest.attempt == fired.attempt, "attempt")?;
-    check(Some(manifest.base) == base, "base")?;
     check(manifest.input_refs == fired.input_refs, "inputRefs")
 }
 

@@ -96,7 +96,7 @@ fn check_event(case: &Case<'_>, state: &RunState, so_far: &Frontier, next: &Furt
             Event::ItemReconciled(e) => {
                 let objects = Objects::new(case.store);
                 let held = tree::slot(&objects, next.tree, &state.layout().manifest(&e.item));
-                handoff.add_imports(&Vec::from_iter(reuse::examine_next(case, &held)));
+                handoff.add_imports(&Vec::from_iter(reuse::examine_next(case, state.submitted.base, &held)));
             }
             Event::RunConcluded(e) => {
                 growth::check_conclusion(case, state, seq, e, findings);

@@ -158,7 +158,7 @@ impl<'c> ProtectedFiles<'c> {
         let mut report = |why: String| report_at(findings, seq, e, &why);
         let mut start_is_open = None;
         if manifest.start.is_some() {
-            match self.recompute_start(state, &e.item, &manifest) {
+            match self.recompute_start(state, &e.item) {
                 Ok(Err(reason)) => start_is_open = Some(reason),
                 Ok(Ok(start)) if Some(start) == manifest.start => {}
                 Ok(Ok(_)) => return report("the manifest names another tree than the item begins on".to_owned()),

@@ -5,10 +5,10 @@
 use std::collections::HashMap;
 
 use crate::model::bounds;
-use crate::model::digest::Digest;
+use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, ItemFired, ItemReconciled};
 use crate::model::manifest::Manifest;
-use crate::model::name::{ItemId, RunId};
+use crate::model::name::ItemId;
 use crate::model::reused::{Evidence, Reused, task};
 
 use super::continues::Continued;
@@ -21,6 +21,7 @@ use super::{Case, Options};
 /// Examines all reused items, in the order of their entries.
 pub(super) fn examine(case: &Case<'_>, continued: Option<&Result<Continued, Invalid>>) -> Vec<Imported> {
     let objects = Objects::new(case.store);
+    let base = case.chain.submitted().map(|e| e.base);
     let mut manifests: HashMap<&ItemId, &Slot> = HashMap::new();
     let mut reuses = Vec::new();
     for (link, after) in case.chain.with_trees() {
@@ -29,8 +30,8 @@ pub(super) fn examine(case: &Case<'_>, continued: Option<&Result<Continued, Inva
             Event::ItemReconciled(e) if !link.verified_before => {
                 if let Some(reused) = &e.reused {
                     let own = manifests.get(&e.item).copied();
-                    let reuse =
-                        Reuse { end: e, reused, evidence: &after.reused, manifest: own.unwrap_or(&Slot::Nothing) };
+                    let manifest = own.unwrap_or(&Slot::Nothing);
+                    let reuse = Reuse { end: e, reused, evidence: &after.reused, manifest, base };
                     reuses.push(imported(case, &objects, continued, link.entry.seq, &reuse));
                 }
             }
@@ -40,14 +41,15 @@ pub(super) fn examine(case: &Case<'_>, continued: Option<&Result<Continued, Inva
     reuses
 }
 
-/// Examines the item of a chain of one entry; `manifest` is that of its attempt.
+/// Examines the item of a chain of one entry; `base` is that of its run, and `manifest` that of its
+/// attempt.
 ///
 /// Items of a continued run are left out: their evidence is in entry 0.
-pub(super) fn examine_next(case: &Case<'_>, manifest: &Slot) -> Option<Imported> {
+pub(super) fn examine_next(case: &Case<'_>, base: Oid, manifest: &Slot) -> Option<Imported> {
     let (link, after) = case.chain.with_trees().next()?;
     let Event::ItemReconciled(end) = &link.entry.event else { return None };
     let reused = end.reused.as_ref().filter(|reused| !reused.continued)?;
-    let reuse = Reuse { end, reused, evidence: &after.reused, manifest };
+    let reuse = Reuse { end, reused, evidence: &after.reused, manifest, base: Some(base) };
     Some(imported(case, &Objects::new(case.store), None, link.entry.seq, &reuse))
 }
 
@@ -68,13 +70,15 @@ struct Reuse<'a> {
     evidence: &'a Slot,
     /// The manifest of the attempt in this run.
     manifest: &'a Slot,
+    /// The base of this run, if its entry 0 is known.
+    base: Option<Oid>,
 }
 
 fn one(
     case: &Case<'_>,
     objects: &Objects,
     continued: Option<&Result<Continued, Invalid>>,
-    &Reuse { end, reused, evidence, manifest }: &Reuse<'_>,
+    &Reuse { end, reused, evidence, manifest, base }: &Reuse<'_>,
 ) -> Result<Source, Invalid> {
     let differs = |why: &str| Invalid::Differs(why.to_owned());
     let bytes = read_evidence(case, objects, evidence, bounds::BLOB, "reused.json")?;
@@ -91,10 +95,12 @@ fn one(
         return Err(differs("the entry names another kind of evidence"));
     }
     let Some(proof) = &evidence.proof else {
-        let (dispatch, made, shown) = of_continued(continued, reused).map_err(differs)?;
-        return compare_products(end, &evidence.manifest, &reused.run, dispatch, made).map(|()| shown).map_err(differs);
+        let (continued, dispatch, made) = of_continued(continued, reused).map_err(differs)?;
+        expect_base(base, continued.base).map_err(differs)?;
+        compare_products(end, &evidence.manifest, dispatch, made).map_err(differs)?;
+        return Ok(Source { keys: Vec::new(), from: continued.origin.clone() });
     };
-    let ItemProof { dispatch, end: made, keys, first } =
+    let ItemProof { dispatch, end: made, keys, first, base: there } =
         proof::read_item_proof(proof, &Options::default()).map_err(Invalid::Differs)?;
     if (&proof.run, proof.item.as_ref(), &proof.root) != (&reused.run, Some(&reused.item), &reused.root) {
         return Err(differs("the proof is of another run, item or root"));
@@ -102,7 +108,8 @@ fn one(
     if proof.product.is_some() {
         return Err(differs("the proof is of one product, and not of the item"));
     }
-    compare_products(end, &evidence.manifest, &proof.run, &dispatch, &made).map_err(differs)?;
+    expect_base(base, there).map_err(differs)?;
+    compare_products(end, &evidence.manifest, &dispatch, &made).map_err(differs)?;
     Ok(Source { keys, from: Origin::Run { run: proof.run.clone(), first, root: proof.root, open: None } })
 }
 
@@ -111,7 +118,7 @@ fn one(
 fn of_continued<'c>(
     continued: Option<&'c Result<Continued, Invalid>>,
     reused: &Reused,
-) -> Result<(&'c ItemFired, &'c ItemReconciled, Source), &'static str> {
+) -> Result<(&'c Continued, &'c ItemFired, &'c ItemReconciled), &'static str> {
     let continued = match continued {
         Some(Ok(continued)) => continued,
         Some(Err(_)) => return Err("the run that this one continues does not hold"),
@@ -121,18 +128,22 @@ fn of_continued<'c>(
         return Err("it is of another run or root than the one that is continued");
     }
     let (dispatch, end) = continued.done(&reused.item).ok_or("the item is not done in the run that is continued")?;
-    Ok((dispatch, end, Source { keys: Vec::new(), from: continued.origin.clone() }))
+    Ok((continued, dispatch, end))
+}
+
+/// Checks that the other run starts from the base of this one, which is part of every task.
+fn expect_base(own: Option<Oid>, there: Oid) -> Result<(), &'static str> {
+    if own == Some(there) { Ok(()) } else { Err("that run starts from another base") }
 }
 
 /// Compares the reused products with the attempt that made them.
 fn compare_products(
     end: &ItemReconciled,
     manifest: &Manifest,
-    run: &RunId,
     dispatch: &ItemFired,
     made: &ItemReconciled,
 ) -> Result<(), &'static str> {
-    if dispatch.manifest != Digest::of(&manifest.canonical()) || manifest.run != *run {
+    if dispatch.manifest != Digest::of(&manifest.canonical()) {
         return Err("the manifest is not the one that the proof shows");
     }
     if made.reused.is_some() {

@@ -151,10 +151,8 @@ impl<'a> ChainBuilder<'a> {
         };
         let mut manifest = Manifest {
             schema: manifest::SCHEMA.to_owned(),
-            run: self.plan.id.clone(),
             item: id.clone(),
             attempt: self.state.items[at].attempts + 1,
-            base: self.forge.base,
             start: None,
             executor: node.executor.clone(),
             subagent: None,

@@ -123,6 +123,18 @@ fn a_run_continues_another_sealed_or_not() {
 }
 
 #[test]
+fn a_run_continues_another_from_the_same_base() {
+    let forge = Forge::new();
+    let open = first(&forge);
+    let mut run = going_on(&forge, &open, |_| {});
+    let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+    e.base = "1".repeat(40).parse().unwrap();
+    forge.finish(run);
+    let part = "2: the products that item make reuses does not hold: that run starts from another base";
+    assert_says(&forge.verify(), "handoff", part);
+}
+
+#[test]
 fn what_the_other_run_does_not_show_does_not_hold() {
     type Bend = (&'static str, fn(&mut Story), &'static str);
     let bends: [Bend; 16] = [

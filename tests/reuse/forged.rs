@@ -214,6 +214,17 @@ fn what_another_run_did_not_do_does_not_hold() {
 }
 
 #[test]
+fn a_run_with_another_base_did_another_task() {
+    let forge = Forge::new();
+    let mut run = taking(&forge, |_| {});
+    let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+    e.base = "1".repeat(40).parse().unwrap();
+    forge.finish(run);
+    let part = "entry 2: the products that item make reuses does not hold: that run starts from another base";
+    assert_says(&forge.verify(), "handoff", part);
+}
+
+#[test]
 fn a_red_item_and_a_forged_seal_are_nothing_to_take_from() {
     let forge = Forge::new();
     let run = first(&forge);

@@ -212,9 +212,6 @@ fn what_was_handed_over_exchanged() {
     tell("a manifest of another command", &|_, tale| {
         refire(&scene.forge, tale, "make", &|manifest| manifest.argv = vec!["evil".to_owned()]);
     });
-    tell("a manifest of another base", &|_, tale| {
-        refire(&scene.forge, tale, "make", &|manifest| manifest.base = "0".repeat(40).parse().unwrap());
-    });
     tell("a manifest in the tree that the entry does not name", &|forge, tale| {
         let at = tale.iter().position(|(event, _)| matches!(event, Event::ItemFired(_))).unwrap();
         tale[at].1 = vec![(LAYOUT.manifest(&id("make")), blob(forge, b"{}"))];

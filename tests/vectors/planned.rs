@@ -102,9 +102,6 @@ pub(super) const VECTORS: &[Vector] = &[
             held.1 = blob(forge, text.as_bytes());
         });
     }),
-    Vector::new("manifest-of-another-base", "a manifest of another base, named by its entry", |forge| {
-        fired(forge, |run| run.fire_with("edit-b", |manifest| manifest.base = "1".repeat(40).parse().unwrap()));
-    }),
     Vector::new("manifest-of-another-attempt", "a manifest of another attempt than its entry's", |forge| {
         bent(forge, |drafts| remade(forge, &mut drafts[1], |manifest| manifest.attempt = 2));
     }),

@@ -35,6 +35,13 @@ pub(super) const VECTORS: &[Vector] = &[
             forge.finish(run);
         },
     ),
+    Vector::new("reused-from-another-base", "an item takes the products of a run with another base", |forge| {
+        let mut run = reuse::taking(forge, |_| {});
+        let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+        e.base = "1".repeat(40).parse().unwrap();
+        rest(&mut run);
+        forge.finish(run);
+    }),
     Vector::new("reused-from-a-red-item", "an item takes the products of one that is red", |forge| {
         let mut run = reuse::taking(forge, reuse::red);
         rest_of(&mut run, "make");

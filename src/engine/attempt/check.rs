@@ -181,8 +181,8 @@ impl Commands<'_> {
     ) -> Result<Checked, Verdict> {
         let job = self.job;
         let host = self.host.showing(job.spec.refs.clone());
-        let Manifest { run, item, attempt, .. } = &job.spec.manifest;
-        let fresh = Workspace::create(&host, run, item, attempt | FRESH, job.spec.first_commit())
+        let Manifest { item, attempt, .. } = &job.spec.manifest;
+        let fresh = Workspace::create(&host, &job.spec.run, item, attempt | FRESH, job.spec.first_commit())
             .map_err(|e| Verdict::from_error("cannot create a fresh worktree: ", &e, Verdict::failed))?
             .for_check();
         let checked = self.check_in(&fresh, verify, patch, kept).await;
@@ -257,6 +257,6 @@ fn keep_privately(host: &Host, job: &Job, writer: TranscriptWriter, before: bool
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     let name = format::withheld_check(&job.spec.manifest.item, job.spec.manifest.attempt, before);
-    private_files::put(&host.store, &private_files::checks_of(&job.spec.manifest.run), &name, &bytes)?;
+    private_files::put(&host.store, &private_files::checks_of(&job.spec.run), &name, &bytes)?;
     Ok(output)
 }

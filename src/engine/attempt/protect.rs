@@ -31,7 +31,7 @@ pub(super) fn guard(host: &Host, job: &Job) -> Result<Guard, Verdict> {
         None => (BTreeSet::new(), &[][..]),
     };
     let held_out = job.check.held_out.clone();
-    let (base, start) = (job.spec.manifest.base, job.spec.start.map(|start| start.tree));
+    let (base, start) = (job.spec.base, job.spec.start.map(|start| start.tree));
     Guard::new(&host.store, base, start, rules, consumed, held_out).map_err(|error| match error {
         Error::Reference(conflict @ protected::Error::Conflict(_)) => {
             Verdict::hopeless(format!("protected-conflict: {conflict}"))

@@ -20,7 +20,7 @@ use crate::model::entry::Product;
 use crate::model::format;
 use crate::model::limits::Limits;
 use crate::model::manifest::Manifest;
-use crate::model::name::FilePath;
+use crate::model::name::{FilePath, RunId};
 use crate::model::plan::{Declared, ProductKey};
 use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::{OnProtectedChange, VerifyIn};
@@ -48,7 +48,10 @@ pub struct AttemptSpec {
     pub(in crate::engine) worktrees: WorktreeSettings,
     /// The digest of the manifest that the claim recorded.
     pub(in crate::engine) claim: Digest,
-    /// The run, the item, the attempt, the base and the commands as recorded.
+    pub(in crate::engine) run: RunId,
+    /// The commit that the run starts from.
+    pub(in crate::engine) base: Oid,
+    /// The item, the attempt and the commands as recorded.
     pub(in crate::engine) manifest: Manifest,
     /// The task that the executor reads.
     pub(in crate::engine) task: String,
@@ -215,7 +218,7 @@ impl Command {
 impl AttemptSpec {
     /// Returns the commit that the worktree begins at.
     pub(in crate::engine) fn first_commit(&self) -> Oid {
-        self.start.map_or(self.manifest.base, |start| start.commit)
+        self.start.map_or(self.base, |start| start.commit)
     }
 
     /// Writes it as canonical JSON. Fails for a path or a variable that is not UTF-8.

@@ -224,7 +224,7 @@ fn environment(
     }
     env.extend(more.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
     let own: [OsString; 7] = [
-        job.spec.manifest.run.as_str().into(),
+        job.spec.run.as_str().into(),
         job.spec.manifest.item.as_str().into(),
         job.spec.manifest.attempt.to_string().into(),
         job.spec.first_commit().to_string().into(),

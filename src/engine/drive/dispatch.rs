@@ -57,9 +57,10 @@ impl Driver<'_> {
                         let fits = |products: &_| {
                             products::fit(&self.machine.host, &self.machine.schemas, &spec.promised, products)
                         };
-                        let found = self.machine.reusable.as_mut().and_then(|all| all.find(&manifest, &fits));
+                        let found =
+                            self.machine.reusable.as_mut().and_then(|all| all.find(spec.base, &manifest, &fits));
                         if let Some(all) = self.machine.reusable.as_ref().filter(|_| found.is_none()) {
-                            let why = all.why_not(&manifest);
+                            let why = all.why_not(spec.base, &manifest);
                             (self.tell)(Progress::Note(format!("{}: not reused: {why}", manifest.item)));
                         }
                         let (fired_by, digest) = (fired.driver.clone(), fired.manifest);
@@ -87,7 +88,7 @@ impl Driver<'_> {
 
     /// Records which attempt holds slots.
     pub(super) fn record_holder(&self, slots: &HeldSlots, attempt: &Manifest) -> Result<(), Error> {
-        let place = Workspace::place(&self.machine.host, &attempt.run, &attempt.item, attempt.attempt);
+        let place = Workspace::place(&self.machine.host, self.run.id(), &attempt.item, attempt.attempt);
         Ok(slots.record_holder(&place)?)
     }
 

@@ -23,7 +23,7 @@ impl Driver<'_> {
         let store = self.run.store().clone();
         let handles = self.machine.handles();
         let manifest = &spec.manifest;
-        let result = AttemptResult::not_begun(manifest.run.clone(), manifest.item.clone(), manifest.attempt);
+        let result = AttemptResult::not_begun(spec.run.clone(), manifest.item.clone(), manifest.attempt);
         let folders = self.machine.host.written_folders();
         let attempt = tokio::spawn(async move { attempt::run(&handles, spec, cancelled).await });
         tokio::spawn(async move {

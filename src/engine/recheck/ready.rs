@@ -46,8 +46,9 @@ impl Ready {
         if store.work_dir().is_none() {
             return Err("a bare repository has no work tree: recheck the run in a clone".to_owned());
         }
-        if !store.contains(recorded.base) {
-            return Err(format!("the run's base commit {} is not in this repository", recorded.base));
+        let base = run.state.submitted.base;
+        if !store.contains(base) {
+            return Err(format!("the run's base commit {base} is not in this repository"));
         }
         if recorded.held_out.is_some() {
             return Err("the check needs held-out files, which are not part of the run".to_owned());
@@ -63,7 +64,9 @@ impl Ready {
             repository: place_of(store),
             worktrees: machine.host.settings.clone(),
             claim: Digest::of(&recorded.canonical()),
-            manifest: Manifest { run: run.run.clone(), item: item.id.clone(), ..recorded.clone() },
+            run: run.run.clone(),
+            base,
+            manifest: Manifest { item: item.id.clone(), ..recorded.clone() },
             task: attempt::task(&item.inputs, &recorded.input_refs),
             inputs: inputs(store, run, recorded)?,
             promised: Promised::default(),

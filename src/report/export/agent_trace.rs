@@ -98,7 +98,7 @@ fn record<'l>(facts: &Facts<'_>, lines: &'l ItemLines<'_, '_>, lines_in: LinesIn
     let mut ours = attempt.details(facts);
     ours["evidence"] = json!(facts.origin);
     ours["patch"] = json!(lines.patch.sha256);
-    ours["base"] = json!(attempt.manifest.base);
+    ours["base"] = json!(facts.document.base);
     ours["lines"] = lines_in.about().into();
     if !lines.others.is_empty() {
         ours["otherFiles"] = json!(lines.others);

@@ -75,8 +75,7 @@ pub(super) fn export(facts: &Facts<'_>, only: Option<ItemIndex>, lines_in: Lines
     });
     let base = match (lines_in.commit(), made.as_slice()) {
         (Some(commit), _) => commit,
-        (None, [one]) => one.attempt.manifest.base,
-        (None, []) => facts.document.base,
+        (None, [_] | []) => facts.document.base,
         (None, several) => return Err(Error::SeveralPatches(several.len())),
     };
     let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::git::store::Store;
 use crate::ledger::sign::Signer;
-use crate::model::digest::Digest;
+use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Product;
 use crate::model::format;
 use crate::model::manifest::Manifest;
@@ -63,7 +63,7 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
                     "inputs": item.inputs,
                 },
                 "internalParameters": { "manifest": manifest },
-                "resolvedDependencies": dependencies(manifest),
+                "resolvedDependencies": dependencies(view.state.submitted.base, manifest),
             },
             "runDetails": {
                 "builder": {
@@ -82,8 +82,8 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
 }
 
 /// Returns what an attempt started from: the base, its inputs and its program.
-fn dependencies(manifest: &Manifest) -> Vec<Value> {
-    let mut dependencies = vec![json!({ "name": "base", "digest": { "gitCommit": manifest.base } })];
+fn dependencies(base: Oid, manifest: &Manifest) -> Vec<Value> {
+    let mut dependencies = vec![json!({ "name": "base", "digest": { "gitCommit": base } })];
     for (input, reference) in &manifest.input_refs {
         dependencies.push(json!({ "name": format!("inputs/{input}"), "digest": sha256(&reference.digest) }));
     }

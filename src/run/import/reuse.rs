@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::git::store::Store;
 use crate::ledger::prove;
 use crate::model::bounds;
-use crate::model::digest::Digest;
+use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, ItemReconciled, Outcome, Product, Verified};
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
@@ -30,10 +30,10 @@ pub struct Reusable {
     store: Store,
     options: Options,
     logs: Arc<Logs>,
-    /// Candidates by the digest of their task. None of them is verified yet.
-    tasks: HashMap<Digest, Vec<Hint>>,
-    /// The first task of each item id, to explain how another task differs.
-    by_item: HashMap<ItemId, (RunId, Manifest)>,
+    /// Candidates by their base and the digest of their task. None of them is verified yet.
+    tasks: HashMap<(Oid, Digest), Vec<Hint>>,
+    /// The first task of each item id with its run and base, to explain how another task differs.
+    by_item: HashMap<ItemId, (RunId, Oid, Manifest)>,
     /// The verified runs by ref, or `None` if a run does not verify. A run is used as it was
     /// verified, even if its ref moves.
     vetted: BTreeMap<String, Option<Arc<Source>>>,
@@ -74,14 +74,15 @@ impl Repository {
         let logs = Logs::read(&self.store).ok();
         let own = own_runs(&self.store).unwrap_or_default().into_iter().map(Target::own);
         let fetched = Target::all_fetched(&self.store).unwrap_or_default();
-        let mut tasks: HashMap<Digest, Vec<Hint>> = HashMap::new();
+        let mut tasks: HashMap<(Oid, Digest), Vec<Hint>> = HashMap::new();
         let mut by_item = HashMap::new();
         for Target { run, reference } in own.chain(fetched).filter(|target| logs.is_some() && target.run != *run) {
             let Ok(view) = (Target { run, reference: reference.clone() }).view(&self.store) else { continue };
+            let base = view.state.submitted.base;
             for (ended, manifest) in done(&self.store, &view) {
                 let hint = Hint { run: view.run.clone(), reference: reference.clone(), item: ended.item.clone() };
-                tasks.entry(task(&manifest)).or_default().push(hint);
-                by_item.entry(ended.item.clone()).or_insert_with(|| (view.run.clone(), manifest));
+                tasks.entry((base, task(&manifest))).or_default().push(hint);
+                by_item.entry(ended.item.clone()).or_insert_with(|| (view.run.clone(), base, manifest));
             }
         }
         let logs = Arc::new(logs.unwrap_or_default());
@@ -119,16 +120,22 @@ fn done<'v>(store: &Store, view: &'v View) -> Vec<(&'v ItemReconciled, Manifest)
 }
 
 impl Reusable {
-    /// Finds an item with the task of this manifest in a run that verifies.
+    /// Finds an item with this base and the task of this manifest in a run that verifies.
     ///
     /// `fit` decides whether its products are what the item declares, because manifests do not say.
-    pub fn find(&mut self, manifest: &Manifest, fit: &dyn Fn(&BTreeMap<ProductKey, Product>) -> bool) -> Option<Found> {
-        let wanted = task(manifest);
+    pub fn find(
+        &mut self,
+        base: Oid,
+        manifest: &Manifest,
+        fit: &dyn Fn(&BTreeMap<ProductKey, Product>) -> bool,
+    ) -> Option<Found> {
+        let wanted = (base, task(manifest));
         let hints = self.tasks.get(&wanted)?.clone();
         hints.into_iter().find_map(|hint| {
             let source = self.vetted(&hint)?;
             let (ended, there) = source.items.get(&hint.item)?;
-            (task(there) == wanted && fit(&ended.products)).then_some(())?;
+            let is_same = (source.run.state.submitted.base, task(there)) == wanted;
+            (is_same && fit(&ended.products)).then_some(())?;
             let proof = prove::item_of(&self.store, &source.run.links, &hint.item, None).ok()?;
             let root = proof.root;
             let evidence = Evidence { proof: Some(proof), manifest: there.clone() }.canonical();
@@ -142,9 +149,9 @@ impl Reusable {
         })
     }
 
-    /// Returns why [`Reusable::find`] returned nothing for this manifest.
-    pub fn why_not(&self, manifest: &Manifest) -> String {
-        if let Some(hint) = self.tasks.get(&task(manifest)).and_then(|hints| hints.first()) {
+    /// Returns why [`Reusable::find`] returned nothing for this base and manifest.
+    pub fn why_not(&self, base: Oid, manifest: &Manifest) -> String {
+        if let Some(hint) = self.tasks.get(&(base, task(manifest))).and_then(|hints| hints.first()) {
             let named = format!("{}/{}", hint.run, hint.item);
             return match self.vetted.get(&hint.reference) {
                 Some(None) => format!("{named} did the same, and its run does not verify by keys that are known here"),
@@ -152,12 +159,12 @@ impl Reusable {
             };
         }
         match self.by_item.get(&manifest.item) {
-            Some((run, other)) => {
-                format!(
-                    "{run}/{} was given something else to do: {}",
-                    manifest.item,
-                    differences(manifest, other).join(", ")
-                )
+            Some((run, other_base, other)) => {
+                let mut differing = differences(manifest, other);
+                if *other_base != base {
+                    differing.insert(0, "base".to_owned());
+                }
+                format!("{run}/{} was given something else to do: {}", manifest.item, differing.join(", "))
             }
             None => "no sealed run here has an item that is done and green and had the same to do".to_owned(),
         }

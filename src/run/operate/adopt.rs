@@ -219,7 +219,7 @@ fn done_again(open: &OpenRun, continues: &Continues, old: &Manifest, e: &ItemRec
         return Vec::new();
     }
     let attempt = state.items[at].attempts + 1;
-    let manifest = Manifest { run: open.id().clone(), attempt, ..old.clone() };
+    let manifest = Manifest { attempt, ..old.clone() };
     let evidence = Evidence { proof: None, manifest: old.clone() }.canonical();
     let reused = Reused {
         run: continues.run.clone(),

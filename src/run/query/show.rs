@@ -366,6 +366,7 @@ impl Serialize for Record<'_> {
         let mut shown = json!(ItemStatus::of(self.view, self.at));
         shown["schema"] = json!(SCHEMA);
         shown["run"] = json!(self.view.run);
+        shown["base"] = json!(self.view.state.submitted.base);
         if let Some((link, cause)) = self.added() {
             shown["added"] = json!({ "entry": link.entry.seq, "cause": cause });
         }

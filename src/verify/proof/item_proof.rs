@@ -1,6 +1,6 @@
 //! The evidence that a proof of an item gives.
 
-use crate::model::digest::Digest;
+use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, ItemFired, ItemReconciled};
 use crate::model::proof::Proof;
 use crate::model::time::Moment;
@@ -17,6 +17,8 @@ pub(in crate::verify) struct ItemProof {
     pub(in crate::verify) keys: Vec<(String, Moment)>,
     /// The leaf hash of entry 0.
     pub(in crate::verify) first: Digest,
+    /// The base of entry 0.
+    pub(in crate::verify) base: Oid,
 }
 
 /// Returns the contents of a proof if it is valid by itself, or the first fault.
@@ -32,11 +34,13 @@ pub(in crate::verify) fn read_item_proof(proof: &Proof, options: &Options) -> Re
     let (Event::ItemFired(dispatch), Event::ItemReconciled(end)) = (&fired.entry.event, &ended.entry.event) else {
         return Err("it shows no dispatch and no end".to_owned());
     };
-    let first = evidence.first.decoded().ok_or("its first entry cannot be read")?.hash;
+    let unread = "its first entry cannot be read";
+    let first = evidence.first.decoded().ok_or(unread)?.hash;
+    let base = evidence.first.submitted().ok_or(unread)?.base;
     let signed = |end: &SignedCommit| match &end.0 {
         Ok((decoded, signer)) => Ok((signer.clone()?, decoded.entry.at)),
         Err(why) => Err(why.clone()),
     };
     let keys = evidence.ends().map(signed).collect::<Result<_, String>>()?;
-    Ok(ItemProof { dispatch: dispatch.clone(), end: end.clone(), keys, first })
+    Ok(ItemProof { dispatch: dispatch.clone(), end: end.clone(), keys, first, base })
 }

@@ -23,26 +23,24 @@ pub(super) type Recomputed<T> = Result<Result<T, &'static str>, String>;
 
 impl ProtectedFiles<'_> {
     /// Returns the temporary index of the base, or the reason why there is none.
-    fn scratch(&self, manifest: &Manifest) -> Result<&Scratch, &'static str> {
+    fn scratch(&self, base: Oid) -> Result<&Scratch, &'static str> {
         let scratch = self.scratch.get_or_init(|| match self.case.bases {
             Some(bases) => {
-                let extent = extent_of(bases, manifest.base).ok_or(NO_BASE)?;
+                let extent = extent_of(bases, base).ok_or(NO_BASE)?;
                 if !extent.is_bounded() {
                     return Err(TOO_LARGE);
                 }
-                Scratch::incomplete(bases, manifest.base).map_err(|_| NO_BASE)
+                Scratch::incomplete(bases, base).map_err(|_| NO_BASE)
             }
-            None if self.case.store.contains(manifest.base) => {
-                Scratch::apart(self.case.store, manifest.base).map_err(|_| NO_BASE)
-            }
+            None if self.case.store.contains(base) => Scratch::apart(self.case.store, base).map_err(|_| NO_BASE),
             None => Err(NO_BASE),
         });
         scratch.as_ref().map_err(|reason| *reason)
     }
 
     /// Returns the base with the patches that an item's needs apply.
-    pub(super) fn recompute_start(&self, state: &RunState, item: &ItemId, manifest: &Manifest) -> Recomputed<Oid> {
-        let scratch = match self.scratch(manifest) {
+    pub(super) fn recompute_start(&self, state: &RunState, item: &ItemId) -> Recomputed<Oid> {
+        let scratch = match self.scratch(state.submitted.base) {
             Ok(scratch) => scratch,
             Err(reason) => return Ok(Err(reason)),
         };
@@ -75,7 +73,7 @@ impl ProtectedFiles<'_> {
 
     /// Compares an entry with the recomputed state. Returns the number of protected files.
     pub(super) fn recompute(&self, state: &RunState, e: &ItemReconciled, manifest: &Manifest) -> Recomputed<usize> {
-        let scratch = match self.scratch(manifest) {
+        let scratch = match self.scratch(state.submitted.base) {
             Ok(scratch) => scratch,
             Err(reason) => return Ok(Err(reason)),
         };

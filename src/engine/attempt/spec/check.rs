@@ -62,8 +62,8 @@ impl AttemptSpec {
         if !self.is_task_of_manifest() {
             return Err(Error::Differs("inputs".to_owned()));
         }
-        if !handles.host.store.contains(self.manifest.base) {
-            return Err(Error::Base(self.manifest.base));
+        if !handles.host.store.contains(self.base) {
+            return Err(Error::Base(self.base));
         }
         if let Some(start) = self.start
             && tree_of(&handles.host.store, start.commit) != Some(start.tree)
@@ -73,8 +73,8 @@ impl AttemptSpec {
         Ok(())
     }
 
-    /// Returns the manifest that describes the rest of the spec, confined like this. The run, the
-    /// item and other facts about its origin are those of the manifest that it has.
+    /// Returns the manifest that describes the rest of the spec, confined like this. The item
+    /// and other facts about its origin are those of the manifest that it has.
     pub(in crate::engine) fn described(&self, by: Option<&Confinement>) -> Manifest {
         let (command, protect) = (&self.command, self.protect.as_ref());
         let manifest = Manifest {

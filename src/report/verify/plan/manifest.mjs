@@ -16,7 +16,7 @@ import {
   oneOf,
   shape,
 } from '../values.mjs';
-import { isItemName, isRunName } from '../names.mjs';
+import { isItemName } from '../names.mjs';
 import { isInputRefs, isSortedRules } from '../entries/kinds.mjs';
 import { readerOf } from './plan.mjs';
 
@@ -27,11 +27,9 @@ const isProgramClaim = {
 };
 const isManifest = shape({
   schema: oneOf('git-handoff.manifest/1'),
-  run: isRunName,
   item: isItemName,
   attempt: isAttempt,
   inputRefs: isInputRefs,
-  base: isObjectId,
   'start?': isObjectId,
   executor: isString,
   'subagent?': isString,

@@ -60,7 +60,7 @@ async function shownByProof(verifier, reused, json) {
     'is about something else',
   );
   await compareSource(verifier, proof);
-  return { fired: proof.fired, end: proof.end };
+  return { fired: proof.fired, end: proof.end, base: proof.first.entry.base };
 }
 
 async function shownByContinued(verifier, { run, root, item }) {
@@ -76,21 +76,21 @@ async function shownByContinued(verifier, { run, root, item }) {
     (each) => each.kind === 'item.fired' && each.item === item && each.attempt === end.attempt,
   );
   ensure(fired, 'names an attempt that there is not');
-  return { fired, end };
+  return { fired, end, base: entries[0].base };
 }
 
-function compareReused(verifier, commit, json, { fired, end }) {
+function compareReused(verifier, commit, json, { fired, end, base }) {
   const { entry } = commit;
   const manifest = readManifest(canonicalBytes(json));
   ensure(
     manifest && canonicalDigest(json) === fired.manifest,
     'has another manifest than was dispatched',
   );
-  ensure(manifest.run === entry.reused.run, 'has a manifest of another run');
+  ensure(base === verifier.begin.entry.base, 'is about a run with another base');
   const own = verifier.readDispatchedManifest(entry.item, ['handoff']);
   if (own === undefined) return;
   ensure(own, 'cannot be compared with the manifest');
-  const strip = ({ run, item, attempt, branches, ...rest }) => rest;
+  const strip = ({ item, attempt, branches, ...rest }) => rest;
   ensure(sameJson(strip(manifest), strip(own)), 'is about another task');
   ensure(!('reused' in end) && !isEndRed(end), 'is about an item that is red or was reused');
   ensure(!('protectedJudged' in end), 'is about an item with judged changes to protected files');
