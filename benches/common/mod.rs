@@ -52,7 +52,7 @@ impl Recording {
     }
 
     /// Returns the dispatch of an item that needs nothing.
-    pub(crate) fn fired(&self, item: &Item, attempt: u32) -> NewEntry {
+    pub(crate) fn fired(item: &Item, attempt: u32) -> NewEntry {
         let manifest = Manifest {
             schema: SCHEMA.into(),
             item: item.id.clone(),

@@ -82,8 +82,7 @@ impl Evidence {
     }
 }
 
-/// Returns the digest of a manifest's task, independent of item and attempt. The base is not part of
-/// it.
+/// Returns the digest of a manifest's task, independent of item, attempt and base.
 pub fn task(manifest: &Manifest) -> Digest {
     let mut value = serde_json::to_value(manifest).expect("a manifest is JSON");
     if let Value::Object(fields) = &mut value {

@@ -152,8 +152,8 @@ impl Repository {
         for report in self.verification(request, &mut |_| ())?.found(&runs)?.reports() {
             let report = report?;
             let id = RunId::parse(&report.run).map_err(|_| Error::Unnamed(report.run.clone()))?;
-            // What the entries of such a run say has no defined meaning.
-            let is_judged = !report.finding.is_some_and(|first| first.stage <= Stage::Plan);
+            // After a finding in the chain or the plan, later entries have no defined meaning.
+            let is_judged = report.finding.is_none_or(|first| first.stage > Stage::Plan);
             let view = view(store, &id, &format::run_ref(&id)).ok().flatten().filter(|_| is_judged);
             shown.push(ShownRun { report, view, id });
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use crate::model::name::ItemId;
 use crate::model::printable::{cut, cut_to};
@@ -88,6 +89,18 @@ impl First {
     /// trusted.
     pub fn contradicts(self) -> bool {
         self.code.is_none_or(Code::contradicts)
+    }
+
+    /// Returns `{stage, code?, entry?}`.
+    pub(super) fn to_json(self) -> Value {
+        let mut first = json!({ "stage": self.stage.word() });
+        if let Some(code) = self.code {
+            first["code"] = code.word().into();
+        }
+        if let Some(entry) = self.entry() {
+            first["entry"] = entry.into();
+        }
+        first
     }
 }
 

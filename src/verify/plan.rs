@@ -115,7 +115,7 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
     let mut stopped = None;
     let mut protected = ProtectedFiles::new(case);
     for (link, after) in case.chain.with_trees().skip(1) {
-        // What follows the first finding has no defined meaning.
+        // Entries after the first finding have no defined meaning.
         if findings.is_contradicted() || handoff.is_contradicted() {
             break;
         }

@@ -213,7 +213,7 @@ impl<'c> ProtectedFiles<'c> {
         }
         match self.selector() {
             Ok(scratch) => {
-                by_patch::compare(scratch, &patched, &mut |one, why| report_at(findings, one.seq, one.end, &why))
+                by_patch::compare(scratch, &patched, &mut |one, why| report_at(findings, one.seq, one.end, &why));
             }
             Err(error) => patched.iter().for_each(|one| report_at(findings, one.seq, one.end, error)),
         }

@@ -20,8 +20,8 @@ use crate::model::state::checks::unprotected_in_words;
 
 use super::pipelines::ItemBlocks;
 use super::{
-    Admission, Anchored, Claim, Decided, Failure, First, Guarantee, LOCAL, Report, Row, SameId, SignerSeen, Since,
-    State, TakenOver, Timed, Uncovered, Upstream,
+    Admission, Anchored, Claim, Decided, Failure, Guarantee, LOCAL, Report, Row, SameId, SignerSeen, Since, State,
+    TakenOver, Timed, Uncovered, Upstream,
 };
 
 const HEADLINE_COLUMN: usize = 64;
@@ -69,17 +69,12 @@ impl Report {
 
     fn add_optional_fields(&self, report: &mut Value) {
         self.add_access(report);
-        if let Some(remote) = &self.remote {
-            report["remote"] = json!(remote);
-        }
-        if let Some(first) = self.finding {
-            report["finding"] = first.to_json();
-        }
-        if let Some(unmet) = &self.unmet {
-            report["unmet"] = json!(unmet);
-        }
-        if let Some(rules) = self.rules {
-            report["rules"] = json!(rules);
+        let finding = self.finding.map(super::First::to_json);
+        let texts = [("remote", json!(self.remote)), ("unmet", json!(self.unmet)), ("rules", json!(self.rules))];
+        for (key, value) in texts.into_iter().chain(finding.map(|finding| ("finding", finding))) {
+            if !value.is_null() {
+                report[key] = value;
+            }
         }
         if !self.decisions.is_empty() {
             report["decisions"] = self.decisions.iter().map(Decided::to_json).collect();
@@ -334,20 +329,6 @@ impl Failure {
             Self::NotSealed => "not-sealed",
             Self::Incomplete => "incomplete",
         }
-    }
-}
-
-impl First {
-    /// Returns `{stage, code?, entry?}`.
-    fn to_json(self) -> Value {
-        let mut first = json!({ "stage": self.stage.word() });
-        if let Some(code) = self.code {
-            first["code"] = code.word().into();
-        }
-        if let Some(entry) = self.entry() {
-            first["entry"] = entry.into();
-        }
-        first
     }
 }
 

@@ -143,7 +143,7 @@ impl RunWriters<'_> {
 
 #[derive(Default)]
 pub(crate) struct Judged {
-    /// What is wrong whatever the verifier knows.
+    /// Faults that no knowledge of the verifier changes.
     pub(crate) bad: Findings,
     /// The keys that the verifier does not trust, or does not ask for.
     pub(crate) distrusted: Findings,

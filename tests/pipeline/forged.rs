@@ -212,13 +212,16 @@ fn an_honest_story_holds() {
 
 #[test]
 fn what_no_pipeline_comes_to_is_tampering() {
+    let mut found = Vec::new();
     for (what, rows, bend) in FORGED {
         let report = told(*bend);
         let mut failing = failing(&report);
         failing.sort_unstable();
-        assert_eq!(failing.join(" "), *rows, "{what}\n{}", report.to_text(false));
-        assert_eq!(report.headline, "TAMPERED", "{what}");
+        if failing.join(" ") != *rows || report.headline != "TAMPERED" {
+            found.push(format!("{what}: {} instead of {rows}", failing.join(" ")));
+        }
     }
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]

@@ -49,7 +49,7 @@ impl Revealed<'_> {
             let what = format!("entry {}: the decision", entry.seq);
             match self.statement(&entry.event) {
                 Some(Ok(statement)) => {
-                    judged.record_key((entry.seq, &what), &statement.key, statement.at, &others, held_since)
+                    judged.record_key((entry.seq, &what), &statement.key, statement.at, &others, held_since);
                 }
                 _ => judged.judge_named_key((entry.seq, &what), &e.by, entry.at, options, held_since),
             }

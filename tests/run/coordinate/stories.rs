@@ -200,7 +200,7 @@ fn what_is_added_must_fit() {
     );
     let circle = [item("a", &json!({ "depends_on": ["b"] })), item("b", &json!({ "depends_on": ["a"] }))];
     assert_says(&added(&circle), "plan", "entry 1: item \"a\" was added and waits for itself");
-    assert_says(&added(&[]), "plan", "entry 1: the items that were added are not those that the entry names");
+    assert_fails(&added(&[]), "chain", "entry");
     let document = |name: &str| json!({ "produces": [{ "kind": "document", "name": name, "path": "x" }] });
     assert_says(
         &added(&[item("a", &document("d")), item("b", &document("D"))]),
@@ -222,7 +222,6 @@ fn an_added_item_is_the_one_that_its_entry_names() {
     let spaced = bent(|forge, edits| edits[0].1 = blob(forge, b"{}"));
     assert_fails(&spaced, "plan", "bytes, entry 1, item more");
     let none = bent(|_, edits| edits.clear());
-    assert_says(&none, "plan", "entry 1: item.json of item more is not in the tree");
     assert_fails(&none, "chain", "tree, entry 1, path items/18/more/item.json");
     let smuggled = bent(|forge, edits| edits.push(("items/00/other/item.json".to_owned(), blob(forge, b"{}"))));
     assert_says(&smuggled, "chain", "entry 1 does not account for the change of items/00/ in the tree");
@@ -268,7 +267,6 @@ fn a_document_that_a_rule_saw_is_what_it_was() {
         "entry 5: a document of the rule polish: object … is damaged: its bytes are not those that the \
          entry names",
     );
-    assert_says(&report, "content", "revision 1 of document review hashes to …, not to …");
 }
 
 #[test]
@@ -297,7 +295,7 @@ fn the_rules_of_the_queue_are_those_that_were_sealed() {
     let other = added.replace("draft", "drift");
     assert_fails(&with(&added, Some(&other)), "plan", "rules-invalid");
     assert_says(&with(&other, Some(&other)), "plan", "entry 4: the rule more creates nothing here");
-    assert_fails(&with(&added, None), "plan", "rules-invalid");
+    assert_fails(&with(&added, None), "chain", "tree, entry 0, path rules.json");
     assert_says(&with("{}", Some("{}")), "plan", "rules.json holds no rules: bad-rule: expected an array of rules");
     assert_says(&with("[]", Some("[]")), "plan", "rules.json holds no rules, and yet entry 0 names it");
 }

@@ -24,7 +24,7 @@ export async function checkPlan(verifier) {
     const { entry } = commit;
     if (i % 500 === 499) await settings.pause();
     if (entry.kind === 'item.fired') verifier.dispatches.set(entry.item, commit);
-    // What follows the first finding has no defined meaning.
+    // Entries after the first finding have no defined meaning.
     if (verifier.isUnread || findings.failsBy('plan')) break;
     if (commit !== verifier.begin && verifier.replay) await replayEntry(verifier, commit);
   }

@@ -62,7 +62,7 @@ export async function verifyRun(store, run, options = {}) {
     entries: commits.length,
     submitted: verifier.begin?.entry ?? null,
     findings: findings.list,
-    // After a finding in the chain or the plan, what the entries say has no defined meaning.
+    // After a finding in the chain or the plan, later entries have no defined meaning.
     replay: verifier.isUnread || findings.failsBy('plan') ? null : verifier.replay,
     headTree: commits.at(-1)?.tree ?? null,
     links: commits.map(linkOf),

@@ -49,7 +49,7 @@ export function startReplay(verifier) {
     const text = 'the plan has an item twice, or one that depends on an unknown one';
     report('plan-invalid', text, 'plan.json');
   }
-  // What follows the first finding has no defined meaning.
+  // Entries after the first finding have no defined meaning.
   return verifier.findings.failsBy('plan') ? null : replay;
 }
 
