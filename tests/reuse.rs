@@ -60,7 +60,7 @@ fn what_a_trusted_run_did_is_not_done_again() {
     assert_eq!(ran(&repo), "");
     assert_output!("reuse_status", repo.env.handoff(["status", "--json", "second"]));
     let log = repo.env.handoff(["log", "second"]).success();
-    insta::assert_snapshot!(find_entry(&log, "item.reconciled build"), @"item.reconciled build #1: done, reused from first/build, sealed as ff05c75a");
+    insta::assert_snapshot!(find_entry(&log, "item.reconciled build"), @"item.reconciled build #1: done, reused from first/build, sealed as 639fb79f");
     assert_output!("reuse_show", repo.env.handoff(["show", "second/check"]));
     assert_output!("reuse_verify", repo.env.handoff(["verify", "second"]));
     repo.passes_fsck();
@@ -168,7 +168,7 @@ fn an_imported_product_is_not_reported_as_made() {
     repo.env.handoff(["apply", "second/build"]).success();
     repo.env.git(["commit", "--quiet", "--message", "Applied"]).success();
     let made = repo.env.handoff(["whence", "HEAD"]).success();
-    insta::assert_snapshot!(find_line(&made, "  reused  "), @"  reused   from first/build, sealed as ff05c75a: nothing was run here");
+    insta::assert_snapshot!(find_line(&made, "  reused  "), @"  reused   from first/build, sealed as 639fb79f: nothing was run here");
     let refused = repo.env.handoff(["export", "second", "--format", "bundle-json"]).exit(1).stderr;
     insta::assert_snapshot!(refused, @r#"error: the item "build" took its products from the run first, and this format knows no items but those that were run"#);
 }

@@ -296,6 +296,7 @@ impl Verdicts {
         let mut claims = self.claims;
         if finding.is_some_and(|first| first.stage <= Stage::Plan) {
             claims.outcome = None;
+            claims.unprotected.clear();
         }
         let guarantee = Guarantee::strongest(&claims.anchors);
         let trusted = claims.is_trusted();

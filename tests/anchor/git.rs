@@ -33,9 +33,7 @@ fn from_adding_it_to_asking_it() {
     vault  git    external  $TEST/vault.git
     ");
     assert_output!("anchor_git_missing", env.handoff(["verify", RUN]).exit(3));
-    assert_output!(env.handoff(["anchor", "push"]), @r"
-    vault  new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2
-    ");
+    assert_output!(env.handoff(["anchor", "push"]), @"vault  new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.c30aa07960f6");
     assert_output!("anchor_git_verify", env.handoff(["verify", RUN]));
     assert_output!(env.handoff(["anchor", "check"]), @r"
     handoff-dag-1  local  detect    holds
@@ -59,7 +57,7 @@ fn a_forged_run_with_a_forged_log_is_caught_and_not_published() {
     let mine = refs(&env);
     let pushed = env.handoff(["anchor", "push"]).exit(3);
     insta::assert_snapshot!(pushed.stderr, @"
-    error: vault: it holds the root 967cbb5e of run handoff-dag-1, ours is 670cf91f; what it holds was there first
+    error: vault: it holds the root 1dcaea0d of run handoff-dag-1, ours is b5cb0989; what it holds was there first
     hint: git handoff anchor check handoff-dag-1
     ");
     assert_eq!(env.git_in("vault.git", ["for-each-ref"]).success(), before);
@@ -103,7 +101,7 @@ fn an_anchor_whose_log_was_cut_or_is_broken_does_not_hold_the_run() {
     assert!(row(&report).starts_with("vault: refs/handoff/logs/"), "{report}");
     assert_eq!(
         row(&report),
-        "vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2 is broken: commit 9f81f93: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count"
+        "vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.c30aa07960f6 is broken: commit 393023a: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count"
     );
 }
 
@@ -135,10 +133,10 @@ fn bundles_proofs_and_fetched_runs_are_held_against_it() {
     let proof = env.handoff(["prove", &format!("{RUN}/edit-a:patch")]).success();
     env.write("repo/forged.json", &proof);
     let said = env.handoff(["verify", "--bundle", "forged.bundle"]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:a45263bd7f5d284c503b247c2f718ec6e6e956ac8fcb47796fe8395b05622408; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:6a6017c46ce039ae689372828d39815044d782ce701d914906cb9738d4358d5f");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.c30aa07960f6 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:99ea0bccdfc55784502cae33a10e419fde51ee10b633ac6fbce202e175ae3108; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:096047ea2136b2875d6f4fab9b4d9a3f976403233aae1c7ddcc5d43cd4a3aeca");
     assert_eq!(verdict(&said), "✗ TAMPERED");
     let said = env.handoff(["verify", "--proof", "forged.json"]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:a45263bd7f5d284c503b247c2f718ec6e6e956ac8fcb47796fe8395b05622408; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:6a6017c46ce039ae689372828d39815044d782ce701d914906cb9738d4358d5f");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.c30aa07960f6 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:99ea0bccdfc55784502cae33a10e419fde51ee10b633ac6fbce202e175ae3108; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:096047ea2136b2875d6f4fab9b4d9a3f976403233aae1c7ddcc5d43cd4a3aeca");
     assert_eq!(verdict(&said), "✗ NOT PROVEN");
 }
 

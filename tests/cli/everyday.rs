@@ -265,12 +265,11 @@ fn a_snapshot_has_what_two_runs_of_one_plan_have_in_common() {
     ✗ chain
     ✓ root
     ✓ signature
-    ✗ anchor
-    ✓ handoff
-    ✗ plan
-    ✗ manifest
-    ✓ content
-    ✗ outcome: 2 of 3 done, 1 failed, 1 with nothing handed over
+    ─ anchor
+    ─ handoff
+    ─ plan
+    ─ manifest
+    ─ content
     ");
 }
 

@@ -46,12 +46,12 @@ fn handoff_dag_from_plan_to_proof() {
     handoff-dag-1  default  sealed  2026-06-04 02:00Z  human:ada  2 done
     ");
     assert_output!(env.handoff(["log", "handoff-dag-1"]), @"
-    0  264648b8  2026-06-04T02:00:05.000Z  human:ada  run.submitted handoff-dag-1
-    1  b7a5450b  2026-06-04T02:00:07.000Z  human:ada  item.fired edit-a #1: running
-    2  8d302332  2026-06-04T02:00:07.000Z  human:ada  item.reconciled edit-a #1: done
-    3  4ba0df45  2026-06-04T02:00:07.000Z  human:ada  item.fired apply-patch #1: running
-    4  d5c1f5ed  2026-06-04T02:00:07.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
-    5  cf03fe19  2026-06-04T02:00:07.000Z  human:ada  run.sealed handoff-dag-1
+    0  acf922e2  2026-06-04T02:00:05.000Z  human:ada  run.submitted handoff-dag-1
+    1  e0e42490  2026-06-04T02:00:07.000Z  human:ada  item.fired edit-a #1: running
+    2  0ab479e1  2026-06-04T02:00:07.000Z  human:ada  item.reconciled edit-a #1: done
+    3  e4321206  2026-06-04T02:00:07.000Z  human:ada  item.fired apply-patch #1: running
+    4  cef161fa  2026-06-04T02:00:07.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
+    5  ec1a7f9c  2026-06-04T02:00:07.000Z  human:ada  run.sealed handoff-dag-1
     ");
     assert_output!("handoff_dag_show", env.handoff(["show", "handoff-dag-1"]));
     assert_output!("handoff_dag_show_item", env.handoff(["show", "handoff-dag-1/apply-patch"]));

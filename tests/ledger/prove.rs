@@ -328,7 +328,7 @@ fn the_program_holds_a_later_proof_against_a_root_that_was_noted() {
     assert!(said.contains(&format!("✗ root       it extends {noted}, but you gave {other}")), "{said}");
     env.write("item.json", &env.handoff(["prove", "handoff-dag-1/edit-a"]).success());
     let said = env.handoff(["verify", "--proof", "../item.json", "--since-root", &noted]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "root"), @"✗ root       the proof is not about an earlier root, but you gave sha256:a45263bd7f5d284c503b247c2f718ec6e6e956ac8fcb47796fe8395b05622408");
+    insta::assert_snapshot!(find_row(&said, "root"), @"✗ root       the proof is not about an earlier root, but you gave sha256:99ea0bccdfc55784502cae33a10e419fde51ee10b633ac6fbce202e175ae3108");
     // Every requirement is reported.
     for asked in [["--since-root", &noted], ["--root", &noted], ["--file", "plan.json"]] {
         let _ = env.handoff(["verify", "handoff-dag-1"].iter().chain(&asked)).exit(2);

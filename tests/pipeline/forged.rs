@@ -114,10 +114,10 @@ const FORGED: &[(&str, &str, Bend)] = &[
         let other = forge.store.write_blob(&SPEC.replace_first()).unwrap();
         run.drafts[0].edits.last_mut().unwrap().1 = Edit::Blob(other);
     }),
-    ("a spec that is none", "manifest plan", |run, forge| {
+    ("a spec that is none", "plan", |run, forge| {
         seal_other(run, forge, "p.one", b"{}");
     }),
-    ("the spec of another id", "manifest plan", |run, forge| {
+    ("the spec of another id", "plan", |run, forge| {
         seal_other(run, forge, "p.one", &String::from_utf8_lossy(SPEC).replace("p.one", "p.two").into_bytes());
     }),
     ("a pipeline that nobody names", "plan", |run, forge| {

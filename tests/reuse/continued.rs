@@ -130,7 +130,7 @@ fn a_run_continues_another_from_the_same_base() {
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
     e.base = "1".repeat(40).parse().unwrap();
     forge.finish(run);
-    let part = "2: the products that item make reuses does not hold: that run starts from another base";
+    let part = "entry 2: the products that item make reuses does not hold: that run starts from another base";
     assert_says(&forge.verify(), "handoff", part);
 }
 

@@ -175,7 +175,7 @@ fn objects_that_are_left_out_in_silence_are_missed() {
     bend(&env, "lazy.bundle", |head| head.replace("@filter=blob:none\n", ""));
     let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(3).stdout;
     assert_eq!(verdict(&said), "✗ TAMPERED");
-    insta::assert_snapshot!(find_row(&said, "plan"), @"");
+    insta::assert_snapshot!(find_row(&said, "plan"), @"✗ plan       plan.json: object 72e2a4a9fdc1b1144116871362c4edb7742521cc is not in the repository");
     let whole = fs::read(env.path().join("lazy.bundle")).unwrap();
     fs::write(env.path().join("made.bundle"), [whole, b"more".to_vec()].concat()).unwrap();
     bend(&env, "made.bundle", |head| head.replace("@filter=blob:none\n", ""));

@@ -134,7 +134,7 @@ fn a_thread_that_was_rewritten_is_refused_also_behind_a_merge() {
     env.git_in("hub", ["update-ref", THREAD, &format!("{THREAD}^")]).success();
     let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
     insta::assert_snapshot!(said, @r#"
-    warning: thread "research" was rewritten on origin: it was at 0d3a65795aa2f1343c53e40fee585ab57dae0c31 and is at 8c0d3744f4fb5dfb9b80fd10aec96eace9b46a7c now, which does not go on from there; what was fetched before is kept
+    warning: thread "research" was rewritten on origin: it was at bbda8d52fcb4c4f015183495c454ea1408d1c73f and is at 8c0d3744f4fb5dfb9b80fd10aec96eace9b46a7c now, which does not go on from there; what was fetched before is kept
     hint: git update-ref -d refs/handoff/remotes/origin/threads/research   # forgets what was seen there before; then fetch again
     "#);
     let tree = format!("{THREAD}^{{tree}}");
