@@ -49,7 +49,7 @@ use crate::share::anchor::verification::{self, VerifyRequest};
 use crate::share::bundling;
 use crate::thread::target::ThreadTarget;
 use crate::thread::verification::Which;
-use crate::verify::{LOCAL, Report, Stage};
+use crate::verify::{First, LOCAL, Report};
 
 /// The template of the page.
 const TEMPLATE: &str = include_str!("page.html");
@@ -153,7 +153,7 @@ impl Repository {
             let report = report?;
             let id = RunId::parse(&report.run).map_err(|_| Error::Unnamed(report.run.clone()))?;
             // After a finding in the chain or the plan, later entries have no defined meaning.
-            let is_judged = report.finding.is_none_or(|first| first.stage > Stage::Plan);
+            let is_judged = !report.finding.is_some_and(First::precedes_content);
             let view = view(store, &id, &format::run_ref(&id)).ok().flatten().filter(|_| is_judged);
             shown.push(ShownRun { report, view, id });
         }

@@ -28,16 +28,6 @@ impl Stage {
             Self::Policy => "policy",
         }
     }
-
-    /// Returns the stage that first judges a row.
-    pub(crate) fn of_row(row: &str) -> Self {
-        match row {
-            "chain" | "root" | "signature" => Self::Chain,
-            "handoff" | "plan" | "manifest" => Self::Plan,
-            "content" => Self::Content,
-            _ => Self::Policy,
-        }
-    }
 }
 
 macro_rules! codes {
@@ -77,6 +67,11 @@ macro_rules! codes {
 }
 
 impl Code {
+    /// Returns the first code of a row, whose stage is the first that judges the row.
+    pub(crate) fn of_row(row: &str) -> Self {
+        *Self::ALL.iter().find(|code| code.row() == row).expect("each row of a run has a code")
+    }
+
     /// Returns true if the code says that the reader requires something that the run is not.
     pub fn is_requirement(self) -> bool {
         matches!(self.failure(), Failure::Mismatch | Failure::NotSealed)

@@ -71,7 +71,7 @@ impl First {
 
     /// Returns the first finding of a row that fails.
     pub(crate) fn of(row: &'static str, verdict: &Verdict) -> Option<Self> {
-        let without_code = Self { stage: Stage::of_row(row), entry: 0, code: None, row };
+        let without_code = Self { stage: Code::of_row(row).stage(), entry: 0, code: None, row };
         (verdict.state == State::Failed).then(|| verdict.first.unwrap_or(without_code))
     }
 
@@ -82,7 +82,13 @@ impl First {
 
     /// Returns the failure that follows from it.
     pub fn failure(self) -> Failure {
-        self.code.map_or_else(|| Failure::of_row(self.row), Code::failure)
+        self.code.unwrap_or_else(|| Code::of_row(self.row)).failure()
+    }
+
+    /// Returns true if it is in the chain or the plan. What the entries say later than that has no
+    /// defined meaning, and no other bytes are judged.
+    pub fn precedes_content(self) -> bool {
+        self.stage < Stage::Content
     }
 
     /// Returns true if it contradicts the run, as opposed to evidence that is missing or not
@@ -292,7 +298,7 @@ impl Verdict {
     /// Returns the verdict once the first finding of all rows is known: later stages are not
     /// judged.
     pub(crate) fn up_to(&self, row: &'static str, first: First) -> Self {
-        let stage = First::of(row, self).map_or_else(|| Stage::of_row(row), |own| own.stage);
+        let stage = First::of(row, self).map_or_else(|| Code::of_row(row).stage(), |own| own.stage);
         if stage > first.stage {
             return Self::not_applicable(format!("not judged, since the row {} fails", first.row));
         }

@@ -16,7 +16,7 @@ use super::codes::Code;
 use super::findings::Verdict;
 use super::reader::Link;
 use super::signature::{HOW_TO_KNOW, Signature};
-use super::{AtHand, Case, Error, Evidence, Options, Report, Row, Standing, State, Verified, anchor, content};
+use super::{AtHand, Case, Error, Evidence, Options, Report, Row, Standing, State, Verified, anchor};
 
 /// The settings of the gate.
 #[derive(Clone, Copy)]
@@ -122,8 +122,7 @@ impl Gate<'_> {
         }
         let distrust = evidence.signature.is_distrust() && !self.accept_untrusted;
         cautions.extend(caution(run, &mut evidence.signature, self.accept_untrusted));
-        let content = if whole { content::row(&case) } else { Verdict::not_applicable("not asked for") };
-        let judged = evidence.conclude(&case, anchor, content);
+        let judged = evidence.conclude(&case, anchor, whole);
         let tampered = judged.is_tampered();
         let report = judged.report();
         let bars = |row: &&Row| row.codes.iter().any(|code| code.contradicts() || code.is_distrust());

@@ -216,7 +216,7 @@ fn judge_run(case: &Case<'_>, at_hand: &AtHand<'_>) -> (Verdicts, Vec<Imported>)
     clock_skew::note_contradictions(&mut anchor, dates, case.options.now);
     let mut evidence = Evidence::gather(case, anchor.held_since());
     let imports = std::mem::take(&mut evidence.imports);
-    (evidence.conclude(case, anchor, content::row(case)), imports)
+    (evidence.conclude(case, anchor, true), imports)
 }
 
 struct Case<'a> {
@@ -289,9 +289,14 @@ impl Evidence {
         Self { signature, replay, manifest, reach, imports }
     }
 
-    fn conclude(self, case: &Case<'_>, anchor: Anchor, content: Verdict) -> Verdicts {
+    /// Hashes the products only if `whole` is true and no earlier stage has a finding.
+    fn conclude(self, case: &Case<'_>, anchor: Anchor, whole: bool) -> Verdicts {
         let root = root::row(case, anchor.verdict.state);
         let mut verdicts = self.without_anchor(case, chain::row(case));
+        verdicts.rows = Rows { root, anchor: anchor.verdict, ..verdicts.rows };
+        if whole && !verdicts.first().is_some_and(First::precedes_content) {
+            verdicts.rows.content = content::row(case);
+        }
         let first = case.chain.links.first();
         let key = first.and_then(|link| link.signer.clone().ok());
         let claims = Report {
@@ -300,7 +305,6 @@ impl Evidence {
             same_id: SameId::of(key, first.map(|link| link.hash), anchor.others),
             ..verdicts.claims
         };
-        verdicts.rows = Rows { root, anchor: anchor.verdict, content, ..verdicts.rows };
         Verdicts { claims, ..verdicts }
     }
 

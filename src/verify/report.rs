@@ -10,7 +10,7 @@ use crate::model::outcomes::Outcomes;
 use crate::model::role::Role;
 
 use super::claims::{Decided, TakenOver};
-use super::codes::{Code, Stage};
+use super::codes::Code;
 use super::findings::{Finding, First, Verdict};
 use super::pipelines::ItemBlocks;
 use super::protected::{NotRecomputed, ProtectedItem};
@@ -86,21 +86,6 @@ pub enum Failure {
     NotSealed,
     /// Evidence is missing from this repository.
     Incomplete,
-}
-
-impl Failure {
-    /// Returns the failure of evidence without codes in which this row fails.
-    pub(crate) fn of_row(row: &str) -> Self {
-        match row {
-            "chain" => Self::Chain,
-            "signature" => Self::Signature,
-            "manifest" => Self::Manifest,
-            "plan" => Self::Plan,
-            "handoff" => Self::Handoff,
-            "content" => Self::Content,
-            _ => Self::Root,
-        }
-    }
 }
 
 /// The state of a row.
@@ -294,7 +279,7 @@ impl Verdicts {
         let is_incomplete = self.rows.iter().any(|verdict| verdict.incomplete);
         let failure = finding.map(First::failure).or(is_incomplete.then_some(Failure::Incomplete));
         let mut claims = self.claims;
-        if finding.is_some_and(|first| first.stage <= Stage::Plan) {
+        if finding.is_some_and(First::precedes_content) {
             claims.outcome = None;
             claims.unprotected.clear();
         }
