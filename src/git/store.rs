@@ -175,10 +175,7 @@ impl Store {
 
     /// Returns the object format as git writes it: `sha1` or `sha256`.
     pub fn object_format(&self) -> &'static str {
-        match self.hash_kind() {
-            gix::hash::Kind::Sha256 => "sha256",
-            _ => "sha1",
-        }
+        object_format(self.hash_kind())
     }
 
     /// Returns the id of the empty tree, which git knows without an object.
@@ -324,6 +321,14 @@ pub fn most(kind: gix::objs::Kind) -> u64 {
 /// Returns the object id of `bytes`. Bytes made to collide under SHA-1 are an error.
 pub fn object_oid(hash: gix::hash::Kind, kind: gix::objs::Kind, bytes: &[u8]) -> Result<Oid, Error> {
     gix::objs::compute_hash(hash, kind, bytes).map(Oid).map_err(|e| Error::Name(Box::new(e)))
+}
+
+/// Returns git's name of an object format: `sha1` or `sha256`.
+pub fn object_format(kind: gix::hash::Kind) -> &'static str {
+    match kind {
+        gix::hash::Kind::Sha256 => "sha256",
+        _ => "sha1",
+    }
 }
 
 /// Retries a write that failed because `git gc` removed the folder it needed.

@@ -72,7 +72,7 @@ fn chain_of(store: &Store, state: &RunState, next: &Further) -> RunChain {
     let mut chain = RunChain::of_next(store, link, state.layout());
     if let Some(digest) = pipeline(state, &next.entry.event) {
         let held = tree::slot(&Objects::new(store), next.tree, &format::pipeline_path(digest));
-        chain.sealed.pipelines.insert(digest, held);
+        chain.sealed.pipelines.insert(digest, (next.entry.seq, held));
     }
     chain
 }

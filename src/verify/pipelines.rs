@@ -21,7 +21,6 @@ use super::codes::Code;
 use super::findings::{At, Findings, counted};
 use super::growth;
 use super::objects::Objects;
-use super::reader::Link;
 use super::run_chain::RunChain;
 
 /// The sealed pipelines by digest; `None` if one cannot be read or parsed.
@@ -68,24 +67,17 @@ impl ItemBlocks {
 /// Returns the digests of all pipelines of a run, by the names in items.
 pub(super) fn named(chain: &RunChain) -> BTreeMap<&str, Digest> {
     let mut named = BTreeMap::new();
-    for (name, digest) in chain.links.iter().filter_map(pipelines_of).flatten() {
-        named.entry(name.as_str()).or_insert(*digest);
+    for link in &chain.links {
+        let brought = match &link.entry.event {
+            Event::RunSubmitted(e) => &e.pipelines,
+            Event::RunExtended(e) => &e.pipelines,
+            _ => continue,
+        };
+        for (name, digest) in brought {
+            named.entry(name.as_str()).or_insert(*digest);
+        }
     }
     named
-}
-
-fn pipelines_of(link: &Link) -> Option<&BTreeMap<String, Digest>> {
-    match &link.entry.event {
-        Event::RunSubmitted(e) => Some(&e.pipelines),
-        Event::RunExtended(e) => Some(&e.pipelines),
-        _ => None,
-    }
-}
-
-/// Returns the number of the first entry that names a pipeline.
-fn first_naming(chain: &RunChain, digest: Digest) -> u64 {
-    let names = |link: &&Link| pipelines_of(link).is_some_and(|named| named.values().any(|named| *named == digest));
-    chain.links.iter().find(names).map_or(0, |link| link.entry.seq)
 }
 
 impl SealedPipelines {
@@ -93,10 +85,10 @@ impl SealedPipelines {
     pub(super) fn read(case: &Case<'_>, findings: &mut Findings) -> Self {
         let objects = Objects::new(case.store);
         let mut specs = BTreeMap::new();
-        for (digest, held) in &case.chain.sealed.pipelines {
+        for (digest, (seq, held)) in &case.chain.sealed.pipelines {
             let label = format!("the pipeline {}", digest.short());
             let held = held.read(&objects, case.lazy, bounds::PIPELINE);
-            let at = At::entry(first_naming(&case.chain, *digest));
+            let at = At::entry(*seq);
             let bytes = growth::read_or_report(held, at, Code::Pipelines, &label, findings).ok();
             let spec = bytes.and_then(|bytes| {
                 if Digest::of(&bytes) != *digest {
@@ -118,7 +110,7 @@ impl SealedPipelines {
                 Some(None) | None => true,
             };
             if !is_named {
-                let at = At::entry(first_naming(&case.chain, digest));
+                let at = At::entry(case.chain.sealed.pipelines[&digest].0);
                 let why = format!("the pipeline {} is not what {name:?} names", digest.short());
                 findings.report_at(at, Code::Pipelines, why);
             }

@@ -9,6 +9,7 @@ mod entries;
 mod item_proof;
 mod subject;
 
+use crate::git::store;
 use crate::ledger::merkle::{self, TreeHead};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, Outcome};
@@ -328,8 +329,8 @@ impl<'p> Revealed<'p> {
             options,
             deleted: None,
         };
-        let is_sha256 = self.object_kind() == Some(gix::hash::Kind::Sha256);
-        anchor::of_proof(&facts, at_hand, if is_sha256 { "sha256" } else { "sha1" })
+        let kind = self.object_kind().unwrap_or(gix::hash::Kind::Sha1);
+        anchor::of_proof(&facts, at_hand, store::object_format(kind))
     }
 
     fn plan(&self, options: &Options) -> Verdict {

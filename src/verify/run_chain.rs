@@ -36,7 +36,8 @@ pub(super) struct RunChain {
 pub(super) struct SealedBlobs {
     pub(super) plan: Slot,
     pub(super) rules: Slot,
-    pub(super) pipelines: BTreeMap<Digest, Slot>,
+    /// Each pipeline, with the number of the first entry that names it.
+    pub(super) pipelines: BTreeMap<Digest, (u64, Slot)>,
     pub(super) continues: Slot,
     /// The evidence of imports, by the names in entry 0.
     pub(super) imports: BTreeMap<String, Slot>,
@@ -49,7 +50,7 @@ impl SealedBlobs {
         let evidence = |name: &String| (name.clone(), held(format::import_paths(name)[1].clone()));
         let artifact = |path: &FilePath| (path.clone(), held(format::artifact_path(path)));
         let mut pipelines = BTreeMap::new();
-        hold_pipelines(&mut pipelines, &e.pipelines, tree);
+        hold_pipelines(&mut pipelines, 0, &e.pipelines, tree);
         Self {
             plan: held(format::PLAN.to_owned()),
             rules: held(format::RULES.to_owned()),
@@ -235,7 +236,9 @@ impl RunChain {
             match &link.entry.event {
                 // A second one is misplaced, and changes nothing.
                 Event::RunSubmitted(e) if at == 0 => self.sealed = SealedBlobs::read(e, &tree),
-                Event::RunExtended(e) => hold_pipelines(&mut self.sealed.pipelines, &e.pipelines, &tree),
+                Event::RunExtended(e) => {
+                    hold_pipelines(&mut self.sealed.pipelines, link.entry.seq, &e.pipelines, &tree);
+                }
                 _ => {}
             }
             *after = TreeAfter::read(&link.entry.event, &tree, layout);
@@ -255,9 +258,14 @@ impl RunChain {
     }
 }
 
-fn hold_pipelines(all: &mut BTreeMap<Digest, Slot>, brought: &BTreeMap<String, Digest>, tree: &HashMap<String, Slot>) {
+fn hold_pipelines(
+    all: &mut BTreeMap<Digest, (u64, Slot)>,
+    seq: u64,
+    brought: &BTreeMap<String, Digest>,
+    tree: &HashMap<String, Slot>,
+) {
     for digest in brought.values() {
-        all.entry(*digest).or_insert_with(|| held(tree, &format::pipeline_path(*digest)));
+        all.entry(*digest).or_insert_with(|| (seq, held(tree, &format::pipeline_path(*digest))));
     }
 }
 

@@ -128,7 +128,7 @@ function textOfPlanCode(code, entry) {
     'rule-waits': 'seals the run although a rule still acts or stopped short',
     stopped: 'names other rules than those that stopped',
     blocks: 'has blocks that do not fit the pipeline',
-    'bytes': 'adds an item whose item.json has another digest',
+    bytes: 'adds an item whose item.json has another digest',
     'item-invalid': 'adds an item whose item.json is not valid',
   };
   return `${what} ${texts[code] ?? code}`;
