@@ -87,7 +87,7 @@ fn record(dir: &Path, run: &Run) {
         for attempt in 1..=run.attempts {
             let fired = Recording::fired(&item, attempt);
             let ended = if attempt < run.attempts {
-                NewEntry::Plain(failed(&item, attempt))
+                NewEntry::plain(failed(&item, attempt))
             } else {
                 recording.done(&item, attempt, Some(format!("the report of {}\n", item.id).as_bytes()))
             };

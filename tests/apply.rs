@@ -286,7 +286,7 @@ fn branches_in_use_bad_names_and_bare_repositories_are_told_of() {
 fn bytes_that_are_not_what_the_chain_says_are_refused() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
-    let patch = clone.git(&["rev-parse", "refs/handoff/runs/r:items/edit/patch"]);
+    let patch = clone.git(&["rev-parse", "refs/handoff/runs/r^{/item.reconciled edit }:patch"]);
     let patch = patch.trim();
     crate::common::loosen(&clone.root());
     let path = clone.root().join(".git/objects").join(&patch[..2]).join(&patch[2..]);

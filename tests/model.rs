@@ -22,9 +22,9 @@ mod said;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use git_handoff::model::digest::{Digest, Oid};
+use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{
-    Again, Event, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, RunSubmitted,
+    Again, Event, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, Product, RunSubmitted,
 };
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::plan::{Item, Plan};
@@ -84,7 +84,7 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         items: items.iter().enumerate().map(item).collect(),
     };
     let submitted = RunSubmitted {
-        plan: Digest::of(b"plan"),
+        plan: Product::of(b"plan", gix::hash::Kind::Sha1).unwrap(),
         artifacts: BTreeMap::new(),
         rules: None,
         pipelines: BTreeMap::new(),
@@ -95,7 +95,6 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         writers: vec!["SHA256:x".into()],
         imports: std::collections::BTreeMap::new(),
         roles: None,
-        fan_out: false,
         tool: "test".into(),
     };
     RunState::new(submitted, &plan)
@@ -106,7 +105,8 @@ pub(crate) fn base() -> Oid {
 }
 
 pub(crate) fn fired(at: usize, attempt: u32) -> Event {
-    Event::ItemFired(ItemFired::new(name(at), attempt, Digest::of(b"manifest"), BTreeMap::new()))
+    let manifest = Product::of(b"manifest", gix::hash::Kind::Sha1).unwrap();
+    Event::ItemFired(ItemFired::new(name(at), attempt, manifest, BTreeMap::new()))
 }
 
 pub(crate) fn reconciled(at: usize, attempt: u32, status: Outcome) -> Event {

@@ -208,7 +208,8 @@ fn nothing_is_taken_from_a_run_that_is_open_or_red_or_spoilt() {
     repo.env.handoff(["run", "second", "--reuse"]).success();
     assert_eq!(ran(&repo), "build");
     // A product is gone.
-    let product = repo.env.git(["rev-parse", "refs/handoff/runs/second:items/build/outputs/report"]).success();
+    let product =
+        repo.env.git(["rev-parse", "refs/handoff/runs/second^{/item.reconciled build }:outputs/report"]).success();
     repo.env.git(["update-ref", "-d", "refs/handoff/runs/open"]).success();
     crate::common::loosen(&repo.env.repo());
     let (dir, file) = product.trim().split_at(2);

@@ -90,7 +90,7 @@ impl Recording {
             tool: format::TOOL.into(),
         };
         let fired = ItemFired::new(item.id.clone(), attempt, Digest::of(&manifest.canonical()), [].into());
-        NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest))
+        NewEntry::fired(Event::ItemFired(fired), &manifest)
     }
 
     /// Returns the end of an attempt that did its work; `report` is what it hands over as
@@ -101,7 +101,7 @@ impl Recording {
             let product = Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 };
             ("outputs/report".parse().expect("a plain key"), product)
         };
-        NewEntry::Plain(Event::ItemReconciled(ItemReconciled {
+        NewEntry::plain(Event::ItemReconciled(ItemReconciled {
             duration_ms: 1,
             products: report.map(product).into_iter().collect(),
             ..ItemReconciled::new(item.id.clone(), attempt, Outcome::Done)

@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             if output.json {
                 output.value(&record);
             } else {
-                Shown { record: &record, reference: &target.reference, store: &repository.store }.print(output);
+                Shown { record: &record, store: &repository.store }.print(output);
             }
         }
     }
@@ -88,15 +88,15 @@ fn print_run(view: &View, reference: &str, store: &Store, output: &mut Output) {
     };
     let mut lines = vec![
         format!("run        {}", view.run),
-        format!("plan       {}", submitted.plan),
+        format!("plan       {}", submitted.plan.sha256),
         format!("base       {}", submitted.base),
         format!("queue      {} ({})", submitted.queue, submitted.pattern),
         format!("submitted  {} by {}", first.at, first.actor),
     ];
     lines.extend(submitted.writers.iter().map(|writer| format!("writer     {writer}")));
     lines.extend(admissions(view));
-    lines.extend(submitted.artifacts.iter().map(|(path, digest)| format!("artifact   {path}  {digest}")));
-    lines.extend(view.state.pipelines.iter().map(|(name, digest)| format!("pipeline   {name}  {digest}")));
+    lines.extend(submitted.artifacts.iter().map(|(path, is)| format!("artifact   {path}  {}", is.sha256)));
+    lines.extend(view.state.pipelines.iter().map(|(name, is)| format!("pipeline   {name}  {}", is.sha256)));
     let documents = revisions::list(view);
     lines.extend(documents.iter().map(|change| {
         let revision = &change.revision;
@@ -201,7 +201,6 @@ fn ended(exit: Option<Exit>) -> String {
 /// The record of an item.
 struct Shown<'a> {
     record: &'a Record<'a>,
-    reference: &'a str,
     store: &'a Store,
 }
 
@@ -328,13 +327,11 @@ impl Shown<'_> {
 
     /// The commands that print the bytes: ours and git's.
     fn hints(&self) -> Vec<Hint> {
-        let layout = self.record.view.state.layout();
         let mut hints = Vec::new();
-        if let Some(key) = self.record.products().keys().next() {
-            let path = layout.product(&self.record.item().id, key);
+        if let Some((key, product)) = self.record.products().iter().next() {
             let what = format!("{}/{}:{key}", self.record.view.run, self.record.item().id);
             hints.push(hints::cat(what));
-            hints.push(hints::git_show(format_args!("{}:{path}", self.reference)));
+            hints.push(hints::git_show(format_args!("{:.12}", product.oid.to_string())));
         }
         if self.record.steps.iter().any(|step| step.transcript.is_some_and(|transcript| transcript.size > 0)) {
             hints.push(hints::cat(format_args!("{}/{}:transcript", self.record.view.run, self.record.item().id)));

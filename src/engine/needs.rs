@@ -50,9 +50,8 @@ fn find(run: &OpenRun, need: &Need) -> Result<(Oid, Digest), String> {
             *product.ok_or_else(|| format!("{id:?} is done without the product {key}"))?
         }
         (Source::Artifacts, Selector::Output { path }) => {
-            let digest = state.submitted.artifacts.get(path);
-            let sealed = run.artifact(path).zip(digest.copied());
-            return sealed.ok_or_else(|| format!("there is no artifact {path:?}"));
+            let sealed = state.submitted.artifacts.get(path);
+            *sealed.ok_or_else(|| format!("there is no artifact {path:?}"))?
         }
         (Source::Elsewhere(_), _) => {
             let import = state.submitted.import(need);

@@ -84,15 +84,15 @@ impl Batch {
 
     /// Adds the end of an item that reuses the products of another run.
     pub(super) fn reused(&mut self, spec: &AttemptSpec, driver: Option<DriverId>, found: Found) {
-        let event = Event::ItemReconciled(ItemReconciled {
+        let end = ItemReconciled {
             products: found.products,
             verify: found.verify,
             reused: Some(found.reused),
             blocks: found.blocks,
             driver,
             ..ItemReconciled::new(spec.manifest.item.clone(), spec.manifest.attempt, Outcome::Done)
-        });
-        self.entries.push(NewEntry::Reused(event, found.evidence));
+        };
+        self.entries.push(NewEntry::reused(end, found.evidence));
     }
 
     /// Adds a failure without a process, and skips its dependents. The attempt is 0 if there was no
@@ -144,7 +144,7 @@ impl Batch {
     }
 
     fn push(&mut self, event: Event) {
-        self.entries.push(NewEntry::Plain(event));
+        self.entries.push(NewEntry::plain(event));
     }
 }
 

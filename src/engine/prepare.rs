@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
+use crate::git::store::Store;
 use crate::model::catalog::Shape;
 use crate::model::causes::in_words;
 use crate::model::digest::Digest;
@@ -134,7 +135,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         notes: executed.notes,
     };
     spec.manifest = spec.described(by.as_ref());
-    seal(spec)
+    seal(spec, &machine.host.store)
 }
 
 /// Fails if the program of a command is not on this machine.
@@ -146,7 +147,7 @@ fn expect_program(command: &Resolved, env: &BTreeMap<String, OsString>) -> Resul
 }
 
 /// Makes the dispatch of a spec with its final manifest.
-fn seal(mut spec: AttemptSpec) -> Result<Prepared, Unready> {
+fn seal(mut spec: AttemptSpec, store: &Store) -> Result<Prepared, Unready> {
     let sealed = spec.manifest.canonical();
     if sealed.len() as u64 > bounds::MANIFEST || !bounds::is_light(&sealed) {
         return Err(Unready::Item(format!(
@@ -154,10 +155,11 @@ fn seal(mut spec: AttemptSpec) -> Result<Prepared, Unready> {
             sealed.len()
         )));
     }
-    spec.claim = Digest::of(&sealed);
+    let named = store.named(&sealed).map_err(|error| Unready::Item(in_words(&error)))?;
+    spec.claim = named.sha256;
     let manifest = spec.manifest.clone();
     let (item, input_refs) = (manifest.item.clone(), manifest.input_refs.clone());
-    let fired = ItemFired::new(item, manifest.attempt, spec.claim, input_refs);
+    let fired = ItemFired::new(item, manifest.attempt, named, input_refs);
     Ok(Prepared { fired, manifest, spec })
 }
 
@@ -296,10 +298,8 @@ fn pipeline(run: &OpenRun, item: &Item) -> Result<Option<Blob>, String> {
     let Some(named) = item.inputs.get(PIPELINE) else { return Ok(None) };
     let name = named.as_str().ok_or("`inputs.pipeline` is no name of a pipeline")?;
     let not_sealed = || format!("the pipeline {name:?} was not sealed with the run");
-    let digest = *run.state.pipelines.get(name).ok_or_else(not_sealed)?;
-    let tree = run.head().tree.ok_or_else(not_sealed)?;
-    let blob = run.store().blob_at(tree, &format::pipeline_path(digest)).map_err(|e| e.to_string())?;
-    Ok(Some(Blob { oid: blob.ok_or_else(not_sealed)?, sha256: digest }))
+    let sealed = run.state.pipelines.get(name).ok_or_else(not_sealed)?;
+    Ok(Some(Blob { oid: sealed.oid, sha256: sealed.sha256 }))
 }
 
 /// Returns the patch and the outputs that an item must produce, with the schemas of outputs. Its

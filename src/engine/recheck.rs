@@ -149,7 +149,7 @@ fn recorded_check(
         return Ok(None);
     }
     let (id, store) = (&run.state.graph.item(at).id, &repository.store);
-    let Some(blob) = run.file(store, &run.state.layout().manifest(id))? else { return Ok(None) };
+    let Some(blob) = run.manifest(id) else { return Ok(None) };
     let bytes = blob.read(store).map_err(|error| Error::Read(id.clone(), Box::new(error)))?;
     let manifest = Manifest::parse(&bytes).map_err(|error| Error::Manifest(id.clone(), error))?;
     // A worker's own verdict says nothing about the command, which has passed then.

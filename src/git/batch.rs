@@ -1,5 +1,6 @@
 //! Writes several objects so that all appear in the repository at once.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -13,6 +14,7 @@ use super::pack_merge;
 use super::store::{Error, Store};
 use crate::model::bounds;
 use crate::model::digest::{Digest, HashingReader, Oid};
+use crate::model::entry::Product;
 
 /// Objects being written. None is visible before [`Batch::keep`]; dropping the batch discards them.
 ///
@@ -41,6 +43,12 @@ impl Batch {
         self.write(Kind::Blob, bytes)
     }
 
+    /// Writes a blob, and returns its names.
+    pub fn write_named(&mut self, bytes: &[u8]) -> Result<Product, Error> {
+        let (sha256, size) = (Digest::of(bytes), bytes.len() as u64);
+        Ok(Product { sha256, oid: self.write_blob(bytes)?, size })
+    }
+
     /// Writes a file as a blob in one pass without holding it in memory. Returns its object id,
     /// SHA-256 and size.
     pub fn write_file(&mut self, file: &mut File) -> Result<(Oid, Digest, u64), Error> {
@@ -54,6 +62,12 @@ impl Batch {
             return Err(Error::Read(io::Error::other("the file changed while it was read")));
         }
         Ok((Oid(streamed.map_err(|e| Error::Object(Box::new(e)))?), digest, size))
+    }
+
+    /// Writes a tree with exactly these blobs, by their encoded paths, and returns it.
+    pub fn tree_of(&mut self, files: BTreeMap<String, Product>) -> Result<Oid, Error> {
+        let edits: Vec<_> = files.into_iter().map(|(path, bytes)| (path, Edit::Blob(bytes.oid))).collect();
+        self.edit_tree(None, &edits)
     }
 
     /// Applies edits in order to the tree `base` and returns the new tree.

@@ -24,6 +24,7 @@ use super::midx;
 use super::program::{self, Git};
 use crate::model::bounds;
 use crate::model::digest::{Digest, Hasher, Oid};
+use crate::model::entry::Product;
 
 /// Blobs above this size are streamed, not held in memory.
 const STREAM_ABOVE: u64 = 4 << 20;
@@ -204,6 +205,12 @@ impl Store {
         }
         let repo = self.local();
         retry(|| repo.objects.write_buf(kind, bytes).map(Oid).map_err(|e| Error::Object(Box::new(e))))
+    }
+
+    /// Returns the names of bytes, which need not be stored.
+    pub fn named(&self, bytes: &[u8]) -> Result<Product, Error> {
+        let oid = object_oid(self.hash_kind(), gix::objs::Kind::Blob, bytes)?;
+        Ok(Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 })
     }
 
     /// Starts a batch of objects that appear together and are kept until a ref reaches them.

@@ -94,7 +94,8 @@ fn draft(fingerprint: &str, runs: &[(RunId, ArchivedRun)]) -> Draft {
     });
     let edits = stamps.collect();
     let runs: BTreeMap<RunId, ArchivedRun> = runs.iter().cloned().collect();
-    Draft { about: Subject::Archive(fingerprint.to_owned()), event: Event::ArchiveAdded(ArchiveAdded { runs }), edits }
+    let event = Event::ArchiveAdded(ArchiveAdded { runs });
+    Draft { about: Subject::Archive(fingerprint.to_owned()), event, bytes: Vec::new(), edits }
 }
 
 /// An error in reading or writing an archive.

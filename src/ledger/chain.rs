@@ -53,7 +53,9 @@ pub struct Draft {
     pub about: Subject,
     /// The event.
     pub event: Event,
-    /// The changes to the tree.
+    /// The bytes that the event names and that are not stored yet.
+    pub bytes: Vec<Vec<u8>>,
+    /// The changes to the tree, if the chain is not that of a run.
     pub edits: Vec<(String, Edit)>,
 }
 
@@ -137,7 +139,11 @@ impl Writer {
             pinned: self.clock.is_pinned(),
             event: draft.event,
         };
+        for bytes in &draft.bytes {
+            batch.write_blob(bytes)?;
+        }
         let tree = match head.tree {
+            _ if entry.event.is_of_run() => batch.tree_of(entry.event.files())?,
             Some(unchanged) if draft.edits.is_empty() => unchanged,
             base => batch.edit_tree(base, &draft.edits)?,
         };

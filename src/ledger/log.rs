@@ -163,7 +163,7 @@ fn draft(about: Subject, event: Event) -> Draft {
         _ => Record::of_event(&about, &event)
             .and_then(|record| Some((log_record::path(&about)?, Edit::Bytes(record.canonical())))),
     };
-    Draft { about, event, edits: edit.into_iter().collect() }
+    Draft { about, event, bytes: Vec::new(), edits: edit.into_iter().collect() }
 }
 
 /// Returns the entries of the private log of a key, oldest first.

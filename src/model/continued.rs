@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::digest::Digest;
+use super::event::Product;
 use super::format;
 use super::json;
 use super::name::RunId;
@@ -18,8 +19,8 @@ pub struct Continues {
     pub entries: u64,
     /// The Merkle root of the entries.
     pub root: Digest,
-    /// The digest of `continues.json`, the evidence: see [`evidence`].
-    pub evidence: Digest,
+    /// `continues.json`, the evidence: see [`evidence`].
+    pub evidence: Product,
 }
 
 /// Returns the bytes of `continues.json`: the signed commits of all entries, in order.

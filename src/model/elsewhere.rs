@@ -9,7 +9,6 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::digest::Digest;
 use super::entry::Product;
 use super::format;
 use super::json;
@@ -155,8 +154,8 @@ impl FromStr for Elsewhere {
 pub struct Import {
     /// The product.
     pub product: Product,
-    /// The digest of the [`Evidence`].
-    pub evidence: Digest,
+    /// The [`Evidence`].
+    pub evidence: Product,
 }
 
 /// The evidence of a product's origin, complete by itself.

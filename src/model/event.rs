@@ -91,8 +91,8 @@ pub struct ItemFired {
     pub item: ItemId,
     /// The attempt, from 1.
     pub attempt: u32,
-    /// The digest of the dispatch manifest.
-    pub manifest: Digest,
+    /// The dispatch manifest.
+    pub manifest: Product,
     /// The resolved inputs by key.
     pub input_refs: BTreeMap<FilePath, InputRef>,
     /// The driver that holds the attempt; only in a shared run.
@@ -108,7 +108,7 @@ pub struct ItemFired {
 
 impl ItemFired {
     /// Returns the dispatch of an attempt that no driver holds.
-    pub fn new(item: ItemId, attempt: u32, manifest: Digest, input_refs: BTreeMap<FilePath, InputRef>) -> Self {
+    pub fn new(item: ItemId, attempt: u32, manifest: Product, input_refs: BTreeMap<FilePath, InputRef>) -> Self {
         Self { item, attempt, manifest, input_refs, driver: None, host: None, job: None }
     }
 }
@@ -126,7 +126,8 @@ pub struct InputRef {
     pub digest: Digest,
 }
 
-/// A product: the SHA-256 and git object name of its bytes, and their number.
+/// Bytes that an entry names, such as a product: their SHA-256, their git object name, and their
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Product {
@@ -137,6 +138,19 @@ pub struct Product {
     /// The size in bytes.
     pub size: u64,
 }
+
+impl Product {
+    /// Returns the names of bytes, in a repository with this hash function.
+    pub fn of(bytes: &[u8], hash: gix::hash::Kind) -> Result<Self, Unnamed> {
+        let oid = gix::objs::compute_hash(hash, gix::objs::Kind::Blob, bytes).map(Oid).map_err(|_| Unnamed)?;
+        Ok(Self { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 })
+    }
+}
+
+/// Bytes that were made to collide under SHA-1, and so have no object name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes cannot be named by this repository's hash function; a repository of --object-format=sha256 can")]
+pub struct Unnamed;
 
 /// The fields of `item.skipped` and `item.cancelled`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

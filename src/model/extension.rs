@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::digest::Digest;
+use super::event::{Product, Unnamed};
 use super::format;
 use super::name::ItemId;
 use super::plan::Item;
@@ -15,24 +16,32 @@ use super::plan::Item;
 pub struct RunExtended {
     /// The origin of the items.
     pub cause: Cause,
-    /// The digest of each item's `item.json`; not empty.
+    /// Each item's `item.json`; not empty.
     #[serde(deserialize_with = "read_items")]
-    pub items: BTreeMap<ItemId, Digest>,
-    /// The digests of new pipelines, by the names that the items use.
+    pub items: BTreeMap<ItemId, Product>,
+    /// New pipelines, by the names that the items use.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub pipelines: BTreeMap<String, Digest>,
+    pub pipelines: BTreeMap<String, Product>,
 }
 
-fn read_items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<ItemId, Digest>, D::Error> {
+fn read_items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<ItemId, Product>, D::Error> {
     let items = BTreeMap::deserialize(deserializer)?;
     if items.is_empty() { Err(serde::de::Error::custom("there are no items")) } else { Ok(items) }
 }
 
 impl RunExtended {
     /// Returns the event that adds items.
-    pub fn of(cause: Cause, items: &[Item]) -> Self {
-        let items = items.iter().map(|item| (item.id.clone(), digest(item))).collect();
-        Self { cause, items, pipelines: BTreeMap::new() }
+    pub fn of(cause: Cause, items: &[Item], hash: gix::hash::Kind) -> Result<Self, Unnamed> {
+        let named = |item: &Item| Ok((item.id.clone(), Product::of(&definition(item), hash)?));
+        let items = items.iter().map(named).collect::<Result<_, Unnamed>>()?;
+        Ok(Self { cause, items, pipelines: BTreeMap::new() })
+    }
+
+    /// Returns true if these are the items that the entry names, in order of their ids. They are
+    /// compared by digest, because one item can be written in many ways.
+    pub fn names(&self, items: &[Item]) -> bool {
+        let digests = items.iter().map(|item| (&item.id, Digest::of(&definition(item))));
+        self.items.iter().map(|(id, bytes)| (id, bytes.sha256)).eq(digests)
     }
 }
 
@@ -62,9 +71,4 @@ pub enum Cause {
 /// Returns the bytes of an item's `item.json`: the normalised item in canonical form.
 pub fn definition(item: &Item) -> Vec<u8> {
     format::canonical(&item.to_json())
-}
-
-/// Returns the digest of an item's `item.json`.
-pub fn digest(item: &Item) -> Digest {
-    Digest::of(&definition(item))
 }

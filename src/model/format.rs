@@ -7,10 +7,10 @@ use sha2::{Digest as _, Sha256};
 use super::digest::Digest;
 use super::json::MAX_SAFE_INTEGER;
 use super::name::{FilePath, ItemId, NameError, RunId, ThreadId, encode_segment};
-use super::plan::{ProductKey, ProductKind};
+use super::plan::ProductKey;
 
 /// The format version that every entry carries as `v`.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// The prefix of outputs that are changes to submodules.
 const SUBMODULES: &str = "submodules/";
@@ -24,9 +24,6 @@ pub const EMAIL: &str = "handoff@localhost";
 /// The committer of every entry.
 pub const COMMITTER: &str = "git-handoff";
 
-/// The number of items above which `items/` fans out by hash.
-pub const FAN_OUT_ABOVE: usize = 256;
-
 /// The path of the plan's exact bytes in the run's tree.
 pub const PLAN: &str = "plan.json";
 
@@ -39,7 +36,16 @@ pub const IMPORTS: &str = "imports";
 /// The path of the evidence of the continued run.
 pub const CONTINUES: &str = "continues.json";
 
-/// The folder of the pipelines' exact bytes in the run's tree.
+/// The path of a dispatch manifest in the tree of its entry.
+pub const MANIFEST: &str = "manifest.json";
+
+/// The path of the evidence of reused products in the tree of their entry.
+pub const REUSED: &str = "reused.json";
+
+/// The folder of revisions of documents, with a slash.
+pub const DOCUMENTS: &str = "documents/";
+
+/// The folder of the pipelines' exact bytes.
 pub const PIPELINES: &str = "pipelines";
 
 /// The path of a base's commit, as the bytes of a blob, in the tree of a bundle's protected files.
@@ -275,7 +281,7 @@ pub fn artifact_path(path: &FilePath) -> String {
     format!("artifacts/{}", path.encoded())
 }
 
-/// Returns the tree path of a pipeline that was sealed with the run.
+/// Returns the tree path of a pipeline.
 pub fn pipeline_path(digest: Digest) -> String {
     format!("{PIPELINES}/{}.json", digest.hex())
 }
@@ -287,75 +293,22 @@ pub fn import_paths(name: &str) -> [String; 2] {
     ["product", "evidence.json"].map(|file| format!("{IMPORTS}/{folder}/{file}"))
 }
 
-/// Returns the tree path of a document's current revision.
+/// Returns the tree path of a document's revision.
 pub fn document_path(name: &FilePath) -> String {
-    format!("documents/{}", name.encoded())
+    format!("{DOCUMENTS}{}", name.encoded())
 }
 
-/// The layout of `items/` in a run's tree; recorded as `fanOut` in entry 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
-    /// Whether `items/` has a level of two hex digits of `sha256(id)`.
-    pub fan_out: bool,
+/// Returns the tree path of the normalised item, for an item added after submit.
+pub fn item_path(item: &ItemId) -> String {
+    format!("items/{}.json", item.encoded())
 }
 
-impl Layout {
-    /// Returns the item's folder, without a slash at the end.
-    pub fn item(self, item: &ItemId) -> String {
-        if self.fan_out {
-            format!("items/{}/{}", fan(item.as_str()), item.encoded())
-        } else {
-            format!("items/{}", item.encoded())
-        }
-    }
-
-    /// Returns the path of the normalised item, for an item added after submit.
-    pub fn definition(self, item: &ItemId) -> String {
-        self.item(item) + "/item.json"
-    }
-
-    /// Returns the path of the manifest of the item's latest attempt.
-    pub fn manifest(self, item: &ItemId) -> String {
-        self.item(item) + "/manifest.json"
-    }
-
-    /// Returns the path of the evidence of reused products.
-    pub fn reused(self, item: &ItemId) -> String {
-        self.item(item) + "/reused.json"
-    }
-
-    /// Returns the path of the item's patch.
-    pub fn patch(self, item: &ItemId) -> String {
-        self.item(item) + "/patch"
-    }
-
-    /// Returns the folder of the item's outputs.
-    pub fn outputs(self, item: &ItemId) -> String {
-        self.item(item) + "/outputs"
-    }
-
-    /// Returns the path of one product of an item.
-    pub fn product(self, item: &ItemId, key: &ProductKey) -> String {
-        match key {
-            ProductKey::Patch => self.patch(item),
-            ProductKey::Output(path) => self.output(item, path),
-            ProductKey::Document(name) => document_path(name),
-        }
-    }
-
-    /// Returns the paths of an item's own products, which its next attempt replaces: files, and
-    /// folders with a trailing slash.
-    pub fn products(self, item: &ItemId) -> impl Iterator<Item = String> {
-        ProductKind::ALL.iter().filter_map(move |kind| match kind {
-            ProductKind::Patch => Some(self.patch(item)),
-            ProductKind::Output => Some(self.outputs(item) + "/"),
-            ProductKind::Document => None,
-        })
-    }
-
-    /// Returns the path of one output.
-    pub fn output(self, item: &ItemId, path: &FilePath) -> String {
-        format!("{}/{}", self.outputs(item), path.encoded())
+/// Returns the tree path of a product of an item.
+pub fn product_path(key: &ProductKey) -> String {
+    match key {
+        ProductKey::Patch => "patch".to_owned(),
+        ProductKey::Output(path) => format!("outputs/{}", path.encoded()),
+        ProductKey::Document(name) => document_path(name),
     }
 }
 

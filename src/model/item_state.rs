@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::digest::Digest;
 use super::driver::DriverId;
 use super::entry::{InputRef, ItemFired, Product};
 use super::item_index::ItemIndex;
@@ -59,15 +58,13 @@ pub struct Holder {
     pub host: Option<String>,
     /// The job of the engine that started it.
     pub job: Option<String>,
-    /// The digest of the dispatch manifest.
-    pub manifest: Digest,
 }
 
 impl Holder {
     /// Returns the driver that dispatched an attempt, if one did.
     pub fn of(e: &ItemFired) -> Option<Self> {
         let driver = e.driver.clone()?;
-        Some(Self { driver, host: e.host.clone(), job: e.job.clone(), manifest: e.manifest })
+        Some(Self { driver, host: e.host.clone(), job: e.job.clone() })
     }
 }
 
@@ -99,6 +96,8 @@ pub struct ItemState {
     pub not_before: Option<Moment>,
     /// The driver that holds the running attempt.
     pub holder: Option<Holder>,
+    /// The manifest of the latest dispatch.
+    pub manifest: Option<Product>,
     /// The reason of the status.
     pub reason: Option<String>,
     /// Whether it is done although its check failed.
@@ -141,6 +140,7 @@ impl ItemState {
             crashes: 0,
             not_before: None,
             holder: None,
+            manifest: None,
             reason: None,
             red: false,
             protected: Vec::new(),

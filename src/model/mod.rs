@@ -21,6 +21,7 @@ pub mod ended;
 pub mod entry;
 pub mod event;
 pub mod extension;
+pub mod files;
 pub mod format;
 pub mod graph;
 pub mod grow;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::bounds;
 use super::digest::Digest;
+use super::event::Product;
 use super::format;
 use super::json;
 use super::manifest::Manifest;
@@ -30,8 +31,8 @@ pub struct Reused {
     pub item: ItemId,
     /// The root in the run's seal, or of the continued run's entries.
     pub root: Digest,
-    /// The digest of the item's `reused.json`, the evidence.
-    pub evidence: Digest,
+    /// `reused.json`, the evidence.
+    pub evidence: Product,
     /// Whether it is the continued run, whose entries replace a proof.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub continued: bool,

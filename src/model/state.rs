@@ -19,9 +19,8 @@ use std::sync::Arc;
 use super::digest::Digest;
 use super::document::Documents;
 use super::driver::RunShared;
-use super::entry::{Event, ItemFired, ItemReconciled, Outcome, RunSubmitted};
+use super::entry::{Event, ItemFired, ItemReconciled, Outcome, Product, RunSubmitted};
 pub use super::extension::RunConcluded;
-use super::format;
 use super::graph::Graph;
 pub use super::illegal::Illegal;
 use super::item_index::{ItemIndex, ItemVec};
@@ -66,8 +65,8 @@ pub struct RunState {
     pub rules: Vec<Rule>,
     /// The values in documents that the rules compare.
     pub(crate) values: LatestValues,
-    /// The digests of sealed pipelines, by reference.
-    pub pipelines: BTreeMap<String, Digest>,
+    /// The sealed pipelines, by reference.
+    pub pipelines: BTreeMap<String, Product>,
     /// The first positions of the items of each extending entry.
     batches: Vec<ItemIndex>,
     /// The items created by each rule.
@@ -134,11 +133,6 @@ impl RunState {
             holders: HashMap::new(),
             open: count,
         }
-    }
-
-    /// Returns the layout of the run's tree.
-    pub fn layout(&self) -> format::Layout {
-        format::Layout { fan_out: self.submitted.fan_out }
     }
 
     /// Returns the number of entries other than dispatches; while it is unchanged, no item has
@@ -294,6 +288,7 @@ impl RunState {
         state.phase = Phase::Running;
         state.attempts = *attempt;
         state.holder = Holder::of(e);
+        state.manifest = Some(e.manifest);
         state.not_before = None;
         state.reason = None;
         state.inputs.clone_from(inputs);

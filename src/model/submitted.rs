@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::continued::Continues;
-use super::digest::{Digest, Oid};
+use super::digest::Oid;
 use super::elsewhere::Import;
+use super::event::Product;
 use super::log_name::is_fingerprint;
 use super::name::FilePath;
 use super::plan::Need;
@@ -16,16 +17,16 @@ use super::role::{Keys, Role};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunSubmitted {
-    /// The digest of `plan.json`.
-    pub plan: Digest,
-    /// The digests of sealed files, by path.
-    pub artifacts: BTreeMap<FilePath, Digest>,
-    /// The digest of the queue's rules; absent if it adds none.
+    /// The bytes of `plan.json`.
+    pub plan: Product,
+    /// The sealed files, by path.
+    pub artifacts: BTreeMap<FilePath, Product>,
+    /// The queue's rules; absent if it adds none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rules: Option<Digest>,
-    /// The digests of pipelines, by reference.
+    pub rules: Option<Product>,
+    /// The pipelines, by reference.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub pipelines: BTreeMap<String, Digest>,
+    pub pipelines: BTreeMap<String, Product>,
     /// The products from outside the run, by [`Need::import`](super::plan::Need::import).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub imports: BTreeMap<String, Import>,
@@ -44,8 +45,6 @@ pub struct RunSubmitted {
     /// The roles of each key; absent if each has every role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roles: Option<BTreeMap<String, BTreeSet<Role>>>,
-    /// Whether `items/` fans out by hash.
-    pub fan_out: bool,
     /// The program that submitted the run.
     pub tool: String,
 }

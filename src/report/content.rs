@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::git::store::{self, Store};
+use crate::git::store::Store;
 use crate::ledger::chain::Link;
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
-use crate::model::format;
 use crate::model::plan::ProductKey;
 use crate::run::query::View;
 
@@ -67,19 +66,16 @@ pub(super) struct LeftOut {
 
 impl LeftOut {
     /// Decides about the contents of a run.
-    pub(super) fn decide(&mut self, store: &Store, view: &View, content: Content) -> Result<(), store::Error> {
+    pub(super) fn decide(&mut self, view: &View, content: Content) {
         for link in &view.links {
             let Event::ItemReconciled(end) = &link.entry.event else { continue };
             // Documents decide what rules do, so they always stay.
             let products = end.products.iter().filter(|(key, _)| !matches!(key, ProductKey::Document(_)));
             products.for_each(|(_, product)| self.decide_one(product.oid, product.size, content));
         }
-        let first = view.links[0].tree;
-        for path in view.state.submitted.artifacts.keys() {
-            let Some(oid) = store.blob_at(first, &format::artifact_path(path))? else { continue };
-            self.decide_one(oid, store.size(oid)?.unwrap_or(u64::MAX), content);
+        for sealed in view.state.submitted.artifacts.values() {
+            self.decide_one(sealed.oid, sealed.size, content);
         }
-        Ok(())
     }
 
     /// Decides about the contents of a thread.

@@ -10,7 +10,7 @@ use super::words::{self, Facts};
 use super::{content, item, timeline};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
-use crate::model::format;
+use crate::model::entry::{Event, Product};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::model::outcomes;
@@ -42,7 +42,7 @@ pub(super) struct RunPage<'a> {
 impl<'a> RunPage<'a> {
     pub(super) fn new(store: &'a Store, view: &'a View, omitted: &'a BTreeSet<Oid>, number: usize) -> Self {
         let entries: Vec<Value> = view.links.iter().map(|link| entry_shown(link, &view.state)).collect();
-        let plan = blob(store, view.links[0].tree, format::PLAN);
+        let plan = blob(store, &view.state.submitted.plan);
         let items = plan["items"].as_array().cloned().unwrap_or_default().into_iter();
         let planned = items.map(|item| (words::plain(&item["id"]), item)).collect();
         let timing = Timing::of(view, &AttemptShown::all(view));
@@ -146,16 +146,9 @@ impl<'a> RunPage<'a> {
 
     /// Returns the files that were sealed with the plan.
     fn artifacts(&self) -> Vec<Value> {
-        let Some(tree) = self.view.head.tree else { return Vec::new() };
         let artifacts = self.view.state.submitted.artifacts.iter();
         artifacts
-            .map(|(path, sha256)| {
-                let oid = self.store.blob_at(tree, &format::artifact_path(path)).ok().flatten();
-                let carried = oid.filter(|oid| !self.omitted.contains(oid));
-                let size = carried.and_then(|oid| self.store.size(oid).ok().flatten());
-                let artifact = json!({ "sha256": sha256, "oid": oid, "size": size });
-                content::product(self.store, self.omitted, path.as_str(), &artifact)
-            })
+            .map(|(path, sealed)| content::product(self.store, self.omitted, path.as_str(), &json!(sealed)))
             .collect()
     }
 
@@ -212,24 +205,27 @@ impl<'a> RunPage<'a> {
         let id: &ItemId = &self.view.state.graph.item(at).id;
         match self.planned.get(id.as_str()) {
             Some(item) => item.clone(),
-            None => self.blob(&self.view.state.layout().definition(id)),
+            None => self.added(id).map_or(Value::Null, |named| blob(self.store, named)),
         }
     }
 
     /// Returns the manifest of the last attempt, or null if there was none.
     pub(super) fn manifest(&self, at: ItemIndex) -> Value {
-        self.blob(&self.view.state.layout().manifest(&self.view.state.graph.item(at).id))
+        self.view.state.items[at].manifest.as_ref().map_or(Value::Null, |named| blob(self.store, named))
     }
 
-    fn blob(&self, path: &str) -> Value {
-        self.view.head.tree.map_or(Value::Null, |tree| blob(self.store, tree, path))
+    /// Returns the definition of an item that an entry added.
+    fn added(&self, id: &ItemId) -> Option<&'a Product> {
+        self.view.links.iter().find_map(|link| match &link.entry.event {
+            Event::RunExtended(e) => e.items.get(id),
+            _ => None,
+        })
     }
 }
 
-/// Reads JSON at a path of a tree, or returns null.
-fn blob(store: &Store, tree: Oid, path: &str) -> Value {
-    let oid = store.blob_at(tree, path).ok().flatten();
-    let bytes = oid.filter(|oid| store.contains(*oid)).and_then(|oid| store.read_blob(oid).ok());
+/// Reads JSON that an entry names, or returns null.
+fn blob(store: &Store, named: &Product) -> Value {
+    let bytes = store.contains(named.oid).then(|| store.read_blob(named.oid).ok()).flatten();
     bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 

@@ -115,7 +115,7 @@ impl Repository {
         let (runs, threads) = (self.shown_runs(request.names, store)?, self.shown_threads(request.names, store)?);
         let mut left_out = LeftOut::default();
         for view in runs.iter().filter_map(|shown| shown.view.as_ref()) {
-            left_out.decide(store, view, request.content)?;
+            left_out.decide(view, request.content);
         }
         threads.iter().for_each(|thread| left_out.decide_thread(&thread.links, request.content));
         let evidence = evidence::bundle(store, &gathered.refs, &left_out, request.content)?;

@@ -42,8 +42,6 @@ const MODULES: &[&str] = modules![
     "protected/patch.mjs",
     "protected/pathspec.mjs",
     "protected/protected.mjs",
-    "chain/paths.mjs",
-    "chain/changes.mjs",
     "chain/chain.mjs",
     "chain/signers.mjs",
     "chain/roles.mjs",

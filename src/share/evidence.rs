@@ -10,9 +10,11 @@ use gix::hashtable::HashSet;
 use crate::git::bounded_read;
 use crate::git::history;
 use crate::git::store::{self, Store};
+use crate::ledger::chain;
 use crate::model::bounds;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
+use crate::model::entry::{Event, Product};
 use crate::model::format;
 use crate::model::rule::Rule;
 use crate::plan;
@@ -25,16 +27,12 @@ const DEEPEST: usize = 600;
 /// The number of spots.
 const SPOTS: usize = Spot::Content as usize + 1;
 
-/// The role of a folder in a chain's tree.
+/// The role of a folder in the tree of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spot {
     Root,
-    /// `items/`.
+    /// `items/`: definitions of added items.
     Items,
-    /// `items/<2 hex>/`: an item or a fan-out folder. Handled as both.
-    Fan,
-    /// The folder of an item.
-    Item,
     /// Everything is evidence.
     All,
     /// `imports/` and its folders: evidence stands beside each product.
@@ -97,24 +95,20 @@ pub(super) fn oversized(
 ///
 /// Ignores unreadable data; verify reports it.
 pub(super) fn looked_into(store: &Store, head: Oid) -> Result<Vec<Oid>, store::Error> {
-    let tree = |commit: Oid| Ok::<_, store::Error>(tree_of(&store.read(commit)?.1));
-    // Plan and rules never change after entry 0, so the latest tree has them.
-    let Some(latest) = tree(head)? else { return Ok(Vec::new()) };
-    let read = |path| Ok::<_, store::Error>(store.blob_at(latest, path)?.and_then(|blob| store.read_blob(blob).ok()));
-    let own = read(format::PLAN)?.and_then(|bytes| plan::parse(&bytes).ok()).map(|plan| plan.rules);
-    let added = read(format::RULES)?.and_then(|bytes| plan::parse_rules(&bytes).ok());
+    let Ok((_, links)) = chain::read_at(store, "", head) else { return Ok(Vec::new()) };
+    let Some(Event::RunSubmitted(submitted)) = links.first().map(|link| &link.entry.event) else {
+        return Ok(Vec::new());
+    };
+    let read = |named: &Product| store.read_blob(named.oid).ok();
+    let own = read(&submitted.plan).and_then(|bytes| plan::parse(&bytes).ok()).map(|plan| plan.rules);
+    let added = submitted.rules.as_ref().and_then(read).and_then(|bytes| plan::parse_rules(&bytes).ok());
     let rules: Vec<Rule> = own.into_iter().chain(added).flatten().collect();
     let conditions = rules.iter().flat_map(|rule| &rule.when.conditions);
     let paths: BTreeSet<String> = conditions.map(|condition| format::document_path(&condition.document)).collect();
-    if paths.is_empty() {
-        return Ok(Vec::new());
-    }
     let mut wanted = BTreeSet::new();
-    for commit in history::since(store, head, None)? {
-        let Some(tree) = tree(commit)? else { continue };
-        for path in &paths {
-            wanted.extend(store.blob_at(tree, path)?);
-        }
+    for link in links.iter().filter(|_| !paths.is_empty()) {
+        let files = link.entry.event.files().into_iter();
+        wanted.extend(files.filter(|(path, _)| paths.contains(path)).map(|(_, named)| named.oid));
     }
     Ok(wanted.into_iter().filter(|blob| !store.contains(*blob)).collect())
 }
@@ -140,7 +134,7 @@ struct Walk {
     repo: gix::Repository,
     content: bool,
     search: Search,
-    /// Visited trees by spot. Every tree repeats most folders, so most of the walk is this lookup.
+    /// Visited trees by spot.
     seen: [HashSet; SPOTS],
     wanted: Vec<Oid>,
 }
@@ -180,7 +174,7 @@ impl Walk {
                 {
                     match self.search {
                         Search::Absent => self.wanted.push(below),
-                        Search::Large => self.bound(below, name)?,
+                        Search::Large => self.bound(below, spot, name)?,
                         Search::Folders => {}
                     }
                 }
@@ -190,10 +184,10 @@ impl Walk {
     }
 
     /// Fails if a blob is above its size limit.
-    fn bound(&self, oid: Oid, name: &[u8]) -> Result<(), store::Error> {
-        let most = match name {
-            b"plan.json" | b"rules.json" | b"item.json" => bounds::PLAN,
-            b"manifest.json" => bounds::MANIFEST,
+    fn bound(&self, oid: Oid, spot: Spot, name: &[u8]) -> Result<(), store::Error> {
+        let most = match (spot, name) {
+            (Spot::Items, _) | (Spot::Root, b"plan.json" | b"rules.json") => bounds::PLAN,
+            (Spot::Root, b"manifest.json") => bounds::MANIFEST,
             _ => bounds::BLOB,
         };
         match bounded_read::header(&self.repo, oid).map_err(store::Error::from)? {
@@ -209,10 +203,8 @@ impl Walk {
             Spot::Root if name == format::PIPELINES.as_bytes() => Spot::All,
             Spot::Root if name == format::IMPORTS.as_bytes() => Spot::Import,
             Spot::Import => Spot::Import,
-            Spot::Items if name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit) => Spot::Fan,
-            Spot::Items | Spot::Fan => Spot::Item,
             Spot::All => Spot::All,
-            Spot::Root | Spot::Item | Spot::Content => Spot::Content,
+            Spot::Root | Spot::Items | Spot::Content => Spot::Content,
         };
         // Verify reads whole trees, so each must be within the limit.
         (next != Spot::Content || self.content || self.search != Search::Absent).then_some(next)
@@ -220,10 +212,10 @@ impl Walk {
 
     fn counts(&self, spot: Spot, name: &[u8]) -> bool {
         let evidence = match spot {
-            Spot::Root | Spot::All => true,
-            Spot::Fan | Spot::Item => matches!(name, b"item.json" | b"manifest.json" | b"reused.json"),
+            Spot::Root => name != b"patch",
+            Spot::Items | Spot::All => true,
             Spot::Import => name == b"evidence.json",
-            Spot::Items | Spot::Content => false,
+            Spot::Content => false,
         };
         evidence || self.content
     }

@@ -95,15 +95,17 @@ impl ProtectedFiles {
 
 /// Returns the manifests of items that a verifier recomputes protected files of.
 fn manifests(store: &Store, view: &View) -> Result<Vec<Manifest>, Error> {
-    let layout = view.state.layout();
-    let mut manifests = Vec::new();
+    let (mut manifests, mut fired) = (Vec::new(), BTreeMap::new());
     for link in &view.links {
+        if let Event::ItemFired(e) = &link.entry.event {
+            fired.insert(&e.item, e.manifest.oid);
+        }
         let Event::ItemReconciled(e) = &link.entry.event else { continue };
         if e.status != Outcome::Done || e.reused.is_some() {
             continue;
         }
-        let Some(blob) = store.blob_at(link.tree, &layout.manifest(&e.item))? else { continue };
-        let manifest = Manifest::parse(&store.read_blob_of(blob, bounds::MANIFEST)?);
+        let Some(manifest) = fired.get(&e.item) else { continue };
+        let manifest = Manifest::parse(&store.read_blob_of(*manifest, bounds::MANIFEST)?);
         manifests.extend(manifest.ok().filter(|manifest| !manifest.protect.is_empty()));
     }
     Ok(manifests)

@@ -190,7 +190,7 @@ pub(crate) fn draft(
         },
         None => Head::unborn(name),
     };
-    Ok(writer.append(&head, vec![Draft { about: thread.clone().into(), event, edits }])?)
+    Ok(writer.append(&head, vec![Draft { about: thread.clone().into(), event, bytes: Vec::new(), edits }])?)
 }
 
 /// Moves the ref, then records the length of the thread in the writer's log.

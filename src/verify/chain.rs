@@ -1,5 +1,4 @@
-//! The row `chain`: entries without gaps, each linked to the one before, each accounting for its
-//! changes to the tree.
+//! The row `chain`: entries without gaps, each linked to the one before.
 
 use crate::model::entry::{Entry, Event};
 use crate::model::name::{FilePath, clashes};
@@ -55,7 +54,6 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
         }
         check_entry(entry, &mut findings);
     }
-    findings.extend(&case.chain.tree_findings);
     let entries = counted(case.chain.links.len(), "entry", "entries");
     findings.verdict(case.shallow, || format!("{entries}, hash-linked, no gaps"))
 }

@@ -109,9 +109,12 @@ impl Report {
             entries: case.chain.links.len() as u64,
             root: case.seal().filter(|_| !case.chain.cut).map(|seal| root::over(case, seal)),
             so_far: root::so_far(case),
-            plan: submitted.map(|e| e.plan),
-            rules: submitted.and_then(|e| e.rules),
-            pipelines: pipelines::named(&case.chain).into_iter().map(|(name, is)| (name.to_owned(), is)).collect(),
+            plan: submitted.map(|e| e.plan.sha256),
+            rules: submitted.and_then(|e| Some(e.rules?.sha256)),
+            pipelines: pipelines::named(&case.chain)
+                .into_iter()
+                .map(|(name, (_, is))| (name.to_owned(), is.sha256))
+                .collect(),
             blocks: ItemBlocks::all(&case.chain),
             base: submitted.map(|e| e.base),
             actor: submitted.and(case.chain.links.first()).map(|link| link.entry.actor.clone()),

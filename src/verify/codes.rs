@@ -97,7 +97,6 @@ codes! {
         Order = "order" of "chain" => Chain,
         Misplaced = "misplaced" of "chain" => Chain,
         Paths = "paths" of "chain" => Chain,
-        Tree = "tree" of "chain" => Chain,
         Signature = "signature" of "signature" => Signature,
         Role = "role" of "signature" => Signature,
         Statement = "statement" of "signature" => Signature,

@@ -11,7 +11,6 @@ use super::Case;
 use super::codes::Code;
 use super::findings::{At, Findings, Verdict, counted};
 use super::objects::{Fault, Objects, map_objects};
-use super::tree::Slot;
 
 /// Larger blobs are streamed instead of read into memory.
 const STREAM_ABOVE: u64 = 4 << 20;
@@ -22,9 +21,7 @@ struct Claimed {
     /// The entry that claims it.
     seq: u64,
     item: Option<ItemId>,
-    oid: Oid,
-    sha256: Digest,
-    size: Option<u64>,
+    named: Product,
 }
 
 impl Claimed {
@@ -43,13 +40,12 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
     // Products may share a blob, which is read once.
     let mut blobs: BTreeMap<Oid, Vec<Claimed>> = BTreeMap::new();
     for claimed in products.into_iter().chain(artifacts) {
-        blobs.entry(claimed.oid).or_default().push(claimed);
+        blobs.entry(claimed.named.oid).or_default().push(claimed);
     }
     let blobs: Vec<_> = blobs.into_iter().collect();
     let read = map_objects(case.store, &blobs, |objects, (oid, _)| hash(case.store, objects, *oid));
     let mut findings = Findings::default();
-    let elsewhere = |held: &&Slot| case.lazy && matches!(held, Slot::Unread(Fault::Missing(_)));
-    let (mut bytes, mut missing) = (0, case.chain.sealed.artifacts.values().filter(elsewhere).count());
+    let (mut bytes, mut missing) = (0, 0);
     for ((_, claims), read) in blobs.iter().zip(read) {
         for claimed in claims {
             match &read {
@@ -57,10 +53,8 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
                 Err(fault) => {
                     findings.report_at(claimed.at(), Code::ContentUnread, format!("{}: {fault}", claimed.label));
                 }
-                Ok((digest, size))
-                    if *digest != claimed.sha256 || claimed.size.is_some_and(|wanted| wanted != *size) =>
-                {
-                    let wanted = claimed.sha256.short();
+                Ok((digest, size)) if *digest != claimed.named.sha256 || claimed.named.size != *size => {
+                    let wanted = claimed.named.sha256.short();
                     findings.report_at(
                         claimed.at(),
                         Code::ContentBytes,
@@ -85,14 +79,7 @@ fn products(case: &Case<'_>) -> Vec<Claimed> {
     let mut products = Vec::new();
     for link in &case.chain.links {
         let seq = link.entry.seq;
-        let claimed = |label, item, is: &Product| Claimed {
-            label,
-            seq,
-            item,
-            oid: is.oid,
-            sha256: is.sha256,
-            size: Some(is.size),
-        };
+        let claimed = |label, item, named: &Product| Claimed { label, seq, item, named: *named };
         match &link.entry.event {
             Event::ItemReconciled(e) => {
                 let handed = e.products.iter();
@@ -113,20 +100,10 @@ fn products(case: &Case<'_>) -> Vec<Claimed> {
     products
 }
 
-/// The row `chain` reports artifacts that the tree does not hold.
 fn artifacts(case: &Case<'_>) -> Vec<Claimed> {
     let sealed = case.chain.submitted().into_iter().flat_map(|e| &e.artifacts);
-    let claimed = sealed.filter_map(|(path, sha256)| match case.chain.sealed.artifacts.get(path)? {
-        Slot::Blob(oid) => Some(Claimed {
-            label: format!("artifact {path}"),
-            seq: 0,
-            item: None,
-            oid: *oid,
-            sha256: *sha256,
-            size: None,
-        }),
-        Slot::Nothing | Slot::Unread(_) => None,
-    });
+    let claimed =
+        sealed.map(|(path, named)| Claimed { label: format!("artifact {path}"), seq: 0, item: None, named: *named });
     claimed.collect()
 }
 

@@ -29,8 +29,6 @@ pub struct Continuable {
     pub run: RunId,
     /// The ref of the chain.
     pub reference: String,
-    /// The tree of entry 0.
-    pub first_tree: Oid,
     /// The leaf hash of entry 0.
     pub first: Digest,
     /// The commit of the last entry.
@@ -147,7 +145,6 @@ fn examine(
     Ok(Verified::new(Continuable {
         run: run.clone(),
         reference: reference.to_owned(),
-        first_tree: first.tree,
         first: first.hash,
         commit: last.commit,
         tree: last.tree,

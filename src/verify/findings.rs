@@ -194,10 +194,6 @@ impl Findings {
         self.wrong.add(|| at.finding(Some(code), text));
     }
 
-    pub(super) fn count_unlisted(&mut self, count: usize) {
-        self.wrong.count += count;
-    }
-
     /// Adds an unusable object without a code.
     pub(super) fn fault(&mut self, label: &str, fault: &Fault) {
         self.list_for(fault).add(|| At::default().finding(None, format!("{label}: {fault}")));
@@ -218,7 +214,9 @@ impl Findings {
     fn list_for(&mut self, fault: &Fault) -> &mut List {
         match fault {
             Fault::Missing(_) => &mut self.missing,
-            Fault::Gone(_) | Fault::Damaged(..) | Fault::Kind(..) | Fault::TooLarge(..) => &mut self.wrong,
+            Fault::Gone(_) | Fault::Damaged(..) | Fault::Kind(..) | Fault::TooLarge(..) | Fault::Differs { .. } => {
+                &mut self.wrong
+            }
         }
     }
 

@@ -5,10 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use gix::objs::Kind;
-
 use crate::model::bounds::{self, Meter};
-use crate::model::digest::Digest;
 use crate::model::document::Revision;
 use crate::model::entry::{Cause, Event, RunConcluded, RunExtended, RunSubmitted};
 use crate::model::extension::definition;
@@ -23,7 +20,6 @@ use super::codes::Code;
 use super::findings::{At, Findings};
 use super::objects::{Fault, Objects};
 use super::reader::Link;
-use super::run_chain::TreeAfter;
 
 pub(super) struct Tally<'a> {
     pub(super) findings: &'a mut Findings,
@@ -41,13 +37,12 @@ pub(super) fn rules(
     plan: &Plan,
     findings: &mut Findings,
 ) -> Result<Vec<Rule>, Unread> {
-    let Some(digest) = submitted.rules else { return Ok(plan.rules.clone()) };
-    let held = case.chain.sealed.rules.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
-    let bytes = read_or_report(held, At::entry(0), Code::RulesInvalid, "rules.json", findings)?;
-    if Digest::of(&bytes) != digest {
-        let why = format!("rules.json is {}, submitted was {}", Digest::of(&bytes).short(), digest.short());
-        findings.report(Code::RulesInvalid, why);
-    }
+    let Some(named) = &submitted.rules else { return Ok(plan.rules.clone()) };
+    let read = Objects::new(case.store).named(named, case.lazy, bounds::PLAN);
+    let bytes = read.or_else(|fault| {
+        findings.report_fault_at(At::entry(0), Code::RulesInvalid, "rules.json", &fault);
+        Err(Unread)
+    })?;
     let added = crate::plan::parse_rules(&bytes).map_err(|problems| {
         let first = problems.first().map(ToString::to_string).unwrap_or_default();
         findings.report(Code::RulesInvalid, format!("rules.json holds no rules: {first}"));
@@ -69,13 +64,12 @@ pub(super) fn apply_extension(
     case: &Case<'_>,
     state: &mut RunState,
     link: &Link,
-    after: &TreeAfter,
     tally: Tally<'_>,
 ) -> Result<(), Unread> {
     let Event::RunExtended(e) = &link.entry.event else { return Ok(()) };
     let Tally { findings, meter } = tally;
     let seq = link.entry.seq;
-    let items = read_items(case, link, after, Tally { findings, meter })?;
+    let items = read_items(case, link, Tally { findings, meter })?;
     check_rule(case, state, seq, e, findings);
     let extended = state.extend(e, items);
     extended.unwrap_or_else(|illegal| {
@@ -85,35 +79,25 @@ pub(super) fn apply_extension(
 }
 
 /// Compares a `run.extended` with its items and, if a rule added them, with the rule.
-pub(super) fn check_next(case: &Case<'_>, state: &RunState, link: &Link, after: &TreeAfter, findings: &mut Findings) {
+pub(super) fn check_next(case: &Case<'_>, state: &RunState, link: &Link, findings: &mut Findings) {
     let Event::RunExtended(e) = &link.entry.event else { return };
     let tally = Tally { findings: &mut *findings, meter: &mut Meter::default() };
-    if read_items(case, link, after, tally).is_ok() {
+    if read_items(case, link, tally).is_ok() {
         check_rule(case, state, link.entry.seq, e, findings);
     }
 }
 
 /// Reads the items that an entry added, and reports those that are not what it names.
-fn read_items(
-    case: &Case<'_>,
-    link: &Link,
-    after: &TreeAfter,
-    Tally { findings, meter }: Tally<'_>,
-) -> Result<Vec<Item>, Unread> {
+fn read_items(case: &Case<'_>, link: &Link, Tally { findings, meter }: Tally<'_>) -> Result<Vec<Item>, Unread> {
     let Event::RunExtended(e) = &link.entry.event else { return Ok(Vec::new()) };
     let seq = link.entry.seq;
     let objects = Objects::new(case.store);
     let mut items = Vec::with_capacity(e.items.len());
-    for (id, digest) in &e.items {
+    for (id, named) in &e.items {
         let at = At::entry(seq).of(id);
         let label = format!("entry {seq}: item.json of item {id}");
-        let held = after.definitions.get(id).cloned().unwrap_or_default();
-        let held = held.read_with(case.lazy, |oid| objects.metered(oid, Kind::Blob, bounds::PLAN, meter));
-        let bytes = read_or_report(held, at, Code::BytesMissing, &label, findings)?;
-        if Digest::of(&bytes) != *digest {
-            findings.report_at(at, Code::Bytes, format!("{label} is not the one that the entry names"));
-            continue;
-        }
+        let read = objects.named_metered(named, case.lazy, bounds::PLAN, meter);
+        let bytes = report_unread(read, at, &label, findings)?;
         match crate::plan::parse_item(&bytes) {
             Ok(item) if definition(&item) == bytes => items.push(item),
             Ok(_) => findings.report_at(at, Code::ItemInvalid, format!("{label} is not a normalised item")),
@@ -128,8 +112,7 @@ fn check_rule(case: &Case<'_>, state: &RunState, seq: u64, e: &RunExtended, find
     let Cause::Rule(id) = &e.cause else { return };
     let Some(rule) = state.rule(id) else { return };
     let why = match acts(&Objects::new(case.store), state, rule, case.lazy) {
-        // Items are compared by digest, because one item can be written in many ways.
-        Ok(Some(Act::Create(items))) if RunExtended::of(e.cause.clone(), &items) == *e => return,
+        Ok(Some(Act::Create(items))) if e.pipelines.is_empty() && e.names(&items) => return,
         Ok(None | Some(Act::Conclude(_))) => format!("entry {seq}: the rule {id} creates nothing here"),
         Ok(Some(Act::Create(items))) => {
             format!("entry {seq}: the rule {id} creates something else here, {}", name_items(&items))
@@ -247,26 +230,19 @@ fn acts(objects: &Objects, state: &RunState, rule: &Rule, lazy: bool) -> Result<
 }
 
 fn read_document(objects: &Objects, revision: &Revision, lazy: bool) -> Result<Vec<u8>, Fault> {
-    let is = &revision.product;
-    let bytes = objects.read_of(is.oid, Kind::Blob, MAX_CONDITION_BYTES).map_err(|fault| fault.of_blob(lazy))?;
-    if Digest::of(&bytes) != is.sha256 {
-        return Err(Fault::Damaged(is.oid, "its bytes are not those that the entry names".to_owned()));
-    }
-    Ok(bytes)
+    objects.named(&revision.product, lazy, MAX_CONDITION_BYTES)
 }
 
-/// Returns the bytes of a file in the tree, or reports the reason why they cannot be read.
-pub(super) fn read_or_report(
-    held: Option<Result<Vec<u8>, Fault>>,
+/// Reports why the bytes of the plan or of an item cannot be read, or are others.
+pub(super) fn report_unread(
+    read: Result<Vec<u8>, Fault>,
     at: At<'_>,
-    code: Code,
     label: &str,
     findings: &mut Findings,
 ) -> Result<Vec<u8>, Unread> {
-    match held {
-        Some(Ok(bytes)) => return Ok(bytes),
-        Some(Err(fault)) => findings.report_fault_at(at, code, label, &fault),
-        None => findings.report_at(at, code, format!("{label} is not in the tree")),
-    }
-    Err(Unread)
+    read.map_err(|fault| {
+        let code = if matches!(fault, Fault::Differs { .. }) { Code::Bytes } else { Code::BytesMissing };
+        findings.report_fault_at(at, code, label, &fault);
+        Unread
+    })
 }

@@ -141,7 +141,7 @@ fn bound_digest(state: &RunState, need: &Need) -> Result<Digest, String> {
                 .ok_or_else(|| format!("{producer} did not produce {}", select.product_key()))
         }
         (Source::Artifacts, Selector::Output { path }) => {
-            let sealed = state.submitted.artifacts.get(path).copied();
+            let sealed = state.submitted.artifacts.get(path).map(|sealed| sealed.sha256);
             sealed.ok_or_else(|| format!("no artifact {path} was sealed at submit"))
         }
         (Source::Elsewhere(_), _) => {

@@ -23,7 +23,6 @@ use super::findings::Findings;
 use super::objects::{Fault, Objects};
 use super::proof::{self, ItemProof};
 use super::reader;
-use super::tree::Slot;
 use super::{Case, Options, continues, reuse};
 
 pub(super) struct Imported {
@@ -110,15 +109,14 @@ fn examine_products(case: &Case<'_>) -> Vec<Imported> {
         return Vec::new();
     };
     let objects = Objects::new(case.store);
-    let slot = |name: &String| case.chain.sealed.imports.get(name).unwrap_or(&Slot::Nothing);
     let mut imports: Vec<(usize, &String, &Import)> =
         submitted.imports.iter().enumerate().map(|(at, (name, import))| (at, name, import)).collect();
     // Several imports may share one evidence blob. It is read once, and only one is in memory at a
     // time.
-    imports.sort_by_key(|(_, name, _)| slot(name).blob());
+    imports.sort_by_key(|(_, _, import)| (import.evidence.oid, import.evidence.sha256, import.evidence.size));
     let mut found = Vec::new();
-    for same in imports.chunk_by(|(_, a, _), (_, b, _)| slot(a).blob().is_some() && slot(a).blob() == slot(b).blob()) {
-        let evidence = read(case, &objects, slot(same[0].1));
+    for same in imports.chunk_by(|(_, _, a), (_, _, b)| a.evidence == b.evidence) {
+        let evidence = read(case, &objects, &same[0].2.evidence);
         let one = |(at, name, import): &(usize, &String, &Import)| {
             let found = shows(&evidence, name, import);
             (
@@ -137,16 +135,18 @@ fn examine_products(case: &Case<'_>) -> Vec<Imported> {
     found.into_iter().map(|(_, import)| import).collect()
 }
 
-/// Reads a file in the tree as evidence; `what` names it in errors.
+/// Reads bytes that an entry names as evidence; `what` names them in errors.
 pub(super) fn read_evidence(
     case: &Case<'_>,
     objects: &Objects,
-    slot: &Slot,
+    named: &Product,
     most: u64,
     what: &str,
 ) -> Result<Vec<u8>, Invalid> {
-    let read = slot.read(objects, case.lazy, most);
-    read.ok_or_else(|| Invalid::Differs(format!("{what} is not in the tree")))?.map_err(Invalid::Fault)
+    objects.named(named, case.lazy, most).map_err(|fault| match fault {
+        Fault::Differs { .. } => Invalid::Differs(format!("{what} is not the one that the entry names")),
+        fault => Invalid::Fault(fault),
+    })
 }
 
 /// Splits the name of an import into source and product.
@@ -156,17 +156,16 @@ fn named(name: &str) -> Option<(Elsewhere, ProductKey)> {
     Some((from.parse().ok()?, key.parse().ok()?))
 }
 
-/// Reads evidence and returns it with its digest.
-fn read(case: &Case<'_>, objects: &Objects, slot: &Slot) -> Result<(Digest, Option<Read>), Invalid> {
-    let bytes = read_evidence(case, objects, slot, bounds::BLOB, "its evidence")?;
-    let read = Evidence::parse(&bytes).map(|evidence| match evidence {
+/// Reads the evidence of an import; `None` if it is not valid.
+fn read(case: &Case<'_>, objects: &Objects, named: &Product) -> Result<Option<Read>, Invalid> {
+    let bytes = read_evidence(case, objects, named, bounds::BLOB, "its evidence")?;
+    Ok(Evidence::parse(&bytes).map(|evidence| match evidence {
         Evidence::Item(proof) => {
             let sealed = proof::read_item_proof(&proof, &Options::default());
             Read::Item(proof, Box::new(sealed))
         }
         Evidence::Checkpoint(commit) => Read::Checkpoint(Box::new(signed(&commit))),
-    });
-    Ok((Digest::of(&bytes), read))
+    }))
 }
 
 fn signed(commit: &str) -> Result<(Decoded, String), String> {
@@ -176,12 +175,9 @@ fn signed(commit: &str) -> Result<(Decoded, String), String> {
 }
 
 /// Returns the source if the evidence shows that the product comes from where its name says.
-fn shows(evidence: &Result<(Digest, Option<Read>), Invalid>, name: &str, import: &Import) -> Result<Source, Invalid> {
+fn shows(evidence: &Result<Option<Read>, Invalid>, name: &str, import: &Import) -> Result<Source, Invalid> {
     let differs = |why: &str| Invalid::Differs(why.to_owned());
-    let (digest, read) = evidence.as_ref().map_err(Clone::clone)?;
-    if *digest != import.evidence {
-        return Err(differs("its evidence is not what the entry names"));
-    }
+    let read = evidence.as_ref().map_err(Clone::clone)?;
     let read = read.as_ref().ok_or_else(|| differs("its evidence is not valid"))?;
     let (from, key) = named(name).ok_or_else(|| differs("its name is not that of a product"))?;
     let wanted = Wanted { key: &key, product: &import.product };

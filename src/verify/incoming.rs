@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::git::store::Store;
+use crate::git::store::{Batch, Store};
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{ArchivedRun, Entry, Event};
@@ -58,9 +58,23 @@ pub fn check_incoming(store: &Store, chain: Chain<'_>, known: Option<Oid>, tip: 
         _ => check_signatures(store, chain, &links)?,
     }
     match chain {
+        Chain::Run(_) => {
+            let mut batch = store.batch();
+            links.iter().filter(|link| !link.verified_before).try_for_each(|link| check_tree(&mut batch, link))
+        }
         Chain::Archive(_) => check_archived_runs(store, &links),
-        _ => Ok(()),
+        Chain::Thread(_) | Chain::Log(_) => Ok(()),
     }
+}
+
+/// Checks that the tree of an entry of a run has exactly the bytes that the entry names, so that
+/// git keeps and sends these, and nothing else. The batch is discarded.
+fn check_tree(batch: &mut Batch, link: &Link) -> Result<(), String> {
+    let expected = batch.tree_of(link.entry.event.files()).map_err(|error| in_words(&error))?;
+    if link.tree == expected {
+        return Ok(());
+    }
+    Err(format!("the tree of entry {} does not have exactly what the entry names", link.entry.seq))
 }
 
 /// An entry that another writer appended, with the key that signed it.
@@ -68,8 +82,6 @@ pub fn check_incoming(store: &Store, chain: Chain<'_>, known: Option<Oid>, tip: 
 #[expect(missing_docs, reason = "the types say it")]
 pub struct Further {
     pub commit: Oid,
-    /// The tree before the entry.
-    pub before: Oid,
     pub tree: Oid,
     pub hash: Digest,
     pub entry: Entry,
@@ -99,11 +111,11 @@ pub fn read_further(
         return Err(format!("it does not continue commit {}", short(known)));
     }
     let mut writers = Writers::of_run(run, keys.clone(), Some(first));
-    let mut before = &last;
+    let (mut before, mut batch) = (&last, store.batch());
     let mut further = Vec::with_capacity(links.len());
     for link in &links {
         check_place(Chain::Run(run), link, Some(before))?;
-        let tree_before = before.tree;
+        check_tree(&mut batch, link)?;
         before = link;
         let signed = Signed::of(link);
         let key = signed.key()?.to_owned();
@@ -111,7 +123,7 @@ pub fn read_further(
         writers.statement(&signed).transpose().map_err(|why| format!("entry {}: {why}", signed.seq))?;
         let Link { commit, tree, hash, entry, .. } = link;
         let entry = entry.clone();
-        further.push(Further { commit: *commit, before: tree_before, tree: *tree, hash: *hash, entry, key });
+        further.push(Further { commit: *commit, tree: *tree, hash: *hash, entry, key });
     }
     Ok(further)
 }

@@ -4,23 +4,22 @@
 //! So a log is read from its first entry. Entries before the first unsound one remain valid
 //! statements of the key, and the log is reported as broken.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use gix::objs::Kind;
 
 use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, LogSealed, LogThread, Subject};
-use crate::model::format::{self, Layout};
+use crate::model::format;
 use crate::model::log_name::LogName;
 use crate::model::log_record::Record;
 use crate::model::name::{RunId, ThreadId};
 
 use super::entry_order::{self, Parents};
-use super::objects::{Fault, Objects, map_objects};
+use super::objects::{Fault, Objects};
 use super::reader::{Commit, Extent, Link, Stop, Walk, Walked};
 use super::signature::{Signed, Writers};
-use super::tree::{self, AllowedChanges, ChangeBudget, Changes};
 
 /// The number of entries whose trees are compared at once.
 const BATCH: usize = 4096;
@@ -65,11 +64,11 @@ impl Log {
     /// Reads the log at a ref; `lazy` is true in a partial or shallow clone.
     pub(super) fn read(store: &Store, name: String, tip: Oid, lazy: bool) -> Self {
         let mut log = Self { broken: None, ..Self::unreadable(name, String::new()) };
-        let mut reading = Reading { lazy, ..Reading::default() };
+        let mut reading = Reading::default();
         let Walked { commits, stop, .. } =
             Walk::new(Extent::ToRoot { max_non_entries: MAX_COMMITS, max_commits: MAX_COMMITS }).read(store, tip);
         let wrong = match stop {
-            None => reading.take(store, &commits, &mut log).err(),
+            None => reading.take(&commits, &mut log).err(),
             Some(Stop::Fault(fault @ Fault::Missing(_))) if lazy => {
                 log.unread = Some(fault.to_string());
                 return log;
@@ -80,7 +79,6 @@ impl Log {
         log.add_unsound_thread_entries(&commits[reading.hashes.len()..]);
         let named = LogName::decode(log.name.rsplit('/').next().unwrap_or_default());
         let misnamed = !named.is_none_or(|named| named.fits(reading.hashes.into_iter()));
-        log.unread = reading.unread;
         log.broken = match (wrong, reading.last) {
             (Some(why), Some(last)) => Some(format!("{why}; its statements up to entry {} count", last.entry.seq)),
             (None, _) if misnamed => Some("it does not contain the entry in its name".to_owned()),
@@ -183,17 +181,13 @@ impl Log {
 /// The state while a log is read from its first entry.
 #[derive(Default)]
 struct Reading<'a> {
-    lazy: bool,
     last: Option<&'a Link>,
-    tree: HashMap<String, Oid>,
     hashes: Vec<Digest>,
-    /// Set when a tree is missing in a partial clone. Later trees are not compared.
-    unread: Option<String>,
 }
 
 impl<'a> Reading<'a> {
     /// Reads entries while they are sound; returns the fault of the first that is not.
-    fn take(&mut self, store: &Store, commits: &'a [Commit], log: &mut Log) -> Result<(), String> {
+    fn take(&mut self, commits: &'a [Commit], log: &mut Log) -> Result<(), String> {
         for batch in commits.chunks(BATCH) {
             let mut links: Vec<&Link> = Vec::new();
             let mut wrong = Ok(());
@@ -208,21 +202,7 @@ impl<'a> Reading<'a> {
                     }
                 }
             }
-            let changes = |objects: &Objects, link: &Link| {
-                let allowed = AllowedChanges::by(&link.entry, Layout { fan_out: false }, objects);
-                (tree::changes(objects, link.before, link.tree, &allowed), allowed)
-            };
-            let budget = ChangeBudget::default();
-            let changed = map_objects(store, &links, |objects, link| {
-                budget.is_left().then(|| {
-                    let (changes, allowed) = changes(objects, link);
-                    (budget.count(changes), allowed)
-                })
-            });
-            let objects = Objects::new(store);
-            for (link, changed) in links.into_iter().zip(changed) {
-                let (changes, allowed) = changed.unwrap_or_else(|| changes(&objects, link));
-                self.fold(link.entry.seq, changes, &allowed)?;
+            for link in links {
                 log.add_entry(&link.entry)?;
                 self.hashes.push(link.hash);
                 self.last = Some(link);
@@ -230,25 +210,6 @@ impl<'a> Reading<'a> {
             wrong?;
         }
         Ok(())
-    }
-
-    /// Checks that an entry changed exactly its own paths in the tree.
-    fn fold(&mut self, seq: u64, changes: Changes, allowed: &AllowedChanges) -> Result<(), String> {
-        for (_, fault) in &changes.faults {
-            match fault {
-                Fault::Missing(_) if self.lazy => self.unread = Some(fault.to_string()),
-                fault => return Err(format!("entry {seq}: {fault}")),
-            }
-        }
-        if let Some(problem) = changes.problems.shown.first() {
-            return Err(format!("entry {seq} does not account for the change of {problem} in the tree"));
-        }
-        self.tree.extend(changes.paths.into_iter().filter_map(|(path, blob)| Some((path, blob?))));
-        let mut wanted = allowed.set.iter().filter(|_| self.unread.is_none());
-        match wanted.find(|(path, wanted)| self.tree.get(*path) != wanted.as_ref()) {
-            Some((path, _)) => Err(format!("entry {seq}: the tree does not hold at {path} what the entry says")),
-            None => Ok(()),
-        }
     }
 }
 

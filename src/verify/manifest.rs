@@ -20,7 +20,6 @@ use super::codes::Code;
 use super::findings::{At, Findings, Verdict, counted};
 use super::objects::{Fault, Objects, map_objects};
 use super::pipelines;
-use super::tree::Slot;
 
 /// The reach of a run's workers, as their manifests say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,24 +45,26 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, Re
     if let Some(cut_off) = case.cut_off() {
         return (cut_off, Reach::default());
     }
-    let entries = case.chain.with_trees();
-    let fired: Vec<(u64, &ItemFired, &Slot)> = entries
-        .filter_map(|(link, after)| match &link.entry.event {
-            Event::ItemFired(fired) if !link.verified_before => Some((link.entry.seq, fired, &after.manifest)),
+    let fired: Vec<(u64, &ItemFired)> = case
+        .chain
+        .links
+        .iter()
+        .filter_map(|link| match &link.entry.event {
+            Event::ItemFired(fired) if !link.verified_before => Some((link.entry.seq, fired)),
             _ => None,
         })
         .collect();
     let items: HashMap<&ItemId, &Item> = plan.into_iter().flatten().map(|item| (&item.id, item)).collect();
     let pipelines = pipelines::named(&case.chain);
-    let checked = map_objects(case.store, &fired, |objects, (_, fired, held)| {
+    let checked = map_objects(case.store, &fired, |objects, (_, fired)| {
         let item = items.get(&fired.item).copied();
-        let pipeline = item.and_then(Item::pipeline).and_then(|name| pipelines.get(name).copied());
-        let dispatch = Dispatch { fired, held, item, pipeline };
+        let pipeline = item.and_then(Item::pipeline).and_then(|name| Some(pipelines.get(name)?.1.sha256));
+        let dispatch = Dispatch { fired, item, pipeline };
         dispatch.check(objects, case.lazy)
     });
     let mut findings = Findings::default();
     let mut reach = Reach::default();
-    for ((seq, fired, _), checked) in fired.iter().zip(checked) {
+    for ((seq, fired), checked) in fired.iter().zip(checked) {
         match checked {
             Ok(manifest) => reach.add(manifest),
             Err(problem) => report(*seq, fired, problem, &mut findings),
@@ -82,16 +83,10 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, Re
 }
 
 /// Checks the manifest of one dispatch; `state` is the run's state before it.
-pub(super) fn check_next(
-    case: &Case<'_>,
-    state: &RunState,
-    (seq, fired): (u64, &ItemFired),
-    held: &Slot,
-    findings: &mut Findings,
-) {
+pub(super) fn check_next(case: &Case<'_>, state: &RunState, (seq, fired): (u64, &ItemFired), findings: &mut Findings) {
     let item = state.graph.position(&fired.item).map(|at| state.graph.item(at));
-    let pipeline = item.and_then(Item::pipeline).and_then(|name| state.pipelines.get(name).copied());
-    let dispatch = Dispatch { fired, held, item, pipeline };
+    let pipeline = item.and_then(Item::pipeline).and_then(|name| Some(state.pipelines.get(name)?.sha256));
+    let dispatch = Dispatch { fired, item, pipeline };
     if let Err(problem) = dispatch.check(&Objects::new(case.store), case.lazy) {
         report(seq, fired, problem, findings);
     }
@@ -109,8 +104,6 @@ fn report(seq: u64, fired: &ItemFired, problem: Problem, findings: &mut Findings
 /// A dispatch, and what its manifest must agree with.
 struct Dispatch<'a> {
     fired: &'a ItemFired,
-    /// The manifest in the tree.
-    held: &'a Slot,
     /// The item in the plan, if known.
     item: Option<&'a Item>,
     /// The sealed pipeline that the item names.
@@ -119,15 +112,9 @@ struct Dispatch<'a> {
 
 impl Dispatch<'_> {
     fn check(&self, objects: &Objects, lazy: bool) -> Result<Manifest, Problem> {
-        let Self { fired, held, item, pipeline } = *self;
-        let read = held
-            .read(objects, lazy, bounds::MANIFEST)
-            .ok_or_else(|| Problem::Wrong(Code::ManifestInvalid, "is not in the tree".to_owned()))?;
-        let bytes = read.map_err(Problem::Fault)?;
+        let Self { fired, item, pipeline } = *self;
+        let bytes = objects.named(&fired.manifest, lazy, bounds::MANIFEST).map_err(Problem::Fault)?;
         let wrong = |code: Code, why: String| Problem::Wrong(code, cut(why));
-        if Digest::of(&bytes) != fired.manifest {
-            return Err(wrong(Code::ManifestInvalid, "is not the one that the entry names".to_owned()));
-        }
         let manifest = Manifest::parse(&bytes).map_err(|e| wrong(Code::ManifestInvalid, e.to_string()))?;
         against_entry(&manifest, fired)
             .map_err(|field| wrong(Code::ManifestEntry, format!("{field} is not the entry's")))?;

@@ -48,7 +48,6 @@ mod same_id;
 pub(crate) mod signature;
 mod signers;
 mod thread;
-mod tree;
 mod upstream;
 mod verified;
 mod witness;

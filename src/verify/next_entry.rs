@@ -6,22 +6,20 @@
 
 use crate::git::store::Store;
 use crate::ledger::merkle::Frontier;
-use crate::model::digest::Digest;
-use crate::model::entry::{Event, RunSealed};
+use crate::model::entry::{Event, Product, RunSealed};
 use crate::model::format;
-use crate::model::name::RunId;
+use crate::model::name::{ItemId, RunId};
 use crate::model::state::RunState;
 
 use super::codes::Code;
 use super::findings::{At, Findings};
 use super::handoff::Handoff;
 use super::incoming::Further;
-use super::objects::Objects;
 use super::pipelines::SealedPipelines;
 use super::protected::ProtectedFiles;
 use super::reader::Link;
 use super::run_chain::RunChain;
-use super::{Case, Options, State, chain, content, growth, manifest, reuse, tree};
+use super::{Case, Options, State, chain, content, growth, manifest, pipelines, reuse};
 
 /// Checks an entry before it is applied to `state`; returns the first fault.
 ///
@@ -35,10 +33,12 @@ pub fn check_next(
     next: &Further,
 ) -> Result<(), String> {
     let (reference, options) = (format::run_ref(run), Options::default());
-    let case = Case::at(store, run, &reference, &options, chain_of(store, state, next));
-    let mut findings = case.chain.tree_findings.clone();
+    let case = Case::at(store, run, &reference, &options, RunChain::of_next(link_of(next)));
+    let mut findings = Findings::default();
     chain::check_entry(&next.entry, &mut findings);
-    SealedPipelines::read(&case, &mut findings).check(state, next.entry.seq, &next.entry.event, &mut findings);
+    let mut named = pipelines::named(&case.chain);
+    named.extend(pipeline(state, &next.entry.event).map(|(name, bytes)| (name, (next.entry.seq, bytes))));
+    SealedPipelines::read(&case, &named, &mut findings).check(state, next.entry.seq, &next.entry.event, &mut findings);
     check_event(&case, state, so_far, next, &mut findings);
     refuse(&case, findings)?;
     let content = content::row(&case);
@@ -50,58 +50,55 @@ pub fn check_applied(store: &Store, run: &RunId, state: &RunState, next: &Furthe
     let Event::ItemReconciled(e) = &next.entry.event else { return Ok(()) };
     let (reference, options, mut findings) = (format::run_ref(run), Options::default(), Findings::default());
     let case = Case::at(store, run, &reference, &options, RunChain::default());
-    let manifest = tree::slot(&Objects::new(store), next.tree, &state.layout().manifest(&e.item));
     let mut protected = ProtectedFiles::new(&case);
-    protected.note_manifest(&e.item, &manifest);
+    if let Some(manifest) = manifest_of(state, &e.item) {
+        protected.note_manifest(&e.item, manifest);
+    }
     protected.check(state, next.entry.seq, e, &mut findings);
     refuse(&case, findings)
 }
 
-/// Returns a chain of this entry alone, with the blobs that it is about.
-fn chain_of(store: &Store, state: &RunState, next: &Further) -> RunChain {
-    let link = Link {
+fn link_of(next: &Further) -> Link {
+    Link {
         commit: next.commit,
         tree: next.tree,
-        before: Some(next.before),
         parents: Vec::new(),
         hash: next.hash,
         entry: next.entry.clone(),
         signer: Ok(next.key.clone()),
         verified_before: false,
-    };
-    let mut chain = RunChain::of_next(store, link, state.layout());
-    if let Some(digest) = pipeline(state, &next.entry.event) {
-        let held = tree::slot(&Objects::new(store), next.tree, &format::pipeline_path(digest));
-        chain.sealed.pipelines.insert(digest, (next.entry.seq, held));
     }
-    chain
 }
 
-/// Returns the pipeline of the item that the event is about, if it has one.
-fn pipeline(state: &RunState, event: &Event) -> Option<Digest> {
+/// Returns the pipeline of the item that the event is about, if it has one, with its name.
+fn pipeline<'s>(state: &'s RunState, event: &Event) -> Option<(&'s str, &'s Product)> {
     let (item, _) = event.item()?;
     let name = state.graph.item(state.graph.position(item)?).pipeline()?;
-    state.pipelines.get(name).copied()
+    state.pipelines.get_key_value(name).map(|(name, bytes)| (name.as_str(), bytes))
+}
+
+/// Returns the manifest of the item's latest attempt.
+fn manifest_of<'s>(state: &'s RunState, item: &ItemId) -> Option<&'s Product> {
+    state.items[state.graph.position(item)?].manifest.as_ref()
 }
 
 fn check_event(case: &Case<'_>, state: &RunState, so_far: &Frontier, next: &Further, findings: &mut Findings) {
     let seq = next.entry.seq;
     let mut handoff = Handoff::new(case.shallow);
-    for (link, after) in case.chain.with_trees() {
+    for link in &case.chain.links {
         match &link.entry.event {
             Event::ItemFired(fired) => {
                 handoff.check_dispatch(state, seq, fired);
-                manifest::check_next(case, state, (seq, fired), &after.manifest, findings);
+                manifest::check_next(case, state, (seq, fired), findings);
             }
             Event::ItemReconciled(e) => {
-                let objects = Objects::new(case.store);
-                let held = tree::slot(&objects, next.tree, &state.layout().manifest(&e.item));
-                handoff.add_imports(&Vec::from_iter(reuse::examine_next(case, state.submitted.base, &held)));
+                let manifest = manifest_of(state, &e.item);
+                handoff.add_imports(&Vec::from_iter(reuse::examine_next(case, state.submitted.base, manifest)));
             }
             Event::RunConcluded(e) => {
                 growth::check_conclusion(case, state, seq, e, findings);
             }
-            Event::RunExtended(_) => growth::check_next(case, state, link, after, findings),
+            Event::RunExtended(_) => growth::check_next(case, state, link, findings),
             Event::RunSealed(e) => check_seal(case, state, so_far, (seq, e), findings),
             _ => {}
         }

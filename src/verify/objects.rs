@@ -14,7 +14,8 @@ use crate::git::program;
 use crate::git::store::{self, Store};
 use crate::model::bounds::{self, Meter};
 use crate::model::causes::in_words;
-use crate::model::digest::Oid;
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::Product;
 
 /// The size of the tree cache for each thread. A tree is needed again as the predecessor of the
 /// next one.
@@ -68,6 +69,24 @@ impl Objects {
         let object = self.whole(oid, kind, most)?;
         meter.add(object.bytes.len() as u64, object.stored).map_err(|error| Fault::TooLarge(error.to_string()))?;
         Ok(object.bytes)
+    }
+
+    /// Reads the bytes that an entry names, at most `most`. Only in a partial clone may they be
+    /// missing.
+    pub(super) fn named(&self, named: &Product, lazy: bool, most: u64) -> Result<Vec<u8>, Fault> {
+        compared(named, self.read_of(named.oid, Kind::Blob, most).map_err(|fault| fault.of_blob(lazy))?)
+    }
+
+    /// Reads bytes like [`Objects::named`]; `meter` limits the size of all that it counts.
+    pub(super) fn named_metered(
+        &self,
+        named: &Product,
+        lazy: bool,
+        most: u64,
+        meter: &mut Meter,
+    ) -> Result<Vec<u8>, Fault> {
+        let read = self.metered(named.oid, Kind::Blob, most, meter);
+        compared(named, read.map_err(|fault| fault.of_blob(lazy))?)
     }
 
     fn whole(&self, oid: Oid, kind: Kind, most: u64) -> Result<Whole, Fault> {
@@ -128,6 +147,13 @@ impl Objects {
     }
 }
 
+/// Compares bytes with their digest and size in an entry.
+fn compared(named: &Product, bytes: Vec<u8>) -> Result<Vec<u8>, Fault> {
+    let found = Digest::of(&bytes);
+    let is_same = found == named.sha256 && bytes.len() as u64 == named.size;
+    if is_same { Ok(bytes) } else { Err(Fault::Differs { named: named.sha256, found }) }
+}
+
 #[derive(Clone, Debug)]
 pub(super) enum Fault {
     /// Missing, in a repository that may be partial.
@@ -140,6 +166,8 @@ pub(super) enum Fault {
     Kind(Oid, Kind, Kind),
     /// Above a size or memory limit, with the reason.
     TooLarge(String),
+    /// Other bytes than an entry names.
+    Differs { named: Digest, found: Digest },
 }
 
 impl Fault {
@@ -178,6 +206,9 @@ impl fmt::Display for Fault {
             Self::Damaged(oid, why) => write!(f, "object {oid} is damaged: {why}"),
             Self::Kind(oid, found, wanted) => write!(f, "object {oid} is a {found}, not a {wanted}"),
             Self::TooLarge(why) => f.write_str(why),
+            Self::Differs { named, found } => {
+                write!(f, "its bytes hash to {}, and the entry names {}", found.short(), named.short())
+            }
         }
     }
 }

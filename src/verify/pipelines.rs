@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::model::bounds;
 use crate::model::digest::Digest;
-use crate::model::entry::{Event, RunSubmitted};
+use crate::model::entry::{Event, Product, RunSubmitted};
 use crate::model::name::ItemId;
 use crate::model::pipeline::{BlockEnded, Misfit, Reference, Spec};
 use crate::model::plan::{Item, Plan};
@@ -19,13 +19,15 @@ use crate::model::state::RunState;
 use super::Case;
 use super::codes::Code;
 use super::findings::{At, Findings, counted};
-use super::growth;
 use super::objects::Objects;
 use super::run_chain::RunChain;
 
-/// The sealed pipelines by digest; `None` if one cannot be read or parsed.
+/// Pipelines by name, each with the number of the entry that names it, and its bytes.
+pub(super) type Named<'a> = BTreeMap<&'a str, (u64, &'a Product)>;
+
+/// The sealed pipelines by name; `None` if one cannot be read or parsed.
 pub(super) struct SealedPipelines {
-    specs: BTreeMap<Digest, Option<Spec>>,
+    specs: BTreeMap<String, Option<Spec>>,
     blocks: usize,
 }
 
@@ -64,8 +66,8 @@ impl ItemBlocks {
     }
 }
 
-/// Returns the digests of all pipelines of a run, by the names in items.
-pub(super) fn named(chain: &RunChain) -> BTreeMap<&str, Digest> {
+/// Returns all pipelines of a run, by the names in items.
+pub(super) fn named(chain: &RunChain) -> Named<'_> {
     let mut named = BTreeMap::new();
     for link in &chain.links {
         let brought = match &link.entry.event {
@@ -73,47 +75,38 @@ pub(super) fn named(chain: &RunChain) -> BTreeMap<&str, Digest> {
             Event::RunExtended(e) => &e.pipelines,
             _ => continue,
         };
-        for (name, digest) in brought {
-            named.entry(name.as_str()).or_insert(*digest);
+        for (name, bytes) in brought {
+            named.entry(name.as_str()).or_insert((link.entry.seq, bytes));
         }
     }
     named
 }
 
 impl SealedPipelines {
-    /// Reads the sealed pipelines, and compares each with its digest and its name.
-    pub(super) fn read(case: &Case<'_>, findings: &mut Findings) -> Self {
+    /// Reads pipelines, and compares each with its digest and its name.
+    pub(super) fn read(case: &Case<'_>, named: &Named<'_>, findings: &mut Findings) -> Self {
         let objects = Objects::new(case.store);
         let mut specs = BTreeMap::new();
-        for (digest, (seq, held)) in &case.chain.sealed.pipelines {
-            let label = format!("the pipeline {}", digest.short());
-            let held = held.read(&objects, case.lazy, bounds::PIPELINE);
+        for (name, (seq, bytes)) in named {
             let at = At::entry(*seq);
-            let bytes = growth::read_or_report(held, at, Code::Pipelines, &label, findings).ok();
-            let spec = bytes.and_then(|bytes| {
-                if Digest::of(&bytes) != *digest {
-                    let why = format!("{label} is not what was sealed: it is {}", Digest::of(&bytes).short());
-                    findings.report_at(at, Code::Pipelines, why);
-                    return None;
+            let label = format!("the pipeline {}", bytes.sha256.short());
+            let spec = match objects.named(bytes, case.lazy, bounds::PIPELINE) {
+                Err(fault) => {
+                    findings.report_fault_at(at, Code::Pipelines, &label, &fault);
+                    None
                 }
-                let spec = Spec::parse(&bytes).map_err(|problems| {
-                    let first = problems.first().map(ToString::to_string).unwrap_or_default();
-                    findings.report_at(at, Code::Pipelines, format!("{label} is not a valid pipeline: {first}"));
-                });
-                spec.ok()
-            });
-            specs.insert(*digest, spec);
-        }
-        for (name, digest) in named(&case.chain) {
-            let is_named = match specs.get(&digest) {
-                Some(Some(spec)) => Reference::parse(name).is_some_and(|reference| reference.names(spec)),
-                Some(None) | None => true,
+                Ok(bytes) => Spec::parse(&bytes)
+                    .map_err(|problems| {
+                        let first = problems.first().map(ToString::to_string).unwrap_or_default();
+                        findings.report_at(at, Code::Pipelines, format!("{label} is not a valid pipeline: {first}"));
+                    })
+                    .ok(),
             };
-            if !is_named {
-                let at = At::entry(case.chain.sealed.pipelines[&digest].0);
-                let why = format!("the pipeline {} is not what {name:?} names", digest.short());
-                findings.report_at(at, Code::Pipelines, why);
+            let names = |spec| Reference::parse(name).is_some_and(|reference| reference.names(spec));
+            if !spec.as_ref().is_none_or(names) {
+                findings.report_at(at, Code::Pipelines, format!("{label} is not what {name:?} names"));
             }
+            specs.insert((*name).to_owned(), spec);
         }
         Self { specs, blocks: 0 }
     }
@@ -127,7 +120,7 @@ impl SealedPipelines {
         };
         let Some(at) = state.graph.position(item) else { return };
         let named = state.graph.item(at).pipeline();
-        let sealed = named.and_then(|name| state.pipelines.get(name)).and_then(|digest| self.specs.get(digest));
+        let sealed = named.and_then(|name| self.specs.get(name));
         let fits = match (sealed, event) {
             // The unreadable pipeline was reported before.
             (Some(None), _) => Ok(()),
@@ -151,7 +144,8 @@ impl SealedPipelines {
         if self.specs.is_empty() {
             return String::new();
         }
-        let pipelines = counted(self.specs.len(), "pipeline", "pipelines");
+        let digests: BTreeSet<Digest> = self.specs.values().flatten().map(Spec::digest).collect();
+        let pipelines = counted(digests.len(), "pipeline", "pipelines");
         format!(", {} as {pipelines} have them", counted(self.blocks, "block", "blocks"))
     }
 }

@@ -3,7 +3,6 @@
 use crate::model::bounds::{self, Meter};
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, RunSubmitted};
-use crate::model::format::FAN_OUT_ABOVE;
 use crate::model::graph::Graph;
 use crate::model::item_index::ItemVec;
 use crate::model::plan::{Item, Plan};
@@ -63,8 +62,8 @@ pub(super) fn replay(case: &Case<'_>, imports: &[Imported]) -> Replay {
     let mut replay = replay_entries(case, imports);
     let expects = case.options.plan.is_some() || case.options.base.is_some();
     if let (true, true, Some(submitted)) = (expects, replay.verdict.state != State::Failed, case.chain.submitted()) {
-        let sealed = case.chain.sealed.plan.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
-        let unexpected = unexpected(submitted, sealed.and_then(Result::ok).as_deref(), case.options);
+        let sealed = Objects::new(case.store).named(&submitted.plan, case.lazy, bounds::PLAN).ok();
+        let unexpected = unexpected(submitted, sealed.as_deref(), case.options);
         replay.verdict = unexpected.unwrap_or(replay.verdict);
     }
     replay
@@ -95,7 +94,7 @@ fn prepare(case: &Case<'_>) -> Result<Prepared, Verdict> {
     };
     pipelines::check_submitted(submitted, &plan, &rules, &mut findings);
     imports::check_submitted(submitted, &plan, &mut findings);
-    let sealed = pipelines::SealedPipelines::read(case, &mut findings);
+    let sealed = pipelines::SealedPipelines::read(case, &pipelines::named(&case.chain), &mut findings);
     let state = RunState::new(submitted.clone(), &plan);
     check_graph(&state.graph, &mut findings);
     if findings.is_contradicted() {
@@ -114,7 +113,7 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
     let mut meter = Meter::default();
     let mut stopped = None;
     let mut protected = ProtectedFiles::new(case);
-    for (link, after) in case.chain.with_trees().skip(1) {
+    for link in case.chain.links.iter().skip(1) {
         // Entries after the first finding have no defined meaning.
         if findings.is_contradicted() || handoff.is_contradicted() {
             break;
@@ -123,13 +122,13 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
         match &link.entry.event {
             Event::ItemFired(fired) => {
                 handoff.check_dispatch(&state, seq, fired);
-                protected.note_manifest(&fired.item, &after.manifest);
+                protected.note_manifest(&fired.item, &fired.manifest);
             }
             Event::RunSealed(e) => stopped = Some(growth::check_seal(case, &state, seq, &e.stopped, &mut findings)),
             Event::RunConcluded(e) => growth::check_conclusion(case, &state, seq, e, &mut findings),
             Event::RunExtended(_) => {
                 let tally = growth::Tally { findings: &mut findings, meter: &mut meter };
-                unread = growth::apply_extension(case, &mut state, link, after, tally).is_err();
+                unread = growth::apply_extension(case, &mut state, link, tally).is_err();
                 if unread {
                     break;
                 }
@@ -168,13 +167,8 @@ fn accounted_for(state: &RunState) -> String {
 
 /// Reads the sealed plan; returns `None` after reporting a finding.
 fn read(case: &Case<'_>, submitted: &RunSubmitted, findings: &mut Findings) -> Option<Plan> {
-    let held = case.chain.sealed.plan.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
-    let bytes = growth::read_or_report(held, At::entry(0), Code::BytesMissing, "plan.json", findings).ok()?;
-    let digest = Digest::of(&bytes);
-    if digest != submitted.plan {
-        let why = format!("plan.json is {}, submitted was {}", digest.short(), submitted.plan.short());
-        findings.report(Code::Bytes, why);
-    }
+    let read = Objects::new(case.store).named(&submitted.plan, case.lazy, bounds::PLAN);
+    let bytes = growth::report_unread(read, At::entry(0), "plan.json", findings).ok()?;
     let plan = crate::plan::parse(&bytes);
     plan.map_err(|problems| {
         let first = problems.first().map(ToString::to_string).unwrap_or_default();
@@ -186,12 +180,9 @@ fn read(case: &Case<'_>, submitted: &RunSubmitted, findings: &mut Findings) -> O
 /// Compares entry 0 with the plan and the repository.
 fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findings: &mut Findings) {
     let artifacts = plan.artifacts.keys().eq(submitted.artifacts.keys());
-    let ruled = !plan.rules.is_empty() || submitted.rules.is_some();
-    let fan_out = plan.items.len() > FAN_OUT_ABOVE || plan.open_ended || ruled;
     let held = [
         (plan.id == *case.run, "the plan is of another run"),
         (artifacts, "the artifacts sealed at submit are not the plan's"),
-        (fan_out == submitted.fan_out, "fanOut is not what follows from the plan"),
         (submitted.base.0.kind() == case.store.hash_kind(), "the base does not have the repository's object format"),
     ];
     for (_, why) in held.iter().filter(|(holds, _)| !holds) {
@@ -205,10 +196,10 @@ fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findi
 pub(super) fn unexpected(submitted: &RunSubmitted, sealed: Option<&[u8]>, options: &Options) -> Option<Verdict> {
     let (mut codes, mut why) = (Vec::new(), Vec::new());
     if let Some(given) = &options.plan
-        && Digest::of(given) != submitted.plan
+        && Digest::of(given) != submitted.plan.sha256
         && !sealed.is_some_and(|sealed| crate::plan::is_same(sealed, given))
     {
-        let (is, wanted) = (submitted.plan.short(), Digest::of(given).short());
+        let (is, wanted) = (submitted.plan.sha256.short(), Digest::of(given).short());
         codes.push(Code::OtherPlan);
         why.push(format!("the run is of plan {is}, not of the given one, {wanted}"));
     }

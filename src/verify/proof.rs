@@ -122,9 +122,13 @@ impl<'p> Revealed<'p> {
             sealed: self.last.sealed().is_some(),
             entries: self.proof.entries,
             root: Some(self.proof.root),
-            plan: submitted.map(|e| e.plan),
-            rules: submitted.and_then(|e| e.rules),
-            pipelines: submitted.map(|e| e.pipelines.clone()).unwrap_or_default(),
+            plan: submitted.map(|e| e.plan.sha256),
+            rules: submitted.and_then(|e| Some(e.rules?.sha256)),
+            pipelines: submitted
+                .into_iter()
+                .flat_map(|e| &e.pipelines)
+                .map(|(name, is)| (name.clone(), is.sha256))
+                .collect(),
             base: submitted.map(|e| e.base),
             actor: submitted.and(self.first.entry()).map(|entry| entry.actor.clone()),
             pinned_clock: self.entries().any(|(entry, _)| entry.pinned),

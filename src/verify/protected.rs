@@ -15,7 +15,6 @@ use super::codes::Code;
 use super::findings::{At, Findings, counted};
 use super::objects::Objects;
 use super::render::OWN_KEY;
-use super::tree::Slot;
 use crate::git::merge::Scratch;
 use crate::git::patch_paths::{self, Changes, Side};
 use crate::git::protected::Protection;
@@ -111,7 +110,7 @@ impl ProtectedItem {
 pub(super) struct ProtectedFiles<'c> {
     case: &'c Case<'c>,
     /// The manifest of the latest attempt of each item.
-    manifests: HashMap<&'c ItemId, &'c Slot>,
+    manifests: HashMap<&'c ItemId, &'c Product>,
     /// A temporary index of the base, once one is needed, or the reason why there is none.
     scratch: OnceCell<Result<Scratch, &'static str>>,
     /// The paths of the base times the patches that were applied to it, if the base is not ours.
@@ -142,7 +141,7 @@ impl<'c> ProtectedFiles<'c> {
     }
 
     /// Notes the manifest of a dispatch.
-    pub(super) fn note_manifest(&mut self, item: &'c ItemId, manifest: &'c Slot) {
+    pub(super) fn note_manifest(&mut self, item: &'c ItemId, manifest: &'c Product) {
         self.manifests.insert(item, manifest);
     }
 
@@ -152,9 +151,10 @@ impl<'c> ProtectedFiles<'c> {
             return;
         }
         let objects = Objects::new(self.case.store);
-        let held = self.manifests.get(&e.item).and_then(|slot| slot.read(&objects, self.case.lazy, bounds::MANIFEST));
+        let read = |named: &&Product| objects.named(named, self.case.lazy, bounds::MANIFEST).ok();
+        let bytes = self.manifests.get(&e.item).and_then(read);
         // The row `manifest` reports a missing or invalid one.
-        let Some(manifest) = held.and_then(Result::ok).and_then(|bytes| Manifest::parse(&bytes).ok()) else { return };
+        let Some(manifest) = bytes.and_then(|bytes| Manifest::parse(&bytes).ok()) else { return };
         let mut report = |why: String| report_at(findings, seq, e, &why);
         let mut start_is_open = None;
         if manifest.start.is_some() {

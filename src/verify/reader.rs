@@ -27,8 +27,6 @@ pub(super) struct Link {
     pub(super) commit: Oid,
     /// The tree after the entry.
     pub(super) tree: Oid,
-    /// The tree of the previous commit; `None` for the first commit read.
-    pub(super) before: Option<Oid>,
     pub(super) parents: Vec<Oid>,
     pub(super) hash: Digest,
     pub(super) entry: Entry,
@@ -86,7 +84,6 @@ pub(super) enum Stop {
 
 struct RawEntry {
     commit: Oid,
-    tree: Option<Oid>,
     decoded: Result<Decoded, codec::Error>,
     verified_before: bool,
 }
@@ -105,10 +102,9 @@ impl Walk {
             let batch = walking.batch(store, &mut verified_before);
             let signers = map_objects(store, &batch, |_, got| got.signer());
             for (got, signer) in batch.into_iter().zip(signers) {
-                let tree = got.tree;
                 let link = Link::new(got, signer);
                 strangers += usize::from(link.is_err());
-                commits.push((tree, link));
+                commits.push(link);
                 // Later commits of the batch are dropped.
                 if let Extent::ToRoot { max_non_entries: most, .. } = self.back
                     && strangers > most
@@ -119,15 +115,7 @@ impl Walk {
             }
         }
         commits.reverse();
-        let mut before = None;
-        let placed = |(tree, link): (Option<Oid>, Commit)| {
-            let before = std::mem::replace(&mut before, tree);
-            link.map(|mut link| {
-                link.before = before;
-                link
-            })
-        };
-        Walked { commits: commits.into_iter().map(placed).collect(), stop: walking.stop, meter: walking.walk.meter }
+        Walked { commits, stop: walking.stop, meter: walking.walk.meter }
     }
 }
 
@@ -164,11 +152,11 @@ impl Walking {
                     break;
                 }
             };
-            let (tree, parent) = tree_and_parent(&raw);
+            let parent = first_parent(&raw);
             *verified_before |= self.walk.verified_before == Some(commit);
             self.read += 1;
             bytes += raw.len();
-            places.push((commit, tree, *verified_before));
+            places.push((commit, *verified_before));
             match self.walk.back {
                 // Only the decoded entry says if there is another one before it.
                 Extent::ToFirstEntry | Extent::After(_) => {
@@ -189,8 +177,7 @@ impl Walking {
             codec::decode(raw)
         }));
         let got = places.into_iter().zip(decoded);
-        got.map(|((commit, tree, verified_before), decoded)| RawEntry { commit, tree, decoded, verified_before })
-            .collect()
+        got.map(|((commit, verified_before), decoded)| RawEntry { commit, decoded, verified_before }).collect()
     }
 }
 
@@ -212,8 +199,7 @@ impl Link {
     /// Reads a single commit, without its place in a chain.
     pub(super) fn read(objects: &Objects, commit: Oid) -> Commit {
         let raw = objects.commit(commit, &mut Meter::default()).map_err(|fault| fault.to_string())?;
-        let (tree, _) = tree_and_parent(&raw);
-        let got = RawEntry { commit, tree, decoded: codec::decode(&raw), verified_before: false };
+        let got = RawEntry { commit, decoded: codec::decode(&raw), verified_before: false };
         let signer = got.signer();
         Self::new(got, signer)
     }
@@ -222,7 +208,7 @@ impl Link {
         let RawEntry { commit, decoded, verified_before, .. } = got;
         let decoded = decoded.map_err(|error| cut(format!("commit {}: {error}", short(commit))))?;
         let Decoded { tree, parents, hash, entry, .. } = decoded;
-        Ok(Box::new(Self { commit, tree, before: None, parents, hash, entry, signer, verified_before }))
+        Ok(Box::new(Self { commit, tree, parents, hash, entry, signer, verified_before }))
     }
 }
 
@@ -235,16 +221,15 @@ pub(super) fn strangers(store: &Store, tip: Oid, commits: &[Oid]) -> Result<BTre
         && !strangers.is_empty()
     {
         strangers.remove(&commit);
-        next = tree_and_parent(&objects.read(commit, Kind::Commit)?).1;
+        next = first_parent(&objects.read(commit, Kind::Commit)?);
     }
     Ok(strangers)
 }
 
-/// Returns the tree and first parent of a commit, even if it is not an entry.
-fn tree_and_parent(raw: &[u8]) -> (Option<Oid>, Option<Oid>) {
-    let mut lines = raw.split(|b| *b == b'\n').map(|line| std::str::from_utf8(line).unwrap_or_default());
-    let mut field = |name: &str| lines.next()?.strip_prefix(name)?.parse().ok();
-    (field("tree "), field("parent "))
+/// Returns the first parent of a commit, even if it is not an entry.
+fn first_parent(raw: &[u8]) -> Option<Oid> {
+    let second = raw.split(|b| *b == b'\n').nth(1)?;
+    std::str::from_utf8(second).ok()?.strip_prefix("parent ")?.parse().ok()
 }
 
 /// Returns the fingerprint of the key that signed an entry, or the fault of the signature.

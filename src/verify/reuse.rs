@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::model::bounds;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, ItemFired, ItemReconciled};
+use crate::model::entry::{Event, ItemFired, ItemReconciled, Product};
 use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
 use crate::model::reused::{Evidence, Reused, task};
@@ -15,23 +15,21 @@ use super::continues::Continued;
 use super::imports::{ImportKind, Imported, Invalid, Origin, Source, read_evidence};
 use super::objects::Objects;
 use super::proof::{self, ItemProof};
-use super::tree::Slot;
 use super::{Case, Options};
 
 /// Examines all reused items, in the order of their entries.
 pub(super) fn examine(case: &Case<'_>, continued: Option<&Result<Continued, Invalid>>) -> Vec<Imported> {
     let objects = Objects::new(case.store);
     let base = case.chain.submitted().map(|e| e.base);
-    let mut manifests: HashMap<&ItemId, &Slot> = HashMap::new();
+    let mut manifests: HashMap<&ItemId, &Product> = HashMap::new();
     let mut reuses = Vec::new();
-    for (link, after) in case.chain.with_trees() {
+    for link in &case.chain.links {
         match &link.entry.event {
-            Event::ItemFired(e) => drop(manifests.insert(&e.item, &after.manifest)),
+            Event::ItemFired(e) => drop(manifests.insert(&e.item, &e.manifest)),
             Event::ItemReconciled(e) if !link.verified_before => {
                 if let Some(reused) = &e.reused {
-                    let own = manifests.get(&e.item).copied();
-                    let manifest = own.unwrap_or(&Slot::Nothing);
-                    let reuse = Reuse { end: e, reused, evidence: &after.reused, manifest, base };
+                    let manifest = manifests.get(&e.item).copied();
+                    let reuse = Reuse { end: e, reused, manifest, base };
                     reuses.push(imported(case, &objects, continued, link.entry.seq, &reuse));
                 }
             }
@@ -45,11 +43,11 @@ pub(super) fn examine(case: &Case<'_>, continued: Option<&Result<Continued, Inva
 /// attempt.
 ///
 /// Items of a continued run are left out: their evidence is in entry 0.
-pub(super) fn examine_next(case: &Case<'_>, base: Oid, manifest: &Slot) -> Option<Imported> {
-    let (link, after) = case.chain.with_trees().next()?;
+pub(super) fn examine_next(case: &Case<'_>, base: Oid, manifest: Option<&Product>) -> Option<Imported> {
+    let link = case.chain.links.first()?;
     let Event::ItemReconciled(end) = &link.entry.event else { return None };
     let reused = end.reused.as_ref().filter(|reused| !reused.continued)?;
-    let reuse = Reuse { end, reused, evidence: &after.reused, manifest, base: Some(base) };
+    let reuse = Reuse { end, reused, manifest, base: Some(base) };
     Some(imported(case, &Objects::new(case.store), None, link.entry.seq, &reuse))
 }
 
@@ -67,9 +65,8 @@ fn imported(
 struct Reuse<'a> {
     end: &'a ItemReconciled,
     reused: &'a Reused,
-    evidence: &'a Slot,
-    /// The manifest of the attempt in this run.
-    manifest: &'a Slot,
+    /// The manifest of the attempt in this run, if there is an attempt.
+    manifest: Option<&'a Product>,
     /// The base of this run, if its entry 0 is known.
     base: Option<Oid>,
 }
@@ -78,14 +75,12 @@ fn one(
     case: &Case<'_>,
     objects: &Objects,
     continued: Option<&Result<Continued, Invalid>>,
-    &Reuse { end, reused, evidence, manifest, base }: &Reuse<'_>,
+    &Reuse { end, reused, manifest, base }: &Reuse<'_>,
 ) -> Result<Source, Invalid> {
     let differs = |why: &str| Invalid::Differs(why.to_owned());
-    let bytes = read_evidence(case, objects, evidence, bounds::BLOB, "reused.json")?;
-    if Digest::of(&bytes) != reused.evidence {
-        return Err(differs("reused.json is not the one that the entry names"));
-    }
+    let bytes = read_evidence(case, objects, &reused.evidence, bounds::BLOB, "reused.json")?;
     let evidence = Evidence::parse(&bytes).ok_or_else(|| differs("reused.json is not valid evidence"))?;
+    let manifest = manifest.ok_or_else(|| differs("the item was not dispatched"))?;
     let own = read_evidence(case, objects, manifest, bounds::MANIFEST, "the manifest of the attempt")?;
     let own = Manifest::parse(&own).map_err(|error| Invalid::Differs(error.to_string()))?;
     if task(&own) != task(&evidence.manifest) {
@@ -143,7 +138,7 @@ fn compare_products(
     dispatch: &ItemFired,
     made: &ItemReconciled,
 ) -> Result<(), &'static str> {
-    if dispatch.manifest != Digest::of(&manifest.canonical()) {
+    if dispatch.manifest.sha256 != Digest::of(&manifest.canonical()) {
         return Err("the manifest is not the one that the proof shows");
     }
     if made.reused.is_some() {

@@ -282,7 +282,7 @@ impl Made {
         let ended = ends.find(|(_, e)| e.status == Outcome::Done);
         let (Some((entry, ended)), Some(at)) = (ended, run.state.graph.position(id)) else { return Ok(None) };
         let item = run.state.graph.item(at);
-        let blob = run.file(attribution.store, &run.state.layout().manifest(id))?;
+        let blob = run.manifest(id);
         // In a partial clone it may be missing.
         let bytes = blob.and_then(|blob| blob.read(attribution.store).ok());
         let manifest = bytes.and_then(|bytes| Manifest::parse(&bytes).ok());

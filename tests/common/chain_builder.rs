@@ -6,11 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use git_handoff::git::refs;
-use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::{Draft, Head, Link};
 use git_handoff::ledger::merkle::Frontier;
 use git_handoff::ledger::sign::Signer;
-use git_handoff::model::digest::Digest;
+use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::driver::{Because, DriverId};
 use git_handoff::model::entry::{
     Again, Cause, DocumentWritten, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome,
@@ -24,7 +23,33 @@ use git_handoff::model::plan::{Item, Need, Plan, ProductKey, Selector, Source};
 use git_handoff::model::state::{Phase, RunState};
 use serde_json::Value;
 
-use super::forge::{Forge, PLAN, blob, next, path};
+use super::forge::{Forge, PLAN, named, next, path};
+
+/// The draft of an entry of a run.
+pub(crate) fn draft(run: &RunId, event: Event) -> Draft {
+    Draft { about: run.clone().into(), event, bytes: Vec::new(), edits: Vec::new() }
+}
+
+/// Points at another blob where an entry names bytes, by the path of its file.
+pub(crate) fn point_to(event: &mut Event, path: &str, oid: Oid) {
+    let before = event.files().get(path).expect("the entry has this file").oid;
+    let mut named: Vec<&mut Product> = match event {
+        Event::RunSubmitted(e) => {
+            let imports = e.imports.values_mut().flat_map(|import| [&mut import.product, &mut import.evidence]);
+            let evidence = e.continues.iter_mut().map(|continues| &mut continues.evidence);
+            let others = e.rules.iter_mut().chain(e.artifacts.values_mut()).chain(e.pipelines.values_mut());
+            std::iter::once(&mut e.plan).chain(others).chain(imports).chain(evidence).collect()
+        }
+        Event::ItemFired(e) => vec![&mut e.manifest],
+        Event::ItemReconciled(e) => {
+            e.products.values_mut().chain(e.reused.iter_mut().map(|reused| &mut reused.evidence)).collect()
+        }
+        Event::RunExtended(e) => e.items.values_mut().chain(e.pipelines.values_mut()).collect(),
+        Event::DocumentWritten(e) => return e.oid = oid,
+        _ => Vec::new(),
+    };
+    named.iter_mut().filter(|named| named.oid == before).for_each(|named| named.oid = oid);
+}
 
 /// A chain that was written and published.
 pub(crate) struct BuiltChain {
@@ -61,10 +86,9 @@ impl<'a> ChainBuilder<'a> {
     pub(crate) fn submit(forge: &'a Forge, plan: &str) -> Self {
         let parsed = git_handoff::plan::parse(plan.as_bytes()).unwrap();
         let spec = b"# Spec\n";
-        let fan_out = parsed.items.len() > 256 || parsed.open_ended || !parsed.rules.is_empty();
         let submitted = RunSubmitted {
-            plan: Digest::of(plan.as_bytes()),
-            artifacts: parsed.artifacts.keys().map(|path| (path.clone(), Digest::of(spec))).collect(),
+            plan: named(forge, plan.as_bytes()),
+            artifacts: parsed.artifacts.keys().map(|path| (path.clone(), named(forge, spec))).collect(),
             rules: None,
             pipelines: BTreeMap::new(),
             continues: None,
@@ -74,13 +98,10 @@ impl<'a> ChainBuilder<'a> {
             writers: vec![forge.signer.fingerprint()],
             imports: BTreeMap::new(),
             roles: None,
-            fan_out,
             tool: format::TOOL.to_owned(),
         };
-        let mut edits = vec![("plan.json".to_owned(), blob(forge, plan.as_bytes()))];
-        edits.extend(submitted.artifacts.keys().map(|path| (format::artifact_path(path), blob(forge, spec))));
         let state = RunState::new(submitted.clone(), &parsed).with_rules(parsed.rules.clone());
-        let first = Draft { about: parsed.id.clone().into(), event: Event::RunSubmitted(submitted), edits };
+        let first = draft(&parsed.id, Event::RunSubmitted(submitted));
         Self {
             forge,
             plan: parsed,
@@ -92,11 +113,11 @@ impl<'a> ChainBuilder<'a> {
         }
     }
 
-    /// Adds an entry with edits; what the rules do not allow is forced upon the state.
-    pub(crate) fn add(&mut self, event: Event, edits: Vec<(String, Edit)>) {
+    /// Adds an entry; what the rules do not allow is forced upon the state.
+    pub(crate) fn add(&mut self, event: Event) {
         if let Event::RunExtended(e) = &event {
-            let _ = self.state.extend(e, self.items(&edits));
-            return self.drafts.push(Draft { about: self.plan.id.clone().into(), event, edits });
+            let _ = self.state.extend(e, self.items(e));
+            return self.drafts.push(draft(&self.plan.id, event));
         }
         let at = event.item().and_then(|(item, _)| self.state.graph.position(item));
         if let (Err(_), Some(at)) = (self.state.apply(&event), at) {
@@ -110,16 +131,13 @@ impl<'a> ChainBuilder<'a> {
                 _ => {}
             }
         }
-        self.drafts.push(Draft { about: self.plan.id.clone().into(), event, edits });
+        self.drafts.push(draft(&self.plan.id, event));
     }
 
-    /// The items whose `item.json` is written.
-    fn items(&self, edits: &[(String, Edit)]) -> Vec<Item> {
-        let read = |(_, edit): &(String, Edit)| match edit {
-            Edit::Blob(oid) => git_handoff::plan::parse_item(&self.forge.store.read_blob(*oid).unwrap()).ok(),
-            _ => None,
-        };
-        edits.iter().filter_map(read).collect()
+    /// The items whose `item.json` the entry names.
+    fn items(&self, e: &RunExtended) -> Vec<Item> {
+        let read = |named: &Product| git_handoff::plan::parse_item(&self.forge.store.read_blob(named.oid).ok()?).ok();
+        e.items.values().filter_map(read).collect()
     }
 
     /// The item that a rule names after what it sees, whether it would create it or not.
@@ -129,9 +147,10 @@ impl<'a> ChainBuilder<'a> {
     }
 
     pub(crate) fn extend(&mut self, cause: Cause, items: &[Item]) {
-        let layout = self.state.layout();
-        let edits = items.iter().map(|item| (layout.definition(&item.id), blob(self.forge, &definition(item))));
-        self.add(Event::RunExtended(RunExtended::of(cause, items)), edits.collect());
+        for item in items {
+            named(self.forge, &definition(item));
+        }
+        self.add(Event::RunExtended(RunExtended::of(cause, items, self.forge.store.hash_kind()).unwrap()));
     }
 
     pub(crate) fn fire(&mut self, item: &str) {
@@ -187,10 +206,8 @@ impl<'a> ChainBuilder<'a> {
         };
         bend(&mut manifest);
         let bytes = manifest.canonical();
-        let fired = ItemFired::new(id.clone(), manifest.attempt, Digest::of(&bytes), manifest.input_refs);
-        let event = ItemFired { driver: self.driver.clone(), ..fired };
-        let edits = vec![(self.state.layout().manifest(&id), blob(self.forge, &bytes))];
-        self.add(Event::ItemFired(event), edits);
+        let fired = ItemFired::new(id, manifest.attempt, named(self.forge, &bytes), manifest.input_refs);
+        self.add(Event::ItemFired(ItemFired { driver: self.driver.clone(), ..fired }));
     }
 
     fn resolve(&self, need: &Need) -> InputRef {
@@ -203,7 +220,7 @@ impl<'a> ChainBuilder<'a> {
             (Source::Item(id), _) => product(id),
             (Source::Documents, Selector::Document { name, .. }) => document(name),
             (Source::Elsewhere(_), _) => self.state.submitted.import(need).map(|import| import.product.sha256),
-            _ => self.state.submitted.artifacts.values().next().copied(),
+            _ => self.state.submitted.artifacts.values().next().map(|sealed| sealed.sha256),
         };
         let digest = digest.unwrap_or_else(|| Digest::of(b"made up"));
         InputRef { from: need.from.clone(), select: need.select.clone(), digest }
@@ -214,8 +231,7 @@ impl<'a> ChainBuilder<'a> {
         self.document_with(name, bytes, |e| e.schema = schema.map(|schema| schema.parse().unwrap()));
     }
 
-    /// Puts a revision on the run that is bent first; the tree agrees with what the entry then
-    /// says.
+    /// Puts a revision on the run that is bent first.
     pub(crate) fn document_with(&mut self, name: &str, bytes: &[u8], bend: impl FnOnce(&mut DocumentWritten)) {
         let name = path(name);
         let latest = self.state.documents.latest(&name);
@@ -231,20 +247,11 @@ impl<'a> ChainBuilder<'a> {
             name,
         };
         bend(&mut event);
-        let edits = vec![(format::document_path(&event.name), Edit::Blob(event.oid))];
-        self.add(Event::DocumentWritten(event), edits);
+        self.add(Event::DocumentWritten(event));
     }
 
     pub(crate) fn done(&mut self, item: &str, products: &[(&str, &[u8])]) {
-        let made = products.iter().map(|(key, bytes)| {
-            let product = Product {
-                sha256: Digest::of(bytes),
-                oid: self.forge.store.write_blob(bytes).unwrap(),
-                size: bytes.len() as u64,
-            };
-            (key.parse().unwrap(), product)
-        });
-        let made = made.collect();
+        let made = products.iter().map(|(key, bytes)| (key.parse().unwrap(), named(self.forge, bytes))).collect();
         self.end(item, (Outcome::Done, None), made);
     }
 
@@ -256,11 +263,11 @@ impl<'a> ChainBuilder<'a> {
     /// Ends an item so, with products.
     pub(crate) fn red_with(&mut self, item: &str, products: &[(&str, &[u8])]) {
         self.done(item, products);
-        let Some(Draft { event: Event::ItemReconciled(mut e), edits, .. }) = self.drafts.pop() else { unreachable!() };
+        let Some(Draft { event: Event::ItemReconciled(mut e), .. }) = self.drafts.pop() else { unreachable!() };
         e.verify = Some(Verified { passed: false, by: VerifiedBy::Itself });
         let at = self.state.graph.position(&e.item).unwrap();
         self.state.items[at].red = true;
-        self.drafts.push(Draft { about: self.plan.id.clone().into(), event: Event::ItemReconciled(e), edits });
+        self.drafts.push(draft(&self.plan.id, Event::ItemReconciled(e)));
     }
 
     pub(crate) fn fail(&mut self, item: &str) {
@@ -275,16 +282,6 @@ impl<'a> ChainBuilder<'a> {
     fn end(&mut self, item: &str, (status, reason): (Outcome, Option<&str>), products: BTreeMap<ProductKey, Product>) {
         let id = ItemId::parse(item).unwrap();
         let at = self.state.graph.position(&id).unwrap();
-        let layout = self.state.layout();
-        let mut edits = Vec::new();
-        for (key, product) in &products {
-            let path = match key {
-                ProductKey::Patch => layout.patch(&id),
-                ProductKey::Output(path) => layout.output(&id, path),
-                ProductKey::Document(name) => format::document_path(name),
-            };
-            edits.push((path, Edit::Blob(product.oid)));
-        }
         let event = ItemReconciled {
             reason: reason.map(str::to_owned),
             duration_ms: 12,
@@ -292,13 +289,13 @@ impl<'a> ChainBuilder<'a> {
             driver: self.driver.clone(),
             ..ItemReconciled::new(id, self.state.items[at].attempts, status)
         };
-        self.add(Event::ItemReconciled(event), edits);
+        self.add(Event::ItemReconciled(event));
     }
 
     pub(crate) fn skip(&mut self, item: &str) {
         let id = ItemId::parse(item).unwrap();
         let attempt = self.state.items[self.state.graph.position(&id).unwrap()].attempts;
-        self.add(Event::ItemSkipped(ItemDropped { item: id, attempt, reason: "edit-a failed".to_owned() }), Vec::new());
+        self.add(Event::ItemSkipped(ItemDropped { item: id, attempt, reason: "edit-a failed".to_owned() }));
     }
 
     pub(crate) fn requeue(&mut self, item: &str, reason: Again) {
@@ -306,7 +303,7 @@ impl<'a> ChainBuilder<'a> {
         let attempt = self.state.items[self.state.graph.position(&id).unwrap()].attempts;
         let event = ItemEnded { driver: self.driver.clone(), ..ItemEnded::new(id, attempt, reason) };
         let event = if reason == Again::Failure { Event::ItemRetried(event) } else { Event::ItemRequeued(event) };
-        self.add(event, Vec::new());
+        self.add(event);
     }
 
     /// Takes a running item from the driver that holds it.
@@ -315,15 +312,15 @@ impl<'a> ChainBuilder<'a> {
         let state = &self.state.items[self.state.graph.position(&id).unwrap()];
         let driver = state.holder.as_ref().map(|holder| holder.driver.clone());
         let event = ItemEnded { driver, taker, because, ..ItemEnded::new(id, state.attempts, Again::Lost) };
-        self.add(Event::ItemRequeued(event), Vec::new());
+        self.add(Event::ItemRequeued(event));
     }
 
     pub(crate) fn close(&mut self) {
-        self.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
+        self.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }));
     }
 
     pub(crate) fn seal(&mut self) {
-        self.add(Event::RunSealed(RunSealed { root: Digest::of(b""), stopped: BTreeMap::new() }), Vec::new());
+        self.add(Event::RunSealed(RunSealed { root: Digest::of(b""), stopped: BTreeMap::new() }));
     }
 
     /// Signs the latest entry with another key.

@@ -13,7 +13,7 @@ use git_handoff::git::store::{Durability, Edit, Store};
 use git_handoff::ledger::chain::{Draft, Head, Link, Writer};
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Oid;
-use git_handoff::model::entry::{Entry, Event, LogSealed, LogSubmitted};
+use git_handoff::model::entry::{Entry, Event, LogSealed, LogSubmitted, Product};
 use git_handoff::model::format;
 use git_handoff::model::name::{FilePath, RunId};
 use git_handoff::model::time::Moment;
@@ -109,7 +109,7 @@ impl Forge {
         let drafts = events.into_iter().map(|(event, record)| {
             let blob = self.store.write_blob(&format::canonical(&record)).unwrap();
             let edits = vec![(format::log_path(&told.run), Edit::Blob(blob))];
-            Draft { about: told.run.clone().into(), event, edits }
+            Draft { about: told.run.clone().into(), event, bytes: Vec::new(), edits }
         });
         let appended = self.writer_with(signer).append(&head, drafts.collect()).unwrap();
         let _ = appended.publish().unwrap();
@@ -162,8 +162,20 @@ pub(crate) fn next(head: &Head, link: &Link) -> Head {
     }
 }
 
-pub(crate) fn blob(forge: &Forge, bytes: &[u8]) -> Edit {
-    Edit::Blob(forge.store.write_blob(bytes).unwrap())
+pub(crate) fn blob(forge: &Forge, bytes: &[u8]) -> Oid {
+    forge.store.write_blob(bytes).unwrap()
+}
+
+/// Writes a blob and returns its names.
+pub(crate) fn named(forge: &Forge, bytes: &[u8]) -> Product {
+    let named = forge.store.named(bytes).unwrap();
+    assert_eq!(blob(forge, bytes), named.oid);
+    named
+}
+
+/// The name of a blob that is not there.
+pub(crate) fn gone(forge: &Forge) -> Oid {
+    forge.store.named(b"written nowhere\n").unwrap().oid
 }
 
 pub(crate) fn key(dir: &Path, seed: u8) -> Signer {

@@ -121,7 +121,7 @@ fn between_write_and_swap(repo: &TestRepo, meanwhile: impl FnOnce(&TestRepo)) {
     let lock = repo.env.repo().join(".git/refs/handoff/runs/r.lock");
     fs::write(&lock, "").unwrap();
     std::thread::scope(|scope| {
-        let recording = scope.spawn(|| open.record(&[NewEntry::Plain(Event::DocumentWritten(written))]).map(drop));
+        let recording = scope.spawn(|| open.record(&[NewEntry::plain(Event::DocumentWritten(written))]).map(drop));
         let until = Instant::now() + Duration::from_secs(20);
         while packs(repo, "keep").len() < 2 || packs(repo, "idx").len() < packs(repo, "keep").len() {
             assert!(Instant::now() < until, "nothing was written");

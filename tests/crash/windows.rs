@@ -46,7 +46,7 @@ fn what_was_written_and_not_published_has_not_happened() {
     let dropped = |id| ItemDropped { item: named(id), attempt: 0, reason: "because".into() };
     let ended = RunEnded { reason: "because".into() };
     let events = [
-        Event::ItemFired(ItemFired::new(named("a"), 1, Digest::of(b""), [].into())),
+        Event::ItemFired(ItemFired::new(named("a"), 1, writer.store.named(b"").unwrap(), [].into())),
         Event::ItemReconciled(ItemReconciled::new(named("a"), 1, Outcome::Done)),
         Event::ItemRequeued(ItemEnded::new(named("a"), 1, Again::Crash)),
         Event::ItemCancelled(dropped("a")),
@@ -59,7 +59,8 @@ fn what_was_written_and_not_published_has_not_happened() {
     for event in events {
         let head = chain::tip(&writer.store, &format::run_ref(&run)).unwrap();
         let kind = event.kind();
-        drop(writer.append(&head, vec![Draft { about: run.clone().into(), event, edits: Vec::new() }]).unwrap());
+        let draft = Draft { about: run.clone().into(), event, bytes: Vec::new(), edits: Vec::new() };
+        drop(writer.append(&head, vec![draft]).unwrap());
         assert_eq!(repo.refs(), before, "{kind}");
         let view = query::view(&writer.store, &run, &format::run_ref(&run)).unwrap().unwrap();
         assert_eq!(view.links.len(), 1, "{kind}");
@@ -129,7 +130,7 @@ fn a_run_that_was_ended_and_not_sealed_is_sealed_by_the_next_command() {
         let repo = TestRepo::new();
         repo.drive("r", &[item("a", "false"), after("b", &["a"], "true")]).ends(4);
         let mut open = OpenRun::open(&writer(&repo), &RunId::parse("r").unwrap()).unwrap();
-        open.record(&[NewEntry::Plain(operate::closed("the process dies after this"))]).unwrap();
+        open.record(&[NewEntry::plain(operate::closed("the process dies after this"))]).unwrap();
         let refused = repo.env.handoff(["retry", "r/a"]).exit(1);
         assert_eq!(
             refused.stderr,

@@ -10,14 +10,13 @@ use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::elsewhere::{Evidence, Import};
 use git_handoff::model::entry::{Entry, Event, Product, RunSubmitted, ThreadCheckpointed, Verified, VerifiedBy};
-use git_handoff::model::format;
 use git_handoff::model::name::ThreadId;
 use git_handoff::model::thread::Content;
 use git_handoff::model::time::Moment;
 use git_handoff::verify::Report;
 
 use crate::common::chain_builder::{BuiltChain, ChainBuilder};
-use crate::common::forge::{Forge, assert_fails, assert_intact, assert_says, key};
+use crate::common::forge::{Forge, assert_fails, assert_intact, assert_says, key, named};
 
 const REPORT: &[u8] = b"make";
 
@@ -118,17 +117,16 @@ pub(crate) fn taking(forge: &Forge, bend: impl FnOnce(&Forge, &mut Story)) -> Ch
     );
     let mut chain_builder = ChainBuilder::submit(forge, &plan);
     let bytes = story.evidence.clone().unwrap_or_default();
-    let import = Import { product: story.product, evidence: story.digest.unwrap_or_else(|| Digest::of(&bytes)) };
-    let shown_by = story.evidence.is_some().then(|| forge.store.write_blob(&bytes).unwrap());
+    let mut evidence =
+        if story.evidence.is_some() { named(forge, &bytes) } else { forge.store.named(b"lost").unwrap() };
+    evidence.sha256 = story.digest.unwrap_or(evidence.sha256);
+    let import = Import { product: story.product, evidence };
     for name in std::iter::once(story.name.clone()).chain((0..story.copies).map(|nth| format!("copy {nth}"))) {
-        let [product, evidence] = format::import_paths(&name);
         let imports = |e: &mut RunSubmitted| e.imports.insert(name.clone(), import).is_some();
         imports(&mut chain_builder.state.submitted);
         if let Event::RunSubmitted(e) = &mut chain_builder.drafts[0].event {
             imports(e);
         }
-        chain_builder.drafts[0].edits.push((product, Edit::Blob(story.product.oid)));
-        chain_builder.drafts[0].edits.extend(shown_by.map(|oid| (evidence, Edit::Blob(oid))));
     }
     chain_builder.fire_with("take", |manifest| {
         if let (Some(digest), Some(input)) = (story.consumed, manifest.input_refs.values_mut().next()) {
@@ -157,8 +155,8 @@ fn what_it_did_not_hand_over_does_not_hold() {
         (
             "no evidence",
             |_, s| s.evidence = None,
-            "chain",
-            "entry 0: the tree does not hold at imports/…/evidence.json what the entry says",
+            "handoff",
+            "entry 0: @run/first/make:outputs/report: object … is not in the repository",
         ),
         (
             "none that can be read",
@@ -170,7 +168,7 @@ fn what_it_did_not_hand_over_does_not_hold() {
             "other evidence",
             |_, s| s.digest = Some(Digest::of(b"x")),
             "handoff",
-            "entry 0: @run/first/make:outputs/report does not hold: its evidence is not what the entry names",
+            "entry 0: @run/first/make:outputs/report does not hold: its evidence is not the one that the entry names",
         ),
         (
             "other bytes",
@@ -335,7 +333,7 @@ fn of_thread(by: u8, bend: impl Fn(&Forge, &mut Entry, &mut Oid)) -> Report {
             };
             let edits = vec![("state".to_owned(), Edit::Blob(content.state.oid))];
             let event = Event::ThreadCheckpointed(ThreadCheckpointed::new(None, content));
-            let draft = Draft { about: ThreadId::parse("login").unwrap().into(), event, edits };
+            let draft = Draft { about: ThreadId::parse("login").unwrap().into(), event, bytes: Vec::new(), edits };
             let appended = forge.writer_with(&forge.signer).append(&head, vec![draft]).unwrap();
             let (next, written) = appended.publish().unwrap();
             head = next;

@@ -19,7 +19,7 @@ fn git_reads_a_run_as_history_and_folder() {
     100644 blob 35ffdbd30665aaefdacebe3802566a651ec4b40c	items/edit-a/patch
     100644 blob 72e2a4a9fdc1b1144116871362c4edb7742521cc	plan.json
     ");
-    let patch = env.git(["show", &format!("{RUN}:items/apply-patch/patch")]);
+    let patch = env.git(["show", &format!("{RUN}^{{/item.reconciled apply-patch }}:patch")]);
     assert_eq!(patch.raw, env.handoff(["cat", "handoff-dag-1/apply-patch:patch"]).raw);
 }
 

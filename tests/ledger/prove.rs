@@ -262,7 +262,7 @@ fn a_proof_is_of_one_run_and_one_tree() {
     // A forger's run proves itself with an unknown key.
     let stranger = key(one.forge.path(), 9);
     let mut tale = one.tale();
-    let Event::RunSubmitted(submitted) = &mut tale[0].0 else { panic!("a run begins with its submission") };
+    let Event::RunSubmitted(submitted) = &mut tale[0] else { panic!("a run begins with its submission") };
     submitted.writers = vec![stranger.fingerprint()];
     one.tell(tale, &stranger);
     let report = check_with(&prove(&one, "make"), Beside::default(), &one.forge.options());

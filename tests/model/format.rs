@@ -4,9 +4,10 @@
 use git_handoff::git::codec;
 use git_handoff::ledger::merkle;
 use git_handoff::model::digest::{Digest, Oid};
-use git_handoff::model::entry::{Entry, Event, RunSealed, RunSubmitted};
-use git_handoff::model::format::{self, Layout};
+use git_handoff::model::entry::{Entry, Event, Product, RunSealed, RunSubmitted};
+use git_handoff::model::format;
 use git_handoff::model::name::{FilePath, RunId, encode_segment};
+use git_handoff::model::plan::ProductKey;
 use git_handoff::model::time::Moment;
 
 const DOCUMENT: &str = include_str!("../../docs/reference/format.md");
@@ -20,7 +21,7 @@ const PLAN: &str = r#"{"id":"nightly","items":[{"id":"a","executor":"command","i
 
 fn submitted() -> RunSubmitted {
     RunSubmitted {
-        plan: Digest::of(PLAN.as_bytes()),
+        plan: Product::of(PLAN.as_bytes(), gix::hash::Kind::Sha1).unwrap(),
         artifacts: std::collections::BTreeMap::new(),
         rules: None,
         pipelines: std::collections::BTreeMap::new(),
@@ -31,7 +32,6 @@ fn submitted() -> RunSubmitted {
         writers: vec!["SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8".to_owned()],
         imports: std::collections::BTreeMap::new(),
         roles: None,
-        fan_out: false,
         tool: "git-handoff 0.1.0".to_owned(),
     }
 }
@@ -90,8 +90,8 @@ fn the_encodings_are_what_the_code_writes() {
         stands(&format!("| `{name}` | `{}` |", encode_segment(name)));
     }
     let path = FilePath::parse("docs/we ird.md").unwrap();
-    let layout = Layout { fan_out: true };
-    stands(&format!("`{}`", layout.output(&"edit-a".parse().unwrap(), &path)));
+    stands(&format!("`{}`", format::product_path(&ProductKey::Output(path))));
+    stands(&format!("`{}`", format::item_path(&"edit-a".parse().unwrap())));
     stands(&format!("`{}`", format::log_path(&"nightly".parse().unwrap())));
 }
 

@@ -220,7 +220,10 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
         ("cancelled", Event::RunCancelled(RunEnded { reason: "cancelled".into() })),
         ("sealed", sealed()),
         ("submitted", Event::RunSubmitted(submitted)),
-        ("extended by nothing that is said", Event::RunExtended(RunExtended::of(Cause::Actor, &[]))),
+        (
+            "extended by nothing that is said",
+            Event::RunExtended(RunExtended::of(Cause::Actor, &[], gix::hash::Kind::Sha1).unwrap()),
+        ),
         (
             "concluded by a rule that there is not",
             Event::RunConcluded(RunConcluded { rule: name(0), outcome: "so".into(), detail: None }),

@@ -115,7 +115,7 @@ fn only_a_run_that_verifies_is_a_source_of_facts() {
     crate::common::loosen(&env.repo());
     env.shell(
         "repo",
-        "o=$(git rev-parse refs/handoff/remotes/good/runs/handoff-dag-1:items/edit-a/patch); \
+        "o=$(git rev-parse refs/handoff/remotes/good/runs/handoff-dag-1'^{/item.reconciled edit-a }:patch'); \
         rm .git/objects/$(echo $o | cut -c1-2)/$(echo $o | cut -c3-)",
     )
     .success();

@@ -25,7 +25,7 @@ fn item(text: &str) -> ItemId {
 /// A run in which `build` is done, and to which `bob` was admitted.
 pub(crate) fn begun<'a>(forge: &'a Forge, bob: &Signer, role: Role) -> ChainBuilder<'a> {
     let mut chain_builder = ChainBuilder::submit(forge, PLAN);
-    chain_builder.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role, first: None }), Vec::new());
+    chain_builder.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role, first: None }));
     chain_builder.fire("build");
     chain_builder.done("build", &[("outputs/report", b"fine\n")]);
     chain_builder
@@ -53,7 +53,7 @@ pub(crate) fn said(forge: &Forge, by: &Signer, first: git_handoff::model::digest
     let run: git_handoff::model::name::RunId = "handoff-dag-1".parse().unwrap();
     let blob = forge.store.write_blob(&event.canonical()).unwrap();
     let edits = vec![(format::decided_path(&run, &event.item), Edit::Blob(blob))];
-    let draft = Draft { about: run.into(), event: Event::LogDecided(event), edits };
+    let draft = Draft { about: run.into(), event: Event::LogDecided(event), bytes: Vec::new(), edits };
     let (_, links): (_, Vec<Link>) = forge.writer_with(by).append(&head, vec![draft]).unwrap().publish().unwrap();
     String::from_utf8(forge.store.read(links[0].commit).unwrap().1).unwrap()
 }
@@ -75,7 +75,7 @@ fn a_decision_holds_with_the_signature_of_the_key_that_made_it() {
     // Signed into the run.
     let mut chain_builder = begun(&forge, &bob, Role::Approve);
     let event = decided(&chain_builder, &bob);
-    chain_builder.add(Event::ItemDecided(event.clone()), Vec::new());
+    chain_builder.add(Event::ItemDecided(event.clone()));
     chain_builder.by(&bob);
     chain_builder.seal();
     forge.finish(chain_builder);
@@ -86,7 +86,7 @@ fn a_decision_holds_with_the_signature_of_the_key_that_made_it() {
     let bob = key(forge.path(), 2);
     let statement = said(&forge, &bob, first(&forge, &bob), &event);
     let mut chain_builder = begun(&forge, &bob, Role::Approve);
-    chain_builder.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }), Vec::new());
+    chain_builder.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }));
     chain_builder.seal();
     forge.finish(chain_builder);
     let report = forge.verify_with(&options(&forge));
@@ -136,7 +136,7 @@ fn no_key_decides_in_the_name_of_another() {
         let mut event = ItemDecided { said: Some(statement), ..honest };
         bend(&mut event);
         let mut chain_builder = begun(&forge, &bob, Role::Approve);
-        chain_builder.add(Event::ItemDecided(event), Vec::new());
+        chain_builder.add(Event::ItemDecided(event));
         chain_builder.seal();
         forge.finish(chain_builder);
         let report = forge.verify_with(&options(&forge));
@@ -148,7 +148,7 @@ fn no_key_decides_in_the_name_of_another() {
     let bob = key(forge.path(), 2);
     let mut chain_builder = begun(&forge, &bob, Role::Approve);
     let event = decided(&chain_builder, &bob);
-    chain_builder.add(Event::ItemDecided(event), Vec::new());
+    chain_builder.add(Event::ItemDecided(event));
     chain_builder.seal();
     forge.finish(chain_builder);
     assert_fails(&forge.verify_with(&options(&forge)), "signature", "role, entry 4");
@@ -161,7 +161,7 @@ fn a_statement_about_another_run_or_a_second_time_is_none() {
     let honest = decided(&begun(&forge, &bob, Role::Approve), &bob);
     let other = said(&forge, &bob, git_handoff::model::digest::Digest::of(b"another run"), &honest);
     let mut chain_builder = begun(&forge, &bob, Role::Approve);
-    chain_builder.add(Event::ItemDecided(ItemDecided { said: Some(other), ..honest }), Vec::new());
+    chain_builder.add(Event::ItemDecided(ItemDecided { said: Some(other), ..honest }));
     chain_builder.seal();
     forge.finish(chain_builder);
     assert_says(
@@ -176,9 +176,9 @@ fn a_statement_about_another_run_or_a_second_time_is_none() {
     (rejected.decision, rejected.status) = (Decision::Rejected, Outcome::Failed);
     rejected.said = Some(said(&forge, &bob, first(&forge, &bob), &rejected));
     let mut chain_builder = begun(&forge, &bob, Role::Approve);
-    chain_builder.add(Event::ItemDecided(rejected.clone()), Vec::new());
+    chain_builder.add(Event::ItemDecided(rejected.clone()));
     chain_builder.requeue("sign-off", git_handoff::model::entry::Again::Operator);
-    chain_builder.add(Event::ItemDecided(rejected), Vec::new());
+    chain_builder.add(Event::ItemDecided(rejected));
     chain_builder.close();
     chain_builder.seal();
     forge.finish(chain_builder);
@@ -191,14 +191,11 @@ fn a_key_does_what_its_role_is_and_no_more() {
     let acts: [(Role, Adds); 4] = [
         (Role::Approve, |chain_builder, bob| {
             let event = decided(chain_builder, bob);
-            chain_builder.add(Event::ItemDecided(event), Vec::new());
+            chain_builder.add(Event::ItemDecided(event));
         }),
         (Role::Document, |chain_builder, _| chain_builder.document("notes", None, b"text")),
         (Role::Own, |chain_builder, bob| {
-            chain_builder.add(
-                Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role: Role::Own, first: None }),
-                Vec::new(),
-            );
+            chain_builder.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role: Role::Own, first: None }));
         }),
         (Role::Work, |chain_builder, _| chain_builder.fail("sign-off")),
     ];
@@ -238,11 +235,10 @@ fn who_was_not_admitted_by_an_owner_was_not_admitted() {
     let forge = Forge::new();
     let (bob, eve) = (key(forge.path(), 2), key(forge.path(), 3));
     let mut chain_builder = begun(&forge, &bob, Role::Approve);
-    chain_builder
-        .add(Event::RunAdmitted(RunAdmitted { key: eve.fingerprint(), role: Role::Approve, first: None }), Vec::new());
+    chain_builder.add(Event::RunAdmitted(RunAdmitted { key: eve.fingerprint(), role: Role::Approve, first: None }));
     chain_builder.by(&bob);
     let event = decided(&chain_builder, &eve);
-    chain_builder.add(Event::ItemDecided(event), Vec::new());
+    chain_builder.add(Event::ItemDecided(event));
     chain_builder.by(&eve);
     chain_builder.seal();
     forge.finish(chain_builder);
@@ -256,10 +252,11 @@ fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() 
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
     let mut chain_builder = begun(&forge, &bob, Role::Approve);
-    chain_builder.add(
-        Event::ItemReconciled(git_handoff::model::entry::ItemReconciled::new(item("sign-off"), 0, Outcome::Done)),
-        Vec::new(),
-    );
+    chain_builder.add(Event::ItemReconciled(git_handoff::model::entry::ItemReconciled::new(
+        item("sign-off"),
+        0,
+        Outcome::Done,
+    )));
     chain_builder.seal();
     forge.finish(chain_builder);
     assert_says(&forge.verify_with(&options(&forge)), "plan", "entry 4: item \"sign-off\" has no running attempt");

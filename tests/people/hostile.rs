@@ -47,7 +47,7 @@ impl<'a> Log<'a> {
 
     fn say(&self, event: Event, path: String, edit: Edit) {
         let head = chain::tip(&self.writer.store, &format::log_ref(&self.key())).unwrap();
-        let draft = Draft { about: self.run.clone().into(), event, edits: vec![(path, edit)] };
+        let draft = Draft { about: self.run.clone().into(), event, bytes: Vec::new(), edits: vec![(path, edit)] };
         let _ = self.writer.append(&head, vec![draft]).unwrap().publish().unwrap();
     }
 

@@ -46,7 +46,7 @@ fn sealed(forge: &Forge, bob: &Signer, bend: impl FnOnce(&mut ItemDecided)) -> P
     let mut event = ItemDecided { said: Some(statement), ..honest };
     bend(&mut event);
     let mut chain_builder = begun(forge, bob, Role::Approve);
-    chain_builder.add(Event::ItemDecided(event), Vec::new());
+    chain_builder.add(Event::ItemDecided(event));
     chain_builder.seal();
     proof(forge, chain_builder)
 }
@@ -164,17 +164,14 @@ fn a_statement_from_one_proof_is_of_no_use_in_another() {
     let mut event = decided(&told, &bob);
     event.said = Some(statement.as_str().unwrap().to_owned());
     let mut chain_builder = ChainBuilder::submit(&other, &super::forged::PLAN.replace("[\"true\"]", "[\"false\"]"));
-    chain_builder.add(
-        Event::RunAdmitted(git_handoff::model::entry::RunAdmitted {
-            key: bob.fingerprint(),
-            role: Role::Approve,
-            first: None,
-        }),
-        Vec::new(),
-    );
+    chain_builder.add(Event::RunAdmitted(git_handoff::model::entry::RunAdmitted {
+        key: bob.fingerprint(),
+        role: Role::Approve,
+        first: None,
+    }));
     chain_builder.fire("build");
     chain_builder.done("build", &[("outputs/report", b"fine\n")]);
-    chain_builder.add(Event::ItemDecided(event), Vec::new());
+    chain_builder.add(Event::ItemDecided(event));
     chain_builder.seal();
     let report = check(&proof(&other, chain_builder), &knowing(&other.signer, &bob));
     assert_eq!(report.headline, "NOT PROVEN", "{}", report.to_text(false));

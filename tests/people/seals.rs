@@ -41,7 +41,7 @@ pub(crate) fn sealed_by<'a>(
 
 /// A run to which its owner admitted `bob`, who sealed it.
 fn rotated(forge: &Forge, bob: &Signer) -> BuiltChain {
-    sealed_by(forge, bob, |chain_builder, first| chain_builder.add(admission(bob, Role::Seal, Some(first)), Vec::new()))
+    sealed_by(forge, bob, |chain_builder, first| chain_builder.add(admission(bob, Role::Seal, Some(first))))
 }
 
 fn proof(forge: &Forge) -> Proof {
@@ -74,7 +74,7 @@ fn a_log_of_the_key_that_was_admitted_to_seal_anchors_the_run() {
     let bob = key(forge.path(), 2);
     let first = first(&forge);
     let mut chain_builder = ChainBuilder::submit(&forge, PLAN);
-    chain_builder.add(admission(&bob, Role::Seal, Some(first)), Vec::new());
+    chain_builder.add(admission(&bob, Role::Seal, Some(first)));
     chain_builder.fire("build");
     chain_builder.done("build", &[]);
     chain_builder.seal();
@@ -105,7 +105,7 @@ fn no_other_key_lets_a_key_seal() {
         (
             "it did so itself",
             |chain_builder, first, [bob, _]| {
-                chain_builder.add(admission(bob, Role::Seal, Some(first)), Vec::new());
+                chain_builder.add(admission(bob, Role::Seal, Some(first)));
                 chain_builder.by(bob);
             },
             "entry 1 is signed by SHA256:…, which is not among the run's writers",
@@ -113,8 +113,8 @@ fn no_other_key_lets_a_key_seal() {
         (
             "an owner did that came later",
             |chain_builder, first, [bob, eve]| {
-                chain_builder.add(admission(eve, Role::Own, None), Vec::new());
-                chain_builder.add(admission(bob, Role::Seal, Some(first)), Vec::new());
+                chain_builder.add(admission(eve, Role::Own, None));
+                chain_builder.add(admission(bob, Role::Seal, Some(first)));
                 chain_builder.by(eve);
             },
             "entry 2 is signed by SHA256:…, which entry 0 does not name as an owner, and so cannot give the \
@@ -123,7 +123,7 @@ fn no_other_key_lets_a_key_seal() {
         (
             "it may only seal another run",
             |chain_builder, _, [bob, _]| {
-                chain_builder.add(admission(bob, Role::Seal, Some(Digest::of(b"another"))), Vec::new());
+                chain_builder.add(admission(bob, Role::Seal, Some(Digest::of(b"another"))));
             },
             "entry 1 is signed by SHA256:…, but admits a sealing key to a run with another entry 0",
         ),
@@ -131,7 +131,7 @@ fn no_other_key_lets_a_key_seal() {
             "it was given all else",
             |chain_builder, _, [bob, _]| {
                 for role in Role::SUBMITTER {
-                    chain_builder.add(admission(bob, role, None), Vec::new());
+                    chain_builder.add(admission(bob, role, None));
                 }
             },
             "entry 7 is signed by SHA256:…, which does not have the role seal",
@@ -159,7 +159,7 @@ fn a_seal_before_the_admission_is_none() {
     chain_builder.done("build", &[]);
     chain_builder.seal();
     chain_builder.by(&bob);
-    chain_builder.add(admission(&bob, Role::Seal, Some(first)), Vec::new());
+    chain_builder.add(admission(&bob, Role::Seal, Some(first)));
     forge.finish(chain_builder);
     let report = forge.verify();
     assert_says(&report, "signature", "entry 3 is signed by SHA256:…, which is not among the run's writers");
@@ -172,7 +172,7 @@ fn an_admission_names_entry_0_where_it_is_one_to_seal_and_nowhere_else() {
         let forge = Forge::new();
         let bob = key(forge.path(), 2);
         let mut chain_builder = ChainBuilder::submit(&forge, PLAN);
-        chain_builder.add(admission(&bob, role, first), Vec::new());
+        chain_builder.add(admission(&bob, role, first));
         let told = chain_builder.write(&forge.signer);
         assert_says(
             &forge.verify(),
@@ -235,7 +235,7 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
         let eve = key(other.path(), 3);
         let first = first(&other);
         let told = sealed_by(&other, bob, |chain_builder, _| {
-            chain_builder.add(admission(&eve, Role::Seal, Some(first)), Vec::new());
+            chain_builder.add(admission(&eve, Role::Seal, Some(first)));
         });
         proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
     });
@@ -244,7 +244,7 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
     let report = bent(|_, bob, proof| {
         let other = Forge::new();
         let told = sealed_by(&other, bob, |chain_builder, _| {
-            chain_builder.add(admission(bob, Role::Seal, Some(Digest::of(b"another entry 0"))), Vec::new());
+            chain_builder.add(admission(bob, Role::Seal, Some(Digest::of(b"another entry 0"))));
         });
         proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
     });
@@ -258,7 +258,7 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
         let other = Forge::new();
         let first = first(forge);
         let told = sealed_by(&other, bob, |chain_builder, _| {
-            chain_builder.add(admission(bob, Role::Seal, Some(first)), Vec::new());
+            chain_builder.add(admission(bob, Role::Seal, Some(first)));
             chain_builder.by(bob);
         });
         proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
@@ -268,7 +268,7 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
     let told = sealed_by(&forge, &forge.signer.clone(), |chain_builder, first| {
-        chain_builder.add(admission(&bob, Role::Seal, Some(first)), Vec::new());
+        chain_builder.add(admission(&bob, Role::Seal, Some(first)));
     });
     let mut proof = proof(&forge);
     assert!(proof.admitted.is_none());

@@ -1,8 +1,7 @@
 //! False results of blocks in properly linked, sealed and signed entries.
 
 use git_handoff::engine::pipeline::load;
-use git_handoff::git::store::Edit;
-use git_handoff::model::digest::Digest;
+use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Again, Event, Exit, Verified, VerifiedBy};
 use git_handoff::model::format;
 use git_handoff::model::manifest::Manifest;
@@ -10,8 +9,8 @@ use git_handoff::model::pipeline::{BlockEnded, BlockKind, BlockStatus};
 use git_handoff::model::state::RunState;
 use git_handoff::verify::{Report, State};
 
-use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::Forge;
+use crate::common::chain_builder::{ChainBuilder, point_to};
+use crate::common::forge::{Forge, blob, named};
 
 pub(crate) const SPEC: &[u8] =
     br#"{"schemaVersion":1,"id":"p.one","blocks":[{"kind":"agent"},{"kind":"script","command":"true"},
@@ -50,13 +49,11 @@ fn told(bend: Bend) -> Report {
 /// A sealed run of one item with a pipeline.
 pub(crate) fn run(forge: &Forge, bend: impl FnOnce(&mut ChainBuilder<'_>, &Forge)) -> ChainBuilder<'_> {
     let mut run = ChainBuilder::submit(forge, PLAN);
-    let digest = Digest::of(SPEC);
+    let spec = named(forge, SPEC);
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-    e.pipelines.insert("p.one".to_owned(), digest);
-    run.state.pipelines.insert("p.one".to_owned(), digest);
-    let oid = forge.store.write_blob(SPEC).unwrap();
-    run.drafts[0].edits.push((format::pipeline_path(digest), Edit::Blob(oid)));
-    run.fire_with("a", |manifest| manifest.pipeline = Some(digest));
+    e.pipelines.insert("p.one".to_owned(), spec);
+    run.state.pipelines.insert("p.one".to_owned(), spec);
+    run.fire_with("a", |manifest| manifest.pipeline = Some(spec.sha256));
     run.done("a", &[("patch", b"diff\n")]);
     let Event::ItemReconciled(e) = &mut run.drafts[2].event else { panic!() };
     e.blocks = honest();
@@ -107,13 +104,8 @@ const FORGED: &[(&str, &str, Bend)] = &[
         let Event::ItemReconciled(e) = &mut run.drafts[2].event else { panic!() };
         let product = *e.products.values().next().unwrap();
         e.products.insert("outputs/x".parse().unwrap(), product);
-        let path = run.state.layout().output(&e.item, &"x".parse().unwrap());
-        run.drafts[2].edits.push((path, Edit::Blob(product.oid)));
     }),
-    ("another spec at its place in the tree", "plan", |run, forge| {
-        let other = forge.store.write_blob(&SPEC.replace_first()).unwrap();
-        run.drafts[0].edits.last_mut().unwrap().1 = Edit::Blob(other);
-    }),
+    ("the bytes of another spec", "plan", |run, forge| exchange(run, blob(forge, &SPEC.replace_first()))),
     ("a spec that is none", "plan", |run, forge| {
         seal_other(run, forge, "p.one", b"{}");
     }),
@@ -152,26 +144,20 @@ impl Replaced for [u8] {
 /// Seals other bytes under a name.
 pub(crate) fn seal_other(run: &mut ChainBuilder<'_>, forge: &Forge, name: &str, bytes: &[u8]) {
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-    let digest = Digest::of(bytes);
-    let before = e.pipelines.insert(name.to_owned(), digest);
-    if before.is_some() {
-        run.drafts[0].edits.pop();
-    }
-    let oid = forge.store.write_blob(bytes).unwrap();
-    run.drafts[0].edits.push((format::pipeline_path(digest), Edit::Blob(oid)));
+    e.pipelines.insert(name.to_owned(), named(forge, bytes));
+}
+
+/// Points at another blob for the pipeline.
+pub(crate) fn exchange(run: &mut ChainBuilder<'_>, oid: Oid) {
+    point_to(&mut run.drafts[0].event, &format::pipeline_path(Digest::of(SPEC)), oid);
 }
 
 /// Bends the manifest of the dispatch, which its entry goes on naming.
 fn dispatched(run: &mut ChainBuilder<'_>, forge: &Forge, bend: impl FnOnce(&mut Manifest)) {
-    let draft = &mut run.drafts[1];
-    let (_, edit) = draft.edits.iter_mut().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
-    let Edit::Blob(oid) = edit else { panic!() };
-    let mut manifest = Manifest::parse(&forge.store.read_blob(*oid).unwrap()).unwrap();
+    let Event::ItemFired(e) = &mut run.drafts[1].event else { panic!() };
+    let mut manifest = Manifest::parse(&forge.store.read_blob(e.manifest.oid).unwrap()).unwrap();
     bend(&mut manifest);
-    let bytes = manifest.canonical();
-    *oid = forge.store.write_blob(&bytes).unwrap();
-    let Event::ItemFired(e) = &mut draft.event else { panic!() };
-    e.manifest = Digest::of(&bytes);
+    e.manifest = named(forge, &manifest.canonical());
 }
 
 /// Inserts a failed attempt with modified blocks before the honest one.

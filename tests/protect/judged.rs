@@ -199,7 +199,7 @@ fn a_recorded_check_protects_known_files_by_its_plan() {
     assert_eq!(find_line(&green.stderr, "protected while"), note);
     let note = "not protected, since honest work changes it: package.json";
     assert_eq!(find_line(&green.stderr, "not protected"), note);
-    let plan = json_of(&repo.env.git(["show", "refs/handoff/runs/green:plan.json"]).success());
+    let plan = json_of(&repo.env.git(["show", "refs/handoff/runs/green^{/run.submitted}:plan.json"]).success());
     let item = &plan["items"][0];
     let protect: Vec<&str> = item["protect"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
     assert!(protect.contains(&"test") && protect.contains(&":(glob)**/.npmrc"), "{protect:?}");
@@ -211,7 +211,7 @@ fn a_recorded_check_protects_known_files_by_its_plan() {
     // Settings that protect files are enough, and so is no check.
     repo.config("handoff.protect", "package.json");
     record(&["--as", "settings"], adds).ends(0);
-    let plan = json_of(&repo.env.git(["show", "refs/handoff/runs/settings:plan.json"]).success());
+    let plan = json_of(&repo.env.git(["show", "refs/handoff/runs/settings^{/run.submitted}:plan.json"]).success());
     assert_eq!(plan["items"][0]["protect"], Value::Null);
     repo.env.handoff(["record", "--no-protect", "--", "true"]).ends(2);
 }

@@ -1,10 +1,9 @@
 //! False claims of continuing a run.
 
-use git_handoff::git::store::Edit;
 use git_handoff::ledger::merkle;
 use git_handoff::model::continued::{Continues, commits, evidence};
 use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::{Event, ItemReconciled, Outcome, Product};
+use git_handoff::model::entry::{Event, ItemReconciled, Outcome};
 use git_handoff::model::format;
 use git_handoff::model::manifest::Manifest;
 use git_handoff::model::name::RunId;
@@ -15,7 +14,7 @@ use std::collections::BTreeMap;
 
 use super::{id, plan};
 use crate::common::chain_builder::{BuiltChain, ChainBuilder};
-use crate::common::forge::{Forge, assert_intact, assert_says, blob, key};
+use crate::common::forge::{Forge, assert_intact, assert_says, key, named};
 use crate::common::report::{find_line, find_row};
 
 /// The run `first`, in which `make` is done, and which is not sealed.
@@ -47,10 +46,10 @@ fn told(forge: &Forge, first: &BuiltChain, bend: impl FnOnce(&mut Story)) -> Rep
 pub(crate) fn going_on<'a>(forge: &'a Forge, first: &BuiltChain, bend: impl FnOnce(&mut Story)) -> ChainBuilder<'a> {
     let read =
         |link: &git_handoff::ledger::chain::Link| String::from_utf8(forge.store.read(link.commit).unwrap().1).unwrap();
-    let path = format!("{}:items/make/manifest.json", format::run_ref(&first.run));
+    let path = format!("{}^{{/item.fired make }}:manifest.json", format::run_ref(&first.run));
     let manifest = forge.store.read_blob(forge.git(&["rev-parse", &path]).parse().unwrap()).unwrap();
     let under: Vec<Digest> = first.links.iter().map(|link| link.hash).collect();
-    let (run, root, none) = (first.run.clone(), merkle::root(under.iter().copied()), Digest::of(b""));
+    let (run, root, none) = (first.run.clone(), merkle::root(under.iter().copied()), named(forge, b""));
     let mut story = Story {
         commits: first.links.iter().map(read).collect(),
         continues: Continues { run: run.clone(), entries: under.len() as u64, root, evidence: none },
@@ -63,28 +62,21 @@ pub(crate) fn going_on<'a>(forge: &'a Forge, first: &BuiltChain, bend: impl FnOn
     bend(&mut story);
     let sealed = story.bytes.unwrap_or_else(|| evidence(&story.commits));
     if story.continues.evidence == none {
-        story.continues.evidence = Digest::of(&sealed);
+        story.continues.evidence = named(forge, &sealed);
     }
     let reused = Evidence { proof: None, manifest: story.manifest }.canonical();
-    story.reused.evidence = Digest::of(&reused);
+    story.reused.evidence = named(forge, &reused);
     let mut chain_builder = ChainBuilder::submit(forge, &plan("handoff-dag-1"));
     let Event::RunSubmitted(submitted) = &mut chain_builder.drafts[0].event else { panic!() };
     submitted.continues = Some(story.continues);
-    chain_builder.drafts[0].edits.push(("continues.json".to_owned(), blob(forge, &sealed)));
     chain_builder.fire(story.item);
-    let oid = forge.store.write_blob(story.text).unwrap();
-    let product = Product { sha256: Digest::of(story.text), oid, size: story.text.len() as u64 };
-    let (layout, made) = (chain_builder.state.layout(), ProductKey::named("outputs/report").unwrap());
-    let edits = vec![
-        (layout.reused(&id(story.item)), blob(forge, &reused)),
-        (layout.product(&id(story.item), &made), Edit::Blob(oid)),
-    ];
+    let made = ProductKey::named("outputs/report").unwrap();
     let event = ItemReconciled {
-        products: BTreeMap::from([(made, product)]),
+        products: BTreeMap::from([(made, named(forge, story.text))]),
         reused: Some(story.reused),
         ..ItemReconciled::new(id(story.item), 1, Outcome::Done)
     };
-    chain_builder.add(Event::ItemReconciled(event), edits);
+    chain_builder.add(Event::ItemReconciled(event));
     let left = if story.item == "make" { "other" } else { "make" };
     chain_builder.fire(left);
     chain_builder.done(left, &[]);
@@ -155,7 +147,7 @@ fn what_the_other_run_does_not_show_does_not_hold() {
         ),
         (
             "another digest",
-            |s| s.continues.evidence = Digest::of(b"x"),
+            |s| s.continues.evidence.sha256 = Digest::of(b"x"),
             "0: the run first, which it continues does not hold: continues.json is not the one that the entry names",
         ),
         (

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use git_handoff::git::store::Edit;
 use git_handoff::ledger::prove;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::bounds::CONTAINERS;
@@ -19,7 +18,7 @@ use serde_json::json;
 
 use super::{id, plan};
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, assert_says, blob, key};
+use crate::common::forge::{Forge, assert_says, key, named};
 
 /// A sealed run `first`, in which both items are done; `other` is red.
 fn first(forge: &Forge) -> RunId {
@@ -50,7 +49,7 @@ fn first_by(forge: &Forge, signer: &Signer) -> RunId {
 fn evidence(forge: &Forge, run: &RunId, item: &str) -> Evidence {
     let reference = format::run_ref(run);
     let proof = prove::item(&forge.store, &reference, &id(item), None).unwrap();
-    let path = format!("{reference}:items/{item}/manifest.json");
+    let path = format!("{reference}^{{/item.fired {item} }}:manifest.json");
     let oid = forge.git(&["rev-parse", &path]).parse().unwrap();
     Evidence { proof: Some(proof), manifest: Manifest::parse(&forge.store.read_blob(oid).unwrap()).unwrap() }
 }
@@ -103,29 +102,24 @@ fn story(forge: &Forge, run: RunId, bend: impl FnOnce(&mut Story)) -> ChainBuild
         run,
         item: id("make"),
         root: evidence.proof.as_ref().unwrap().root,
-        evidence: Digest::of(b""),
+        evidence: named(forge, b""),
         continued: false,
     };
     let mut story = Story { evidence, bytes: None, item: "make", reused, products, verify: None };
     bend(&mut story);
     let bytes = story.bytes.unwrap_or_else(|| story.evidence.canonical());
-    if story.reused.evidence == Digest::of(b"") {
-        story.reused.evidence = Digest::of(&bytes);
+    if story.reused.evidence == named(forge, b"") {
+        story.reused.evidence = named(forge, &bytes);
     }
     let mut chain_builder = ChainBuilder::submit(forge, &plan("handoff-dag-1"));
     chain_builder.fire(story.item);
-    let layout = chain_builder.state.layout();
-    let mut edits = vec![(layout.reused(&id(story.item)), blob(forge, &bytes))];
-    edits.extend(
-        story.products.iter().map(|(key, product)| (layout.product(&id(story.item), key), Edit::Blob(product.oid))),
-    );
     let event = ItemReconciled {
         products: story.products,
         verify: story.verify,
         reused: Some(story.reused),
         ..ItemReconciled::new(id(story.item), 1, Outcome::Done)
     };
-    chain_builder.add(Event::ItemReconciled(event), edits);
+    chain_builder.add(Event::ItemReconciled(event));
     chain_builder
 }
 
@@ -150,7 +144,7 @@ fn what_another_run_did_not_do_does_not_hold() {
         ),
         (
             "other evidence than the entry names",
-            |s| s.reused.evidence = Digest::of(b"x"),
+            |s| s.reused.evidence.sha256 = Digest::of(b"x"),
             "entry 2: the products that item make reuses does not hold: reused.json is not the one that the \
              entry names",
         ),

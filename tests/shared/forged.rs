@@ -2,16 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use crate::common::chain_builder::draft;
+use crate::common::forge::next;
+use git_handoff::git::{codec, refs};
 use std::collections::BTreeMap;
 
 use git_handoff::clock::Clock;
 use git_handoff::git::store::{Edit, Store};
-use git_handoff::ledger::chain::{Draft, Writer};
+use git_handoff::ledger::chain::{Link, Writer};
 use git_handoff::ledger::sign::Signer;
-use git_handoff::model::digest::{Digest, Oid};
+use git_handoff::model::digest::Oid;
 use git_handoff::model::driver::{DriverId, RunShared};
-use git_handoff::model::entry::{Again, Event, ItemEnded, ItemFired};
-use git_handoff::model::format;
+use git_handoff::model::entry::{Again, Event, ItemEnded, ItemFired, Product};
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::run::query::view;
 
@@ -36,14 +38,14 @@ impl Hub {
         public
     }
 
-    /// Appends entries with the key of the clone `b`, and pushes them. The first also changes the
-    /// plan in the tree. Returns its commit.
+    /// Appends entries with the key of the clone `b`, and pushes them. The tree of the first has one
+    /// more file. Returns its commit.
     fn append_with_wrong_tree(&self, events: &[Event]) -> Oid {
-        self.append(events, Clock::System, Some((format::PLAN.to_owned(), Edit::Bytes(b"{}".to_vec()))))
+        self.append(events, Clock::System, Some(("more".to_owned(), Edit::Bytes(b"{}".to_vec()))))
     }
 
-    /// Appends entries with the key of the clone `b`, and pushes them. The first also makes a
-    /// change of the tree. Returns its commit.
+    /// Appends entries with the key of the clone `b`, and pushes them. The first may have another
+    /// tree. Returns its commit.
     pub(super) fn append(&self, events: &[Event], clock: Clock, mut wrong: Option<(String, Edit)>) -> Oid {
         let env = &self.repo.env;
         env.git_in("b", ["fetch", "--quiet", "origin", "+refs/handoff/runs/r:refs/handoff/runs/r"]).success();
@@ -53,15 +55,20 @@ impl Hub {
         let signer = Signer::from_file(&self.repo.path("b/key")).unwrap();
         let writer = Writer { store, signer, clock, actor: "human:b".to_owned() };
         let mut state = before.state;
-        let mut draft = |event: &Event| {
+        let (mut head, mut commits) = (before.head, Vec::new());
+        for event in events {
             state.apply(event).unwrap();
-            let edits = Vec::from_iter(wrong.take());
-            Draft { about: run.clone().into(), event: event.clone(), edits }
-        };
-        let drafts = events.iter().map(&mut draft).collect();
-        let (_, links) = writer.append(&before.head, drafts).unwrap().publish().unwrap();
+            let (_, links) = writer.append(&head, vec![draft(&run, event.clone())]).unwrap().place().unwrap();
+            let mut link = links[0].clone();
+            if let Some(edit) = wrong.take() {
+                link = with_tree(&writer, &link, head.commit.unwrap(), edit);
+            }
+            head = next(&head, &link);
+            commits.push(link.commit);
+        }
+        refs::set(&writer.store, "refs/handoff/runs/r", *commits.last().unwrap()).unwrap();
         env.git_in("b", ["push", "--quiet", "origin", "refs/handoff/runs/r"]).success();
-        links[0].commit
+        commits[0]
     }
 
     pub(super) fn head_of(&self, repository: &str) -> String {
@@ -69,10 +76,22 @@ impl Hub {
     }
 }
 
+/// Writes an entry again, with another tree.
+fn with_tree(writer: &Writer, link: &Link, parent: Oid, edit: (String, Edit)) -> Link {
+    let mut batch = writer.store.batch();
+    let tree = batch.edit_tree(Some(link.tree), &[edit]).unwrap();
+    let signature = writer.signer.sign(&codec::payload(&link.entry, tree, &[parent])).unwrap();
+    let raw = codec::signed(&link.entry, tree, &[parent], &signature);
+    let commit = batch.write(gix::objs::Kind::Commit, &raw).unwrap();
+    // Nothing is pruned before the ref is set.
+    drop(batch.keep().unwrap());
+    Link { commit, tree, ..link.clone() }
+}
+
 /// Returns a dispatch of an item, and the entry that takes it back.
 pub(super) fn begun_and_crashed(item: &str) -> [Event; 2] {
     let (item, driver) = (ItemId::parse(item).unwrap(), Some(DriverId::of([0x22; 16])));
-    let fired = ItemFired::new(item.clone(), 1, Digest::of(b"{}"), BTreeMap::new());
+    let fired = ItemFired::new(item.clone(), 1, Product::of(b"{}", gix::hash::Kind::Sha1).unwrap(), BTreeMap::new());
     let ended = ItemEnded { driver: driver.clone(), ..ItemEnded::new(item, 1, Again::Crash) };
     [Event::ItemFired(ItemFired { driver, ..fired }), Event::ItemRequeued(ended)]
 }

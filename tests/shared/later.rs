@@ -24,7 +24,7 @@ impl Hub {
         let line = |begin: &str| raw.lines().find(|line| line.starts_with(begin)).unwrap();
         let body = raw.lines().last().unwrap();
         let last: Value = serde_json::from_str(body).unwrap();
-        let mut entry = json!({ "v": 1, "run": "r", "at": last["at"], "actor": last["actor"] });
+        let mut entry = json!({ "v": 2, "run": "r", "at": last["at"], "actor": last["actor"] });
         entry["prev"] = json!(format::leaf_hash(body.as_bytes()).to_string());
         entry["seq"] = json!(last["seq"].as_u64().unwrap() + 1);
         entry.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());

@@ -103,7 +103,7 @@ fn a_run_rewritten_with_its_log_contradicts_outside_places() {
     let mut outside = Outside::new(&scene);
     let mut rows = vec![outside.read(&scene, "nothing")];
     let mut tale = scene.tale();
-    for (event, _) in &mut tale {
+    for event in &mut tale {
         if let Event::ItemReconciled(e) = event {
             e.duration_ms += 1;
         }
@@ -119,7 +119,7 @@ fn a_run_rewritten_with_its_log_contradicts_outside_places() {
     rows.push(outside.read(&scene, "the same, and the object in the bucket overwritten and deleted"));
     let stranger = key(scene.forge.path(), 9);
     let mut tale = scene.tale();
-    let Event::RunSubmitted(e) = &mut tale[0].0 else { panic!() };
+    let Event::RunSubmitted(e) = &mut tale[0] else { panic!() };
     e.writers = vec![stranger.fingerprint()];
     let told = scene.tell(tale, &stranger);
     scene.rewrite_log(&told, &stranger);

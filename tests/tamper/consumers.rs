@@ -359,7 +359,10 @@ fn a_product_that_two_entries_name_differently_is_not_handed_over() {
     let admitted = gate.admit(&scene.told.run, RUN).unwrap();
     assert_eq!(admitted.cautions.len(), 1, "{:?}", admitted.cautions);
     let vetted = VerifiedRun::read(store, &admitted).unwrap();
-    let patch = vetted.file(store, "items/d0/make/patch").unwrap().unwrap();
+    let patch = vetted.blob(
+        &vetted.state.items[vetted.state.graph.position(&"make".parse().unwrap()).unwrap()].products
+            [&"patch".parse().unwrap()],
+    );
     assert_eq!(patch.read(store).unwrap(), b"diff make\n");
     let other = git_handoff::model::digest::Digest::of(b"something else\n");
     assert!(patch.that_is(other).read(store).is_err());
@@ -376,7 +379,7 @@ fn a_large_product_leaves_only_if_every_byte_of_it_is_right() {
     runs.env.handoff_in("large", ["run", "../plan.json"]).success();
     let cat = || runs.env.handoff_in("large", ["cat", "large/make:large"]);
     assert_eq!(cat().exit(0).raw, vec![0; 6_000_000]);
-    let oid = copy.git(&["rev-parse", "refs/handoff/runs/large:items/make/outputs/large"]);
+    let oid = copy.git(&["rev-parse", "refs/handoff/runs/large^{/item.reconciled make }:outputs/large"]);
     let mut bytes = vec![0; 6_000_000];
     bytes[5_999_999] = 1;
     let other = copy.store().write_blob(&bytes).unwrap().to_string();

@@ -50,7 +50,7 @@ fn every_field_of_every_kind() {
                             found.tell_false_seal(&scene, &what, &entry.event);
                             continue;
                         }
-                        tale[at].0 = entry.event;
+                        tale[at] = entry.event;
                         found.tell(&scene, &what, &tale);
                     } else {
                         scene.keep_log();

@@ -179,9 +179,10 @@ fn forgeries() -> Vec<Forgery<'static>> {
     ]
 }
 
-const SUBMITTED: &str = r#"{"plan":"sha256:c184d64d5d661aacc480cbbdad98048e6b8cb1c7ad53d06f3f21d7e5b6a3f538","artifacts":{},
+const SUBMITTED: &str = r#"{"plan":{"sha256":"sha256:c184d64d5d661aacc480cbbdad98048e6b8cb1c7ad53d06f3f21d7e5b6a3f538",
+"oid":"4be1f2a04be1f2a04be1f2a04be1f2a04be1f2a0","size":1},"artifacts":{},
 "base":"4be1f2a04be1f2a04be1f2a04be1f2a04be1f2a0","queue":"default","pattern":"dag","writers":[],
-"fanOut":false,"tool":"x"}"#;
+"tool":"x"}"#;
 
 fn tagged(remote: &Remote, name: &str) {
     remote.env.git_in("hub", ["tag", "--force", "-a", "-m", "x", "x", name]).success();

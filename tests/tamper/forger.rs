@@ -46,7 +46,7 @@ impl Forger {
         tale.swap(MAKE[0], MAKE[1]);
         let backwards = scene.tell(tale, &forge.signer).links;
         let mut tale = scene.tale();
-        let Event::ItemReconciled(e) = &mut tale[MAKE[1]].0 else { panic!() };
+        let Event::ItemReconciled(e) = &mut tale[MAKE[1]] else { panic!() };
         e.duration_ms += 1;
         scene.tell(tale, &forge.signer);
         let twin = proof_of_patch(&forge.store, RUN);

@@ -92,7 +92,7 @@ impl Growing {
     /// name.
     fn retell(&self, signer: &Signer) -> (Oid, String) {
         let (forge, mut tale) = (&self.scene.forge, self.scene.tale());
-        for (event, _) in &mut tale {
+        for event in &mut tale {
             match event {
                 Event::ItemReconciled(e) => e.duration_ms += 1,
                 Event::RunSubmitted(e) => e.writers = vec![signer.fingerprint()],

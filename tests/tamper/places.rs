@@ -192,9 +192,9 @@ fn beside(scene: &Scene, tried: &mut Tried) {
         }
     };
     again(tried, "all objects moved to an alternate", false);
-    let patch = forge.git(&["rev-parse", &format!("{RUN}:items/d0/make/patch")]);
+    let patch = forge.git(&["rev-parse", &format!("{RUN}^{{/item.reconciled make }}:patch")]);
     let file = other.join("objects").join(&patch[..2]).join(&patch[2..]);
-    let evil = stock_git(forge.path(), &["rev-parse", &format!("{RUN}:items/d9/other/patch")]);
+    let evil = stock_git(forge.path(), &["rev-parse", &format!("{RUN}^{{/item.reconciled other }}:patch")]);
     let evil = String::from_utf8(evil.stdout).unwrap();
     let evil = other.join("objects").join(&evil[..2]).join(evil[2..].trim_end());
     let kept = fs::read(&file).unwrap();

@@ -49,7 +49,7 @@ fn apply(tale: &mut Tale, honest: &[Entry], bend: &Bend) {
         }
         Bend::Field(at, field, is_out) => {
             let at = at.index(tale.len());
-            let Some(entry) = honest.iter().find(|entry| entry.event == tale[at].0) else { return };
+            let Some(entry) = honest.iter().find(|entry| entry.event == tale[at]) else { return };
             let written: Value = serde_json::from_slice(&entry.canonical()).unwrap();
             let fields = leaves(&written);
             if fields.is_empty() {
@@ -58,7 +58,7 @@ fn apply(tale: &mut Tale, honest: &[Entry], bend: &Bend) {
             let path = &fields[field.index(fields.len())];
             let bent = if *is_out { taken_out(&written, path) } else { changed(&written, path) };
             if let Ok(entry) = Entry::parse(&format::canonical(&bent)) {
-                tale[at].0 = entry.event;
+                tale[at] = entry.event;
             }
         }
     }
@@ -75,7 +75,7 @@ fn both_implementations_find_the_same_in_random_tales() {
         let (bends, by) = (vec(bend(), 1..4), any::<Index>()).new_tree(&mut runner).unwrap().current();
         let mut tale = scene.tale();
         bends.iter().for_each(|bend| apply(&mut tale, &honest, bend));
-        if !tale.iter().any(|(event, _)| matches!(event, Event::RunSubmitted(_))) {
+        if !tale.iter().any(|event| matches!(event, Event::RunSubmitted(_))) {
             continue;
         }
         let signer = if number % 2 == 0 { &scene.forge.signer } else { by.get(&keys) };

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use git_handoff::git::refs;
-use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::Draft;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
@@ -18,7 +17,7 @@ use git_handoff::model::name::ItemId;
 use git_handoff::model::time::Moment;
 use git_handoff::verify::{Report, State};
 
-use crate::common::chain_builder::{BuiltChain, ChainBuilder};
+use crate::common::chain_builder::{BuiltChain, ChainBuilder, draft};
 use crate::common::forge::{Forge, key};
 
 pub(crate) const RUN: &str = "refs/handoff/runs/handoff-dag-1";
@@ -51,11 +50,12 @@ pub(crate) enum End {
 /// Tells the whole story.
 pub(crate) fn story(forge: &Forge, end: End) -> ChainBuilder<'_> {
     let mut run = ChainBuilder::submit(forge, PLAN);
-    run.add(
-        Event::RunAdmitted(RunAdmitted { key: key(forge.path(), 4).fingerprint(), role: Role::Document, first: None }),
-        Vec::new(),
-    );
-    run.add(Event::RunShared(RunShared { heartbeat: 1000, lost_after: 4000 }), Vec::new());
+    run.add(Event::RunAdmitted(RunAdmitted {
+        key: key(forge.path(), 4).fingerprint(),
+        role: Role::Document,
+        first: None,
+    }));
+    run.add(Event::RunShared(RunShared { heartbeat: 1000, lost_after: 4000 }));
     run.driver = Some(DriverId::of([0xd1; 16]));
     run.fire("make");
     run.requeue("make", Again::Failure);
@@ -75,7 +75,7 @@ pub(crate) fn story(forge: &Forge, end: End) -> ChainBuilder<'_> {
         message: Some("as agreed".to_owned()),
         said: None,
     };
-    run.add(Event::ItemDecided(decided), Vec::new());
+    run.add(Event::ItemDecided(decided));
     run.document("notes", Some("notes@1"), b"first\n");
     run.fire("other");
     let score: &[u8] = b"{\"score\":7}\n";
@@ -88,16 +88,16 @@ pub(crate) fn story(forge: &Forge, end: End) -> ChainBuilder<'_> {
     run.fire("use");
     run.done("use", &[("outputs/report.md", b"fine\n")]);
     run.document("notes", Some("notes@2"), b"third\n");
-    run.add(Event::RunDismissed(RunDismissed { key: key(forge.path(), 4).fingerprint() }), Vec::new());
+    run.add(Event::RunDismissed(RunDismissed { key: key(forge.path(), 4).fingerprint() }));
     run.fire("break");
     run.fail("break");
     run.skip("after");
     let concluded = RunConcluded { rule: "broke".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
-    run.add(Event::RunConcluded(concluded), Vec::new());
+    run.add(Event::RunConcluded(concluded));
     let dropped = ItemDropped { item: ItemId::parse("never").unwrap(), attempt: 0, reason: "no need".to_owned() };
-    run.add(Event::ItemCancelled(dropped), Vec::new());
+    run.add(Event::ItemCancelled(dropped));
     let ended = RunEnded { reason: "enough".to_owned() };
-    run.add(if end == End::Closed { Event::RunClosed(ended) } else { Event::RunCancelled(ended) }, Vec::new());
+    run.add(if end == End::Closed { Event::RunClosed(ended) } else { Event::RunCancelled(ended) });
     run.seal();
     // Every field that an entry can have is there.
     for draft in &mut run.drafts {
@@ -141,12 +141,7 @@ impl Scene {
     pub(crate) fn new(end: End) -> Self {
         let forge = Forge::new();
         let chain_builder = story(&forge, end);
-        let drafts = chain_builder.drafts.iter().map(|d| Draft {
-            about: d.about.clone(),
-            event: d.event.clone(),
-            edits: d.edits.clone(),
-        });
-        let drafts = drafts.collect();
+        let drafts = chain_builder.drafts.clone();
         let told = forge.finish(chain_builder);
         let log = refs::read(&forge.store, &log_ref(&forge)).unwrap().unwrap();
         let scene = Self { forge, told, drafts, log };
@@ -154,9 +149,9 @@ impl Scene {
         scene
     }
 
-    /// Returns the honest story's events, each with what it writes.
-    pub(crate) fn tale(&self) -> Vec<(Event, Vec<(String, Edit)>)> {
-        self.drafts.iter().map(|draft| (draft.event.clone(), draft.edits.clone())).collect()
+    /// Returns the honest story's events.
+    pub(crate) fn tale(&self) -> Vec<Event> {
+        self.drafts.iter().map(|draft| draft.event.clone()).collect()
     }
 
     /// Puts the log back to what it said.
@@ -174,15 +169,15 @@ impl Scene {
 
     /// Tells a bent tale as if it had happened: each state follows, links, seal and signatures are
     /// true.
-    pub(crate) fn tell(&self, tale: Vec<(Event, Vec<(String, Edit)>)>, signer: &Signer) -> BuiltChain {
+    pub(crate) fn tell(&self, tale: Vec<Event>, signer: &Signer) -> BuiltChain {
         let mut chain_builder = ChainBuilder::submit(&self.forge, PLAN);
         chain_builder.drafts.clear();
         let run = chain_builder.plan.id.clone();
-        for (event, edits) in tale {
+        for event in tale {
             if matches!(event, Event::RunSubmitted(_)) {
-                chain_builder.drafts.push(Draft { about: run.clone().into(), event, edits });
+                chain_builder.drafts.push(draft(&run, event));
             } else {
-                chain_builder.add(event, edits);
+                chain_builder.add(event);
             }
         }
         chain_builder.write(signer)

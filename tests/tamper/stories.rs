@@ -3,22 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use git_handoff::git::store::Edit;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Event;
-use git_handoff::model::format::Layout;
-use git_handoff::model::name::ItemId;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::verify::{Options, Signers, State};
 
 use super::both::Both;
 use super::run::{End, PLAN, Scene, failing};
 use super::{everything, table};
-use crate::common::chain_builder::BuiltChain;
-use crate::common::forge::{Forge, blob, key, path};
+use crate::common::chain_builder::{BuiltChain, point_to};
+use crate::common::forge::{Forge, blob, key, named, path};
 
-pub(super) type Tale = Vec<(Event, Vec<(String, Edit)>)>;
+pub(super) type Tale = Vec<Event>;
 
 /// The results by kind of change: failed rows, by key and state of the log.
 #[derive(Default)]
@@ -95,7 +92,7 @@ fn every_entry_dropped() {
     let mut found = Found::default();
     for at in 0..scene.tale().len() {
         let mut tale = scene.tale();
-        let (event, _) = tale.remove(at);
+        let event = tale.remove(at);
         found.tell(&scene, &format!("`{}`", event.kind()), &tale);
     }
     found.check("dropped", "dropped");
@@ -108,7 +105,7 @@ fn every_entry_doubled() {
     for at in 0..scene.tale().len() {
         let mut tale = scene.tale();
         let again = tale[at].clone();
-        let kind = again.0.kind();
+        let kind = again.kind();
         tale.insert(at, again);
         found.tell(&scene, &format!("`{kind}`"), &tale);
     }
@@ -163,11 +160,7 @@ fn what_was_handed_over_exchanged() {
     });
     tell("a patch exchanged for other bytes", &|forge, tale| {
         let make = done(tale, "make");
-        let mut product = patch(tale, make);
-        product.sha256 = Digest::of(b"evil\n");
-        product.oid = forge.store.write_blob(b"evil\n").unwrap();
-        product.size = 5;
-        set_patch(tale, make, product);
+        set_patch(tale, make, named(forge, b"evil\n"));
     });
     tell("an item that consumed another's patch", &|_, tale| {
         let other = done(tale, "other");
@@ -192,29 +185,21 @@ fn what_was_handed_over_exchanged() {
         });
     }
     tell("a revision of a document exchanged for other bytes", &|forge, tale| {
-        let at = tale.iter().position(|(event, _)| matches!(event, Event::DocumentWritten(_))).unwrap();
-        let (Event::DocumentWritten(e), edits) = &mut tale[at] else { panic!() };
-        (e.sha256, e.oid, e.size) = (Digest::of(b"evil\n"), forge.store.write_blob(b"evil\n").unwrap(), 5);
-        edits[0].1 = Edit::Blob(e.oid);
+        let at = tale.iter().position(|event| matches!(event, Event::DocumentWritten(_))).unwrap();
+        let Event::DocumentWritten(e) = &mut tale[at] else { panic!() };
+        (e.sha256, e.oid, e.size) = (Digest::of(b"evil\n"), blob(forge, b"evil\n"), 5);
     });
     tell("the document of an item that is not its output", &|forge, tale| {
         let other = done(tale, "other");
-        let (Event::ItemReconciled(e), edits) = &mut tale[other] else { panic!() };
-        let document = e.products.get_mut(&"documents/score".parse().unwrap()).unwrap();
-        document.sha256 = Digest::of(b"evil\n");
-        document.oid = forge.store.write_blob(b"evil\n").unwrap();
-        document.size = 5;
-        edits.iter_mut().find(|(path, _)| path == "documents/score").unwrap().1 = Edit::Blob(document.oid);
-    });
-    tell("a document in the tree that no entry wrote", &|forge, tale| {
-        tale[3].1.push(("documents/more".to_owned(), blob(forge, b"evil\n")));
+        let Event::ItemReconciled(e) = &mut tale[other] else { panic!() };
+        *e.products.get_mut(&"documents/score".parse().unwrap()).unwrap() = named(forge, b"evil\n");
     });
     tell("a manifest of another command", &|_, tale| {
         refire(&scene.forge, tale, "make", &|manifest| manifest.argv = vec!["evil".to_owned()]);
     });
-    tell("a manifest in the tree that the entry does not name", &|forge, tale| {
-        let at = tale.iter().position(|(event, _)| matches!(event, Event::ItemFired(_))).unwrap();
-        tale[at].1 = vec![(LAYOUT.manifest(&id("make")), blob(forge, b"{}"))];
+    tell("other bytes of a manifest than the entry names", &|forge, tale| {
+        let at = tale.iter().position(|event| matches!(event, Event::ItemFired(_))).unwrap();
+        point_to(&mut tale[at], "manifest.json", blob(forge, b"{}"));
     });
     what_was_added(&mut tell);
     tell("a plan of other commands, named by entry 0", &|forge, tale| {
@@ -231,15 +216,15 @@ fn what_was_handed_over_exchanged() {
     tell("a plan of another run, named by entry 0", &|forge, tale| {
         replace_plan(forge, tale, &PLAN.replace("handoff-dag-1", "handoff-dag-2"));
     });
-    tell("a plan that entry 0 does not name", &|forge, tale| tale[0].1[0].1 = blob(forge, b"{}"));
-    tell("an artifact that entry 0 does not name", &|forge, tale| tale[0].1[1].1 = blob(forge, b"# Another\n"));
-    tell("an artifact exchanged, named by entry 0", &|forge, tale| {
-        tale[0].1[1].1 = blob(forge, b"# Another\n");
-        let Event::RunSubmitted(e) = &mut tale[0].0 else { panic!() };
-        e.artifacts.values_mut().for_each(|digest| *digest = Digest::of(b"# Another\n"));
+    tell("other bytes of the plan than entry 0 names", &|forge, tale| {
+        point_to(&mut tale[0], "plan.json", blob(forge, b"{}"));
     });
-    tell("a file smuggled into the tree", &|forge, tale| {
-        tale[3].1.push((LAYOUT.outputs(&id("make")) + "/more", blob(forge, b"evil\n")));
+    tell("other bytes of an artifact than entry 0 names", &|forge, tale| {
+        point_to(&mut tale[0], "artifacts/spec.md", blob(forge, b"# Another\n"));
+    });
+    tell("an artifact exchanged, named by entry 0", &|forge, tale| {
+        let Event::RunSubmitted(e) = &mut tale[0] else { panic!() };
+        e.artifacts.values_mut().for_each(|sealed| *sealed = named(forge, b"# Another\n"));
     });
     found.check("exchanges", "the story");
 }
@@ -249,29 +234,27 @@ type Bend<'a> = &'a dyn Fn(&Forge, &mut Tale);
 
 /// The item that a rule added exchanged, and the document that the rule saw.
 fn what_was_added(tell: &mut dyn FnMut(&str, Bend<'_>)) {
-    let extended = |tale: &Tale| tale.iter().position(|(event, _)| matches!(event, Event::RunExtended(_))).unwrap();
+    let extended = |tale: &Tale| tale.iter().position(|event| matches!(event, Event::RunExtended(_))).unwrap();
     tell("an added item of another command, named by its entry", &|forge, tale| {
         let at = extended(tale);
-        let (Event::RunExtended(e), edits) = &mut tale[at] else { panic!() };
-        let Edit::Blob(oid) = edits[0].1 else { panic!() };
-        let bytes = forge.store.read_blob(oid).unwrap();
-        let bytes = String::from_utf8(bytes).unwrap().replace("[\"again\"]", "[\"evil\"]");
-        e.items.values_mut().for_each(|digest| *digest = Digest::of(bytes.as_bytes()));
-        edits[0].1 = blob(forge, bytes.as_bytes());
+        let Event::RunExtended(e) = &mut tale[at] else { panic!() };
+        for item in e.items.values_mut() {
+            let text = String::from_utf8(forge.store.read_blob(item.oid).unwrap()).unwrap();
+            *item = named(forge, text.replace("[\"again\"]", "[\"evil\"]").as_bytes());
+        }
     });
     tell("an added item of another command, not named by its entry", &|forge, tale| {
         let at = extended(tale);
-        tale[at].1[0].1 = blob(forge, b"{}");
+        let Event::RunExtended(e) = &mut tale[at] else { panic!() };
+        e.items.values_mut().for_each(|item| item.oid = blob(forge, b"{}"));
     });
     tell("a document that would not have made its rule add anything", &|forge, tale| {
         let at = done(tale, "other");
-        let (Event::ItemReconciled(e), edits) = &mut tale[at] else { panic!() };
+        let Event::ItemReconciled(e) = &mut tale[at] else { panic!() };
         let high = b"{\"score\":9}\n";
-        let Edit::Blob(oid) = blob(forge, high) else { panic!() };
         for product in e.products.iter_mut().filter(|(key, _)| **key != ProductKey::Patch).map(|(_, product)| product) {
-            (product.sha256, product.oid) = (Digest::of(high), oid);
+            *product = named(forge, high);
         }
-        edits.iter_mut().filter(|(path, _)| path.contains("score")).for_each(|edit| edit.1 = Edit::Blob(oid));
         refire(forge, tale, "use", &|manifest| {
             let score = manifest.input_refs.iter_mut().find(|(key, _)| key.as_str() == "score").unwrap();
             score.1.digest = Digest::of(high);
@@ -285,7 +268,7 @@ fn a_whole_run_by_another_key() {
     let scene = Scene::new(End::Closed);
     let stranger = key(scene.forge.path(), 9);
     let mut tale = scene.tale();
-    let Event::RunSubmitted(e) = &mut tale[0].0 else { panic!() };
+    let Event::RunSubmitted(e) = &mut tale[0] else { panic!() };
     e.writers = vec![stranger.fingerprint()];
     let told = scene.tell(tale, &stranger);
     scene.keep_log();
@@ -321,27 +304,18 @@ fn a_whole_run_by_another_key() {
     table::check("forged", &["the forged run", "reads", "rows that fail", "signature"], &rows);
 }
 
-/// Where the items of the run stand.
-const LAYOUT: Layout = Layout { fan_out: true };
-
-fn id(item: &str) -> ItemId {
-    ItemId::parse(item).unwrap()
-}
-
 fn done(tale: &Tale, item: &str) -> usize {
     let made = |event: &Event| matches!(event, Event::ItemReconciled(e) if e.item.as_str() == item);
-    tale.iter().position(|(event, _)| made(event)).unwrap()
+    tale.iter().position(made).unwrap()
 }
 
 fn patch(tale: &Tale, at: usize) -> git_handoff::model::entry::Product {
-    let Event::ItemReconciled(e) = &tale[at].0 else { panic!() };
+    let Event::ItemReconciled(e) = &tale[at] else { panic!() };
     e.products[&ProductKey::Patch]
 }
 
 fn set_patch(tale: &mut Tale, at: usize, product: git_handoff::model::entry::Product) {
-    let (Event::ItemReconciled(e), edits) = &mut tale[at] else { panic!() };
-    let edit = edits.iter_mut().find(|(path, _)| path.ends_with("/patch")).unwrap();
-    edit.1 = Edit::Blob(product.oid);
+    let Event::ItemReconciled(e) = &mut tale[at] else { panic!() };
     e.products.insert(ProductKey::Patch, product);
 }
 
@@ -353,19 +327,16 @@ fn refire(forge: &Forge, tale: &mut Tale, item: &str, bend: &dyn Fn(&mut git_han
         .iter()
         .position(|draft| matches!(&draft.event, Event::ItemFired(e) if e.item.as_str() == item));
     let at = made.unwrap();
-    let (_, edit) = chain_builder.drafts[at].edits.iter().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
-    let Edit::Blob(oid) = edit else { panic!() };
-    let mut manifest = git_handoff::model::manifest::Manifest::parse(&forge.store.read_blob(*oid).unwrap()).unwrap();
-    bend(&mut manifest);
-    let bytes = manifest.canonical();
     let Event::ItemFired(mut fired) = chain_builder.drafts.remove(at).event else { panic!() };
-    fired.manifest = Digest::of(&bytes);
+    let read = forge.store.read_blob(fired.manifest.oid).unwrap();
+    let mut manifest = git_handoff::model::manifest::Manifest::parse(&read).unwrap();
+    bend(&mut manifest);
+    fired.manifest = named(forge, &manifest.canonical());
     fired.input_refs = manifest.input_refs;
-    tale[at] = (Event::ItemFired(fired), vec![(LAYOUT.manifest(&id(item)), blob(forge, &bytes))]);
+    tale[at] = Event::ItemFired(fired);
 }
 
 fn replace_plan(forge: &Forge, tale: &mut Tale, plan: &str) {
-    tale[0].1[0].1 = blob(forge, plan.as_bytes());
-    let Event::RunSubmitted(e) = &mut tale[0].0 else { panic!() };
-    e.plan = Digest::of(plan.as_bytes());
+    let Event::RunSubmitted(e) = &mut tale[0] else { panic!() };
+    e.plan = named(forge, plan.as_bytes());
 }

@@ -76,7 +76,7 @@ impl ThreadRepo {
     fn add(&self, signer: &Signer, tale: Option<&Tale>, name: &str, event: Event, content: &Content) -> Tale {
         let head = tale.map_or_else(|| Head::unborn(format::thread_ref(&id(name))), |tale| tale.head.clone());
         let edits = vec![(STATE.to_owned(), Edit::Blob(content.state.oid))];
-        let draft = Draft { about: id(name).into(), event, edits };
+        let draft = Draft { about: id(name).into(), event, bytes: Vec::new(), edits };
         // Nothing is pruned before the ref is set.
         let (_, written) = self.forge.writer_with(signer).append(&head, vec![draft]).unwrap().place().unwrap();
         let link = written[0].clone();
@@ -119,7 +119,7 @@ impl ThreadRepo {
         let blob = self.forge.store.write_blob(&format::canonical(&record)).unwrap();
         let edits = vec![(format::log_thread_path(&tale.name), Edit::Blob(blob))];
         let event = Event::LogThread(LogThread { log, entries, last });
-        let draft = Draft { about: tale.name.clone().into(), event, edits };
+        let draft = Draft { about: tale.name.clone().into(), event, bytes: Vec::new(), edits };
         let (_, written) = self.forge.writer_with(signer).append(&head, vec![draft]).unwrap().place().unwrap();
         refs::set(&self.forge.store, reference, written[0].commit).unwrap();
     }

@@ -343,7 +343,7 @@ fn an_object_that_is_gone_is_found() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
     crate::common::loosen(&clone.root());
-    let patch = clone.git(&["rev-parse", "refs/handoff/runs/r:items/edit/patch"]);
+    let patch = clone.git(&["rev-parse", "refs/handoff/runs/r^{/item.reconciled edit }:patch"]);
     let (folder, name) = patch.trim().split_at(2);
     std::fs::remove_file(clone.root().join(".git/objects").join(folder).join(name)).unwrap();
     assert_eq!(found(&clone), (3, vec!["objects-missing".into()]));

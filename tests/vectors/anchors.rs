@@ -1,6 +1,7 @@
 //! Logs that do not hold what a run says of itself, or speak of another run.
 
 use git_handoff::git::refs;
+use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::{self, Draft};
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Event, LogSealed, LogSubmitted};
@@ -99,8 +100,8 @@ fn with_another_log(forge: &Forge, run: &RunId, first: Digest) -> String {
 fn append(forge: &Forge, run: &RunId, event: Event, more: &[(&str, &[u8])]) {
     let head = chain::tip(&forge.store, &format::log_ref(&forge.signer.fingerprint())).unwrap();
     let record = Record::of_event(&run.clone().into(), &event).unwrap();
-    let mut edits = vec![(format::log_path(run), blob(forge, &record.canonical()))];
-    edits.extend(more.iter().map(|(path, bytes)| ((*path).to_owned(), blob(forge, bytes))));
-    let draft = Draft { about: run.clone().into(), event, edits };
+    let mut edits = vec![(format::log_path(run), Edit::Blob(blob(forge, &record.canonical())))];
+    edits.extend(more.iter().map(|(path, bytes)| ((*path).to_owned(), Edit::Blob(blob(forge, bytes)))));
+    let draft = Draft { about: run.clone().into(), event, bytes: Vec::new(), edits };
     let _ = forge.writer_with(&forge.signer).append(&head, vec![draft]).unwrap().publish().unwrap();
 }

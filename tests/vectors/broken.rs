@@ -1,15 +1,14 @@
 //! Chains that are none: commits and trees that are not what their entries make.
 
 use git_handoff::git::refs;
-use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::Event;
 use git_handoff::model::name::RunId;
 
-use super::forged::{again, bent, linked, put};
+use super::forged::{again, bent, linked};
 use super::{Vector, lose};
-use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, PLAN, blob};
+use crate::common::chain_builder::{ChainBuilder, point_to};
+use crate::common::forge::{Forge, PLAN, blob, gone};
 
 /// One more than a verifier passes over.
 const STRANGERS: usize = 101;
@@ -17,13 +16,7 @@ const STRANGERS: usize = 101;
 pub(super) const VECTORS: &[Vector] = &[
     Vector::new("ref-to-a-blob", "the run's ref points at a blob", |forge| {
         forge.honest();
-        let Edit::Blob(oid) = blob(forge, b"no run\n") else { panic!("it is a blob") };
-        forge.point_at(oid);
-    })
-    .with_gaps(),
-    Vector::new("tree-missing", "the tree of an entry is missing, in a complete repository", |forge| {
-        let told = forge.honest();
-        lose(forge, told.links[3].tree);
+        forge.point_at(blob(forge, b"no run\n"));
     })
     .with_gaps(),
     Vector::new("commit-missing", "the commit of an entry is missing, in a complete repository", |forge| {
@@ -72,15 +65,9 @@ pub(super) const VECTORS: &[Vector] = &[
         run.seal();
         forge.finish(run);
     }),
-    Vector::new("plan-not-in-the-tree", "the tree holds no `plan.json`", |forge| {
-        bent(forge, |drafts| drafts[0].edits.retain(|(path, _)| path != "plan.json"));
-    }),
-    Vector::new("manifest-not-in-the-tree", "the tree holds no manifest of a dispatch", |forge| {
-        bent(forge, |drafts| drafts[1].edits.retain(|(path, _)| !path.ends_with("manifest.json")));
-    }),
     Vector::new("product-missing", "the blob of a product is missing, in a complete repository", |forge| {
         let told = forge.honest();
-        lose(forge, held(forge, told.links[4].commit, "items/edit-b/outputs/report.md"));
+        lose(forge, held(forge, told.links[4].commit, "outputs/report.md"));
     })
     .with_gaps(),
     Vector::new("product-name-of-another-format", "a product whose object name has 64 digits, with SHA-1", |forge| {
@@ -95,25 +82,10 @@ pub(super) const VECTORS: &[Vector] = &[
             e.base = "1".repeat(64).parse().unwrap();
         });
     }),
-    Vector::new("folder-empty", "an empty folder in the tree", |forge| {
-        let told = forge.honest();
-        let mut entries: Vec<_> = told.links.iter().map(|link| (link.entry.clone(), link.tree)).collect();
-        let (_, mut tree) = forge.store.read(entries[5].1).unwrap();
-        let empty = forge.store.write(gix::objs::Kind::Tree, b"").unwrap();
-        tree.extend([b"40000 zz\0".as_slice(), empty.0.as_slice()].concat());
-        entries[5].1 = forge.store.write(gix::objs::Kind::Tree, &tree).unwrap();
-        forge.point_at(crate::common::forge::relink(forge, &entries));
-    }),
-    Vector::new("artifact-not-in-the-tree", "the tree holds no artifact that entry 0 names", |forge| {
-        bent(forge, |drafts| drafts[0].edits.retain(|(path, _)| !path.starts_with("artifacts/")));
-    }),
-    Vector::new("plan-other-file", "a file of an item under another item's name", |forge| {
-        bent(forge, |drafts| {
-            put(forge, &mut drafts[1], "items/edit-a/manifest.json", "{}\n");
-            let (path, _) = drafts[1].edits.iter_mut().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
-            "items/edit-c/manifest.json".clone_into(path);
-        });
-    }),
+    Vector::new("artifact-missing", "an artifact that entry 0 names is not there", |forge| {
+        bent(forge, |drafts| point_to(&mut drafts[0].event, "artifacts/docs/spec.md", gone(forge)));
+    })
+    .with_gaps(),
 ];
 
 /// Has the rest of the plan happen, and tells it.

@@ -43,9 +43,9 @@ pub(super) const VECTORS: &[Vector] = &[
         run.fire("edit-a");
         for (item, attempt) in [("edit-a", 1), ("edit-b", 0)] {
             let dropped = ItemDropped { item: ItemId::parse(item).unwrap(), attempt, reason: "no need".to_owned() };
-            run.add(Event::ItemCancelled(dropped), Vec::new());
+            run.add(Event::ItemCancelled(dropped));
         }
-        run.add(Event::RunCancelled(RunEnded { reason: "no need".to_owned() }), Vec::new());
+        run.add(Event::RunCancelled(RunEnded { reason: "no need".to_owned() }));
         run.seal();
         forge.finish(run);
     }),

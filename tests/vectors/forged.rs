@@ -1,7 +1,6 @@
 //! Forged runs. By default the forger has the right key and rewrites the log.
 
 use git_handoff::git::codec;
-use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::Draft;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Entry, Event};
@@ -11,8 +10,8 @@ use git_handoff::model::time::Moment;
 
 use super::clean::{failed, stopped};
 use super::{Vector, stranger};
-use crate::common::chain_builder::{BuiltChain, ChainBuilder};
-use crate::common::forge::{Forge, PLAN, blob, relink};
+use crate::common::chain_builder::{BuiltChain, ChainBuilder, point_to};
+use crate::common::forge::{Forge, PLAN, blob, named, relink};
 
 pub(super) const VECTORS: &[Vector] = &[
     Vector::new("commit-author", "another author in the commit of the last entry", |forge| {
@@ -99,29 +98,17 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("entry-time", "an entry that is dated before the one before it", |forge| {
         linked(forge, |entries| entries[5].0.at = Moment::from_millis(0));
     }),
-    Vector::new("tree-extra-file", "a file in the tree that no entry put there", |forge| {
-        bent(forge, |drafts| drafts[2].edits.push(("items/edit-a/outputs/more".to_owned(), blob(forge, b"evil\n"))));
-    }),
-    Vector::new("tree-mode", "a file in the tree that is executable", |forge| {
-        linked(forge, |entries| {
-            let (_, mut tree) = forge.store.read(entries[5].1).unwrap();
-            let script = oid(&blob(forge, b"x"));
-            tree.extend([b"100755 run.sh\0".as_slice(), script.0.as_slice()].concat());
-            entries[5].1 = forge.store.write(gix::objs::Kind::Tree, &tree).unwrap();
-        });
-    }),
-    Vector::new("plan-in-the-tree", "a plan that entry 0 does not name", |forge| {
+    Vector::new("plan-bytes", "a plan whose bytes are not those that entry 0 names", |forge| {
         bent(forge, |drafts| put(forge, &mut drafts[0], "plan.json", &PLAN.replace("[\"true\"]", "[\"evil\"]")));
     }),
     Vector::new("plan-named", "a plan of another command, named by entry 0", |forge| {
         bent(forge, |drafts| {
             let plan = PLAN.replace("[\"true\"]", "[\"evil\"]");
-            put(forge, &mut drafts[0], "plan.json", &plan);
             let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
-            e.plan = Digest::of(plan.as_bytes());
+            e.plan = named(forge, plan.as_bytes());
         });
     }),
-    Vector::new("artifact-in-the-tree", "an artifact that entry 0 does not name", |forge| {
+    Vector::new("artifact-bytes", "an artifact whose bytes are not those that entry 0 names", |forge| {
         bent(forge, |drafts| put(forge, &mut drafts[0], "artifacts/docs/spec.md", "# Another\n"));
     }),
     Vector::new(
@@ -147,8 +134,8 @@ pub(super) const VECTORS: &[Vector] = &[
         let excluding = ProtectRule::Pathspec(":!src/x".to_owned());
         protecting_by(forge, r#"["src"]"#, &[ProtectRule::Pathspec("src".to_owned()), excluding], &[]);
     }),
-    Vector::new("manifest-in-the-tree", "a manifest that its entry does not name", |forge| {
-        bent(forge, |drafts| put(forge, &mut drafts[1], "items/edit-a/manifest.json", "{}"));
+    Vector::new("manifest-bytes", "a manifest whose bytes are not those that its entry names", |forge| {
+        bent(forge, |drafts| put(forge, &mut drafts[1], "manifest.json", "{}"));
     }),
     Vector::new(
         "protected-without-reference",
@@ -228,15 +215,10 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("input-left-out", "an item that did not consume what it needs", |forge| {
         fired(forge, |run| run.fire_with("edit-b", |manifest| drop(manifest.input_refs.pop_last())));
     }),
-    Vector::new("product-in-the-tree", "the tree holds another patch than the entry names", |forge| {
-        bent(forge, |drafts| put(forge, &mut drafts[2], "items/edit-a/patch", "evil\n"));
-    }),
     Vector::new("product-bytes", "a product whose bytes are not those of its SHA-256", |forge| {
         bent(forge, |drafts| {
             let Event::ItemReconciled(e) = &mut drafts[4].event else { panic!() };
-            let evil = oid(&blob(forge, b"evil\n"));
-            e.products.values_mut().for_each(|product| product.oid = evil);
-            put(forge, &mut drafts[4], "items/edit-b/outputs/report.md", "evil\n");
+            e.products.values_mut().for_each(|product| product.oid = blob(forge, b"evil\n"));
         });
     }),
     Vector::new("seal-root", "a seal of another root", |forge| {
@@ -416,16 +398,10 @@ pub(super) fn sealed(forge: &Forge, bend: impl FnOnce(&mut git_handoff::model::e
 }
 
 pub(super) fn again(draft: &Draft) -> Draft {
-    Draft { about: draft.about.clone(), event: draft.event.clone(), edits: draft.edits.clone() }
+    draft.clone()
 }
 
-/// Puts other bytes into a file that the entry writes.
+/// Points at other bytes where the entry names those of a file.
 pub(super) fn put(forge: &Forge, draft: &mut Draft, path: &str, text: &str) {
-    let edit = draft.edits.iter_mut().find(|(written, _)| written == path).unwrap();
-    edit.1 = blob(forge, text.as_bytes());
-}
-
-pub(super) fn oid(edit: &Edit) -> Oid {
-    let Edit::Blob(oid) = edit else { panic!("it is a blob") };
-    *oid
+    point_to(&mut draft.event, path, blob(forge, text.as_bytes()));
 }

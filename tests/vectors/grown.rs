@@ -1,27 +1,25 @@
 //! Items that were added and should not have been, and rules that did something else.
 
-use git_handoff::git::store::Edit;
-use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Cause, Event, RunConcluded};
 use git_handoff::model::extension::{RunExtended, definition};
 use git_handoff::model::plan::Item;
 
 use super::Vector;
-use super::forged::oid;
 use super::planned::rest;
-use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, PLAN, blob};
+use crate::common::chain_builder::{ChainBuilder, point_to};
+use crate::common::forge::{Forge, PLAN, blob, gone, named};
 
 const MORE: &str = r#"{"id":"more","executor":"command","inputs":{"command":["true"]},"depends_on":["edit-b"]}"#;
 
 pub(super) const VECTORS: &[Vector] = &[
-    Vector::new("item-not-in-the-tree", "the tree does not hold the `item.json` of an item that was added", |forge| {
-        extended(forge, MORE, |run| drop(run.drafts[5].edits.pop()));
-    }),
-    Vector::new("item-exchanged", "an `item.json` that its entry does not name", |forge| {
+    Vector::new("item-missing", "the `item.json` of an item that was added is not there", |forge| {
+        extended(forge, MORE, |run| point_to(&mut run.drafts[5].event, "items/more.json", gone(forge)));
+    })
+    .with_gaps(),
+    Vector::new("item-bytes", "an `item.json` whose bytes are not those that its entry names", |forge| {
         extended(forge, MORE, |run| {
             let other = item(&MORE.replace("true", "evil"));
-            run.drafts[5].edits[0].1 = blob(forge, &definition(&other));
+            point_to(&mut run.drafts[5].event, "items/more.json", blob(forge, &definition(&other)));
         });
     }),
     Vector::new("item-that-is-none", "an `item.json` that is no item, named by its entry", |forge| {
@@ -57,7 +55,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let broke = r#"{"id":"broke","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"outcome":"broken"}"#;
         let mut run = ChainBuilder::submit(forge, &plan(broke));
         let said = RunConcluded { rule: "broke".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
-        run.add(Event::RunConcluded(said), Vec::new());
+        run.add(Event::RunConcluded(said));
         rest(&mut run);
         forge.finish(run);
     }),
@@ -66,7 +64,7 @@ pub(super) const VECTORS: &[Vector] = &[
         "a rule looks into a document whose bytes are not its own",
         |forge| {
             let mut run = ChainBuilder::submit(forge, &plan(RULE));
-            let other = oid(&blob(forge, b"{\"score\":9}\n"));
+            let other = blob(forge, b"{\"score\":9}\n");
             run.document_with("score", b"{\"score\":3}\n", |e| e.oid = other);
             of_rule(forge, run);
         },
@@ -124,6 +122,5 @@ fn extended(forge: &Forge, text: &str, bend: impl FnOnce(&mut ChainBuilder<'_>))
 /// Has the entry that added an item name other bytes of it.
 fn renamed(forge: &Forge, run: &mut ChainBuilder<'_>, bytes: &[u8]) {
     let Event::RunExtended(RunExtended { items, .. }) = &mut run.drafts[5].event else { panic!() };
-    items.values_mut().for_each(|digest| *digest = Digest::of(bytes));
-    run.drafts[5].edits[0].1 = Edit::Blob(oid(&blob(forge, bytes)));
+    items.values_mut().for_each(|item| *item = named(forge, bytes));
 }

@@ -21,7 +21,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let bob = stranger(forge);
         let mut run = ChainBuilder::submit(forge, PLAN);
         let role = RunAdmitted { key: bob.fingerprint(), role: Role::Document, first: None };
-        run.add(Event::RunAdmitted(role), Vec::new());
+        run.add(Event::RunAdmitted(role));
         run.fire("edit-a");
         run.by(&bob);
         run.done("edit-a", &[("patch", b"diff\n")]);
@@ -38,8 +38,8 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("admitted-to-seal-by-a-later-owner", "an owner that came later gives the role `seal`", |forge| {
         let eve = key(forge.path(), 3);
         sealed_by(forge, &stranger(forge), |chain_builder, first| {
-            chain_builder.add(admission(&eve, Role::Own, None), Vec::new());
-            chain_builder.add(admission(&stranger(forge), Role::Seal, Some(first)), Vec::new());
+            chain_builder.add(admission(&eve, Role::Own, None));
+            chain_builder.add(admission(&stranger(forge), Role::Seal, Some(first)));
             chain_builder.by(&eve);
         });
     })
@@ -47,7 +47,7 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("admitted-to-seal-another-run", "a key is admitted to seal a run with another entry 0", |forge| {
         sealed_by(forge, &stranger(forge), |chain_builder, _| {
             let role = admission(&stranger(forge), Role::Seal, Some(Digest::of(b"another")));
-            chain_builder.add(role, Vec::new());
+            chain_builder.add(role);
         });
     })
     .asked(BOTH),
@@ -55,7 +55,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let bob = stranger(forge);
         let mut run = begun(forge, &bob, Role::Approve);
         let event = decided(&run, &bob);
-        run.add(Event::ItemDecided(event), Vec::new());
+        run.add(Event::ItemDecided(event));
         run.seal();
         forge.finish(run);
     })
@@ -66,7 +66,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let other = ItemDecided { message: Some("only the draft".to_owned()), ..honest.clone() };
         let statement = said(forge, &bob, first(forge, &bob), &other);
         let mut run = begun(forge, &bob, Role::Approve);
-        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }), Vec::new());
+        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }));
         run.seal();
         forge.finish(run);
     })
@@ -77,7 +77,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let statement =
             said(forge, &bob, begun(forge, &bob, Role::Document).write(&forge.signer).links[0].hash, &honest);
         let mut run = begun(forge, &bob, Role::Document);
-        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }), Vec::new());
+        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }));
         run.seal();
         forge.finish(run);
     })
@@ -91,7 +91,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let signature = bob.sign(&codec::payload(&entry, tree, &[])).unwrap();
         let statement = String::from_utf8(codec::signed(&entry, tree, &[], &signature)).unwrap();
         let mut run = begun(forge, &bob, Role::Approve);
-        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }), Vec::new());
+        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }));
         run.seal();
         forge.finish(run);
     })
@@ -101,7 +101,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let honest = decided(&begun(forge, &bob, Role::Approve), &bob);
         let statement = said(forge, &bob, Digest::of(b"another run"), &honest);
         let mut run = begun(forge, &bob, Role::Approve);
-        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }), Vec::new());
+        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }));
         run.seal();
         forge.finish(run);
     })
@@ -111,7 +111,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let statement = wrote(forge, &bob, ChainBuilder::submit(forge, PLAN).write(&forge.signer).links[0].hash);
         let mut run = ChainBuilder::submit(forge, PLAN);
         let role = RunAdmitted { key: bob.fingerprint(), role: Role::Document, first: None };
-        run.add(Event::RunAdmitted(role), Vec::new());
+        run.add(Event::RunAdmitted(role));
         for _ in 0..2 {
             run.document_with("notes", NOTES, |e| e.said = Some(statement.clone()));
         }
@@ -187,7 +187,7 @@ fn wrote(forge: &Forge, by: &Signer, first: Digest) -> String {
     };
     let head = chain::tip(&forge.store, &format::log_ref(&log)).unwrap();
     let edits = vec![(format::written_path(&run, &written.name), Edit::Blob(written.oid))];
-    let draft = Draft { about: run.into(), event: Event::LogWritten(written), edits };
+    let draft = Draft { about: run.into(), event: Event::LogWritten(written), bytes: Vec::new(), edits };
     let (_, links) = forge.writer_with(by).append(&head, vec![draft]).unwrap().publish().unwrap();
     String::from_utf8(forge.store.read(links[0].commit).unwrap().1).unwrap()
 }

@@ -30,7 +30,7 @@ pub(super) const VECTORS: &[Vector] = &[
         run.done("build", &[]);
         let event = decided(&run, &forge.signer);
         assert_eq!(event.about.len(), 1, "the item is there, with nothing");
-        run.add(Event::ItemDecided(event), Vec::new());
+        run.add(Event::ItemDecided(event));
         run.seal();
         forge.finish(run);
     }),
@@ -50,7 +50,7 @@ pub(super) const VECTORS: &[Vector] = &[
         "a key that an owner admitted with the role `seal` seals",
         |forge| {
             sealed_by(forge, &stranger(forge), |run, first| {
-                run.add(admission(&stranger(forge), Role::Seal, Some(first)), Vec::new());
+                run.add(admission(&stranger(forge), Role::Seal, Some(first)));
             });
         },
     )
@@ -83,7 +83,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let event = decided(&begun(forge, &bob, Role::Approve), &bob);
         let statement = said(forge, &bob, first(forge, &bob), &event);
         let mut run = begun(forge, &bob, Role::Approve);
-        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }), Vec::new());
+        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }));
         run.seal();
         forge.finish(run);
     })
@@ -102,7 +102,7 @@ pub(super) const VECTORS: &[Vector] = &[
             message: None,
             said: None,
         };
-        run.add(Event::ItemDecided(event), Vec::new());
+        run.add(Event::ItemDecided(event));
         run.seal();
         forge.finish(run);
     }),

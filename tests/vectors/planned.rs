@@ -9,10 +9,10 @@ use git_handoff::model::name::{FilePath, ItemId};
 use git_handoff::model::plan::{Selector, Source};
 use git_handoff::model::schema::Schema;
 
-use super::forged::{bent, fired, oid, put};
+use super::forged::{bent, fired, put};
 use super::{Vector, lose};
-use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, PLAN, blob};
+use crate::common::chain_builder::{ChainBuilder, point_to};
+use crate::common::forge::{Forge, PLAN, gone, named};
 
 pub(super) const VECTORS: &[Vector] = &[
     Vector::new("plan-that-is-none", "a plan without items, named by entry 0", |forge| {
@@ -47,10 +47,11 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("plan-of-another-run", "a plan with the id of another run, named by entry 0", |forge| {
         replanned(forge, &PLAN.replace("handoff-dag-1", "handoff-dag-2"));
     }),
-    Vector::new("rules-not-in-the-tree", "the tree does not hold the `rules.json` that entry 0 names", |forge| {
-        ruled(forge, PLAN, RULES, |run| run.drafts[0].edits.retain(|(path, _)| path != "rules.json"));
-    }),
-    Vector::new("rules-exchanged", "a `rules.json` that entry 0 does not name", |forge| {
+    Vector::new("rules-missing", "the `rules.json` that entry 0 names is not there", |forge| {
+        ruled(forge, PLAN, RULES, |run| point_to(&mut run.drafts[0].event, "rules.json", gone(forge)));
+    })
+    .with_gaps(),
+    Vector::new("rules-bytes", "a `rules.json` whose bytes are not those that entry 0 names", |forge| {
         ruled(forge, PLAN, RULES, |run| {
             put(forge, &mut run.drafts[0], "rules.json", &RULES.replace("broken", "failed"));
         });
@@ -94,12 +95,9 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("manifest-not-canonical", "a manifest with a blank too many, named by its entry", |forge| {
         bent(forge, |drafts| {
-            let draft = &mut drafts[1];
-            let Event::ItemFired(e) = &mut draft.event else { panic!() };
-            let held = draft.edits.iter_mut().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
-            let text = String::from_utf8(forge.store.read_blob(oid(&held.1)).unwrap()).unwrap().replacen('{', "{ ", 1);
-            e.manifest = Digest::of(text.as_bytes());
-            held.1 = blob(forge, text.as_bytes());
+            let Event::ItemFired(e) = &mut drafts[1].event else { panic!() };
+            let text = String::from_utf8(forge.store.read_blob(e.manifest.oid).unwrap()).unwrap();
+            e.manifest = named(forge, text.replacen('{', "{ ", 1).as_bytes());
         });
     }),
     Vector::new("manifest-of-another-attempt", "a manifest of another attempt than its entry's", |forge| {
@@ -193,7 +191,7 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("manifest-missing", "the blob of a manifest is missing, in a complete repository", |forge| {
         let told = forge.honest();
-        let path = format!("{}:items/edit-b/manifest.json", told.links[3].commit);
+        let path = format!("{}:manifest.json", told.links[3].commit);
         lose(forge, forge.git(&["rev-parse", &path]).parse().unwrap());
     })
     .with_gaps(),
@@ -215,9 +213,8 @@ fn id(text: &str) -> ItemId {
 /// Puts another plan into an honest run, and has entry 0 name it.
 fn replanned(forge: &Forge, plan: &str) {
     bent(forge, |drafts| {
-        put(forge, &mut drafts[0], "plan.json", plan);
         let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
-        e.plan = Digest::of(plan.as_bytes());
+        e.plan = named(forge, plan.as_bytes());
     });
 }
 
@@ -225,9 +222,8 @@ fn replanned(forge: &Forge, plan: &str) {
 pub(super) fn ruled(forge: &Forge, plan: &str, rules: &str, bend: impl FnOnce(&mut ChainBuilder<'_>)) {
     let mut run = ChainBuilder::submit(forge, plan);
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-    (e.rules, e.fan_out) = (Some(Digest::of(rules.as_bytes())), true);
+    e.rules = Some(named(forge, rules.as_bytes()));
     run.state.submitted = e.clone();
-    run.drafts[0].edits.push(("rules.json".to_owned(), blob(forge, rules.as_bytes())));
     rest(&mut run);
     bend(&mut run);
     forge.finish(run);
@@ -252,20 +248,15 @@ fn unknown(forge: &Forge, run: &mut ChainBuilder<'_>) {
     run.drafts.pop();
     let submitted = run.state.submitted.clone();
     run.state = git_handoff::model::state::RunState::new(submitted, &run.plan);
-    let fired = ItemFired::new(id("edit-z"), 1, Digest::of(&bytes), BTreeMap::new());
-    let layout = run.state.layout();
-    let edits = vec![(layout.manifest(&id("edit-z")), blob(forge, &bytes))];
-    run.add(Event::ItemFired(fired), edits);
+    run.add(Event::ItemFired(ItemFired::new(id("edit-z"), 1, named(forge, &bytes), BTreeMap::new())));
 }
 
 /// Bends the manifest of a dispatch, and has its entry name it.
 fn remade(forge: &Forge, draft: &mut git_handoff::ledger::chain::Draft, bend: impl FnOnce(&mut Manifest)) {
     let Event::ItemFired(e) = &mut draft.event else { panic!() };
-    let held = draft.edits.iter_mut().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
-    let mut manifest = Manifest::parse(&forge.store.read_blob(oid(&held.1)).unwrap()).unwrap();
+    let mut manifest = Manifest::parse(&forge.store.read_blob(e.manifest.oid).unwrap()).unwrap();
     bend(&mut manifest);
-    e.manifest = Digest::of(&manifest.canonical());
-    held.1 = blob(forge, &manifest.canonical());
+    e.manifest = named(forge, &manifest.canonical());
 }
 
 /// The plan, with an item that declares an output of this schema.

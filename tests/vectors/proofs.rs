@@ -126,7 +126,7 @@ pub(super) const VECTORS: &[Vector] = &[
         false,
         |forge| {
             sealed_by(forge, &stranger(forge), |run, _| {
-                run.add(admission(&stranger(forge), Role::Seal, Some(Digest::of(b"another"))), Vec::new());
+                run.add(admission(&stranger(forge), Role::Seal, Some(Digest::of(b"another"))));
             });
             of(forge, "build", None)
         },
@@ -135,8 +135,8 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("admitted-by-a-later-owner", "the admission is signed by an owner that came later", false, |forge| {
         let eve = key(forge.path(), 3);
         sealed_by(forge, &stranger(forge), |run, first| {
-            run.add(admission(&eve, Role::Own, None), Vec::new());
-            run.add(admission(&stranger(forge), Role::Seal, Some(first)), Vec::new());
+            run.add(admission(&eve, Role::Own, None));
+            run.add(admission(&stranger(forge), Role::Seal, Some(first)));
             run.by(&eve);
         });
         of(forge, "build", None)
@@ -148,7 +148,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let other = ItemDecided { message: Some("only the draft".to_owned()), ..event.clone() };
         let statement = said(forge, &bob, first(forge, &bob), &other);
         let mut run = begun(forge, &bob, Role::Approve);
-        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }), Vec::new());
+        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }));
         run.seal();
         forge.finish(run);
         of(forge, "sign-off", None)
@@ -180,7 +180,7 @@ fn unlinked(forge: &Forge) -> Proof {
 
 fn admitted(forge: &Forge) -> Proof {
     sealed_by(forge, &stranger(forge), |run, first| {
-        run.add(admission(&stranger(forge), Role::Seal, Some(first)), Vec::new());
+        run.add(admission(&stranger(forge), Role::Seal, Some(first)));
     });
     of(forge, "build", None)
 }
@@ -191,7 +191,7 @@ fn decision(forge: &Forge, by_statement: bool) -> Proof {
     let event = decided(&begun(forge, &bob, Role::Approve), &bob);
     let statement = by_statement.then(|| said(forge, &bob, first(forge, &bob), &event));
     let mut run = begun(forge, &bob, Role::Approve);
-    run.add(Event::ItemDecided(ItemDecided { said: statement, ..event }), Vec::new());
+    run.add(Event::ItemDecided(ItemDecided { said: statement, ..event }));
     if !by_statement {
         run.by(&bob);
     }

@@ -1,9 +1,7 @@
 //! Rules that did what they say, and people, attempts and ends that count: each clause by itself.
 
 use git_handoff::ledger::chain::Draft;
-use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Again, Cause, Decision, Event, ItemDecided, Outcome, Role, RunConcluded};
-use git_handoff::model::format;
 
 use super::grown::{RULE, of_rule, plan};
 use super::keys::BOTH;
@@ -11,7 +9,7 @@ use super::others::created;
 use super::planned::rest;
 use super::{Vector, stranger};
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, PLAN, blob};
+use crate::common::forge::{Forge, PLAN, named};
 use crate::people::forged::decided;
 use crate::people::seals::{admission, sealed_by};
 
@@ -75,7 +73,7 @@ pub(super) const CLEAN: &[Vector] = &[
         run.fire("edit-a");
         run.fail("edit-a");
         let said = RunConcluded { rule: "broke".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
-        run.add(Event::RunConcluded(said), Vec::new());
+        run.add(Event::RunConcluded(said));
         run.requeue("edit-a", Again::Operator);
         rest(&mut run);
         forge.finish(run);
@@ -102,7 +100,7 @@ pub(super) const CLEAN: &[Vector] = &[
         let (decision, status) = (Decision::Rejected, Outcome::Failed);
         let message = Some("not yet".to_owned());
         let event = ItemDecided { decision, status, message, ..decided(&run, &forge.signer) };
-        run.add(Event::ItemDecided(event), Vec::new());
+        run.add(Event::ItemDecided(event));
         run.close();
         run.seal();
         forge.finish(run);
@@ -144,7 +142,7 @@ pub(super) const CLEAN: &[Vector] = &[
         |forge| {
             let bob = stranger(forge);
             let told = sealed_by(forge, &bob, |run, first| {
-                run.add(admission(&bob, Role::Seal, Some(first)), Vec::new());
+                run.add(admission(&bob, Role::Seal, Some(first)));
             });
             let own = git_handoff::model::format::log_ref(&forge.signer.fingerprint());
             forge.git(&["update-ref", "-d", &own]);
@@ -175,7 +173,7 @@ pub(super) const FORGED: &[Vector] = &[
             message: None,
             said: None,
         };
-        run.add(Event::ItemDecided(event), Vec::new());
+        run.add(Event::ItemDecided(event));
         run.seal();
         forge.finish(run);
     }),
@@ -188,9 +186,8 @@ pub(super) const FORGED: &[Vector] = &[
         let made = run.of_rule(0);
         run.extend(Cause::Rule("again".parse().unwrap()), &[made]);
         let spec = crate::pipeline::forged::SPEC;
-        let Draft { event: Event::RunExtended(e), edits, .. } = run.drafts.last_mut().unwrap() else { panic!() };
-        e.pipelines.insert("p.one".to_owned(), Digest::of(spec));
-        edits.push((format::pipeline_path(Digest::of(spec)), blob(forge, spec)));
+        let Draft { event: Event::RunExtended(e), .. } = run.drafts.last_mut().unwrap() else { panic!() };
+        e.pipelines.insert("p.one".to_owned(), named(forge, spec));
         both(&mut run);
         run.close();
         run.seal();
@@ -284,7 +281,7 @@ fn clash(forge: &Forge, detail: Option<&str>) {
     both(&mut run);
     let detail = detail.map(str::to_owned);
     let said = RunConcluded { rule: "two".parse().unwrap(), outcome: "name-clash".to_owned(), detail };
-    run.add(Event::RunConcluded(said), Vec::new());
+    run.add(Event::RunConcluded(said));
     run.seal();
     forge.finish(run);
 }

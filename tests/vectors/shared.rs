@@ -113,8 +113,8 @@ pub(super) const FORGED: &[Vector] = &[
         |forge| {
             let bob = stranger(forge);
             let mut run = shared(forge, PLAN);
-            run.add(dismissal(&bob), Vec::new());
-            run.add(admission(&bob, Role::Work, None), Vec::new());
+            run.add(dismissal(&bob));
+            run.add(admission(&bob, Role::Work, None));
             run.driver = Some(two());
             run.fire("edit-a");
             run.by(&bob);
@@ -164,32 +164,32 @@ pub(super) const FORGED: &[Vector] = &[
     }),
     illegal("illegal-sharing-twice", "a run is shared a second time", |forge| {
         let mut run = shared(forge, PLAN);
-        run.add(sharing(2000, 8000), Vec::new());
+        run.add(sharing(2000, 8000));
         run.driver = Some(one());
         rest(&mut run);
         forge.finish(run);
     }),
     illegal("illegal-sharing-too-short", "a run is shared with a `lostAfter` of less than four beats", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);
-        run.add(sharing(1000, 3999), Vec::new());
+        run.add(sharing(1000, 3999));
         rest(&mut run);
         forge.finish(run);
     }),
     illegal("illegal-sharing-too-often", "a run is shared with a `heartbeat` of less than 100", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);
-        run.add(sharing(99, 4000), Vec::new());
+        run.add(sharing(99, 4000));
         rest(&mut run);
         forge.finish(run);
     }),
     illegal("illegal-sharing-too-rarely", "a run is shared with a `heartbeat` of more than an hour", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);
-        run.add(sharing(3_600_001, 20_000_000), Vec::new());
+        run.add(sharing(3_600_001, 20_000_000));
         rest(&mut run);
         forge.finish(run);
     }),
     illegal("illegal-sharing-too-long", "a run is shared with a `lostAfter` of more than 30 days", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);
-        run.add(sharing(1000, 30 * 86_400_000 + 1), Vec::new());
+        run.add(sharing(1000, 30 * 86_400_000 + 1));
         rest(&mut run);
         forge.finish(run);
     }),
@@ -199,7 +199,7 @@ pub(super) const FORGED: &[Vector] = &[
         run.drafts.pop();
         run.state.sealed = false;
         run.close();
-        run.add(sharing(1000, 4000), Vec::new());
+        run.add(sharing(1000, 4000));
         run.seal();
         forge.finish(run);
     }),
@@ -214,7 +214,7 @@ pub(super) const FORGED: &[Vector] = &[
     }),
     illegal("illegal-dismissal-of-a-sealer", "a key with the role `seal` is dismissed", |forge| {
         let first = ChainBuilder::submit(forge, PLAN).write(&forge.signer).links[0].hash;
-        dismissed(forge, &stranger(forge), |run, bob| run.add(admission(bob, Role::Seal, Some(first)), Vec::new()));
+        dismissed(forge, &stranger(forge), |run, bob| run.add(admission(bob, Role::Seal, Some(first))));
     }),
     illegal("illegal-dismissal-of-a-stranger", "a key that never had a role is dismissed", |forge| {
         dismissed(forge, &stranger(forge), |_, _| {});
@@ -222,8 +222,8 @@ pub(super) const FORGED: &[Vector] = &[
     illegal("dismissed-without-own", "a key with `work` dismisses another key", |forge| {
         let (bob, eve) = (stranger(forge), key(forge.path(), 3));
         let mut run = shared(forge, PLAN);
-        run.add(admission(&eve, Role::Document, None), Vec::new());
-        run.add(dismissal(&eve), Vec::new());
+        run.add(admission(&eve, Role::Document, None));
+        run.add(dismissal(&eve));
         run.by(&bob);
         run.driver = Some(one());
         rest(&mut run);
@@ -232,7 +232,7 @@ pub(super) const FORGED: &[Vector] = &[
     illegal("signature-by-a-dismissed-key", "a key does an item after it was dismissed", |forge| {
         let bob = stranger(forge);
         let mut run = shared(forge, PLAN);
-        run.add(dismissal(&bob), Vec::new());
+        run.add(dismissal(&bob));
         run.driver = Some(one());
         run.fire("edit-a");
         run.by(&bob);
@@ -280,8 +280,8 @@ fn dismissal(key: &Signer) -> Event {
 fn shared<'a>(forge: &'a Forge, plan: &str) -> ChainBuilder<'a> {
     let mut run = ChainBuilder::submit(forge, plan);
     let role = RunAdmitted { key: stranger(forge).fingerprint(), role: Role::Work, first: None };
-    run.add(Event::RunAdmitted(role), Vec::new());
-    run.add(sharing(1000, 4000), Vec::new());
+    run.add(Event::RunAdmitted(role));
+    run.add(sharing(1000, 4000));
     run
 }
 
@@ -345,7 +345,7 @@ fn lost(forge: &Forge, bend: impl FnOnce(&mut ItemEnded)) {
 fn dismissed<'a>(forge: &'a Forge, key: &Signer, before: impl FnOnce(&mut ChainBuilder<'a>, &Signer)) {
     let mut run = ChainBuilder::submit(forge, PLAN);
     before(&mut run, key);
-    run.add(dismissal(key), Vec::new());
+    run.add(dismissal(key));
     rest(&mut run);
     forge.finish(run);
 }
@@ -392,7 +392,7 @@ fn taken_over(forge: &Forge) -> ChainBuilder<'_> {
     run.driver = None;
     run.requeue("edit-b", Again::Operator);
     fire(&mut run, "edit-b");
-    run.add(dismissal(&bob), Vec::new());
+    run.add(dismissal(&bob));
     run.take("edit-b", Some(one()), Some(Because::Dismissed));
     run.driver = Some(one());
     run.fire("edit-b");
@@ -410,8 +410,8 @@ fn admitted_again(forge: &Forge) -> ChainBuilder<'_> {
     run.fire("edit-a");
     run.by(&bob);
     run.take("edit-a", Some(two()), Some(Because::Lock));
-    run.add(dismissal(&bob), Vec::new());
-    run.add(admission(&bob, Role::Work, None), Vec::new());
+    run.add(dismissal(&bob));
+    run.add(admission(&bob, Role::Work, None));
     run.fire("edit-a");
     run.by(&bob);
     run.done("edit-a", PATCH);

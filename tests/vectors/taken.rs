@@ -5,6 +5,7 @@ use git_handoff::model::entry::{Cause, Event};
 
 use super::Vector;
 use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{blob, gone, named};
 use crate::elsewhere::forged as imports;
 use crate::pipeline::forged as pipelines;
 use crate::reuse::{continued, forged as reuse};
@@ -104,15 +105,14 @@ pub(super) const VECTORS: &[Vector] = &[
         let first = continued::first(forge);
         forge.finish(continued::going_on(forge, &first, |story| drop(story.commits.pop())));
     }),
-    Vector::new("pipeline-not-in-the-tree", "the tree does not hold the pipeline that entry 0 names", |forge| {
-        forge.finish(pipelines::run(forge, |run, _| {
-            run.drafts[0].edits.retain(|(path, _)| !path.starts_with("pipelines/"));
-        }));
-    }),
-    Vector::new("pipeline-exchanged", "another pipeline in the place of the one that entry 0 names", |forge| {
+    Vector::new("pipeline-missing", "the pipeline that entry 0 names is not there", |forge| {
+        forge.finish(pipelines::run(forge, |run, forge| pipelines::exchange(run, gone(forge))));
+    })
+    .with_gaps(),
+    Vector::new("pipeline-bytes", "a pipeline whose bytes are not those that entry 0 names", |forge| {
         forge.finish(pipelines::run(forge, |run, forge| {
             let other = String::from_utf8_lossy(pipelines::SPEC).replacen("\"true\"", "\"TRUE\"", 1);
-            run.drafts[0].edits.last_mut().unwrap().1 = crate::common::forge::blob(forge, other.as_bytes());
+            pipelines::exchange(run, blob(forge, other.as_bytes()));
         }));
     }),
     Vector::new("pipeline-that-is-none", "a pipeline without blocks", |forge| {
@@ -153,14 +153,11 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("manifest-without-its-pipeline", "a dispatch whose manifest does not name the pipeline", |forge| {
         forge.finish(pipelines::run(forge, |run, forge| {
-            let draft = &mut run.drafts[1];
-            let Event::ItemFired(e) = &mut draft.event else { panic!() };
-            let (_, edit) = draft.edits.iter_mut().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
-            let held = forge.store.read_blob(super::forged::oid(edit)).unwrap();
+            let Event::ItemFired(e) = &mut run.drafts[1].event else { panic!() };
+            let held = forge.store.read_blob(e.manifest.oid).unwrap();
             let mut manifest = git_handoff::model::manifest::Manifest::parse(&held).unwrap();
             manifest.pipeline = None;
-            e.manifest = Digest::of(&manifest.canonical());
-            *edit = crate::common::forge::blob(forge, &manifest.canonical());
+            e.manifest = named(forge, &manifest.canonical());
         }));
     }),
 ];

@@ -131,7 +131,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let mut run = super::clean::failed(forge);
         let seal = run.drafts.pop().unwrap();
         let key = stranger(forge).fingerprint();
-        run.add(Event::RunAdmitted(RunAdmitted { key, role: Role::Document, first: None }), Vec::new());
+        run.add(Event::RunAdmitted(RunAdmitted { key, role: Role::Document, first: None }));
         run.drafts.push(seal);
         forge.finish(run);
     }),
@@ -148,7 +148,7 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("illegal-decision-too-early", "a decision before what it is about is done", |forge| {
         let mut run = ChainBuilder::submit(forge, crate::people::forged::PLAN);
         let event = decided(&run, &forge.signer);
-        run.add(Event::ItemDecided(event), Vec::new());
+        run.add(Event::ItemDecided(event));
         run.fire("build");
         run.done("build", &[]);
         run.seal();
@@ -172,13 +172,13 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("illegal-decision-of-a-command", "a decision about an item that does not wait for people", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);
         let decided = decision(forge, "edit-a", About::new());
-        run.add(Event::ItemDecided(decided), Vec::new());
+        run.add(Event::ItemDecided(decided));
         rest(&mut run);
         forge.finish(run);
     }),
     Vector::new("illegal-decision-about-other-products", "a decision about nothing of what there is", |forge| {
         let mut run = begun(forge, &stranger(forge), Role::Approve);
-        run.add(Event::ItemDecided(decision(forge, "sign-off", About::new())), Vec::new());
+        run.add(Event::ItemDecided(decision(forge, "sign-off", About::new())));
         run.seal();
         forge.finish(run);
     })
@@ -189,7 +189,7 @@ pub(super) const VECTORS: &[Vector] = &[
         |forge| {
             let mut run = begun(forge, &stranger(forge), Role::Approve);
             let event = ItemDecided { decision: Decision::Rejected, ..decided(&run, &forge.signer) };
-            run.add(Event::ItemDecided(event), Vec::new());
+            run.add(Event::ItemDecided(event));
             run.seal();
             forge.finish(run);
         },
@@ -199,7 +199,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let plan = r#"{"id":"handoff-dag-1","items":[
             {"id":"vote","executor":"approval","inputs":{"approvers":["SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA9"]}}]}"#;
         let mut run = ChainBuilder::submit(forge, plan);
-        run.add(Event::ItemDecided(decision(forge, "vote", About::new())), Vec::new());
+        run.add(Event::ItemDecided(decision(forge, "vote", About::new())));
         run.seal();
         forge.finish(run);
     }),
@@ -208,7 +208,7 @@ pub(super) const VECTORS: &[Vector] = &[
             "rules":[{"id":"first","gate":{"item":"one","votes":true}},{"id":"second","gate":{"item":"two","votes":true}}]}"#;
         let mut run = ChainBuilder::submit(forge, plan);
         for item in ["one", "two"] {
-            run.add(Event::ItemDecided(decision(forge, item, About::new())), Vec::new());
+            run.add(Event::ItemDecided(decision(forge, item, About::new())));
         }
         run.seal();
         forge.finish(run);
@@ -217,7 +217,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let mut run = ChainBuilder::submit(forge, PLAN);
         for _ in 0..2 {
             let key = stranger(forge).fingerprint();
-            run.add(Event::RunAdmitted(RunAdmitted { key, role: Role::Document, first: None }), Vec::new());
+            run.add(Event::RunAdmitted(RunAdmitted { key, role: Role::Document, first: None }));
         }
         rest(&mut run);
         forge.finish(run);
@@ -247,7 +247,7 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("illegal-word-of-no-rule", "a word of a rule that the run does not have", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);
         let said = RunConcluded { rule: "none".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
-        run.add(Event::RunConcluded(said), Vec::new());
+        run.add(Event::RunConcluded(said));
         rest(&mut run);
         forge.finish(run);
     }),

@@ -31,6 +31,7 @@ impl Forged {
         let draft = |runs: &BTreeMap<RunId, ArchivedRun>| Draft {
             about: Subject::Archive(signer.fingerprint()),
             event: Event::ArchiveAdded(ArchiveAdded { runs: runs.clone() }),
+            bytes: Vec::new(),
             edits: Vec::<(String, Edit)>::new(),
         };
         let head = Head::unborn(String::new());
@@ -135,6 +136,7 @@ fn an_archive_belongs_to_the_key_and_the_entry_of_its_name() {
     let drafts = [BTreeMap::new(), named(RUN, sealed)].map(|runs| Draft {
         about: Subject::Archive(owner.fingerprint()),
         event: Event::ArchiveAdded(ArchiveAdded { runs }),
+        bytes: Vec::new(),
         edits: Vec::new(),
     });
     let appended = forge.writer_with(&other).append(&Head::unborn(String::new()), drafts.into()).unwrap();

@@ -61,7 +61,7 @@ fn reads(entry: &Value, path: &str, value: Value) -> bool {
 }
 
 fn thread_in_log() -> Value {
-    json!({ "v": 1, "kind": "log.thread", "thread": "t", "seq": 3, "at": "2026-06-04T02:00:00.000Z", "actor": "human:ada",
+    json!({ "v": 2, "kind": "log.thread", "thread": "t", "seq": 3, "at": "2026-06-04T02:00:00.000Z", "actor": "human:ada",
         "prev": format!("sha256:{}", "0".repeat(64)), "log": "SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8",
         "entries": 2, "last": format!("sha256:{}", "1".repeat(64)) })
 }
@@ -78,7 +78,7 @@ fn numbers_are_integers_that_everybody_reads_alike() {
         assert!(!reads(&entry, "/entries", number.clone()), "{number}");
         assert!(!reads(&entry, "/seq", number.clone()), "{number}");
     }
-    let retried = json!({ "v": 1, "kind": "item.retried", "run": "r", "seq": 3, "at": "2026-06-04T02:00:00.000Z",
+    let retried = json!({ "v": 2, "kind": "item.retried", "run": "r", "seq": 3, "at": "2026-06-04T02:00:00.000Z",
         "actor": "human:ada", "prev": format!("sha256:{}", "0".repeat(64)), "item": "a", "attempt": 1, "reason": "failure",
         "exit": { "code": 1 }, "durationMs": 5 });
     for (path, number, valid) in [

@@ -5,12 +5,11 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use crate::common::chain_builder::{BuiltChain, ChainBuilder};
+use crate::common::chain_builder::{BuiltChain, ChainBuilder, point_to};
 use crate::common::forge::{Forge, assert_fails, assert_intact, assert_says, blob, relink, row_of};
 
 use git_handoff::git::codec;
 use git_handoff::git::refs;
-use git_handoff::ledger::chain::Draft;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::time::Moment;
@@ -244,7 +243,7 @@ fn replace_refs_grafts_and_shallow_files_have_no_say() {
     let before = forge.verify().to_text(false);
     let commit = told.links[3].commit.to_string();
     forge.git(&["replace", &commit, &told.links[2].commit.to_string()]);
-    let patch = forge.git(&["rev-parse", &format!("{RUN}:items/edit-a/patch")]);
+    let patch = forge.git(&["rev-parse", &format!("{RUN}^{{/item.reconciled edit-a }}:patch")]);
     let other = forge.store.write_blob(b"another\n").unwrap().to_string();
     forge.git(&["replace", &patch, &other]);
     fs::create_dir_all(forge.path().join(".git/info")).unwrap();
@@ -353,14 +352,8 @@ fn a_parent_that_is_no_commit_cuts_the_chain_off() {
 fn a_second_submission_does_not_exchange_the_plan() {
     let forge = Forge::new();
     let mut run = ChainBuilder::honest(&forge);
-    let Draft { about, event, edits } = &run.drafts[0];
-    let mut edits = edits.clone();
-    edits.iter_mut().for_each(|(path, edit)| {
-        if path == "plan.json" {
-            *edit = blob(&forge, b"{}");
-        }
-    });
-    let second = Draft { about: about.clone(), event: event.clone(), edits };
+    let mut second = run.drafts[0].clone();
+    point_to(&mut second.event, "plan.json", blob(&forge, b"{}"));
     run.drafts.insert(3, second);
     forge.finish(run);
     let report = forge.verify();

@@ -1,11 +1,12 @@
 //! A fault fails its row, and rows of later stages are not judged.
 
 use git_handoff::git::codec;
+use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::Event;
 use git_handoff::verify::{Report, State};
 
-use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, PLAN, blob};
+use crate::common::chain_builder::{ChainBuilder, point_to};
+use crate::common::forge::{Forge, PLAN, blob, gone};
 
 /// Compares the states of the rows in their order, each `✓`, `✗` or `─`, and then the first
 /// finding: its stage, code and entry.
@@ -81,8 +82,8 @@ fn verify_names_the_first_of_two_illegal_entries() {
     run.fire("edit-a");
     run.done("edit-a", &[("patch", b"diff\n")]);
     let Event::ItemReconciled(done) = run.drafts[2].event.clone() else { panic!() };
-    run.add(Event::ItemReconciled(done.clone()), Vec::new());
-    run.add(Event::ItemReconciled(done), Vec::new());
+    run.add(Event::ItemReconciled(done.clone()));
+    run.add(Event::ItemReconciled(done));
     run.fire("edit-b");
     run.done("edit-b", &[]);
     run.seal();
@@ -92,14 +93,18 @@ fn verify_names_the_first_of_two_illegal_entries() {
 
 #[test]
 fn verify_judges_later_rows_only_when_the_plan_holds() {
-    assert_first(&bent(|forge, run| run.drafts[0].edits[0].1 = blob(forge, b"[]")), "✓✓✓──✗── plan bytes 0");
-    assert_first(&bent(|_, run| drop(run.drafts[0].edits.remove(0))), "✗✓✓───── chain tree 0");
-    let gone = |suffix: &'static str| bent(|_, run| run.drafts[1].edits.retain(|(path, _)| !path.ends_with(suffix)));
-    assert_first(&gone("manifest.json"), "✗✓✓───── chain tree 1");
+    let point = |at: usize, path: &str, oid: fn(&Forge) -> Oid| {
+        bent(|forge, run| point_to(&mut run.drafts[at].event, path, oid(forge)))
+    };
+    assert_first(&point(0, "plan.json", |forge| blob(forge, b"[]")), "✓✓✓──✗── plan bytes 0");
+    assert_first(&point(0, "plan.json", gone), "✓✓✓──✗── plan bytes-missing 0");
+    assert_first(&point(1, "manifest.json", gone), "✓✓✓─✓✓✗─ plan manifest-invalid 1");
 }
 
 #[test]
 fn verify_asks_no_log_when_a_product_has_other_bytes() {
-    let bend = |forge: &Forge, run: &mut ChainBuilder<'_>| run.drafts[0].edits[1].1 = blob(forge, b"# Another spec\n");
+    let bend = |forge: &Forge, run: &mut ChainBuilder<'_>| {
+        point_to(&mut run.drafts[0].event, "artifacts/docs/spec.md", blob(forge, b"# Another spec\n"));
+    };
     assert_first(&bent(bend), "✓✓✓─✓✓✓✗ content content-bytes 0");
 }

@@ -1,14 +1,14 @@
 //! Stories that are linked, sealed and signed with the right key, and yet cannot have happened.
 
-use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact, assert_says, blob, path};
+use crate::common::chain_builder::{ChainBuilder, draft, point_to};
+use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact, assert_says, blob, gone, named, path, relink};
 
 use git_handoff::git::store::Edit;
-use git_handoff::model::digest::Digest;
+use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Again, Event, InputRef, Product};
 use git_handoff::model::name::RunId;
 use git_handoff::model::plan::Selector;
-use git_handoff::verify::{Failure, State};
+use git_handoff::verify::{Chain, Failure, Report, State, check_incoming};
 
 /// Writes a bent story and reports on it.
 fn tell(bend: impl FnOnce(&Forge, &mut ChainBuilder<'_>)) -> git_handoff::verify::Report {
@@ -239,36 +239,34 @@ fn a_manifest_says_what_the_plan_says() {
     }
 }
 
+/// Points at other bytes in an entry of an honest run.
+fn pointing(at: usize, path: &str, bytes: impl Fn(&Forge) -> Oid) -> Report {
+    bent(|forge, run| point_to(&mut run.drafts[at].event, path, bytes(forge)))
+}
+
 #[test]
 fn a_dispatch_needs_its_manifest() {
-    let without = bent(|_, run| run.drafts[1].edits.retain(|(path, _)| !path.ends_with("manifest.json")));
-    assert_fails(&without, "chain", "tree, entry 1, path items/edit-a/manifest.json");
-    let other = bent(|forge, run| run.drafts[1].edits[0].1 = blob(forge, b"{}"));
+    let none = pointing(1, "manifest.json", gone);
+    assert_fails(&none, "manifest", "manifest-invalid, entry 1, item edit-a");
+    let other = pointing(1, "manifest.json", |forge| blob(forge, b"{}"));
     assert_fails(&other, "manifest", "manifest-invalid, entry 1, item edit-a");
-    let forged =
-        bent(|forge, run| run.drafts[2].edits.push(("items/edit-a/manifest.json".to_owned(), blob(forge, b"{}"))));
-    assert_says(&forged, "chain", "entry 2 does not account for the change of items/edit-a/manifest.json in the tree");
 }
 
 #[test]
 fn the_plan_is_the_one_that_was_submitted() {
     let other = PLAN.replace("true", "false");
-    let report = bent(|forge, run| run.drafts[0].edits[0].1 = blob(forge, other.as_bytes()));
-    assert_fails(&report, "plan", "bytes");
-    let none = bent(|_, run| drop(run.drafts[0].edits.remove(0)));
-    assert_fails(&none, "chain", "tree, entry 0, path plan.json");
-    let renamed = bent(|forge, run| {
-        let bytes = PLAN.replace("handoff-dag-1", "another");
-        run.drafts[0].edits[0].1 = blob(forge, bytes.as_bytes());
-        let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-        e.plan = Digest::of(bytes.as_bytes());
-    });
+    let report = pointing(0, "plan.json", |forge| blob(forge, other.as_bytes()));
+    assert_fails(&report, "plan", "bytes, entry 0");
+    assert_fails(&pointing(0, "plan.json", gone), "plan", "bytes-missing, entry 0");
+    let replanned = |plan: &str| {
+        bent(|forge, run| {
+            let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+            e.plan = named(forge, plan.as_bytes());
+        })
+    };
+    let renamed = replanned(&PLAN.replace("handoff-dag-1", "another"));
     assert_says(&renamed, "plan", "entry 0: the plan is of another run");
-    let no_plan = bent(|forge, run| {
-        run.drafts[0].edits[0].1 = blob(forge, b"{}");
-        let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-        e.plan = Digest::of(b"{}");
-    });
+    let no_plan = replanned("{}");
     assert_fails(&no_plan, "plan", "plan-invalid");
     assert_eq!(no_plan.rows.handoff.state, State::NotApplicable);
 }
@@ -292,30 +290,22 @@ fn a_run_may_be_placed_on_another_queue_than_its_plan_says() {
 }
 
 #[test]
-fn the_tree_changes_only_where_an_entry_accounts_for_it() {
-    let smuggle = |path: &'static str, wanted: &str| {
-        let report = bent(|forge, run| run.drafts[2].edits.push((path.to_owned(), blob(forge, b"smuggled"))));
-        assert_says(&report, "chain", wanted);
-    };
-    smuggle("README", "entry 2 does not account for the change of README in the tree");
-    smuggle(
-        "items/edit-a/outputs/extra",
-        "entry 2 does not account for the change of items/edit-a/outputs/extra in the tree",
-    );
-    smuggle("items/edit-b/patch", "entry 2 does not account for the change of items/edit-b/ in the tree");
-    smuggle("items/edit-a/deep/er/file", "entry 2 does not account for the change of items/edit-a/deep/ in the tree");
-    smuggle("plan.json", "entry 2 does not account for the change of plan.json in the tree");
-    let gone = bent(|_, run| run.drafts[3].edits.push(("items/edit-a/patch".to_owned(), Edit::Remove)));
-    assert_says(&gone, "chain", "entry 3 does not account for the change of items/edit-a/ in the tree");
-}
-
-#[test]
-fn an_output_in_the_tree_is_the_one_in_the_entry() {
-    let report = bent(|forge, run| {
-        let output = run.drafts[2].edits.iter_mut().find(|(path, _)| path.contains("outputs/")).unwrap();
-        output.1 = blob(forge, b"another");
-    });
-    assert_fails(&report, "chain", "tree, entry 2, path items/edit-a/outputs/we%20ird.bin");
+fn verify_takes_a_tree_with_other_files_and_fetch_does_not() {
+    let forge = Forge::new();
+    let told = forge.honest();
+    let mut entries: Vec<_> = told.links.iter().map(|link| (link.entry.clone(), link.tree)).collect();
+    let more = [("README".to_owned(), Edit::Bytes(b"smuggled".to_vec()))];
+    let mut batch = forge.store.batch();
+    entries[2].1 = batch.edit_tree(Some(entries[2].1), &more).unwrap();
+    drop(batch.keep().unwrap());
+    let tip = relink(&forge, &entries);
+    forge.point_at(tip);
+    forge.log(&told, &forge.signer);
+    assert_fails(&forge.verify(), "anchor", "anchor-differs");
+    let chain = Chain::Run(&told.run);
+    let refused = check_incoming(&forge.store, chain, None, tip).unwrap_err();
+    assert_eq!(refused, "the tree of entry 2 does not have exactly what the entry names");
+    check_incoming(&forge.store, chain, None, told.links.last().unwrap().commit).unwrap();
 }
 
 #[test]
@@ -328,7 +318,7 @@ fn a_product_hashes_to_its_ref() {
         });
         assert_says(&report, "content", "outputs/report.md of edit-b hashes to …, not to …");
     }
-    let artifact = bent(|forge, run| run.drafts[0].edits[1].1 = blob(forge, b"# Another spec\n"));
+    let artifact = pointing(0, "artifacts/docs/spec.md", |forge| blob(forge, b"# Another spec\n"));
     assert_says(&artifact, "content", "artifact docs/spec.md hashes to …, not to …");
 }
 
@@ -368,8 +358,7 @@ fn every_entry_is_of_the_run() {
 fn the_first_entry_submits_and_no_other_does() {
     let second = bent(|_, run| {
         let again = run.drafts[0].event.clone();
-        run.drafts
-            .insert(3, git_handoff::ledger::chain::Draft { event: again, edits: Vec::new(), ..run.drafts[3].clone() });
+        run.drafts.insert(3, draft(&run.plan.id, again));
     });
     assert_fails(&second, "chain", "misplaced, entry 3");
     let none = bent(|_, run| drop(run.drafts.remove(0)));

@@ -114,7 +114,7 @@ fn an_unknown_key_that_was_admitted_has_its_admission_named() {
     let bob = key(forge.path(), 2);
     let mut chain_builder = ChainBuilder::submit(&forge, PLAN);
     for role in [Role::Approve, Role::Document] {
-        chain_builder.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role, first: None }), Vec::new());
+        chain_builder.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role, first: None }));
     }
     chain_builder.document("notes", None, b"text");
     chain_builder.by(&bob);

@@ -56,7 +56,7 @@ fn a_run_that_does_not_verify_proves_nothing() {
 #[test]
 fn a_product_whose_bytes_are_others_proves_nothing() {
     let origin = applied();
-    let patch = origin.git(&["rev-parse", "refs/handoff/runs/r:items/last/patch"]);
+    let patch = origin.git(&["rev-parse", "refs/handoff/runs/r^{/item.reconciled last }:patch"]);
     let objects = origin.root().join(".git/objects");
     // Whatever lies in packs comes out of them, and one object is written over.
     let packs: Vec<PathBuf> = std::fs::read_dir(objects.join("pack")).unwrap().map(|e| e.unwrap().path()).collect();
@@ -68,7 +68,7 @@ fn a_product_whose_bytes_are_others_proves_nothing() {
     for pack in packs.filter(|pack| pack.extension().is_some_and(|e| e == "pack")) {
         origin.git(&["-c", &format!("alias.u=!git unpack-objects -q < '{}'", pack.display()), "u"]);
     }
-    let other = origin.git(&["rev-parse", "refs/handoff/runs/r:items/first/patch"]);
+    let other = origin.git(&["rev-parse", "refs/handoff/runs/r^{/item.reconciled first }:patch"]);
     let path = |oid: &str| objects.join(&oid[..2]).join(oid[2..].trim());
     std::fs::remove_file(path(&patch)).unwrap();
     std::fs::copy(path(&other), path(&patch)).unwrap();

@@ -99,7 +99,7 @@ impl Driver<'_> {
                 (Some(Prepared { mut fired, manifest, spec }), Some(shared)) => {
                     shared.sign(&mut fired);
                     ahead.push((at, Ahead::new(spec, fired.manifest)));
-                    batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
+                    batch.entries.push(NewEntry::fired(Event::ItemFired(fired), &manifest));
                 }
                 _ => self.schedule.ended(&self.run.state, at),
             }
@@ -110,7 +110,7 @@ impl Driver<'_> {
     /// Keeps claims that were accepted until a slot is free.
     pub(super) fn keep_ahead(&mut self, ahead: Vec<(ItemIndex, Ahead)>) {
         for (at, one) in ahead {
-            let manifest = self.run.state.items[at].holder.as_ref().map(|holder| holder.manifest);
+            let manifest = self.run.state.items[at].manifest;
             let is_held = self.holds(at, one.spec.manifest.attempt) && manifest == Some(one.manifest);
             if let Some(shared) = self.shared.as_mut().filter(|_| is_held) {
                 shared.ahead.insert(at, one);
@@ -155,7 +155,7 @@ impl Driver<'_> {
         let ahead: Vec<_> = claims.iter().filter_map(|at| shared.ahead.remove_entry(at)).collect();
         let held = ahead.into_iter().filter(|(at, ahead)| self.holds(*at, ahead.spec.manifest.attempt));
         let back = |(at, _): (ItemIndex, Ahead)| {
-            NewEntry::Plain(Event::ItemRequeued(ItemEnded {
+            NewEntry::plain(Event::ItemRequeued(ItemEnded {
                 detail: Some(why.to_owned()),
                 driver: Some(driver.clone()),
                 ..requeued(&self.run.state, at, Again::Operator)

@@ -64,7 +64,7 @@ impl Driver<'_> {
                             (self.tell)(Progress::Note(format!("{}: not reused: {why}", manifest.item)));
                         }
                         let (fired_by, digest) = (fired.driver.clone(), fired.manifest);
-                        batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
+                        batch.entries.push(NewEntry::fired(Event::ItemFired(fired), &manifest));
                         match found {
                             Some(found) => batch.reused(&spec, fired_by, found),
                             None => drop(jobs.insert(at, Claimed { spec, slots, manifest: digest })),

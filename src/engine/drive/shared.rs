@@ -16,9 +16,10 @@ use crate::git::passing;
 use crate::git::refs;
 use crate::git::tip::Tip;
 use crate::model::causes::in_words;
-use crate::model::digest::{Digest, Oid};
+use crate::model::digest::Oid;
 use crate::model::driver::{DriverId, RunShared};
 use crate::model::entry::Event;
+use crate::model::entry::Product;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::role::{Refused, Role};
@@ -93,12 +94,12 @@ pub(in crate::engine) struct Colleagues {
 /// A claim that waits for a slot.
 pub(in crate::engine) struct Ahead {
     pub(super) spec: AttemptSpec,
-    pub(super) manifest: Digest,
+    pub(super) manifest: Product,
     pub(super) since: Instant,
 }
 
 impl Ahead {
-    pub(super) fn new(spec: AttemptSpec, manifest: Digest) -> Self {
+    pub(super) fn new(spec: AttemptSpec, manifest: Product) -> Self {
         Self { spec, manifest, since: Instant::now() }
     }
 }
@@ -107,8 +108,8 @@ impl Ahead {
 pub(super) struct Claimed {
     pub(super) spec: AttemptSpec,
     pub(super) slots: HeldSlots,
-    /// The digest of the dispatch manifest.
-    pub(super) manifest: Digest,
+    /// The dispatch manifest.
+    pub(super) manifest: Product,
 }
 
 impl Colleagues {
@@ -141,7 +142,7 @@ impl Colleagues {
         let beats = beats.map_err(Error::Beat)?;
         let new = if run.state.shared.is_none() { slow::allowing_for(&beats, new, tell) } else { new };
         while run.state.shared.is_none() {
-            let share = || run.record(&[NewEntry::Plain(Event::RunShared(new))]);
+            let share = || run.record(&[NewEntry::plain(Event::RunShared(new))]);
             match passing::insist(share, |error| operate::Error::is_of_remote(error) && !error.is_raced()) {
                 // Another driver may have shared it.
                 Err(operate::Error::Raced) => {}
@@ -241,7 +242,7 @@ impl Driver<'_> {
 
     /// Returns true if the chain has this very claim of ours.
     fn has_claim(&self, at: ItemIndex, claimed: &Claimed) -> bool {
-        let manifest = self.run.state.items[at].holder.as_ref().map(|holder| holder.manifest);
+        let manifest = self.run.state.items[at].manifest;
         self.holds(at, claimed.spec.manifest.attempt) && manifest.is_none_or(|manifest| manifest == claimed.manifest)
     }
 

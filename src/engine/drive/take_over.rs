@@ -148,7 +148,7 @@ impl Driver<'_> {
                 continue;
             }
             let detail = format!("its driver {} was lost", victim.short());
-            batch.entries.push(NewEntry::Plain(Event::ItemRequeued(ItemEnded {
+            batch.entries.push(NewEntry::plain(Event::ItemRequeued(ItemEnded {
                 detail: Some(detail.clone()),
                 driver: Some(holder.driver.clone()),
                 taker: Some(shared.identity.id.clone()),

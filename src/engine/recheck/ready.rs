@@ -13,7 +13,6 @@ use crate::model::causes::in_words;
 use crate::model::confinement::{NONE, Network};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, Product};
-use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::manifest::Manifest;
 use crate::model::name::FilePath;
@@ -68,7 +67,7 @@ impl Ready {
             base,
             manifest: Manifest { item: item.id.clone(), ..recorded.clone() },
             task: attempt::task(&item.inputs, &recorded.input_refs),
-            inputs: inputs(store, run, recorded)?,
+            inputs: inputs(run, recorded)?,
             promised: Promised::default(),
             env: command::environment(&machine.ambient, &settings),
             limits: machine.limits(&settings),
@@ -142,7 +141,7 @@ fn settings(recorded: &Manifest, config: &Config) -> Executor {
 
 /// Returns the blobs of the consumed inputs. They are identified by their digests, because a
 /// document can have later revisions.
-fn inputs(store: &Store, run: &VerifiedRun, recorded: &Manifest) -> Result<BTreeMap<FilePath, Blob>, String> {
+fn inputs(run: &VerifiedRun, recorded: &Manifest) -> Result<BTreeMap<FilePath, Blob>, String> {
     let mut known: BTreeMap<Digest, Oid> = BTreeMap::new();
     for link in &run.links {
         match &link.entry.event {
@@ -152,10 +151,7 @@ fn inputs(store: &Store, run: &VerifiedRun, recorded: &Manifest) -> Result<BTree
         }
     }
     known.extend(run.state.submitted.imports.values().map(|import| (import.product.sha256, import.product.oid)));
-    for (path, digest) in &run.state.submitted.artifacts {
-        let blob = store.blob_at(run.links[0].tree, &format::artifact_path(path)).map_err(|error| in_words(&error))?;
-        known.extend(blob.map(|oid| (*digest, oid)));
-    }
+    known.extend(run.state.submitted.artifacts.values().map(|sealed| (sealed.sha256, sealed.oid)));
     let blob = |(key, input): (&FilePath, &crate::model::entry::InputRef)| {
         let oid = known.get(&input.digest).ok_or_else(|| format!("the input {key} is not in this repository"))?;
         Ok((key.clone(), Blob { oid: *oid, sha256: input.digest }))

@@ -6,6 +6,7 @@ use std::fmt;
 use super::Spec;
 use super::read::is_id;
 use crate::model::digest::Digest;
+use crate::model::entry::Product;
 use crate::model::registered::Registered;
 
 /// The value of `inputs.pipeline`: `<pack>.<name>`, or `<pack>.<name>@sha256:…` to pin the bytes.
@@ -41,7 +42,7 @@ pub struct Pipelines {
     /// Every pipeline ever added here, by digest.
     pub stored: Registered<Digest, Spec>,
     /// The pipelines of a run to extend, where names keep their meaning.
-    pub sealed: BTreeMap<String, Digest>,
+    pub sealed: BTreeMap<String, Product>,
 }
 
 impl Pipelines {

@@ -26,7 +26,9 @@ impl RunState {
                 (Source::Documents, Selector::Document { name, .. }) => {
                     self.documents.latest(name).map(|latest| latest.product.sha256)
                 }
-                (Source::Artifacts, Selector::Output { path }) => self.submitted.artifacts.get(path).copied(),
+                (Source::Artifacts, Selector::Output { path }) => {
+                    self.submitted.artifacts.get(path).map(|bytes| bytes.sha256)
+                }
                 (Source::Elsewhere(_), _) => self.submitted.import(need).map(|import| import.product.sha256),
                 _ => None,
             };

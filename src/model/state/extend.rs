@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{ItemState, RunState};
-use crate::model::extension::{Cause, RunConcluded, RunExtended, digest};
+use crate::model::extension::{Cause, RunConcluded, RunExtended};
 use crate::model::illegal::Illegal;
 use crate::model::item_index::ItemIndex;
 use crate::model::judge::{self, Act};
@@ -74,7 +74,7 @@ impl RunState {
         if self.closed.is_some() || self.cancelled.is_some() {
             return Err(Illegal::ExtendedAfterEnd);
         }
-        if items.is_empty() || !items.iter().map(|item| (&item.id, digest(item))).eq(named(e)) {
+        if items.is_empty() || !e.names(&items) {
             return Err(Illegal::OtherItems);
         }
         if let Cause::Rule(id) = &e.cause {
@@ -239,9 +239,4 @@ impl RunState {
         self.concluded.push(e.clone());
         Ok(())
     }
-}
-
-/// Returns the items of an entry, by id.
-fn named(e: &RunExtended) -> impl Iterator<Item = (&ItemId, crate::model::digest::Digest)> {
-    e.items.iter().map(|(id, digest)| (id, *digest))
 }

@@ -12,7 +12,7 @@ use crate::plan::DraftItem;
 pub(super) fn spec_of<'c>(item: &DraftItem, catalog: &'c Catalog) -> Option<&'c Spec> {
     let name = item.inputs.as_ref()?.get(PIPELINE)?.as_str()?;
     let sealed = catalog.pipelines.sealed.get(name);
-    catalog.pipelines.find(name).ok().filter(|spec| sealed.is_none_or(|sealed| *sealed == spec.digest()))
+    catalog.pipelines.find(name).ok().filter(|spec| sealed.is_none_or(|sealed| sealed.sha256 == spec.digest()))
 }
 
 /// Checks that an item's pipeline captures every product declared by item or shape.

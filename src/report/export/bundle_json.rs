@@ -118,7 +118,7 @@ fn product_reference(run: &RunId, item: &ItemId, key: &ProductKey, digest: &Dige
 
 /// Returns the manifest of a dispatch and its hash.
 fn manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> Result<(Value, Digest), Error> {
-    let ours = super::read_manifest(store, view, link, fired)?;
+    let ours = super::read_manifest(store, fired)?;
     let mut manifest = Map::new();
     manifest.insert("schemaVersion".into(), 1.into());
     manifest.insert("runId".into(), json!(view.run));

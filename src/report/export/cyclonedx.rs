@@ -140,7 +140,7 @@ impl Bom<'_, '_> {
     }
 
     fn add_artifacts(&mut self) {
-        for (path, digest) in self.facts.document.artifacts {
+        for (path, digest) in &self.facts.document.artifacts {
             let bom_ref = format!("artifact:{}", path.encoded());
             self.files.insert((Source::Artifacts, ProductKey::Output(path.clone()), *digest), bom_ref.clone());
             self.components.push(file(bom_ref, path.to_string(), digest, Vec::new()));

@@ -71,7 +71,7 @@ impl<'a> Facts<'a> {
         for shown in AttemptShown::all(run) {
             let Event::ItemFired(fired) = &shown.fired.entry.event else { continue };
             let Some(at) = run.state.graph.position(&fired.item) else { continue };
-            let manifest = super::read_manifest(store, run, shown.fired, fired)?;
+            let manifest = super::read_manifest(store, fired)?;
             let end = shown.ended.and_then(|link| Step::from_link(link, &fired.item, &run.state));
             of_items[at].push(attempts.len());
             attempts.push(Attempt { shown, at, fired, manifest, end });

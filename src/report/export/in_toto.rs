@@ -58,7 +58,7 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
                 "externalParameters": {
                     "run": view.run,
                     "item": item.id,
-                    "plan": view.state.submitted.plan,
+                    "plan": view.state.submitted.plan.sha256,
                     "executor": item.executor,
                     "inputs": item.inputs,
                 },

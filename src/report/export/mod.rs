@@ -50,18 +50,16 @@ fn done<'a>(store: &Store, view: &'a View) -> Result<Vec<Done<'a>>, Error> {
             _ => None,
         });
         let fired = fired.ok_or_else(|| Error::Undispatched(item.id.clone()))?;
-        let manifest = read_manifest(store, view, fired.0, fired.1)?;
+        let manifest = read_manifest(store, fired.1)?;
         done.push(Done { at, fired, reconciled, manifest });
     }
     Ok(done)
 }
 
 /// Reads the manifest that a dispatch recorded.
-fn read_manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> Result<Manifest, Error> {
-    let path = view.state.layout().manifest(&fired.item);
-    let oid = store.blob_at(link.tree, &path)?.ok_or_else(|| Error::NoManifest(fired.item.clone()))?;
-    let bytes = store.read_blob(oid)?;
-    if Digest::of(&bytes) != fired.manifest {
+fn read_manifest(store: &Store, fired: &ItemFired) -> Result<Manifest, Error> {
+    let bytes = store.read_blob(fired.manifest.oid)?;
+    if Digest::of(&bytes) != fired.manifest.sha256 {
         return Err(Error::NoManifest(fired.item.clone()));
     }
     Ok(Manifest::parse(&bytes)?)

@@ -93,8 +93,9 @@ impl Repository {
 /// Returns the items of a sealed run that were run there and are done, green and not superseded,
 /// each with its manifest.
 fn done<'v>(store: &Store, view: &'v View) -> Vec<(&'v ItemReconciled, Manifest)> {
-    let (Some(tree), true) = (view.head.tree, view.state.sealed) else { return Vec::new() };
-    let layout = view.state.layout();
+    if !view.state.sealed {
+        return Vec::new();
+    }
     let ended = view.links.iter().filter_map(|link| match &link.entry.event {
         Event::ItemReconciled(e)
             if e.status == Outcome::Done
@@ -112,7 +113,7 @@ fn done<'v>(store: &Store, view: &'v View) -> Vec<(&'v ItemReconciled, Manifest)
         at.is_some_and(|at| view.state.items[at].products == e.products && !view.state.is_superseded(at))
     });
     let with_manifest = |e: &'v ItemReconciled| {
-        let blob = store.blob_at(tree, &layout.manifest(&e.item)).ok()??;
+        let blob = view.state.items[view.state.graph.position(&e.item)?].manifest?.oid;
         let manifest = Manifest::parse(&store.contains(blob).then(|| store.read_blob(blob).ok())??).ok()?;
         Some((e, manifest))
     };
@@ -142,8 +143,8 @@ impl Reusable {
             // Evidence that no reader accepts is never written.
             let is_read = evidence.len() as u64 <= bounds::BLOB && Evidence::parse(&evidence).is_some();
             is_read.then_some(())?;
-            let reused =
-                Reused { run: hint.run, item: hint.item, root, evidence: Digest::of(&evidence), continued: false };
+            let named = self.store.named(&evidence).ok()?;
+            let reused = Reused { run: hint.run, item: hint.item, root, evidence: named, continued: false };
             let (products, blocks) = (ended.products.clone(), ended.blocks.clone());
             Some(Found { reused, evidence, products, verify: ended.verify, blocks })
         })

@@ -13,7 +13,6 @@ use crate::model::catalog::Catalog;
 use crate::model::causes::in_words;
 use crate::model::continued::Continues;
 use crate::model::credential::gate::Gate;
-use crate::model::digest::{Digest, Oid};
 use crate::model::elsewhere::{Elsewhere, Evidence, of_checkpoint};
 use crate::model::entry::{Event, Product};
 use crate::model::json::JsonPath;
@@ -44,8 +43,8 @@ pub struct Found {
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the types say it")]
 pub struct Carried {
-    /// The blobs of the artifacts, with their digests.
-    pub artifacts: BTreeMap<FilePath, (Oid, Digest)>,
+    /// The artifacts.
+    pub artifacts: BTreeMap<FilePath, Product>,
     pub continues: Continues,
     pub evidence: Vec<u8>,
 }

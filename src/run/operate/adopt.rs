@@ -15,9 +15,9 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{
     Cause, DocumentWritten, Event, ItemFired, ItemReconciled, Outcome, RunExtended, RunSubmitted,
 };
-use crate::model::format;
+use crate::model::event::Unnamed;
 use crate::model::manifest::Manifest;
-use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::name::{ItemId, RunId};
 use crate::model::reused::{Evidence, Reused};
 use crate::model::state::{Phase, RunState};
 use crate::plan;
@@ -65,13 +65,14 @@ impl Repository {
             return Err(Error::SameId(id.clone()));
         }
         let (continues, evidence) = self.entries_of(&old)?;
-        let carried = Carried { artifacts: self.artifacts(&old)?, continues: continues.clone(), evidence };
+        let carried =
+            Carried { artifacts: old.state.submitted.artifacts.clone(), continues: continues.clone(), evidence };
         let imports = Imports { found: self.imported(&old)?, carried: Some(carried), ..Imports::default() };
         let submitted = &old.state.submitted;
         let (queue, base) = (Some(submitted.queue.clone()), Some(submitted.base.to_string()));
         let wanted = Wanted { queue, base, recorded: true, ..Wanted::default() };
         let unreadable = || Error::Unreadable(old.run.clone());
-        let sealed = old.file(&self.store, format::PLAN)?.ok_or_else(unreadable)?.read(&self.store);
+        let sealed = old.blob(&submitted.plan).read(&self.store);
         let bytes = plan::renamed(&sealed.map_err(|_| unreadable())?, id.as_str()).ok_or_else(unreadable)?;
         let valid = match self.valid(&bytes, &wanted) {
             Ok((valid, _)) => valid,
@@ -124,16 +125,8 @@ impl Repository {
         }
         let under = &old.links[..old.links.len() - usize::from(old.state.sealed)];
         let (entries, root) = (under.len() as u64, merkle::root(under.iter().map(|link| link.hash)));
-        Ok((Continues { run: old.run.clone(), entries, root, evidence: Digest::of(&evidence) }, evidence))
-    }
-
-    fn artifacts(&self, old: &VerifiedRun) -> Result<BTreeMap<FilePath, (Oid, Digest)>, Error> {
-        let one = |(path, digest): (&FilePath, &Digest)| {
-            let blob =
-                self.store.blob_at(old.links[0].tree, &format::artifact_path(path)).map_err(query::Error::from)?;
-            Ok((path.clone(), (blob.ok_or_else(|| Error::Unreadable(old.run.clone()))?, *digest)))
-        };
-        old.state.submitted.artifacts.iter().map(one).collect()
+        let named = self.store.named(&evidence).map_err(query::Error::from)?;
+        Ok((Continues { run: old.run.clone(), entries, root, evidence: named }, evidence))
     }
 
     /// Returns the imports of the old run, with their evidence.
@@ -141,8 +134,7 @@ impl Repository {
         let unreadable = || Error::Unreadable(old.run.clone());
         let RunSubmitted { imports, .. } = &old.state.submitted;
         let one = |(name, import): (&String, &crate::model::elsewhere::Import)| {
-            let evidence = old.evidence(&self.store, name)?.ok_or_else(unreadable)?;
-            let evidence = evidence.read(&self.store).map_err(|_| unreadable())?;
+            let evidence = old.blob(&import.evidence).read(&self.store).map_err(|_| unreadable())?;
             Ok((name.clone(), Found { product: import.product, evidence }))
         };
         imports.iter().map(one).collect()
@@ -157,10 +149,10 @@ impl Repository {
                 Event::ItemReconciled(e) if may_take(&open.state, e) => {
                     let manifest = self.manifest(old, &e.item)?;
                     self.expect_here(old, e)?;
-                    done_again(open, continues, &manifest, e)
+                    done_again(open, continues, &manifest, e)?
                 }
                 Event::DocumentWritten(e) => vec![written_again(open, e)],
-                Event::RunExtended(e) if e.cause == Cause::Actor => added_again(old, e),
+                Event::RunExtended(e) if e.cause == Cause::Actor => added_again(old, e, self.store.hash_kind())?,
                 _ => Vec::new(),
             };
             let item = entries.first().and_then(NewEntry::item).cloned();
@@ -184,7 +176,7 @@ impl Repository {
     /// Returns the manifest of the attempt that did an item, which is its last.
     fn manifest(&self, old: &VerifiedRun, item: &ItemId) -> Result<Manifest, Error> {
         let unreadable = || Error::Unreadable(old.run.clone());
-        let blob = old.file(&self.store, &old.state.layout().manifest(item))?.ok_or_else(unreadable)?;
+        let blob = old.manifest(item).ok_or_else(unreadable)?;
         let bytes = blob.read(&self.store).map_err(|_| unreadable())?;
         Manifest::parse(&bytes).map_err(|_| unreadable())
     }
@@ -211,12 +203,17 @@ fn may_take(state: &RunState, e: &ItemReconciled) -> bool {
 
 /// Returns the entries that record an item as done in the new run, or nothing if its pipeline
 /// differs here.
-fn done_again(open: &OpenRun, continues: &Continues, old: &Manifest, e: &ItemReconciled) -> Vec<NewEntry> {
+fn done_again(
+    open: &OpenRun,
+    continues: &Continues,
+    old: &Manifest,
+    e: &ItemReconciled,
+) -> Result<Vec<NewEntry>, query::Error> {
     let state = &open.state;
-    let Some(at) = state.graph.position(&e.item) else { return Vec::new() };
+    let Some(at) = state.graph.position(&e.item) else { return Ok(Vec::new()) };
     let named = state.graph.item(at).pipeline().and_then(|name| state.pipelines.get(name));
-    if old.pipeline.as_ref() != named {
-        return Vec::new();
+    if old.pipeline != named.map(|bytes| bytes.sha256) {
+        return Ok(Vec::new());
     }
     let attempt = state.items[at].attempts + 1;
     let manifest = Manifest { attempt, ..old.clone() };
@@ -225,10 +222,11 @@ fn done_again(open: &OpenRun, continues: &Continues, old: &Manifest, e: &ItemRec
         run: continues.run.clone(),
         item: e.item.clone(),
         root: continues.root,
-        evidence: Digest::of(&evidence),
+        evidence: open.store().named(&evidence)?,
         continued: true,
     };
-    let fired = ItemFired::new(e.item.clone(), attempt, Digest::of(&manifest.canonical()), old.input_refs.clone());
+    let fired =
+        ItemFired::new(e.item.clone(), attempt, open.store().named(&manifest.canonical())?, old.input_refs.clone());
     let ended = ItemReconciled {
         attempt,
         reason: None,
@@ -243,27 +241,24 @@ fn done_again(open: &OpenRun, continues: &Continues, old: &Manifest, e: &ItemRec
         reused: Some(reused),
         ..e.clone()
     };
-    vec![
-        NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)),
-        NewEntry::Reused(Event::ItemReconciled(ended), evidence),
-    ]
+    Ok(vec![NewEntry::fired(Event::ItemFired(fired), &manifest), NewEntry::reused(ended, evidence)])
 }
 
 /// Returns the entry that writes a document of the old run again, with us as its author.
 fn written_again(open: &OpenRun, e: &DocumentWritten) -> NewEntry {
     let author = open.writer().actor.clone();
-    NewEntry::Plain(Event::DocumentWritten(DocumentWritten { author, said: None, ..e.clone() }))
+    NewEntry::plain(Event::DocumentWritten(DocumentWritten { author, said: None, ..e.clone() }))
 }
 
 /// Returns the entry that adds the items that an actor added to the old run, or nothing if one of
 /// them names a pipeline.
-fn added_again(old: &VerifiedRun, e: &RunExtended) -> Vec<NewEntry> {
+fn added_again(old: &VerifiedRun, e: &RunExtended, hash: gix::hash::Kind) -> Result<Vec<NewEntry>, Unnamed> {
     let item = |id: &ItemId| old.state.graph.position(id).map(|at| old.state.graph.item(at).clone());
     match e.items.keys().map(item).collect::<Option<Vec<_>>>() {
         Some(items) if e.pipelines.is_empty() && items.iter().all(|item| item.pipeline().is_none()) => {
-            vec![NewEntry::Extended(Cause::Actor, items, BTreeMap::new())]
+            Ok(vec![NewEntry::extended(Cause::Actor, items, &BTreeMap::new(), hash)?])
         }
-        _ => Vec::new(),
+        _ => Ok(Vec::new()),
     }
 }
 
@@ -283,6 +278,8 @@ pub enum Error {
     Absent { run: RunId, item: ItemId },
     #[error("cannot read all of the run {:?}", .0.as_str())]
     Unreadable(RunId),
+    #[error("{0}")]
+    Unnamed(#[from] Unnamed),
     #[error("{0}")]
     Barred(#[from] Barred),
     #[error("{0}")]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use crate::git::store::Store;
 use crate::ledger::chain::Link;
 use crate::model::entry::{Cause, Event};
+use crate::model::event::Unnamed;
 use crate::model::judge::{self, Act, Judgement};
 use crate::model::name::RunId;
 use crate::model::rule::Rule;
@@ -91,9 +92,9 @@ pub fn apply(run: &mut OpenRun, max_items: usize) -> Result<Vec<Link>, Error> {
                         run.drop_staged()?;
                         return Err(Error::TooMany { run: run.id().clone(), count, most: max_items });
                     }
-                    NewEntry::Extended(Cause::Rule(id), items, BTreeMap::new())
+                    NewEntry::extended(Cause::Rule(id), items, &BTreeMap::new(), run.store().hash_kind())?
                 }
-                Some(Act::Conclude(concluded)) => NewEntry::Plain(Event::RunConcluded(concluded)),
+                Some(Act::Conclude(concluded)) => NewEntry::plain(Event::RunConcluded(concluded)),
             };
             idle = 0;
             run.stage(&[entry])?;
@@ -109,6 +110,8 @@ pub fn apply(run: &mut OpenRun, max_items: usize) -> Result<Vec<Link>, Error> {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
+    #[error("{0}")]
+    Unnamed(#[from] Unnamed),
     #[error("{0}")]
     Run(#[from] operate::Error),
     #[error("{0}")]

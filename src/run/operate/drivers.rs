@@ -262,7 +262,7 @@ impl Repository {
         }
         let held = held_by(&open.state, driver);
         let lost = |at: &ItemIndex| {
-            NewEntry::Plain(Event::ItemRequeued(ItemEnded {
+            NewEntry::plain(Event::ItemRequeued(ItemEnded {
                 detail: Some(format!("its driver {} was reported lost", driver.short())),
                 driver: Some(driver.clone()),
                 because: Some(Because::Told),

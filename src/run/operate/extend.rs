@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::ledger::chain::Link;
 use crate::model::entry::{Cause, Event, RunExtended};
+use crate::model::event::Unnamed;
 use crate::model::extension::definition;
 use crate::model::json::{self, JsonPath};
 use crate::model::judge::{Act, Judgement};
@@ -112,7 +113,8 @@ impl Repository {
             };
             let items = added.iter().map(|item| item.id.clone()).collect();
             // If another writer appended first, it may have added the same items.
-            if added.is_empty() || open.propose(&[NewEntry::Extended(Cause::Actor, added, pipelines)])?.is_some() {
+            let new = NewEntry::extended(Cause::Actor, added, &pipelines, self.store.hash_kind())?;
+            if new.event.files().is_empty() || open.propose(&[new])?.is_some() {
                 return Ok(Ok(Extended { schema: "git-handoff.extend/1", run: run.clone(), items }));
             }
         }
@@ -254,6 +256,8 @@ fn created(link: &Link) -> Vec<CreatedItem> {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
+    #[error("{0}")]
+    Unnamed(#[from] Unnamed),
     #[error("cannot add to the run {:?}: its plan is not open-ended", .0.as_str())]
     NotOpenEnded(RunId),
     #[error("cannot add to the run {:?}: it was closed or cancelled", .0.as_str())]

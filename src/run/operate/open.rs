@@ -9,18 +9,18 @@ mod refused;
 mod remote;
 mod seal;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::git::retry::{Lost as _, Retry};
-use crate::git::store::{Edit, Store};
+use crate::git::store::Store;
 use crate::git::tip::Move;
 use crate::ledger::chain::{self, Draft, Head, Link, Writer};
 use crate::ledger::merkle::Frontier;
-use crate::model::digest::{Digest, Oid};
+use crate::model::digest::Digest;
 use crate::model::entry::{Event, RunEnded};
-use crate::model::name::{FilePath, RunId};
+use crate::model::format;
+use crate::model::name::RunId;
 use crate::model::state::RunState;
-use crate::model::{extension, format};
 use crate::run::query::{self, view};
 use crate::verify::{Chain, check_incoming};
 
@@ -38,7 +38,6 @@ pub struct OpenRun {
     frontier: Frontier,
     /// The leaf hash of entry 0.
     first: Digest,
-    artifacts: BTreeMap<FilePath, Oid>,
     /// Entries that the state already includes and the chain does not.
     staged: Staged,
     /// Results that could not be recorded, for [`OpenRun::recover`].
@@ -58,7 +57,6 @@ pub struct OpenRun {
 pub(super) struct Loaded {
     pub(super) run: RunId,
     pub(super) first: Digest,
-    pub(super) artifacts: BTreeMap<FilePath, Oid>,
     pub(super) head: Head,
     pub(super) frontier: Frontier,
     pub(super) state: RunState,
@@ -89,18 +87,13 @@ impl OpenRun {
     pub(super) fn unverified(writer: Writer, run: &RunId) -> Result<Self, Error> {
         let view =
             view(&writer.store, run, &format::run_ref(run))?.ok_or_else(|| query::Error::Unknown(run.clone()))?;
-        let mut artifacts = BTreeMap::new();
-        for path in view.plan.artifacts.keys() {
-            let oid = writer.store.blob_at(view.links[0].tree, &format::artifact_path(path))?;
-            artifacts.insert(path.clone(), oid.ok_or_else(|| query::Error::Plan(run.clone()))?);
-        }
         let frontier = frontier(&view.links);
         let first = view.links[0].hash;
-        Ok(Self::new(writer, Loaded { run: view.run, first, artifacts, head: view.head, frontier, state: view.state }))
+        Ok(Self::new(writer, Loaded { run: view.run, first, head: view.head, frontier, state: view.state }))
     }
 
     pub(super) fn new(writer: Writer, loaded: Loaded) -> Self {
-        let Loaded { run, first, artifacts, head, frontier, state } = loaded;
+        let Loaded { run, first, head, frontier, state } = loaded;
         let (staged, race) = (Staged::default(), Retry::default());
         let (unrecorded, revoked) = (Vec::new(), BTreeSet::new());
         Self {
@@ -109,7 +102,6 @@ impl OpenRun {
             head,
             frontier,
             first,
-            artifacts,
             staged,
             unrecorded,
             revoked,
@@ -148,11 +140,6 @@ impl OpenRun {
     /// Returns how often the state was reloaded because other writers appended.
     pub fn generation(&self) -> u64 {
         self.generation
-    }
-
-    /// Returns the blob of an artifact of the plan.
-    pub fn artifact(&self, path: &FilePath) -> Option<Oid> {
-        self.artifacts.get(path).copied()
     }
 
     /// Adds the refs and the log entry that a crash after submit left out.
@@ -322,9 +309,9 @@ impl OpenRun {
                 return Err(Error::Role { run: self.run.clone(), key, why });
             }
             match new.apply(&mut self.state, &key) {
-                Ok(event) => {
-                    let draft = self.draft(new, event);
-                    self.staged.drafts.push(draft);
+                Ok(()) => {
+                    let (about, event) = (self.run.clone().into(), new.event.clone());
+                    self.staged.drafts.push(Draft { about, event, bytes: new.bytes.clone(), edits: Vec::new() });
                     self.staged.entries.push(new.clone());
                 }
                 Err(why) if how == Applying::All => return Err(Error::Illegal(why)),
@@ -343,39 +330,6 @@ impl OpenRun {
         }
         self.staged = Staged::default();
         self.reload()
-    }
-
-    /// Returns the entry of an event, with its changes to the run's tree.
-    fn draft(&self, new: &NewEntry, event: Event) -> Draft {
-        let layout = self.state.layout();
-        let mut edits = Vec::new();
-        if let Some((item, _)) = event.item() {
-            if let NewEntry::Fired(_, manifest) = new {
-                edits.push((layout.manifest(item), Edit::Bytes(manifest.canonical())));
-            }
-            if let Event::ItemReconciled(e) = &event {
-                let before = layout.products(item);
-                edits.extend(before.map(|path| (path.trim_end_matches('/').to_owned(), Edit::Remove)));
-                for (key, product) in &e.products {
-                    edits.push((layout.product(item, key), Edit::Blob(product.oid)));
-                }
-            }
-            if let NewEntry::Reused(_, evidence) = new {
-                edits.push((layout.reused(item), Edit::Bytes(evidence.clone())));
-            }
-        }
-        if let NewEntry::Extended(_, items, pipelines) = new {
-            for item in items {
-                edits.push((layout.definition(&item.id), Edit::Bytes(extension::definition(item))));
-            }
-            for spec in pipelines.values() {
-                edits.push((format::pipeline_path(spec.digest()), Edit::Bytes(spec.bytes().to_vec())));
-            }
-        }
-        if let Event::DocumentWritten(e) = &event {
-            edits.push((format::document_path(&e.name), Edit::Blob(e.oid)));
-        }
-        Draft { about: self.run.clone().into(), event, edits }
     }
 }
 

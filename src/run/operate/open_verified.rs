@@ -9,11 +9,10 @@ use crate::git::private_files::{self, VERIFIED};
 use crate::ledger::chain::{Head, Writer};
 use crate::model::digest::Oid;
 use crate::model::format;
-use crate::model::name::{FilePath, RunId};
+use crate::model::name::RunId;
 use crate::model::role::{Refused, Role};
 use crate::model::time::Moment;
 use crate::repository::{self, Repository, Trust, marks};
-use crate::run::query;
 use crate::run::query::remote_read::driven_twice;
 use crate::verify::{Appender, Begun, Continuable, Mark, Refusal, Verified, continuable_on};
 
@@ -60,11 +59,6 @@ impl OpenRun {
     pub fn from_verified(writer: &Writer, proven: Verified<Continuable>) -> Result<Self, Error> {
         let proven = proven.into_inner();
         let entries = proven.entries();
-        let artifact = |path: &FilePath| {
-            let oid = writer.store.blob_at(proven.first_tree, &format::artifact_path(path))?;
-            Ok((path.clone(), oid.ok_or_else(|| query::Error::Plan(proven.run.clone()))?))
-        };
-        let artifacts = proven.state.submitted.artifacts.keys().map(artifact).collect::<Result<_, Error>>()?;
         let head = Head {
             name: proven.reference,
             commit: Some(proven.commit),
@@ -74,7 +68,7 @@ impl OpenRun {
             entries,
         };
         let (run, first, frontier, state) = (proven.run, proven.first, proven.frontier, proven.state);
-        Ok(Self::new(writer.clone(), Loaded { run, first, artifacts, head, frontier, state }))
+        Ok(Self::new(writer.clone(), Loaded { run, first, head, frontier, state }))
     }
 }
 

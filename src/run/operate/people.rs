@@ -89,7 +89,7 @@ impl Repository {
                 said: None,
             };
             // If another writer appended first, the products may have changed.
-            if open.propose(&[NewEntry::Plain(Event::ItemDecided(event))])?.is_some() {
+            if open.propose(&[NewEntry::plain(Event::ItemDecided(event))])?.is_some() {
                 let run = open.id().clone();
                 return Ok(Decided {
                     schema: "git-handoff.decision/1",
@@ -160,7 +160,7 @@ impl Repository {
             let first = open.first();
             let admitted = |role: &Role| {
                 let first = (*role == Role::Seal).then_some(first);
-                NewEntry::Plain(Event::RunAdmitted(RunAdmitted { key: key.clone(), role: *role, first }))
+                NewEntry::plain(Event::RunAdmitted(RunAdmitted { key: key.clone(), role: *role, first }))
             };
             // If another writer appended first, it may have admitted the key.
             if open.propose(&missing.iter().map(admitted).collect::<Vec<_>>())?.is_some() {
@@ -178,7 +178,7 @@ impl Repository {
         if item.is_some() {
             return Err(Error::WholeRun);
         }
-        open.record(&[NewEntry::Plain(Event::RunDismissed(RunDismissed { key: key.clone() }))])?;
+        open.record(&[NewEntry::plain(Event::RunDismissed(RunDismissed { key: key.clone() }))])?;
         Ok(Dismissal { schema: "git-handoff.dismiss/1", run: open.id().clone(), key })
     }
 

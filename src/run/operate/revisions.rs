@@ -62,7 +62,7 @@ pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Erro
             author: put.said.as_ref().map_or_else(|| run.writer().actor.clone(), |(author, _)| author.clone()),
             said: put.said.as_ref().map(|(_, commit)| commit.clone()),
         };
-        let recorded = run.propose(&[NewEntry::Plain(Event::DocumentWritten(event))]);
+        let recorded = run.propose(&[NewEntry::plain(Event::DocumentWritten(event))]);
         let recorded = recorded.map_err(|error| match error {
             operate::Error::Illegal(why) => Error::Illegal(put.name.clone(), why),
             other => Error::Run(other),

@@ -203,7 +203,7 @@ impl Repository {
             if let Err(why) = open.state.expect_decision(&event) {
                 return Ok(Some(explain(&why)));
             }
-            match open.propose(&[NewEntry::Plain(Event::ItemDecided(event))]) {
+            match open.propose(&[NewEntry::plain(Event::ItemDecided(event))]) {
                 Ok(Some(_)) => return Ok(None),
                 // Another writer appended first.
                 Ok(None) => {}

@@ -80,7 +80,7 @@ impl Repository {
             let mut entries = vec![cancelled(&open, at, reason)];
             for lost in lost_with(&open.state, at) {
                 let reason = format!("it depends on {:?}, which was cancelled", item.as_str());
-                entries.push(NewEntry::Plain(Event::ItemSkipped(dropped(&open.state, lost, &reason))));
+                entries.push(NewEntry::plain(Event::ItemSkipped(dropped(&open.state, lost, &reason))));
             }
             let links = open.record(&entries)?;
             // The driver may have dispatched or ended the item in between.
@@ -180,7 +180,7 @@ fn cancel_run(open: &mut OpenRun, reason: &str) -> Result<Steered, Error> {
 fn end(open: &mut OpenRun, event: Option<Event>) -> Result<(), super::Error> {
     let may_seal = open.state.keys.has(&open.writer().signer.fingerprint(), Role::Seal);
     match event {
-        Some(event) if !may_seal => open.record(&[NewEntry::Plain(event)]).map(drop),
+        Some(event) if !may_seal => open.record(&[NewEntry::plain(event)]).map(drop),
         event => open.seal(event).map(drop),
     }
 }
@@ -210,7 +210,7 @@ fn asked_again(open: &OpenRun, at: ItemIndex, reason: Option<&str>) -> Result<Ve
     }
     let again = |at| {
         let detail = reason.map(str::to_owned);
-        NewEntry::Plain(Event::ItemRequeued(ItemEnded { detail, ..requeued(&open.state, at, Again::Operator) }))
+        NewEntry::plain(Event::ItemRequeued(ItemEnded { detail, ..requeued(&open.state, at, Again::Operator) }))
     };
     Ok(again_with(open, at).into_iter().map(again).collect())
 }
@@ -252,7 +252,7 @@ pub fn lost_with(state: &RunState, at: ItemIndex) -> Vec<ItemIndex> {
 }
 
 fn cancelled(open: &OpenRun, at: ItemIndex, reason: &str) -> NewEntry {
-    NewEntry::Plain(Event::ItemCancelled(dropped(&open.state, at, reason)))
+    NewEntry::plain(Event::ItemCancelled(dropped(&open.state, at, reason)))
 }
 
 /// Returns the end of an item that was skipped or cancelled.

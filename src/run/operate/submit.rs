@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::git::store::{self, Batch, Edit, Store};
+use crate::git::store::{self, Batch, Store};
 use crate::git::{program, refs, work_tree};
 use crate::ledger::chain::{self, Draft, Head, Writer};
 use crate::ledger::log::{self, Record};
@@ -12,7 +12,7 @@ use crate::model::bounds;
 use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::{Digest, Oid};
 use crate::model::elsewhere::Import;
-use crate::model::entry::{Event, RunSubmitted};
+use crate::model::entry::{Event, Product, RunSubmitted};
 use crate::model::format;
 use crate::model::name::{FilePath, RunId, fold};
 use crate::model::plan::{Need, Plan};
@@ -68,8 +68,8 @@ pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<S
     }
     refuse_other_case(&writer.store, &run)?;
     let mut batch = writer.store.batch();
-    let (event, edits) = first_entry(writer, &mut batch, valid, request)?;
-    let draft = Draft { about: run.clone().into(), event: Event::RunSubmitted(event), edits };
+    let event = Event::RunSubmitted(first_entry(writer, &mut batch, valid, request)?);
+    let draft = Draft { about: run.clone().into(), event, bytes: Vec::new(), edits: Vec::new() };
     let appended = writer.append_with(batch, &Head::unborn(name), vec![draft])?;
     let first = appended.links()[0].hash;
     match appended.publish() {
@@ -140,18 +140,12 @@ fn existing(writer: &Writer, run: &RunId, valid: &ValidPlan) -> Result<Option<Su
         return Err(Error::Different(run.clone()));
     };
     // A run that another key planted under this id is not ours, whatever its plan is.
-    let is_same = first.plan == Digest::of(valid.bytes())
-        || sealed_plan(writer, links[0].tree)?.is_some_and(|sealed| plan::is_same(&sealed, valid.bytes()));
+    let is_same = first.plan.sha256 == Digest::of(valid.bytes())
+        || plan::is_same(&writer.store.read_blob_of(first.plan.oid, bounds::PLAN)?, valid.bytes());
     if !is_same || !first.writers.contains(&writer.signer.fingerprint()) {
         return Err(Error::Different(run.clone()));
     }
     Ok(Some(Submitted { run: run.clone(), created: false }))
-}
-
-/// Returns the plan that a run was submitted with.
-fn sealed_plan(writer: &Writer, tree: Oid) -> Result<Option<Vec<u8>>, Error> {
-    let blob = writer.store.blob_at(tree, format::PLAN)?;
-    Ok(blob.map(|blob| writer.store.read_blob_of(blob, bounds::PLAN)).transpose()?)
 }
 
 fn first_entry(
@@ -159,52 +153,45 @@ fn first_entry(
     batch: &mut Batch,
     valid: &ValidPlan,
     request: &Request,
-) -> Result<(RunSubmitted, Vec<(String, Edit)>), Error> {
+) -> Result<RunSubmitted, Error> {
     let plan = valid.plan();
     request.gate.check("plan", valid.bytes())?;
-    let mut edits = vec![(format::PLAN.to_owned(), Edit::Bytes(valid.bytes().to_vec()))];
     let mut artifacts = BTreeMap::new();
     for (path, file) in &plan.artifacts {
         let carried = request.carried.as_ref().and_then(|carried| carried.artifacts.get(path)).copied();
-        let (oid, digest) = match carried {
+        let sealed = match carried {
             Some(sealed) => sealed,
             None => seal_file(batch, &request.gate, path, &request.folder.join(file))?,
         };
-        artifacts.insert(path.clone(), digest);
-        edits.push((format::artifact_path(path), Edit::Blob(oid)));
+        artifacts.insert(path.clone(), sealed);
     }
     let rules = valid.added_rules();
     if let Some(bytes) = rules {
         request.gate.check("rules", bytes)?;
-        edits.push((format::RULES.to_owned(), Edit::Bytes(bytes.to_vec())));
     }
     let own = writer.signer.fingerprint();
     let mut pipelines = BTreeMap::new();
     for (name, spec) in valid.pipelines() {
         request.gate.check("pipeline", spec.bytes())?;
-        edits.push((format::pipeline_path(spec.digest()), Edit::Bytes(spec.bytes().to_vec())));
-        pipelines.insert(name.clone(), spec.digest());
+        pipelines.insert(name.clone(), batch.write_named(spec.bytes())?);
     }
     if let Some(carried) = &request.carried {
-        edits.push((format::CONTINUES.to_owned(), Edit::Bytes(carried.evidence.clone())));
+        batch.write_blob(&carried.evidence)?;
     }
-    let imports = seal_imports(writer, batch, plan, &request.imports, &mut edits)?;
-    let submitted = RunSubmitted {
-        plan: Digest::of(valid.bytes()),
+    Ok(RunSubmitted {
+        plan: batch.write_named(valid.bytes())?,
         pipelines,
         artifacts,
-        imports,
-        rules: rules.map(Digest::of),
+        imports: seal_imports(writer, batch, plan, &request.imports)?,
+        rules: rules.map(|bytes| batch.write_named(bytes)).transpose()?,
         continues: request.carried.as_ref().map(|carried| carried.continues.clone()),
         base: request.base,
         queue: request.queue.clone().unwrap_or_else(|| plan.queue.clone()),
         pattern: valid.pattern().to_owned(),
         writers: request.roles.as_ref().map_or_else(|| vec![own], |roles| roles.keys().cloned().collect()),
         roles: request.roles.clone(),
-        fan_out: fans_out(plan) || rules.is_some(),
         tool: format::TOOL.to_owned(),
-    };
-    Ok((submitted, edits))
+    })
 }
 
 /// Copies the imported products into the run, because their sources can be deleted at any time.
@@ -213,7 +200,6 @@ fn seal_imports(
     batch: &mut Batch,
     plan: &Plan,
     found: &BTreeMap<String, Found>,
-    edits: &mut Vec<(String, Edit)>,
 ) -> Result<BTreeMap<String, Import>, Error> {
     let mut imports = BTreeMap::new();
     let names: BTreeSet<String> =
@@ -227,28 +213,20 @@ fn seal_imports(
         if (oid, digest) != (product.oid, product.sha256) {
             return Err(unsealed());
         }
-        let [at, shown_by] = format::import_paths(&name);
-        edits.extend([(at, Edit::Blob(oid)), (shown_by, Edit::Bytes(evidence.clone()))]);
-        imports.insert(name, Import { product: *product, evidence: Digest::of(evidence) });
+        imports.insert(name, Import { product: *product, evidence: batch.write_named(evidence)? });
     }
     Ok(imports)
 }
 
-/// Returns true if the folder `items/` of the run is split into subfolders. This applies to large
-/// runs and to those that can grow.
-fn fans_out(plan: &Plan) -> bool {
-    plan.items.len() > format::FAN_OUT_ABOVE || plan.open_ended || !plan.rules.is_empty()
-}
-
-fn seal_file(batch: &mut Batch, gate: &Gate, path: &FilePath, file: &Path) -> Result<(Oid, Digest), Error> {
+fn seal_file(batch: &mut Batch, gate: &Gate, path: &FilePath, file: &Path) -> Result<Product, Error> {
     let failed = |source| Error::Artifact { path: path.clone(), file: file.to_owned(), source };
     let mut opened = std::fs::File::open(file).map_err(failed)?;
     if !opened.metadata().map_err(failed)?.is_file() {
         return Err(failed(std::io::Error::other("it is not a regular file")));
     }
     gate.check_reader(&file.display().to_string(), &mut opened).map_err(failed)??;
-    let (oid, digest, _) = batch.write_file(&mut opened)?;
-    Ok((oid, digest))
+    let (oid, sha256, size) = batch.write_file(&mut opened)?;
+    Ok(Product { sha256, oid, size })
 }
 
 /// Failures to submit a plan.

@@ -17,9 +17,9 @@ impl View {
     /// Returns the items whose check passed in the worktree that their worker left. Items whose
     /// manifest is not here are left out.
     pub fn checked_in_worktree(&self, store: &Store) -> BTreeSet<ItemIndex> {
-        let Some(tree) = self.head.tree else { return BTreeSet::new() };
-        let is_in_worktree = |id: &ItemId| {
-            let manifest = show::manifest(store, self, tree, id).ok().flatten();
+        let is_in_worktree = |at: ItemIndex| {
+            let named = self.state.items[at].manifest.as_ref();
+            let manifest = named.and_then(|named| show::manifest(store, named).ok().flatten());
             manifest.is_some_and(|manifest| manifest.verify_in == VerifyIn::Worktree)
         };
         let mut passed = BTreeSet::new();
@@ -33,8 +33,7 @@ impl View {
                 passed.remove(&at);
             }
         }
-        passed
-            .retain(|at| self.state.items[*at].phase == Phase::Done && is_in_worktree(&self.state.graph.item(*at).id));
+        passed.retain(|at| self.state.items[*at].phase == Phase::Done && is_in_worktree(*at));
         passed
     }
 

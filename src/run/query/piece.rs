@@ -36,7 +36,7 @@ pub struct PieceName<'t> {
 
 /// The part of the name after the run.
 enum Part<'t> {
-    /// A path in the run's tree.
+    /// The path of a file that belongs to the run as a whole.
     Path(&'t str),
     /// An item with the name of its piece.
     Item(&'t str),
@@ -59,29 +59,23 @@ impl<'t> PieceName<'t> {
     pub fn of(&self, store: &Store, run: &VerifiedRun) -> Result<Option<Blob>, Error> {
         let nothing = || Error::NoSuchThing { run: run.run.clone(), named: self.text.to_owned() };
         let said = match self.part {
-            Part::Path(path) => return run.file(store, path)?.ok_or_else(nothing).map(Some),
+            Part::Path(path) => return run.file(path).ok_or_else(nothing).map(Some),
             Part::Item(said) => said,
             Part::Whole => return Err(Error::NotSaid),
         };
         let (at, selected) = target::item_and_rest(run, said)?;
         let item = &run.state.graph.item(at).id;
-        let layout = run.state.layout();
         let blob = match selected.ok_or(Error::NotSaid)? {
             "transcript" => return transcript(store, run, item, None),
             "check" => return check_output(store, run, item, false),
             "check-before" => return check_output(store, run, item, true),
-            "manifest" => run.file(store, &layout.manifest(item))?,
+            "manifest" => run.manifest(item),
             product if let Some(attempt) = product.strip_prefix("transcript@") => {
                 let attempt = attempt.parse().map_err(|_| nothing())?;
                 return transcript(store, run, item, Some(attempt));
             }
             product => match ProductKey::named(product) {
-                // The tree has the highest revision, but the item's own revision is in its entry.
-                Ok(key @ ProductKey::Document(_)) => {
-                    let product = run.state.items[at].products.get(&key);
-                    product.map(|product| run.product(product.oid).that_is(product.sha256))
-                }
-                Ok(key) => run.file(store, &layout.product(item, &key))?,
+                Ok(key) => run.state.items[at].products.get(&key).map(|product| run.blob(product)),
                 Err(_) => None,
             },
         };
@@ -248,10 +242,9 @@ pub fn last_lines(text: &str, most: usize) -> (Vec<String>, bool) {
 
 /// Returns true if the item's latest attempt ran in a sandbox.
 fn is_confined(store: &Store, run: &View, item: &ItemId) -> Result<bool, Error> {
-    let Some(tree) = run.head.tree else { return Ok(false) };
-    let path = run.state.layout().manifest(item);
-    let Some(oid) = store.blob_at(tree, &path)?.filter(|oid| store.contains(*oid)) else { return Ok(false) };
-    let manifest = Manifest::parse(&store.read_blob(oid)?);
+    let named = run.state.graph.position(item).and_then(|at| run.state.items[at].manifest);
+    let Some(named) = named.filter(|named| store.contains(named.oid)) else { return Ok(false) };
+    let manifest = Manifest::parse(&store.read_blob(named.oid)?);
     Ok(manifest.is_ok_and(|manifest| manifest.sandbox != NONE))
 }
 

@@ -56,9 +56,9 @@ pub struct RunDocument<'a> {
     pub writers: &'a [String],
     /// The sealed pipelines, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub pipelines: &'a BTreeMap<String, Digest>,
+    pub pipelines: BTreeMap<String, Digest>,
     /// The files that were sealed with the plan.
-    pub artifacts: &'a BTreeMap<FilePath, Digest>,
+    pub artifacts: BTreeMap<FilePath, Digest>,
     pub submitted_at: Moment,
     pub submitted_by: &'a str,
     pub tool: &'a str,
@@ -108,13 +108,13 @@ impl<'a> RunDocument<'a> {
             run: &view.run,
             reference,
             commit: view.head.commit,
-            plan: state.submitted.plan,
+            plan: state.submitted.plan.sha256,
             base: state.submitted.base,
             queue: &state.submitted.queue,
             pattern: &state.submitted.pattern,
             writers: &state.submitted.writers,
-            pipelines: &state.pipelines,
-            artifacts: &state.submitted.artifacts,
+            pipelines: digests(&state.pipelines),
+            artifacts: digests(&state.submitted.artifacts),
             submitted_at: first.at,
             submitted_by: &first.actor,
             tool: &state.submitted.tool,
@@ -138,22 +138,27 @@ impl SourceShown {
         let imports = submitted.imports.iter().map(|(name, import)| Self {
             name: name.clone(),
             sha256: import.product.sha256,
-            evidence: import.evidence,
+            evidence: import.evidence.sha256,
         });
         let continues = submitted.continues.iter().map(|continues| Self {
             name: format!("{}, continued", continues.run),
             sha256: continues.root,
-            evidence: continues.evidence,
+            evidence: continues.evidence.sha256,
         });
         imports.chain(continues).collect()
     }
 }
 
-/// Reads an item's manifest in a tree of its run. Returns `None` if the tree has none, if it is not
-/// valid, or if a partial clone lacks it.
-pub(super) fn manifest(store: &Store, view: &View, tree: Oid, id: &ItemId) -> Result<Option<Manifest>, store::Error> {
-    let blob = store.blob_at(tree, &view.state.layout().manifest(id))?;
-    let bytes = blob.filter(|oid| store.contains(*oid)).map(|oid| store.read_blob(oid)).transpose()?;
+/// Returns the digests of named bytes.
+fn digests<K: Ord + Clone>(named: &BTreeMap<K, Product>) -> BTreeMap<K, Digest> {
+    named.iter().map(|(name, bytes)| (name.clone(), bytes.sha256)).collect()
+}
+
+/// Reads a manifest that an entry names. Returns `None` if it is not that or not valid, or if a
+/// partial clone lacks it.
+pub(super) fn manifest(store: &Store, named: &Product) -> Result<Option<Manifest>, store::Error> {
+    let bytes = store.contains(named.oid).then(|| store.read_blob(named.oid)).transpose()?;
+    let bytes = bytes.filter(|bytes| Digest::of(bytes) == named.sha256);
     Ok(bytes.and_then(|bytes| Manifest::parse(&bytes).ok()))
 }
 
@@ -329,7 +334,8 @@ impl<'a> Record<'a> {
     /// Collects what is recorded about an item.
     pub fn gather(store: &Store, view: &'a View, at: ItemIndex) -> Result<Self, saved::Error> {
         let id = &view.state.graph.item(at).id;
-        let manifest = view.head.tree.map(|tree| manifest(store, view, tree, id)).transpose()?.flatten();
+        let dispatched = view.state.items[at].manifest.as_ref();
+        let manifest = dispatched.map(|named| manifest(store, named)).transpose()?.flatten();
         let steps = view.links.iter().filter_map(|link| Step::from_link(link, id, &view.state)).collect();
         let saved = Saved::all(store, view)?.into_iter().filter(|saved| saved.item == *id).collect();
         Ok(Self { view, at, manifest, steps, saved })

@@ -8,10 +8,8 @@ use serde_json::{Value, json};
 
 use self::spans::{Attempt, Spans, Wait};
 use crate::git::store::{self, Store};
-use crate::model::digest::Digest;
-use crate::model::entry::{Event, ItemFired};
+use crate::model::entry::Event;
 use crate::model::item_index::ItemIndex;
-use crate::model::manifest::Manifest;
 use crate::model::plan::Source;
 use crate::model::time::Moment;
 
@@ -97,7 +95,7 @@ impl Tracer<'_> {
         let mut args = json!({ "status": attempt.status(), "red": false, "actor": attempt.fired.entry.actor });
         if let Event::ItemFired(fired) = &attempt.fired.entry.event {
             args["attempt"] = fired.attempt.into();
-            if let Some(manifest) = self.manifest(attempt, fired)? {
+            if let Some(manifest) = show::manifest(self.store, &fired.manifest)? {
                 args["sandbox"] = manifest.sandbox.into();
             }
         }
@@ -124,13 +122,6 @@ impl Tracer<'_> {
             _ => {}
         }
         Ok(self.span("attempt", (ATTEMPTS, tid(attempt.row)), attempt.item, (attempt.from, attempt.to), &args))
-    }
-
-    /// Returns the manifest of an attempt, or `None` if it is missing or differs from the recorded
-    /// one.
-    fn manifest(&self, attempt: &Attempt<'_>, fired: &ItemFired) -> Result<Option<Manifest>, store::Error> {
-        let found = show::manifest(self.store, self.view, attempt.fired.tree, &fired.item)?;
-        Ok(found.filter(|manifest| Digest::of(&manifest.canonical()) == fired.manifest))
     }
 
     /// Returns an event for each lock that an attempt held.

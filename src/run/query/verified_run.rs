@@ -7,8 +7,9 @@ use crate::git::store::Store;
 use crate::git::verified_stream;
 use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::Event;
-use crate::model::format::{self, Layout};
+use crate::model::entry::{Event, Product};
+use crate::model::format::DOCUMENTS;
+use crate::model::name::ItemId;
 use crate::verify::{GatedRun, Verified, VerifiedEntry};
 
 use super::view::{self, Error, View};
@@ -51,26 +52,22 @@ impl VerifiedRun {
         Blob { oid, recorded }
     }
 
-    /// Returns the file at a path of the run's tree, or `None` if it does not exist.
-    pub fn file(&self, store: &Store, path: &str) -> Result<Option<Blob>, Error> {
-        let Some(tree) = self.view.head.tree else { return Ok(None) };
-        let Some(oid) = store.blob_at(tree, path)? else { return Ok(None) };
-        let mut blob = self.product(oid);
-        let layout = self.view.state.layout();
-        // The manifest of an attempt replaces that of the attempt before.
-        let last = self.view.links.iter().rev().find_map(|link| sealed(&link.entry.event, layout, path));
-        blob.recorded.extend(last);
-        Ok(Some(blob))
+    /// Returns bytes that an entry names.
+    pub fn blob(&self, named: &Product) -> Blob {
+        Blob { oid: named.oid, recorded: vec![named.sha256] }
     }
 
-    /// Returns the evidence for an imported product, by the name that entry 0 gives it.
-    pub(crate) fn evidence(&self, store: &Store, name: &str) -> Result<Option<Blob>, Error> {
-        let (Some(tree), Some(import)) = (self.view.head.tree, self.view.state.submitted.imports.get(name)) else {
-            return Ok(None);
-        };
-        let [_, path] = format::import_paths(name);
-        let Some(oid) = store.blob_at(tree, &path)? else { return Ok(None) };
-        Ok(Some(Blob { oid, recorded: vec![import.evidence] }))
+    /// Returns the latest file of the run as a whole: its plan, an artifact, a document.
+    pub fn file(&self, path: &str) -> Option<Blob> {
+        let whole = |event: &Event| event.item().is_none() || path.starts_with(DOCUMENTS);
+        let events = self.view.links.iter().rev().map(|link| &link.entry.event);
+        events.filter(|event| whole(event)).find_map(|event| event.files().get(path).map(|named| self.blob(named)))
+    }
+
+    /// Returns the manifest of an item's latest attempt, or `None` if there is no attempt.
+    pub fn manifest(&self, item: &ItemId) -> Option<Blob> {
+        let at = self.view.state.graph.position(item)?;
+        self.view.state.items[at].manifest.as_ref().map(|named| self.blob(named))
     }
 }
 
@@ -79,24 +76,6 @@ impl Deref for VerifiedRun {
 
     fn deref(&self) -> &View {
         &self.view
-    }
-}
-
-/// Returns the digest that an entry records for the file at a path. Stored item states have none;
-/// the gate has checked them.
-fn sealed(event: &Event, layout: Layout, path: &str) -> Option<Digest> {
-    match event {
-        Event::RunSubmitted(e) if path == format::PLAN => Some(e.plan),
-        Event::RunSubmitted(e) if path == format::RULES => e.rules,
-        Event::RunSubmitted(e) => {
-            let artifact = e.artifacts.iter().find(|(name, _)| format::artifact_path(name) == path);
-            artifact.map(|(_, digest)| *digest)
-        }
-        Event::ItemFired(e) if layout.manifest(&e.item) == path => Some(e.manifest),
-        Event::RunExtended(e) => {
-            e.items.iter().find(|(id, _)| layout.definition(id) == path).map(|(_, digest)| *digest)
-        }
-        _ => None,
     }
 }
 

@@ -4,9 +4,8 @@ use crate::git::refs;
 use crate::git::store::{self, Store};
 use crate::ledger::chain::{self, Head, Link};
 use crate::model::bounds::Meter;
-use crate::model::digest::{Digest, Oid};
+use crate::model::digest::Digest;
 use crate::model::entry::{Event, RunExtended, RunSubmitted};
-use crate::model::format;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{Item, Plan};
 use crate::model::rule::{self, Rule};
@@ -42,13 +41,12 @@ pub(crate) fn of(store: &Store, run: &RunId, reference: &str, links: Vec<Link>) 
 
 fn fold(store: &Store, run: &RunId, head: Head, links: Vec<Link>) -> Result<View, Error> {
     let (submitted, plan) = first(store, run, &links)?;
-    let rules = rules(store, run, links[0].tree, &submitted, &plan)?;
+    let rules = rules(store, run, &submitted, &plan)?;
     let mut state = RunState::new(submitted, &plan).with_rules(rules);
-    let layout = state.layout();
     let mut meter = Meter::default();
     for link in &links[1..] {
         let applied = match &link.entry.event {
-            Event::RunExtended(e) => state.extend(e, items(store, run, link.tree, layout, e, &mut meter)?),
+            Event::RunExtended(e) => state.extend(e, items(store, run, e, &mut meter)?),
             event => state.apply(event),
         };
         applied.map_err(|why| Error::History(run.clone(), link.entry.seq, why))?;
@@ -60,56 +58,39 @@ fn fold(store: &Store, run: &RunId, head: Head, links: Vec<Link>) -> Result<View
 
 /// Applies an entry that another writer appended.
 pub(crate) fn apply(store: &Store, run: &RunId, state: &mut RunState, one: &Further) -> Result<(), Error> {
-    let layout = state.layout();
     let applied = match &one.entry.event {
-        Event::RunExtended(e) => state.extend(e, items(store, run, one.tree, layout, e, &mut Meter::default())?),
+        Event::RunExtended(e) => state.extend(e, items(store, run, e, &mut Meter::default())?),
         event => state.apply_signed(event, Some(&one.key)),
     };
     applied.map_err(|why| Error::History(run.clone(), one.entry.seq, why))
 }
 
-/// Reads the items that an entry added.
-fn items(
-    store: &Store,
-    run: &RunId,
-    tree: Oid,
-    layout: format::Layout,
-    e: &RunExtended,
-    meter: &mut Meter,
-) -> Result<Vec<Item>, Error> {
-    let read = |(id, digest): (&ItemId, &Digest)| {
-        let item = added(store, tree, &layout.definition(id), *digest, meter)?;
-        item.ok_or_else(|| Error::Item(run.clone(), id.clone()))
-    };
-    e.items.iter().map(read).collect()
+/// Reads the items that an entry added. All of them are in memory together, so the meter bounds
+/// their sum.
+fn items(store: &Store, run: &RunId, e: &RunExtended, meter: &mut Meter) -> Result<Vec<Item>, Error> {
+    let mut items = Vec::with_capacity(e.items.len());
+    for (id, named) in &e.items {
+        let Whole { bytes, stored, .. } = store.whole(named.oid)?;
+        let is_named = meter.add(bytes.len() as u64, stored).is_ok() && Digest::of(&bytes) == named.sha256;
+        let item = plan::parse_item(&bytes).ok().filter(|_| is_named);
+        items.push(item.ok_or_else(|| Error::Item(run.clone(), id.clone()))?);
+    }
+    Ok(items)
 }
 
 /// Reads the rules in force: those of the plan, and those that the queue added at submit.
-fn rules(store: &Store, run: &RunId, tree: Oid, submitted: &RunSubmitted, plan: &Plan) -> Result<Vec<Rule>, Error> {
-    let Some(digest) = submitted.rules else { return Ok(plan.rules.clone()) };
+fn rules(store: &Store, run: &RunId, submitted: &RunSubmitted, plan: &Plan) -> Result<Vec<Rule>, Error> {
+    let Some(named) = submitted.rules else { return Ok(plan.rules.clone()) };
     let unreadable = || Error::Rules(run.clone());
-    let blob = store.blob_at(tree, format::RULES)?.ok_or_else(unreadable)?;
-    let bytes = store.read_blob(blob)?;
-    let added = plan::parse_rules(&bytes).ok().filter(|_| Digest::of(&bytes) == digest).ok_or_else(unreadable)?;
+    let bytes = store.read_blob(named.oid)?;
+    let added = plan::parse_rules(&bytes).ok().filter(|_| Digest::of(&bytes) == named.sha256).ok_or_else(unreadable)?;
     rule::together(&plan.rules, added).map_err(|_| unreadable())
-}
-
-/// Reads an item that an entry added, or returns `None` if its definition is missing or altered.
-fn added(store: &Store, tree: Oid, path: &str, digest: Digest, meter: &mut Meter) -> Result<Option<Item>, Error> {
-    let Some(blob) = store.blob_at(tree, path)? else { return Ok(None) };
-    let Whole { bytes, stored, .. } = store.whole(blob)?;
-    // All items are in memory together, so the meter bounds their sum.
-    if meter.add(bytes.len() as u64, stored).is_err() || Digest::of(&bytes) != digest {
-        return Ok(None);
-    }
-    Ok(plan::parse_item(&bytes).ok())
 }
 
 fn first(store: &Store, run: &RunId, links: &[Link]) -> Result<(RunSubmitted, Plan), Error> {
     let link = links.first().ok_or_else(|| Error::NotARun(run.clone()))?;
     let Event::RunSubmitted(submitted) = &link.entry.event else { return Err(Error::NotARun(run.clone())) };
-    let blob = store.blob_at(link.tree, format::PLAN)?.ok_or_else(|| Error::NotARun(run.clone()))?;
-    let plan = plan::parse(&store.read_blob(blob)?).map_err(|_| Error::Plan(run.clone()))?;
+    let plan = plan::parse(&store.read_blob(submitted.plan.oid)?).map_err(|_| Error::Plan(run.clone()))?;
     if link.entry.about.run() != Some(run) || plan.id != *run {
         return Err(Error::NotARun(run.clone()));
     }

@@ -247,7 +247,7 @@ fn agent(store: &Store, view: &View, at: ItemIndex) -> Option<String> {
     if let Some(agent) = named(AGENT) {
         return Some(agent);
     }
-    let manifest = view.head.tree.and_then(|tree| show::manifest(store, view, tree, &item.id).ok().flatten())?;
+    let manifest = show::manifest(store, view.state.items[at].manifest.as_ref()?).ok().flatten()?;
     manifest.subagent.or_else(|| {
         let program = manifest.argv.first()?;
         Preset::of_program(program).map(|(name, _)| name.to_owned())

@@ -1,6 +1,7 @@
 //! The entries of a thread, and the checkpoints that they make.
 
-use gix::objs::Kind;
+use gix::objs::tree::EntryKind;
+use gix::objs::{Kind, TreeRefIter};
 
 use crate::git::store::Store;
 use crate::model::bounds::Meter;
@@ -9,12 +10,12 @@ use crate::model::entry::Entry;
 use crate::model::name::ThreadId;
 use crate::model::thread::Trail;
 
+use crate::verify::Mark;
 use crate::verify::content::hash;
 use crate::verify::entry_order::{self, Parents};
 use crate::verify::findings::Findings;
 use crate::verify::objects::{Fault, Objects};
 use crate::verify::reader::{Extent, Link, Stop, Walk};
-use crate::verify::{Mark, tree};
 
 /// A thread as far as it could be read.
 #[derive(Default)]
@@ -117,15 +118,17 @@ pub(super) fn files(objects: &Objects, store: &Store, root: Oid, bytes: &mut u64
             continue;
         }
         let raw = objects.tree(folder)?;
-        let nodes = tree::nodes(&raw, folder)
-            .ok_or_else(|| Fault::Damaged(folder, "it is not a well-formed tree".to_owned()))?;
-        for (mode, oid) in nodes {
-            match mode {
-                b"40000" => folders.push(oid),
+        for node in TreeRefIter::from_bytes(&raw, folder.0.kind()) {
+            let node = node.map_err(|_| Fault::Damaged(folder, "it is not a well-formed tree".to_owned()))?;
+            let oid = Oid(node.oid.to_owned());
+            match node.mode.kind() {
+                EntryKind::Tree => folders.push(oid),
                 // A submodule's files are not part of the tree.
-                b"160000" => {}
-                _ if seen.insert(oid) => *bytes += hash(store, objects, oid)?.1,
-                _ => {}
+                EntryKind::Commit => {}
+                EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link if seen.insert(oid) => {
+                    *bytes += hash(store, objects, oid)?.1;
+                }
+                EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => {}
             }
         }
     }

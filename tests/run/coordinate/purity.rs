@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use git_handoff::model::digest::{Digest, Oid};
-use git_handoff::model::entry::{Cause, DocumentWritten, Event, RunExtended, RunSubmitted};
+use git_handoff::model::entry::{Cause, DocumentWritten, Event, Product, RunExtended, RunSubmitted};
 use git_handoff::model::judge::{self, Act};
 use git_handoff::model::state::RunState;
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn fresh() -> RunState {
         { "id": "a", "executor": "command", "inputs": { "command": ["true"] } }] });
     let plan = git_handoff::plan::parse(plan.to_string().as_bytes()).unwrap();
     let submitted = RunSubmitted {
-        plan: Digest::of(b"plan"),
+        plan: Product::of(b"plan", gix::hash::Kind::Sha1).unwrap(),
         artifacts: BTreeMap::new(),
         rules: None,
         pipelines: BTreeMap::new(),
@@ -41,7 +41,6 @@ fn fresh() -> RunState {
         writers: vec!["SHA256:x".into()],
         imports: BTreeMap::new(),
         roles: None,
-        fan_out: true,
         tool: "test".into(),
     };
     RunState::new(submitted, &plan).with_rules(plan.rules)
@@ -82,7 +81,7 @@ fn coordinate(state: &mut RunState, order: &[usize]) -> usize {
         assert_eq!(acts, judged.act.filter(|_| fires), "what is explained is what is done");
         if let Some(Act::Create(items)) = acts {
             created += items.len();
-            let event = RunExtended::of(Cause::Rule(rule.id().clone()), &items);
+            let event = RunExtended::of(Cause::Rule(rule.id().clone()), &items, gix::hash::Kind::Sha1).unwrap();
             state.extend(&event, items).unwrap();
         }
     }

@@ -50,7 +50,7 @@ fn a_run_goes_round_until_no_rule_fires_and_then_seals_itself() {
     submit(&repo, "r", &[source("echo 0 >outputs/out")], &counting()).success();
     repo.env.handoff(["run", "r"]).success();
     assert_eq!(repo.items("r").len(), 4);
-    assert_eq!(repo.env.git(["show", "refs/handoff/runs/r:documents/score"]).success(), "3\n");
+    assert_eq!(repo.env.git(["show", "refs/handoff/runs/r^{/#1: done}:documents/score"]).success(), "3\n");
     repo.is_intact("r");
     repo.is_clean();
     // A finished run is explained and refused.

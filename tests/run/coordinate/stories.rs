@@ -1,7 +1,6 @@
 //! Growth that cannot have happened, told with true links, a true seal and good signatures.
 
-use git_handoff::git::store::Edit;
-use git_handoff::model::digest::Digest;
+use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{Cause, Event, Product};
 use git_handoff::model::extension::definition;
 use git_handoff::model::plan::Item;
@@ -9,8 +8,8 @@ use git_handoff::verify::Report;
 use serde_json::{Value, json};
 
 use super::rule;
-use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, assert_fails, assert_intact, assert_says, blob};
+use crate::common::chain_builder::{ChainBuilder, point_to};
+use crate::common::forge::{Forge, assert_fails, assert_intact, assert_says, blob, gone};
 
 fn plan(more: &Value) -> String {
     let polish = json!({ "present": ["draft"], "if": [
@@ -211,29 +210,24 @@ fn what_is_added_must_fit() {
 
 #[test]
 fn an_added_item_is_the_one_that_its_entry_names() {
-    let bent = |bend: fn(&Forge, &mut Vec<(String, Edit)>)| {
+    let bent = |bytes: fn(&Forge) -> Oid| {
         tell(&open_ended(), |forge, run| {
             run.extend(Cause::Actor, &[item("more", &json!({}))]);
-            bend(forge, &mut run.drafts.last_mut().unwrap().edits);
+            point_to(&mut run.drafts.last_mut().unwrap().event, "items/more.json", bytes(forge));
         })
     };
-    let other = bent(|forge, edits| edits[0].1 = blob(forge, &definition(&item("more", &json!({ "timeout": 5 })))));
+    let other = bent(|forge| blob(forge, &definition(&item("more", &json!({ "timeout": 5 })))));
     assert_fails(&other, "plan", "bytes, entry 1, item more");
-    let spaced = bent(|forge, edits| edits[0].1 = blob(forge, b"{}"));
+    let spaced = bent(|forge| blob(forge, b"{}"));
     assert_fails(&spaced, "plan", "bytes, entry 1, item more");
-    let none = bent(|_, edits| edits.clear());
-    assert_fails(&none, "chain", "tree, entry 1, path items/18/more/item.json");
-    let smuggled = bent(|forge, edits| edits.push(("items/00/other/item.json".to_owned(), blob(forge, b"{}"))));
-    assert_says(&smuggled, "chain", "entry 1 does not account for the change of items/00/ in the tree");
+    assert_fails(&bent(gone), "plan", "bytes-missing, entry 1, item more");
     // Bytes that mean the same are not the normalised item.
     let loose = tell(&open_ended(), |forge, run| {
         let added = item("more", &json!({}));
         run.extend(Cause::Actor, std::slice::from_ref(&added));
         let bytes = added.to_json().to_string() + "\n";
-        let draft = run.drafts.last_mut().unwrap();
-        draft.edits[0].1 = blob(forge, bytes.as_bytes());
-        let Event::RunExtended(e) = &mut draft.event else { panic!() };
-        e.items.insert(added.id, Digest::of(bytes.as_bytes()));
+        let Event::RunExtended(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
+        e.items.insert(added.id, crate::common::forge::named(forge, bytes.as_bytes()));
     });
     assert_says(&loose, "plan", "entry 1: item.json of item more is not a normalised item");
 }
@@ -257,16 +251,9 @@ fn a_document_that_a_rule_saw_is_what_it_was() {
         run.seal();
         let forged = forge.store.write_blob(br#"{"score":1}"#).unwrap();
         let Event::DocumentWritten(e) = &mut run.drafts[4].event else { panic!() };
-        let true_product = Product { sha256: e.sha256, oid: forged, size: e.size };
-        e.oid = true_product.oid;
-        run.drafts[4].edits[0].1 = Edit::Blob(forged);
+        e.oid = forged;
     });
-    assert_says(
-        &report,
-        "plan",
-        "entry 5: a document of the rule polish: object … is damaged: its bytes are not those that the \
-         entry names",
-    );
+    assert_says(&report, "plan", "entry 5: a document of the rule polish: its bytes hash to …, and the entry names …");
 }
 
 #[test]
@@ -277,9 +264,9 @@ fn the_rules_of_the_queue_are_those_that_were_sealed() {
         let forge = Forge::new();
         let mut run = ChainBuilder::submit(&forge, &plan);
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-        (e.rules, e.fan_out) = (Some(Digest::of(named.as_bytes())), true);
+        let oid = held.map_or_else(|| gone(&forge), |text| blob(&forge, text.as_bytes()));
+        e.rules = Some(Product { oid, ..forge.store.named(named.as_bytes()).unwrap() });
         let submitted = e.clone();
-        run.drafts[0].edits.extend(held.map(|text| ("rules.json".to_owned(), blob(&forge, text.as_bytes()))));
         let rules = git_handoff::plan::parse_rules(added.as_bytes()).unwrap();
         run.state = git_handoff::model::state::RunState::new(submitted, &run.plan).with_rules(rules);
         run.does("first");
@@ -293,9 +280,9 @@ fn the_rules_of_the_queue_are_those_that_were_sealed() {
     };
     assert_intact(&with(&added, Some(&added)));
     let other = added.replace("draft", "drift");
-    assert_fails(&with(&added, Some(&other)), "plan", "rules-invalid");
+    assert_fails(&with(&added, Some(&other)), "plan", "rules-invalid, entry 0");
     assert_says(&with(&other, Some(&other)), "plan", "entry 4: the rule more creates nothing here");
-    assert_fails(&with(&added, None), "chain", "tree, entry 0, path rules.json");
+    assert_fails(&with(&added, None), "plan", "rules-invalid, entry 0");
     assert_says(&with("{}", Some("{}")), "plan", "rules.json holds no rules: bad-rule: expected an array of rules");
     assert_says(&with("[]", Some("[]")), "plan", "rules.json holds no rules, and yet entry 0 names it");
 }

@@ -31,7 +31,8 @@ fn revisions_are_numbered_linked_and_signed_like_everything() {
     assert_eq!(answer["document"]["revision"], 2);
     assert_eq!(answer["document"]["previous"], digest);
     assert_eq!(answer["document"]["author"], json!({"actor": "agent:b"}));
-    let shown = repo.env.git(["show", "refs/handoff/runs/r:documents/notes/plan%20of%20attack.md"]);
+    let shown =
+        repo.env.git(["show", "refs/handoff/runs/r^{/document.written notes}:documents/notes/plan%20of%20attack.md"]);
     assert_eq!(shown.success(), "two\n");
     let entry = repo.entries("r").pop().unwrap();
     assert_eq!(entry["kind"], "document.written");
@@ -139,10 +140,10 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
     let need: Need = serde_json::from_value(reader["needs"]["n"].clone()).unwrap();
     let fired = |bytes: &[u8]| {
         let input = InputRef { from: need.from.clone(), select: need.select.clone(), digest: Digest::of(bytes) };
-        let manifest = Digest::of(b"manifest");
+        let manifest = writer.store.named(b"manifest").unwrap();
         let refs = BTreeMap::from([(key.clone(), input)]);
         let fired = ItemFired::new("a".parse().unwrap(), 1, manifest, refs);
-        [NewEntry::Plain(Event::ItemFired(fired))]
+        [NewEntry::plain(Event::ItemFired(fired))]
     };
     let write = |run: &mut OpenRun, bytes: &[u8], schema: Option<&str>| {
         let oid = writer.store.write_blob(bytes).unwrap();

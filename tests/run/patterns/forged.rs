@@ -58,7 +58,7 @@ fn tell(fails: bool, then: impl FnOnce(&mut ChainBuilder<'_>)) -> git_handoff::v
         run.done("look", &[]);
     }
     then(&mut run);
-    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
+    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }));
     run.seal();
     forge.finish(run);
     forge.verify()
@@ -131,7 +131,7 @@ fn what_a_run_says_of_itself_follows_from_its_rules() {
         Event::RunConcluded(concluded)
     };
     assert_says(
-        &tell(true, |run| run.add(said("attempts-used-up"), Vec::new())),
+        &tell(true, |run| run.add(said("attempts-used-up"))),
         "plan",
         "entry 5: the rule over does not conclude the run like this here",
     );
@@ -142,7 +142,7 @@ fn what_a_run_says_of_itself_follows_from_its_rules() {
             run.done("fix-1", &[]);
             run.fire("look~2");
             run.fail("look~2");
-            run.add(said("fine"), Vec::new());
+            run.add(said("fine"));
         }),
         "plan",
         "entry 10: the rule over does not conclude the run like this here",
@@ -164,7 +164,7 @@ fn nothing_takes_the_place_of_what_is_not_over() {
     run.extend(by("early"), &[other]);
     run.fire("look");
     run.fail("look");
-    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
+    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }));
     run.seal();
     forge.finish(run);
     assert_says(&forge.verify(), "plan", "entry 3: the rule early creates nothing here");
@@ -181,7 +181,7 @@ fn a_verdict_that_was_left_out_counts_all_the_same() {
     let mut run = ChainBuilder::submit(&forge, &plan.to_string());
     run.fire("look");
     run.red("look");
-    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
+    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }));
     run.seal();
     forge.finish(run);
     let report = forge.verify();
@@ -203,7 +203,7 @@ fn no_verdict_is_a_vote_because_of_a_name() {
     }
     run.done("make", &[]);
     run.red("look");
-    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }), Vec::new());
+    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }));
     run.seal();
     forge.finish(run);
     let report = forge.verify();

@@ -114,7 +114,8 @@ impl Act {
             }
             Self::Dismiss(key) => Event::RunDismissed(RunDismissed { key: (*key).to_owned() }),
             Self::Fire(attempt, by) => {
-                let fired = ItemFired::new(name(attempt.item), attempt.number, Digest::of(b"{}"), BTreeMap::new());
+                let manifest = git_handoff::model::entry::Product::of(b"{}", gix::hash::Kind::Sha1).unwrap();
+                let fired = ItemFired::new(name(attempt.item), attempt.number, manifest, BTreeMap::new());
                 Event::ItemFired(ItemFired { driver: driver(*by), ..fired })
             }
             Self::End(attempt, by, End::Done) => reconcile(attempt, *by, Outcome::Done),

@@ -5,7 +5,6 @@ import { pickFields, sameJson } from '../json.mjs';
 import { isFingerprint } from '../values.mjs';
 import { decodeSegment } from '../names.mjs';
 import { checkSignatures } from '../entries/commit.mjs';
-import { AllowedChanges, applyChanges, TreeChanges } from './changes.mjs';
 import { commitsFrom } from './chain.mjs';
 
 const sealOf = (entry) => pickFields(entry, ['root', 'entries', 'seal', 'commit']);
@@ -22,8 +21,6 @@ class Log {
     this.sound = [];
     /** Each entry `log.thread` that the key signed, sound or not. */
     this.signedThreads = [];
-    /** Runs and threads one of whose blobs is damaged or missing. */
-    this.damaged = new Set();
     this.submitted = new Map();
     this.sealed = new Map();
     this.threads = new Map();
@@ -37,7 +34,7 @@ class Log {
       else log.isBroken = true;
     } else {
       await checkSignatures(commits);
-      log.readEntries(store, commits);
+      log.readEntries(commits);
     }
     const isOwn = ({ hash }) => hash.startsWith(`sha256:${log.digits}`);
     /** False if no sound entry is of the key and the digits in the name of the ref. */
@@ -46,18 +43,16 @@ class Log {
     return log;
   }
 
-  readEntries(store, commits) {
+  readEntries(commits) {
     this.signedThreads = commits
       .filter(({ entry, signer }) => entry?.kind === 'log.thread' && signer === this.key)
       .map(({ entry }) => entry);
-    const files = new Map();
     for (const [i, commit] of commits.entries()) {
       const before = this.sound.at(-1);
-      const isSound =
-        this.isInPlace(commit, i, before) &&
-        this.isTreeSound(store, commit, before?.tree ?? null, files);
-      if (!isSound && !this.isUnread) this.isBroken = true;
-      if (!isSound || this.isUnread) return;
+      if (!this.isInPlace(commit, i, before)) {
+        this.isBroken = true;
+        return;
+      }
       this.sound.push(commit);
       const { entry } = commit;
       if (entry.kind === 'log.submitted') this.submitted.set(entry.run, entry.first);
@@ -87,24 +82,6 @@ class Log {
     if (kind === 'log.thread')
       return (this.threads.get(entry.thread)?.at(-1).entries ?? 0) >= entry.entries;
     return false;
-  }
-
-  /** Returns true if an entry changed exactly its own paths in the tree. */
-  isTreeSound(store, { entry, tree }, before, files) {
-    const allowed = new AllowedChanges(entry, false, store.format);
-    const changes = TreeChanges.of(store, allowed, before, tree);
-    if (changes.unread.some(({ oid }) => !store.isLeftOut(oid))) return false;
-    if (changes.unread.length > 0) this.isUnread = true;
-    if (changes.problems.length > 0) return false;
-    applyChanges(files, changes);
-    if (this.isUnread) return true;
-    for (const [path, oid] of allowed.sets) {
-      if (files.get(path) !== oid) return false;
-      // The record follows from the entry, so that a blob that was left out is known by its name.
-      const isHere = entry.kind === 'log.written' || store.readBlob(oid) !== null;
-      if (!isHere && !store.isLeftOut(oid)) this.damaged.add(entry.run ?? entry.thread);
-    }
-    return true;
   }
 }
 

@@ -193,6 +193,10 @@ export function objectName(format, type, bytes) {
   return toHex((format === 'sha1' ? sha1 : sha256)(whole));
 }
 
+/** Returns true if these are the bytes that an entry names. */
+export const areNamed = (bytes, { sha256: digest, size }) =>
+  bytes.length === size && digestOfBlob(bytes) === digest;
+
 /** Large blobs are hashed once, although several rows may read them. */
 const digestsOfBlobs = new WeakMap();
 

@@ -121,7 +121,7 @@ const isProtectedChanges = notEmpty(
 const isRoleList = (value) =>
   arrayOf(oneOf(...roles), 1)(value) &&
   value.every((role, i) => i === 0 || roles.indexOf(value[i - 1]) < roles.indexOf(role));
-const isPipelineDigests = notEmpty(mapOf(isString, isDigest));
+const arePipelines = notEmpty(mapOf(isString, isProduct));
 
 const isPacketResult = oneOf('operational', 'critical');
 const threadContent = {
@@ -159,28 +159,27 @@ const interruption = {
 
 const kindFields = {
   'run.submitted': {
-    plan: isDigest,
-    artifacts: mapOf(isPath, isDigest),
-    'rules?': isDigest,
-    'pipelines?': isPipelineDigests,
-    'imports?': notEmpty(mapOf(isString, shape({ product: isProduct, evidence: isDigest }))),
+    plan: isProduct,
+    artifacts: mapOf(isPath, isProduct),
+    'rules?': isProduct,
+    'pipelines?': arePipelines,
+    'imports?': notEmpty(mapOf(isString, shape({ product: isProduct, evidence: isProduct }))),
     'continues?': shape({
       run: isRunName,
       entries: isPositive,
       root: isDigest,
-      evidence: isDigest,
+      evidence: isProduct,
     }),
     base: isObjectId,
     queue: isString,
     pattern: isString,
     writers: arrayOf(isFingerprint),
     'roles?': mapOf(isFingerprint, isRoleList),
-    fanOut: isBoolean,
     tool: isString,
   },
   'item.fired': {
     ...ending,
-    manifest: isDigest,
+    manifest: isProduct,
     inputRefs: isInputRefs,
     'driver?': isDriver,
     'host?': isDriverText,
@@ -201,7 +200,7 @@ const kindFields = {
       run: isRunName,
       item: isItemName,
       root: isDigest,
-      evidence: isDigest,
+      evidence: isProduct,
       'continued?': isTrue,
     }),
     'blocks?': isBlocks,
@@ -239,8 +238,8 @@ const kindFields = {
   },
   'run.extended': {
     cause: anyOf(oneOf('actor'), shape({ rule: isItemName })),
-    items: notEmpty(mapOf(isItemName, isDigest)),
-    'pipelines?': isPipelineDigests,
+    items: notEmpty(mapOf(isItemName, isProduct)),
+    'pipelines?': arePipelines,
   },
   'run.admitted': { key: isFingerprint, role: oneOf(...roles), 'first?': isDigest },
   'run.dismissed': { key: isFingerprint },
@@ -320,7 +319,7 @@ const entryShapes = Object.create(null);
 for (const [kind, fields] of Object.entries(kindFields)) {
   const about = subjectField(kind);
   entryShapes[kind] = shape({
-    v: oneOf(1),
+    v: oneOf(2),
     kind: isString,
     [about]: about === 'archive' ? isFingerprint : isRunName,
     seq: isCount,
@@ -335,7 +334,7 @@ for (const [kind, fields] of Object.entries(kindFields)) {
 /** Returns the reason why an entry is not valid, or null. */
 export function faultOfEntry(entry) {
   if (!isObject(entry)) return 'it is no object';
-  if (entry.v !== 1) return 'it has another version';
+  if (entry.v !== 2) return 'it has another version';
   if (!isString(entry.kind) || !(entry.kind in entryShapes)) return 'it has an unknown kind';
   if (!entryShapes[entry.kind](entry)) return `its fields are not those of ${entry.kind}`;
   if (entry.roles) {

@@ -65,15 +65,3 @@ export class Store {
     return this.filtered && !this.objects.has(name);
   }
 }
-
-/** Returns the bytes of the blob at a path of a tree, or null. */
-export function readBlobAt(store, tree, path) {
-  const segments = path.split('/');
-  let oid = tree;
-  for (const [i, segment] of segments.entries()) {
-    const node = store.readTree(oid)?.find(i < segments.length - 1 ? segment + '/' : segment);
-    if (!node) return null;
-    oid = node.oid;
-  }
-  return store.readBlob(oid);
-}

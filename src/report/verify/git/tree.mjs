@@ -61,20 +61,6 @@ export class Tree {
   get nodes() {
     return Array.from({ length: this.count }, (_, index) => this.node(index));
   }
-
-  /** Returns the node of a key, or undefined. */
-  find(key) {
-    this.byKey ??= new Map(this.nodes.map((node) => [node.key, node]));
-    return this.byKey.get(key);
-  }
-
-  /** Returns true if a node is byte for byte one of another tree. */
-  hasSame(index, other, otherIndex) {
-    let at = other.starts[otherIndex];
-    for (let i = this.starts[index]; i < this.starts[index + 1]; i++, at++)
-      if (this.bytes[i] !== other.bytes[at]) return false;
-    return true;
-  }
 }
 
 const folderMode = toBytes('40000 ');

@@ -30,8 +30,6 @@ const modules = [
   'protected/patch.mjs',
   'protected/pathspec.mjs',
   'protected/protected.mjs',
-  'chain/paths.mjs',
-  'chain/changes.mjs',
   'chain/chain.mjs',
   'chain/signers.mjs',
   'chain/roles.mjs',

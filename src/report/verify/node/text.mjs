@@ -46,7 +46,7 @@ export function textOfReport(report) {
   return lines.map(toLine).join('\n');
 }
 
-export function jsonOfReport({ replay, proof, submitted, links, headTree, ...shown }) {
+export function jsonOfReport({ replay, proof, submitted, links, ...shown }) {
   return toPrintableJson({ ...shown, intact: shown.failure === null });
 }
 

@@ -2,9 +2,6 @@
 
 import { tryJson } from '../json.mjs';
 import { isString } from '../values.mjs';
-import { encodePath } from '../names.mjs';
-import { readBlobAt } from '../git/store.mjs';
-import { itemFolder } from '../chain/paths.mjs';
 import { outcomeWords, textOfOutcome } from '../replay/outcome.mjs';
 import {
   checkPlaceWord,
@@ -17,7 +14,7 @@ import {
   plainWord,
   protectionWord,
 } from './words.mjs';
-import { contentFacts, productFacts } from './contents.mjs';
+import { productFacts } from './contents.mjs';
 import { timelineLimits, Timing } from './timing.mjs';
 import { colorsOf, markOf, statusRanks } from './marks.mjs';
 import { endFacts, manifestFacts, stepFacts } from './item-facts.mjs';
@@ -33,6 +30,10 @@ function commonPrefix([first = '', ...others]) {
   }
   return prefix.join('');
 }
+
+/** Returns the digests of bytes by their names. */
+const digestsOf = (named) =>
+  Object.fromEntries(Object.entries(named).map(([name, { sha256 }]) => [name, sha256]));
 
 /** The facts that a page shows of one run. All follow from the evidence. */
 export class RunFacts {
@@ -105,14 +106,14 @@ export class RunFacts {
       ['Last commit', last.commit],
       ['Submitted at', first.at],
       ['Submitted by', first.actor],
-      ['Plan', first.plan],
+      ['Plan', first.plan.sha256],
       ['Base', first.base],
       ['Queue', first.queue],
       ['Pattern', first.pattern],
-      ['Rules of the queue', first.rules],
+      ['Rules of the queue', first.rules?.sha256],
       ['Keys that may write', listWord(first.writers)],
       ['Roles', first.roles],
-      ['Pipelines', first.pipelines],
+      ['Pipelines', first.pipelines && digestsOf(first.pipelines)],
       ['Object format', this.store.format],
       ['Program', first.tool],
       ['Closed early', closing?.kind === 'run.closed' ? closing.reason : ''],
@@ -148,11 +149,11 @@ export class RunFacts {
     const rows = entriesInOrder(imports).map(([name, { product, evidence }]) => ({
       name,
       sha256: product.sha256,
-      evidence,
+      evidence: evidence.sha256,
     }));
     if (continues) {
       const { run, root, evidence } = continues;
-      rows.push({ name: `${run}, continued`, sha256: root, evidence });
+      rows.push({ name: `${run}, continued`, sha256: root, evidence: evidence.sha256 });
     }
     return rows;
   }
@@ -160,11 +161,7 @@ export class RunFacts {
   /** The files that were sealed with the plan. */
   artifacts() {
     const { artifacts } = this.report.links[0].entry;
-    return entriesInOrder(artifacts).map(([name, sha256]) => {
-      const path = `artifacts/${encodePath(name)}`;
-      const bytes = readBlobAt(this.store, this.report.headTree, path);
-      return contentFacts({ name, sha256, size: bytes === null ? null : bytes.length }, bytes);
-    });
+    return entriesInOrder(artifacts).map(([name, named]) => productFacts(this.store, name, named));
   }
 
   items() {
@@ -207,16 +204,21 @@ export class RunFacts {
     return shown;
   }
 
-  /** Reads JSON at a path of the tree after the last entry. */
-  readHead(path) {
-    const bytes = readBlobAt(this.store, this.report.headTree, path);
+  /** Reads JSON that an entry names. */
+  readNamed(named) {
+    const bytes = named ? this.store.readBlob(named.oid) : null;
     return bytes === null ? undefined : tryJson(bytes);
   }
 
+  /** Returns the names of the definition of an item that an entry added. */
+  added(id) {
+    const adding = this.report.links.find(({ entry }) => entry.items && id in entry.items);
+    return adding?.entry.items[id];
+  }
+
   itemFacts(id, fired, ended) {
-    const folder = itemFolder(id, this.report.submitted.fanOut);
-    const definition = this.planned.get(id) ?? this.readHead(folder + 'item.json');
-    const manifest = this.readHead(folder + 'manifest.json');
+    const definition = this.planned.get(id) ?? this.readNamed(this.added(id));
+    const manifest = this.readNamed(fired?.manifest);
     const executor = plainWord(definition?.executor);
     const { subagent } = manifest ?? {};
     return factsOf([
@@ -226,7 +228,7 @@ export class RunFacts {
       ['After', this.dependencies(id).join(', ')],
       ['Locks', listWord(definition?.resourceLocks)],
       ...manifestFacts(manifest ?? {}),
-      ['Manifest', fired?.manifest],
+      ['Manifest', fired?.manifest.sha256],
       ...(ended ? endFacts(ended) : []),
       ['Protection', ended ? protectionWord(ended) : ''],
       ['Check ran', ended ? checkPlaceWord(manifest, ended) : ''],

@@ -4,8 +4,7 @@ import { pipelineNameOf } from '../plan/plan.mjs';
 
 export function areBlocksLegal(replay, item, entry) {
   const name = pipelineNameOf(item.definition);
-  const digest = name === null ? undefined : replay.pipelines.get(name);
-  const pipeline = digest === undefined ? undefined : replay.pipelinesByDigest.get(digest);
+  const pipeline = replay.pipelines.has(name) ? replay.usablePipelines.get(name) : undefined;
   if (pipeline === null) return true;
   if (pipeline === undefined || entry.attempt === 0) return !('blocks' in entry);
   const blocks = entry.blocks ?? [];

@@ -36,10 +36,10 @@ export class Replay {
       this.items.set(item.id, new ItemState(normaliseItem(item), 'plan'));
     /** Document name to its revisions, oldest first. */
     this.documents = new Map();
-    /** Pipeline name to its digest. */
-    this.pipelines = new Map(Object.entries(entryZero.pipelines ?? {}));
-    /** Digest to the pipeline, or to null if that cannot be used. */
-    this.pipelinesByDigest = new Map();
+    /** The names of the pipelines so far. */
+    this.pipelines = new Set(Object.keys(entryZero.pipelines ?? {}));
+    /** Name to the pipeline, or to null if that cannot be used. */
+    this.usablePipelines = new Map();
     /** Rule id to the number of its `run.extended`. */
     this.rounds = new Map();
     /** Rule id to the items that it created. */
@@ -170,7 +170,7 @@ export class Replay {
       return this.entryZero.imports?.[importName(need)]?.product.sha256 ?? null;
     }
     if (need.from === '@artifacts') {
-      return select.kind === 'output' ? (this.entryZero.artifacts[select.path] ?? null) : null;
+      return select.kind === 'output' ? (this.entryZero.artifacts[select.path]?.sha256 ?? null) : null;
     }
     if (need.from === '@documents') {
       const revision = select.kind === 'document' ? this.latestRevision(select.name) : undefined;

@@ -10,7 +10,8 @@ function isCreation(action, entry) {
   if (!action?.items || 'pipelines' in entry) return false;
   const digests = Object.create(null);
   for (const [id, item] of action.items) digests[id] = canonicalDigest(item);
-  return sameJson(digests, entry.items);
+  const named = Object.entries(entry.items).map(([id, { sha256 }]) => [id, sha256]);
+  return sameJson(digests, Object.fromEntries(named));
 }
 
 /** Applies an entry of a run by its kind. Returns false if it is not legal. */
@@ -55,7 +56,7 @@ export const runTransitions = {
       const named = Object.keys(entry.pipelines ?? {});
       if (!replay.plan.openEnded || !replay.doItemsFit(items, true)) return false;
       if (sameSet(missing) !== sameSet(named)) return false;
-      for (const name of named) replay.pipelines.set(name, entry.pipelines[name]);
+      for (const name of named) replay.pipelines.add(name);
       replay.addItems(items, 'actor');
       return true;
     }

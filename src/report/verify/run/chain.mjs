@@ -1,7 +1,6 @@
-// Rows `chain` and `signature` of a run: its entries, their trees, and who signed them.
+// Rows `chain` and `signature` of a run: its entries, and who signed them.
 
 import { haveClash } from '../names.mjs';
-import { AllowedChanges, applyChanges, TreeChanges, unreadFile } from '../chain/changes.mjs';
 import { checkOrder } from '../chain/chain.mjs';
 import { checkRoles, conductsRun } from '../chain/roles.mjs';
 import { counted } from '../findings.mjs';
@@ -32,7 +31,6 @@ export function checkChain(verifier) {
     if (haveClashingPaths(entry)) report('paths', commit, `${number} has paths that clash`);
     isSealed ||= entry.kind === 'run.sealed';
   }
-  if (verifier.chain.isWhole) checkTrees(verifier, report);
   findings.details.chain = `${counted(commits.length, 'entry', 'entries')}, hash-linked, no gaps`;
 }
 
@@ -41,42 +39,6 @@ function haveClashingPaths(entry) {
   if (entry.kind !== 'item.reconciled') return false;
   const outputs = Object.keys(entry.products).filter((key) => key.startsWith('outputs/'));
   return haveClash(outputs.map((key) => key.slice(8)));
-}
-
-function checkTrees(verifier, report) {
-  verifier.fanOut = verifier.begin?.entry.fanOut ?? false;
-  const files = new Map();
-  let before = null;
-  for (const commit of verifier.chain.commits) {
-    if (commit.entry) compareTree(verifier, commit, before, files, report);
-    before = commit.tree;
-  }
-}
-
-/** Compares the tree with the entry, and notes the files of the entry in `commit.files`. */
-function compareTree(verifier, commit, before, files, report) {
-  const { entry, tree } = commit;
-  const { store } = verifier;
-  const number = `entry ${entry.seq}`;
-  const allowed = new AllowedChanges(entry, verifier.fanOut, store.format);
-  const changes = TreeChanges.of(store, allowed, before, tree);
-  for (const { path, oid } of changes.unread) {
-    if (store.isLeftOut(oid)) verifier.findings.addLeftOut('chain');
-    else report('object', commit, `${number}: object ${oid} is not in the bundle`, { path });
-  }
-  for (const { path, text } of changes.problems)
-    report('tree', commit, `${number}: ${text}, and the entry does not say so`, { path });
-  applyChanges(files, changes);
-  commit.files = new Map();
-  for (const [path, wanted] of allowed.sets) {
-    const found = files.get(path);
-    commit.files.set(path, found);
-    const isUnread = Object.values(unreadFile).includes(found);
-    if (found === undefined)
-      report('tree', commit, `${number}: ${path} is not in the tree`, { path });
-    else if (!isUnread && wanted !== null && found !== wanted)
-      report('tree', commit, `${number}: ${path} is another object`, { path });
-  }
 }
 
 export async function checkSigners(verifier) {

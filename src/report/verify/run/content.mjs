@@ -1,8 +1,6 @@
 // Row `content` of a run: the bytes that its entries name.
 
-import { digestOfBlob } from '../crypto/hashes.mjs';
-import { encodePath } from '../names.mjs';
-import { unreadFile } from '../chain/changes.mjs';
+import { areNamed } from '../crypto/hashes.mjs';
 import { counted } from '../findings.mjs';
 
 export function checkContent(verifier) {
@@ -25,26 +23,22 @@ export function checkContent(verifier) {
 }
 
 /** Examines the artifacts and the imports that entry 0 seals. */
-function checkSealedContent(verifier, { entry, files }) {
-  for (const [path, sha256] of Object.entries(entry.artifacts)) {
-    const oid = files?.get(`artifacts/${encodePath(path)}`);
-    // Row chain reports an artifact that is not in the tree, or in a folder that is damaged.
-    if (oid === unreadFile.leftOut) verifier.findings.addLeftOut('content');
-    else if (oid !== undefined && oid !== unreadFile.unread)
-      examine(verifier, 'artifacts', `the artifact ${path}`, { oid, sha256 }, verifier.begin, path);
-  }
+function checkSealedContent(verifier, { entry }) {
+  for (const [path, named] of Object.entries(entry.artifacts))
+    examine(verifier, 'artifacts', `the artifact ${path}`, named, verifier.begin, path);
   for (const [name, { product }] of Object.entries(entry.imports ?? {}))
     examine(verifier, 'products', `the import ${name}`, product, verifier.begin, name);
 }
 
-/** Compares the bytes of a blob with an entry; a size may be absent. */
-function examine(verifier, kind, what, { oid, sha256: digest, size }, commit, path) {
+/** Compares the bytes of a blob with an entry. */
+function examine(verifier, kind, what, named, commit, path) {
+  const { oid } = named;
   const bytes = verifier.store.readBlob(oid);
   const fail = (code, text) => verifier.reportFile('content', code, commit, what + text, path);
   if (bytes === null) {
     if (verifier.store.isLeftOut(oid)) verifier.findings.addLeftOut('content');
     else fail('content-unread', `: object ${oid} is not in the bundle`);
-  } else if (digestOfBlob(bytes) !== digest || bytes.length !== (size ?? bytes.length)) {
+  } else if (!areNamed(bytes, named)) {
     fail('content-bytes', ' has other bytes than its entry says');
   } else {
     verifier.contents[kind]++;

@@ -2,7 +2,7 @@
 
 import { ensure, equalBytes, FormatError } from '../bytes.mjs';
 import { limits } from '../limits.mjs';
-import { digestOf } from '../crypto/hashes.mjs';
+import { areNamed } from '../crypto/hashes.mjs';
 import { canonicalBytes, canonicalDigest, isObject, readJson, sameJson } from '../json.mjs';
 import { arrayOf, isString, shape } from '../values.mjs';
 import { encodeSegment } from '../names.mjs';
@@ -10,7 +10,6 @@ import { isEndRed } from '../entries/subject.mjs';
 import { hashText, readQuotedCommit } from '../entries/commit.mjs';
 import { merkleRoot } from '../entries/merkle.mjs';
 import { readManifest } from '../plan/manifest.mjs';
-import { importPath, itemFolder } from '../chain/paths.mjs';
 import { checkOrder } from '../chain/chain.mjs';
 import { checkRoles } from '../chain/roles.mjs';
 import { contradicts } from '../findings.mjs';
@@ -18,29 +17,28 @@ import { Proof } from '../proof.mjs';
 import { checkpointName, threadTreeOf } from '../thread/chain.mjs';
 
 /**
- * Reads canonical evidence of a digest, and checks it. Reports what does not hold, which is the
- * message of a FormatError. Evidence that is left out is not checked.
+ * Reads canonical evidence that an entry names, and checks it. Reports what does not hold, which is
+ * the message of a FormatError. Evidence that is left out is not checked.
  */
-async function checkEvidence(verifier, commit, path, digest, subject, check) {
-  const bytes = verifier.readFile(commit, path, ['handoff']);
+async function checkEvidence(verifier, commit, named, subject, check) {
+  const bytes = verifier.readNamed(named, ['handoff']);
   if (bytes === undefined) return;
   try {
-    ensure(bytes !== null && digestOf(bytes) === digest, 'is not the one that its entry names');
+    ensure(bytes !== null && areNamed(bytes, named), 'is not the one that its entry names');
     const evidence = readJson(bytes, { size: limits.file });
     ensure(equalBytes(canonicalBytes(evidence), bytes), 'is not canonical');
     await check(evidence);
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;
     const text = `the evidence of ${subject} ${error.message}`;
-    verifier.reportFile('handoff', 'proof', commit, text, path);
+    verifier.report('handoff', 'proof', commit, text);
   }
 }
 
 export async function checkReused(verifier, commit) {
   const { entry } = commit;
-  const path = itemFolder(entry.item, verifier.fanOut) + 'reused.json';
-  const { evidence: digest, continued = false } = entry.reused;
-  await checkEvidence(verifier, commit, path, digest, entry.item, async (evidence) => {
+  const { evidence: named, continued = false } = entry.reused;
+  await checkEvidence(verifier, commit, named, entry.item, async (evidence) => {
     const fields = continued ? { manifest: isObject } : { manifest: isObject, proof: isObject };
     ensure(shape(fields)(evidence), 'has other fields');
     const shown = continued
@@ -83,7 +81,7 @@ function compareReused(verifier, commit, json, { fired, end, base }) {
   const { entry } = commit;
   const manifest = readManifest(canonicalBytes(json));
   ensure(
-    manifest && canonicalDigest(json) === fired.manifest,
+    manifest && canonicalDigest(json) === fired.manifest.sha256,
     'has another manifest than was dispatched',
   );
   ensure(base === verifier.begin.entry.base, 'is about a run with another base');
@@ -102,7 +100,6 @@ function compareReused(verifier, commit, json, { fired, end, base }) {
 
 export async function checkImports(verifier) {
   for (const [name, given] of Object.entries(verifier.begin.entry.imports ?? {})) {
-    const path = importPath(name) + 'evidence.json';
     const check = async (evidence) => {
       const [, source, key] = /^([^:]*):(.*)$/s.exec(name) ?? [];
       const parts = (source ?? '').split('/');
@@ -114,8 +111,7 @@ export async function checkImports(verifier) {
         product && product.sha256 === given.product.sha256 && product.size === given.product.size;
       ensure(isSame, 'shows another product');
     };
-    const subject = `the import ${name}`;
-    await checkEvidence(verifier, verifier.begin, path, given.evidence, subject, check);
+    await checkEvidence(verifier, verifier.begin, given.evidence, `the import ${name}`, check);
   }
 }
 
@@ -167,9 +163,8 @@ export async function readContinued(verifier) {
       commits = await Promise.all(evidence.commits.map((text) => readQuotedCommit(text)));
       await compareContinued(verifier, commits, continues);
     };
-    const [path, subject] = ['continues.json', `the continued run ${continues.run}`];
-    const { evidence } = continues;
-    await checkEvidence(verifier, verifier.begin, path, evidence, subject, check);
+    const subject = `the continued run ${continues.run}`;
+    await checkEvidence(verifier, verifier.begin, continues.evidence, subject, check);
     return commits;
   })();
   return verifier.continued;

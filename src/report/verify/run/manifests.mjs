@@ -1,7 +1,7 @@
 // Row `manifest` of a run, and the inputs of its dispatches in row `handoff`.
 
 import { limits } from '../limits.mjs';
-import { digestOf } from '../crypto/hashes.mjs';
+import { areNamed } from '../crypto/hashes.mjs';
 import { canonicalDigest, sameJson } from '../json.mjs';
 import { isString } from '../values.mjs';
 import { sourceOf } from '../plan/items.mjs';
@@ -38,14 +38,13 @@ export function checkNeeds(verifier, commit) {
 export function checkManifest(verifier, commit) {
   const { entry } = commit;
   verifier.manifestCount++;
-  const path = verifier.manifestPath(entry.item);
   const name = `the manifest of ${entry.item} #${entry.attempt}`;
   const report = (code, text) =>
-    verifier.report('manifest', code, commit, `${name} ${text}`, { path });
-  const bytes = verifier.readFile(commit, path, ['manifest'], limits.manifest);
+    verifier.report('manifest', code, commit, `${name} ${text}`);
+  const bytes = verifier.readNamed(entry.manifest, ['manifest'], limits.manifest);
   if (bytes === undefined) return;
   if (bytes === null) report('manifest-invalid', 'cannot be read');
-  else if (digestOf(bytes) !== entry.manifest)
+  else if (!areNamed(bytes, entry.manifest))
     report('manifest-invalid', 'is not the one that its entry names');
   else {
     const manifest = readManifest(bytes);
@@ -81,6 +80,6 @@ function fitsPlan(verifier, manifest, definition) {
     if (!sameJson(manifest.argv, argv)) return false;
   } else if (manifest.argv.length === 0) return false;
   const name = pipelineNameOf(definition);
-  const digest = name === null ? undefined : verifier.pipelineNames.get(name);
+  const digest = name === null ? undefined : verifier.pipelineNames.get(name)?.sha256;
   return manifest.pipeline === digest && (name === null || digest !== undefined);
 }

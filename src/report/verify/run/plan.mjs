@@ -2,11 +2,10 @@
 
 import { equalBytes, sortNames } from '../bytes.mjs';
 import { limits } from '../limits.mjs';
-import { digestOf } from '../crypto/hashes.mjs';
+import { areNamed } from '../crypto/hashes.mjs';
 import { settings } from '../crypto/ed25519.mjs';
 import { canonicalBytes, sameJson, tryJson } from '../json.mjs';
 import { isAddedItem, normaliseItem } from '../plan/items.mjs';
-import { itemFolder } from '../chain/paths.mjs';
 import { compareExpected, counted } from '../findings.mjs';
 import { emptyOutcome, outcomeOf } from '../replay/outcome.mjs';
 import { checkManifest, checkNeeds } from './manifests.mjs';
@@ -64,7 +63,7 @@ function closePlan(verifier) {
 function checkExpectations(verifier) {
   if (!verifier.begin) return;
   const isSamePlan = (wanted) => {
-    const bytes = verifier.readFile(verifier.begin, 'plan.json', []);
+    const bytes = verifier.readNamed(verifier.begin.entry.plan, []);
     const plan = tryJson(wanted);
     return plan !== undefined && sameJson(plan, bytes ? tryJson(bytes) : undefined);
   };
@@ -100,20 +99,18 @@ function readAdded(verifier, commit, report) {
   const { entry } = commit;
   const items = new Map();
   for (const id of sortNames(Object.keys(entry.items))) {
-    const path = itemFolder(id, verifier.fanOut) + 'item.json';
-    const bytes = verifier.readFile(commit, path, ['plan', 'handoff']);
+    const bytes = verifier.readNamed(entry.items[id], ['plan', 'handoff']);
     if (bytes === undefined) return null;
-    if (bytes === null) {
-      report('bytes-missing', `item.json of ${id} cannot be read`, { item: id, path });
+    if (bytes === null || !areNamed(bytes, entry.items[id])) {
+      const code = bytes === null ? 'bytes-missing' : 'bytes';
+      report(code, textOfPlanCode(code, entry), { item: id });
       return null;
     }
     const item = tryJson(bytes, { size: limits.file });
-    let code = null;
-    if (digestOf(bytes) !== entry.items[id]) code = 'bytes';
-    else if (!isAddedItem(item)) code = 'item-invalid';
-    else if (!equalBytes(canonicalBytes(normaliseItem(item)), bytes)) code = 'item-invalid';
-    if (code !== null) report(code, textOfPlanCode(code, entry), { item: id, path });
-    items.set(id, code === null ? normaliseItem(item) : null);
+    const isValid =
+      isAddedItem(item) && equalBytes(canonicalBytes(normaliseItem(item)), bytes);
+    if (!isValid) report('item-invalid', textOfPlanCode('item-invalid', entry), { item: id });
+    items.set(id, isValid ? normaliseItem(item) : null);
   }
   return items;
 }
@@ -128,7 +125,8 @@ function textOfPlanCode(code, entry) {
     'rule-waits': 'seals the run although a rule still acts or stopped short',
     stopped: 'names other rules than those that stopped',
     blocks: 'has blocks that do not fit the pipeline',
-    bytes: 'adds an item whose item.json has another digest',
+    'bytes-missing': 'adds an item whose item.json cannot be read',
+    bytes: 'adds an item whose item.json has other bytes',
     'item-invalid': 'adds an item whose item.json is not valid',
   };
   return `${what} ${texts[code] ?? code}`;

@@ -64,7 +64,6 @@ export async function verifyRun(store, run, options = {}) {
     findings: findings.list,
     // After a finding in the chain or the plan, later entries have no defined meaning.
     replay: verifier.isUnread || findings.failsBy('plan') ? null : verifier.replay,
-    headTree: commits.at(-1)?.tree ?? null,
     links: commits.map(linkOf),
   };
 }

@@ -51,7 +51,7 @@ export async function checkAnchors(verifier) {
   for (const log of await logsOf(verifier.store)) {
     const isWriter = writers.has(log.key);
     if (!isWriter && !isKnown(log.key) && areWritersKnown) continue;
-    if (isWriter && (log.isBroken || log.damaged.has(verifier.run))) {
+    if (isWriter && log.isBroken) {
       state.faults.push(['anchor-broken', `the log ${log.ref} is broken`]);
     }
     if (isWriter && log.isUnread) state.isUnread = true;
@@ -99,7 +99,7 @@ function compareLog(verifier, log, isWriter, state) {
   }
   // The key may have been admitted later than this copy of the run goes.
   if (sealed && verifier.seal === null && !isOtherFirst && !isWriter) return;
-  const isWitness = isWriter && !log.isBroken && !log.damaged.has(verifier.run);
+  const isWitness = isWriter && !log.isBroken;
   if (isOtherFirst) {
     state.faults.push(['anchor-differs', `the log ${log.ref} has another first entry`]);
   } else if (isOtherSeal && isWitness && submitted !== undefined && verifier.seal !== null) {

@@ -1,12 +1,11 @@
 // Reads the plan, the rules and the pipelines of a run, with which its replay begins.
 
 import { limits } from '../limits.mjs';
-import { digestOf, digestOfBlob } from '../crypto/hashes.mjs';
+import { areNamed } from '../crypto/hashes.mjs';
 import { sameSet } from '../json.mjs';
 import { foldCase } from '../names.mjs';
 import { dependenciesOf, importName, isFromElsewhere } from '../plan/items.mjs';
 import { itemsInRules, pipelineNamesOf, readPipeline, readPlan, readRules } from '../plan/plan.mjs';
-import { pipelinePath } from '../chain/paths.mjs';
 import { UnreadableDocument } from '../replay/rules.mjs';
 import { Replay } from '../replay/replay.mjs';
 
@@ -43,7 +42,7 @@ export function startReplay(verifier) {
   if (sameSet(needs.map(importName)) !== sameSet(Object.keys(entry.imports ?? {}))) {
     report('imports', 'entry 0 has other imports than its items need');
   }
-  readPipelines(verifier, replay.pipelinesByDigest);
+  readPipelines(verifier, replay.usablePipelines);
   const hasUnknown = (item) => dependenciesOf(item).some((each) => !replay.items.has(each));
   if (replay.items.size < plan.items.length || plan.items.some(hasUnknown)) {
     const text = 'the plan has an item twice, or one that depends on an unknown one';
@@ -60,75 +59,61 @@ const codesOfRules = {
   invalid: 'rules-invalid',
 };
 
-function readPlanFile(verifier, name, digest, read, codes, report) {
+function readPlanFile(verifier, name, named, read, codes, report) {
   const path = `${name}.json`;
-  const bytes = verifier.readFile(verifier.begin, path, ['plan', 'handoff']);
+  const bytes = verifier.readNamed(named, ['plan', 'handoff']);
   if (bytes === undefined) return null;
-  if (bytes === null) {
-    report(codes.missing, `${path} cannot be read`, path);
+  if (bytes === null || !areNamed(bytes, named)) {
+    if (bytes === null) report(codes.missing, `${path} cannot be read`, path);
+    else report(codes.other, `${path} is not the one that entry 0 names`, path);
     return null;
   }
-  if (digestOf(bytes) !== digest)
-    report(codes.other, `${path} is not the one that entry 0 names`, path);
   const value = read(bytes);
   if (value === null) report(codes.invalid, `${path} is not valid`, path);
   return value;
 }
 
 function compareEntryZero(verifier, plan, entry, report) {
-  const hasRules = Boolean(plan.rules?.length) || 'rules' in entry;
-  const fanOut = plan.items.length > 256 || plan.openEnded === true || hasRules;
   const fits =
     plan.id === verifier.run &&
-    sameSet(Object.keys(plan.artifacts ?? {})) === sameSet(Object.keys(entry.artifacts)) &&
-    entry.fanOut === fanOut;
+    sameSet(Object.keys(plan.artifacts ?? {})) === sameSet(Object.keys(entry.artifacts));
   if (!fits) report('plan-entry', 'entry 0 contradicts the plan', 'plan.json');
 }
 
 /** Returns the bytes of a revision that a rule reads. */
-function readRevision(verifier, { oid, sha256: digest }) {
-  const bytes = verifier.store.readBlob(oid);
-  const isRight = bytes !== null && digestOfBlob(bytes) === digest;
-  if (!isRight) throw new UnreadableDocument(bytes === null && verifier.store.isLeftOut(oid));
+function readRevision(verifier, named) {
+  const bytes = verifier.store.readBlob(named.oid);
+  const isRight = bytes !== null && areNamed(bytes, named);
+  if (!isRight) throw new UnreadableDocument(bytes === null && verifier.store.isLeftOut(named.oid));
   return bytes;
 }
 
-/** Reads the pipelines that entries name, and compares each with its digest and its names. */
-function readPipelines(verifier, byDigest) {
+/** Reads the pipelines that entries name: name to the pipeline, or to null after a finding. */
+function readPipelines(verifier, usable) {
   for (const commit of verifier.commits) {
     const { kind, pipelines = {} } = commit.entry;
     if (commit !== verifier.begin && kind !== 'run.extended') continue;
-    for (const digest of Object.values(pipelines))
-      if (!byDigest.has(digest)) byDigest.set(digest, readSealedPipeline(verifier, commit, digest));
-  }
-  for (const { entry } of verifier.commits) {
-    for (const [name, digest] of Object.entries(entry.pipelines ?? {}))
-      if (!verifier.pipelineNames.has(name)) verifier.pipelineNames.set(name, digest);
-  }
-  for (const [name, digest] of verifier.pipelineNames) {
-    const pipeline = byDigest.get(digest);
-    const [, id, wanted] = /^([^@]*)(?:@(.*))?$/s.exec(name);
-    if (pipeline && (pipeline.id !== id || (wanted ?? digest) !== digest)) {
-      const text = `the pipeline ${name} has another id or digest than its name`;
-      verifier.report('plan', 'pipelines', firstNaming(verifier, digest), text);
+    for (const [name, named] of Object.entries(pipelines)) {
+      if (verifier.pipelineNames.has(name)) continue;
+      verifier.pipelineNames.set(name, named);
+      usable.set(name, readSealedPipeline(verifier, commit, name, named));
     }
   }
 }
 
-/** Returns the first entry that names a pipeline. */
-const firstNaming = (verifier, digest) =>
-  verifier.commits.find(({ entry }) => Object.values(entry.pipelines ?? {}).includes(digest));
-
 /** Returns a pipeline, or null after a finding. */
-function readSealedPipeline(verifier, commit, digest) {
-  const path = pipelinePath(digest);
-  const bytes = verifier.readFile(commit, path, ['plan'], limits.pipeline);
+function readSealedPipeline(verifier, commit, name, named) {
+  const bytes = verifier.readNamed(named, ['plan'], limits.pipeline);
   const fail = (text) => {
-    verifier.report('plan', 'pipelines', commit, `the pipeline ${digest} ${text}`, { path });
+    verifier.report('plan', 'pipelines', commit, `the pipeline ${name} ${text}`);
     return null;
   };
   if (bytes === undefined) return null;
   if (bytes === null) return fail('cannot be read');
-  if (digestOf(bytes) !== digest) return fail('has another digest');
-  return readPipeline(bytes) ?? fail('is not valid');
+  if (!areNamed(bytes, named)) return fail('has other bytes');
+  const pipeline = readPipeline(bytes);
+  if (!pipeline) return fail('is not valid');
+  const [, id, digest = named.sha256] = /^([^@]*)(?:@(.*))?$/s.exec(name);
+  if (pipeline.id !== id || digest !== named.sha256) fail('has another id or digest than its name');
+  return pipeline;
 }

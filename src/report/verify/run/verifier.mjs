@@ -1,13 +1,12 @@
 // Verifies one run, row by row.
 
 import { limits } from '../limits.mjs';
+import { areNamed } from '../crypto/hashes.mjs';
 import { settings } from '../crypto/ed25519.mjs';
 import { pickFields } from '../json.mjs';
 import { encodeSegment } from '../names.mjs';
 import { readManifest } from '../plan/manifest.mjs';
 import { mostPathWork } from '../protected/protected.mjs';
-import { itemFolder } from '../chain/paths.mjs';
-import { unreadFile } from '../chain/changes.mjs';
 import { Chain } from '../chain/chain.mjs';
 import { Findings } from '../findings.mjs';
 import { checkChain, checkSigners } from './chain.mjs';
@@ -35,7 +34,7 @@ export class RunVerifier {
     this.inputCount = 0;
     /** Item to the commit of its latest dispatch. */
     this.dispatches = new Map();
-    /** Pipeline name to the first digest that an entry gives it. */
+    /** Pipeline name to the bytes that the first entry with this name names. */
     this.pipelineNames = new Map();
     /** What comparing paths with pathspecs may still cost. */
     this.pathWork = { left: mostPathWork };
@@ -60,7 +59,6 @@ export class RunVerifier {
     const first = this.chain.isWhole ? this.commits[0] : undefined;
     this.first = first ?? null;
     this.begin = first?.entry.kind === 'run.submitted' ? first : null;
-    // The trees are compared while the browser checks the signatures.
     checkChain(this);
     await this.chain.signatures;
     await checkSigners(this);
@@ -92,19 +90,17 @@ export class RunVerifier {
     this.findings.add(row, code, text, { entry: entry.seq, ...place, ...more });
   }
 
-  /** Adds a finding about a file of an entry. The first entry is entry 0, whatever it says. */
+  /** Adds a finding about bytes of an entry. The first entry is entry 0, whatever it says. */
   reportFile(row, code, commit, text, path) {
     const isFirst = commit === this.begin;
     this.report(row, code, commit, text, isFirst ? { entry: 0, path } : { path });
   }
 
   /**
-   * Reads a file that an entry set. Returns null if it is not in the tree, or its blob is missing
-   * or too large, and undefined if it is left out, which leaves `rows` open.
+   * Reads bytes that an entry names. Returns null if they are missing or too large, and undefined
+   * if they are left out, which leaves `rows` open. The caller compares them with their names.
    */
-  readFile(commit, path, rows, size = limits.file) {
-    const oid = commit.files?.get(path);
-    if (oid === undefined || oid === unreadFile.unread) return null;
+  readNamed({ oid }, rows, size = limits.file) {
     const bytes = this.store.readBlob(oid);
     if (bytes === null && this.store.isLeftOut(oid)) {
       for (const row of rows) this.findings.addLeftOut(row);
@@ -113,16 +109,14 @@ export class RunVerifier {
     return bytes !== null && bytes.length <= size ? bytes : null;
   }
 
-  /** Returns the manifest of the latest dispatch of an item, null, or undefined like `readFile`. */
+  /** Returns the manifest of the latest dispatch of an item, null, or undefined like `readNamed`. */
   readDispatchedManifest(item, rows) {
     const dispatch = this.dispatches.get(item);
     if (!dispatch) return null;
-    const bytes = this.readFile(dispatch, this.manifestPath(item), rows, limits.manifest);
-    return bytes && readManifest(bytes);
-  }
-
-  manifestPath(item) {
-    return itemFolder(item, this.fanOut) + 'manifest.json';
+    const named = dispatch.entry.manifest;
+    const bytes = this.readNamed(named, rows, limits.manifest);
+    if (!bytes) return bytes;
+    return areNamed(bytes, named) ? readManifest(bytes) : null;
   }
 
   addKeysOf(keys) {

@@ -53,8 +53,9 @@ impl<E: From<Error>> Walk<'_, E> {
     fn evidence(&self, run: usize, name: &str) -> Result<Evidence, Error> {
         let store = &self.repository.store;
         let none = || Error::NoEvidence(name.to_owned());
-        let blob = self.runs[run].run.evidence(store, name)?.ok_or_else(none)?;
-        Evidence::parse(&blob.read(store)?).ok_or_else(none)
+        let run = &self.runs[run].run;
+        let import = run.state.submitted.imports.get(name).ok_or_else(none)?;
+        Evidence::parse(&run.blob(&import.evidence).read(store)?).ok_or_else(none)
     }
 }
 

@@ -80,12 +80,15 @@ impl OpenRun {
 
 /// Returns the failure that replaces a result that the remote refuses.
 fn failed_push(new: NewEntry, why: &str) -> NewEntry {
-    let NewEntry::Plain(Event::ItemReconciled(e)) = new else { return new };
+    let Event::ItemReconciled(e) = &new.event else { return new };
+    if e.reused.is_some() {
+        return new;
+    }
     let failed = ItemReconciled {
         reason: Some(format!("push-refused: {why}")),
         duration_ms: e.duration_ms,
         driver: e.driver.clone(),
         ..ItemReconciled::new(e.item.clone(), e.attempt, Outcome::Failed)
     };
-    NewEntry::Plain(Event::ItemReconciled(failed))
+    NewEntry::plain(Event::ItemReconciled(failed))
 }

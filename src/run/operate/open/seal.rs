@@ -23,7 +23,7 @@ impl OpenRun {
     /// with rules that has not ended is sealed only in the state in which the rules were checked.
     /// Otherwise this returns [`chain::Error::LostRace`].
     pub fn seal(&mut self, before: Option<Event>) -> Result<RunSealed, Error> {
-        self.record(before.map(NewEntry::Plain).as_slice())?;
+        self.record(before.map(NewEntry::plain).as_slice())?;
         loop {
             if self.state.sealed
                 && let Some(sealed) = if self.shared.is_some() { self.read_seal()? } else { self.mend_seal()? }
@@ -35,7 +35,7 @@ impl OpenRun {
                 if self.push_seal(&sealed)? {
                     return Ok(sealed);
                 }
-            } else if let Some(links) = self.propose(&[NewEntry::Plain(Event::RunSealed(sealed.clone()))])? {
+            } else if let Some(links) = self.propose(&[NewEntry::plain(Event::RunSealed(sealed.clone()))])? {
                 let seal = links.first().expect("one event makes one entry");
                 // After a crash here the log lacks the seal; `run` and `doctor` add it.
                 self.log_seal(&sealed, seal)?;
@@ -94,7 +94,7 @@ impl OpenRun {
         if self.generation != generation {
             return Ok(false);
         }
-        let seal = [NewEntry::Plain(Event::RunSealed(sealed.clone()))];
+        let seal = [NewEntry::plain(Event::RunSealed(sealed.clone()))];
         if let Err(error) = self.apply(&seal, Applying::All) {
             self.unstage();
             return Err(error);

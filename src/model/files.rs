@@ -1,0 +1,43 @@
+//! The files of an entry: the bytes that it names, at their paths in its commit's tree.
+
+use std::collections::BTreeMap;
+
+use super::event::{Event, Product};
+use super::format;
+
+impl Event {
+    /// Returns the files of an entry of a run, by path. The tree of its commit has exactly these,
+    /// so that git keeps them; what they are follows from the entry alone.
+    pub fn files(&self) -> BTreeMap<String, Product> {
+        let mut files = BTreeMap::new();
+        let mut add = |path: String, bytes: &Product| {
+            files.insert(path, *bytes);
+        };
+        match self {
+            Self::RunSubmitted(e) => {
+                add(format::PLAN.to_owned(), &e.plan);
+                e.rules.iter().for_each(|rules| add(format::RULES.to_owned(), rules));
+                e.continues.iter().for_each(|from| add(format::CONTINUES.to_owned(), &from.evidence));
+                e.artifacts.iter().for_each(|(path, bytes)| add(format::artifact_path(path), bytes));
+                e.pipelines.values().for_each(|spec| add(format::pipeline_path(spec.sha256), spec));
+                for (name, import) in &e.imports {
+                    let [product, evidence] = format::import_paths(name);
+                    add(product, &import.product);
+                    add(evidence, &import.evidence);
+                }
+            }
+            Self::ItemFired(e) => add(format::MANIFEST.to_owned(), &e.manifest),
+            Self::ItemReconciled(e) => {
+                e.products.iter().for_each(|(key, product)| add(format::product_path(key), product));
+                e.reused.iter().for_each(|reused| add(format::REUSED.to_owned(), &reused.evidence));
+            }
+            Self::RunExtended(e) => {
+                e.items.iter().for_each(|(item, bytes)| add(format::item_path(item), bytes));
+                e.pipelines.values().for_each(|spec| add(format::pipeline_path(spec.sha256), spec));
+            }
+            Self::DocumentWritten(e) => add(format::document_path(&e.name), &e.product()),
+            _ => {}
+        }
+        files
+    }
+}
