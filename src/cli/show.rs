@@ -297,31 +297,31 @@ impl Shown<'_> {
         rows.extend(manifest.pipeline.map(|digest| row("pipeline", digest.to_string())));
         rows.extend(manifest.setup.as_deref().map(|argv| row("setup", words(argv))));
         rows.push(row("command", words(&manifest.argv)));
-        if let Some(Program { path, sha256, size, version }) = &manifest.program {
+        if let Some(Program { path, sha256, size, version }) = &manifest.claims.program {
             rows.push(row("program", file_in_words(path, *sha256, *size)));
             rows.extend(version.clone().map(|version| row("version", version)));
         }
-        if let Some(Interpreter { path, sha256, size }) = &manifest.interpreter {
+        if let Some(Interpreter { path, sha256, size }) = &manifest.claims.interpreter {
             rows.push(row("interpreter", file_in_words(path, *sha256, *size)));
         }
         rows.extend(manifest.verify.as_deref().map(|argv| row("verify", words(argv))));
         rows.push(row("timeout", format!("{}s", manifest.timeout)));
-        let sockets = if manifest.sockets.is_some() { "; the user's sockets were reachable" } else { "" };
-        let said = if manifest.sandbox == NONE { ", not confined" } else { sockets };
-        rows.push(row("sandbox", format!("{}{said}", manifest.sandbox)));
-        rows.extend(manifest.home.map(|_| row("access", "home: real".to_owned())));
+        let sockets = if manifest.claims.sockets.is_some() { "; the user's sockets were reachable" } else { "" };
+        let said = if manifest.claims.sandbox == NONE { ", not confined" } else { sockets };
+        rows.push(row("sandbox", format!("{}{said}", manifest.claims.sandbox)));
+        rows.extend(manifest.claims.home.map(|_| row("access", "home: real".to_owned())));
         let places = manifest.places().into_iter().filter(|(_, places)| !places.is_empty());
         rows.extend(places.map(|(name, places)| {
             row("access", format!("{}: {}", places_in_words(name, places.len()), places.join(", ")))
         }));
         rows.extend(manifest.start.map(|tree| row("start", tree.to_string())));
-        rows.extend(manifest.tags.map(|digest| row("tags", digest.to_string())));
-        rows.extend(manifest.branches.map(|digest| row("branches", digest.to_string())));
-        rows.push(row("env", manifest.env.join(" ")));
-        if !manifest.secret_env.is_empty() {
-            rows.push(row("secrets", manifest.secret_env.join(" ")));
+        rows.extend(manifest.claims.tags.map(|digest| row("tags", digest.to_string())));
+        rows.extend(manifest.claims.branches.map(|digest| row("branches", digest.to_string())));
+        rows.push(row("env", manifest.claims.env.join(" ")));
+        if !manifest.claims.secret_env.is_empty() {
+            rows.push(row("secrets", manifest.claims.secret_env.join(" ")));
         }
-        rows.push(row("tool", manifest.tool.clone()));
+        rows.push(row("tool", manifest.claims.tool.clone()));
         rows
     }
 

@@ -24,14 +24,14 @@ impl Machine {
                 Some(name) => format!("handoff.subagent.{name}"),
                 None => format!("handoff.executor.{}", item.executor),
             };
-            manifest.home = (settings.home == Some(Home::Real)).then_some(RealHome::Real);
-            manifest.readable = self.public_names(settings.readable.iter(), &format!("{executor}.readable"));
-            manifest.writable = self.public_names(settings.writable.iter(), &format!("{executor}.writable"));
+            manifest.claims.home = (settings.home == Some(Home::Real)).then_some(RealHome::Real);
+            manifest.claims.readable = self.public_names(settings.readable.iter(), &format!("{executor}.readable"));
+            manifest.claims.writable = self.public_names(settings.writable.iter(), &format!("{executor}.writable"));
         }
         let paths = |patterns: &[String]| patterns.iter().map(PathBuf::from).collect::<Vec<_>>();
         let (linked, copied) = (paths(&self.config.workspace_link), paths(&self.config.workspace_copy));
-        manifest.linked = self.public_names(linked.iter(), "handoff.workspace.link");
-        manifest.copied = self.public_names(copied.iter(), "handoff.workspace.copy");
+        manifest.claims.linked = self.public_names(linked.iter(), "handoff.workspace.link");
+        manifest.claims.copied = self.public_names(copied.iter(), "handoff.workspace.copy");
     }
 
     /// Names paths of a setting, sorted. Each path that cannot be named itself is counted by the

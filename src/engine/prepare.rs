@@ -18,6 +18,7 @@ use crate::model::protect_rule::{self, ProtectRule};
 use crate::model::protected::{OnProtectedChange, VerifyIn};
 use crate::model::registered::Registered;
 use crate::model::schema::Schema;
+use crate::model::surroundings::Surroundings;
 use crate::model::{bounds, format};
 use crate::repository::config::OnVerifyFail;
 use crate::run::operate::OpenRun;
@@ -260,11 +261,8 @@ impl Identity<'_> {
             start: None,
             executor: self.item.executor.clone(),
             subagent: self.subagent.clone(),
-            program: self.executed.program.clone(),
-            interpreter: self.executed.interpreter.clone(),
             inputs: format::digest_of(&Value::Object(self.item.inputs.clone())),
             input_refs: self.refs.clone(),
-            tool: format::TOOL.into(),
             argv: Vec::new(),
             setup: None,
             verify: None,
@@ -273,21 +271,14 @@ impl Identity<'_> {
             verify_in: VerifyIn::default(),
             protect: BTreeSet::new(),
             on_protected_change: OnProtectedChange::default(),
-            command_digest: None,
             pipeline: None,
-            env: Vec::new(),
-            secret_env: Vec::new(),
             timeout: 0,
-            sandbox: String::new(),
-            network: None,
-            sockets: None,
-            home: None,
-            readable: Vec::new(),
-            writable: Vec::new(),
-            linked: Vec::new(),
-            copied: Vec::new(),
-            tags: None,
-            branches: None,
+            claims: Surroundings {
+                program: self.executed.program.clone(),
+                interpreter: self.executed.interpreter.clone(),
+                tool: format::TOOL.into(),
+                ..Surroundings::default()
+            },
         }
     }
 }

@@ -64,9 +64,11 @@ impl Batch {
         Ok((Oid(streamed.map_err(|e| Error::Object(Box::new(e)))?), digest, size))
     }
 
-    /// Writes a tree with exactly these blobs, by their encoded paths, and returns it.
+    /// Writes a tree with exactly these blobs, by their encoded paths, and returns it. A name of the
+    /// other object format is left out: it names no object here.
     pub fn tree_of(&mut self, files: BTreeMap<String, Product>) -> Result<Oid, Error> {
-        let edits: Vec<_> = files.into_iter().map(|(path, bytes)| (path, Edit::Blob(bytes.oid))).collect();
+        let here = files.into_iter().filter(|(_, bytes)| bytes.oid.0.kind() == self.store.hash_kind());
+        let edits: Vec<_> = here.map(|(path, bytes)| (path, Edit::Blob(bytes.oid))).collect();
         self.edit_tree(None, &edits)
     }
 

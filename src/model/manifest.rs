@@ -3,24 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::bounds;
-use super::confinement::{Network, RealHome, Sockets};
 use super::digest::{Digest, Oid};
 use super::entry::InputRef;
 use super::format;
 use super::json;
 use super::name::{FilePath, ItemId};
-use super::program::{Interpreter, Program};
 use super::protect_rule::ProtectRule;
 use super::protected::{OnProtectedChange, VerifyIn};
+use super::surroundings::Surroundings;
 
 /// The manifest's `schema`.
 pub const SCHEMA: &str = "git-handoff.manifest/1";
 
-/// A manifest, written as canonical JSON to `items/<id>/manifest.json`, with its digest in the
-/// entry.
+/// A manifest, written as canonical JSON, whose bytes the entry names.
 ///
 /// It has names of environment variables, no values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,15 +62,6 @@ pub struct Manifest {
     /// The effect of a change to them, unless it makes the item red.
     #[serde(default, skip_serializing_if = "is_red")]
     pub on_protected_change: OnProtectedChange,
-    /// The digest of the three commands as run, if credentials were removed here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command_digest: Option<Digest>,
-    /// The program of the command, unless it is unknown or not recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub program: Option<Program>,
-    /// The program's interpreter, if the program is a script.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interpreter: Option<Interpreter>,
     /// The digest of the pipeline, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Digest>,
@@ -80,44 +69,10 @@ pub struct Manifest {
     pub inputs: Digest,
     /// The resolved inputs by key.
     pub input_refs: BTreeMap<FilePath, InputRef>,
-    /// The names of the executor's environment variables.
-    pub env: Vec<String>,
-    /// The names of secret environment variables.
-    pub secret_env: Vec<String>,
     /// The time limit in seconds.
     pub timeout: u64,
-    /// The layers of confinement with their versions; `none` if unconfined.
-    pub sandbox: String,
-    /// The network access, if confined.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network: Option<Network>,
-    /// Set if it was confined but could connect to the user's sockets in the file system.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sockets: Option<Sockets>,
-    /// Set if it was confined and had the user's own home directory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub home: Option<RealHome>,
-    /// The places that settings let it read, if confined: `~/…`, paths from the top of the
-    /// repository, or names of settings. Sorted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub readable: Vec<String>,
-    /// Those that settings let it write.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub writable: Vec<String>,
-    /// The paths and patterns that the worktree had as links.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub linked: Vec<String>,
-    /// Those that it had as copies of untracked files.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub copied: Vec<String>,
-    /// The digest of the worktree's tags, or `None` if it had no refs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Digest>,
-    /// The digest of its branches. Clones have different ones, so they do not identify the work.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branches: Option<Digest>,
-    /// The program that dispatched it.
-    pub tool: String,
+    /// What the writer says of the attempt's surroundings.
+    pub claims: Surroundings,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
@@ -134,7 +89,18 @@ impl Manifest {
     /// Returns the lists of places that the worker could reach besides its worktree, with their
     /// names.
     pub fn places(&self) -> [(&'static str, &[String]); 4] {
-        [("writable", &self.writable), ("readable", &self.readable), ("linked", &self.linked), ("copied", &self.copied)]
+        let Surroundings { writable, readable, linked, copied, .. } = &self.claims;
+        [("writable", writable), ("readable", readable), ("linked", linked), ("copied", copied)]
+    }
+
+    /// Returns the fields as JSON, those of the claims beside the others. A claim with the name of a
+    /// field is left out.
+    pub fn fields(&self) -> Map<String, Value> {
+        let Ok(Value::Object(mut fields)) = serde_json::to_value(self) else { return Map::new() };
+        if let Some(Value::Object(claims)) = fields.remove("claims") {
+            claims.into_iter().for_each(|(name, value)| drop(fields.entry(name).or_insert(value)));
+        }
+        fields
     }
 
     /// Returns the manifest's bytes.

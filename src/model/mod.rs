@@ -67,6 +67,7 @@ pub mod said;
 pub mod schema;
 pub mod state;
 pub mod submitted;
+pub mod surroundings;
 pub mod takeover;
 pub mod thread;
 pub mod time;

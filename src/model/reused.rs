@@ -18,7 +18,7 @@ use super::proof::Proof;
 /// the proof.
 const HEAVY: usize = 4;
 
-/// The fields of a manifest that do not describe the task.
+/// The fields of a manifest that do not describe the task. `branches` is one of its claims.
 pub const BESIDE_TASK: [&str; 3] = ["item", "attempt", "branches"];
 
 /// The source of reused products.
@@ -88,6 +88,9 @@ pub fn task(manifest: &Manifest) -> Digest {
     let mut value = serde_json::to_value(manifest).expect("a manifest is JSON");
     if let Value::Object(fields) = &mut value {
         BESIDE_TASK.iter().for_each(|field| drop(fields.remove(*field)));
+    }
+    if let Some(Value::Object(claims)) = value.get_mut("claims") {
+        claims.remove("branches");
     }
     format::digest_of(&value)
 }

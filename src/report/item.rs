@@ -81,20 +81,21 @@ fn add_manifest(facts: &mut Facts, manifest: &Value) {
         Some(path) => format!("{path}, {}", words::digest_and_size(file)),
         None => String::new(),
     };
-    let version = words::plain(&manifest["program"]["version"]);
-    let program = file(&manifest["program"]);
+    let claims = &manifest["claims"];
+    let version = words::plain(&claims["program"]["version"]);
+    let program = file(&claims["program"]);
     facts.add_field("Command", manifest, "argv");
     facts.add_field("Setup", manifest, "setup");
     facts.add_field("Check", manifest, "verify");
     facts.add("Program", if version.is_empty() { program } else { format!("{program}, {version}") });
-    facts.add("Interpreter", file(&manifest["interpreter"]));
-    facts.add_field("Sandbox", manifest, "sandbox");
-    facts.add_field("Network", manifest, "network");
-    facts.add("Access", access(manifest));
+    facts.add("Interpreter", file(&claims["interpreter"]));
+    facts.add_field("Sandbox", claims, "sandbox");
+    facts.add_field("Network", claims, "network");
+    facts.add("Access", access(claims));
     facts.add("Time limit", manifest["timeout"].as_u64().map(|s| format!("{s} s")).unwrap_or_default());
     facts.add("Protected files", words::list(&manifest["protect"]));
     // The names would make up half of a large page.
-    let names = manifest["env"].as_array().map_or(0, Vec::len);
+    let names = claims["env"].as_array().map_or(0, Vec::len);
     facts.add(
         "Environment",
         if names > 0 { format!("{names} variables, named in the manifest") } else { String::new() },
@@ -102,11 +103,11 @@ fn add_manifest(facts: &mut Facts, manifest: &Value) {
 }
 
 /// Describes what a worker could reach besides its worktree.
-fn access(manifest: &Value) -> String {
-    let home = manifest["home"].as_str().map(|home| format!("home: {home}"));
+fn access(claims: &Value) -> String {
+    let home = claims["home"].as_str().map(|home| format!("home: {home}"));
     let lists = ["writable", "readable", "linked", "copied"].into_iter().filter_map(|name| {
-        let count = manifest[name].as_array()?.len();
-        Some(format!("{}: {}", places_in_words(name, count), words::list(&manifest[name])))
+        let count = claims[name].as_array()?.len();
+        Some(format!("{}: {}", places_in_words(name, count), words::list(&claims[name])))
     });
     home.into_iter().chain(lists).collect::<Vec<_>>().join("; ")
 }

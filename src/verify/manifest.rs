@@ -34,9 +34,9 @@ pub(super) struct Reach {
 
 impl Reach {
     fn add(&mut self, manifest: Manifest) {
-        *self.sandbox.entry(cut(manifest.sandbox)).or_default() += 1;
-        self.real_home |= manifest.home.is_some();
-        self.writable.extend(manifest.writable.into_iter().map(cut));
+        *self.sandbox.entry(cut(manifest.claims.sandbox)).or_default() += 1;
+        self.real_home |= manifest.claims.home.is_some();
+        self.writable.extend(manifest.claims.writable.into_iter().map(cut));
     }
 }
 

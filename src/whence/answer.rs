@@ -293,7 +293,7 @@ impl Made {
             executor: item.executor.clone(),
             subagent: manifest.as_ref().and_then(|manifest| manifest.subagent.clone()),
             argv: manifest.as_ref().map(|manifest| manifest.argv.clone()),
-            sandbox: manifest.map(|manifest| manifest.sandbox),
+            sandbox: manifest.map(|manifest| manifest.claims.sandbox),
             prompt: Prompt::of(item),
             check: ended.verify,
             claims: ended.claims.as_deref().cloned(),

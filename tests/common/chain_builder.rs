@@ -21,6 +21,7 @@ use git_handoff::model::manifest::{self, Manifest};
 use git_handoff::model::name::{FilePath, ItemId, RunId};
 use git_handoff::model::plan::{Item, Need, Plan, ProductKey, Selector, Source};
 use git_handoff::model::state::{Phase, RunState};
+use git_handoff::model::surroundings::Surroundings;
 use serde_json::Value;
 
 use super::forge::{Forge, PLAN, named, next, path};
@@ -177,32 +178,21 @@ impl<'a> ChainBuilder<'a> {
             subagent: None,
             argv,
             setup: None,
-            command_digest: None,
             held_out: None,
             red_first: false,
             verify_in: git_handoff::model::protected::VerifyIn::Worktree,
             protect: BTreeSet::new(),
             on_protected_change: git_handoff::model::protected::OnProtectedChange::Red,
             verify: None,
-            program: None,
-            interpreter: None,
             pipeline: None,
             inputs: format::digest_of(&Value::Object(node.inputs.clone())),
             input_refs: node.needs.iter().map(|(key, need)| (key.clone(), self.resolve(need))).collect(),
-            env: Vec::new(),
-            secret_env: Vec::new(),
             timeout: node.timeout.unwrap_or(7200),
-            sandbox: "none".to_owned(),
-            network: None,
-            sockets: None,
-            home: None,
-            readable: Vec::new(),
-            writable: Vec::new(),
-            linked: Vec::new(),
-            copied: Vec::new(),
-            tags: None,
-            branches: None,
-            tool: format::TOOL.to_owned(),
+            claims: Surroundings {
+                sandbox: "none".to_owned(),
+                tool: format::TOOL.to_owned(),
+                ..Surroundings::default()
+            },
         };
         bend(&mut manifest);
         let bytes = manifest.canonical();

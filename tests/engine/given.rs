@@ -41,7 +41,7 @@ fn an_item_sees_the_refs_and_the_manifest_says_which() {
         assert_eq!(repo.env.handoff(["cat", "run/a:outputs/version"]).success(), expected);
         assert!(repo.env.git(["for-each-ref"]).success().contains("refs/heads/dev"));
         let shown: Value = serde_json::from_str(&repo.env.handoff(["show", "--json", "run/a"]).success()).unwrap();
-        assert!(shown["manifest"]["tags"].as_str().unwrap().starts_with("sha256:"), "{shown}");
+        assert!(shown["manifest"]["claims"]["tags"].as_str().unwrap().starts_with("sha256:"), "{shown}");
         repo.env.handoff(["verify", "run"]).success();
     }
 }

@@ -94,7 +94,7 @@ fn the_version_of_a_known_agent_is_recorded() {
     repo.env.handoff(["record", "--as", "r", "--", "codex", "exec"]).success();
     let version = |what: &str| {
         let manifest: Value = serde_json::from_str(&output(&repo, what)).unwrap();
-        manifest["program"]["version"].clone()
+        manifest["claims"]["program"]["version"].clone()
     };
     assert_eq!(version("r/record:manifest"), "9.9 (stand-in)");
     // A setting of one's own counts more, and a program of another name has none.

@@ -57,7 +57,7 @@ fn real(repo: &TestRepo, path: &Path) -> String {
 
 /// Returns the path of the recorded program of an item.
 fn recorded(repo: &TestRepo, item: &str) -> Option<String> {
-    shown(repo, item)["manifest"]["program"]["path"].as_str().map(str::to_owned)
+    shown(repo, item)["manifest"]["claims"]["program"]["path"].as_str().map(str::to_owned)
 }
 
 /// Returns the in-toto statement of an item's only product.
@@ -90,8 +90,8 @@ fn a_script_is_recorded_with_its_interpreter_and_version() {
         expected["version"] = json!("agent 1.2");
         for item in ["r/a", "r/b"] {
             let manifest = shown(&repo, item)["manifest"].clone();
-            assert_eq!(manifest["program"], expected, "{sandbox}");
-            assert_eq!(manifest["interpreter"], file(&repo, Path::new("/bin/sh")), "{sandbox}");
+            assert_eq!(manifest["claims"]["program"], expected, "{sandbox}");
+            assert_eq!(manifest["claims"]["interpreter"], file(&repo, Path::new("/bin/sh")), "{sandbox}");
         }
         assert_eq!(fs::read_to_string(repo.path("asked")).unwrap(), "asked\n", "once for both");
         repo.env.handoff(["verify", "r"]).success();
@@ -172,10 +172,10 @@ fn a_changed_program_is_hashed_again() {
     let mut after = agent("after");
     after["depends_on"] = json!(["change"]);
     repo.drive("r", &[agent("before"), change, after]).ends(0);
-    assert_eq!(shown(&repo, "r/before")["manifest"]["program"], before);
+    assert_eq!(shown(&repo, "r/before")["manifest"]["claims"]["program"], before);
     let now = file(&repo, &real);
     assert_ne!(now, before);
-    assert_eq!(shown(&repo, "r/after")["manifest"]["program"], now);
+    assert_eq!(shown(&repo, "r/after")["manifest"]["claims"]["program"], now);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_version_command_is_bounded_and_fails_with_a_note() {
     }
     let ended = repo.drive("r", &items).exit(0);
     for (name, line, expected) in cases {
-        let program = shown(&repo, &format!("r/{name}2"))["manifest"]["program"].clone();
+        let program = shown(&repo, &format!("r/{name}2"))["manifest"]["claims"]["program"].clone();
         assert!(program["sha256"].is_string(), "{name}");
         assert_eq!(program["version"].as_str(), expected.ok(), "{name}");
         if let Err(why) = expected {
@@ -226,7 +226,7 @@ fn nothing_is_recorded_of_a_program_that_cannot_be_or_must_not_be() {
     repo.config("handoff.executor.agent.versionCommand", "touch ../asked");
     repo.drive("off", &[agent("a")]).ends(0);
     let manifest = shown(&repo, "off/a")["manifest"].clone();
-    assert_eq!((&manifest["program"], &manifest["interpreter"]), (&Value::Null, &Value::Null));
+    assert_eq!((&manifest["claims"]["program"], &manifest["claims"]["interpreter"]), (&Value::Null, &Value::Null));
     assert!(!repo.path("asked").exists());
 }
 

@@ -64,7 +64,7 @@ fn a_recording_keeps_the_network_that_it_began_with() {
     interrupt(&repo, "r", &["handoff.network=none"], &[], "true");
     repo.env.handoff(["run", "r"]).success();
     let manifest = json(&repo.env.handoff(["cat", "r/record:manifest"]).success());
-    assert_eq!(manifest["network"], "none");
+    assert_eq!(manifest["claims"]["network"], "none");
 }
 
 #[test]

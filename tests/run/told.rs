@@ -40,7 +40,8 @@ fn an_item_sets_variables_for_its_own_command_alone() {
     let said = repo.env.handoff(["cat", "r/a:outputs/said"]).success();
     assert_eq!(said, "setup: configured\nown: debug -12\nverify: configured\n");
     let manifest: Value = serde_json::from_str(&repo.env.handoff(["cat", "r/a:manifest"]).success()).unwrap();
-    let names: Vec<&str> = manifest["env"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        manifest["claims"]["env"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert!(["EMPTY", "KEY", "LOG"].iter().all(|name| names.contains(name)), "{names:?}");
     repo.ends_intact("r");
     own["inputs"]["env"] = json!({ "A-B": "x", "HOME": "/", "HANDOFF_RUN": "r", "N": 1, "1": "" });

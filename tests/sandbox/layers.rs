@@ -18,9 +18,13 @@ fn a_manifest_records_the_layers_and_verify_counts_them() {
     let scene = Scene::new(Layers::All);
     scene.says("all", "true");
     let manifest = scene.manifest("all/a");
-    let sandbox = manifest["sandbox"].as_str().unwrap();
+    let sandbox = manifest["claims"]["sandbox"].as_str().unwrap();
     let parts: Vec<_> = sandbox.split(' ').map(|layer| layer.split(':').next().unwrap()).collect();
-    assert_eq!((parts, &manifest["network"]), (vec!["landlock", "seccomp", "bwrap"], &json!("any")), "{sandbox}");
+    assert_eq!(
+        (parts, &manifest["claims"]["network"]),
+        (vec!["landlock", "seccomp", "bwrap"], &json!("any")),
+        "{sandbox}"
+    );
     let report = scene.handoff(&["verify", "--json", "--require-sandbox", "all"]).exit(0);
     let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
     assert_eq!(report["sandbox"], json!({ sandbox: 1 }));
@@ -46,13 +50,13 @@ fn without_bubblewrap_the_users_sockets_are_said_to_be_reachable() {
     let manifest = scene.manifest("sockets/a");
     let shown = scene.handoff(&["show", "sockets/a"]).stdout;
     let warned = "the user's sockets are reachable, such as those of an SSH agent and of tmux";
-    if landlock_keeps_sockets(manifest["sandbox"].as_str().unwrap()) {
+    if landlock_keeps_sockets(manifest["claims"]["sandbox"].as_str().unwrap()) {
         assert!(written.ends_with("shut\n") && !output.stderr.contains(warned), "{output}{written}");
         assert_eq!(manifest.get("sockets"), None);
         return;
     }
     assert_eq!(written, "open\n");
-    assert_eq!((&manifest["sockets"], &manifest["network"]), (&json!("reachable"), &json!("none")));
+    assert_eq!((&manifest["claims"]["sockets"], &manifest["claims"]["network"]), (&json!("reachable"), &json!("none")));
     let less = "bubblewrap is not installed (no `bwrap` in PATH)";
     assert_eq!(
         find_line(&output.stderr, "warning: "),
@@ -60,7 +64,7 @@ fn without_bubblewrap_the_users_sockets_are_said_to_be_reachable() {
     );
     assert_eq!(
         find_line(&shown, "  sandbox "),
-        format!("  sandbox   {}; the user's sockets were reachable", manifest["sandbox"].as_str().unwrap())
+        format!("  sandbox   {}; the user's sockets were reachable", manifest["claims"]["sandbox"].as_str().unwrap())
     );
     for asked in ["require", "strict"] {
         scene.repo.config("handoff.sandbox", asked);
@@ -101,7 +105,7 @@ fn the_small_program_serves_where_it_lies_beside_and_is_of_this_version() {
     assert_ne!(scene.says("alone", above), "git-handoff-att\n");
     scene.repo.config("handoff.sandbox", "auto");
     scene.drive("confined", &[item("a", "true")]).ends(0);
-    assert!(scene.manifest("confined/a")["sandbox"].as_str().unwrap().contains("seccomp"));
+    assert!(scene.manifest("confined/a")["claims"]["sandbox"].as_str().unwrap().contains("seccomp"));
 }
 
 #[test]
@@ -119,7 +123,7 @@ fn what_had_less_than_is_required_fails() {
     assert!(find_row(&less.stdout, "required").starts_with(had), "{less}");
     scene.repo.config("handoff.sandbox", "none");
     scene.drive("none", &[item("a", "true")]).ends(0);
-    assert_eq!(scene.manifest("none/a")["sandbox"], "none");
+    assert_eq!(scene.manifest("none/a")["claims"]["sandbox"], "none");
     assert_eq!(scene.manifest("none/a").get("network"), None);
     let less = scene.handoff(&["verify", "--require-sandbox=seccomp", "none"]).exit(3);
     insta::assert_snapshot!(find_row(&less.stdout, "required"), @"✗ required   seccomp was required, but attempts have the sandbox `none`");
@@ -143,7 +147,7 @@ fn a_run_that_took_products_from_an_unconfined_one_has_less_than_is_required() {
     };
     scene.drive("next", &[taken("loose", "write")]).ends(0);
     scene.drive("last", &[taken("next", "make")]).ends(0);
-    assert!(scene.manifest("last/make")["sandbox"].as_str().unwrap().contains("seccomp"));
+    assert!(scene.manifest("last/make")["claims"]["sandbox"].as_str().unwrap().contains("seccomp"));
     for run in ["next", "last"] {
         scene.handoff(&["verify", run]).ends(0);
         let less = required(run).exit(3).stdout;
@@ -223,7 +227,7 @@ fn built_in_executors_are_confined_as_their_settings_say() {
     scene.repo.config("handoff.subagent.own.command", connects);
     let items = [item("a", connects), json!({ "id": "b", "executor": "dispatch", "inputs": { "subagent": "own" } })];
     scene.drive("open", &items).ends(0);
-    assert_eq!(scene.manifest("open/a")["network"], "any");
+    assert_eq!(scene.manifest("open/a")["claims"]["network"], "any");
     scene.repo.config("handoff.executor.command.network", "none");
     scene.repo.config("handoff.executor.dispatch.network", "none");
     // A subagent's setting does not open what `dispatch` closes.
@@ -231,7 +235,7 @@ fn built_in_executors_are_confined_as_their_settings_say() {
     scene.drive("shut", &items).ends(0);
     for id in ["a", "b"] {
         assert_eq!(scene.handoff(&["cat", &format!("shut/{id}:outputs/said")]).stdout, "shut\n");
-        assert_eq!(scene.manifest(&format!("shut/{id}"))["network"], "none");
+        assert_eq!(scene.manifest(&format!("shut/{id}"))["claims"]["network"], "none");
     }
     // An attempt with network access is not the same task.
     scene.repo.submit("again", &items);
@@ -243,7 +247,7 @@ fn built_in_executors_are_confined_as_their_settings_say() {
     scene.repo.config("handoff.executor.command.network", "any");
     scene.repo.config("handoff.executor.command.readable", "/");
     scene.drive("free", &items[..1]).ends(0);
-    assert_eq!(scene.manifest("free/a")["sandbox"], "none");
+    assert_eq!(scene.manifest("free/a")["claims"]["sandbox"], "none");
 }
 
 #[test]
@@ -263,8 +267,8 @@ fn one_executor_may_be_confined_as_no_other_is() {
         scene.repo.path("home").to_str().unwrap()
     );
     assert_eq!(scene.handoff(&["cat", "two/shut:outputs/said"]).stdout, "shut\n");
-    assert_eq!(scene.manifest("two/free")["sandbox"], "none");
-    assert_eq!(scene.manifest("two/shut")["network"], "none");
+    assert_eq!(scene.manifest("two/free")["claims"]["sandbox"], "none");
+    assert_eq!(scene.manifest("two/shut")["claims"]["network"], "none");
 }
 
 #[test]
@@ -381,6 +385,6 @@ fn a_private_network_has_no_other_process_in_it() {
     let script = "python3 -c 'import socket\nserver = socket.create_server((\"127.0.0.1\", 0))\nclient = socket.create_connection(server.getsockname())\nprint(\"inside\")\ntry:\n    socket.create_connection((\"127.0.0.1\", {port}), 2)\n    print(\"outside\")\nexcept OSError: pass\nwith socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:\n    try:\n        s.sendto(b\"x\", (\"192.0.2.1\", 9))\n        print(\"outside\")\n    except OSError: pass'";
     let port = scene.tcp.local_addr().unwrap().port().to_string();
     assert_eq!(scene.says("loopback", &script.replace("{port}", &port)), "inside\n");
-    assert_eq!(scene.manifest("loopback/a")["network"], "loopback");
+    assert_eq!(scene.manifest("loopback/a")["claims"]["network"], "loopback");
     assert_eq!(scene.tcp.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }

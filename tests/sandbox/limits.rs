@@ -230,7 +230,7 @@ fn a_worker_that_forks_faster_than_it_is_found_is_ended_at_once() {
         }
         let layer = scene.says("layers", "true");
         assert_eq!(layer, "");
-        let sandbox = scene.manifest("layers/a")["sandbox"].as_str().unwrap().to_owned();
+        let sandbox = scene.manifest("layers/a")["claims"]["sandbox"].as_str().unwrap().to_owned();
         let landlock = sandbox.split(' ').find_map(|layer| layer.strip_prefix("landlock:")?.parse::<u32>().ok());
         if layers == Layers::Inner && landlock.is_none_or(|version| version < 6) {
             skipped("lines of processes without bubblewrap", "Landlock is older than version 6");

@@ -68,7 +68,7 @@ fn a_link_left_by_a_worker_is_not_followed() {
                 .says(&run, &format!("cat {}/file 2>&1; cat {}/.netrc 2>&1; true", beside.display(), home.display()));
             assert!(!said.contains("SECRET"), "{layers:?}: {said}");
             let expected = if layers == Layers::All { "bwrap" } else { "seccomp" };
-            assert!(scene.manifest(&format!("{run}/a"))["sandbox"].as_str().unwrap().contains(expected));
+            assert!(scene.manifest(&format!("{run}/a"))["claims"]["sandbox"].as_str().unwrap().contains(expected));
         }
     }
 }
@@ -199,7 +199,7 @@ fn a_repository_that_ours_borrows_from_names_no_other_folders() {
         let said = scene.says("borrowed", &script);
         assert!(!said.contains("SECRET") && !said.contains("[core]"), "{layers:?}: {said}");
         let expected = if layers == Layers::All { "bwrap" } else { "seccomp" };
-        assert!(scene.manifest("borrowed/a")["sandbox"].as_str().unwrap().contains(expected));
+        assert!(scene.manifest("borrowed/a")["claims"]["sandbox"].as_str().unwrap().contains(expected));
     }
 }
 

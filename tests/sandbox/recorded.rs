@@ -36,9 +36,12 @@ fn places_that_settings_give_are_recorded_by_names() {
     let manifest = scene.manifest("r/a");
     let writable =
         json!(["handoff.executor.command.writable", "handoff.executor.command.writable (2)", "~/.cache-of-mine"]);
-    assert_eq!(manifest["writable"], writable);
-    assert_eq!(manifest["readable"], json!(["~/notes"]));
-    assert_eq!((&manifest["linked"], &manifest["copied"]), (&json!(["build"]), &json!([".env.local"])));
+    assert_eq!(manifest["claims"]["writable"], writable);
+    assert_eq!(manifest["claims"]["readable"], json!(["~/notes"]));
+    assert_eq!(
+        (&manifest["claims"]["linked"], &manifest["claims"]["copied"]),
+        (&json!(["build"]), &json!([".env.local"]))
+    );
     assert_eq!(manifest.get("home"), None);
     assert!(!manifest.to_string().contains("elsewhere"), "{manifest}");
     let shown = scene.handoff(&["show", "r/a"]);
@@ -75,7 +78,7 @@ fn a_real_home_is_recorded_and_nothing_where_nothing_is_given() {
     assert!(!verified.stdout.contains("writable") && !verified.stdout.contains("home:"), "{verified}");
     scene.repo.config("handoff.executor.command.home", "real");
     scene.drive("s", &[item("a", "true")]).ends(0);
-    assert_eq!(scene.manifest("s/a")["home"], "real");
+    assert_eq!(scene.manifest("s/a")["claims"]["home"], "real");
     assert!(scene.handoff(&["verify", "s"]).stdout.contains("  home: real"));
 }
 
@@ -85,5 +88,5 @@ fn an_unconfined_worker_has_only_what_its_worktree_has() {
     scene.drive("r", &[item("a", "true")]).ends(0);
     let manifest = scene.manifest("r/a");
     assert_eq!((manifest.get("writable"), manifest.get("readable")), (None, None));
-    assert_eq!((&manifest["sandbox"], &manifest["linked"]), (&json!("none"), &json!(["build"])));
+    assert_eq!((&manifest["claims"]["sandbox"], &manifest["claims"]["linked"]), (&json!("none"), &json!(["build"])));
 }

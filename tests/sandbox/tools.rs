@@ -85,7 +85,7 @@ fn variables_of_tools_are_passed_and_those_with_secrets_are_not() {
         let said = says_where(&scene, "passed", script, &variables);
         let expected = "java\ncertificate\ntrue\nHTTPS_PROXY=http://proxy.example.com:3128\n0\n";
         assert_eq!(said, expected, "{layers:?}");
-        let named = scene.manifest("passed/a")["env"].to_string();
+        let named = scene.manifest("passed/a")["claims"]["env"].to_string();
         assert!(named.contains("JAVA_HOME") && !named.contains("https_proxy"), "{named}");
         // A setting still gives what is not passed by itself.
         scene.repo.config("handoff.subagent.x.passEnv", "MAVEN_HOME");

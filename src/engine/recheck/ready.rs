@@ -132,7 +132,7 @@ fn settings(recorded: &Manifest, config: &Config) -> Executor {
     };
     let mut settings = registered.unwrap_or_default();
     let own: Network = settings.network.unwrap_or(config.network);
-    settings.network = Some(own.max(recorded.network.unwrap_or_default()));
+    settings.network = Some(own.max(recorded.claims.network.unwrap_or_default()));
     settings.secret_env.clear();
     settings.private.clear();
     settings.login.clear();

@@ -108,7 +108,7 @@ fn record<'l>(facts: &Facts<'_>, lines: &'l ItemLines<'_, '_>, lines_in: LinesIn
         id: uuid(&Digest::of(&format::canonical(&json!([OURS, attempt.entry(), state])))),
         timestamp: attempt.shown.ended_at.unwrap_or(attempt.shown.started_at),
         vcs: lines_in.commit().map(|revision| Vcs { kind: "git", revision }),
-        tool: Tool { name: "git-handoff", version: tool_version(&attempt.manifest.tool) },
+        tool: Tool { name: "git-handoff", version: tool_version(&attempt.manifest.claims.tool) },
         files: lines.files.iter().map(file).collect(),
         metadata: json!({ OURS: ours }),
     }

@@ -126,7 +126,7 @@ fn manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> Resul
     manifest.insert("parent".into(), format!("run:{}", view.run).into());
     manifest.insert("executor".into(), json!(ours.executor));
     manifest.insert("executorManifest".into(), json!(ours));
-    manifest.insert("secretRefs".into(), json!(ours.secret_env));
+    manifest.insert("secretRefs".into(), json!(ours.claims.secret_env));
     manifest.insert("actor".into(), json!(link.entry.actor));
     manifest.insert("firedAt".into(), json!(link.entry.at));
     if !fired.input_refs.is_empty() {

@@ -144,7 +144,7 @@ impl<'a> Attempt<'a> {
             "entry": self.entry(),
             "actor": self.shown.actor,
             "executor": self.manifest.executor,
-            "sandbox": self.manifest.sandbox,
+            "sandbox": self.manifest.claims.sandbox,
             "status": self.word(),
         });
         let mut put = |name: &str, value: Value| {

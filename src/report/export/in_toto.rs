@@ -68,7 +68,7 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
             "runDetails": {
                 "builder": {
                     "id": format!("urn:git-handoff:writer:{}", view.state.submitted.writers.join(",")),
-                    "version": { "git-handoff": manifest.tool },
+                    "version": { "git-handoff": manifest.claims.tool },
                 },
                 "metadata": {
                     "invocationId": format!("{}/{}#{}", view.run, item.id, manifest.attempt),
@@ -87,13 +87,13 @@ fn dependencies(base: Oid, manifest: &Manifest) -> Vec<Value> {
     for (input, reference) in &manifest.input_refs {
         dependencies.push(json!({ "name": format!("inputs/{input}"), "digest": sha256(&reference.digest) }));
     }
-    if let Some(Program { path, sha256: digest, size, version }) = &manifest.program {
+    if let Some(Program { path, sha256: digest, size, version }) = &manifest.claims.program {
         dependencies.push(file("program", path, digest, *size));
         if let (Some(version), Some(program)) = (version, dependencies.last_mut()) {
             program["annotations"]["version"] = json!(version);
         }
     }
-    if let Some(Interpreter { path, sha256: digest, size }) = &manifest.interpreter {
+    if let Some(Interpreter { path, sha256: digest, size }) = &manifest.claims.interpreter {
         dependencies.push(file("interpreter", path, digest, *size));
     }
     dependencies

@@ -209,7 +209,7 @@ fn attributes(facts: &Facts<'_>, attempt: &Attempt<'_>) -> Attributes {
     attributes.text("handoff.status", &attempt.word());
     attributes.text("handoff.actor", &attempt.shown.actor);
     attributes.text("handoff.executor", &attempt.manifest.executor);
-    attributes.text("handoff.sandbox", &attempt.manifest.sandbox);
+    attributes.text("handoff.sandbox", &attempt.manifest.claims.sandbox);
     attributes.text("handoff.entry", &attempt.entry());
     let mut optional = |key: &str, value: Option<String>| {
         if let Some(value) = value {

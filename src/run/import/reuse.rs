@@ -6,8 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use crate::git::store::Store;
 use crate::ledger::prove;
 use crate::model::bounds;
@@ -188,11 +186,7 @@ impl Reusable {
 
 /// Returns the fields of the task in which two manifests differ.
 fn differences(one: &Manifest, other: &Manifest) -> Vec<String> {
-    let fields = |manifest: &Manifest| match serde_json::to_value(manifest) {
-        Ok(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    };
-    let (one, other) = (fields(one), fields(other));
+    let (one, other) = (one.fields(), other.fields());
     let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     let about_task = |name: &&&String| !BESIDE_TASK.contains(&name.as_str());
     names

@@ -245,7 +245,7 @@ fn is_confined(store: &Store, run: &View, item: &ItemId) -> Result<bool, Error> 
     let named = run.state.graph.position(item).and_then(|at| run.state.items[at].manifest);
     let Some(named) = named.filter(|named| store.contains(named.oid)) else { return Ok(false) };
     let manifest = Manifest::parse(&store.read_blob(named.oid)?);
-    Ok(manifest.is_ok_and(|manifest| manifest.sandbox != NONE))
+    Ok(manifest.is_ok_and(|manifest| manifest.claims.sandbox != NONE))
 }
 
 /// Failures to find a piece.

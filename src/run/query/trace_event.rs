@@ -96,7 +96,7 @@ impl Tracer<'_> {
         if let Event::ItemFired(fired) = &attempt.fired.entry.event {
             args["attempt"] = fired.attempt.into();
             if let Some(manifest) = show::manifest(self.store, &fired.manifest)? {
-                args["sandbox"] = manifest.sandbox.into();
+                args["sandbox"] = manifest.claims.sandbox.into();
             }
         }
         if let Some(exit) = attempt.exit() {

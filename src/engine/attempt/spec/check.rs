@@ -16,6 +16,7 @@ use crate::model::format;
 use crate::model::json;
 use crate::model::manifest::Manifest;
 use crate::model::plan::CLAIMED;
+use crate::model::surroundings::Surroundings;
 use crate::repository::config::{SecretEnv, SecretSource};
 use crate::sandbox::{self, Confinement};
 use crate::worktree::held_out;
@@ -87,16 +88,19 @@ impl AttemptSpec {
             verify_in: self.check.verify_in,
             protect: protect.map(|protect| protect.rules.clone()).unwrap_or_default(),
             on_protected_change: protect.map(|protect| protect.effect).unwrap_or_default(),
-            command_digest: None,
             pipeline: self.pipeline.map(|pipeline| pipeline.sha256),
-            env: environment_names(command, &self.env, &self.secrets, by),
-            secret_env: self.secrets.iter().map(|secret| secret.name.clone()).collect(),
             timeout: command.timeout,
-            sandbox: by.map_or_else(|| unconfined(&self.manifest.executor), |by| by.layers().to_string()),
-            network: by.map(Confinement::network),
-            sockets: by.and_then(Confinement::sockets),
-            tags: self.worktrees.give_refs.then(|| self.refs.tags()),
-            branches: self.worktrees.give_refs.then(|| self.refs.branches()),
+            claims: Surroundings {
+                command_digest: None,
+                env: environment_names(command, &self.env, &self.secrets, by),
+                secret_env: self.secrets.iter().map(|secret| secret.name.clone()).collect(),
+                sandbox: by.map_or_else(|| unconfined(&self.manifest.executor), |by| by.layers().to_string()),
+                network: by.map(Confinement::network),
+                sockets: by.and_then(Confinement::sockets),
+                tags: self.worktrees.give_refs.then(|| self.refs.tags()),
+                branches: self.worktrees.give_refs.then(|| self.refs.branches()),
+                ..self.manifest.claims.clone()
+            },
             ..self.manifest.clone()
         };
         redacted(manifest, command.is_configured)
@@ -120,11 +124,7 @@ fn tree_of(store: &Store, commit: Oid) -> Option<Oid> {
 
 /// Returns the names of the fields in which two manifests differ.
 fn differing(one: &Manifest, other: &Manifest) -> String {
-    let fields = |manifest: &Manifest| match serde_json::to_value(manifest) {
-        Ok(Value::Object(fields)) => fields,
-        _ => serde_json::Map::new(),
-    };
-    let (one, other) = (fields(one), fields(other));
+    let (one, other) = (one.fields(), other.fields());
     let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     let names = names.into_iter().filter(|name| one.get(*name) != other.get(*name));
     names.map(String::as_str).collect::<Vec<_>>().join(", ")
@@ -160,7 +160,7 @@ fn redacted(mut manifest: Manifest, is_argv_configured: bool) -> Manifest {
     let argv = manifest.argv.iter_mut().filter(|_| is_argv_configured);
     let around = manifest.setup.iter_mut().chain(&mut manifest.verify).flatten();
     argv.chain(around).for_each(|word| *word = credential::redact(word).into_owned());
-    manifest.command_digest = (manifest.digest_of_lines() != before).then_some(before);
+    manifest.claims.command_digest = (manifest.digest_of_lines() != before).then_some(before);
     manifest
 }
 

@@ -10,19 +10,20 @@ export function stepFacts({ entry, leafHash: hash }) {
 }
 
 export function manifestFacts(manifest) {
+  const claims = manifest.claims ?? {};
   const file = (value) => (isString(value?.path) ? `${value.path}, ${bytesWord(value)}` : '');
-  const version = plainWord(manifest.program?.version);
-  const program = file(manifest.program);
-  const names = Array.isArray(manifest.env) ? manifest.env.length : 0;
+  const version = plainWord(claims.program?.version);
+  const program = file(claims.program);
+  const names = Array.isArray(claims.env) ? claims.env.length : 0;
   return [
     ['Command', manifest.argv],
     ['Setup', manifest.setup],
     ['Check', manifest.verify],
     ['Program', version === '' ? program : `${program}, ${version}`],
-    ['Interpreter', file(manifest.interpreter)],
-    ['Sandbox', manifest.sandbox],
-    ['Network', manifest.network],
-    ['Access', accessWord(manifest)],
+    ['Interpreter', file(claims.interpreter)],
+    ['Sandbox', claims.sandbox],
+    ['Network', claims.network],
+    ['Access', accessWord(claims)],
     ['Time limit', isCount(manifest.timeout) ? `${manifest.timeout} s` : ''],
     ['Protected files', protectWord(manifest.protect)],
     ['Environment', names > 0 ? `${names} variables, named in the manifest` : ''],
@@ -38,14 +39,14 @@ const protectWord = (rules) =>
     : '';
 
 /** Says what a worker could reach besides its worktree. */
-function accessWord(manifest) {
-  const home = isString(manifest.home) ? [`home: ${manifest.home}`] : [];
+function accessWord(claims) {
+  const home = isString(claims.home) ? [`home: ${claims.home}`] : [];
   const lists = ['writable', 'readable', 'linked', 'copied'].filter((name) =>
-    Array.isArray(manifest[name]),
+    Array.isArray(claims[name]),
   );
   const counted = lists.map((name) => {
-    const count = manifest[name].length;
-    return `${name}: ${count} ${count === 1 ? 'place' : 'places'}: ${listWord(manifest[name])}`;
+    const count = claims[name].length;
+    return `${name}: ${count} ${count === 1 ? 'place' : 'places'}: ${listWord(claims[name])}`;
   });
   return [...home, ...counted].join('; ');
 }

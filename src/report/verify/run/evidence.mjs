@@ -88,7 +88,7 @@ function compareReused(verifier, commit, json, { fired, end, base }) {
   const own = verifier.readDispatchedManifest(entry.item, ['handoff']);
   if (own === undefined) return;
   ensure(own, 'cannot be compared with the manifest');
-  const strip = ({ item, attempt, branches, ...rest }) => rest;
+  const strip = ({ item, attempt, claims: { branches, ...claims }, ...rest }) => ({ ...rest, claims });
   ensure(sameJson(strip(manifest), strip(own)), 'is about another task');
   ensure(!('reused' in end) && !isEndRed(end), 'is about an item that is red or was reused');
   ensure(!('protectedJudged' in end), 'is about an item with judged changes to protected files');
