@@ -20,6 +20,7 @@ mod printable;
 mod quote;
 mod said;
 
+use git_handoff::model::role::every_role;
 use std::collections::{BTreeMap, BTreeSet};
 
 use git_handoff::model::digest::Oid;
@@ -92,9 +93,8 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         base: base(),
         queue: "default".into(),
         pattern: "dag".into(),
-        writers: vec!["SHA256:x".into()],
+        roles: every_role(["SHA256:x".into()]),
         imports: std::collections::BTreeMap::new(),
-        roles: None,
         tool: "test".into(),
     };
     RunState::new(submitted, &plan)

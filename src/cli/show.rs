@@ -93,7 +93,7 @@ fn print_run(view: &View, reference: &str, store: &Store, output: &mut Output) {
         format!("queue      {} ({})", submitted.queue, submitted.pattern),
         format!("submitted  {} by {}", first.at, first.actor),
     ];
-    lines.extend(submitted.writers.iter().map(|writer| format!("writer     {writer}")));
+    lines.extend(submitted.roles.keys().map(|writer| format!("writer     {writer}")));
     lines.extend(admissions(view));
     lines.extend(submitted.artifacts.iter().map(|(path, is)| format!("artifact   {path}  {}", is.sha256)));
     lines.extend(view.state.pipelines.iter().map(|(name, is)| format!("pipeline   {name}  {}", is.sha256)));

@@ -192,7 +192,7 @@ impl Repository {
                 log::find(&self.store, own, run.clone()).map(|found| matches!(found, Some(Record::Sealed { .. })))
             };
             let unlogged = match &own {
-                Some(own) if state.sealed && state.submitted.writers.first() == Some(own) => !logged(own)?,
+                Some(own) if state.sealed && state.submitted.roles.contains_key(own) => !logged(own)?,
                 _ => false,
             };
             if !state.is_settled() || (ended && !state.sealed) || unlogged {

@@ -182,11 +182,6 @@ impl Entry {
         if entry.canonical() != bytes {
             return Err(Error::NotCanonical);
         }
-        if let Event::RunSubmitted(e) = &entry.event
-            && !e.has_roles_of_its_writers()
-        {
-            return Err(Error::Roles);
-        }
         if let Event::RunAdmitted(e) = &entry.event
             && !e.is_bound()
         {
@@ -268,8 +263,6 @@ pub enum Error {
     Fields { kind: String, source: serde_json::Error },
     #[error("the entry is not in canonical form")]
     NotCanonical,
-    #[error("the keys that have roles are not the writers, each with at least one")]
-    Roles,
     #[error("`first` belongs to an admission with the role seal, and to no other")]
     Admission,
     #[error("`made` is not before the time of the entry")]

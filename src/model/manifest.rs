@@ -98,7 +98,9 @@ impl Manifest {
     pub fn fields(&self) -> Map<String, Value> {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(self) else { return Map::new() };
         if let Some(Value::Object(claims)) = fields.remove("claims") {
-            claims.into_iter().for_each(|(name, value)| drop(fields.entry(name).or_insert(value)));
+            for (name, value) in claims {
+                fields.entry(name).or_insert(value);
+            }
         }
         fields
     }

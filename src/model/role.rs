@@ -110,16 +110,15 @@ pub struct Keys {
     held: BTreeMap<ItemId, Option<String>>,
 }
 
+/// Returns keys with every role.
+pub fn every_role(keys: impl IntoIterator<Item = String>) -> BTreeMap<String, BTreeSet<Role>> {
+    keys.into_iter().map(|key| (key, BTreeSet::from(Role::ALL))).collect()
+}
+
 impl Keys {
-    /// Returns the keys of entry 0. Without roles, each has every role.
+    /// Returns the keys of entry 0.
     pub fn of(submitted: &RunSubmitted) -> Self {
-        let every = || BTreeSet::from(Role::ALL);
-        let of = |key: &String| match &submitted.roles {
-            Some(roles) => roles.get(key).cloned().unwrap_or_default(),
-            None => every(),
-        };
-        let mut roles: BTreeMap<String, BTreeSet<Role>> =
-            submitted.writers.iter().map(|key| (key.clone(), of(key))).collect();
+        let mut roles = submitted.roles.clone();
         for roles in roles.values_mut().filter(|roles| roles.contains(&Role::Own) || roles.contains(&Role::Work)) {
             roles.insert(Role::Seal);
         }

@@ -39,25 +39,14 @@ pub struct RunSubmitted {
     pub queue: String,
     /// The queue's pattern.
     pub pattern: String,
-    /// The fingerprints of authorized keys.
-    #[serde(deserialize_with = "fingerprints")]
-    pub writers: Vec<String>,
-    /// The roles of each key; absent if each has every role.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub roles: Option<BTreeMap<String, BTreeSet<Role>>>,
+    /// The keys that may append, by fingerprint, each with at least one role.
+    #[serde(deserialize_with = "roles")]
+    pub roles: BTreeMap<String, BTreeSet<Role>>,
     /// The program that submitted the run.
     pub tool: String,
 }
 
 impl RunSubmitted {
-    /// Returns true if the roles, if present, cover exactly the writers, each with at least one.
-    pub(super) fn has_roles_of_its_writers(&self) -> bool {
-        self.roles.as_ref().is_none_or(|roles| {
-            roles.keys().collect::<BTreeSet<_>>() == self.writers.iter().collect()
-                && roles.values().all(|roles| !roles.is_empty())
-        })
-    }
-
     /// Returns the sealed product for a need from outside the run.
     pub fn import(&self, need: &Need) -> Option<&Import> {
         self.imports.get(&need.import()?)
@@ -67,14 +56,17 @@ impl RunSubmitted {
     pub fn sealers(&self) -> Vec<String> {
         let keys = Keys::of(self);
         let seals = |key: &&String| keys.has(key, Role::Seal);
-        self.writers.iter().filter(seals).cloned().collect()
+        self.roles.keys().filter(seals).cloned().collect()
     }
 }
 
-fn fingerprints<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let writers = Vec::<String>::deserialize(deserializer)?;
-    writers.iter().try_for_each(|writer| checked(writer)).map_err(serde::de::Error::custom)?;
-    Ok(writers)
+fn roles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, BTreeSet<Role>>, D::Error> {
+    let roles = BTreeMap::<String, BTreeSet<Role>>::deserialize(deserializer)?;
+    roles.keys().try_for_each(|key| checked(key)).map_err(serde::de::Error::custom)?;
+    match roles.iter().find(|(_, roles)| roles.is_empty()) {
+        Some((key, _)) => Err(serde::de::Error::custom(format!("the key {key} has no role"))),
+        None => Ok(roles),
+    }
 }
 
 /// Parses a fingerprint.

@@ -105,8 +105,7 @@ impl<'a> RunPage<'a> {
         facts.add_field("Queue", first, "queue");
         facts.add_field("Pattern", first, "pattern");
         facts.add_field("Rules of the queue", first, "rules");
-        facts.add("Keys that may write", words::list(&first["writers"]));
-        facts.add_field("Roles", first, "roles");
+        facts.add_field("Roles of keys", first, "roles");
         facts.add_field("Pipelines", first, "pipelines");
         facts.add("Object format", self.store.object_format().to_owned());
         facts.add_field("Program", first, "tool");

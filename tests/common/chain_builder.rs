@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use git_handoff::model::role::every_role;
 use std::collections::{BTreeMap, BTreeSet};
 
 use git_handoff::git::refs;
@@ -96,9 +97,8 @@ impl<'a> ChainBuilder<'a> {
             base: forge.base,
             queue: parsed.queue.clone(),
             pattern: "dag".to_owned(),
-            writers: vec![forge.signer.fingerprint()],
+            roles: every_role([forge.signer.fingerprint()]),
             imports: BTreeMap::new(),
-            roles: None,
             tool: format::TOOL.to_owned(),
         };
         let state = RunState::new(submitted.clone(), &parsed).with_rules(parsed.rules.clone());

@@ -1,5 +1,6 @@
 //! Evidence that shows something else.
 
+use git_handoff::model::role::every_role;
 use std::time::{Duration, Instant};
 
 use git_handoff::git::codec;
@@ -32,7 +33,7 @@ fn told_first(forge: &Forge, signer: &Signer, more: &[u8]) -> BuiltChain {
         {"id":"other","executor":"command","inputs":{"command":["other"]}}]}"#;
     let mut chain_builder = ChainBuilder::submit(forge, plan);
     let Event::RunSubmitted(e) = &mut chain_builder.drafts[0].event else { panic!() };
-    e.writers = vec![signer.fingerprint()];
+    e.roles = every_role([signer.fingerprint()]);
     for item in ["make", "other"] {
         chain_builder.fire(item);
         chain_builder.done(item, &[("outputs/report", item.as_bytes()), ("outputs/more", more)]);

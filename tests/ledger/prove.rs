@@ -1,5 +1,6 @@
 //! Proofs: checked with nothing else at hand, and worth nothing once a word of them is changed.
 
+use git_handoff::model::role::every_role;
 use git_handoff::ledger::prove::{self, Error};
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Again, Event};
@@ -263,7 +264,7 @@ fn a_proof_is_of_one_run_and_one_tree() {
     let stranger = key(one.forge.path(), 9);
     let mut tale = one.tale();
     let Event::RunSubmitted(submitted) = &mut tale[0] else { panic!("a run begins with its submission") };
-    submitted.writers = vec![stranger.fingerprint()];
+    submitted.roles = every_role([stranger.fingerprint()]);
     one.tell(tale, &stranger);
     let report = check_with(&prove(&one, "make"), Beside::default(), &one.forge.options());
     assert!(report.intact && !report.signers[0].trusted, "{}", report.to_text(false));

@@ -1,6 +1,7 @@
 //! The vectors of docs/reference/format.md are what the code computes, so that the document cannot
 //! drift.
 
+use git_handoff::model::role::every_role;
 use git_handoff::git::codec;
 use git_handoff::ledger::merkle;
 use git_handoff::model::digest::{Digest, Oid};
@@ -29,9 +30,8 @@ fn submitted() -> RunSubmitted {
         base: "4be1f2a04be1f2a04be1f2a04be1f2a04be1f2a0".parse().unwrap(),
         queue: "default".to_owned(),
         pattern: "dag".to_owned(),
-        writers: vec!["SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8".to_owned()],
+        roles: every_role(["SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8".to_owned()]),
         imports: std::collections::BTreeMap::new(),
-        roles: None,
         tool: "git-handoff 0.1.0".to_owned(),
     }
 }

@@ -1,5 +1,6 @@
 //! False claims of continuing a run.
 
+use git_handoff::model::role::every_role;
 use git_handoff::ledger::merkle;
 use git_handoff::model::continued::{Continues, commits, evidence};
 use git_handoff::model::digest::Digest;
@@ -242,7 +243,7 @@ fn the_keys_of_the_other_run_are_judged() {
     let bob = key(forge.path(), 2);
     let mut chain_builder = ChainBuilder::submit(&forge, &plan("first"));
     let Event::RunSubmitted(submitted) = &mut chain_builder.drafts[0].event else { panic!() };
-    submitted.writers.push(bob.fingerprint());
+    submitted.roles.extend(every_role([bob.fingerprint()]));
     chain_builder.fire("make");
     chain_builder.done("make", &[("outputs/report", b"make")]);
     chain_builder.by(&bob);

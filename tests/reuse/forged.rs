@@ -1,5 +1,6 @@
 //! Evidence that is none.
 
+use git_handoff::model::role::every_role;
 use std::collections::BTreeMap;
 
 use git_handoff::ledger::prove;
@@ -30,7 +31,7 @@ fn first_by(forge: &Forge, signer: &Signer) -> RunId {
     let mut chain_builder = ChainBuilder::submit(forge, &plan("first"));
     if signer.fingerprint() != forge.signer.fingerprint() {
         let Event::RunSubmitted(e) = &mut chain_builder.drafts[0].event else { panic!() };
-        e.writers.push(signer.fingerprint());
+        e.roles.extend(every_role([signer.fingerprint()]));
         chain_builder.by(signer);
     }
     for item in ["make", "other"] {

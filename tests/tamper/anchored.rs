@@ -1,5 +1,6 @@
 //! Runs rewritten with their logs, compared with anchors that have the original.
 
+use git_handoff::model::role::every_role;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -120,7 +121,7 @@ fn a_run_rewritten_with_its_log_contradicts_outside_places() {
     let stranger = key(scene.forge.path(), 9);
     let mut tale = scene.tale();
     let Event::RunSubmitted(e) = &mut tale[0] else { panic!() };
-    e.writers = vec![stranger.fingerprint()];
+    e.roles = every_role([stranger.fingerprint()]);
     let told = scene.tell(tale, &stranger);
     scene.rewrite_log(&told, &stranger);
     rows.push(

@@ -181,7 +181,7 @@ fn forgeries() -> Vec<Forgery<'static>> {
 
 const SUBMITTED: &str = r#"{"plan":{"sha256":"sha256:c184d64d5d661aacc480cbbdad98048e6b8cb1c7ad53d06f3f21d7e5b6a3f538",
 "oid":"4be1f2a04be1f2a04be1f2a04be1f2a04be1f2a0","size":1},"artifacts":{},
-"base":"4be1f2a04be1f2a04be1f2a04be1f2a04be1f2a0","queue":"default","pattern":"dag","writers":[],
+"base":"4be1f2a04be1f2a04be1f2a04be1f2a04be1f2a0","queue":"default","pattern":"dag","roles":{},
 "tool":"x"}"#;
 
 fn tagged(remote: &Remote, name: &str) {

@@ -1,6 +1,7 @@
 //! Logs that only grew: a retold story beside the true one, and garbage on top of what would
 //! contradict it.
 
+use git_handoff::model::role::every_role;
 use std::time::Duration;
 
 use git_handoff::clock::Clock;
@@ -95,7 +96,7 @@ impl Growing {
         for event in &mut tale {
             match event {
                 Event::ItemReconciled(e) => e.duration_ms += 1,
-                Event::RunSubmitted(e) => e.writers = vec![signer.fingerprint()],
+                Event::RunSubmitted(e) => e.roles = every_role([signer.fingerprint()]),
                 Event::ItemDecided(e) => e.by = signer.fingerprint(),
                 _ => {}
             }

@@ -1,5 +1,6 @@
 //! Proofs made up, bent and mixed, and what the checker says of each.
 
+use git_handoff::model::role::every_role;
 use git_handoff::ledger::merkle;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Entry, Event, RunSubmitted};
@@ -74,7 +75,7 @@ fn foreign_and_missing_signatures() {
     // The same run, as a stranger would have begun it who lets the right key write too.
     let mut shared = made_up.clone();
     let Event::RunSubmitted(e) = &mut shared[0].event else { panic!() };
-    e.writers.push(forger.stranger.fingerprint());
+    e.roles.extend(every_role([forger.stranger.fingerprint()]));
     let own = forger.sealed_over(&shared, &item, &forger.commit_as(at, &own_seal(&shared), stranger));
     let begun = |signer| with(&own, |proof| proof["first"]["commit"] = forger.commit_as(0, &shared[0], signer).into());
     let end = |which: &str, commit: String| with(&forger.patch, |proof| proof[which]["commit"] = commit.into());
@@ -165,7 +166,7 @@ fn what_no_run_holds() {
             }),
         ),
         ("an entry 0 with a base of another format", submitted(&|e| e.base = "1".repeat(64).parse().unwrap())),
-        ("an entry 0 without writers", submitted(&|e| e.writers.clear())),
+        ("an entry 0 without writers", submitted(&|e| e.roles.clear())),
         ("a seal without a parent", last(forger.commit_as(0, &seal(&forger.entries()), right))),
         ("a seal that follows nothing", bent(&|seal| seal.prev = None)),
         ("a seal with another place than it has", bent(&|seal| seal.seq += 1)),

@@ -1,6 +1,7 @@
 //! Entries dropped, doubled and put in another order, products and manifests exchanged: told again
 //! with true links, a true seal and good signatures, with another key and with the right one.
 
+use git_handoff::model::role::every_role;
 use std::collections::BTreeMap;
 
 use git_handoff::ledger::sign::Signer;
@@ -269,7 +270,7 @@ fn a_whole_run_by_another_key() {
     let stranger = key(scene.forge.path(), 9);
     let mut tale = scene.tale();
     let Event::RunSubmitted(e) = &mut tale[0] else { panic!() };
-    e.writers = vec![stranger.fingerprint()];
+    e.roles = every_role([stranger.fingerprint()]);
     let told = scene.tell(tale, &stranger);
     scene.keep_log();
     let mut rows = Vec::new();

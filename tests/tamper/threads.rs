@@ -1,5 +1,6 @@
 //! Forged threads with some key: lineage, ties, and logs.
 
+use git_handoff::model::role::every_role;
 use std::fs;
 
 use git_handoff::git::codec;
@@ -156,7 +157,7 @@ impl ThreadRepo {
     fn run(&self, signer: &Signer) -> Vec<Link> {
         let mut chain_builder = ChainBuilder::honest(&self.forge);
         if let Event::RunSubmitted(e) = &mut chain_builder.drafts[0].event {
-            e.writers = vec![signer.fingerprint()];
+            e.roles = every_role([signer.fingerprint()]);
         }
         chain_builder.write(signer).links
     }

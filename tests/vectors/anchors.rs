@@ -1,5 +1,6 @@
 //! Logs that do not hold what a run says of itself, or speak of another run.
 
+use git_handoff::model::role::every_role;
 use git_handoff::git::refs;
 use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::{self, Draft};
@@ -75,7 +76,7 @@ pub(super) const VECTORS: &[Vector] = &[
 fn otherwise(forge: &Forge, signer: &git_handoff::ledger::sign::Signer) {
     let mut run = ChainBuilder::submit(forge, PLAN);
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-    (e.writers, e.queue) = (vec![signer.fingerprint()], "another".to_owned());
+    (e.roles, e.queue) = (every_role([signer.fingerprint()]), "another".to_owned());
     let told = run.write(signer);
     forge.log(&told, signer);
 }

@@ -1,5 +1,6 @@
 //! Forged runs. By default the forger has the right key and rewrites the log.
 
+use git_handoff::model::role::every_role;
 use git_handoff::git::codec;
 use git_handoff::ledger::chain::Draft;
 use git_handoff::model::digest::{Digest, Oid};
@@ -60,7 +61,7 @@ pub(super) const VECTORS: &[Vector] = &[
             let stranger = stranger(forge);
             let mut run = ChainBuilder::honest(forge);
             let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-            e.writers = vec![stranger.fingerprint()];
+            e.roles = every_role([stranger.fingerprint()]);
             let told = run.write(&stranger);
             forge.log(&told, &stranger);
         },

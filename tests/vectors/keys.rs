@@ -1,5 +1,6 @@
 //! Keys that may not sign what they signed, or are not trusted, and what people did not say.
 
+use git_handoff::model::role::every_role;
 use git_handoff::git::codec::{self, Decoded};
 use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::{self, Draft};
@@ -126,7 +127,7 @@ pub(super) const VECTORS: &[Vector] = &[
             let (public, armour) = crate::verify::eddsa::small_order();
             let mut run = ChainBuilder::honest(forge);
             let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-            e.writers = vec![git_handoff::ledger::sign::fingerprint(&public)];
+            e.roles = every_role([git_handoff::ledger::sign::fingerprint(&public)]);
             let mut parents = Vec::new();
             for link in run.write(&forge.signer).links {
                 let raw = codec::signed(&link.entry, link.tree, &parents, &armour);

@@ -1,5 +1,6 @@
 //! Proofs that show what they say, and proofs that do not.
 
+use git_handoff::model::role::every_role;
 use git_handoff::git::codec;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::ledger::{merkle, prove};
@@ -207,8 +208,7 @@ fn by_roles(forge: &Forge, roles: &[Role], sealer: Option<&Signer>) -> Proof {
     let other = stranger(forge).fingerprint();
     let rest = if sealer.is_some() { [Role::Document].into() } else { Role::SUBMITTER.into() };
     let own = (forge.signer.fingerprint(), roles.iter().copied().collect());
-    e.writers.push(other.clone());
-    e.roles = Some([own, (other, rest)].into());
+    e.roles = [own, (other, rest)].into();
     if let Some(sealer) = sealer {
         run.by(sealer);
     }

@@ -1,5 +1,6 @@
 //! Runs that several drivers drive: who holds an attempt, who may end it and who may take it.
 
+use git_handoff::model::role::every_role;
 use std::collections::{BTreeMap, BTreeSet};
 
 use git_handoff::ledger::sign::Signer;
@@ -206,10 +207,9 @@ pub(super) const FORGED: &[Vector] = &[
     illegal("illegal-dismissal-of-a-writer", "a key that entry 0 names is dismissed", |forge| {
         dismissed(forge, &stranger(forge), |run, bob| {
             let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-            e.writers.push(bob.fingerprint());
             let document = BTreeSet::from([Role::Document]);
             let roles = [(forge.signer.fingerprint(), BTreeSet::from(Role::ALL)), (bob.fingerprint(), document)];
-            e.roles = Some(BTreeMap::from(roles));
+            e.roles = BTreeMap::from(roles);
         });
     }),
     illegal("illegal-dismissal-of-a-sealer", "a key with the role `seal` is dismissed", |forge| {

@@ -1,5 +1,6 @@
 //! Valid and invalid entries by the letter of `docs/reference/format.md`.
 
+use git_handoff::model::role::every_role;
 use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::time::Moment;
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ fn submitted(bend: impl Fn(&Forge, &mut git_handoff::model::entry::RunSubmitted)
 #[test]
 fn writers_are_fingerprints() {
     let other = "SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8";
-    assert_intact(&submitted(|_, e| e.writers.push(other.to_owned())));
+    assert_intact(&submitted(|_, e| e.roles.extend(every_role([other.to_owned()]))));
     let letters = &other["SHA256:".len()..];
     for bad in [
         "SHA256:zz".to_owned(),
@@ -34,7 +35,7 @@ fn writers_are_fingerprints() {
         format!("SHA256:{}", letters.replace('+', "-")),
         String::new(),
     ] {
-        let report = submitted(|_, e| e.writers.push(bad.clone()));
+        let report = submitted(|_, e| e.roles.extend(every_role([bad.clone())]));
         assert_fails(&report, "chain", "entry");
         let (_, why) = report.rows.chain.findings[0].text.split_once(": ").unwrap();
         assert_eq!(why, format!("the fields of the run.submitted entry are wrong: {bad:?} is no fingerprint"));

@@ -1,5 +1,6 @@
 //! Keys, logs, and who may go on.
 
+use git_handoff::model::role::every_role;
 use crate::common::chain_builder::ChainBuilder;
 use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact, assert_says, key};
 
@@ -198,7 +199,7 @@ fn a_run_that_was_created_again_is_not_the_one_in_the_log() {
     let stranger = key(forge.path(), 3);
     let mut again = ChainBuilder::honest(&forge);
     let Event::RunSubmitted(e) = &mut again.drafts[0].event else { panic!() };
-    e.writers = vec![stranger.fingerprint()];
+    e.roles = every_role([stranger.fingerprint()]);
     let told = again.write(&stranger);
     forge.log(&told, &stranger);
     assert_fails(&forge.verify(), "anchor", "same-id");
@@ -270,7 +271,7 @@ fn a_stranger_who_names_our_key_has_not_recorded_our_run() {
     for sealed in [false, true] {
         let mut run = if sealed { ChainBuilder::honest(&forge) } else { ChainBuilder::submit(&forge, PLAN) };
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-        e.writers = vec![forge.signer.fingerprint(), stranger.fingerprint()];
+        e.roles = every_role([forge.signer.fingerprint(), stranger.fingerprint()]);
         let told = run.write(&stranger);
         let refused = continuable(&forge.store, &told.run, RUN, &forge.signer.fingerprint());
         assert!(matches!(refused, Err(Refusal::Foreign { .. })), "{refused:?}");

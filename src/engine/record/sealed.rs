@@ -150,7 +150,7 @@ pub(in crate::engine) fn config_for(repository: &Repository, state: &RunState) -
 /// Returns true if our own key submitted the run, not as the continuation of another one.
 fn is_our_own(repository: &Repository, state: &RunState) -> bool {
     let own = repository.own_fingerprint();
-    own.is_some_and(|own| state.submitted.writers.first() == Some(&own)) && state.submitted.continues.is_none()
+    own.is_some_and(|own| state.submitted.roles.contains_key(&own)) && state.submitted.continues.is_none()
 }
 
 /// Failures to apply the settings of a recording.

@@ -16,7 +16,7 @@ use crate::model::entry::{Event, Product, RunSubmitted};
 use crate::model::format;
 use crate::model::name::{FilePath, RunId, fold};
 use crate::model::plan::{Need, Plan};
-use crate::model::role::Role;
+use crate::model::role::{Role, every_role};
 use crate::plan;
 use crate::plan::validate::ValidPlan;
 
@@ -142,7 +142,7 @@ fn existing(writer: &Writer, run: &RunId, valid: &ValidPlan) -> Result<Option<Su
     // A run that another key planted under this id is not ours, whatever its plan is.
     let is_same = first.plan.sha256 == Digest::of(valid.bytes())
         || plan::is_same(&writer.store.read_blob_of(first.plan.oid, bounds::PLAN)?, valid.bytes());
-    if !is_same || !first.writers.contains(&writer.signer.fingerprint()) {
+    if !is_same || !first.roles.contains_key(&writer.signer.fingerprint()) {
         return Err(Error::Different(run.clone()));
     }
     Ok(Some(Submitted { run: run.clone(), created: false }))
@@ -188,8 +188,7 @@ fn first_entry(
         base: request.base,
         queue: request.queue.clone().unwrap_or_else(|| plan.queue.clone()),
         pattern: valid.pattern().to_owned(),
-        writers: request.roles.as_ref().map_or_else(|| vec![own], |roles| roles.keys().cloned().collect()),
-        roles: request.roles.clone(),
+        roles: request.roles.clone().unwrap_or_else(|| every_role([own])),
         tool: format::TOOL.to_owned(),
     })
 }

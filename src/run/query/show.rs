@@ -53,7 +53,7 @@ pub struct RunDocument<'a> {
     pub queue: &'a str,
     pub pattern: &'a str,
     /// The keys that can append.
-    pub writers: &'a [String],
+    pub writers: Vec<&'a String>,
     /// The sealed pipelines, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pipelines: BTreeMap<String, Digest>,
@@ -112,7 +112,7 @@ impl<'a> RunDocument<'a> {
             base: state.submitted.base,
             queue: &state.submitted.queue,
             pattern: &state.submitted.pattern,
-            writers: &state.submitted.writers,
+            writers: state.submitted.roles.keys().collect(),
             pipelines: digests(&state.pipelines),
             artifacts: digests(&state.submitted.artifacts),
             submitted_at: first.at,

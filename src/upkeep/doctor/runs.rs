@@ -76,7 +76,7 @@ fn records(patient: &Patient<'_>, view: &View, fix: bool) -> Result<Vec<Finding>
     }
     let Some(writer) = &patient.writer else { return Ok(missing) };
     let own = writer.signer.fingerprint();
-    if view.state.submitted.writers.first() != Some(&own) {
+    if !view.state.submitted.roles.contains_key(&own) {
         return Ok(missing);
     }
     match log::find(store, &own, run.clone())? {

@@ -94,10 +94,12 @@ fn examine(verifier: &ThreadVerifier<'_>, case: &Case<'_>, owner: Option<&str>, 
         let unknown = signature.signers.iter().filter(|signer| !signer.trusted);
         wrong.unknown.extend(unknown.map(|signer| signer.fingerprint.clone()));
     }
-    let writers = case.chain.submitted().map(|e| e.writers.as_slice()).unwrap_or_default();
+    let submitted = case.chain.submitted();
     for log in &verifier.logs.logs {
         let by = Some(log.fingerprint.as_str());
-        let counts = log.lies_beside(case.reference) || by == owner || writers.contains(&log.fingerprint);
+        let counts = log.lies_beside(case.reference)
+            || by == owner
+            || submitted.is_some_and(|e| e.roles.contains_key(&log.fingerprint));
         if counts && log.runs.get(case.run).is_some_and(|logged| contradicts(logged, &log.fingerprint, case)) {
             wrong.bad.add(format!("{label}: {} holds another run of that name", log.name));
         }

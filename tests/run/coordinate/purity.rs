@@ -1,5 +1,6 @@
 //! Determinism: the same documents make the same items, each once, in any order and by any process.
 
+use git_handoff::model::role::every_role;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
@@ -38,9 +39,8 @@ fn fresh() -> RunState {
         base: oid(),
         queue: "default".into(),
         pattern: "dag".into(),
-        writers: vec!["SHA256:x".into()],
+        roles: every_role(["SHA256:x".into()]),
         imports: BTreeMap::new(),
-        roles: None,
         tool: "test".into(),
     };
     RunState::new(submitted, &plan).with_rules(plan.rules)

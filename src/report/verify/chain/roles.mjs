@@ -39,8 +39,8 @@ function rolesFor(entry, holders) {
 /** Returns a map from each writer to its roles by entry 0. */
 export function rolesOfEntryZero(entry) {
   const byKey = new Map();
-  for (const key of entry.writers) {
-    const given = new Set(entry.roles?.[key] ?? roles);
+  for (const [key, named] of Object.entries(entry.roles)) {
+    const given = new Set(named);
     if (given.has('own') || given.has('work')) given.add('seal');
     byKey.set(key, given);
   }

@@ -173,8 +173,7 @@ const kindFields = {
     base: isObjectId,
     queue: isString,
     pattern: isString,
-    writers: arrayOf(isFingerprint),
-    'roles?': mapOf(isFingerprint, isRoleList),
+    roles: mapOf(isFingerprint, isRoleList),
     tool: isString,
   },
   'item.fired': {
@@ -337,13 +336,6 @@ export function faultOfEntry(entry) {
   if (entry.v !== 2) return 'it has another version';
   if (!isString(entry.kind) || !(entry.kind in entryShapes)) return 'it has an unknown kind';
   if (!entryShapes[entry.kind](entry)) return `its fields are not those of ${entry.kind}`;
-  if (entry.roles) {
-    const writers = new Set(entry.writers);
-    const named = Object.keys(entry.roles);
-    if (named.length !== writers.size || named.some((key) => !writers.has(key))) {
-      return 'its roles are not those of its writers';
-    }
-  }
   if (entry.kind === 'run.admitted' && 'first' in entry !== (entry.role === 'seal')) {
     return 'its role and its first do not fit';
   }

@@ -25,7 +25,7 @@ export const runTransitions = {
 
   'run.dismissed'(replay, { key }) {
     const held = replay.roles.get(key);
-    if (!held || held.has('seal') || replay.entryZero.writers.includes(key)) return false;
+    if (!held || held.has('seal') || Object.hasOwn(replay.entryZero.roles, key)) return false;
     replay.roles = withoutKey(replay.roles, key);
     return true;
   },

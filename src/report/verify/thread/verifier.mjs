@@ -186,7 +186,7 @@ class ThreadVerifier {
       if (isOfKey && !copy.commits.some(({ name }) => name === run.head))
         report('the run that is here does not have the commit');
     }
-    const writers = new Set([...(first.entry.writers ?? []), chain.key]);
+    const writers = new Set([...(Object.keys(first.entry.roles ?? {})), chain.key]);
     for (const log of (await logsOf(this.store)).filter(({ key }) => writers.has(key))) {
       const submitted = log.submitted.get(run.run);
       const isOther = submitted !== undefined && submitted !== first.hash;
