@@ -1,11 +1,11 @@
 //! Proofs: checked with nothing else at hand, and worth nothing once a word of them is changed.
 
-use git_handoff::model::role::every_role;
 use git_handoff::ledger::prove::{self, Error};
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Again, Event};
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::proof::Proof;
+use git_handoff::model::role::every_role;
 use git_handoff::model::time::Moment;
 use git_handoff::verify::{
     Answer, Ask, AtHand, Beside, Guarantee, Held, Logs, Options, Question, Report, Seal, State, Witness, ask_none,

@@ -1,7 +1,6 @@
 //! The vectors of docs/reference/format.md are what the code computes, so that the document cannot
 //! drift.
 
-use git_handoff::model::role::every_role;
 use git_handoff::git::codec;
 use git_handoff::ledger::merkle;
 use git_handoff::model::digest::{Digest, Oid};
@@ -9,6 +8,7 @@ use git_handoff::model::entry::{Entry, Event, Product, RunSealed, RunSubmitted};
 use git_handoff::model::format;
 use git_handoff::model::name::{FilePath, RunId, encode_segment};
 use git_handoff::model::plan::ProductKey;
+use git_handoff::model::role::every_role;
 use git_handoff::model::time::Moment;
 
 const DOCUMENT: &str = include_str!("../../docs/reference/format.md");

@@ -1,6 +1,6 @@
 //! Forgeries in another person's name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::{self, Draft, Link};

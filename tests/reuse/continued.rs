@@ -1,6 +1,5 @@
 //! False claims of continuing a run.
 
-use git_handoff::model::role::every_role;
 use git_handoff::ledger::merkle;
 use git_handoff::model::continued::{Continues, commits, evidence};
 use git_handoff::model::digest::Digest;
@@ -10,6 +9,7 @@ use git_handoff::model::manifest::Manifest;
 use git_handoff::model::name::RunId;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::reused::{Evidence, Reused};
+use git_handoff::model::role::every_role;
 use git_handoff::verify::Report;
 use std::collections::BTreeMap;
 

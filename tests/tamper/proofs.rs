@@ -1,10 +1,10 @@
 //! Proofs made up, bent and mixed, and what the checker says of each.
 
-use git_handoff::model::role::every_role;
 use git_handoff::ledger::merkle;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Entry, Event, RunSubmitted};
 use git_handoff::model::name::RunId;
+use git_handoff::model::role::every_role;
 use git_handoff::model::time::Moment;
 use git_handoff::verify::{Beside, Logs, Options};
 use serde_json::{Value, json};

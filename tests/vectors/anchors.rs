@@ -1,6 +1,5 @@
 //! Logs that do not hold what a run says of itself, or speak of another run.
 
-use git_handoff::model::role::every_role;
 use git_handoff::git::refs;
 use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::{self, Draft};
@@ -9,6 +8,7 @@ use git_handoff::model::entry::{Event, LogSealed, LogSubmitted};
 use git_handoff::model::format;
 use git_handoff::model::log_record::Record;
 use git_handoff::model::name::RunId;
+use git_handoff::model::role::every_role;
 
 use super::broken::stranger as no_entry;
 use super::{Vector, stranger};

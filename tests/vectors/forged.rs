@@ -1,12 +1,12 @@
 //! Forged runs. By default the forger has the right key and rewrites the log.
 
-use git_handoff::model::role::every_role;
 use git_handoff::git::codec;
 use git_handoff::ledger::chain::Draft;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::protect_rule::ProtectRule;
 use git_handoff::model::protected::{ChangeKind, OnProtectedChange, ProtectedChange};
+use git_handoff::model::role::every_role;
 use git_handoff::model::time::Moment;
 
 use super::clean::{failed, stopped};

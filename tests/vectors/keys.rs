@@ -1,6 +1,5 @@
 //! Keys that may not sign what they signed, or are not trusted, and what people did not say.
 
-use git_handoff::model::role::every_role;
 use git_handoff::git::codec::{self, Decoded};
 use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::{self, Draft};
@@ -9,6 +8,7 @@ use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Event, ItemDecided, LogWritten, Role, RunAdmitted};
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
+use git_handoff::model::role::every_role;
 
 use super::planned::rest;
 use super::{Vector, stranger};

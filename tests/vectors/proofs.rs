@@ -1,6 +1,5 @@
 //! Proofs that show what they say, and proofs that do not.
 
-use git_handoff::model::role::every_role;
 use git_handoff::git::codec;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::ledger::{merkle, prove};

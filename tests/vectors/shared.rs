@@ -1,6 +1,5 @@
 //! Runs that several drivers drive: who holds an attempt, who may end it and who may take it.
 
-use git_handoff::model::role::every_role;
 use std::collections::{BTreeMap, BTreeSet};
 
 use git_handoff::ledger::sign::Signer;

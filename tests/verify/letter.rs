@@ -1,7 +1,7 @@
 //! Valid and invalid entries by the letter of `docs/reference/format.md`.
 
-use git_handoff::model::role::every_role;
 use git_handoff::model::entry::{Entry, Event};
+use git_handoff::model::role::every_role;
 use git_handoff::model::time::Moment;
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn writers_are_fingerprints() {
         format!("SHA256:{}", letters.replace('+', "-")),
         String::new(),
     ] {
-        let report = submitted(|_, e| e.roles.extend(every_role([bad.clone())]));
+        let report = submitted(|_, e| e.roles.extend(every_role([bad.clone()])));
         assert_fails(&report, "chain", "entry");
         let (_, why) = report.rows.chain.findings[0].text.split_once(": ").unwrap();
         assert_eq!(why, format!("the fields of the run.submitted entry are wrong: {bad:?} is no fingerprint"));

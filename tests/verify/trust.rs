@@ -1,8 +1,8 @@
 //! Keys, logs, and who may go on.
 
-use git_handoff::model::role::every_role;
 use crate::common::chain_builder::ChainBuilder;
 use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact, assert_says, key};
+use git_handoff::model::role::every_role;
 
 use git_handoff::ledger::sign;
 use git_handoff::model::digest::Digest;
