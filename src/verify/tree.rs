@@ -80,9 +80,6 @@ impl AllowedChanges {
             | Event::RunCancelled(_)
             | Event::RunSealed(_)
             | Event::ThreadCheckpointed(_)
-            | Event::ThreadAdopted(_)
-            | Event::ThreadForked(_)
-            | Event::ThreadRolledBack(_)
             | Event::ThreadResumed(_)
             | Event::ArchiveAdded(_) => {}
             Event::LogSubmitted(_)
