@@ -184,9 +184,9 @@ fn what_is_not_to_be_taken_is_refused_with_its_place() {
     assert!(!repo.refs().contains("runs/build"));
     // A rollback has its content itself.
     let need = json!({ "thread": "login", "from": rolled, "select": output("state") });
-    let file = repo.plan("build", &[consumer("make", &json!({ "it": need }))]);
+    let file = repo.plan("rolled", &[consumer("make", &json!({ "it": need }))]);
     repo.env.handoff(["submit", &file]).success();
-    let verified = repo.env.handoff(["verify", "build"]).exit(3).stdout;
+    let verified = repo.env.handoff(["verify", "rolled"]).exit(3).stdout;
     assert!(verified.contains("taken from thread login (3-") && verified.contains("): here, intact"), "{verified}");
     // The latest is what it went back to.
     repo.submit("build", &[consumer("make", &json!({ "state": of_thread("login", &output("state")) }))]);
