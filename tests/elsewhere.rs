@@ -172,7 +172,6 @@ fn what_is_not_to_be_taken_is_refused_with_its_place() {
         ("no packet", of_thread("login", &output("packet.json"))),
         ("no checkpoint's name", json!({ "thread": "login", "from": "first", "select": output("state") })),
         ("no checkpoint", json!({ "thread": "login", "from": "7-0c3b84d1aa07", "select": output("state") })),
-        ("gone back", json!({ "thread": "login", "from": rolled, "select": output("state") })),
     ];
     let mut said = String::new();
     for (what, need) in wrong {
@@ -183,6 +182,12 @@ fn what_is_not_to_be_taken_is_refused_with_its_place() {
     }
     assert_output!("elsewhere_refused", said);
     assert!(!repo.refs().contains("runs/build"));
+    // A rollback has its content itself.
+    let need = json!({ "thread": "login", "from": rolled, "select": output("state") });
+    let file = repo.plan("rolled", &[consumer("make", &json!({ "it": need }))]);
+    repo.env.handoff(["submit", &file]).success();
+    let verified = repo.env.handoff(["verify", "rolled"]).exit(3).stdout;
+    assert!(verified.contains("taken from thread login (3-") && verified.contains("): here, intact"), "{verified}");
     // The latest is what it went back to.
     repo.submit("build", &[consumer("make", &json!({ "state": of_thread("login", &output("state")) }))]);
     repo.env.handoff(["run", "build"]).success();

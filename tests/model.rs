@@ -5,6 +5,7 @@
 mod ansi;
 mod bounds;
 mod changes;
+mod checkpoint;
 mod confinement;
 mod decimal;
 mod drivers;

@@ -38,6 +38,6 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         accept_untrusted: arguments.accept_untrusted,
     };
     let checkpoint = repository.resume(thread, how, &mut |text| output.warn(text))?;
-    steps::hand_out(&repository.store, &checkpoint, checkpoint.content.state, &mut Stdout { output })?;
+    steps::hand_out(&repository.store, &checkpoint, checkpoint.content().state, &mut Stdout { output })?;
     Ok(Ending::Done)
 }

@@ -211,7 +211,7 @@ fn resume(call: &Call, parameters: &Resume) -> Result<Resumed, Failure> {
         }
         Some(_) => repository.resumable(thread_id.clone(), warn)?,
     };
-    let content = &checkpoint.content;
+    let content = checkpoint.content();
     let mut part = Part::new(parameters.offset, MOST_TEXT);
     steps::hand_out(&repository.store, &checkpoint, content.state, &mut part)?;
     let Cut { size, offset, next, content: state, encoding } = part.cut();
@@ -233,7 +233,7 @@ fn resume(call: &Call, parameters: &Resume) -> Result<Resumed, Failure> {
 
 /// Returns a checked packet as JSON.
 fn packet(store: &Store, checkpoint: &Checkpoint) -> Result<Option<Value>, Failure> {
-    let Some(packet) = checkpoint.content.packet else { return Ok(None) };
+    let Some(packet) = checkpoint.content().packet else { return Ok(None) };
     let mut text = Vec::new();
     steps::hand_out(store, checkpoint, packet, &mut text)?;
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);

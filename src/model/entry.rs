@@ -23,8 +23,7 @@ pub use super::outcome::{CheckRun, Claims, Exit, Grade, ItemReconciled, Outcome,
 pub use super::role::{Role, RunAdmitted, RunDismissed};
 pub use super::submitted::RunSubmitted;
 pub use super::thread::{
-    AdoptedFrom, Content, Ignored, Origin, RunTie, ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed,
-    ThreadRolledBack, Worktree,
+    AdoptedFrom, Content, Ignored, Origin, RunTie, SourceCheckpoint, ThreadCheckpointed, ThreadResumed, Worktree,
 };
 use super::time::Moment;
 
@@ -187,6 +186,11 @@ impl Entry {
         {
             return Err(Error::Admission);
         }
+        if let Event::ThreadCheckpointed(e) = &entry.event
+            && !e.has_legal_origin(entry.seq)
+        {
+            return Err(Error::Origin);
+        }
         if entry.event.made().is_some_and(|made| made >= entry.at) {
             return Err(Error::Made);
         }
@@ -265,6 +269,8 @@ pub enum Error {
     NotCanonical,
     #[error("`first` belongs to an admission with the role seal, and to no other")]
     Admission,
+    #[error("`adopted`, `from` or `to` does not fit the entry's number or state")]
+    Origin,
     #[error("`made` is not before the time of the entry")]
     Made,
 }

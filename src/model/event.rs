@@ -19,7 +19,7 @@ use super::outcome::{ItemReconciled, Outcome};
 use super::plan::{Selector, Source};
 use super::role::{RunAdmitted, RunDismissed};
 use super::submitted::RunSubmitted;
-use super::thread::{ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed, ThreadRolledBack};
+use super::thread::{Origin, ThreadCheckpointed, ThreadResumed};
 use super::time::Moment;
 
 /// An event with the fields of its kind.
@@ -71,12 +71,6 @@ pub enum Event {
     LogWritten(LogWritten),
     /// A state was saved. This and all following events are those of threads and archives.
     ThreadCheckpointed(ThreadCheckpointed),
-    /// The thread was created from an offered checkpoint; entry 0 only.
-    ThreadAdopted(ThreadAdopted),
-    /// The thread was created from another's checkpoint; entry 0 only.
-    ThreadForked(ThreadForked),
-    /// An earlier checkpoint's state became the latest again.
-    ThreadRolledBack(ThreadRolledBack),
     /// The latest checkpoint was resumed.
     ThreadResumed(ThreadResumed),
     /// In an archive: runs were added.
@@ -235,9 +229,6 @@ kinds! {
     "log.decided" => LogDecided,
     "log.written" => LogWritten,
     "thread.checkpointed" => ThreadCheckpointed,
-    "thread.adopted" => ThreadAdopted,
-    "thread.forked" => ThreadForked,
-    "thread.rolled-back" => ThreadRolledBack,
     "thread.resumed" => ThreadResumed,
     "archive.added" => ArchiveAdded,
 }
@@ -301,9 +292,7 @@ impl Event {
     /// Returns the additional parents of the entry's commit, in order.
     pub fn further_parents(&self) -> Vec<Oid> {
         match self {
-            Event::ThreadCheckpointed(e) => e.run.iter().map(|tie| tie.commit).collect(),
-            Event::ThreadAdopted(e) => vec![e.adopted_from.commit],
-            Event::ThreadForked(e) => vec![e.from.commit],
+            Event::ThreadCheckpointed(e) => e.origin.iter().filter_map(Origin::parent).collect(),
             Event::ArchiveAdded(e) => e.runs.values().map(|run| run.commit).collect(),
             _ => Vec::new(),
         }

@@ -297,9 +297,6 @@ fn wanted(event: &Event) -> &'static [Role] {
         | Event::LogDecided(_)
         | Event::LogWritten(_)
         | Event::ThreadCheckpointed(_)
-        | Event::ThreadAdopted(_)
-        | Event::ThreadForked(_)
-        | Event::ThreadRolledBack(_)
         | Event::ThreadResumed(_)
         | Event::ArchiveAdded(_) => &[Own],
     }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -94,9 +93,6 @@ pub struct Worktree {
 pub struct Ignored {
     /// The path; with a trailing slash, a folder too large to list.
     pub path: String,
-    /// The digest of its bytes or link target; absent for folders and unreadable files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sha256: Option<Digest>,
 }
 
 /// The run tied to a checkpoint.
@@ -112,7 +108,7 @@ pub struct RunTie {
 /// The checkpoint that a thread was created from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Origin {
+pub struct SourceCheckpoint {
     /// Its thread.
     pub thread: ThreadId,
     /// The checkpoint.
@@ -121,16 +117,19 @@ pub struct Origin {
     pub commit: Oid,
 }
 
+impl fmt::Display for SourceCheckpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.thread, self.checkpoint)
+    }
+}
+
 /// An adopted offer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AdoptedFrom {
-    /// Its thread.
-    pub thread: ThreadId,
     /// The checkpoint.
-    pub checkpoint: CheckpointId,
-    /// The commit of its entry; a parent of the first entry's commit.
-    pub commit: Oid,
+    #[serde(flatten)]
+    pub source: SourceCheckpoint,
     /// The digest of the state.
     pub sha256: Digest,
     /// The digest of the descriptor in canonical form.
@@ -150,90 +149,99 @@ pub struct AdoptedFrom {
 }
 
 /// The content of a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     /// The state.
     pub state: Product,
     /// The summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// The attached packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Product>,
     /// The working tree, if saved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Worktree>,
     /// The checked-out commit; not kept reachable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Oid>,
 }
 
-/// Declares the event structs with a checkpoint's content beside their own fields.
-macro_rules! checkpoints {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$attr:meta])* $field:ident: $type:ty,)* })*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        pub struct $name {
-            $($(#[$attr])* pub $field: $type,)*
-            /// The state.
-            pub state: Product,
-            /// The summary.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub summary: Option<String>,
-            /// The attached packet.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub packet: Option<Product>,
-            /// The working tree, if saved.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub worktree: Option<Worktree>,
-            /// The checked-out commit; not kept reachable.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub base: Option<Oid>,
-        }
-
-        impl $name {
-            /// Creates the fields of the entry.
-            pub fn new($($field: $type,)* content: Content) -> Self {
-                let Content { state, summary, packet, worktree, base } = content;
-                Self { $($field,)* state, summary, packet, worktree, base }
-            }
-
-            /// Returns the content.
-            pub fn content(&self) -> Content {
-                Content {
-                    state: self.state,
-                    summary: self.summary.clone(),
-                    packet: self.packet,
-                    worktree: self.worktree.clone(),
-                    base: self.base,
-                }
-            }
-        }
-    )*};
+/// The origin of a content: a run, or another checkpoint with the same content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Origin {
+    /// The checkpoint is tied to this run.
+    Run(RunTie),
+    /// The thread begins with a checkpoint that another key offered.
+    Adopted(AdoptedFrom),
+    /// The thread begins with a checkpoint of another thread.
+    From(SourceCheckpoint),
+    /// The thread was rolled back to this checkpoint.
+    To(CheckpointId),
 }
 
-checkpoints! {
-    /// The fields of `thread.checkpointed`.
-    ThreadCheckpointed {
-        /// The tied run.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        run: Option<RunTie>,
+impl Origin {
+    /// Returns the checkpoint of another thread.
+    pub fn source(&self) -> Option<&SourceCheckpoint> {
+        match self {
+            Self::Adopted(offer) => Some(&offer.source),
+            Self::From(source) => Some(source),
+            Self::Run(_) | Self::To(_) => None,
+        }
     }
-    /// The fields of `thread.adopted`.
-    ThreadAdopted {
-        /// The adopted offer.
-        adopted_from: AdoptedFrom,
-    }
-    /// The fields of `thread.forked`.
-    ThreadForked {
-        /// The source.
-        from: Origin,
+
+    /// Returns the further parent of the entry's commit.
+    pub(super) fn parent(&self) -> Option<Oid> {
+        if let Self::Run(tie) = self { Some(tie.commit) } else { self.source().map(|source| source.commit) }
     }
 }
 
-/// The fields of `thread.rolled-back`.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(tie) => write!(f, "made in run {}", tie.id),
+            Self::Adopted(offer) => write!(f, "adopted from {}", offer.source),
+            Self::From(source) => write!(f, "forked from {source}"),
+            Self::To(checkpoint) => write!(f, "rolled back to {checkpoint}"),
+        }
+    }
+}
+
+/// The fields of `thread.checkpointed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ThreadRolledBack {
-    /// The checkpoint whose content this one repeats.
-    pub to: CheckpointId,
+pub struct ThreadCheckpointed {
+    /// The content.
+    #[serde(flatten)]
+    pub content: Content,
+    /// Its origin. One in another form reads as none, and the entry as one that is not canonical.
+    #[serde(flatten)]
+    pub origin: Option<Origin>,
+}
+
+impl ThreadCheckpointed {
+    /// Returns true if the origin fits the number of the entry, and an offer the state.
+    pub(super) fn has_legal_origin(&self, seq: u64) -> bool {
+        match &self.origin {
+            None | Some(Origin::Run(_)) => true,
+            Some(Origin::Adopted(offer)) => seq == 0 && offer.sha256 == self.content.state.sha256,
+            Some(Origin::From(_)) => seq == 0,
+            Some(Origin::To(_)) => seq > 0,
+        }
+    }
+}
+
+impl Event {
+    /// Returns the origin of a checkpoint.
+    pub fn origin(&self) -> Option<&Origin> {
+        if let Self::ThreadCheckpointed(e) = self { e.origin.as_ref() } else { None }
+    }
+
+    /// Returns the run that a checkpoint is tied to.
+    pub fn tied_run(&self) -> Option<&RunTie> {
+        if let Some(Origin::Run(tie)) = self.origin() { Some(tie) } else { None }
+    }
 }
 
 /// The fields of `thread.resumed`.
@@ -261,10 +269,21 @@ pub struct Checkpoint {
     pub hash: Digest,
     /// Its entry.
     pub entry: Entry,
-    /// The content, shared after a rollback.
-    pub content: Arc<Content>,
     /// The times at which it was resumed.
     pub resumed: Vec<Moment>,
+}
+
+impl Checkpoint {
+    /// Returns the checkpoint that an entry makes.
+    pub(crate) fn new(entry: Entry, hash: Digest, commit: Oid) -> Self {
+        Self { id: CheckpointId::new(entry.seq, hash), commit, hash, entry, resumed: Vec::new() }
+    }
+
+    /// Returns its content.
+    pub fn content(&self) -> &Content {
+        let Event::ThreadCheckpointed(e) = &self.entry.event else { unreachable!("no other entry makes one") };
+        &e.content
+    }
 }
 
 /// The state of a thread, from its entries.
@@ -279,30 +298,22 @@ pub struct Trail {
 impl Trail {
     /// Applies the next entry; an illegal one changes nothing.
     pub fn push(&mut self, entry: &Entry, hash: Digest, commit: Oid) -> Result<(), Illegal> {
-        let first = self.checkpoints.is_empty();
-        let content = match &entry.event {
-            Event::ThreadCheckpointed(e) => Arc::new(e.content()),
-            Event::ThreadAdopted(e) if first && e.adopted_from.sha256 == e.state.sha256 => Arc::new(e.content()),
-            Event::ThreadAdopted(_) if first => return Err(Illegal::OtherState),
-            Event::ThreadForked(e) if first => Arc::new(e.content()),
-            Event::ThreadRolledBack(e) => match self.find(&e.to) {
-                Some(target) => Arc::clone(&target.content),
-                None => return Err(Illegal::UnknownCheckpoint(e.to.clone())),
-            },
+        match &entry.event {
+            Event::ThreadCheckpointed(e) => {
+                if let Some(Origin::To(to)) = &e.origin
+                    && self.find(to).is_none_or(|target| *target.content() != e.content)
+                {
+                    return Err(Illegal::OtherContent(to.clone()));
+                }
+                self.checkpoints.push(Checkpoint::new(entry.clone(), hash, commit));
+            }
             Event::ThreadResumed(e) => {
-                return match self.checkpoints.last_mut() {
-                    Some(latest) if latest.id == e.checkpoint => {
-                        latest.resumed.push(entry.at);
-                        self.consumed.extend(e.resume_token.clone());
-                        Ok(())
-                    }
-                    _ => Err(Illegal::NotTheLatest(e.checkpoint.clone())),
-                };
+                let latest = self.checkpoints.last_mut().filter(|latest| latest.id == e.checkpoint);
+                latest.ok_or_else(|| Illegal::NotTheLatest(e.checkpoint.clone()))?.resumed.push(entry.at);
+                self.consumed.extend(e.resume_token.clone());
             }
             other => return Err(Illegal::Misplaced(other.kind())),
-        };
-        let id = CheckpointId::new(entry.seq, hash);
-        self.checkpoints.push(Checkpoint { id, commit, hash, entry: entry.clone(), content, resumed: Vec::new() });
+        }
         Ok(())
     }
 
@@ -317,36 +328,14 @@ impl Trail {
     }
 }
 
-impl Content {
-    /// Returns the bytes of a tree with exactly this content.
-    pub fn tree(&self) -> Vec<u8> {
-        // In git's order.
-        let mut bytes = Vec::new();
-        let mut node = |mode: &str, name: &str, oid: Oid| {
-            bytes.extend_from_slice(format!("{mode} {name}\0").as_bytes());
-            bytes.extend_from_slice(oid.0.as_slice());
-        };
-        if let Some(packet) = &self.packet {
-            node("100644", PACKET, packet.oid);
-        }
-        node("100644", STATE, self.state.oid);
-        if let Some(worktree) = &self.worktree {
-            node("40000", WORKTREE, worktree.tree);
-        }
-        bytes
-    }
-}
-
 /// The reason why an entry is illegal in a thread.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Illegal {
     #[error("{0} has no place there")]
     Misplaced(&'static str),
-    #[error("the thread has no checkpoint {0} before it")]
-    UnknownCheckpoint(CheckpointId),
+    #[error("its content is not that of an earlier checkpoint {0}")]
+    OtherContent(CheckpointId),
     #[error("{0} is not the latest checkpoint")]
     NotTheLatest(CheckpointId),
-    #[error("the state is not the one that was offered")]
-    OtherState,
 }

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::claims::Found;
 use super::content;
-use super::words::{self, Facts};
+use super::words::Facts;
 use crate::git::store::Store;
 use crate::ledger::chain::Link;
 use crate::model::digest::Oid;
-use crate::model::entry::Event;
+use crate::model::entry::{Event, Origin};
 use crate::model::name::ThreadId;
 use crate::model::thread::CheckpointId;
 use crate::verify::ThreadReport;
@@ -50,7 +50,7 @@ impl ShownThread {
 
 fn step(link: &Link, store: &Store, omitted: &BTreeSet<Oid>) -> Value {
     let entry = link.to_json();
-    let is_checkpoint = !matches!(link.entry.event, Event::ThreadResumed(_));
+    let is_checkpoint = matches!(link.entry.event, Event::ThreadCheckpointed(_));
     let contents = ["state", "packet"].into_iter().filter(|name| entry[*name].is_object());
     json!({
         "seq": entry["seq"],
@@ -58,7 +58,7 @@ fn step(link: &Link, store: &Store, omitted: &BTreeSet<Oid>) -> Value {
         "kind": entry["kind"],
         "actor": entry["actor"],
         "checkpoint": is_checkpoint.then(|| CheckpointId::new(link.entry.seq, link.hash)),
-        "note": note(&entry),
+        "note": note(&link.entry.event),
         "summary": entry["summary"],
         "contents": contents.map(|name| content::product(store, omitted, name, &entry[name])).collect::<Vec<_>>(),
         "hash": entry["hash"],
@@ -66,17 +66,12 @@ fn step(link: &Link, store: &Store, omitted: &BTreeSet<Oid>) -> Value {
 }
 
 /// Says where an entry comes from, or what it goes back to.
-fn note(entry: &Value) -> String {
-    let place = |of: &Value| format!("{}:{}", words::plain(&of["thread"]), words::plain(&of["checkpoint"]));
-    let from = &entry["adopted_from"];
-    let unknown = if from["acceptedUnknown"] == true { ", a key unknown to the adopter" } else { "" };
-    let words = [
-        entry["run"]["id"].as_str().map(|run| format!("made in run {run}")),
-        from.is_object()
-            .then(|| format!("adopted from {}, signed by {}{unknown}", place(from), words::plain(&from["signer"]))),
-        entry["from"].is_object().then(|| format!("forked from {}", place(&entry["from"]))),
-        entry["to"].as_str().map(|to| format!("back to {to}")),
-        entry["checkpoint"].as_str().map(|at| format!("resumed at {at}")),
-    ];
-    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+fn note(event: &Event) -> String {
+    let Event::ThreadResumed(e) = event else {
+        let words = event.origin().map(Origin::to_string).unwrap_or_default();
+        let Some(Origin::Adopted(offer)) = event.origin() else { return words };
+        let unknown = if offer.accepted_unknown { ", a key unknown to the adopter" } else { "" };
+        return format!("{words}, signed by {}{unknown}", offer.signer);
+    };
+    format!("resumed at {}", e.checkpoint)
 }

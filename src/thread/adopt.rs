@@ -12,9 +12,10 @@ use crate::git::{quarantine, refs};
 use crate::ledger::chain::Writer;
 use crate::ledger::sign;
 use crate::model::descriptor::{self, Received};
-use crate::model::entry::{AdoptedFrom, Content, Event, ThreadAdopted};
+use crate::model::entry::{AdoptedFrom, Origin, SourceCheckpoint};
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
+use crate::model::thread::Checkpoint;
 use crate::thread::packet::{Classification, Terms};
 use crate::verify::{self, Ancestor, Options, SignerSeen, Unsound};
 
@@ -22,7 +23,7 @@ use super::checkout::{self, Plan};
 use super::nonce::{self, Nonces};
 use super::submodules::Behind;
 use super::used::{self, Used};
-use super::{Made, draft, gate, publish, taken, vacant};
+use super::{gate, save, taken, vacant};
 
 /// A request to adopt.
 #[derive(Clone, Debug)]
@@ -64,7 +65,7 @@ pub struct Adopted {
     /// Submodules that are not at the saved commit.
     pub behind: Vec<Behind>,
     /// The new thread.
-    pub made: Made,
+    pub made: Checkpoint,
 }
 
 /// A descriptor with valid content, signature and recipient.
@@ -84,7 +85,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let candidate = gate::Candidate { objects, checkpoint, trail };
     let terms = Terms { elsewhere: true, ..Terms::new(writer.clock.now()) };
     let passed = gate::pass(&candidate, &writer.store, &request.options, request.accept_packet, terms)?;
-    let plan = || Plan::new(&writer.store, &found.quarantine, &found.checkpoint.content);
+    let plan = || Plan::new(&writer.store, &found.quarantine, found.checkpoint.content());
     let plan = request.checkout.then(plan).transpose()?;
     let nonces = Nonces::lock(&writer.store)?;
     // The chains are the record; the files also cover deleted threads.
@@ -95,20 +96,17 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     vacant(writer, &request.new)?;
     let promote = || found.quarantine.promote(descriptor.commit, None);
     let _kept = found.fetched.then(promote).transpose()?;
-    let content = &found.checkpoint.content;
+    let content = found.checkpoint.content();
     let accepted_unknown = accepted.unknown || found.sound.lineage.iter().any(is_stranger);
     let origin = accepted.origin(&passed, accepted_unknown);
-    let event = Event::ThreadAdopted(ThreadAdopted::new(origin, Content::clone(content)));
-    let appended = draft(writer, &request.new, None, event, content)?;
-    let made = publish(writer, &request.new, appended, content).map_err(|error| taken(&request.new, error))?;
+    let made = save(writer, &request.new, None, content.clone(), Some(Origin::Adopted(origin)));
+    let made = made.map_err(|error| taken(&request.new, error))?;
     nonces.consume(&descriptor.nonce)?;
     let unfinished = |source| Error::Unfinished { thread: request.new.clone(), source };
     let behind = plan.map(|plan| plan.apply()).transpose().map_err(unfinished)?.unwrap_or_default();
     let Accepted { signer, unknown, .. } = &accepted;
     let source = Ancestor {
-        thread: descriptor.thread.clone(),
-        checkpoint: descriptor.checkpoint.clone(),
-        commit: descriptor.commit,
+        source: accepted.source(),
         adopted: true,
         signer: SignerSeen { trusted: !unknown, unknown: *unknown, ..SignerSeen::unknown(signer.clone()) },
         accepted_unknown,
@@ -152,12 +150,19 @@ fn accept(writer: &Writer, request: &Request) -> Result<Accepted, Error> {
 }
 
 impl Accepted {
-    fn origin(&self, passed: &gate::Passed, accepted_unknown: bool) -> AdoptedFrom {
+    fn source(&self) -> SourceCheckpoint {
         let descriptor = &self.received.descriptor;
-        AdoptedFrom {
+        SourceCheckpoint {
             thread: descriptor.thread.clone(),
             checkpoint: descriptor.checkpoint.clone(),
             commit: descriptor.commit,
+        }
+    }
+
+    fn origin(&self, passed: &gate::Passed, accepted_unknown: bool) -> AdoptedFrom {
+        let descriptor = &self.received.descriptor;
+        AdoptedFrom {
+            source: self.source(),
             sha256: descriptor.sha256,
             descriptor: self.received.digest,
             nonce: descriptor.nonce.clone(),

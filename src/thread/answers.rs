@@ -4,14 +4,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::digest::Oid;
-use crate::model::entry::{Content, Product, Worktree};
+use crate::model::entry::{Origin, Product, Worktree};
 use crate::model::name::ThreadId;
 use crate::model::thread::{Checkpoint, CheckpointId};
 use crate::model::time::Moment;
 use crate::thread::packet::Classification;
 use crate::verify::{Ancestor, ThreadSnapshot};
 
-use super::Made;
 use super::adopt::Adopted;
 use super::submodules::Behind;
 
@@ -49,7 +48,7 @@ pub struct ThreadSummary {
 pub struct MadeCheckpoint {
     schema: &'static str,
     /// The thread.
-    pub thread_id: ThreadId,
+    pub thread_id: String,
     /// The checkpoint.
     pub checkpoint_id: CheckpointId,
     /// The blob of the state.
@@ -79,27 +78,24 @@ impl MadeCheckpoint {
     pub(super) const ROLLED_BACK: &str = "git-handoff.rollback/1";
 
     /// Returns the answer for a new checkpoint.
-    pub(super) fn of(made: &Made, schema: &'static str) -> Self {
-        Self { schema, ..Self::at(&made.thread, &made.checkpoint, &made.content, made.link.commit) }
-    }
-
-    /// Returns the answer for a checkpoint that was not made, because the latest holds the same.
-    pub(super) fn unchanged(thread: &ThreadId, latest: &Checkpoint) -> Self {
-        Self { unchanged: true, ..Self::at(thread, &latest.id, &latest.content, latest.commit) }
-    }
-
-    fn at(thread: &ThreadId, checkpoint: &CheckpointId, content: &Content, commit: Oid) -> Self {
+    pub(super) fn of(checkpoint: &Checkpoint, schema: &'static str) -> Self {
+        let state = checkpoint.content().state;
         Self {
-            schema: Self::SAVED,
-            thread_id: thread.clone(),
-            checkpoint_id: checkpoint.clone(),
-            blob_id: content.state.oid,
-            blob_sha256: content.state.sha256.hex(),
-            commit,
+            schema,
+            thread_id: checkpoint.entry.about.as_str().to_owned(),
+            checkpoint_id: checkpoint.id.clone(),
+            blob_id: state.oid,
+            blob_sha256: state.sha256.hex(),
+            commit: checkpoint.commit,
             left_out: Vec::new(),
             too_large: Vec::new(),
             unchanged: false,
         }
+    }
+
+    /// Returns the answer for a checkpoint that was not made, because the latest holds the same.
+    pub(super) fn unchanged(latest: &Checkpoint) -> Self {
+        Self { unchanged: true, ..Self::of(latest, Self::SAVED) }
     }
 }
 
@@ -110,7 +106,7 @@ pub struct AdoptedCheckpoint {
     /// `<thread>:<checkpoint>` of the source.
     pub adopted_from: String,
     /// The new thread.
-    pub new_thread_id: ThreadId,
+    pub new_thread_id: String,
     /// Its first checkpoint.
     pub checkpoint_id: CheckpointId,
     /// The blob of the state.
@@ -139,15 +135,15 @@ pub struct AdoptedCheckpoint {
 impl AdoptedCheckpoint {
     /// Returns the answer for an adopted checkpoint.
     pub(super) fn of(adopted: &Adopted, checked_out: bool) -> Self {
-        let made = &adopted.made;
+        let (made, state) = (&adopted.made, adopted.made.content().state);
         Self {
             schema: "git-handoff.adopt/1",
             adopted_from: adopted.from.clone(),
-            new_thread_id: made.thread.clone(),
-            checkpoint_id: made.checkpoint.clone(),
-            blob_id: made.content.state.oid,
-            blob_sha256: made.content.state.sha256.hex(),
-            commit: made.link.commit,
+            new_thread_id: made.entry.about.as_str().to_owned(),
+            checkpoint_id: made.id.clone(),
+            blob_id: state.oid,
+            blob_sha256: state.sha256.hex(),
+            commit: made.commit,
             signer: adopted.signer.clone(),
             accepted_unknown_signer: adopted.accepted_unknown,
             lineage: adopted.lineage.iter().map(Ancestor::to_json).collect(),
@@ -168,6 +164,9 @@ pub struct CheckpointShown {
     pub checkpoint_id: CheckpointId,
     /// The kind of its entry.
     pub kind: &'static str,
+    /// Its origin; for JSON, in the entry.
+    #[serde(skip)]
+    pub origin: Option<Origin>,
     /// The time of the entry.
     pub at: Moment,
     /// The actor.
@@ -223,11 +222,12 @@ pub struct AncestorShown {
 impl CheckpointShown {
     /// Returns the record of a checkpoint.
     pub fn of(checkpoint: &Checkpoint) -> Self {
-        let content = &checkpoint.content;
+        let content = checkpoint.content();
         Self {
             thread_id: checkpoint.entry.about.as_str().to_owned(),
             checkpoint_id: checkpoint.id.clone(),
             kind: checkpoint.entry.event.kind(),
+            origin: checkpoint.entry.event.origin().cloned(),
             at: checkpoint.entry.at,
             actor: checkpoint.entry.actor.clone(),
             summary: content.summary.clone(),
@@ -250,9 +250,9 @@ impl CheckpointShown {
     /// Returns the record with the thread's key and lineage.
     pub fn whole(checkpoint: &Checkpoint, sound: &ThreadSnapshot) -> Self {
         let one = |ancestor: &Ancestor| AncestorShown {
-            thread_id: ancestor.thread.clone(),
-            checkpoint_id: ancestor.checkpoint.clone(),
-            commit: ancestor.commit,
+            thread_id: ancestor.source.thread.clone(),
+            checkpoint_id: ancestor.source.checkpoint.clone(),
+            commit: ancestor.source.commit,
             signer: ancestor.signer.fingerprint.clone(),
             accepted_unknown_signer: ancestor.accepted_unknown,
         };

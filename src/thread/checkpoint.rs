@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::git::{retry, work_tree};
 use crate::ledger::chain::Writer;
-use crate::model::entry::{Content, Event, Product, RunTie, ThreadCheckpointed, Worktree};
+use crate::model::entry::{Content, Origin, Product, RunTie, Worktree};
 use crate::model::name::ThreadId;
 use crate::model::packet::{Draft, MAX_BYTES};
 use crate::model::thread::{Checkpoint, MAX_SUMMARY, Trail};
@@ -15,7 +15,7 @@ use crate::verify::{self, Gate, Logs, Options};
 
 use super::answers::MadeCheckpoint;
 use super::operations::{Error, THREAD};
-use super::{OpenThread, begin, gate as attached, steps, vouch, worktree};
+use super::{OpenThread, gate as attached, save, steps, vouch, worktree};
 
 /// Options of a checkpoint besides state and packet.
 #[derive(Clone, Copy, Default)]
@@ -104,7 +104,7 @@ impl Repository {
             && holds_same(latest, content, run.as_ref())
             && self.holds_same_packet(latest, content, draft.as_ref())?
         {
-            return Ok(MadeCheckpoint::unchanged(thread, latest));
+            return Ok(MadeCheckpoint::unchanged(latest));
         }
         let mut content = content.clone();
         if let (Some(draft), Some(gate)) = (draft, besides.auto_packet) {
@@ -112,19 +112,15 @@ impl Repository {
             content.packet = Some(self.save_bytes("packet", text.as_bytes())?);
             self.warn_if_unclean(text.as_bytes(), gate, trail, warn)?;
         }
-        let event = Event::ThreadCheckpointed(ThreadCheckpointed::new(run.clone(), content.clone()));
-        let made = match &open {
-            Some(open) => open.append(event, &content)?,
-            None => begin(writer, thread, event, &content)?,
-        };
+        let made = save(writer, thread, open.as_ref(), content, run.clone().map(Origin::Run))?;
         Ok(MadeCheckpoint::of(&made, MadeCheckpoint::SAVED))
     }
 
     /// Returns true if a checkpoint has the packet of `content`, or one with the facts of `draft`
     /// that was not resumed from: each resumption needs another token.
     fn holds_same_packet(&self, latest: &Checkpoint, content: &Content, draft: Option<&Draft>) -> Result<bool, Error> {
-        let Some(draft) = draft else { return Ok(latest.content.packet == content.packet) };
-        let Some(attached) = latest.content.packet.filter(|attached| attached.size <= MAX_BYTES as u64) else {
+        let Some(draft) = draft else { return Ok(latest.content().packet == content.packet) };
+        let Some(attached) = latest.content().packet.filter(|attached| attached.size <= MAX_BYTES as u64) else {
             return Ok(false);
         };
         let mut bytes = Vec::new();
@@ -179,10 +175,6 @@ fn check_tie(writer: &Writer, tie: &RunTie) -> Result<(), Error> {
 
 /// Returns true if a checkpoint has this state, working tree, base and tie.
 fn holds_same(latest: &Checkpoint, content: &Content, run: Option<&RunTie>) -> bool {
-    let tie = match &latest.entry.event {
-        Event::ThreadCheckpointed(e) => e.run.as_ref(),
-        _ => None,
-    };
-    let Content { state, worktree, base, .. } = &*latest.content;
-    (state, worktree, base, tie) == (&content.state, &content.worktree, &content.base, run)
+    let Content { state, worktree, base, .. } = latest.content();
+    (state, worktree, base, latest.entry.event.tied_run()) == (&content.state, &content.worktree, &content.base, run)
 }

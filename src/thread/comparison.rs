@@ -23,7 +23,7 @@ impl Comparison {
     /// Compares their states by field; `None` unless both are JSON.
     pub fn fields(&self) -> Result<Option<Changes>, Error> {
         let Some(old) = &self.old else { return Ok(None) };
-        let sizes = [old, &self.new].map(|checkpoint| checkpoint.content.state.size);
+        let sizes = [old, &self.new].map(|checkpoint| checkpoint.content().state.size);
         if sizes.into_iter().any(|size| size > MOST_READ as u64) {
             return Ok(None);
         }
@@ -32,7 +32,7 @@ impl Comparison {
 
     /// Returns true if their states are equal bytes.
     pub fn is_same_state(&self) -> bool {
-        self.old.as_ref().is_some_and(|old| old.content.state == self.new.content.state)
+        self.old.as_ref().is_some_and(|old| old.content().state == self.new.content().state)
     }
 
     /// Returns the git command that prints their difference, with or without the states.
@@ -48,7 +48,7 @@ impl Comparison {
 
     fn state(&self, checkpoint: &Checkpoint) -> Result<Vec<u8>, Error> {
         let mut state = Vec::new();
-        steps::hand_out(&self.store, checkpoint, checkpoint.content.state, &mut state)?;
+        steps::hand_out(&self.store, checkpoint, checkpoint.content().state, &mut state)?;
         Ok(state)
     }
 }

@@ -78,7 +78,7 @@ pub fn report(read: &Result<Packet, Unusable>, gate: &Gate<'_>, trail: &Trail, t
 
 /// Reads the packet of a checkpoint, or returns `None` if there is none.
 pub fn read(objects: &Store, checkpoint: &Checkpoint) -> Result<Option<Result<Packet, Unusable>>, Error> {
-    let Some(product) = checkpoint.content.packet else { return Ok(None) };
+    let Some(product) = checkpoint.content().packet else { return Ok(None) };
     let mut head = Head(Vec::new());
     if objects.copy_blob(product.oid, &mut head)? != (product.sha256, product.size) {
         return Err(Error::Altered(checkpoint.id.clone()));

@@ -39,11 +39,11 @@ use crate::git::store::{Edit, Store};
 use crate::ledger::chain::{self, Appended, Draft, Head, Link, Writer};
 use crate::ledger::log::{self, Record};
 use crate::model::digest::Oid;
-use crate::model::entry::{Content, Event};
+use crate::model::entry::{Content, Event, Origin, Product, ThreadCheckpointed};
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, Place};
-use crate::model::thread::{CheckpointId, PACKET, STATE, WORKTREE};
+use crate::model::thread::{Checkpoint, CheckpointId, PACKET, STATE, WORKTREE};
 use crate::repository::marks;
 use crate::verify::{self, Mark, ThreadSnapshot, Unsound, Verified};
 
@@ -51,19 +51,6 @@ use crate::verify::{self, Mark, ThreadSnapshot, Unsound, Verified};
 pub struct OpenThread {
     writer: Writer,
     sound: Verified<ThreadSnapshot>,
-}
-
-/// The result of an append.
-#[derive(Clone, Debug)]
-pub struct Made {
-    /// The thread.
-    pub thread: ThreadId,
-    /// The checkpoint.
-    pub checkpoint: CheckpointId,
-    /// The entry and its commit.
-    pub link: Link,
-    /// The content.
-    pub content: Content,
 }
 
 impl OpenThread {
@@ -112,10 +99,10 @@ impl OpenThread {
         &self.sound
     }
 
-    /// Appends an entry with this content.
-    pub(crate) fn append(&self, event: Event, content: &Content) -> Result<Made, Error> {
-        let appended = draft(&self.writer, &self.sound.thread, Some(&self.sound), event, content)?;
-        publish(&self.writer, &self.sound.thread, appended, content)
+    /// Appends an entry.
+    pub(crate) fn append(&self, event: Event) -> Result<Link, Error> {
+        let appended = draft(&self.writer, &self.sound.thread, Some(&self.sound), event)?;
+        publish(&self.writer, &self.sound.thread, appended)
     }
 }
 
@@ -143,16 +130,20 @@ pub(crate) fn in_turn<T>(
     }
 }
 
-/// Creates a thread with `event` as its first entry; it must not exist.
-pub(crate) fn create(writer: &Writer, thread: &ThreadId, event: Event, content: &Content) -> Result<Made, Error> {
-    vacant(writer, thread)?;
-    begin(writer, thread, event, content)
-}
-
-/// Creates the first entry of a thread; fails with a lost race if the thread exists by now.
-fn begin(writer: &Writer, thread: &ThreadId, event: Event, content: &Content) -> Result<Made, Error> {
-    let appended = draft(writer, thread, None, event, content)?;
-    publish(writer, thread, appended, content)
+/// Appends a checkpoint to an open thread, or creates the thread with it.
+///
+/// Fails with a lost race if a thread that is not open exists by now.
+fn save(
+    writer: &Writer,
+    thread: &ThreadId,
+    open: Option<&OpenThread>,
+    content: Content,
+    origin: Option<Origin>,
+) -> Result<Checkpoint, Error> {
+    let event = Event::ThreadCheckpointed(ThreadCheckpointed { content, origin });
+    let appended = draft(writer, thread, open.map(|open| &open.sound), event)?;
+    let Link { entry, hash, commit, .. } = publish(writer, thread, appended)?;
+    Ok(Checkpoint::new(entry, hash, commit))
 }
 
 /// Refuses a name that a thread has or had. An unreadable ref is an error.
@@ -165,19 +156,23 @@ pub(crate) fn taken(thread: &ThreadId, error: Error) -> Error {
     if error.is_lost() { Error::Exists(thread.clone()) } else { error }
 }
 
+/// Returns the edits after which a tree has exactly this content.
+fn edits(content: &Content) -> Vec<(String, Edit)> {
+    let blob = |product: Product| Edit::Blob(product.oid);
+    let worktree = content.worktree.as_ref().map(|worktree| Edit::Tree(worktree.tree));
+    [(STATE, Some(blob(content.state))), (PACKET, content.packet.map(blob)), (WORKTREE, worktree)]
+        .map(|(path, edit)| (path.to_owned(), edit.unwrap_or(Edit::Remove)))
+        .into()
+}
+
 /// Writes an entry without moving the ref: after the verified head, or as the first one.
-pub(crate) fn draft(
+fn draft(
     writer: &Writer,
     thread: &ThreadId,
     onto: Option<&Verified<ThreadSnapshot>>,
     event: Event,
-    content: &Content,
 ) -> Result<Appended, Error> {
-    let blob = |path: &str, product: Option<crate::model::entry::Product>| {
-        (path.to_owned(), product.map_or(Edit::Remove, |product| Edit::Blob(product.oid)))
-    };
-    let worktree = content.worktree.as_ref().map_or(Edit::Remove, |worktree| Edit::Tree(worktree.tree));
-    let edits = vec![blob(STATE, Some(content.state)), blob(PACKET, content.packet), (WORKTREE.to_owned(), worktree)];
+    let edits = if let Event::ThreadCheckpointed(e) = &event { edits(&e.content) } else { Vec::new() };
     let name = format::thread_ref(thread);
     let head = match onto {
         Some(sound) => Head {
@@ -196,17 +191,11 @@ pub(crate) fn draft(
 /// Moves the ref, then records the length of the thread in the writer's log.
 ///
 /// After a crash in between, the log names fewer entries; the next append corrects it.
-pub(crate) fn publish(
-    writer: &Writer,
-    thread: &ThreadId,
-    appended: Appended,
-    content: &Content,
-) -> Result<Made, Error> {
+fn publish(writer: &Writer, thread: &ThreadId, appended: Appended) -> Result<Link, Error> {
     let (head, links) = appended.publish()?;
     let link = links.into_iter().next().expect("one draft makes one entry");
     log::ensure(writer, &Record::Thread { thread: thread.clone(), entries: head.entries, last: link.hash })?;
-    let checkpoint = CheckpointId::new(link.entry.seq, link.hash);
-    Ok(Made { thread: thread.clone(), checkpoint, link, content: content.clone() })
+    Ok(link)
 }
 
 /// Formats a path as git does.

@@ -20,7 +20,7 @@ use super::adopt::{self, Request};
 use super::answers::{AdoptedCheckpoint, CheckpointShown, MadeCheckpoint, ThreadSummary, Threads};
 use super::offer::{self, AtRemotes, Terms};
 use super::target::{self, ThreadTarget};
-use super::{Made, own_threads, packet_operations, steps, worktree};
+use super::{own_threads, packet_operations, steps, worktree};
 
 /// The maximum length of an agent's name, in bytes.
 const MAX_AGENT: usize = 256;
@@ -117,7 +117,7 @@ impl Repository {
                         checkpoints: Some(sound.trail.checkpoints.len()),
                         checkpoint_id: Some(latest.id.clone()),
                         at: Some(latest.entry.at),
-                        summary: Some(latest.content.summary.clone()),
+                        summary: Some(latest.content().summary.clone()),
                         ..unknown
                     }
                 }
@@ -188,7 +188,7 @@ impl Repository {
         warn: &mut dyn FnMut(&str),
     ) -> Result<MadeCheckpoint, Error> {
         let vouched = ThreadTarget::own(self, thread)?.vouched(self, accept_untrusted, warn)?;
-        let made: Made = steps::rollback(&self.writer()?, vouched, to)?;
+        let made = steps::rollback(&self.writer()?, vouched, to)?;
         Ok(MadeCheckpoint::of(&made, MadeCheckpoint::ROLLED_BACK))
     }
 

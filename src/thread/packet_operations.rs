@@ -113,7 +113,7 @@ impl Repository {
                 let sound = vouched.sound();
                 let latest = steps::find(sound, None)?;
                 let run = self.tied_run(gate, None, &sound.trail, warn)?;
-                let around = self.surroundings(latest.content.base, run.as_deref())?;
+                let around = self.surroundings(latest.content().base, run.as_deref())?;
                 let ours = target.reference == format::thread_ref(&target.thread)
                     && self.own_fingerprint() == Some(sound.key.clone());
                 let (trail, state) = (&sound.trail, State::Saved(latest));

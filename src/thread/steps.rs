@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::git::quarantine::Quarantine;
 use crate::git::store::Store;
 use crate::ledger::chain::Writer;
-use crate::model::entry::{Content, Event, Origin, Product, ThreadForked, ThreadResumed, ThreadRolledBack};
+use crate::model::entry::{Event, Origin, Product, SourceCheckpoint, ThreadResumed};
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
 use crate::model::thread::{Checkpoint, CheckpointId};
@@ -16,16 +16,15 @@ use super::checkout::Plan;
 use super::nonce::Nonces;
 use super::submodules::Behind;
 use super::vouch::VerifiedThread;
-use super::{Error, Made, OpenThread, create, gate, in_turn, taken, worktree};
+use super::{Error, OpenThread, gate, in_turn, save, taken, vacant, worktree};
 
 /// Appends an earlier checkpoint's content as the latest, even if it already is.
-pub fn rollback(writer: &Writer, thread: VerifiedThread, to: &CheckpointId) -> Result<Made, Error> {
+pub fn rollback(writer: &Writer, thread: VerifiedThread, to: &CheckpointId) -> Result<Checkpoint, Error> {
     in_turn(writer, thread, |thread| {
         let open = OpenThread::of(writer, thread)?;
         let target = find(open.sound(), Some(to))?;
         intact(&writer.store, target)?;
-        let content = target.content.clone();
-        open.append(Event::ThreadRolledBack(ThreadRolledBack { to: to.clone() }), &content)
+        save(writer, &open.sound().thread, Some(&open), target.content().clone(), Some(Origin::To(to.clone())))
     })
 }
 
@@ -35,14 +34,13 @@ pub fn fork(
     source: &VerifiedThread,
     at: Option<&CheckpointId>,
     new: &ThreadId,
-) -> Result<Made, Error> {
+) -> Result<Checkpoint, Error> {
     let source = source.sound();
     let target = find(source, at)?;
     intact(&writer.store, target)?;
-    let from = Origin { thread: source.thread.clone(), checkpoint: target.id.clone(), commit: target.commit };
-    let content = target.content.clone();
-    let made = create(writer, new, Event::ThreadForked(ThreadForked::new(from, Content::clone(&content))), &content);
-    made.map_err(|error| taken(new, error))
+    let from = SourceCheckpoint { thread: source.thread.clone(), checkpoint: target.id.clone(), commit: target.commit };
+    vacant(writer, new)?;
+    save(writer, new, None, target.content().clone(), Some(Origin::From(from))).map_err(|error| taken(new, error))
 }
 
 /// Resumes the latest checkpoint, records that, and returns it with the submodules that are not at
@@ -75,13 +73,12 @@ fn resume_once(
     let passed = gate::pass(&candidate, store, &gate::own(writer), accept, terms)?;
     let quarantine = checkout.then(|| Quarantine::new(&writer.store)).transpose().map_err(worktree::Error::from)?;
     let plan =
-        quarantine.as_ref().map(|quarantine| Plan::new(&writer.store, quarantine, &latest.content)).transpose()?;
-    let event = Event::ThreadResumed(ThreadResumed {
+        quarantine.as_ref().map(|quarantine| Plan::new(&writer.store, quarantine, latest.content())).transpose()?;
+    open.append(Event::ThreadResumed(ThreadResumed {
         checkpoint: latest.id.clone(),
         resume_token: passed.token,
         accepted_packet: passed.accepted,
-    });
-    open.append(event, &latest.content)?;
+    }))?;
     let behind = plan.map_or(Ok(Vec::new()), |plan| plan.apply())?;
     Ok((latest, behind))
 }
@@ -108,7 +105,7 @@ pub fn hand_out(store: &Store, checkpoint: &Checkpoint, product: Product, out: &
 
 /// Fails if the state or packet differs from the entry's digest.
 pub fn intact(store: &Store, checkpoint: &Checkpoint) -> Result<(), Error> {
-    for product in [Some(checkpoint.content.state), checkpoint.content.packet].into_iter().flatten() {
+    for product in [Some(checkpoint.content().state), checkpoint.content().packet].into_iter().flatten() {
         let found = store.copy_blob(product.oid, &mut std::io::sink())?;
         if found != (product.sha256, product.size) {
             return Err(Error::Altered(checkpoint.id.clone()));

@@ -11,12 +11,9 @@ use crate::git::store::{self, Store};
 use crate::git::{codec, history, refs};
 use crate::ledger::sign;
 use crate::model::digest::Oid;
-use crate::model::entry::Event;
+use crate::model::entry::{Event, Origin, ThreadCheckpointed};
 use crate::model::format;
 use crate::model::place::{self, Place};
-
-/// The message prefixes of commits that use something.
-const SUBJECTS: [&[u8]; 2] = [b"\n\nthread.adopted ", b"\n\nthread.resumed "];
 
 /// The nonces and tokens that chains record as used.
 #[derive(Default)]
@@ -67,16 +64,18 @@ impl Used {
 
     fn take(&mut self, raw: &[u8]) {
         let message = raw.windows(2).position(|two| two == b"\n\n").map(|at| &raw[at..]);
-        if !message.is_some_and(|message| SUBJECTS.iter().any(|subject| message.starts_with(subject))) {
+        if !message.is_some_and(|message| message.starts_with(b"\n\nthread.")) {
             return;
         }
         let Ok(decoded) = codec::decode(raw) else { return };
-        let signed = sign::signer(&decoded.payload, decoded.signature.as_deref()).is_ok();
+        let is_signed = || sign::signer(&decoded.payload, decoded.signature.as_deref()).is_ok();
         match decoded.entry.event {
-            Event::ThreadAdopted(e) if signed => {
-                self.nonces.insert(e.adopted_from.nonce);
+            Event::ThreadCheckpointed(ThreadCheckpointed { origin: Some(Origin::Adopted(offer)), .. })
+                if is_signed() =>
+            {
+                self.nonces.insert(offer.nonce);
             }
-            Event::ThreadResumed(e) if signed => self.tokens.extend(e.resume_token),
+            Event::ThreadResumed(e) if is_signed() => self.tokens.extend(e.resume_token),
             _ => {}
         }
     }

@@ -265,12 +265,11 @@ impl<'q> Snapshot<'q> {
             listed = list(&["--directory"])?;
         }
         let path = |record: &[u8]| String::from_utf8_lossy(record).into_owned();
-        let mut ignored: Vec<Ignored> =
-            records(&listed).map(|record| Ignored { path: path(record), sha256: None }).collect();
+        let mut ignored: Vec<Ignored> = records(&listed).map(|record| Ignored { path: path(record) }).collect();
         if ignored.len() > MOST_IGNORED {
             return Err(Error::TooManyIgnored);
         }
-        ignored.extend(self.too_large.iter().map(|name| Ignored { path: path(name), sha256: None }));
+        ignored.extend(self.too_large.iter().map(|name| Ignored { path: path(name) }));
         ignored.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(ignored)
     }

@@ -4,13 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use gix::objs::Kind as Object;
-
 use crate::git::codec::{self, Decoded};
 use crate::model::bounds;
 use crate::model::digest::Digest;
 use crate::model::elsewhere::{Elsewhere, Evidence, Import, of_checkpoint};
-use crate::model::entry::{Event, Product, RunSubmitted};
+use crate::model::entry::{Event, Product, RunSubmitted, ThreadCheckpointed};
 use crate::model::name::{ItemId, RunId, ThreadId};
 use crate::model::plan::{Need, Plan, ProductKey};
 use crate::model::printable::cut_to;
@@ -236,16 +234,11 @@ fn of_thread(
     if entry.about.thread() != Some(thread) || at.is_some_and(|at| *at != id) {
         return Err("the checkpoint is another one, or another thread's".to_owned());
     }
-    let first = entry.seq == 0;
-    let content = match &entry.event {
-        Event::ThreadCheckpointed(e) => e.content(),
-        Event::ThreadAdopted(e) if first => e.content(),
-        Event::ThreadForked(e) if first => e.content(),
-        _ => return Err("its evidence is not an entry with a state".to_owned()),
+    let Event::ThreadCheckpointed(ThreadCheckpointed { content, .. }) = &entry.event else {
+        return Err("its evidence is not an entry with a state".to_owned());
     };
-    let tree = gix::objs::compute_hash(decoded.tree.0.kind(), Object::Tree, &content.tree());
-    let follows = first || !decoded.parents.is_empty();
-    if first != entry.prev.is_none() || !follows || tree.ok() != Some(decoded.tree.0) {
+    let first = entry.seq == 0;
+    if first != entry.prev.is_none() || (!first && decoded.parents.is_empty()) {
         return Err("its evidence is not an entry of a thread".to_owned());
     }
     let held = match of_checkpoint(wanted.key) {

@@ -16,7 +16,7 @@ use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::ThreadId;
 use crate::model::place::Place;
-use crate::model::thread::{CheckpointId, Trail};
+use crate::model::thread::{SourceCheckpoint, Trail};
 use crate::model::time::Moment;
 
 use super::findings::{Verdict, counted};
@@ -65,12 +65,8 @@ pub struct ThreadReport {
 /// A checkpoint of another thread, from which a thread descends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ancestor {
-    /// The other thread.
-    pub thread: ThreadId,
     /// The checkpoint.
-    pub checkpoint: CheckpointId,
-    /// The commit of its entry.
-    pub commit: Oid,
+    pub source: SourceCheckpoint,
     /// True if it was adopted, false if it was forked.
     pub adopted: bool,
     /// The key of the other thread, judged at the times of its entries.

@@ -2,7 +2,8 @@
 //
 // Usage: node tests/interop/findings.mjs CASES
 //
-// CASES is a JSON file: an array of {story, file, run, finding, failure, outcome}.
+// CASES is a JSON file: an array of {story, file, run, finding, failure, outcome} or of
+// {story, file, thread, failure}.
 
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
@@ -18,8 +19,10 @@ function comparable(value) {
 let differing = 0;
 for (const expected of cases) {
   const bytes = new Uint8Array(readFileSync(expected.file));
-  const report = await Handoff.verifyRun(await Handoff.readBundle(bytes), expected.run, {});
-  for (const field of ['finding', 'failure', 'outcome']) {
+  const store = await Handoff.readBundle(bytes);
+  const { thread, run } = expected;
+  const report = await (thread ? Handoff.verifyThread(store, thread) : Handoff.verifyRun(store, run, {}));
+  for (const field of thread ? ['failure'] : ['finding', 'failure', 'outcome']) {
     const [wanted, found] = [expected[field], report[field]].map(comparable);
     if (isDeepStrictEqual(wanted, found)) continue;
     differing++;

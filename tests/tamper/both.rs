@@ -1,6 +1,7 @@
 //! Both implementations find the same: each story is verified by the program and by `verify.mjs`.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use git_handoff::verify::{AskAnchors, Bundle, ChainReport, Logs, Options};
@@ -31,14 +32,8 @@ impl Both {
         if everything() && !self.stories.is_multiple_of(3) {
             return;
         }
-        let file = self.folder.path().join(format!("{}.bundle", self.cases.len()));
-        let refs = forge.git(&["for-each-ref", "--format=%(refname)", "refs/handoff"]);
-        let mut create = vec!["-c", "pack.threads=1", "bundle", "create", "-q", file.to_str().unwrap()];
-        create.extend(refs.lines());
-        forge.git(&create);
-        let bundle = Bundle::open(&file, 1 << 30).unwrap();
-        let mut reports = bundle.verify(&[], Logs::default(), AskAnchors::none(), &Options::default()).unwrap();
-        let Some(Ok(ChainReport::Run(report))) = reports.next() else { panic!("{story}: the bundle has no run") };
+        let (file, report) = self.verify(forge);
+        let ChainReport::Run(report) = report else { panic!("{story}: the bundle has no run") };
         let report = report.to_json();
         self.cases.push(json!({
             "story": story,
@@ -48,6 +43,25 @@ impl Both {
             "failure": report["failure"],
             "outcome": report["outcome"],
         }));
+    }
+
+    /// Bundles a repository without runs, and verifies its thread `t` there with no known key.
+    pub(super) fn note_thread(&mut self, forge: &Forge, story: &str) {
+        let (file, report) = self.verify(forge);
+        let ChainReport::Thread(report) = report else { panic!("{story}: the bundle has no thread") };
+        self.cases.push(json!({ "story": story, "file": file, "thread": report.thread, "failure": report.failure }));
+    }
+
+    /// Writes a bundle, and verifies its last run or thread.
+    fn verify(&self, forge: &Forge) -> (PathBuf, ChainReport) {
+        let file = self.folder.path().join(format!("{}.bundle", self.cases.len()));
+        let refs = forge.git(&["for-each-ref", "--format=%(refname)", "refs/handoff"]);
+        let mut create = vec!["-c", "pack.threads=1", "bundle", "create", "-q", file.to_str().unwrap()];
+        create.extend(refs.lines());
+        forge.git(&create);
+        let bundle = Bundle::open(&file, 1 << 30).unwrap();
+        let reports = bundle.verify(&[], Logs::default(), AskAnchors::none(), &Options::default()).unwrap();
+        (file, reports.last().unwrap().unwrap())
     }
 
     /// Asserts that the other implementation accepts and refuses the same, and finds the same

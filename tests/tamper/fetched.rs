@@ -9,7 +9,7 @@ use git_handoff::ledger::chain;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Entry, Event, RunEnded};
-use git_handoff::model::thread::{CheckpointId, Origin, ThreadForked};
+use git_handoff::model::thread::{CheckpointId, Origin, SourceCheckpoint};
 use git_handoff::model::time::Moment;
 use serde_json::Value;
 
@@ -236,9 +236,9 @@ fn what_a_remote_makes_of_chains_that_were_fetched_and_of_new_ones() {
     let head = remote.oid(THREAD);
     remote.on_top(THREAD, By::Stranger, |next| {
         let checkpoint = CheckpointId::new(next.entry.seq - 1, next.entry.prev.unwrap());
-        let Event::ThreadCheckpointed(e) = &next.entry.event else { panic!() };
-        let from = Origin { thread: next.entry.about.thread().unwrap().clone(), checkpoint, commit: head };
-        next.entry.event = Event::ThreadForked(ThreadForked::new(from, e.content()));
+        let Event::ThreadCheckpointed(e) = &mut next.entry.event else { panic!() };
+        let from = SourceCheckpoint { thread: next.entry.about.thread().unwrap().clone(), checkpoint, commit: head };
+        e.origin = Some(Origin::From(from));
         (next.entry.seq, next.entry.prev) = (0, None);
     });
     rows.push(vec!["a stranger's fork of it".to_owned(), "a thread".to_owned(), remote.said("clone", THREAD)]);

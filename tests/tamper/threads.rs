@@ -10,8 +10,8 @@ use git_handoff::ledger::chain::{Draft, Head, Link};
 use git_handoff::ledger::sign::{Signer, allowed_signers_line};
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{
-    AdoptedFrom, Content, Entry, Event, LogThread, Origin, Product, RunTie, Subject, ThreadAdopted, ThreadCheckpointed,
-    ThreadForked,
+    AdoptedFrom, Content, Entry, Event, LogThread, Origin, Product, RunTie, SourceCheckpoint, Subject,
+    ThreadCheckpointed,
 };
 use git_handoff::model::format;
 use git_handoff::model::name::{RunId, ThreadId};
@@ -20,6 +20,7 @@ use git_handoff::verify::{Logs, Options, Signers, State, ThreadReport, ThreadsAt
 use jiff::tz::TimeZone;
 use serde_json::json;
 
+use super::both::Both;
 use super::table;
 use crate::common::chain_builder::ChainBuilder;
 use crate::common::forge::{Forge, key, next};
@@ -58,6 +59,24 @@ impl Tale {
     fn commit(&self) -> Oid {
         self.links.last().unwrap().commit
     }
+
+    fn source(&self) -> SourceCheckpoint {
+        SourceCheckpoint { thread: self.name.clone(), checkpoint: self.checkpoint(), commit: self.commit() }
+    }
+
+    /// An offer of its last checkpoint by a key.
+    fn offer(&self, by: &str, name: &str, accepted: bool) -> AdoptedFrom {
+        AdoptedFrom {
+            source: self.source(),
+            sha256: self.content.state.sha256,
+            descriptor: Digest::of(name.as_bytes()),
+            nonce: "0123456789abcdef".to_owned(),
+            signer: by.to_owned(),
+            accepted_unknown: accepted,
+            accepted_packet: None,
+            to_agent: None,
+        }
+    }
 }
 
 impl ThreadRepo {
@@ -73,8 +92,16 @@ impl ThreadRepo {
         Content { state, summary: None, packet: None, worktree: None, base: None }
     }
 
-    /// Appends one entry by a key, and moves the ref.
-    fn add(&self, signer: &Signer, tale: Option<&Tale>, name: &str, event: Event, content: &Content) -> Tale {
+    /// Appends a checkpoint by a key, and moves the ref.
+    fn add(
+        &self,
+        signer: &Signer,
+        tale: Option<&Tale>,
+        name: &str,
+        content: &Content,
+        origin: impl Into<Option<Origin>>,
+    ) -> Tale {
+        let event = Event::ThreadCheckpointed(ThreadCheckpointed { content: content.clone(), origin: origin.into() });
         let head = tale.map_or_else(|| Head::unborn(format::thread_ref(&id(name))), |tale| tale.head.clone());
         let edits = vec![(STATE.to_owned(), Edit::Blob(content.state.oid))];
         let draft = Draft { about: id(name).into(), event, bytes: Vec::new(), edits };
@@ -89,26 +116,11 @@ impl ThreadRepo {
     }
 
     fn save(&self, signer: &Signer, tale: Option<&Tale>, name: &str, bytes: &[u8], run: Option<RunTie>) -> Tale {
-        let content = self.content(bytes);
-        let event = Event::ThreadCheckpointed(ThreadCheckpointed::new(run, content.clone()));
-        self.add(signer, tale, name, event, &content)
+        self.add(signer, tale, name, &self.content(bytes), run.map(Origin::Run))
     }
 
     fn adopt(&self, signer: &Signer, source: &Tale, from: &str, name: &str, accepted: bool) -> Tale {
-        let adopted = AdoptedFrom {
-            thread: source.name.clone(),
-            checkpoint: source.checkpoint(),
-            commit: source.commit(),
-            sha256: source.content.state.sha256,
-            descriptor: Digest::of(name.as_bytes()),
-            nonce: "0123456789abcdef".to_owned(),
-            signer: from.to_owned(),
-            accepted_unknown: accepted,
-            accepted_packet: None,
-            to_agent: None,
-        };
-        let event = Event::ThreadAdopted(ThreadAdopted::new(adopted, source.content.clone()));
-        self.add(signer, None, name, event, &source.content)
+        self.add(signer, None, name, &source.content, Origin::Adopted(source.offer(from, name, accepted)))
     }
 
     /// Appends what the log of a key says of a thread, to the log at hand under some ref.
@@ -333,8 +345,7 @@ fn lineages() {
         assert_eq!(repo.verify("t", &repo.forge.options()).accepted_unknown(), accepted);
     }
     let middle = repo.adopt(&repo.mate, &source, &strange, "middle", true);
-    let from = Origin { thread: id("middle"), checkpoint: middle.checkpoint(), commit: middle.commit() };
-    repo.add(own, None, "t", Event::ThreadForked(ThreadForked::new(from, middle.content.clone())), &middle.content);
+    repo.add(own, None, "t", &middle.content, Origin::From(middle.source()));
     rows.read("the same, forked on", &repo, UNTRUSTED);
     let revoked = Options { revoked: [(strange, None)].into(), ..repo.forge.options() };
     let report = repo.verify("t", &revoked);
@@ -357,19 +368,17 @@ fn lineages() {
     fs::write(&path, honest).unwrap();
     rows.read("nothing: the bytes are back", &repo, INTACT);
 
-    let bent = |what: &str, bend: &dyn Fn(&mut Origin), rows: &mut Rows| {
-        let mut from = Origin { thread: id("source"), checkpoint: source.checkpoint(), commit: source.commit() };
+    let bent = |what: &str, bend: &dyn Fn(&mut SourceCheckpoint), rows: &mut Rows| {
+        let mut from = source.source();
         bend(&mut from);
-        let event = Event::ThreadForked(ThreadForked::new(from, source.content.clone()));
-        repo.add(own, None, "t", event, &source.content);
+        repo.add(own, None, "t", &source.content, Origin::From(from));
         rows.read(what, &repo, TAMPERED);
     };
     bent("a fork that names another thread than its commit is of", &|from| from.thread = id("middle"), &mut rows);
     bent("a fork that names another checkpoint", &|from| from.checkpoint = first.checkpoint(), &mut rows);
     bent("a fork of an earlier commit under the later one's name", &|from| from.commit = first.commit(), &mut rows);
     let other = repo.save(&repo.mate, None, "source", b"another state", None);
-    let from = Origin { thread: id("source"), checkpoint: other.checkpoint(), commit: other.commit() };
-    repo.add(own, None, "t", Event::ThreadForked(ThreadForked::new(from, source.content.clone())), &source.content);
+    repo.add(own, None, "t", &source.content, Origin::From(other.source()));
     rows.read("a fork that holds something else than its source", &repo, TAMPERED);
     repo.adopt(own, &source, &own.fingerprint(), "t", false);
     rows.read("an adoption whose source is by another key than it says", &repo, TAMPERED);
@@ -384,6 +393,53 @@ fn lineages() {
     rows.read("a source with an unsigned last entry", &repo, TAMPERED);
     assert!(matches!(last.entry.about, Subject::Thread(_)));
     table::check("lineages", &["what a thread goes back to", "reads", "with trusted signers configured"], &rows.0);
+}
+
+#[test]
+fn origins() {
+    let (mut rows, mut both) = (Rows::default(), Both::default());
+    let repo = ThreadRepo::new();
+    let (own, mate) = (&repo.forge.signer, &repo.mate.fingerprint());
+    let mut read = |what: &str, wanted: (&str, &str)| {
+        rows.read(what, &repo, wanted);
+        both.note_thread(&repo.forge, what);
+    };
+    let source = repo.save(&repo.mate, None, "source", b"state", None);
+    let first = repo.save(own, None, "t", b"first", None);
+    let second = repo.save(own, Some(&first), "t", b"second", None);
+    let back = repo.add(own, Some(&second), "t", &first.content, Origin::To(first.checkpoint()));
+    read("nothing: rolled back to an earlier checkpoint", INTACT);
+    repo.add(own, Some(&back), "t", &first.content, Origin::To(back.checkpoint()));
+    read("nothing: rolled back to the rollback", INTACT);
+    let summed = Content { summary: Some("another".to_owned()), ..first.content.clone() };
+    for (what, content, to) in [
+        ("a rollback with another state than its checkpoint", &second.content, first.checkpoint()),
+        ("a rollback with another summary than its checkpoint", &summed, first.checkpoint()),
+        ("a rollback to a checkpoint of another thread", &source.content, source.checkpoint()),
+    ] {
+        repo.add(own, Some(&second), "t", content, Origin::To(to));
+        read(what, TAMPERED);
+    }
+    repo.add(own, None, "t", &first.content, Origin::To(first.checkpoint()));
+    read("a rollback as entry 0", TAMPERED);
+    repo.add(own, Some(&first), "t", &source.content, Origin::From(source.source()));
+    read("a fork as entry 1", TAMPERED);
+    let offer = source.offer(mate, "t", false);
+    repo.add(own, Some(&first), "t", &source.content, Origin::Adopted(offer.clone()));
+    read("an adoption as entry 1", TAMPERED);
+    let other = AdoptedFrom { sha256: first.content.state.sha256, ..offer.clone() };
+    repo.add(own, None, "t", &source.content, Origin::Adopted(other));
+    read("an adoption that names another state than it has", TAMPERED);
+    repo.add(
+        own,
+        None,
+        "t",
+        &first.content,
+        Origin::Adopted(AdoptedFrom { sha256: first.content.state.sha256, ..offer }),
+    );
+    read("an adoption of another state than the source has", TAMPERED);
+    table::check("origins", &["the origin of a checkpoint", "reads", "with trusted signers configured"], &rows.0);
+    both.compare();
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn an_adopted_checkpoint_is_the_one_that_was_offered() {
     assert_eq!(env.handoff_in("other", ["thread", "cat", "run-42-writer"]).exit(0).raw, b"the state");
     let entry =
         json(env.git_in("other", ["log", "-1", "--format=%b", "refs/handoff/threads/run-42-writer"]).success().trim());
-    let from = &entry["adopted_from"];
+    let from = &entry["adopted"];
     assert_eq!((&from["thread"], &from["commit"]), (&descriptor["thread_id"], &descriptor["commit"]));
     assert_eq!(from["sha256"], format!("sha256:{}", text(&descriptor["blob_sha256"])));
     assert_eq!(from["descriptor"], git_handoff::model::digest::Digest::of(&format::canonical(&descriptor)).to_string());
@@ -338,7 +338,7 @@ fn an_offer_is_for_its_receiver_alone() {
     refused(&env, &descriptor, &["--me", "reader"], "wrong-recipient");
     adopt(&env, &descriptor, &["--me", "writer"]).success();
     let entry = env.git_in("other", ["log", "-1", "--format=%b", "refs/handoff/threads/run-42-writer"]).success();
-    assert_eq!(json(entry.trim())["adopted_from"]["toAgent"], "writer");
+    assert_eq!(json(entry.trim())["adopted"]["toAgent"], "writer");
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn an_unknown_key_is_refused_unless_that_is_accepted() {
     let adopted = json(&adopt(&env, &descriptor, &["--accept-unknown-signer"]).success());
     assert_eq!(adopted["accepted_unknown_signer"], true);
     let entry = env.git_in("other", ["log", "-1", "--format=%b", "refs/handoff/threads/run-42-writer"]).success();
-    assert_eq!(json(entry.trim())["adopted_from"]["acceptedUnknown"], true);
+    assert_eq!(json(entry.trim())["adopted"]["acceptedUnknown"], true);
     let descriptor = json(&env.handoff(["offer", "strange"]).success());
     env.write("descriptor.json", &descriptor.to_string());
     env.write("signers", &line);

@@ -54,7 +54,7 @@ fn a_clean_packet_lets_everything_pass_once() {
     assert_eq!(descriptor["accepted_packet"], Value::Null);
     let adopted = json(&adopt_in(&env, "other", &descriptor, &["--as", "u"]).success());
     assert_eq!(adopted["packet"], "clean");
-    assert_eq!(entry(&env, "other", "u")["adopted_from"]["acceptedPacket"], Value::Null);
+    assert_eq!(entry(&env, "other", "u")["adopted"]["acceptedPacket"], Value::Null);
     assert_eq!(env.handoff_in("other", ["resume", "u"]).exit(0).raw, b"the state");
     let resumed = entry(&env, "other", "u");
     assert_eq!((&resumed["resumeToken"], &resumed["acceptedPacket"]), (&"handoff-t-20260604".into(), &Value::Null));
@@ -96,7 +96,7 @@ fn an_unclean_packet_stops_adoption_unless_it_is_accepted() {
         stopped(&env, "other", &["adopt", "../descriptor.json", "--as", "u"], code);
         let adopted = json(&adopt_in(&env, "other", &descriptor, &["--as", "u", "--accept", "critical"]).success());
         assert_eq!(adopted["packet"], class);
-        assert_eq!(entry(&env, "other", "u")["adopted_from"]["acceptedPacket"], class);
+        assert_eq!(entry(&env, "other", "u")["adopted"]["acceptedPacket"], class);
         env.handoff_in("other", ["resume", "u", "--accept", "critical"]).success();
         assert_eq!(entry(&env, "other", "u")["acceptedPacket"], class);
         env.handoff_in("other", ["thread", "verify", "u"]).success();

@@ -64,7 +64,7 @@ fn a_rewritten_checkpoint_is_found() {
         commit=$(git cat-file commit refs/handoff/threads/t | sed \"1s/.*/tree $tree/\" | git hash-object -w -t commit --stdin)
         git update-ref refs/handoff/threads/t $commit";
     env.shell("repo", script).success();
-    refused(&env, "chain");
+    refused(&env, "signature");
 }
 
 #[test]
@@ -137,26 +137,15 @@ fn a_missing_or_damaged_state_is_found() {
 }
 
 #[test]
-fn a_missing_or_damaged_tree_is_found_although_it_follows_from_the_entry() {
+fn the_trees_of_entries_are_not_judged() {
     let env = repository();
     save(&env, "t", b"1", &[]);
     save(&env, "t", b"2", &["--worktree"]);
     crate::common::loosen(&env.repo());
-    for at in ["refs/handoff/threads/t^{tree}", "refs/handoff/threads/t~1^{tree}"] {
-        let tree = env.git(["rev-parse", at]).success();
-        let file = env.path().join(format!("repo/.git/objects/{}/{}", &tree[..2], tree[2..].trim()));
-        let whole = std::fs::read(&file).expect("the tree is loose");
-        std::fs::remove_file(&file).expect("it is there");
-        for bytes in [None, Some(&whole[..whole.len() / 2])] {
-            if let Some(bytes) = bytes {
-                std::fs::write(&file, bytes).expect("the file can be written");
-            }
-            let verified = json(&env.handoff(["--json", "thread", "verify", "t"]).exit(3).stdout);
-            assert_eq!(verified["failure"], "content", "{at}");
-        }
-        std::fs::write(&file, whole).expect("the file can be written");
-        ends(&env, 0, &["thread", "verify", "t"]);
-    }
+    let tree = env.git(["rev-parse", "refs/handoff/threads/t~1^{tree}"]).success();
+    let file = env.path().join(format!("repo/.git/objects/{}/{}", &tree[..2], tree[2..].trim()));
+    std::fs::remove_file(&file).expect("the tree is loose");
+    ends(&env, 0, &["thread", "verify", "t"]);
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn an_unknown_key_stays_unknown_one_adoption_further_on() {
     };
     assert_eq!(threads(&adopted), ["m", "t"]);
     let entry = json(env.git_in("other", ["log", "-1", "--format=%b", "refs/handoff/threads/x"]).success().trim());
-    assert_eq!(entry["adopted_from"]["acceptedUnknown"], true);
+    assert_eq!(entry["adopted"]["acceptedUnknown"], true);
     let verified = json(&env.handoff_in("other", ["--json", "thread", "verify", "x"]).exit(0).stdout);
     assert_eq!(
         (&verified["accepted_unknown_signer"], threads(&verified)),
@@ -85,8 +85,8 @@ fn an_unknown_key_stays_unknown_one_adoption_further_on() {
     let way = "goes back to 2 threads, an unknown key was accepted on the way";
     assert_eq!(lineage, format!("─ lineage    {way}, key {} not known to you", stranger(&env)));
     let shown = env.handoff_in("other", ["thread", "show", "x"]).success();
-    let from = find_line(&shown, "from ");
-    assert!(from.starts_with("from          m:0-") && from.ends_with(&format!("; {accepted}")), "{shown}");
+    let from = find_line(&shown, "adopted from ");
+    assert!(from.starts_with("adopted from  m:0-") && from.ends_with(&format!("; {accepted}")), "{shown}");
     let by = format!(", by {}; {accepted}", stranger(&env));
     assert!(
         shown.lines().any(|line| line.starts_with("goes back to  adopted from t:1-") && line.ends_with(&by)),

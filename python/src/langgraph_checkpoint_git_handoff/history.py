@@ -11,11 +11,7 @@ from .names import thread_id_of
 from .objects import Blob
 from .records import Delete, File, Put, Record, Value, Writes
 
-ADOPTED = "thread.adopted"
-CHECKPOINTED = "thread.checkpointed"
-FORKED = "thread.forked"
 RESUMED = "thread.resumed"
-ROLLED_BACK = "thread.rolled-back"
 
 
 @dataclass(frozen=True)
@@ -23,24 +19,24 @@ class Entry:
     """A signed entry that makes a checkpoint of the thread of `git handoff`."""
 
     id: str
-    kind: str
     blob: Blob
     summary: str | None
-    back_to: str | None
-    adopted_from: str | None
+    back_to: str | None = None
+    adopted_from: str | None = None
+    is_from_another: bool = False
 
     @staticmethod
     def of(line: dict[str, Any]) -> Entry:
         """Reads a line of `thread log`."""
-        kind, entry = line["kind"], line["entry"]
-        origin = entry["adopted_from"]["thread"] if kind == ADOPTED else None
+        entry = line["entry"]
+        origin = entry["adopted"]["thread"] if "adopted" in entry else None
         return Entry(
             id=line["checkpoint_id"],
-            kind=kind,
             blob=Blob(line["blob_id"], line["blob_sha256"], line["size"]),
             summary=line["summary"],
-            back_to=entry["to"] if kind == ROLLED_BACK else None,
+            back_to=entry.get("to"),
             adopted_from=None if origin is None else thread_id_of(origin) or origin,
+            is_from_another="adopted" in entry or "from" in entry,
         )
 
 
@@ -140,7 +136,7 @@ def effective(entries: Sequence[Entry]) -> list[Entry]:
     nodes: dict[str, _Node] = {}
     head: _Node = None
     for entry in entries:
-        head = nodes[entry.back_to or ""] if entry.kind == ROLLED_BACK else (head, entry)
+        head = (head, entry) if entry.back_to is None else nodes[entry.back_to]
         nodes[entry.id] = head
     counted: list[Entry] = []
     while head is not None:
@@ -156,6 +152,6 @@ def check_thread(name: str, thread_id: str | None, files: Iterable[tuple[Entry, 
     Only the state of an adopted or forked thread's first entry names the thread that it came from.
     """
     for entry, file in files:
-        if entry.kind not in (ADOPTED, FORKED) and file.thread_id != thread_id:
+        if not entry.is_from_another and file.thread_id != thread_id:
             message = f"entry {entry.id} of thread {name} was written for {file.thread_id!r}"
             raise HandoffError("not-langgraph", message)

@@ -15,7 +15,7 @@ from threading import Lock, RLock
 from typing import Any
 
 from .errors import HandoffError
-from .history import ADOPTED, CHECKPOINTED, FORKED, RESUMED, Entry, History, check_thread, effective
+from .history import RESUMED, Entry, History, check_thread, effective
 from .names import thread_id_of, thread_name, thread_ref
 from .objects import Blob, Objects
 from .program import Program
@@ -83,7 +83,7 @@ class Threads:
             blob = Blob(made["blob_id"], hashlib.sha256(state).hexdigest(), len(state))
             if made["blob_sha256"] != blob.sha256:
                 raise HandoffError("bad-answer", f"git-handoff stored other bytes in {name}")
-            entry = Entry(made["checkpoint_id"], CHECKPOINTED, blob, summary, None, None)
+            entry = Entry(made["checkpoint_id"], blob, summary)
             self._extend(known, thread_id, made["commit"], entry, state)
             return entry
 
@@ -160,5 +160,5 @@ class Threads:
 
 def _own_id(name: str, files: list[tuple[Entry, File]]) -> str | None:
     """Returns the id of a thread whose name is only a hash of it."""
-    ids = {file.thread_id for entry, file in files if entry.kind not in (ADOPTED, FORKED)}
+    ids = {file.thread_id for entry, file in files if not entry.is_from_another}
     return next((found for found in ids if thread_name(found) == name), None)

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let target = ThreadTarget::find(&repository.store, &arguments.target)?;
     let vouched = target.vouched(repository, arguments.accept_untrusted, &mut |text| output.warn(text))?;
     let checkpoint = steps::find(vouched.sound(), target.checkpoint.as_ref())?;
-    let product = if arguments.packet { checkpoint.content.packet } else { Some(checkpoint.content.state) };
+    let product = if arguments.packet { checkpoint.content().packet } else { Some(checkpoint.content().state) };
     let product = product.ok_or_else(|| {
         Failure::refused("no-packet", format!("no packet is attached to {}:{}", target.thread, checkpoint.id))
     })?;

@@ -43,7 +43,7 @@ fn row(checkpoint: &CheckpointShown) -> Vec<String> {
         checkpoint.checkpoint_id.to_string(),
         checkpoint.at.to_string(),
         checkpoint.actor.clone(),
-        checkpoint.kind.to_owned(),
+        checkpoint.origin.as_ref().map_or_else(|| "saved".to_owned(), ToString::to_string),
         table::size(checkpoint.size),
         checkpoint.summary.clone().unwrap_or_default(),
     ]

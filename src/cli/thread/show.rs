@@ -1,6 +1,6 @@
 //! `git handoff thread show`
 
-use git_handoff::model::entry::Event;
+use git_handoff::model::entry::{AdoptedFrom, Origin};
 use git_handoff::model::quote::quoted;
 use git_handoff::model::thread::Checkpoint;
 use git_handoff::thread::answers::CheckpointShown;
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 }
 
 fn rows(checkpoint: &Checkpoint) -> Vec<Vec<String>> {
-    let (entry, content) = (&checkpoint.entry, &checkpoint.content);
+    let (entry, content) = (&checkpoint.entry, checkpoint.content());
     let mut rows = vec![
         vec!["kind".into(), entry.event.kind().into()],
         vec!["at".into(), entry.at.to_string()],
@@ -48,16 +48,15 @@ fn rows(checkpoint: &Checkpoint) -> Vec<Vec<String>> {
     ];
     let mut row = |name: &str, value: Option<String>| rows.extend(value.map(|value| vec![name.to_owned(), value]));
     row("summary", content.summary.clone());
-    row("from", origin(&entry.event));
+    match entry.event.origin() {
+        Some(Origin::Run(tie)) => row("run", Some(format!("{} at {}", tie.id, tie.commit))),
+        Some(Origin::Adopted(offer)) => row("adopted from", Some(offered(offer))),
+        Some(Origin::From(source)) => row("forked from", Some(source.to_string())),
+        Some(Origin::To(earlier)) => row("rolled back to", Some(earlier.to_string())),
+        None => {}
+    }
     row("state", Some(format!("{}, {}", content.state.sha256, table::size(content.state.size))));
     row("packet", content.packet.map(|packet| format!("{}, {}", packet.sha256, table::size(packet.size))));
-    row(
-        "run",
-        match &entry.event {
-            Event::ThreadCheckpointed(e) => e.run.as_ref().map(|tie| format!("{} at {}", tie.id, tie.commit)),
-            _ => None,
-        },
-    );
     row("base", content.base.map(|base| base.to_string()));
     row(
         "working tree",
@@ -72,19 +71,9 @@ fn rows(checkpoint: &Checkpoint) -> Vec<Vec<String>> {
     rows
 }
 
-fn origin(event: &Event) -> Option<String> {
-    match event {
-        Event::ThreadForked(e) => Some(format!("{}:{}", e.from.thread, e.from.checkpoint)),
-        Event::ThreadAdopted(e) => {
-            let unknown = if e.adopted_from.accepted_unknown { "; an unknown key was accepted with it" } else { "" };
-            let from = &e.adopted_from;
-            let packet = from
-                .accepted_packet
-                .map(|class| format!(", with a packet that is {} and was accepted", class.as_str()));
-            let packet = packet.unwrap_or_default();
-            Some(format!("{}:{}, offered by {}{unknown}{packet}", from.thread, from.checkpoint, from.signer))
-        }
-        Event::ThreadRolledBack(e) => Some(e.to.to_string()),
-        _ => None,
-    }
+fn offered(offer: &AdoptedFrom) -> String {
+    let unknown = if offer.accepted_unknown { "; an unknown key was accepted with it" } else { "" };
+    let packet =
+        offer.accepted_packet.map(|class| format!(", with a packet that is {} and was accepted", class.as_str()));
+    format!("{}, offered by {}{unknown}{}", offer.source, offer.signer, packet.unwrap_or_default())
 }

@@ -14,14 +14,14 @@ use crate::model::causes::in_words;
 use crate::model::continued::Continues;
 use crate::model::credential::gate::Gate;
 use crate::model::elsewhere::{Elsewhere, Evidence, of_checkpoint};
-use crate::model::entry::{Event, Product};
+use crate::model::entry::Product;
 use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, ThreadId};
 use crate::model::place::Place;
 use crate::model::plan::{Item, Need, Plan, Produced, ProductKey, Selector, Source};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
-use crate::model::thread::{Checkpoint, CheckpointId, STATE};
+use crate::model::thread::{CheckpointId, STATE};
 use crate::repository::{Repository, Trust};
 use crate::verify::{
     AtHand, HOW_TO_KNOW, LocalCopies, Logs, Options, Report, SignerSeen, Standpoint, State, ThreadSnapshot, Unproven,
@@ -222,15 +222,10 @@ impl Search<'_> {
             None => sound.trail.latest(),
         };
         let missing = || refused("from", Code::UnknownProducer, format!("the thread {place} has no such checkpoint"));
-        let named = named.ok_or_else(missing)?;
-        let checkpoint = spoken(sound, named).ok_or_else(missing)?;
-        if at.is_some() && checkpoint.id != named.id {
-            let why = format!("{} is a rollback to {}: name that one", named.id, checkpoint.id);
-            return Err(refused("from", Code::BadSource, why));
-        }
+        let checkpoint = named.ok_or_else(missing)?;
         let product = match of_checkpoint(&select.product_key()) {
-            Some(STATE) => Some(checkpoint.content.state),
-            Some(_) => checkpoint.content.packet,
+            Some(STATE) => Some(checkpoint.content().state),
+            Some(_) => checkpoint.content().packet,
             None => None,
         };
         let without = || refused("select", Code::UndeclaredProduct, format!("{} has no packet", checkpoint.id));
@@ -305,15 +300,6 @@ impl Item {
             _ => None,
         })
     }
-}
-
-/// Returns the checkpoint with the content. A rollback has that of the checkpoint it went back to.
-fn spoken<'s>(sound: &'s ThreadSnapshot, checkpoint: &'s Checkpoint) -> Option<&'s Checkpoint> {
-    let mut at = checkpoint;
-    while let Event::ThreadRolledBack(e) = &at.entry.event {
-        at = sound.trail.find(&e.to)?;
-    }
-    Some(at)
 }
 
 /// Returns an error if the producer declares another type than the consumer takes.

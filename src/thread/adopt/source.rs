@@ -101,13 +101,13 @@ fn examine(
             Error::NotThere { offered: descriptor.source.clone(), entries: sound.entries }
         });
     };
-    let state = &checkpoint.content.state;
+    let state = &checkpoint.content().state;
     let same = [
         ("commit", checkpoint.commit == descriptor.commit),
         ("entry", checkpoint.hash == descriptor.entry),
         ("blob_id", state.oid == descriptor.blob),
         ("blob_sha256", state.sha256 == descriptor.sha256),
-        ("summary", checkpoint.content.summary == descriptor.summary),
+        ("summary", checkpoint.content().summary == descriptor.summary),
     ];
     if let Some((field, _)) = same.iter().find(|(_, same)| !same) {
         return Err(Error::Forged(field));
@@ -116,7 +116,7 @@ fn examine(
         && !request.accept_unknown
     {
         return Err(Error::UnknownLineage {
-            thread: stranger.thread.clone(),
+            thread: stranger.source.thread.clone(),
             signer: stranger.signer.fingerprint.clone(),
             known: stranger.signer.trusted,
         });

@@ -67,9 +67,9 @@ impl Ancestor {
     /// Returns the JSON form.
     pub fn to_json(&self) -> Value {
         json!({
-            "thread_id": self.thread,
-            "checkpoint_id": self.checkpoint,
-            "commit": self.commit,
+            "thread_id": self.source.thread,
+            "checkpoint_id": self.source.checkpoint,
+            "commit": self.source.commit,
             "how": if self.adopted { "adopted" } else { "forked" },
             "signer": signer(&self.signer),
             "accepted_unknown_signer": self.accepted_unknown,
@@ -80,7 +80,7 @@ impl Ancestor {
 impl fmt::Display for Ancestor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = if self.adopted { "adopted" } else { "forked" };
-        write!(f, "{how} from {}:{}, by {}", self.thread, self.checkpoint, self.signer.fingerprint)?;
+        write!(f, "{how} from {}, by {}", self.source, self.signer.fingerprint)?;
         if let Some(principal) = &self.signer.principal {
             write!(f, " of {principal}")?;
         }

@@ -36,12 +36,10 @@ pub(super) fn row(verifier: &ThreadVerifier<'_>, chain: &ThreadChain, lineage: &
     for checkpoint in &chain.trail.checkpoints {
         count.add("", checkpoint);
     }
-    count.trees("", chain);
     for (ancestor, source) in lineage.ancestors.iter().zip(&lineage.sources) {
         for checkpoint in &source.trail.checkpoints {
-            count.add(&format!("{}:", ancestor.thread), checkpoint);
+            count.add(&format!("{}:", ancestor.source.thread), checkpoint);
         }
-        count.trees(&format!("{}:", ancestor.thread), source);
     }
     let Count { findings, bytes, missing, .. } = count;
     if findings.first().is_none() && missing > 0 {
@@ -55,7 +53,7 @@ pub(super) fn row(verifier: &ThreadVerifier<'_>, chain: &ThreadChain, lineage: &
 
 impl Count<'_> {
     fn add(&mut self, label: &str, checkpoint: &Checkpoint) {
-        let content = &checkpoint.content;
+        let content = checkpoint.content();
         let claims = [("state", Some(&content.state)), ("packet", content.packet.as_ref())];
         for (what, product) in claims.into_iter().filter_map(|(what, product)| Some((what, product?))) {
             if !self.seen.insert((product.oid, Some(product.sha256))) {
@@ -81,21 +79,6 @@ impl Count<'_> {
             Ok(()) => {}
             Err(Fault::Missing(_)) if self.lazy => self.missing += 1,
             Err(fault) => self.findings.add(format!("working tree of {label}{}: {fault}", checkpoint.id)),
-        }
-    }
-
-    /// Reads the trees of entries. They follow from the entries, but a thread without them cannot
-    /// be shared.
-    fn trees(&mut self, label: &str, chain: &ThreadChain) {
-        for link in &chain.links {
-            if !self.seen.insert((link.tree, None)) {
-                continue;
-            }
-            match self.objects.tree(link.tree) {
-                Ok(_) => {}
-                Err(Fault::Missing(_)) if self.lazy => self.missing += 1,
-                Err(fault) => self.findings.add(format!("tree of {label}entry {}: {fault}", link.entry.seq)),
-            }
         }
     }
 }

@@ -5,8 +5,7 @@
 
 use crate::git::store::Store;
 use crate::model::bounds::Meter;
-use crate::model::entry::{Event, Origin};
-use crate::model::thread::Content;
+use crate::model::entry::{Event, Origin, SourceCheckpoint, ThreadCheckpointed};
 
 use super::{Ancestor, Position, ThreadChain, ThreadVerifier, logs, signatures, tied_runs};
 use crate::verify::findings::{Findings, Verdict, counted};
@@ -33,14 +32,6 @@ pub(super) struct Flaws {
     pub(super) unknown: Vec<String>,
 }
 
-/// The origin that the first entry of a thread claims.
-struct Beginning {
-    origin: Origin,
-    content: Content,
-    /// The key that offered it, and whether the adopter accepted an unknown key; `None` for a fork.
-    offer: Option<(String, bool)>,
-}
-
 /// Follows a thread to its origin, and verifies the runs that checkpoints are tied to.
 pub(super) fn trace(verifier: &ThreadVerifier<'_>, chain: &ThreadChain) -> Lineage {
     let mut lineage = Lineage {
@@ -61,16 +52,15 @@ pub(super) fn trace(verifier: &ThreadVerifier<'_>, chain: &ThreadChain) -> Linea
     };
     let mut wrong = Flaws::default();
     let mut runs = tied_runs::hold(verifier, &options, chain, &mut wrong);
-    let (mut from, mut meter) = (beginning(chain), chain.meter);
-    while let Some(beginning) = from {
+    let mut meter = chain.meter;
+    while let Some(beginning) = beginning(lineage.sources.last().unwrap_or(chain)) {
         if lineage.ancestors.len() >= MAX_ANCESTORS {
             wrong.bad.add(format!("the thread has more than {MAX_ANCESTORS} ancestors"));
             break;
         }
-        let Some((ancestor, source)) = examine(verifier, &options, &beginning, meter, &mut wrong) else { break };
+        let Some((ancestor, source)) = examine(verifier, &options, beginning, meter, &mut wrong) else { break };
         meter = source.meter;
         runs.extend(tied_runs::hold(verifier, &options, &source, &mut wrong));
-        from = self::beginning(&source);
         lineage.ancestors.push(ancestor);
         lineage.sources.push(source);
     }
@@ -113,33 +103,33 @@ impl Lineage {
 fn examine(
     verifier: &ThreadVerifier<'_>,
     options: &Options,
-    beginning: &Beginning,
+    (first, from): (&ThreadCheckpointed, &SourceCheckpoint),
     meter: Meter,
     wrong: &mut Flaws,
 ) -> Option<(Ancestor, ThreadChain)> {
-    let Beginning { origin, content, offer } = beginning;
-    let source = read(verifier.store, origin, meter, &mut wrong.bad)?;
-    let label = format!("the source {}:{}", origin.thread, origin.checkpoint);
+    let offer = if let Some(Origin::Adopted(offer)) = &first.origin { Some(offer) } else { None };
+    let source = read(verifier.store, from, meter, &mut wrong.bad)?;
+    let label = format!("the source {from}");
     match source.trail.latest() {
-        Some(latest) if latest.id == origin.checkpoint && latest.commit == origin.commit => {
-            if *latest.content != *content {
+        Some(latest) if latest.id == from.checkpoint && latest.commit == from.commit => {
+            if *latest.content() != first.content {
                 wrong.bad.add(format!("{label} holds something else"));
             }
         }
-        _ => wrong.bad.add(format!("commit {} is not {label}", origin.commit)),
+        _ => wrong.bad.add(format!("commit {} is not {label}", from.commit)),
     }
     let judged = signatures(&source, options, &format!("{label}: "));
     wrong.bad.extend(&judged.bad);
     wrong.distrusted.extend(&judged.distrusted);
     let signer = judged.signers.into_iter().next();
-    if let (Some((offered_by, _)), Some(signer)) = (offer, &signer)
-        && *offered_by != signer.fingerprint
+    if let (Some(offer), Some(signer)) = (offer, &signer)
+        && offer.signer != signer.fingerprint
     {
         let key = &signer.fingerprint;
         wrong.bad.add(format!("{label} is signed by {key}, which is not the key that offered it"));
     }
     // No log lies beside an ancestor; only logs of its key count.
-    let position = Position { thread: &origin.thread, reference: "", place: "" };
+    let position = Position { thread: &from.thread, reference: "", place: "" };
     let anchored = logs::row(verifier, &source, position);
     if anchored.state == State::Failed {
         wrong.bad.add(format!("{label}: {}", anchored.detail));
@@ -149,21 +139,19 @@ fn examine(
         wrong.unknown.push(signer.fingerprint.clone());
     }
     let ancestor = Ancestor {
-        thread: origin.thread.clone(),
-        checkpoint: origin.checkpoint.clone(),
-        commit: origin.commit,
+        source: from.clone(),
         adopted: offer.is_some(),
         signer,
-        accepted_unknown: offer.as_ref().is_some_and(|(_, accepted)| *accepted),
+        accepted_unknown: offer.is_some_and(|offer| offer.accepted_unknown),
     };
     Some((ancestor, source))
 }
 
 /// Reads an ancestor up to the source checkpoint; returns `None` after recording a fault.
-fn read(store: &Store, origin: &Origin, meter: Meter, bad: &mut Findings) -> Option<ThreadChain> {
-    let source = ThreadChain::read_after(store, &origin.thread, origin.commit, meter);
+fn read(store: &Store, from: &SourceCheckpoint, meter: Meter, bad: &mut Findings) -> Option<ThreadChain> {
+    let source = ThreadChain::read_after(store, &from.thread, from.commit, meter);
     let Some(first) = source.findings.first() else { return Some(source) };
-    let finding = format!("the source {}:{}: {first}", origin.thread, origin.checkpoint);
+    let finding = format!("the source {from}: {first}");
     if source.findings.is_contradicted() {
         bad.add(finding);
     } else {
@@ -172,16 +160,8 @@ fn read(store: &Store, origin: &Origin, meter: Meter, bad: &mut Findings) -> Opt
     None
 }
 
-fn beginning(chain: &ThreadChain) -> Option<Beginning> {
-    match &chain.links.first()?.entry.event {
-        Event::ThreadForked(e) => Some(Beginning { origin: e.from.clone(), content: e.content(), offer: None }),
-        Event::ThreadAdopted(e) => {
-            let from = &e.adopted_from;
-            let origin =
-                Origin { thread: from.thread.clone(), checkpoint: from.checkpoint.clone(), commit: from.commit };
-            let offer = Some((from.signer.clone(), from.accepted_unknown));
-            Some(Beginning { origin, content: e.content(), offer })
-        }
-        _ => None,
-    }
+/// Returns the first checkpoint of a thread, and the one of another thread that it came from.
+fn beginning(chain: &ThreadChain) -> Option<(&ThreadCheckpointed, &SourceCheckpoint)> {
+    let Event::ThreadCheckpointed(first) = &chain.links.first()?.entry.event else { return None };
+    Some((first, first.origin.as_ref()?.source()?))
 }

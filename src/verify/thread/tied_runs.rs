@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::store::Store;
 use crate::model::digest::Oid;
-use crate::model::entry::Event;
 use crate::model::format;
 use crate::model::name::RunId;
 
@@ -29,9 +28,7 @@ pub(super) fn hold(
 ) -> BTreeSet<RunId> {
     let mut ties: BTreeMap<&RunId, Vec<Oid>> = BTreeMap::new();
     for link in &chain.links {
-        if let Event::ThreadCheckpointed(e) = &link.entry.event
-            && let Some(tie) = &e.run
-        {
+        if let Some(tie) = link.entry.event.tied_run() {
             ties.entry(&tie.id).or_default().push(tie.commit);
         }
     }

@@ -124,16 +124,7 @@ const isRoleList = (value) =>
 const arePipelines = notEmpty(mapOf(isString, isProduct));
 
 const isPacketResult = oneOf('operational', 'critical');
-const threadContent = {
-  state: isProduct,
-  'summary?': isString,
-  'packet?': isProduct,
-  'worktree?': shape({
-    tree: isObjectId,
-    ignored: arrayOf(shape({ path: isString, 'sha256?': isDigest })),
-  }),
-  'base?': isObjectId,
-};
+const sourceFields = { thread: isRunName, checkpoint: isCheckpointName, commit: isObjectId };
 
 const isDriver = matches(/^[0-9a-f]{32}$/);
 const isDriverText = (value) => isString(value) && byteLength(value) <= 255;
@@ -277,12 +268,15 @@ const kindFields = {
     'made?': isTime,
   },
   'log.thread': { log: isFingerprint, entries: isPositive, last: isDigest },
-  'thread.checkpointed': { 'run?': shape({ id: isRunName, commit: isObjectId }), ...threadContent },
-  'thread.adopted': {
-    adopted_from: shape({
-      thread: isRunName,
-      checkpoint: isCheckpointName,
-      commit: isObjectId,
+  'thread.checkpointed': {
+    state: isProduct,
+    'summary?': isString,
+    'packet?': isProduct,
+    'worktree?': shape({ tree: isObjectId, ignored: arrayOf(shape({ path: isString })) }),
+    'base?': isObjectId,
+    'run?': shape({ id: isRunName, commit: isObjectId }),
+    'adopted?': shape({
+      ...sourceFields,
       sha256: isDigest,
       descriptor: isDigest,
       nonce: isString,
@@ -291,13 +285,9 @@ const kindFields = {
       'acceptedPacket?': isPacketResult,
       'toAgent?': isString,
     }),
-    ...threadContent,
+    'from?': shape(sourceFields),
+    'to?': isCheckpointName,
   },
-  'thread.forked': {
-    from: shape({ thread: isRunName, checkpoint: isCheckpointName, commit: isObjectId }),
-    ...threadContent,
-  },
-  'thread.rolled-back': { to: isCheckpointName },
   'thread.resumed': {
     checkpoint: isCheckpointName,
     'resumeToken?': isString,
@@ -339,8 +329,18 @@ export function faultOfEntry(entry) {
   if (entry.kind === 'run.admitted' && 'first' in entry !== (entry.role === 'seal')) {
     return 'its role and its first do not fit';
   }
+  const isCheckpoint = entry.kind === 'thread.checkpointed';
+  if (isCheckpoint && !hasLegalOrigin(entry)) return 'its origin is illegal';
   if ('made' in entry && !(entry.made < entry.at)) return 'it was made after it was recorded';
   return null;
+}
+
+/** Returns true if a checkpoint has at most one origin, which fits its number and state. */
+function hasLegalOrigin(entry) {
+  const [origin, ...more] = ['run', 'adopted', 'from', 'to'].filter((name) => name in entry);
+  if (more.length > 0) return false;
+  if (origin === 'adopted' && entry.adopted.sha256 !== entry.state.sha256) return false;
+  return origin === 'to' ? entry.seq > 0 : entry.seq === 0 || !origin || origin === 'run';
 }
 
 /** Compares two rules of protected files: pathspecs first, then exceptions as lists. */

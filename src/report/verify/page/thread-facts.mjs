@@ -41,14 +41,14 @@ function threadStep(store, { entry, leafHash: hash }) {
 }
 
 /** Says where an entry of a thread comes from, or what it goes back to. */
-function noteOfThread({ run, adopted_from: adopted, from, to, checkpoint }) {
+function noteOfThread({ run, adopted, from, to, checkpoint }) {
   const place = (source) => `${source.thread}:${source.checkpoint}`;
   const unknown = adopted?.acceptedUnknown ? ', a key unknown to the adopter' : '';
   return joinWords([
     run ? `made in run ${run.id}` : '',
     adopted ? `adopted from ${place(adopted)}, signed by ${adopted.signer}${unknown}` : '',
     from ? `forked from ${place(from)}` : '',
-    to === undefined ? '' : `back to ${to}`,
+    to === undefined ? '' : `rolled back to ${to}`,
     checkpoint === undefined ? '' : `resumed at ${checkpoint}`,
   ]);
 }

@@ -14,7 +14,7 @@ import { checkOrder } from '../chain/chain.mjs';
 import { checkRoles } from '../chain/roles.mjs';
 import { contradicts } from '../findings.mjs';
 import { Proof } from '../proof.mjs';
-import { checkpointName, threadTreeOf } from '../thread/chain.mjs';
+import { checkpointName } from '../thread/chain.mjs';
 
 /**
  * Reads canonical evidence that an entry names, and checks it. Reports what does not hold, which is
@@ -134,22 +134,17 @@ async function importedFromThread(verifier, evidence, parts, key) {
   ensure(shape({ commit: isString })(evidence), 'has other fields');
   const commit = await readQuotedCommit(evidence.commit, verifier.store.format);
   const { entry } = commit;
-  const kinds = ['thread.checkpointed', 'thread.adopted', 'thread.forked'];
-  ensure(entry && kinds.includes(entry.kind), 'is no checkpoint');
+  ensure(entry?.kind === 'thread.checkpointed', 'is no checkpoint');
   ensure(encodeSegment(entry.thread) === parts.at(-2), 'is of another thread');
   ensure(commit.signer, 'is not signed');
   verifier.addKeysOf([{ key: commit.signer, seconds: commit.seconds }]);
   const isFirst = entry.seq === 0;
-  ensure('prev' in entry !== isFirst, 'is at a place where it cannot be');
-  ensure(
-    isFirst || (commit.parents.length > 0 && entry.kind === 'thread.checkpointed'),
-    'is at a place where it cannot be',
-  );
+  const isInPlace = 'prev' in entry !== isFirst && (isFirst || commit.parents.length > 0);
+  ensure(isInPlace, 'is at a place where it cannot be');
   ensure(
     parts.at(-1) === 'latest' || parts.at(-1) === encodeSegment(checkpointName(commit)),
     'is another checkpoint',
   );
-  ensure(commit.tree === threadTreeOf(entry, verifier.store.format), 'has another tree');
   return { 'outputs/state': entry.state, 'outputs/packet.json': entry.packet }[key];
 }
 

@@ -142,7 +142,7 @@ class ThreadVerifier {
     } else if (!sameJson(checkpoint.content, contentOf(taken))) {
       faults.push('its checkpoint has another content');
     }
-    if ('adopted_from' in taken && earlier.key !== source.signer)
+    if ('adopted' in taken && earlier.key !== source.signer)
       faults.push('it belongs to another key');
     return faults;
   }

@@ -5,11 +5,10 @@ use std::collections::HashMap;
 use crate::git::codec;
 use crate::model::digest::Oid;
 use crate::model::elsewhere::{Elsewhere, Evidence};
-use crate::model::entry::Event;
 use crate::model::name::{FilePath, ItemId, RunId, ThreadId};
 use crate::model::place::Place;
 use crate::model::plan::Source;
-use crate::model::thread::{CheckpointId, ThreadCheckpointed};
+use crate::model::thread::CheckpointId;
 use crate::repository::{Repository, Trust};
 use crate::run::query::target;
 use crate::verify::{Logs, Options, Standpoint, ThreadSnapshot, thread_at};
@@ -95,7 +94,7 @@ impl Threads {
             run: None,
         };
         let mut steps = vec![step(depth, thread, &id, decoded.entry.actor.clone())];
-        if let Event::ThreadCheckpointed(ThreadCheckpointed { run: Some(tie), .. }) = &decoded.entry.event {
+        if let Some(tie) = decoded.entry.event.tied_run() {
             steps.push(Next { step: leaf(depth + 1, Kind::Tied, tie.id.clone()), run: None });
         }
         let place = Place::of_thread(thread);
@@ -107,7 +106,8 @@ impl Threads {
         {
             let further = sound.lineage.iter().enumerate();
             steps.extend(further.map(|(nth, ancestor)| {
-                step(depth + 1 + nth, &ancestor.thread, &ancestor.checkpoint, ancestor.signer.fingerprint.clone())
+                let source = &ancestor.source;
+                step(depth + 1 + nth, &source.thread, &source.checkpoint, ancestor.signer.fingerprint.clone())
             }));
         }
         Ok(steps)

@@ -1,7 +1,6 @@
 //! Writes a packet from the facts of a thread and its tied run.
 
 use super::{Surroundings, commits, or_none, past_base, unresolved};
-use crate::model::entry::Event;
 use crate::model::name::RunId;
 use crate::model::packet::{Draft, marker};
 use crate::model::quote::quoted as shell;
@@ -41,7 +40,7 @@ pub enum State<'a> {
 impl<'a> State<'a> {
     fn content(self) -> &'a Content {
         match self {
-            Self::Saved(latest) => &latest.content,
+            Self::Saved(latest) => latest.content(),
             Self::New(content) => content,
         }
     }
@@ -49,10 +48,7 @@ impl<'a> State<'a> {
 
 /// Returns the run tied to a thread's latest tied checkpoint.
 pub fn tie(trail: &Trail) -> Option<&RunId> {
-    trail.checkpoints.iter().rev().find_map(|checkpoint| match &checkpoint.entry.event {
-        Event::ThreadCheckpointed(e) => e.run.as_ref().map(|tie| &tie.id),
-        _ => None,
-    })
+    trail.checkpoints.iter().rev().find_map(|checkpoint| Some(&checkpoint.entry.event.tied_run()?.id))
 }
 
 /// Returns the packet of a thread; `around` describes the base commit of its latest checkpoint.
@@ -88,7 +84,7 @@ pub fn packet(source: &Source<'_>, around: &Surroundings, now: Moment) -> Draft 
 fn saved(trail: &Trail) -> Vec<String> {
     let entry = |checkpoint: &Checkpoint| {
         let plain = format!("checkpoint {} saved at {}", checkpoint.id, checkpoint.entry.at);
-        let told = checkpoint.content.summary.as_ref().map(|summary| format!("{plain}: {summary}"));
+        let told = checkpoint.content().summary.as_ref().map(|summary| format!("{plain}: {summary}"));
         told.filter(|told| !is_suspect(told)).unwrap_or(plain)
     };
     let mut entries: Vec<String> = trail.checkpoints.iter().rev().take(NAMED).map(entry).collect();
