@@ -100,7 +100,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let origin = accepted.origin(&passed, accepted_unknown);
     let event = Event::ThreadAdopted(ThreadAdopted::new(origin, Content::clone(content)));
     let appended = draft(writer, &request.new, None, event, content)?;
-    let made = publish(writer, &request.new, appended, content).map_err(|error| taken(&request.new, error))?;
+    let made = publish(writer, &request.new, None, appended, content).map_err(|error| taken(&request.new, error))?;
     nonces.consume(&descriptor.nonce)?;
     let unfinished = |source| Error::Unfinished { thread: request.new.clone(), source };
     let behind = plan.map(|plan| plan.apply()).transpose().map_err(unfinished)?.unwrap_or_default();

@@ -37,9 +37,9 @@ use crate::git::refs;
 use crate::git::retry::{Lost, Retry};
 use crate::git::store::{Edit, Store};
 use crate::ledger::chain::{self, Appended, Draft, Head, Link, Writer};
-use crate::ledger::log::{self, Record};
-use crate::model::digest::Oid;
-use crate::model::entry::{Content, Event};
+use crate::ledger::log;
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Content, Event, LogRecorded};
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, Place};
@@ -97,7 +97,7 @@ impl OpenThread {
             return Err(Error::NotOurs { thread: thread.clone(), owner: sound.key.clone(), key });
         }
         let known = log::find(&writer.store, &key, thread.clone())?;
-        if matches!(known, Some(Record::Thread { entries, .. }) if entries > sound.entries) {
+        if known.is_some_and(|known| known.last_seq >= sound.entries) {
             let name = format::thread_ref(thread);
             // The log is written after the ref, so a concurrent append can make it name more
             // entries than were read.
@@ -115,7 +115,7 @@ impl OpenThread {
     /// Appends an entry with this content.
     pub(crate) fn append(&self, event: Event, content: &Content) -> Result<Made, Error> {
         let appended = draft(&self.writer, &self.sound.thread, Some(&self.sound), event, content)?;
-        publish(&self.writer, &self.sound.thread, appended, content)
+        publish(&self.writer, &self.sound.thread, Some(self.sound.first), appended, content)
     }
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn create(writer: &Writer, thread: &ThreadId, event: Event, content: 
 /// Creates the first entry of a thread; fails with a lost race if the thread exists by now.
 fn begin(writer: &Writer, thread: &ThreadId, event: Event, content: &Content) -> Result<Made, Error> {
     let appended = draft(writer, thread, None, event, content)?;
-    publish(writer, thread, appended, content)
+    publish(writer, thread, None, appended, content)
 }
 
 /// Refuses a name that a thread has or had. An unreadable ref is an error.
@@ -193,18 +193,22 @@ pub(crate) fn draft(
     Ok(writer.append(&head, vec![Draft { about: thread.clone().into(), event, edits }])?)
 }
 
-/// Moves the ref, then records the length of the thread in the writer's log.
+/// Moves the ref, then records the last entry of the thread in the writer's log.
 ///
-/// After a crash in between, the log names fewer entries; the next append corrects it.
+/// `first` is the leaf hash of entry 0, or `None` if this is that entry.
+/// After a crash in between, the log names an earlier entry; the next append corrects it.
 pub(crate) fn publish(
     writer: &Writer,
     thread: &ThreadId,
+    first: Option<Digest>,
     appended: Appended,
     content: &Content,
 ) -> Result<Made, Error> {
-    let (head, links) = appended.publish()?;
+    let (_, links) = appended.publish()?;
     let link = links.into_iter().next().expect("one draft makes one entry");
-    log::ensure(writer, &Record::Thread { thread: thread.clone(), entries: head.entries, last: link.hash })?;
+    let (log, first) = (writer.signer.fingerprint(), first.unwrap_or(link.hash));
+    let recorded = LogRecorded { log, first, last_seq: link.entry.seq, last: link.hash, root: None };
+    log::ensure(writer, &thread.clone().into(), &recorded)?;
     let checkpoint = CheckpointId::new(link.entry.seq, link.hash);
     Ok(Made { thread: thread.clone(), checkpoint, link, content: content.clone() })
 }

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::model::digest::Oid;
 use crate::model::entry::{Entry, Event};
 use crate::model::format::{self, Layout};
-use crate::model::log_record::{self, Record};
 use crate::model::printable::cut;
 
 use super::objects::{Fault, Objects};
@@ -36,7 +35,7 @@ pub(super) struct AllowedChanges {
 
 impl AllowedChanges {
     /// Derives the paths from the entry alone.
-    pub(super) fn by(entry: &Entry, layout: Layout, objects: &Objects) -> Self {
+    pub(super) fn by(entry: &Entry, layout: Layout, _: &Objects) -> Self {
         let mut paths = Self::default();
         match &entry.event {
             Event::RunSubmitted(e) => {
@@ -66,7 +65,7 @@ impl AllowedChanges {
             }
             Event::DocumentWritten(e) => paths.set.extend([(format::document_path(&e.name), Some(e.oid))]),
             // The trees of threads and archives follow from their entries, and are compared
-            // elsewhere.
+            // elsewhere. Those of logs are not judged.
             Event::ItemRetried(_)
             | Event::ItemRequeued(_)
             | Event::ItemSkipped(_)
@@ -84,12 +83,10 @@ impl AllowedChanges {
             | Event::ThreadForked(_)
             | Event::ThreadRolledBack(_)
             | Event::ThreadResumed(_)
-            | Event::ArchiveAdded(_) => {}
-            Event::LogSubmitted(_)
-            | Event::LogSealed(_)
-            | Event::LogThread(_)
+            | Event::ArchiveAdded(_)
+            | Event::LogRecorded(_)
             | Event::LogDecided(_)
-            | Event::LogWritten(_) => paths.set.extend(log_path(entry, objects)),
+            | Event::LogWritten(_) => {}
         }
         paths
     }
@@ -107,19 +104,6 @@ impl AllowedChanges {
             || self.removable.iter().any(|to_remove| {
                 to_remove.starts_with(dir) || (to_remove.ends_with('/') && dir.starts_with(to_remove.as_str()))
             })
-    }
-}
-
-/// Returns the path that an entry of a log sets, with its blob.
-fn log_path(entry: &Entry, objects: &Objects) -> Option<(String, Option<Oid>)> {
-    let blob = |bytes: &[u8]| objects.hash(gix::objs::Kind::Blob, bytes);
-    match &entry.event {
-        Event::LogDecided(e) => Some((format::decided_path(entry.about.run()?, &e.item), blob(&e.canonical()))),
-        Event::LogWritten(e) => Some((format::written_path(entry.about.run()?, &e.name), Some(e.oid))),
-        _ => {
-            let record = Record::of(entry).and_then(|record| blob(&record.canonical()));
-            Some((log_record::path(&entry.about)?, record))
-        }
     }
 }
 

@@ -1,11 +1,9 @@
 // The changes of a tree by one entry, and those that the entry allows (sections 5 and 9).
 
 import { limits } from '../limits.mjs';
-import { objectName } from '../crypto/hashes.mjs';
-import { canonicalBytes, pickFields } from '../json.mjs';
-import { encodePath, encodeSegment } from '../names.mjs';
+import { encodePath } from '../names.mjs';
 import { Tree } from '../git/tree.mjs';
-import { importPath, itemFolder, pathOfName, pipelinePath, recordFields } from './paths.mjs';
+import { importPath, itemFolder, pipelinePath } from './paths.mjs';
 
 /** The changes of a tree by one entry. Folders that the entry must not change are not read. */
 export class TreeChanges {
@@ -102,14 +100,13 @@ export function applyChanges(files, { store, allowed, paths, unread }) {
 
 /** The paths that an entry may change (section 5). */
 export class AllowedChanges {
-  constructor(entry, fanOut, format) {
+  constructor(entry, fanOut) {
     /** Path to the object that must be there, or to null if any blob may. */
     this.sets = new Map();
     /** The patch of an item, and the folder of its outputs, if the entry may remove these. */
     this.patch = this.outputs = null;
     this.allowItem(entry, fanOut);
     this.allowRun(entry, fanOut);
-    this.allowLog(entry, format);
     this.folders = new Set();
     for (const path of this.sets.keys()) {
       for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1))
@@ -146,19 +143,6 @@ export class AllowedChanges {
       allowAny(importPath(name) + 'evidence.json');
     }
     for (const digest of Object.values(pipelines)) allowAny(pipelinePath(digest));
-  }
-
-  /** The record in a log follows from its entry. */
-  allowLog(entry, format) {
-    const { kind, run } = entry;
-    if (kind === 'log.written')
-      this.sets.set(`written/${pathOfName(run)}/${encodePath(entry.name)}`, entry.oid);
-    if (!(kind in recordFields)) return;
-    const record = pickFields(entry, recordFields[kind]);
-    let path = pathOfName(run ?? entry.thread);
-    if (kind === 'log.decided') path = `decided/${path}/${encodeSegment(entry.item)}`;
-    if (kind === 'log.thread') path = `threads/${path}`;
-    this.sets.set(path, objectName(format, 'blob', canonicalBytes(record)));
   }
 
   mayRemove(path) {

@@ -1,4 +1,4 @@
-// The paths of the tree where entries store items, pipelines, imports and records (section 5).
+// The paths of the tree where entries store items, pipelines and imports (section 5).
 
 import { hexOfSha256 } from '../crypto/hashes.mjs';
 import { encodeSegment } from '../names.mjs';
@@ -8,14 +8,6 @@ export function itemFolder(item, fanOut) {
   return fanOut ? `items/${pathOfName(item)}/` : `items/${encodeSegment(item)}/`;
 }
 
-export const pathOfName = (name) => `${hexOfSha256(name).slice(0, 2)}/${encodeSegment(name)}`;
+const pathOfName = (name) => `${hexOfSha256(name).slice(0, 2)}/${encodeSegment(name)}`;
 export const pipelinePath = (digest) => `pipelines/${digest.slice(7)}.json`;
 export const importPath = (name) => `imports/${hexOfSha256(name)}/`;
-
-/** The fields of the record that an entry of a log adds to the tree, by its kind. */
-export const recordFields = {
-  'log.submitted': ['first', 'run'],
-  'log.sealed': ['commit', 'entries', 'root', 'run', 'seal'],
-  'log.thread': ['entries', 'last', 'thread'],
-  'log.decided': ['log', 'first', 'item', 'decision', 'about', 'message', 'made'],
-};

@@ -58,7 +58,7 @@ function compareTree(verifier, commit, before, files, report) {
   const { entry, tree } = commit;
   const { store } = verifier;
   const number = `entry ${entry.seq}`;
-  const allowed = new AllowedChanges(entry, verifier.fanOut, store.format);
+  const allowed = new AllowedChanges(entry, verifier.fanOut);
   const changes = TreeChanges.of(store, allowed, before, tree);
   for (const { path, oid } of changes.unread) {
     if (store.isLeftOut(oid)) verifier.findings.addLeftOut('chain');
