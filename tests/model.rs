@@ -12,7 +12,7 @@ mod drivers;
 mod fields;
 mod format;
 mod legal;
-mod log_record;
+mod log_recorded;
 mod look;
 mod natural;
 mod order;

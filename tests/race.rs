@@ -18,11 +18,13 @@ fn at_once(repo: &TestRepo, commands: &[&[&str]]) -> Vec<(i32, String)> {
     ended.map(|(status, said)| (status.code().expect("none is killed"), said)).collect()
 }
 
-fn logged(repo: &TestRepo, kind: &str) -> Vec<String> {
+/// Returns the runs that the log names: their seals, or their beginnings.
+fn logged(repo: &TestRepo, sealed: bool) -> Vec<String> {
     let name = repo.env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
     let printed = repo.env.git(["log", "--format=%b", name.trim()]).success();
     let entries = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    entries.filter(|entry| entry["kind"] == kind).map(|entry| entry["run"].as_str().unwrap().to_owned()).collect()
+    let is_wanted = |entry: &Value| entry["kind"] == "log.recorded" && entry["root"].is_string() == sealed;
+    entries.filter(is_wanted).map(|entry| entry["run"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -38,7 +40,7 @@ fn the_same_plan_submitted_by_many_at_once_is_one_run() {
         assert_eq!(repo.entries(&run).len(), 1);
     }
     repo.is_sound();
-    assert_eq!(logged(&repo, "log.submitted").len(), 4);
+    assert_eq!(logged(&repo, false).len(), 4);
     repo.env.handoff(["run"]).success();
     (0..4).for_each(|round| repo.is_intact(&format!("r{round}")));
 }
@@ -108,9 +110,9 @@ fn two_runs_at_once_lose_nothing_of_their_common_log() {
         assert_eq!(code, 0, "{said}");
     }
     let all: BTreeSet<String> = runs.iter().cloned().collect();
-    for kind in ["log.submitted", "log.sealed"] {
-        let named = logged(&repo, kind);
-        assert_eq!((named.len(), named.into_iter().collect()), (6, all.clone()), "{kind}");
+    for sealed in [false, true] {
+        let named = logged(&repo, sealed);
+        assert_eq!((named.len(), named.into_iter().collect()), (6, all.clone()), "{sealed}");
     }
     repo.is_clean();
     runs.iter().for_each(|run| repo.is_intact(run));

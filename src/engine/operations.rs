@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::git::tip::Tip;
 use crate::git::work_tree;
-use crate::ledger::log::{self, Record};
+use crate::ledger::log;
 use crate::model::driver::RunShared;
 use crate::model::name::{FilePath, RunId};
 use crate::model::plan::Item;
@@ -189,7 +189,7 @@ impl Repository {
             };
             let ended = state.seals_itself() || state.is_ended();
             let logged = |own: &String| {
-                log::find(&self.store, own, run.clone()).map(|found| matches!(found, Some(Record::Sealed { .. })))
+                log::find(&self.store, own, run.clone()).map(|found| found.is_some_and(|known| known.root.is_some()))
             };
             let unlogged = match &own {
                 Some(own) if state.sealed && state.submitted.roles.contains_key(own) => !logged(own)?,

@@ -17,11 +17,10 @@ use crate::git::{history, refs, store};
 use crate::ledger::chain::{self, Draft, Head, Link, Writer};
 use crate::ledger::sign;
 use crate::model::digest::Oid;
-use crate::model::entry::{Entry, Event, Subject};
+use crate::model::entry::{Entry, Event, LogRecorded, Subject};
 use crate::model::format;
 use crate::model::log_name::LogName;
-use crate::model::log_record;
-pub use crate::model::log_record::Record;
+use crate::model::log_recorded;
 use crate::model::name::RunId;
 use crate::model::place::{self, Place};
 use crate::model::time::Moment;
@@ -160,8 +159,10 @@ fn draft(about: Subject, event: Event) -> Draft {
         (Subject::Run(run), Event::LogWritten(statement)) => {
             Some((format::written_path(run, &statement.name), Edit::Blob(statement.oid)))
         }
-        _ => Record::of_event(&about, &event)
-            .and_then(|record| Some((log_record::path(&about)?, Edit::Bytes(record.canonical())))),
+        (_, Event::LogRecorded(recorded)) => {
+            log_recorded::path(&about).map(|path| (path, Edit::Bytes(recorded.canonical())))
+        }
+        _ => None,
     };
     Draft { about, event, bytes: Vec::new(), edits: edit.into_iter().collect() }
 }
@@ -177,37 +178,35 @@ pub fn private(store: &Store, fingerprint: &str) -> Result<Vec<Link>, Error> {
 ///
 /// `theirs` is the head of the remote's log, whose commits must be here. Returns `None` if the
 /// remote's log has another key, or if the two contradict each other about a run or thread. Two
-/// logs agree about a run if, of each kind of statement, one has all of the other: it may have been
-/// submitted in one clone and sealed in another.
+/// logs agree about a run if one has all seals of the other, and one all its other records: the run
+/// may have been submitted in one clone and sealed in another.
 pub fn separate_name(store: &Store, log: &LogName, ours: Oid, theirs: Oid) -> Result<Option<LogName>, Error> {
     let (own, other) = (history::since(store, ours, None)?, history::since(store, theirs, None)?);
     let known: BTreeSet<&Oid> = other.iter().collect();
     let fork = own.iter().find(|commit| known.contains(commit)).copied();
-    let mut their_events: BTreeMap<(Subject, &str), Vec<Event>> = BTreeMap::new();
+    let mut their_records: BTreeMap<(Subject, bool), Vec<LogRecorded>> = BTreeMap::new();
     for commit in other.iter().take_while(|commit| Some(**commit) != fork) {
         let Ok(entry) = chain::decode(store, *commit) else { return Ok(None) };
         if !is_signed_by(&entry, log.key()) {
             return Ok(None);
         }
-        if !is_statement(&entry.entry.event) {
-            let event = entry.entry.event;
-            their_events.entry((entry.entry.about, event.kind())).or_default().push(event);
+        if let Event::LogRecorded(recorded) = entry.entry.event {
+            their_records.entry((entry.entry.about, recorded.root.is_some())).or_default().push(recorded);
         }
     }
-    let (mut first, mut own_events) = (None, BTreeMap::<(Subject, &str), Vec<Event>>::new());
+    let (mut first, mut own_records) = (None, BTreeMap::<(Subject, bool), Vec<LogRecorded>>::new());
     for commit in own.iter().take_while(|commit| Some(**commit) != fork) {
         let entry = chain::decode(store, *commit)?;
         first = Some(entry.hash);
-        if !is_statement(&entry.entry.event) {
-            let event = entry.entry.event;
-            own_events.entry((entry.entry.about, event.kind())).or_default().push(event);
+        if let Event::LogRecorded(recorded) = entry.entry.event {
+            own_records.entry((entry.entry.about, recorded.root.is_some())).or_default().push(recorded);
         }
     }
-    let within = |some: &[Event], all: &[Event]| some.iter().all(|event| all.contains(event));
-    let agree = |(about, ours): (&(Subject, &str), &Vec<Event>)| {
-        their_events.get(about).is_none_or(|theirs| within(theirs, ours) || within(ours, theirs))
+    let within = |some: &[LogRecorded], all: &[LogRecorded]| some.iter().all(|recorded| all.contains(recorded));
+    let agree = |(about, ours): (&(Subject, bool), &Vec<LogRecorded>)| {
+        their_records.get(about).is_none_or(|theirs| within(theirs, ours) || within(ours, theirs))
     };
-    if !own_events.iter().all(agree) {
+    if !own_records.iter().all(agree) {
         return Ok(None);
     }
     Ok(first.map(|first| LogName::apart(log.key(), first)))
@@ -237,16 +236,15 @@ pub fn rename(store: &Store, from: &LogName, to: &LogName) -> Result<(), Error> 
     refs::delete(store, &from.reference(), head).map_err(Error::Refs)
 }
 
-/// Returns the latest record of a run or thread in the private log of a key.
-pub fn find(store: &Store, fingerprint: &str, about: impl Into<Subject>) -> Result<Option<Record>, Error> {
+/// Returns the last record of a run or thread in the private log of a key.
+pub fn find(store: &Store, fingerprint: &str, about: impl Into<Subject>) -> Result<Option<LogRecorded>, Error> {
     let head = chain::tip(store, &format::log_ref(fingerprint))?;
     head.tree.map_or(Ok(None), |tree| record_in(store, tree, &about.into()))
 }
 
-/// Returns true if a log that ends at `head` has a seal of a run with this id.
-pub fn has_seal(store: &Store, head: Oid, run: &RunId) -> Result<bool, Error> {
-    let (tree, _) = store.commit(head)?;
-    Ok(matches!(record_in(store, tree, &run.clone().into())?, Some(Record::Sealed { .. })))
+/// Returns the last record of a run or thread in a log that ends at `head`.
+pub fn last(store: &Store, head: Oid, about: &Subject) -> Result<Option<LogRecorded>, Error> {
+    record_in(store, store.commit(head)?.0, about)
 }
 
 /// Returns the logs here that name a run: those of this repository, and fetched ones of a key.
@@ -284,16 +282,16 @@ fn is_signed_by(entry: &Decoded, fingerprint: &str) -> bool {
     sign::signer(&entry.payload, entry.signature.as_deref()).is_ok_and(|signer| signer == fingerprint)
 }
 
-/// Appends a record to the writer's private log, unless the latest record covers it.
-pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
-    let (fingerprint, about) = (writer.signer.fingerprint(), record.about());
+/// Appends a record to the writer's private log, unless the last one covers it.
+pub fn ensure(writer: &Writer, about: &Subject, recorded: &LogRecorded) -> Result<(), Error> {
+    let fingerprint = writer.signer.fingerprint();
     retry::run(|| {
         let head = chain::tip(&writer.store, &format::log_ref(&fingerprint))?;
-        let known = head.tree.map_or(Ok(None), |tree| record_in(&writer.store, tree, &about))?;
-        if known.is_some_and(|known| known.covers(record)) {
+        let known = head.tree.map_or(Ok(None), |tree| record_in(&writer.store, tree, about))?;
+        if known.is_some_and(|known| known.covers(recorded)) {
             return Ok(());
         }
-        writer.append(&head, vec![draft(about.clone(), record.event(fingerprint.clone()))])?.publish()?;
+        writer.append(&head, vec![draft(about.clone(), Event::LogRecorded(recorded.clone()))])?.publish()?;
         Ok(())
     })
 }
@@ -313,10 +311,10 @@ pub fn is_statement(event: &Event) -> bool {
     matches!(event, Event::LogDecided(_) | Event::LogWritten(_))
 }
 
-fn record_in(store: &Store, tree: Oid, about: &Subject) -> Result<Option<Record>, Error> {
-    let Some(path) = log_record::path(about) else { return Ok(None) };
+fn record_in(store: &Store, tree: Oid, about: &Subject) -> Result<Option<LogRecorded>, Error> {
+    let Some(path) = log_recorded::path(about) else { return Ok(None) };
     let Some(blob) = store.blob_at(tree, &path)? else { return Ok(None) };
-    Record::parse(&store.read_blob(blob)?).filter(|record| record.about() == *about).map(Some).ok_or(Error::Record)
+    serde_json::from_slice(&store.read_blob(blob)?).map(Some).map_err(|_| Error::Record)
 }
 
 /// An error in reading or writing a log.

@@ -16,8 +16,8 @@ pub use super::event::{Again, Event, InputRef, ItemDropped, ItemEnded, ItemFired
 pub use super::extension::{Cause, RunConcluded, RunExtended};
 use super::format::{self, VERSION};
 use super::json;
-pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::log_name::is_fingerprint;
+pub use super::log_recorded::LogRecorded;
 use super::name::{RunId, ThreadId};
 pub use super::outcome::{CheckRun, Claims, Exit, Grade, ItemReconciled, Outcome, Transcript, Verified, VerifiedBy};
 pub use super::role::{Role, RunAdmitted, RunDismissed};
@@ -91,12 +91,12 @@ impl Subject {
         }
     }
 
-    /// Removes the header field for a kind of entry.
+    /// Removes the header field for a kind of entry. A `log.recorded` has `run` or `thread`.
     fn take(map: &mut Map<String, Value>, kind: &str) -> Result<Self, Error> {
-        if Event::is_of_thread(kind) {
+        if kind.starts_with("thread.") || (kind == "log.recorded" && !map.contains_key("run")) {
             return Ok(Self::Thread(take(map, "thread")?));
         }
-        if !Event::is_of_archive(kind) {
+        if !kind.starts_with("archive.") {
             return Ok(Self::Run(take(map, "run")?));
         }
         let key: String = take(map, "archive")?;

@@ -13,7 +13,7 @@ use super::driver::{self, DriverId, RunShared};
 pub use super::ended::{Again, ItemEnded};
 use super::entry::Error;
 use super::extension::{RunConcluded, RunExtended};
-use super::log_event::{LogSealed, LogSubmitted, LogThread};
+use super::log_recorded::LogRecorded;
 use super::name::{FilePath, ItemId};
 use super::outcome::{ItemReconciled, Outcome};
 use super::plan::{Selector, Source};
@@ -59,12 +59,8 @@ pub enum Event {
     RunCancelled(RunEnded),
     /// The last entry: the Merkle root of all entries before it.
     RunSealed(RunSealed),
-    /// In a repository log: a run was submitted.
-    LogSubmitted(LogSubmitted),
-    /// In a repository log: a run was sealed.
-    LogSealed(LogSealed),
-    /// In a repository log: a thread got an entry.
-    LogThread(LogThread),
+    /// In a repository log: a run or thread has an entry.
+    LogRecorded(LogRecorded),
     /// In a repository log: its key decided about an item of another key's run.
     LogDecided(LogDecided),
     /// In a repository log: its key wrote a document for another key's run.
@@ -223,9 +219,7 @@ kinds! {
     "run.closed" => RunClosed,
     "run.cancelled" => RunCancelled,
     "run.sealed" => RunSealed,
-    "log.submitted" => LogSubmitted,
-    "log.sealed" => LogSealed,
-    "log.thread" => LogThread,
+    "log.recorded" => LogRecorded,
     "log.decided" => LogDecided,
     "log.written" => LogWritten,
     "thread.checkpointed" => ThreadCheckpointed,
@@ -234,16 +228,6 @@ kinds! {
 }
 
 impl Event {
-    /// Returns true if entries of a kind have the header field `thread` instead of `run`.
-    pub(super) fn is_of_thread(kind: &str) -> bool {
-        kind.starts_with("thread.") || kind == "log.thread"
-    }
-
-    /// Returns true if entries of a kind have the header field `archive` instead of `run`.
-    pub(super) fn is_of_archive(kind: &str) -> bool {
-        kind.starts_with("archive.")
-    }
-
     /// Returns true if the event belongs to the chain of a run.
     pub fn is_of_run(&self) -> bool {
         ["run.", "item.", "document."].iter().any(|beginning| self.kind().starts_with(beginning))
@@ -260,9 +244,7 @@ impl Event {
     /// Returns the fingerprint of the log's key, for an event of a log.
     pub fn log(&self) -> Option<&str> {
         match self {
-            Event::LogSubmitted(e) => Some(&e.log),
-            Event::LogSealed(e) => Some(&e.log),
-            Event::LogThread(e) => Some(&e.log),
+            Event::LogRecorded(e) => Some(&e.log),
             Event::LogDecided(e) => Some(&e.log),
             Event::LogWritten(e) => Some(&e.log),
             _ => None,

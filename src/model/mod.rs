@@ -34,9 +34,8 @@ pub mod judge;
 #[cfg(feature = "core")]
 pub mod left_out;
 pub mod limits;
-pub mod log_event;
 pub mod log_name;
-pub mod log_record;
+pub mod log_recorded;
 pub mod manifest;
 pub mod name;
 pub mod natural;

@@ -13,8 +13,7 @@ use crate::git::{history, refs};
 use crate::ledger::chain::{self, Link, Writer};
 use crate::ledger::log::{self, Dated, Error, Extension};
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, LogDecided, LogSubmitted, LogWritten, Subject};
-use crate::model::format;
+use crate::model::entry::{Event, LogDecided, LogRecorded, LogWritten, Subject};
 use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, Place};
@@ -219,8 +218,9 @@ impl Outbound<'_> {
     /// Returns true if a log names a run and the remote has a different run with that id: a reader
     /// would report a conflict.
     fn is_taken(&self, place: &Place, event: &Event) -> bool {
-        let Event::LogSubmitted(LogSubmitted { first, .. }) = event else { return false };
-        self.there.get(place).and_then(|tip| self.first_of(*tip)).is_some_and(|there| there != *first)
+        let Event::LogRecorded(LogRecorded { first, .. }) = event else { return false };
+        place.kind == Kind::Run
+            && self.there.get(place).and_then(|tip| self.first_of(*tip)).is_some_and(|there| there != *first)
     }
 
     /// Returns true if a statement is about the pushed run or the remote's, and not about another
@@ -241,7 +241,8 @@ impl Outbound<'_> {
         })
     }
 
-    /// Returns the statements of our private log about what is pushed, as a shared log has them.
+    /// Returns what our private log says about what is pushed, as a shared log has it: the last
+    /// record of each run and thread, and the statements.
     ///
     /// Statements about others' runs are pushed wherever the run is.
     pub(super) fn to_say(&self, key: &str) -> Result<BTreeMap<Subject, Vec<Dated>>, Error> {
@@ -261,32 +262,13 @@ impl Outbound<'_> {
                 continue;
             }
             let events = say.entry(about).or_default();
-            if matches!(event, Event::LogThread(_)) {
-                events.clear();
+            if !log::is_statement(&event) {
+                events.retain(|dated| log::is_statement(&dated.event));
             }
-            // After a crash the private log may lack a submission or repeat a statement.
-            if let (Event::LogSealed(sealed), true) = (&event, !events.iter().any(|dated| is_submission(&dated.event)))
-                && let Some(first) = self.first_entry(&place)?
-            {
-                let event = Event::LogSubmitted(LogSubmitted { log: sealed.log.clone(), first });
-                events.push(Dated { at, event });
-            }
-            if log::is_statement(&event) || events.iter().all(|dated| dated.event != event) {
-                events.push(Dated { at, event });
-            }
+            events.push(Dated { at, event });
         }
         Ok(say)
     }
-
-    /// Returns the leaf hash of the first entry of a run in this repository.
-    fn first_entry(&self, place: &Place) -> Result<Option<Digest>, Error> {
-        let read = chain::read(self.store, &place.below(format::REFS))?;
-        Ok(read.and_then(|(_, links)| Some(links.first()?.hash)))
-    }
-}
-
-fn is_submission(event: &Event) -> bool {
-    matches!(event, Event::LogSubmitted(_))
 }
 
 /// Returns the place of a run or thread.

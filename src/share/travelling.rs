@@ -6,11 +6,11 @@ use crate::git::store::Store;
 use crate::ledger::chain::{self, Link};
 use crate::ledger::log::{self, Dated};
 use crate::model::digest::Oid;
-use crate::model::entry::{Event, Subject};
+use crate::model::entry::{Event, LogRecorded, Subject};
 use crate::model::format;
 use crate::model::log_name::LogName;
 
-use super::outbound::place_of;
+use crate::model::place::Place;
 
 /// A log that can be pushed.
 pub(super) struct Travelling {
@@ -52,7 +52,11 @@ impl Travelling {
     pub(super) fn lacks(&self, about: &Subject, events: &[Dated]) -> Vec<Dated> {
         let said = self.said_of(about);
         let (known, all) = (statements(said), statements(events));
-        let records = events.iter().filter(|dated| !log::is_statement(&dated.event) && !says(said, &dated.event));
+        let is_lacking = |event: &Event| match event {
+            Event::LogRecorded(new) => !records(said).any(|known| known.covers(new)),
+            _ => false,
+        };
+        let records = events.iter().filter(|dated| is_lacking(&dated.event));
         // The last statement counts, so the order must be kept.
         let is_prefix = known.len() <= all.len() && known.iter().zip(&all).all(|(one, other)| one.event == other.event);
         let more = if is_prefix { &all[known.len()..] } else { &all[..] };
@@ -67,26 +71,17 @@ impl Travelling {
     /// Returns true if the log contradicts the statements to push, or if the thread here is
     /// unreadable, so that they cannot be compared.
     pub(super) fn contradicts(&self, store: &Store, about: &Subject, events: &[Dated]) -> bool {
-        let said = self.said_of(about);
-        let differs = said.iter().any(|known| {
-            events.iter().any(|new| match (&known.event, &new.event) {
-                (Event::LogSubmitted(known), Event::LogSubmitted(new)) => known != new,
-                (Event::LogSealed(known), Event::LogSealed(new)) => known != new,
-                _ => false,
-            })
-        });
-        let mut threads = said.iter().filter_map(|known| match &known.event {
-            Event::LogThread(known) => Some(known),
-            _ => None,
-        });
-        let Some((first, place)) = threads.next().zip(place_of(about)) else { return differs };
+        let known = || records(self.said_of(about));
+        if known().any(|known| records(events).any(|new| known.contradicts(new))) {
+            return true;
+        }
+        let Some(place) = about.thread().filter(|_| known().next().is_some()).map(Place::of_thread) else {
+            return false;
+        };
         let Ok(read) = chain::read(store, &place.below(format::REFS)) else { return true };
         let links = read.map_or_else(Vec::new, |(_, links)| links);
-        let other = std::iter::once(first).chain(threads).any(|known| {
-            let last = usize::try_from(known.entries).ok().and_then(|count| links.get(count.checked_sub(1)?));
-            last.is_some_and(|link| link.hash != known.last)
-        });
-        differs || other
+        let at = |seq: u64| usize::try_from(seq).ok().and_then(|at| links.get(at));
+        known().any(|known| at(known.last_seq).is_some_and(|link| link.hash != known.last))
     }
 
     /// Returns the statements of another log of the key that this one lacks, or `None` if this one
@@ -100,15 +95,17 @@ impl Travelling {
                 return None;
             }
             for dated in events {
-                let is_statement = log::is_statement(&dated.event);
-                let is_said = said.iter().any(|known| known.event == dated.event);
-                if if is_statement { !known.is_empty() } else { is_said } {
-                    continue;
+                let is_said = match &dated.event {
+                    Event::LogRecorded(new) if records(said).any(|known| known.implies(new)) => true,
+                    Event::LogRecorded(new) if records(said).any(|known| !new.may_follow(about, Some(known))) => {
+                        return None;
+                    }
+                    Event::LogRecorded(_) => false,
+                    _ => !known.is_empty(),
+                };
+                if !is_said {
+                    lacking.push((about.clone(), dated.clone()));
                 }
-                if !is_statement && says(said, &dated.event) {
-                    return None;
-                }
-                lacking.push((about.clone(), dated.clone()));
             }
         }
         Some(lacking)
@@ -133,12 +130,9 @@ fn is_of_same(one: &Event, other: &Event) -> bool {
     }
 }
 
-/// Returns true if a record is redundant after earlier statements about its run or thread.
-fn says(said: &[Dated], event: &Event) -> bool {
-    said.iter().any(|known| match (&known.event, event) {
-        (Event::LogThread(known), Event::LogThread(new)) => known.entries >= new.entries,
-        (Event::LogSealed(_), Event::LogSealed(_) | Event::LogSubmitted(_))
-        | (Event::LogSubmitted(_), Event::LogSubmitted(_)) => true,
-        _ => false,
+fn records(events: &[Dated]) -> impl Iterator<Item = &LogRecorded> {
+    events.iter().filter_map(|dated| match &dated.event {
+        Event::LogRecorded(recorded) => Some(recorded),
+        _ => None,
     })
 }

@@ -37,9 +37,9 @@ use crate::git::refs;
 use crate::git::retry::{Lost, Retry};
 use crate::git::store::{Edit, Store};
 use crate::ledger::chain::{self, Appended, Draft, Head, Link, Writer};
-use crate::ledger::log::{self, Record};
-use crate::model::digest::Oid;
-use crate::model::entry::{Content, Event, Origin, Product, ThreadCheckpointed};
+use crate::ledger::log;
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Content, Event, LogRecorded, Origin, Product, ThreadCheckpointed};
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, Place};
@@ -84,7 +84,7 @@ impl OpenThread {
             return Err(Error::NotOurs { thread: thread.clone(), owner: sound.key.clone(), key });
         }
         let known = log::find(&writer.store, &key, thread.clone())?;
-        if matches!(known, Some(Record::Thread { entries, .. }) if entries > sound.entries) {
+        if known.is_some_and(|known| known.last_seq >= sound.entries) {
             let name = format::thread_ref(thread);
             // The log is written after the ref, so a concurrent append can make it name more
             // entries than were read.
@@ -102,7 +102,7 @@ impl OpenThread {
     /// Appends an entry.
     pub(crate) fn append(&self, event: Event) -> Result<Link, Error> {
         let appended = draft(&self.writer, &self.sound.thread, Some(&self.sound), event)?;
-        publish(&self.writer, &self.sound.thread, appended)
+        publish(&self.writer, &self.sound.thread, Some(self.sound.first), appended)
     }
 }
 
@@ -141,8 +141,9 @@ fn save(
     origin: Option<Origin>,
 ) -> Result<Checkpoint, Error> {
     let event = Event::ThreadCheckpointed(ThreadCheckpointed { content, origin });
-    let appended = draft(writer, thread, open.map(|open| &open.sound), event)?;
-    let Link { entry, hash, commit, .. } = publish(writer, thread, appended)?;
+    let sound = open.map(|open| &open.sound);
+    let appended = draft(writer, thread, sound, event)?;
+    let Link { entry, hash, commit, .. } = publish(writer, thread, sound.map(|sound| sound.first), appended)?;
     Ok(Checkpoint::new(entry, hash, commit))
 }
 
@@ -188,13 +189,16 @@ fn draft(
     Ok(writer.append(&head, vec![Draft { about: thread.clone().into(), event, bytes: Vec::new(), edits }])?)
 }
 
-/// Moves the ref, then records the length of the thread in the writer's log.
+/// Moves the ref, then records the last entry of the thread in the writer's log.
 ///
-/// After a crash in between, the log names fewer entries; the next append corrects it.
-fn publish(writer: &Writer, thread: &ThreadId, appended: Appended) -> Result<Link, Error> {
-    let (head, links) = appended.publish()?;
+/// `first` is the leaf hash of entry 0, or `None` if this is that entry.
+/// After a crash in between, the log names an earlier entry; the next append corrects it.
+fn publish(writer: &Writer, thread: &ThreadId, first: Option<Digest>, appended: Appended) -> Result<Link, Error> {
+    let (_, links) = appended.publish()?;
     let link = links.into_iter().next().expect("one draft makes one entry");
-    log::ensure(writer, &Record::Thread { thread: thread.clone(), entries: head.entries, last: link.hash })?;
+    let (log, first) = (writer.signer.fingerprint(), first.unwrap_or(link.hash));
+    let recorded = LogRecorded { log, first, last_seq: link.entry.seq, last: link.hash, root: None };
+    log::ensure(writer, &thread.clone().into(), &recorded)?;
     Ok(link)
 }
 

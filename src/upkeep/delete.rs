@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::engine::machine::host;
 use crate::engine::run_lock::{self, RunLock};
 use crate::git::{archives, history, private_files, refs};
-use crate::ledger::{archive, sign};
+use crate::ledger::{archive, chain, sign};
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::RunId;
@@ -108,11 +108,12 @@ impl Repository {
         let base = replaced::base_of(store, run);
         let tip = refs::read(store, &format::run_ref(run)).ok().flatten();
         let record = match deleted::recorded(store, run) {
-            // An interrupted deletion has recorded the last commit.
+            // An interrupted deletion has recorded the last entry.
             Some(before) if tip.is_none() => before,
             _ => {
                 let (by, at) = (writer.actor.clone(), self.environment.clock.now());
-                Deleted::signed(&writer.signer, by, run, at, tip).map_err(Error::Sign)?
+                let last = tip.and_then(|tip| chain::decode(store, tip).ok()).map(|last| last.hash);
+                Deleted::signed(&writer.signer, by, run, at, last).map_err(Error::Sign)?
             }
         };
         let bytes = serde_json::to_vec(&record).map_err(io::Error::other).map_err(Error::Mark)?;

@@ -4,6 +4,7 @@ mod answer;
 
 use crate::git::store::Store;
 use crate::model::digest::Digest;
+use crate::model::entry::LogRecorded;
 use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::time::Moment;
@@ -11,8 +12,7 @@ use crate::model::time::Moment;
 use super::codes::Code;
 use super::deleted::{self, Deleted};
 use super::findings::{Findings, Verdict};
-use super::log::{Log, LoggedRun, RecordFault};
-use super::objects::Objects;
+use super::log::Log;
 use super::reader::Link;
 use super::root;
 use super::same_id::{OtherRun, RunPlace};
@@ -106,10 +106,8 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
         options: case.options,
         deleted: is_fetched.then(|| deleted::recorded(case.store, case.run)).flatten(),
     };
-    let objects = Objects::new(case.store);
-    let record_fault = |log: &Log| log.record_fault(&objects, case.run, case.lazy);
     let counted = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.reason(log)?)));
-    let local = facts.logs(counted, &record_fault).with_others(facts.other_runs(at_hand)).local();
+    let local = facts.logs(counted).with_others(facts.other_runs(at_hand)).local();
     let (outside, times) = facts.ask(at_hand.ask, case.store.object_format(), Some(case.store));
     let anchor = Anchor { times, ..sum_up(&facts, case.options.alone, local, outside) };
     if links.is_empty() && anchor.verdict.state != State::Failed {
@@ -121,7 +119,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
 /// Asks the same anchors about the seal that a proof shows. A proof comes without logs.
 pub(super) fn of_proof(facts: &Known<'_>, at_hand: &AtHand<'_>, object_format: &str) -> Anchor {
     let counted = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.reason_by_key(log)?)));
-    let mut answer = facts.logs(counted, &|_| None).with_others(facts.other_runs(at_hand));
+    let mut answer = facts.logs(counted).with_others(facts.other_runs(at_hand));
     // A log that was fetched before the seal says nothing against a later proof.
     answer.knows &= answer.holds || !answer.findings.is_empty();
     let (outside, times) = facts.ask(at_hand.ask, object_format, None);
@@ -216,7 +214,7 @@ impl Known<'_> {
                         logs.iter().flat_map(|logs| &logs.logs).filter_map(|log| Some((log, self.reason_by_key(log)?)))
                     };
                     let others = asked().filter_map(|(log, _)| self.other_run(log, true)).collect();
-                    self.logs(asked(), &|_| None).with_others(others)
+                    self.logs(asked()).with_others(others)
                 }
                 Answer::Seals(seals) => self.seals(seals),
                 Answer::None(why) => AnchorAnswer { silent: Some(why.clone()), ..AnchorAnswer::default() },
@@ -257,59 +255,48 @@ impl Known<'_> {
     ///
     /// All logs must agree, and writers' logs must be sound to their end. Of another key's broken
     /// log, the sound part counts, so that a broken log of another key cannot fail the run.
-    fn logs<'l>(
-        &self,
-        logs: impl Iterator<Item = (&'l Log, Reason)>,
-        record_fault: &dyn Fn(&Log) -> Option<RecordFault>,
-    ) -> AnchorAnswer {
+    fn logs<'l>(&self, logs: impl Iterator<Item = (&'l Log, Reason)>) -> AnchorAnswer {
         let (mut answer, mut has_own) = (AnchorAnswer::default(), false);
         for (log, reason) in logs {
-            let (mut broken, mut unread) = (log.complaint(), log.unread.clone());
-            match record_fault(log) {
-                Some(RecordFault::Damaged(why)) => broken = broken.or(Some(why)),
-                Some(RecordFault::Absent(why)) => unread = unread.or(Some(why)),
-                None => {}
-            }
-            let is_witness = reason == Reason::Writer && broken.is_none();
-            match broken {
-                Some(why) if reason == Reason::Writer => answer.broken.push(why),
+            let is_writers = reason == Reason::Writer;
+            match log.complaint() {
+                Some(why) if is_writers => answer.broken.push(why),
                 Some(why) => answer.notes.push(why),
                 None => {}
             }
-            let holds = unread.is_none();
-            if let (Some(why), true) = (unread, reason == Reason::Writer) {
+            if let (Some(why), true) = (&log.unread, is_writers) {
                 answer.unread.push(format!("{} could not be read: {why}", log.name));
             }
             let Some(logged) = log.runs.get(self.run).filter(|_| self.other_run(log, false).is_none()) else {
                 continue;
             };
-            if let Some(sealed) = logged.sealed.as_ref().filter(|_| self.is_older(log, logged)) {
-                let (name, entries) = (&log.name, sealed.entries);
-                answer.notes.push(format!(
-                    "{name} says that the run was sealed after {entries} entries: this is an older copy"
-                ));
-                answer.knows = true;
-                continue;
+            let (name, is_sealed, is_witness) = (&log.name, logged.root.is_some(), is_writers && log.broken.is_none());
+            // The log has a seal of this run, and the copy here is not sealed.
+            if is_sealed && self.seal.is_none() && self.first == Some(logged.first) {
+                let ended = format!("{name} says that the run was sealed after {} entries", logged.last_seq);
+                if self.may_be_older_than(log) {
+                    answer.notes.push(format!("{ended}: this is an older copy"));
+                    answer.knows = true;
+                    continue;
+                }
+                // The key may have been admitted later, so the log proves nothing.
+                if !self.writers.contains(&log.fingerprint) {
+                    answer.notes.push(format!("{ended}, by a key that may not seal it here"));
+                    continue;
+                }
             }
-            if let Some(sealed) = logged.sealed.as_ref().filter(|_| self.is_no_sealer(log, logged)) {
-                let (name, entries) = (&log.name, sealed.entries);
-                answer.notes.push(format!(
-                    "{name} says that the run was sealed after {entries} entries, by a key that may not seal it here"
-                ));
-                continue;
-            }
-            match self.contradiction(logged, &log.fingerprint) {
+            match self.contradiction(logged) {
                 Some(_) if self.is_another_seal(logged) && self.was_deleted(log, logged) => {
-                    answer.notes.push(format!("{} has another seal, of a run that was deleted here", log.name));
+                    answer.notes.push(format!("{name} has another seal, of a run that was deleted here"));
                 }
                 Some(why) if is_witness && self.is_another_seal(logged) => {
-                    answer.other_seals.push(format!("{} {why}", log.name));
+                    answer.other_seals.push(format!("{name} {why}"));
                 }
-                Some(why) => answer.findings.push(format!("{} {why}", log.name)),
+                Some(why) => answer.findings.push(format!("{name} {why}")),
                 None if reason == Reason::Known => {}
                 None => {
-                    has_own |= is_witness && logged.sealed.is_some();
-                    answer.holds |= holds && logged.sealed.is_some();
+                    has_own |= is_witness && is_sealed;
+                    answer.holds |= is_sealed;
                 }
             }
             answer.knows |= reason != Reason::Known;
@@ -322,38 +309,30 @@ impl Known<'_> {
     }
 
     /// Returns true if this run is sealed, and a log has a seal of it, equal or not.
-    fn is_another_seal(&self, logged: &LoggedRun) -> bool {
-        self.seal.is_some() && logged.first == self.first && logged.sealed.is_some()
+    fn is_another_seal(&self, logged: &LogRecorded) -> bool {
+        self.seal.is_some() && self.first == Some(logged.first) && logged.root.is_some()
     }
 
     /// Returns true if the seal in this repository's own log is that of its own run of this name,
     /// whose deletion the key of the log signed.
-    fn was_deleted(&self, log: &Log, logged: &LoggedRun) -> bool {
-        let (Some(deleted), Some(sealed)) = (&self.deleted, &logged.sealed) else { return false };
-        !log.elsewhere
-            && log.name.starts_with(format::LOG_REFS)
-            && deleted.is_of(self.run, &log.fingerprint, sealed.commit)
+    fn was_deleted(&self, log: &Log, logged: &LogRecorded) -> bool {
+        let is_of = |deleted: &Deleted| deleted.is_of(self.run, &log.fingerprint, logged.last);
+        !log.elsewhere && log.is_own() && self.deleted.as_ref().is_some_and(is_of)
     }
 
     /// Returns true if the run is a fetched copy that may be older than the log, which lies
     /// elsewhere.
-    fn is_older(&self, log: &Log, logged: &LoggedRun) -> bool {
+    fn may_be_older_than(&self, log: &Log) -> bool {
         let elsewhere =
             |at: RunPlace<'_>| at.reference.starts_with(format::FETCHED_REFS) && !log.lies_beside(at.reference);
-        self.seal.is_none() && logged.first == self.first && !log.elsewhere && self.at.is_some_and(elsewhere)
-    }
-
-    /// Returns true if a log names the beginning of this unsealed run, but its key may not seal it.
-    /// The key may have been admitted later, so the log proves nothing.
-    fn is_no_sealer(&self, log: &Log, logged: &LoggedRun) -> bool {
-        self.seal.is_none() && logged.first == self.first && !self.writers.contains(&log.fingerprint)
+        !log.elsewhere && self.at.is_some_and(elsewhere)
     }
 
     fn seals(&self, held: &[Held]) -> AnchorAnswer {
         let mut answer = AnchorAnswer::default();
         for held in held {
             let own = self.writers.contains(&held.key);
-            match self.differs(&held.seal) {
+            match self.differs_held(&held.seal) {
                 None => answer.holds |= own,
                 Some(why) if own => answer.findings.push(format!("it {why}")),
                 Some(_) => answer.others.extend(self.other_seal(held)),
@@ -365,29 +344,41 @@ impl Known<'_> {
     }
 
     /// Returns how a log's statement differs from the run.
-    fn contradiction(&self, logged: &LoggedRun, key: &str) -> Option<String> {
-        if let (Some(named), Some(found)) = (logged.first, self.first)
-            && named != found
+    fn contradiction(&self, logged: &LogRecorded) -> Option<String> {
+        let LogRecorded { log: key, first: named, .. } = logged;
+        if let Some(found) = self.first
+            && *named != found
         {
             let writers = self.writers.join(", ");
             return Some(format!(
                 "holds another run by this name: that of the key {key} began with {named}; that of {writers} with {found}"
             ));
         }
-        self.differs(&logged.sealed.as_ref()?.into())
+        self.differs_logged(logged)
     }
 
-    /// Returns how a seal that an anchor holds differs from the run's.
-    pub(super) fn differs(&self, held: &Seal) -> Option<String> {
+    /// Returns how the seal in a log differs from the run's.
+    pub(super) fn differs_logged(&self, logged: &LogRecorded) -> Option<String> {
+        self.differs(logged.root?, logged.last_seq, logged.last)
+    }
+
+    /// Returns how a seal that an external anchor holds differs from the run's.
+    pub(super) fn differs_held(&self, held: &Seal) -> Option<String> {
+        let is_other = self.seal.as_ref().is_some_and(|seal| seal != held);
+        let other = || is_other.then(|| "holds another seal".to_owned());
+        self.differs(held.root, held.entries, held.seal).or_else(other)
+    }
+
+    fn differs(&self, root: Digest, entries: u64, last: Digest) -> Option<String> {
         let Some(seal) = &self.seal else {
-            return Some(format!("says that the run was sealed after {} entries", held.entries));
+            return Some(format!("says that the run was sealed after {entries} entries"));
         };
-        if held.root != seal.root {
-            return Some(format!("holds the root {}, recomputed is {}", held.root.short(), seal.root.short()));
+        if root != seal.root {
+            return Some(format!("holds the root {}, recomputed is {}", root.short(), seal.root.short()));
         }
-        if held.entries != seal.entries {
-            return Some(format!("holds {} entries, there are {}", held.entries, seal.entries));
+        if entries != seal.entries {
+            return Some(format!("holds {entries} entries, there are {}", seal.entries));
         }
-        (held != seal).then(|| "holds another seal".to_owned())
+        (last != seal.seal).then(|| "holds another seal".to_owned())
     }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::git::private_files;
 use crate::git::store::Store;
 use crate::ledger::sign::{self, Signer};
-use crate::model::digest::Oid;
+use crate::model::digest::Digest;
 use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::time::Moment;
@@ -24,9 +24,9 @@ const LONGEST: u64 = 4096;
 pub struct Deleted {
     at: Moment,
     by: String,
-    /// The last commit of the run, if its ref still existed.
+    /// The leaf hash of the last entry of the run, if it could be read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    tip: Option<Oid>,
+    last: Option<Digest>,
     /// The armoured signature over [`Self::payload`].
     #[serde(default)]
     signature: String,
@@ -34,23 +34,29 @@ pub struct Deleted {
 
 impl Deleted {
     /// Signs the record of a deletion.
-    pub fn signed(signer: &Signer, by: String, run: &RunId, at: Moment, tip: Option<Oid>) -> Result<Self, sign::Error> {
-        let record = Self { at, by, tip, signature: String::new() };
+    pub fn signed(
+        signer: &Signer,
+        by: String,
+        run: &RunId,
+        at: Moment,
+        last: Option<Digest>,
+    ) -> Result<Self, sign::Error> {
+        let record = Self { at, by, last, signature: String::new() };
         let signature = signer.sign(&record.payload(run))?;
         Ok(Self { signature, ..record })
     }
 
     /// Returns the bytes that are signed.
     fn payload(&self, run: &RunId) -> Vec<u8> {
-        let Self { at, by, tip, .. } = self;
-        format::canonical(&json!({ "deleted": run, "at": at, "by": by, "tip": tip }))
+        let Self { at, by, last, .. } = self;
+        format::canonical(&json!({ "deleted": run, "at": at, "by": by, "last": last }))
     }
 
     /// Returns true if the signer may excuse the missing run: the key of every log here that names
     /// it, or this repository's present key if the configured signers contain it. The run must have
     /// ended where the logs record it.
     pub fn is_proven(&self, logs: &Logs, run: &RunId, options: &Options) -> bool {
-        let is_its_end = logs.own_seal(run).is_none_or(|seal| self.tip == Some(seal));
+        let is_its_end = logs.own_seal(run).is_none_or(|seal| self.last == Some(seal));
         let key = self.signer(run);
         is_its_end && key.is_some_and(|key| logs.are_all_by(run, &key) || is_known_own(&key, options))
     }
@@ -60,9 +66,9 @@ impl Deleted {
         sign::signer(&self.payload(run), Some(&self.signature)).ok()
     }
 
-    /// Returns true if a key deleted the run that ended with a commit.
-    pub(super) fn is_of(&self, run: &RunId, key: &str, end: Oid) -> bool {
-        self.tip == Some(end) && self.signer(run).is_some_and(|signer| signer == key)
+    /// Returns true if a key deleted the run that ended with this leaf hash.
+    pub(super) fn is_of(&self, run: &RunId, key: &str, end: Digest) -> bool {
+        self.last == Some(end) && self.signer(run).is_some_and(|signer| signer == key)
     }
 
     /// Formats when a run was deleted and by whom.

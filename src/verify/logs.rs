@@ -58,10 +58,10 @@ impl Logs {
         ours.flat_map(|log| log.runs.keys().map(|run| (run.clone(), log.name.clone()))).collect()
     }
 
-    /// Returns the commit of a run's seal, if a log of this repository names it.
-    pub fn own_seal(&self, run: &RunId) -> Option<Oid> {
-        let mut own = self.logs.iter().filter(|log| log.is_own());
-        own.find_map(|log| Some(log.runs.get(run)?.sealed.as_ref()?.commit))
+    /// Returns the leaf hash of a run's seal, if a log of this repository names it.
+    pub fn own_seal(&self, run: &RunId) -> Option<Digest> {
+        let own = self.logs.iter().filter(|log| log.is_own());
+        own.filter_map(|log| log.runs.get(run)).find(|recorded| recorded.root.is_some()).map(|recorded| recorded.last)
     }
 
     /// Returns true if a log of this repository, by the key that signed entry 0 of the run, names
@@ -71,7 +71,7 @@ impl Logs {
     pub(super) fn began_here(&self, run: &RunId, begun: Option<(&str, Digest)>) -> bool {
         let Some((signer, first)) = begun else { return false };
         let mut own = self.logs.iter().filter(|log| log.is_own() && !log.elsewhere && log.fingerprint == signer);
-        own.any(|log| log.runs.get(run).is_some_and(|logged| logged.first == Some(first)))
+        own.any(|log| log.runs.get(run).is_some_and(|recorded| recorded.first == first))
     }
 
     /// Returns true if logs of this repository name the run, and all of them belong to this key.
@@ -85,7 +85,7 @@ impl Logs {
 
     /// Returns the sealed roots of a run in the logs.
     pub fn roots(&self, run: &RunId) -> impl Iterator<Item = Digest> {
-        self.logs.iter().filter_map(move |log| Some(log.runs.get(run)?.sealed.as_ref()?.root))
+        self.logs.iter().filter_map(move |log| log.runs.get(run)?.root)
     }
 
     /// Returns the threads in this repository's logs, each with the largest number of entries and
@@ -93,10 +93,10 @@ impl Logs {
     pub fn own_threads(&self) -> BTreeMap<ThreadId, (u64, String)> {
         let mut held: BTreeMap<ThreadId, (u64, String)> = BTreeMap::new();
         for log in self.logs.iter().filter(|log| log.is_own()) {
-            for (thread, statement) in &log.threads {
+            for (thread, recorded) in &log.threads {
                 let most = held.entry(thread.clone()).or_default();
-                if most.0 < statement.entries {
-                    *most = (statement.entries, log.name.clone());
+                if most.0 <= recorded.last_seq {
+                    *most = (recorded.last_seq.saturating_add(1), log.name.clone());
                 }
             }
         }
@@ -115,9 +115,9 @@ impl Logs {
         for log in self.logs.iter().filter(|log| log.fingerprint == key) {
             answer.complaints.extend(log.complaint());
             let statements = log.thread_history.get(thread).into_iter().flatten();
-            answer.statements.extend(statements.map(|statement| ThreadStatement {
-                entries: statement.entries,
-                last: statement.last,
+            answer.statements.extend(statements.map(|recorded| ThreadStatement {
+                entries: recorded.last_seq.saturating_add(1),
+                last: recorded.last,
                 since: None,
                 at_most: Guarantee::ExternalImmutable,
                 notes: Vec::new(),

@@ -9,7 +9,7 @@ use crate::model::format;
 
 use super::Options;
 use super::anchor::Known;
-use super::log::{Log, LoggedRun};
+use super::log::Log;
 use super::witness::Held;
 
 /// Another run with the same id.
@@ -118,31 +118,28 @@ impl Known<'_> {
     /// `outside` is true for the log of an external anchor.
     pub(super) fn other_run(&self, log: &Log, outside: bool) -> Option<OtherRun> {
         let logged = log.runs.get(self.run)?;
-        let is_other = match logged.first {
-            Some(first) if self.first? != first => self.signer? != log.fingerprint,
-            // The key may be admitted later in the chain; see `anchor`.
-            Some(_) if self.seal.is_none() => false,
-            // A key that may not seal this run sealed another one.
-            _ => !self.writers.contains(&log.fingerprint) && self.differs_from(logged),
+        let is_other = if self.first? == logged.first {
+            // A key that may not seal this run sealed another copy. It may be admitted later in a
+            // run that is not sealed; see `anchor`.
+            let is_strange = self.seal.is_some() && !self.writers.contains(&log.fingerprint);
+            is_strange && self.differs_logged(logged).is_some()
+        } else {
+            self.signer? != log.fingerprint
         };
         let conflicts = if outside { self.conflicts_outside(&log.fingerprint) } else { self.conflicts_with(log) };
-        is_other.then(|| self.other(&log.fingerprint, logged.first, log.name.clone(), conflicts))
+        is_other.then(|| self.other(&log.fingerprint, Some(logged.first), log.name.clone(), conflicts))
     }
 
     /// Returns the other run whose seal an external anchor holds, under a key that may not seal
     /// this run.
     pub(super) fn other_seal(&self, held: &Held) -> Option<OtherRun> {
-        let is_other = !self.writers.contains(&held.key) && self.differs(&held.seal).is_some();
+        let is_other = !self.writers.contains(&held.key) && self.differs_held(&held.seal).is_some();
         is_other.then(|| self.other(&held.key, None, String::new(), self.conflicts_outside(&held.key)))
     }
 
     fn other(&self, key: &str, first: Option<Digest>, named_by: String, conflicts: bool) -> OtherRun {
         let principal = self.options.signers.as_ref().and_then(|signers| signers.principal(key)).map(str::to_owned);
         OtherRun { key: key.to_owned(), principal, first, named_by, conflicts: conflicts && !is_decided(self.options) }
-    }
-
-    fn differs_from(&self, logged: &LoggedRun) -> bool {
-        logged.sealed.as_ref().is_some_and(|sealed| self.differs(&sealed.into()).is_some())
     }
 
     /// Returns true if the place of the other run's log leaves open which run is meant.

@@ -97,6 +97,8 @@ pub struct ThreadSnapshot {
     pub commit: Oid,
     /// The tree of that commit.
     pub tree: Oid,
+    /// The leaf hash of entry 0.
+    pub first: Digest,
     /// The leaf hash of the last entry.
     pub last: Digest,
     /// The time of the last entry.
@@ -188,11 +190,12 @@ fn found(chain: ThreadChain, lineage: Lineage, signers: &[SignerSeen]) -> Option
         ([], Some(owner)) => owner,
         _ => return None,
     };
-    let (Some(last), false) = (chain.links.last(), chain.cut) else { return None };
+    let ([first, ..], Some(last), false) = (&chain.links[..], chain.links.last(), chain.cut) else { return None };
     Some(ThreadSnapshot {
         thread: last.entry.about.thread()?.clone(),
         commit: last.commit,
         tree: last.tree,
+        first: first.hash,
         last: last.hash,
         at: last.entry.at,
         entries: last.entry.seq + 1,

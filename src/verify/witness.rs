@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::LogSealed;
 use crate::model::name::RunId;
 use crate::model::time::Moment;
 
@@ -45,12 +44,6 @@ pub struct Seal {
     pub seal: Digest,
     /// The commit of the seal entry.
     pub commit: Oid,
-}
-
-impl From<&LogSealed> for Seal {
-    fn from(&LogSealed { root, entries, seal, commit, .. }: &LogSealed) -> Self {
-        Self { root, entries, seal, commit }
-    }
 }
 
 /// A seal that an external anchor holds.

@@ -33,7 +33,7 @@ fn from_adding_it_to_asking_it() {
     vault  git    external  $TEST/vault.git
     ");
     assert_output!("anchor_git_missing", env.handoff(["verify", RUN]).exit(3));
-    assert_output!(env.handoff(["anchor", "push"]), @"vault  new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.c30aa07960f6");
+    assert_output!(env.handoff(["anchor", "push"]), @"vault  new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.9211fde085ac");
     assert_output!("anchor_git_verify", env.handoff(["verify", RUN]));
     assert_output!(env.handoff(["anchor", "check"]), @r"
     handoff-dag-1  local  detect    holds
@@ -87,10 +87,16 @@ fn an_anchor_that_is_gone_or_empty_is_never_a_pass() {
 
 #[test]
 fn an_anchor_whose_log_was_cut_or_is_broken_does_not_hold_the_run() {
-    let env = anchored();
+    let env = sealed();
+    env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
+    env.handoff(["anchor", "add", "vault", "git", "../vault.git", "--json"]).success();
+    env.write("state", "first");
+    env.handoff(["checkpoint", "t", "--state", "../state"]).success();
+    env.handoff(["anchor", "push", "vault", "t"]).success();
+    env.handoff(["anchor", "push"]).success();
     let log = log(&env);
     env.git_in("vault.git", ["update-ref", &log, &format!("{log}^")]).success();
-    assert_eq!(row(&verify(&env, &[], 3)), "vault: it holds the submission of the run, but not its seal");
+    assert_eq!(row(&verify(&env, &[], 3)), "vault: it holds nothing of the run");
     // A writer that still has the log's statements publishes them again.
     env.handoff(["anchor", "push"]).success();
     let tree = env.git_in("vault.git", ["rev-parse", &format!("{log}^{{tree}}")]).success();
@@ -101,7 +107,7 @@ fn an_anchor_whose_log_was_cut_or_is_broken_does_not_hold_the_run() {
     assert!(row(&report).starts_with("vault: refs/handoff/logs/"), "{report}");
     assert_eq!(
         row(&report),
-        "vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.c30aa07960f6 is broken: commit 393023a: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count"
+        "vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.98eb23bd6c7b is broken: commit fbb9d69: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count"
     );
 }
 
@@ -133,10 +139,10 @@ fn bundles_proofs_and_fetched_runs_are_held_against_it() {
     let proof = env.handoff(["prove", &format!("{RUN}/edit-a:patch")]).success();
     env.write("repo/forged.json", &proof);
     let said = env.handoff(["verify", "--bundle", "forged.bundle"]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.c30aa07960f6 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:99ea0bccdfc55784502cae33a10e419fde51ee10b633ac6fbce202e175ae3108; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:096047ea2136b2875d6f4fab9b4d9a3f976403233aae1c7ddcc5d43cd4a3aeca");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.9211fde085ac holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:99ea0bccdfc55784502cae33a10e419fde51ee10b633ac6fbce202e175ae3108; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:096047ea2136b2875d6f4fab9b4d9a3f976403233aae1c7ddcc5d43cd4a3aeca");
     assert_eq!(verdict(&said), "✗ TAMPERED");
     let said = env.handoff(["verify", "--proof", "forged.json"]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.c30aa07960f6 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:99ea0bccdfc55784502cae33a10e419fde51ee10b633ac6fbce202e175ae3108; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:096047ea2136b2875d6f4fab9b4d9a3f976403233aae1c7ddcc5d43cd4a3aeca");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.9211fde085ac holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:99ea0bccdfc55784502cae33a10e419fde51ee10b633ac6fbce202e175ae3108; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:096047ea2136b2875d6f4fab9b4d9a3f976403233aae1c7ddcc5d43cd4a3aeca");
     assert_eq!(verdict(&said), "✗ NOT PROVEN");
 }
 

@@ -13,12 +13,11 @@ use git_handoff::git::store::{Durability, Edit, Store};
 use git_handoff::ledger::chain::{Draft, Head, Link, Writer};
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Oid;
-use git_handoff::model::entry::{Entry, Event, LogSealed, LogSubmitted, Product};
+use git_handoff::model::entry::{Entry, Event, LogRecorded, Product};
 use git_handoff::model::format;
 use git_handoff::model::name::{FilePath, RunId};
 use git_handoff::model::time::Moment;
 use git_handoff::verify::{Code, Options, Report, Row, State, verify};
-use serde_json::json;
 use ssh_key::private::Ed25519Keypair;
 use ssh_key::{LineEnding, PrivateKey};
 
@@ -88,28 +87,22 @@ impl Forge {
         self.log_as(told, signer, |_| {});
     }
 
-    pub(crate) fn log_as(&self, told: &BuiltChain, signer: &Signer, bend: impl FnOnce(&mut LogSealed)) {
+    pub(crate) fn log_as(&self, told: &BuiltChain, signer: &Signer, bend: impl FnOnce(&mut LogRecorded)) {
         let log = signer.fingerprint();
         let name = format::log_ref(&log);
         let head = git_handoff::ledger::chain::tip(&self.store, &name).unwrap();
         let first = told.links[0].hash;
-        let mut events = vec![(
-            Event::LogSubmitted(LogSubmitted { log: log.clone(), first }),
-            json!({ "run": told.run, "first": first }),
-        )];
+        let mut recorded = vec![LogRecorded::begin(log.clone(), first)];
         let last = told.links.last().unwrap();
         if let Event::RunSealed(seal) = &last.entry.event {
-            let mut sealed =
-                LogSealed { log, root: seal.root, entries: last.entry.seq, seal: last.hash, commit: last.commit };
+            let (last_seq, last, root) = (last.entry.seq, last.hash, Some(seal.root));
+            let mut sealed = LogRecorded { log, first, last_seq, last, root };
             bend(&mut sealed);
-            let record = json!({ "run": told.run, "root": sealed.root, "entries": sealed.entries,
-                                 "seal": sealed.seal, "commit": sealed.commit });
-            events.push((Event::LogSealed(sealed), record));
+            recorded.push(sealed);
         }
-        let drafts = events.into_iter().map(|(event, record)| {
-            let blob = self.store.write_blob(&format::canonical(&record)).unwrap();
-            let edits = vec![(format::log_path(&told.run), Edit::Blob(blob))];
-            Draft { about: told.run.clone().into(), event, bytes: Vec::new(), edits }
+        let drafts = recorded.into_iter().map(|recorded| {
+            let edits = vec![(format::log_path(&told.run), Edit::Bytes(recorded.canonical()))];
+            Draft { about: told.run.clone().into(), event: Event::LogRecorded(recorded), bytes: Vec::new(), edits }
         });
         let appended = self.writer_with(signer).append(&head, drafts.collect()).unwrap();
         let _ = appended.publish().unwrap();

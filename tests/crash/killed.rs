@@ -69,7 +69,7 @@ fn sealed_in_log(repo: &TestRepo, run: &str) -> usize {
     let names = repo.env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
     let printed = repo.env.git(["log", "--format=%b", names.trim()]).success();
     let entries = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    entries.filter(|entry| entry["kind"] == "log.sealed" && entry["run"] == run).count()
+    entries.filter(|entry| entry["root"].is_string() && entry["kind"] == "log.recorded" && entry["run"] == run).count()
 }
 
 #[test]

@@ -5,7 +5,7 @@ use git_handoff::clock::Clock;
 use git_handoff::git::refs;
 use git_handoff::git::store::Store;
 use git_handoff::ledger::chain::{self, Draft, Writer};
-use git_handoff::ledger::log::{self, Record};
+use git_handoff::ledger::log;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{
@@ -161,7 +161,7 @@ fn an_attempt_that_a_dead_driver_left_running_is_requeued_and_costs_the_item_not
     r: 3 of 3 done, sealed
     ");
     let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.id().clone()).unwrap();
-    assert!(matches!(record, Some(Record::Sealed { .. })));
+    assert!(record.unwrap().root.is_some());
     repo.is_clean();
     repo.is_intact("r");
 }
@@ -176,7 +176,7 @@ fn an_item_that_takes_its_driver_with_it_too_often_fails_for_good() {
     insta::assert_snapshot!(seen["once"].reason, @"the driver died while the attempt ran, as 0 did before it");
     assert_eq!(seen["next"].status, "skipped");
     let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.id().clone()).unwrap();
-    assert!(matches!(record, Some(Record::Submitted { .. })));
+    assert!(record.unwrap().root.is_none());
     repo.is_clean();
     repo.ends_intact("r");
 }

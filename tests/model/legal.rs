@@ -7,7 +7,7 @@ use git_handoff::model::digest::Digest;
 use git_handoff::model::driver::RunShared;
 use git_handoff::model::entry::{Again, Cause, Event, Outcome, RunConcluded, RunEnded, RunExtended, RunSealed};
 use git_handoff::model::entry::{Decision, ItemDecided, Role, RunAdmitted, RunDismissed};
-use git_handoff::model::entry::{DocumentWritten, LogSealed, LogSubmitted, Product};
+use git_handoff::model::entry::{DocumentWritten, LogRecorded, Product};
 use git_handoff::model::name::FilePath;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::state::{Illegal, RunState};
@@ -232,17 +232,7 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
         ("admitted, who may do it", Event::RunAdmitted(RunAdmitted { key: log(), role: Role::Work, first: None })),
         ("dismissed, who has no role", Event::RunDismissed(RunDismissed { key: "SHA256:y".to_owned() })),
         ("shared", Event::RunShared(RunShared { heartbeat: 1000, lost_after: 4000 })),
-        ("log: submitted", Event::LogSubmitted(LogSubmitted { log: log(), first: Digest::of(b"") })),
-        (
-            "log: sealed",
-            Event::LogSealed(LogSealed {
-                log: log(),
-                root: Digest::of(b""),
-                entries: 1,
-                seal: Digest::of(b""),
-                commit: base(),
-            }),
-        ),
+        ("log: recorded", Event::LogRecorded(LogRecorded::begin(log(), Digest::of(b"")))),
     ];
     events.extend(of_documents());
     let asked: BTreeSet<&str> = events.iter().map(|(_, event)| event.kind()).collect();

@@ -228,9 +228,6 @@ fn a_statement_goes_to_no_place_that_has_another_run_of_the_id() {
     bob_says(&repo, &["run", "r.json"]).success();
     bob_says(&repo, &["push", "public", "r"]).success();
     let all = env.shell("public", "git cat-file --batch --batch-all-objects").stdout;
-    assert!(
-        all.contains("log.submitted") && !all.contains("log.decided") && !all.contains("a secret message"),
-        "{all}"
-    );
+    assert!(all.contains("log.recorded") && !all.contains("log.decided") && !all.contains("a secret message"), "{all}");
     bob_says(&repo, &["push", "origin", "origin/r"]).ends(1);
 }

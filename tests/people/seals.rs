@@ -82,7 +82,7 @@ fn a_log_of_the_key_that_was_admitted_to_seal_anchors_the_run() {
     let told = chain_builder.write(&forge.signer);
     assert_eq!(forge.verify().headline, "NOT ANCHORED");
     // It speaks against the run as that of any writer does.
-    forge.log_as(&told, &bob, |sealed| sealed.root = Digest::of(b"another"));
+    forge.log_as(&told, &bob, |sealed| sealed.root = Some(Digest::of(b"another")));
     assert_says(&forge.verify(), "anchor", "refs/handoff/logs/SHA256%3A… holds the root …, recomputed is …");
     let forge = Forge::new();
     let bob = key(forge.path(), 2);

@@ -16,6 +16,9 @@ fn log_ref(env: &Environment) -> String {
 #[test]
 fn a_log_that_was_rewritten_is_refused_and_the_old_one_kept() {
     let env = pushed();
+    env.write("state", "first");
+    env.handoff(["checkpoint", "t", "--state", "../state"]).success();
+    env.handoff(["push", "--all"]).success();
     env.handoff_in("clone", ["fetch"]).success();
     let before = refs(&env, "clone");
     let log = log_ref(&env);

@@ -64,10 +64,10 @@ fn a_host_that_takes_only_branches_is_told_of_and_worked_around() {
     env.git(["push", "--quiet"]).success();
     assert_output!(env.handoff(["push", "origin", "--all", "--as-branch", "team/handoff"]), @"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.c30aa07960f6
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.173a0edcec06
     ");
     assert_output!(env.git_in("hub", ["for-each-ref", "--format=%(refname)", "refs/heads/team"]), @"
-    refs/heads/team/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.c30aa07960f6
+    refs/heads/team/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.173a0edcec06
     refs/heads/team/handoff/runs/handoff-dag-1
     ");
     clone(&env, "clone");
@@ -134,7 +134,7 @@ fn a_remote_that_hides_the_refs_is_told_of() {
     env.git_in("hub", ["config", "receive.hideRefs", "refs/handoff"]).success();
     let said = env.handoff(["push", "--all"]).exit(1).stderr;
     insta::assert_snapshot!(said, @"
-    error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (deny updating a hidden ref), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.c30aa07960f6 [remote rejected] (deny updating a hidden ref)
+    error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (deny updating a hidden ref), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.173a0edcec06 [remote rejected] (deny updating a hidden ref)
     hint: git handoff push origin --all --as-branch handoff   # or in a file: git handoff bundle --all --output runs.bundle
     ");
 }
@@ -263,7 +263,7 @@ fn what_was_named_is_what_a_hint_names_again() {
     hook(&env, "update", ONLY_BRANCHES);
     let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
     insta::assert_snapshot!(said, @"
-    error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (hook declined), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.c30aa07960f6 [remote rejected] (atomic push failure)
+    error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (hook declined), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.173a0edcec06 [remote rejected] (atomic push failure)
     caused by: only branches may be pushed here
     caused by: error: hook declined to update refs/handoff/runs/handoff-dag-1
     hint: git handoff push origin handoff-dag-1 --as-branch handoff   # or in a file: git handoff bundle --all --output runs.bundle

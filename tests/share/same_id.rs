@@ -211,7 +211,7 @@ fn a_run_rewritten_by_its_own_key_is_tampered_with() {
     env.handoff_in("clone", ["fetch"]).success();
     let said = env.handoff_in("clone", ["verify", RUN]).exit(3).stdout;
     assert_eq!(verdict(&said), "✗ TAMPERED");
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.c30aa07960f6 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:99ea0bccdfc55784502cae33a10e419fde51ee10b633ac6fbce202e175ae3108; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:a0a9c0a34273b1d3a09b33223a04b7c0b426c6e52400f2ea8ec06e16b5e355f8");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.173a0edcec06 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:99ea0bccdfc55784502cae33a10e419fde51ee10b633ac6fbce202e175ae3108; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:a0a9c0a34273b1d3a09b33223a04b7c0b426c6e52400f2ea8ec06e16b5e355f8");
 }
 
 #[test]

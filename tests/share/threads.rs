@@ -33,15 +33,15 @@ fn pushed() -> Environment {
 fn a_thread_is_pushed_and_fetched_by_its_name() {
     let env = shared();
     save(&env, "draft", &[]);
-    assert_output!(env.handoff(["push", "origin", "research"]), @r"
+    assert_output!(env.handoff(["push", "origin", "research"]), @"
     new  thread  research
-    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.fde60a4dc99a
+    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.95cba81bf800
     ");
     assert!(!refs(&env, "hub").contains("/runs/"), "only the named thread goes");
     clone(&env, "clone");
-    assert_output!(env.handoff_in("clone", ["fetch", "origin", "research"]), @r"
+    assert_output!(env.handoff_in("clone", ["fetch", "origin", "research"]), @"
     new  thread  research
-    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.fde60a4dc99a
+    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.95cba81bf800
     ------- stderr -------
     hint: git handoff thread verify origin/research
     ");

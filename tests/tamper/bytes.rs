@@ -1,5 +1,5 @@
-//! Every byte of every object that the run and its log reach, loose and packed, and every object
-//! taken away.
+//! Every byte of every object that the run reaches, and of every commit of its log, loose and
+//! packed, and every such object taken away.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -41,8 +41,12 @@ fn objects(scene: &Scene) -> Vec<Object> {
                 continue;
             }
             let (kind, content) = scene.forge.store.read(oid).unwrap();
+            // The trees of a log are not judged.
+            if of_log && kind != Kind::Commit {
+                continue;
+            }
             let role = match (kind, of_log) {
-                (_, true) => "an object of the log",
+                (_, true) => "a commit of the log",
                 (Kind::Commit, _) => "an entry's commit",
                 (Kind::Tree, _) => "a tree",
                 _ => role(path),

@@ -10,7 +10,7 @@ use git_handoff::ledger::chain::{Draft, Head, Link};
 use git_handoff::ledger::sign::{Signer, allowed_signers_line};
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{
-    AdoptedFrom, Content, Entry, Event, LogThread, Origin, Product, RunTie, SourceCheckpoint, Subject,
+    AdoptedFrom, Content, Entry, Event, LogRecorded, Origin, Product, RunTie, SourceCheckpoint, Subject,
     ThreadCheckpointed,
 };
 use git_handoff::model::format;
@@ -18,7 +18,6 @@ use git_handoff::model::name::{RunId, ThreadId};
 use git_handoff::model::thread::{CheckpointId, STATE};
 use git_handoff::verify::{Logs, Options, Signers, State, ThreadReport, ThreadsAtHand, thread};
 use jiff::tz::TimeZone;
-use serde_json::json;
 
 use super::both::Both;
 use super::table;
@@ -127,11 +126,10 @@ impl ThreadRepo {
     fn log(&self, signer: &Signer, reference: &str, tale: &Tale) {
         let log = signer.fingerprint();
         let head = git_handoff::ledger::chain::tip(&self.forge.store, reference).unwrap();
-        let (entries, last) = (tale.links.len() as u64, tale.links.last().unwrap().hash);
-        let record = json!({ "thread": tale.name, "entries": entries, "last": last });
-        let blob = self.forge.store.write_blob(&format::canonical(&record)).unwrap();
-        let edits = vec![(format::log_thread_path(&tale.name), Edit::Blob(blob))];
-        let event = Event::LogThread(LogThread { log, entries, last });
+        let (first, last) = (tale.links[0].hash, tale.links.last().unwrap().hash);
+        let recorded = LogRecorded { log, first, last_seq: tale.links.len() as u64 - 1, last, root: None };
+        let edits = vec![(format::log_thread_path(&tale.name), Edit::Bytes(recorded.canonical()))];
+        let event = Event::LogRecorded(recorded);
         let draft = Draft { about: tale.name.clone().into(), event, bytes: Vec::new(), edits };
         let (_, written) = self.forge.writer_with(signer).append(&head, vec![draft]).unwrap().place().unwrap();
         refs::set(&self.forge.store, reference, written[0].commit).unwrap();

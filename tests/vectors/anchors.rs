@@ -4,14 +4,13 @@ use git_handoff::git::refs;
 use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::{self, Draft};
 use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::{Event, LogSealed, LogSubmitted};
+use git_handoff::model::entry::{Event, LogRecorded};
 use git_handoff::model::format;
-use git_handoff::model::log_record::Record;
 use git_handoff::model::name::RunId;
 use git_handoff::model::role::every_role;
 
 use super::broken::stranger as no_entry;
-use super::{Vector, stranger};
+use super::{RUN, Vector, stranger};
 use crate::common::chain_builder::ChainBuilder;
 use crate::common::forge::{Forge, PLAN, blob};
 
@@ -32,24 +31,49 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("log-of-two-seals", "the log says a second root of the run it said one of", |forge| {
         let told = forge.honest();
-        let (log, root) = (forge.signer.fingerprint(), Digest::of(b"another"));
-        let (commit, first) = (told.links[5].commit, told.links[5].hash);
-        let sealed = LogSealed { log, root, entries: 5, seal: first, commit };
-        append(forge, &told.run, Event::LogSealed(sealed), &[]);
+        let (first, last) = (told.links[0].hash, told.links[5].hash);
+        append(forge, &forge.signer.fingerprint(), first, 5, last, Some(Digest::of(b"another")));
+    }),
+    Vector::new("log-of-a-later-seal", "the log says that the run went on after the seal it said", |forge| {
+        let told = forge.honest();
+        let last = Digest::of(b"later");
+        append(forge, &forge.signer.fingerprint(), told.links[0].hash, 7, last, Some(last));
+    }),
+    Vector::new("log-of-a-beginning-after-the-seal", "the log says the beginning again behind the seal", |forge| {
+        let told = forge.honest();
+        let first = told.links[0].hash;
+        append(forge, &forge.signer.fingerprint(), first, 0, first, None);
+    }),
+    Vector::new("log-of-two-beginnings", "the log says another first entry of the run it said one of", |forge| {
+        let told = ChainBuilder::honest(forge).write(&forge.signer);
+        let (log, seal) = (forge.signer.fingerprint(), &told.links[5]);
+        let Event::RunSealed(sealed) = &seal.entry.event else { panic!() };
+        append(forge, &log, told.links[0].hash, 5, seal.hash, Some(sealed.root));
+        let other = Digest::of(b"another");
+        append(forge, &log, other, 6, other, Some(other));
+    }),
+    Vector::new("log-of-an-end-without-root", "the log says an end of the run and no root", |forge| {
+        let told = ChainBuilder::honest(forge).write(&forge.signer);
+        append(forge, &forge.signer.fingerprint(), told.links[0].hash, 5, told.links[5].hash, None);
+    }),
+    Vector::new("log-of-a-root-at-the-beginning", "the log says a root at entry 0 of the run", |forge| {
+        let told = ChainBuilder::honest(forge).write(&forge.signer);
+        let first = told.links[0].hash;
+        append(forge, &forge.signer.fingerprint(), first, 0, first, Some(first));
+    }),
+    Vector::new("log-of-a-last-that-is-not-first", "the log says another hash at entry 0 than the first", |forge| {
+        let told = ChainBuilder::honest(forge).write(&forge.signer);
+        let first = told.links[0].hash;
+        append(forge, &forge.signer.fingerprint(), first, 0, Digest::of(b"another"), None);
     }),
     Vector::new("log-with-another-seal", "a second log of the key says another end of the run", |forge| {
         let run = forge.honest();
-        with_another_log(forge, &run.run, run.links[0].hash);
+        with_another_log(forge, run.links[0].hash);
     }),
     Vector::new("log-with-another-seal-alone", "a log of the key says another end, and none says this one", |forge| {
         let run = forge.honest();
-        let earlier = with_another_log(forge, &run.run, run.links[0].hash);
+        let earlier = with_another_log(forge, run.links[0].hash);
         forge.git(&["update-ref", "-d", &earlier]);
-    }),
-    Vector::new("log-with-a-change-besides", "an entry of the log changes a file that is not its own", |forge| {
-        forge.honest();
-        let submitted = LogSubmitted { log: forge.signer.fingerprint(), first: Digest::of(b"first") };
-        append(forge, &RunId::parse("another").unwrap(), Event::LogSubmitted(submitted), &[("zz/more", b"more\n")]);
     }),
     Vector::new("log-with-other-digits", "a log whose name has digits that none of its entries has", |forge| {
         forge.honest();
@@ -83,26 +107,24 @@ fn otherwise(forge: &Forge, signer: &git_handoff::ledger::sign::Signer) {
 
 /// Gives the log the name that the log of another repository has, and writes another log with
 /// another end of the run. Returns the ref of the first.
-fn with_another_log(forge: &Forge, run: &RunId, first: Digest) -> String {
+fn with_another_log(forge: &Forge, first: Digest) -> String {
     let key = forge.signer.fingerprint();
     let (_, log) = chain::read(&forge.store, &format::log_ref(&key)).unwrap().unwrap();
     let digits = log[0].hash.to_string().trim_start_matches("sha256:")[..12].to_owned();
     let earlier = format::log_ref(&format!("{key}.{digits}"));
     forge.git(&["update-ref", &earlier, &log.last().unwrap().commit.to_string()]);
     forge.git(&["update-ref", "-d", &format::log_ref(&key)]);
-    append(forge, run, Event::LogSubmitted(LogSubmitted { log: key.clone(), first }), &[]);
-    let root = Digest::of(b"another");
-    let sealed = LogSealed { log: key, root, entries: 3, seal: root, commit: log[0].commit };
-    append(forge, run, Event::LogSealed(sealed), &[]);
+    append(forge, &key, first, 0, first, None);
+    let other = Digest::of(b"another");
+    append(forge, &key, first, 3, other, Some(other));
     earlier
 }
 
-/// Appends to the log an entry about a run, with its record and more files.
-fn append(forge: &Forge, run: &RunId, event: Event, more: &[(&str, &[u8])]) {
-    let head = chain::tip(&forge.store, &format::log_ref(&forge.signer.fingerprint())).unwrap();
-    let record = Record::of_event(&run.clone().into(), &event).unwrap();
-    let mut edits = vec![(format::log_path(run), Edit::Blob(blob(forge, &record.canonical())))];
-    edits.extend(more.iter().map(|(path, bytes)| ((*path).to_owned(), Edit::Blob(blob(forge, bytes)))));
-    let draft = Draft { about: run.clone().into(), event, bytes: Vec::new(), edits };
+/// Appends to the log of the key a statement about the run, with a file that nothing asks for.
+fn append(forge: &Forge, log: &str, first: Digest, last_seq: u64, last: Digest, root: Option<Digest>) {
+    let head = chain::tip(&forge.store, &format::log_ref(log)).unwrap();
+    let event = Event::LogRecorded(LogRecorded { log: log.to_owned(), first, last_seq, last, root });
+    let edits = vec![("zz/more".to_owned(), Edit::Blob(blob(forge, b"more\n")))];
+    let draft = Draft { about: RunId::parse(RUN).unwrap().into(), event, bytes: Vec::new(), edits };
     let _ = forge.writer_with(&forge.signer).append(&head, vec![draft]).unwrap().publish().unwrap();
 }

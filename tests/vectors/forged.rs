@@ -247,7 +247,7 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("log-of-another-root", "the log says another root", |forge| {
         let told = ChainBuilder::honest(forge).write(&forge.signer);
-        forge.log_as(&told, &forge.signer, |sealed| sealed.root = Digest::of(b"evil"));
+        forge.log_as(&told, &forge.signer, |sealed| sealed.root = Some(Digest::of(b"evil")));
     }),
     Vector::new("log-of-another-story", "the run rewritten, the log as it was", |forge| {
         forge.honest();

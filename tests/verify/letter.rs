@@ -62,21 +62,21 @@ fn reads(entry: &Value, path: &str, value: Value) -> bool {
 }
 
 fn thread_in_log() -> Value {
-    json!({ "v": 2, "kind": "log.thread", "thread": "t", "seq": 3, "at": "2026-06-04T02:00:00.000Z", "actor": "human:ada",
+    json!({ "v": 2, "kind": "log.recorded", "thread": "t", "seq": 3, "at": "2026-06-04T02:00:00.000Z", "actor": "human:ada",
         "prev": format!("sha256:{}", "0".repeat(64)), "log": "SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8",
-        "entries": 2, "last": format!("sha256:{}", "1".repeat(64)) })
+        "first": format!("sha256:{}", "2".repeat(64)), "lastSeq": 2, "last": format!("sha256:{}", "1".repeat(64)) })
 }
 
 #[test]
 fn numbers_are_integers_that_everybody_reads_alike() {
     let entry = thread_in_log();
-    for (number, valid) in [(json!(1), true), (json!(9_007_199_254_740_991_u64), true), (json!(0), false)] {
-        assert_eq!(reads(&entry, "/entries", number.clone()), valid, "{number}");
+    for (number, valid) in [(json!(1), true), (json!(9_007_199_254_740_991_u64), true), (json!(-1), false)] {
+        assert_eq!(reads(&entry, "/lastSeq", number.clone()), valid, "{number}");
     }
     for number in
         [json!(9_007_199_254_740_992_u64), json!(1_u64 << 60), json!(u64::MAX), json!(1.5), json!(-1), json!(1e300)]
     {
-        assert!(!reads(&entry, "/entries", number.clone()), "{number}");
+        assert!(!reads(&entry, "/lastSeq", number.clone()), "{number}");
         assert!(!reads(&entry, "/seq", number.clone()), "{number}");
     }
     let retried = json!({ "v": 2, "kind": "item.retried", "run": "r", "seq": 3, "at": "2026-06-04T02:00:00.000Z",

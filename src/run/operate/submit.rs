@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use crate::git::store::{self, Batch, Store};
 use crate::git::{program, refs, work_tree};
 use crate::ledger::chain::{self, Draft, Head, Writer};
-use crate::ledger::log::{self, Record};
+use crate::ledger::log;
 use crate::model::bounds;
 use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::{Digest, Oid};
 use crate::model::elsewhere::Import;
-use crate::model::entry::{Event, Product, RunSubmitted};
+use crate::model::entry::{Event, LogRecorded, Product, RunSubmitted};
 use crate::model::format;
 use crate::model::name::{FilePath, RunId, fold};
 use crate::model::plan::{Need, Plan};
@@ -90,7 +90,8 @@ pub fn register(writer: &Writer, run: &RunId, base: Oid, first: Digest) -> Resul
     if writer.store.contains(base) && refs::read(&writer.store, &name)? != Some(base) {
         refs::set(&writer.store, &name, base)?;
     }
-    Ok(log::ensure(writer, &Record::Submitted { run: run.clone(), first })?)
+    let recorded = LogRecorded::begin(writer.signer.fingerprint(), first);
+    Ok(log::ensure(writer, &run.clone().into(), &recorded)?)
 }
 
 /// Resolves a revision to the base commit of a run.

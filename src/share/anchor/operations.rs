@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::git::program;
-use crate::ledger::log::{self, Record};
-use crate::model::entry::Subject;
+use crate::git::{program, refs};
+use crate::ledger::log;
+use crate::model::entry::{LogRecorded, Subject};
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::repository::{self, Repository};
@@ -105,7 +105,8 @@ impl Repository {
         let mut threads = Vec::new();
         for thread in wanted {
             match log::find(&self.store, &fingerprint, thread.clone())? {
-                Some(Record::Thread { entries, last, .. }) => {
+                Some(LogRecorded { last_seq, last, .. }) => {
+                    let entries = last_seq.saturating_add(1);
                     let leaves = thread_leaves(&self.store, &thread, &format::thread_ref(&thread))?;
                     threads.push(ThreadTip { thread, entries, last, fingerprint: fingerprint.clone(), leaves });
                 }
@@ -129,8 +130,10 @@ impl Repository {
             if !named && !names.is_empty() {
                 continue;
             }
-            match log::find(&self.store, &fingerprint, run.clone())? {
-                Some(Record::Sealed { run, root, entries, seal, commit }) => {
+            let recorded = log::find(&self.store, &fingerprint, run.clone())?;
+            let tip = refs::read(&self.store, &format::run_ref(&run)).map_err(target::Error::from)?;
+            match (recorded, tip) {
+                (Some(LogRecorded { last_seq: entries, last: seal, root: Some(root), .. }), Some(commit)) => {
                     let seal = Seal { root, entries, seal, commit };
                     sealings.push(Sealing { run, seal, fingerprint: fingerprint.clone() });
                 }

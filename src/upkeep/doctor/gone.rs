@@ -2,9 +2,10 @@
 //! show.
 
 use crate::git::refs;
+use crate::git::store::Store;
 use crate::ledger::chain;
 use crate::model::causes::in_words;
-use crate::model::digest::Oid;
+use crate::model::digest::{Digest, Oid};
 use crate::model::format::{self, REFS};
 use crate::model::hints;
 use crate::model::name::{RunId, ThreadId};
@@ -80,14 +81,21 @@ fn of_run(patient: &Patient<'_>, logs: &Logs, run: &RunId, log: &str) -> Result<
     {
         return Ok(Some(Finding::note("run-deleted", format!("{}; a log still names it", deleted.sentence(run)))));
     }
-    // The log names the last commit of a sealed run, which stays here until git prunes it.
-    let seal = logs.own_seal(run);
-    let found = match seal.filter(|commit| store.contains(*commit)) {
+    // The log names the last entry of a sealed run, whose commit stays here until git prunes it.
+    let found = match logs.own_seal(run).and_then(|seal| commit_of(store, seal)) {
         None => refs::fetched_at(store, &Place::of_run(run))?.into_iter().map(|(_, tip)| tip).next(),
         seal => seal,
     };
     let message = format!("the ref of the run {:?} is gone, but {log} holds the run", run.as_str());
     Ok(Some(back("run-gone", message, &name, found)))
+}
+
+/// Returns the commit of an entry, whether a ref keeps it or not.
+fn commit_of(store: &Store, hash: Digest) -> Option<Oid> {
+    let repository = store.local();
+    let is_commit = |oid: &Oid| repository.find_header(oid.0).is_ok_and(|header| header.kind().is_commit());
+    let is_entry = |oid: &Oid| is_commit(oid) && chain::decode(store, *oid).is_ok_and(|entry| entry.hash == hash);
+    repository.objects.iter().ok()?.flatten().map(Oid).find(is_entry)
 }
 
 fn of_thread(patient: &Patient<'_>, thread: &ThreadId, entries: u64, log: &str) -> Result<Option<Finding>, Error> {

@@ -2,7 +2,7 @@
 
 use crate::engine::run_lock::{self, RunLock};
 use crate::git::refs;
-use crate::ledger::log::{self, Record};
+use crate::ledger::log;
 use crate::model::format;
 use crate::model::format::{REFS, RUN_REFS};
 use crate::model::hints;
@@ -84,7 +84,7 @@ fn records(patient: &Patient<'_>, view: &View, fix: bool) -> Result<Vec<Finding>
             let message = format!("the repository log does not name the run {:?}", run.as_str());
             missing.push(Finding::problem("log-missing", message));
         }
-        Some(Record::Submitted { .. }) if view.state.sealed => {
+        Some(known) if known.root.is_none() && view.state.sealed => {
             let message = format!("the repository log does not hold the root of the sealed run {:?}", run.as_str());
             missing.push(Finding::problem("seal-not-logged", message));
         }

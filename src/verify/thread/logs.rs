@@ -4,6 +4,7 @@
 //! shorter thread, can still contradict. Each statement is signed, so it counts even if the log is
 //! broken.
 
+use crate::model::entry::LogRecorded;
 use crate::model::name::ThreadId;
 
 use super::{Position, ThreadChain, ThreadVerifier};
@@ -43,15 +44,15 @@ fn latest(chain: &ThreadChain, logs: &Logs, thread: &ThreadId, reference: &str) 
         }
         unread = unread.or_else(|| Some(format!("{}: {}", log.name, log.unread.as_ref().filter(|_| is_owners)?)));
         let Some(statement) = log.threads.get(thread) else { continue };
-        let place = usize::try_from(statement.entries.saturating_sub(1)).unwrap_or(usize::MAX);
-        match chain.links.get(place) {
-            Some(link) if link.hash == statement.last => holds = true,
-            Some(_) => findings.add(format!("{} holds another entry {place}", log.name)),
+        let entries = statement.last_seq.saturating_add(1);
+        match has(chain, statement) {
+            Ok(true) => holds = true,
+            Err(seq) => findings.add(format!("{} holds another entry {seq}", log.name)),
             // A log fetched from elsewhere may be newer than the fetched thread.
-            None if !log.lies_beside(reference) => {
-                notes = format!("{notes}; {} knows of {} entries", log.name, statement.entries);
+            Ok(false) if !log.lies_beside(reference) => {
+                notes = format!("{notes}; {} knows of {entries} entries", log.name);
             }
-            None => findings.add(format!("{} holds {} entries: the last are gone", log.name, statement.entries)),
+            Ok(false) => findings.add(format!("{} holds {entries} entries: the last are gone", log.name)),
         }
     }
     if findings.first().is_some() {
@@ -76,7 +77,7 @@ fn contradiction(verifier: &ThreadVerifier<'_>, chain: &ThreadChain, thread: &Th
     let owner = chain.links.first()?.signer.as_ref().ok()?;
     let here = chain.links.len() as u64;
     for log in verifier.logs.logs.iter().filter(|log| log.fingerprint == *owner) {
-        if log.broken.is_none() && log.threads.get(thread).is_none_or(|statement| statement.entries <= here) {
+        if log.broken.is_none() && log.threads.get(thread).is_none_or(|statement| statement.last_seq < here) {
             continue;
         }
         // A log of another repository lies beside nothing here.
@@ -84,17 +85,27 @@ fn contradiction(verifier: &ThreadVerifier<'_>, chain: &ThreadChain, thread: &Th
             continue;
         }
         for statement in log.thread_history.get(thread).into_iter().flatten().rev() {
-            let place_of = statement.entries.checked_sub(1).and_then(|place| usize::try_from(place).ok());
-            match place_of.and_then(|place| chain.links.get(place)) {
-                Some(link) if link.hash != statement.last => {
-                    return Some(format!("{} holds another entry {}", log.name, link.entry.seq));
-                }
-                None if log.lies_beside(place) => {
-                    return Some(format!("{} holds {} entries: the last are gone", log.name, statement.entries));
+            match has(chain, statement) {
+                Err(seq) => return Some(format!("{} holds another entry {seq}", log.name)),
+                Ok(false) if log.lies_beside(place) => {
+                    let entries = statement.last_seq.saturating_add(1);
+                    return Some(format!("{} holds {entries} entries: the last are gone", log.name));
                 }
                 _ => {}
             }
         }
     }
     None
+}
+
+/// Returns true if the thread has the entry that a log states, or the position of a different one.
+fn has(chain: &ThreadChain, recorded: &LogRecorded) -> Result<bool, u64> {
+    for (seq, hash) in [(0, recorded.first), (recorded.last_seq, recorded.last)] {
+        match usize::try_from(seq).ok().and_then(|at| chain.links.get(at)) {
+            Some(link) if link.hash == hash => {}
+            Some(_) => return Err(seq),
+            None => return Ok(false),
+        }
+    }
+    Ok(true)
 }

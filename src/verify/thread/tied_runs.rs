@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::store::Store;
 use crate::model::digest::Oid;
+use crate::model::entry::LogRecorded;
 use crate::model::format;
 use crate::model::name::RunId;
 
 use super::lineage::Flaws;
 use super::{ThreadChain, ThreadVerifier};
 use crate::verify::findings::Findings;
-use crate::verify::log::LoggedRun;
 use crate::verify::reader::strangers;
 use crate::verify::run_chain::RunChain;
 use crate::verify::{Case, Evidence, Logs, Options, State, chain, resolve};
@@ -97,7 +97,7 @@ fn examine(verifier: &ThreadVerifier<'_>, case: &Case<'_>, owner: Option<&str>, 
         let counts = log.lies_beside(case.reference)
             || by == owner
             || submitted.is_some_and(|e| e.roles.contains_key(&log.fingerprint));
-        if counts && log.runs.get(case.run).is_some_and(|logged| contradicts(logged, &log.fingerprint, case)) {
+        if counts && log.runs.get(case.run).is_some_and(|recorded| contradicts(recorded, case)) {
             wrong.bad.add(format!("{label}: {} holds another run of that name", log.name));
         }
     }
@@ -107,21 +107,18 @@ fn began_by<'c>(case: &'c Case<'_>) -> Option<&'c str> {
     case.chain.links.first()?.signer.as_deref().ok()
 }
 
-/// Returns true if the log of a key names another beginning of the run, or another end.
+/// Returns true if a log names another beginning of the run, or another end.
 ///
 /// The run may not have ended yet. A log of another key than the one that began the run names
 /// another run with its id, which is no contradiction.
-fn contradicts(logged: &LoggedRun, key: &str, case: &Case<'_>) -> bool {
+fn contradicts(recorded: &LogRecorded, case: &Case<'_>) -> bool {
     let hash_at = |at: usize| case.chain.links.get(at).map(|link| link.hash);
-    let begins = logged.first.is_none_or(|first| hash_at(0) == Some(first));
-    if !begins && began_by(case).is_some_and(|signer| signer != key) {
-        return false;
+    if hash_at(0) != Some(recorded.first) {
+        return began_by(case).is_none_or(|signer| signer == recorded.log);
     }
-    let ends = logged.sealed.as_ref().is_none_or(|sealed| {
-        let at = usize::try_from(sealed.entries).unwrap_or(usize::MAX);
-        hash_at(at).is_none_or(|hash| hash == sealed.seal) && case.seal().is_none_or(|seal| seal == at)
-    });
-    !(begins && ends)
+    let at = usize::try_from(recorded.last_seq).unwrap_or(usize::MAX);
+    let is_other_end = recorded.root.is_some() && case.seal().is_some_and(|seal| seal != at);
+    is_other_end || hash_at(at).is_some_and(|hash| hash != recorded.last)
 }
 
 /// Compares ties with this repository's own run of that name, if the same key began it.

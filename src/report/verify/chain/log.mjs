@@ -7,7 +7,16 @@ import { decodeSegment } from '../names.mjs';
 import { checkSignatures } from '../entries/commit.mjs';
 import { commitsFrom } from './chain.mjs';
 
-const sealOf = (entry) => pickFields(entry, ['root', 'entries', 'seal', 'commit']);
+const stated = (entry) => pickFields(entry, ['first', 'last', 'lastSeq', 'root']);
+
+/** Returns true if a log may state this after its last statement about the same run or thread. */
+function mayFollow(entry, before) {
+  const { first, last, lastSeq } = entry;
+  const hasRoot = 'run' in entry && lastSeq !== 0;
+  if ('root' in entry !== hasRoot || (lastSeq === 0 && last !== first)) return false;
+  if (!before || sameJson(before, stated(entry))) return true;
+  return !('root' in before) && first === before.first && lastSeq > before.lastSeq;
+}
 
 /** A log of a key: what its sound entries say, and whether it is broken or unread. */
 class Log {
@@ -19,10 +28,10 @@ class Log {
     this.isBroken = !isFingerprint(this.key);
     this.isUnread = false;
     this.sound = [];
-    /** Each entry `log.thread` that the key signed, sound or not. */
+    /** Each statement about a thread that the key signed, sound or not. */
     this.signedThreads = [];
-    this.submitted = new Map();
-    this.sealed = new Map();
+    /** The last sound statement about each run and thread: {first, last, lastSeq, root?}. */
+    this.runs = new Map();
     this.threads = new Map();
   }
 
@@ -44,44 +53,30 @@ class Log {
   }
 
   readEntries(commits) {
-    this.signedThreads = commits
-      .filter(({ entry, signer }) => entry?.kind === 'log.thread' && signer === this.key)
-      .map(({ entry }) => entry);
+    for (const { entry, signer } of commits) {
+      if (entry?.kind === 'log.recorded' && 'thread' in entry && signer === this.key)
+        this.signedThreads.push({ thread: entry.thread, ...stated(entry) });
+    }
     for (const [i, commit] of commits.entries()) {
-      const before = this.sound.at(-1);
-      if (!this.isInPlace(commit, i, before)) {
+      if (!this.isSound(commit, i, this.sound.at(-1))) {
         this.isBroken = true;
         return;
       }
       this.sound.push(commit);
-      const { entry } = commit;
-      if (entry.kind === 'log.submitted') this.submitted.set(entry.run, entry.first);
-      if (entry.kind === 'log.sealed') this.sealed.set(entry.run, sealOf(entry));
-      if (entry.kind === 'log.thread')
-        this.threads.set(entry.thread, [...(this.threads.get(entry.thread) ?? []), entry]);
     }
   }
 
-  isInPlace({ entry, signer, parents }, index, before) {
+  /** Returns true if an entry is sound, and notes what it states. */
+  isSound({ entry, signer, parents }, index, before) {
     if (!entry || !entry.kind.startsWith('log.') || entry.log !== this.key) return false;
     if (signer !== this.key || parents.length !== (index === 0 ? 0 : 1) || entry.seq !== index)
       return false;
     if (entry.prev !== before?.hash || (before && entry.at < before.entry.at)) return false;
-    return !this.contradictsEarlier(entry);
-  }
-
-  contradictsEarlier(entry) {
-    const { run, kind } = entry;
-    if (kind === 'log.submitted') {
-      return (
-        this.sealed.has(run) || (this.submitted.has(run) && this.submitted.get(run) !== entry.first)
-      );
-    }
-    if (kind === 'log.sealed')
-      return this.sealed.has(run) && !sameJson(this.sealed.get(run), sealOf(entry));
-    if (kind === 'log.thread')
-      return (this.threads.get(entry.thread)?.at(-1).entries ?? 0) >= entry.entries;
-    return false;
+    if (entry.kind !== 'log.recorded') return true;
+    const [chains, name] = 'run' in entry ? [this.runs, entry.run] : [this.threads, entry.thread];
+    if (!mayFollow(entry, chains.get(name))) return false;
+    chains.set(name, stated(entry));
+    return true;
   }
 }
 

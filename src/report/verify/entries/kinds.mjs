@@ -241,13 +241,12 @@ const kindFields = {
     root: isDigest,
     'stopped?': notEmpty(mapOf(isItemName, isString)),
   },
-  'log.submitted': { log: isFingerprint, first: isDigest },
-  'log.sealed': {
+  'log.recorded': {
     log: isFingerprint,
-    root: isDigest,
-    entries: isCount,
-    seal: isDigest,
-    commit: isObjectId,
+    first: isDigest,
+    last: isDigest,
+    lastSeq: isCount,
+    'root?': isDigest,
   },
   'log.decided': {
     log: isFingerprint,
@@ -267,7 +266,6 @@ const kindFields = {
     'previous?': isDigest,
     'made?': isTime,
   },
-  'log.thread': { log: isFingerprint, entries: isPositive, last: isDigest },
   'thread.checkpointed': {
     state: isProduct,
     'summary?': isString,
@@ -298,26 +296,28 @@ const kindFields = {
   },
 };
 
-/** Returns the header field that says what an entry of the kind is about. */
-export function subjectField(kind) {
-  if (kind === 'log.thread' || kind.startsWith('thread.')) return 'thread';
-  return kind === 'archive.added' ? 'archive' : 'run';
+/** Returns the header fields of a kind, one of which says what an entry is about. */
+function subjectFields(kind) {
+  if (kind === 'log.recorded') return ['run', 'thread'];
+  if (kind.startsWith('thread.')) return ['thread'];
+  return kind === 'archive.added' ? ['archive'] : ['run'];
 }
 
 const entryShapes = Object.create(null);
 for (const [kind, fields] of Object.entries(kindFields)) {
-  const about = subjectField(kind);
-  entryShapes[kind] = shape({
-    v: oneOf(2),
-    kind: isString,
-    [about]: about === 'archive' ? isFingerprint : isRunName,
-    seq: isCount,
-    at: isTime,
-    actor: isString,
-    'prev?': isDigest,
-    'clock?': oneOf('pinned'),
-    ...fields,
-  });
+  const shapeAbout = (about) =>
+    shape({
+      v: oneOf(2),
+      kind: isString,
+      [about]: about === 'archive' ? isFingerprint : isRunName,
+      seq: isCount,
+      at: isTime,
+      actor: isString,
+      'prev?': isDigest,
+      'clock?': oneOf('pinned'),
+      ...fields,
+    });
+  entryShapes[kind] = anyOf(...subjectFields(kind).map(shapeAbout));
 }
 
 /** Returns the reason why an entry is not valid, or null. */

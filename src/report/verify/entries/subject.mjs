@@ -1,7 +1,6 @@
 // The status that an entry gives an item, whether that is red, and the subject of its commit.
 
 import { sortNames } from '../bytes.mjs';
-import { subjectField } from './kinds.mjs';
 
 export const authorOf = (actor) => actor.replace(/[\p{Cc}<>]/gu, '_');
 
@@ -27,7 +26,7 @@ export function subjectOf(entry) {
     const [first, ...others] = sortNames(Object.keys(entry.items));
     return `${kind} ${first}` + (others.length ? ` and ${others.length} more` : '');
   }
-  return `${kind} ${entry[subjectField(kind)]}`;
+  return `${kind} ${entry.thread ?? entry.archive ?? entry.run}`;
 }
 
 /** Returns true if the end of an item makes it red, without any approval (section 11). */

@@ -17,8 +17,8 @@ export function checkRoot(verifier) {
     findings.add('root', 'not-sealed', `not sealed; ${verifier.root} over ${soFar} so far`);
     return;
   }
-  const { entry, hash, name } = commits[at];
-  verifier.seal = { root: verifier.root, entries: at, seal: hash, commit: name };
+  const { entry, hash } = commits[at];
+  verifier.seal = { root: verifier.root, last: hash, lastSeq: at };
   if (entry.root !== verifier.root)
     verifier.report('root', 'seal-root', commits[at], 'the seal has another root');
   findings.details.root = `merkle ${verifier.root.slice(7, 15)} = sealed root`;
@@ -78,35 +78,37 @@ export async function checkAnchors(verifier) {
 }
 
 function compareLog(verifier, log, isWriter, state) {
-  const submitted = log.submitted.get(verifier.run);
-  const sealed = log.sealed.get(verifier.run);
-  if (submitted === undefined && sealed === undefined) return;
+  const stated = log.runs.get(verifier.run);
+  if (!stated) return;
+  const { first, root, last, lastSeq } = stated;
+  const isSealed = root !== undefined;
   if (!verifier.first) {
     state.isNamed = true;
-    if (sealed) state.faults.push(['anchor-differs', `the log ${log.ref} has a seal of the run`]);
+    if (isSealed) state.faults.push(['anchor-differs', `the log ${log.ref} has a seal of the run`]);
     return;
   }
+  const { seal, signers } = verifier;
+  const isKnown = signers.isKnown(log.key);
+  const isOtherFirst = first !== verifier.first.hash;
+  const isOtherSeal = isSealed && !sameJson({ root, last, lastSeq }, seal ?? undefined);
   const beganBy = verifier.first.signer;
-  const isKnown = verifier.signers.isKnown(log.key);
-  const isOtherFirst = submitted !== undefined && submitted !== verifier.first.hash;
-  const isOtherSeal = sealed !== undefined && !sameJson(sealed, verifier.seal ?? undefined);
-  let isOtherRun = !isWriter && isOtherSeal;
-  if (isOtherFirst) isOtherRun = beganBy !== null && beganBy !== log.key;
-  else if (submitted !== undefined && verifier.seal === null) isOtherRun = false;
+  const isOtherRun = isOtherFirst
+    ? beganBy !== null && beganBy !== log.key
+    : seal !== null && !isWriter && isOtherSeal;
   if (isOtherRun) {
-    noteOtherRun(verifier, log, submitted, isKnown, state);
+    noteOtherRun(verifier, log, first, isKnown, state);
     return;
   }
   // The key may have been admitted later than this copy of the run goes.
-  if (sealed && verifier.seal === null && !isOtherFirst && !isWriter) return;
+  if (isSealed && seal === null && !isOtherFirst && !isWriter) return;
   const isWitness = isWriter && !log.isBroken;
   if (isOtherFirst) {
     state.faults.push(['anchor-differs', `the log ${log.ref} has another first entry`]);
-  } else if (isOtherSeal && isWitness && submitted !== undefined && verifier.seal !== null) {
+  } else if (isOtherSeal && isWitness && seal !== null) {
     state.otherSeals.push(`the log ${log.ref} has another seal`);
   } else if (isOtherSeal) {
     state.faults.push(['anchor-differs', `the log ${log.ref} has another seal`]);
-  } else if (sealed && (isWriter || !isKnown)) {
+  } else if (isSealed && (isWriter || !isKnown)) {
     state.isHeld = true;
     state.isHeldByWriter ||= isWitness;
   }
@@ -117,7 +119,7 @@ function compareLog(verifier, log, isWriter, state) {
 function noteOtherRun(verifier, log, first, isKnown, state) {
   const isAsked = verifier.signers.wanted !== null || verifier.options.base != null;
   if (isAsked || !(isKnown || !verifier.signers.isKnown(verifier.first.signer))) return;
-  const other = `that of ${log.key} began with ${first ?? 'an unknown entry'}`;
+  const other = `that of ${log.key} began with ${first}`;
   const own = `that of ${verifier.first.signer} began with ${verifier.first.hash}`;
   state.faults.push(['same-id', `a log holds another run by this name: ${other}; ${own}`]);
 }

@@ -76,22 +76,22 @@ class ThreadVerifier {
     const own = logs.filter(({ key }) => key === chain.key);
     const faults = [];
     let isHeld = false;
-    const compare = (log, { entries, last }) => {
-      const found = chain.commits[entries - 1]?.hash;
-      if (found === last) isHeld = true;
+    const compare = (log, { first, last, lastSeq }) => {
+      const found = chain.commits[lastSeq]?.hash;
+      if (chain.commits[0].hash !== first) faults.push(`the log ${log.ref} names another entry 0`);
+      else if (found === last) isHeld = true;
       else if (found !== undefined)
-        faults.push(`the log ${log.ref} names another entry ${entries - 1}`);
-      else if (isWhole)
-        faults.push(`the log ${log.ref} knows of ${counted(entries, 'entry', 'entries')}`);
+        faults.push(`the log ${log.ref} names another entry ${lastSeq}`);
+      else if (isWhole) faults.push(`the log ${log.ref} knows of entry ${lastSeq}`);
     };
-    const latest = (log) => log.threads.get(chain.name)?.at(-1);
+    const latest = (log) => log.threads.get(chain.name);
     for (const log of logs) {
       if (latest(log) && (own.includes(log) || isWhole)) compare(log, latest(log));
     }
     if (faults.length === 0)
       for (const { isBroken, ref } of own) if (isBroken) faults.push(`the log ${ref} is broken`);
     // Earlier statements matter only if the latest ones cannot be compared.
-    const isUnsure = (log) => (latest(log)?.entries ?? 0) > chain.commits.length;
+    const isUnsure = (log) => (latest(log)?.lastSeq ?? -1) >= chain.commits.length;
     for (const log of faults.length === 0 ? own.filter(isUnsure) : []) {
       for (const statement of log.signedThreads)
         if (statement.thread === chain.name) compare(log, statement);
@@ -188,12 +188,15 @@ class ThreadVerifier {
     }
     const writers = new Set([...(Object.keys(first.entry.roles ?? {})), chain.key]);
     for (const log of (await logsOf(this.store)).filter(({ key }) => writers.has(key))) {
-      const submitted = log.submitted.get(run.run);
-      const isOther = submitted !== undefined && submitted !== first.hash;
-      if (isOther && log.key === first.signer) report(`the log ${log.ref} has another first entry`);
-      const sealed = log.sealed.get(run.run);
-      if (isOther || !sealed || run.commits.length <= sealed.entries) continue;
-      if (!run.seal || !sameJson(sealed, run.seal)) report(`the log ${log.ref} has another seal`);
+      const stated = log.runs.get(run.run);
+      if (!stated) continue;
+      if (stated.first !== first.hash) {
+        if (log.key === first.signer) report(`the log ${log.ref} has another first entry`);
+      } else if ('root' in stated && run.commits.length > stated.lastSeq) {
+        const { root, last, lastSeq } = stated;
+        if (!sameJson({ root, last, lastSeq }, run.seal ?? undefined))
+          report(`the log ${log.ref} has another seal`);
+      }
     }
   }
 

@@ -3,9 +3,9 @@ use crate::git::refs;
 use crate::git::store::{KeepGuard, Store};
 use crate::git::tip::{Move, Tip};
 use crate::ledger::chain::{self, Link};
-use crate::ledger::log::{self, Record};
+use crate::ledger::log;
 use crate::model::digest::Oid;
-use crate::model::entry::{Event, RunSealed};
+use crate::model::entry::{Event, LogRecorded, RunSealed};
 use crate::model::format;
 use crate::model::log_name::LogName;
 use crate::run::operate::new_entry::NewEntry;
@@ -54,15 +54,14 @@ impl OpenRun {
         Ok(RunSealed { root: self.frontier.root(), stopped })
     }
 
-    /// Returns what a log states about a seal. The seal's position is the number of entries below
-    /// its root.
-    fn seal_record(&self, sealed: &RunSealed, seal: &Link) -> Record {
-        let (root, entries, run) = (sealed.root, seal.entry.seq, self.run.clone());
-        Record::Sealed { run, root, entries, seal: seal.hash, commit: seal.commit }
+    /// Returns what our log states about a seal.
+    fn seal_record(&self, sealed: &RunSealed, seal: &Link) -> LogRecorded {
+        let (log, first) = (self.writer.signer.fingerprint(), self.first());
+        LogRecorded { log, first, last_seq: seal.entry.seq, last: seal.hash, root: Some(sealed.root) }
     }
 
     fn log_seal(&self, sealed: &RunSealed, seal: &Link) -> Result<(), Error> {
-        Ok(log::ensure(&self.writer, &self.seal_record(sealed, seal))?)
+        Ok(log::ensure(&self.writer, &self.run.clone().into(), &self.seal_record(sealed, seal))?)
     }
 
     /// Adds the log entry of a seal after a crash. Returns the seal, or `None` if the run is not
@@ -104,7 +103,7 @@ impl OpenRun {
         let Some(seal) = appended.links().last() else { return Ok(false) };
         let record = self.seal_record(sealed, seal);
         let (kept, links) = appended.place()?;
-        let log = self.extend_log(&record)?;
+        let log = self.extend_log(record)?;
         let grown = &log.extension;
         let more = Move { name: grown.name.reference(), old: grown.old, new: Some(grown.head) };
         let Some(links) = self.push_links(&kept, links, &[more])? else { return Ok(false) };
@@ -116,17 +115,17 @@ impl OpenRun {
     }
 
     /// Writes a record after the end of a public log of our key on the remote, or into a new one.
-    fn extend_log(&self, record: &Record) -> Result<SealLog, Error> {
-        let (key, mut kept) = (self.writer.signer.fingerprint(), KeepGuard::default());
+    fn extend_log(&self, record: LogRecorded) -> Result<SealLog, Error> {
+        let mut kept = KeepGuard::default();
         let known = match self.via().map(Via::tip) {
-            Some(tip) => self.log_there(tip, &key, &mut kept)?,
+            Some(tip) => self.log_there(tip, &record, &mut kept)?,
             None => None,
         };
         let is_adopted = match &known {
             Some((name, head)) => refs::read(&self.writer.store, &name.reference())? != Some(*head),
             None => false,
         };
-        let event = log::Dated { at: self.writer.clock.now(), event: record.event(key) };
+        let event = log::Dated { at: self.writer.clock.now(), event: Event::LogRecorded(record) };
         let known = known.as_ref().map(|(name, head)| (name, *head));
         let extension = log::extend(&self.writer, known, vec![(self.run.clone().into(), event)])?;
         Ok(SealLog { extension, is_adopted, _kept: kept })
@@ -134,8 +133,14 @@ impl OpenRun {
 
     /// Returns a public log of our key on the remote that can be continued, a log of this
     /// repository first; fetches and keeps it.
-    fn log_there(&self, tip: &Tip, key: &str, kept: &mut KeepGuard) -> Result<Option<(LogName, Oid)>, Error> {
-        let store = &self.writer.store;
+    fn log_there(
+        &self,
+        tip: &Tip,
+        record: &LogRecorded,
+        kept: &mut KeepGuard,
+    ) -> Result<Option<(LogName, Oid)>, Error> {
+        let (store, key) = (&self.writer.store, record.log.as_str());
+        let about = self.run.clone().into();
         let unreachable = |why| Error::Unreachable { remote: tip.remote().to_owned(), why: Box::new(why) };
         let pattern = format!("{}.*", LogName::of(key).reference());
         let listed = tip.list(&[&pattern]).map_err(unreachable)?;
@@ -156,8 +161,8 @@ impl OpenRun {
                 }
             }
             let is_sound = verify::check_incoming(store, Chain::Log(&name), None, head).is_ok();
-            // Another run of this id may have been sealed with the key.
-            if is_sound && !log::has_seal(store, head, &self.run)? {
+            // The key may have recorded another run of this id, or another seal.
+            if is_sound && record.may_follow(&about, log::last(store, head, &about)?.as_ref()) {
                 return Ok(Some((name, head)));
             }
         }
