@@ -142,8 +142,8 @@ export const itemTransitions = {
     const others = [...replay.declaredDocuments, ...replay.documents.keys()];
     const clashes = others.some((other) => other !== entry.name && haveClash([other, entry.name]));
     if (clashes) return false;
-    const { sha256: digest, oid, schema = null } = entry;
-    replay.addRevision(entry.name, { sha256: digest, oid, schema });
+    const { sha256: digest, oid, size, schema = null } = entry;
+    replay.addRevision(entry.name, { sha256: digest, oid, size, schema });
     return true;
   },
 };
