@@ -102,6 +102,24 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("plan-bytes", "a plan whose bytes are not those that entry 0 names", |forge| {
         bent(forge, |drafts| put(forge, &mut drafts[0], "plan.json", &PLAN.replace("[\"true\"]", "[\"evil\"]")));
     }),
+    Vector::new("plan-size", "a plan whose size is not the one that entry 0 states", |forge| {
+        bent(forge, |drafts| {
+            let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
+            e.plan.size += 1;
+        });
+    }),
+    Vector::new("artifact-size", "an artifact whose size is not the one that entry 0 states", |forge| {
+        bent(forge, |drafts| {
+            let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
+            e.artifacts.values_mut().for_each(|sealed| sealed.size += 1);
+        });
+    }),
+    Vector::new("manifest-size", "a manifest whose size is not the one that its entry states", |forge| {
+        bent(forge, |drafts| {
+            let Event::ItemFired(e) = &mut drafts[1].event else { panic!() };
+            e.manifest.size += 1;
+        });
+    }),
     Vector::new("plan-named", "a plan of another command, named by entry 0", |forge| {
         bent(forge, |drafts| {
             let plan = PLAN.replace("[\"true\"]", "[\"evil\"]");
