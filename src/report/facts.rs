@@ -17,7 +17,7 @@ use crate::model::outcomes;
 use crate::run::query::View;
 use crate::run::query::attempts::AttemptShown;
 use crate::run::query::log_entry::entry_shown;
-use crate::run::query::show::SourceShown;
+use crate::run::query::show::{self, SourceShown};
 
 /// From this number of items on, those that are done and green are only a row of the table.
 const MOST_DETAILED: usize = 2000;
@@ -100,13 +100,13 @@ impl<'a> RunPage<'a> {
         facts.add("Last commit", words::plain(&last["commit"]));
         facts.add("Submitted at", words::plain(&first["at"]));
         facts.add("Submitted by", words::plain(&first["actor"]));
-        facts.add_field("Plan", first, "plan");
+        facts.add_field("Plan", &first["plan"], "sha256");
         facts.add_field("Base", first, "base");
         facts.add_field("Queue", first, "queue");
         facts.add_field("Pattern", first, "pattern");
-        facts.add_field("Rules of the queue", first, "rules");
+        facts.add_field("Rules of the queue", &first["rules"], "sha256");
         facts.add_field("Roles of keys", first, "roles");
-        facts.add_field("Pipelines", first, "pipelines");
+        facts.add("Pipelines", words::plain(&json!(show::digests(&view.state.submitted.pipelines))));
         facts.add("Object format", self.store.object_format().to_owned());
         facts.add_field("Program", first, "tool");
         facts.add("Closed early", view.state.closed.clone().unwrap_or_default());

@@ -63,7 +63,7 @@ fn item_facts(page: &RunPage<'_>, at: ItemIndex, fired: Option<&Value>, ended: O
     facts.add("Locks", words::list(&definition["resourceLocks"]));
     add_manifest(&mut facts, &manifest);
     if let Some(fired) = fired {
-        facts.add_field("Manifest", fired, "manifest");
+        facts.add_field("Manifest", &fired["manifest"], "sha256");
     }
     if let Some(ended) = ended {
         add_end(&mut facts, ended);

@@ -150,7 +150,7 @@ impl SourceShown {
 }
 
 /// Returns the digests of named bytes.
-fn digests<K: Ord + Clone>(named: &BTreeMap<K, Product>) -> BTreeMap<K, Digest> {
+pub fn digests<K: Ord + Clone>(named: &BTreeMap<K, Product>) -> BTreeMap<K, Digest> {
     named.iter().map(|(name, bytes)| (name.clone(), bytes.sha256)).collect()
 }
 
