@@ -37,7 +37,7 @@ use git_handoff::model::time::Moment;
 pub(crate) fn kinds() -> Vec<&'static str> {
     let (_, rest) = include_str!("../src/model/event.rs").split_once("\nkinds! {\n").unwrap();
     let (table, _) = rest.split_once("\n}\n").unwrap();
-    table.lines().map(|line| line.split('"').nth(1).unwrap()).collect()
+    table.lines().filter_map(|line| line.split('"').nth(1)).collect()
 }
 
 /// Returns the kinds of entries in the chain of a run.

@@ -241,11 +241,11 @@ def forged(stage):
     whole = scene.git("rev-parse", ref)
     scene.git("push", "--quiet", "--force", "origin", f"{ref}~1:{ref}")
     stage.play("cut-short", scene, event)
-    patch = scene.command("git", "cat-file", "blob", f"{ref}:items/shout/patch").replace("WORLD", "MARS") + "\n"
+    patch = scene.command("git", "cat-file", "blob", f"{ref}^{{/item.reconciled shout }}:patch").replace("WORLD", "MARS") + "\n"
     blob = scene.git("hash-object", "-w", "--stdin", text=patch)
     scene.git("read-tree", "--index-output=.git/forged", ref)
     scene.command(
-        "env", "GIT_INDEX_FILE=.git/forged", "git", "update-index", "--cacheinfo", f"100644,{blob},items/shout/patch"
+        "env", "GIT_INDEX_FILE=.git/forged", "git", "update-index", "--add", "--cacheinfo", f"100644,{blob},patch"
     )
     tree = scene.command("env", "GIT_INDEX_FILE=.git/forged", "git", "write-tree")
     commit = re.sub("^tree .*", f"tree {tree}", scene.git("cat-file", "commit", whole)) + "\n"

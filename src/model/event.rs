@@ -22,57 +22,6 @@ use super::submitted::RunSubmitted;
 use super::thread::{Origin, ThreadCheckpointed, ThreadResumed};
 use super::time::Moment;
 
-/// An event with the fields of its kind.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Event {
-    /// The run was submitted; always and only entry 0.
-    RunSubmitted(RunSubmitted),
-    /// A key got a role.
-    RunAdmitted(RunAdmitted),
-    /// A key lost its roles.
-    RunDismissed(RunDismissed),
-    /// The run is driven through a remote from here on.
-    RunShared(RunShared),
-    /// An attempt was dispatched.
-    ItemFired(ItemFired),
-    /// An attempt ended with its final result, or an item failed before dispatch.
-    ItemReconciled(ItemReconciled),
-    /// A person approved or rejected an item.
-    ItemDecided(ItemDecided),
-    /// An attempt failed and another will follow.
-    ItemRetried(ItemEnded),
-    /// An attempt was lost to a crash, or an operator requested a retry.
-    ItemRequeued(ItemEnded),
-    /// The item is skipped because a dependency did not get done.
-    ItemSkipped(ItemDropped),
-    /// The item was cancelled, with its running attempt if there is one.
-    ItemCancelled(ItemDropped),
-    /// A revision of a document was added.
-    DocumentWritten(DocumentWritten),
-    /// Items were added to the run.
-    RunExtended(RunExtended),
-    /// A rule recorded an outcome of the run.
-    RunConcluded(RunConcluded),
-    /// The run was closed; unfinished items stay unfinished.
-    RunClosed(RunEnded),
-    /// The whole run was cancelled.
-    RunCancelled(RunEnded),
-    /// The last entry: the Merkle root of all entries before it.
-    RunSealed(RunSealed),
-    /// In a repository log: a run or thread has an entry.
-    LogRecorded(LogRecorded),
-    /// In a repository log: its key decided about an item of another key's run.
-    LogDecided(LogDecided),
-    /// In a repository log: its key wrote a document for another key's run.
-    LogWritten(LogWritten),
-    /// A state was saved. This and all following events are those of threads and archives.
-    ThreadCheckpointed(ThreadCheckpointed),
-    /// The latest checkpoint was resumed.
-    ThreadResumed(ThreadResumed),
-    /// In an archive: runs were added.
-    ArchiveAdded(ArchiveAdded),
-}
-
 /// The fields of `item.fired`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -173,9 +122,15 @@ pub struct RunSealed {
     pub stopped: BTreeMap<ItemId, String>,
 }
 
-/// Maps kinds to variants, in both directions.
+/// Defines the events by a table of kinds, and maps kinds to events in both directions.
 macro_rules! kinds {
-    ($($kind:literal => $variant:ident),* $(,)?) => {
+    ($($(#[$doc:meta])* $kind:literal => $variant:ident($fields:ident),)*) => {
+        /// An event with the fields of its kind.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Event {
+            $($(#[$doc])* $variant($fields),)*
+        }
+
         impl Event {
             /// Returns the kind as written in entries.
             pub fn kind(&self) -> &'static str {
@@ -202,29 +157,52 @@ macro_rules! kinds {
 }
 
 kinds! {
-    "run.submitted" => RunSubmitted,
-    "run.admitted" => RunAdmitted,
-    "run.dismissed" => RunDismissed,
-    "run.shared" => RunShared,
-    "item.fired" => ItemFired,
-    "item.reconciled" => ItemReconciled,
-    "item.decided" => ItemDecided,
-    "item.retried" => ItemRetried,
-    "item.requeued" => ItemRequeued,
-    "item.skipped" => ItemSkipped,
-    "item.cancelled" => ItemCancelled,
-    "document.written" => DocumentWritten,
-    "run.extended" => RunExtended,
-    "run.concluded" => RunConcluded,
-    "run.closed" => RunClosed,
-    "run.cancelled" => RunCancelled,
-    "run.sealed" => RunSealed,
-    "log.recorded" => LogRecorded,
-    "log.decided" => LogDecided,
-    "log.written" => LogWritten,
-    "thread.checkpointed" => ThreadCheckpointed,
-    "thread.resumed" => ThreadResumed,
-    "archive.added" => ArchiveAdded,
+    /// The run was submitted; always and only entry 0.
+    "run.submitted" => RunSubmitted(RunSubmitted),
+    /// A key got a role.
+    "run.admitted" => RunAdmitted(RunAdmitted),
+    /// A key lost its roles.
+    "run.dismissed" => RunDismissed(RunDismissed),
+    /// The run is driven through a remote from here on.
+    "run.shared" => RunShared(RunShared),
+    /// An attempt was dispatched.
+    "item.fired" => ItemFired(ItemFired),
+    /// An attempt ended with its final result, or an item failed before dispatch.
+    "item.reconciled" => ItemReconciled(ItemReconciled),
+    /// A person approved or rejected an item.
+    "item.decided" => ItemDecided(ItemDecided),
+    /// An attempt failed and another will follow.
+    "item.retried" => ItemRetried(ItemEnded),
+    /// An attempt was lost to a crash, or an operator requested a retry.
+    "item.requeued" => ItemRequeued(ItemEnded),
+    /// The item is skipped because a dependency did not get done.
+    "item.skipped" => ItemSkipped(ItemDropped),
+    /// The item was cancelled, with its running attempt if there is one.
+    "item.cancelled" => ItemCancelled(ItemDropped),
+    /// A revision of a document was added.
+    "document.written" => DocumentWritten(DocumentWritten),
+    /// Items were added to the run.
+    "run.extended" => RunExtended(RunExtended),
+    /// A rule recorded an outcome of the run.
+    "run.concluded" => RunConcluded(RunConcluded),
+    /// The run was closed; unfinished items stay unfinished.
+    "run.closed" => RunClosed(RunEnded),
+    /// The whole run was cancelled.
+    "run.cancelled" => RunCancelled(RunEnded),
+    /// The last entry: the Merkle root of all entries before it.
+    "run.sealed" => RunSealed(RunSealed),
+    /// In a repository log: a run or thread has an entry.
+    "log.recorded" => LogRecorded(LogRecorded),
+    /// In a repository log: its key decided about an item of another key's run.
+    "log.decided" => LogDecided(LogDecided),
+    /// In a repository log: its key wrote a document for another key's run.
+    "log.written" => LogWritten(LogWritten),
+    /// A state was saved. This and all following events are those of threads and archives.
+    "thread.checkpointed" => ThreadCheckpointed(ThreadCheckpointed),
+    /// The latest checkpoint was resumed.
+    "thread.resumed" => ThreadResumed(ThreadResumed),
+    /// In an archive: runs were added.
+    "archive.added" => ArchiveAdded(ArchiveAdded),
 }
 
 impl Event {

@@ -89,12 +89,12 @@ fn manifests() {
         let forge = Forge::new();
         let of = |link: &git_handoff::ledger::chain::Link| {
             let paths = forge.git(&["ls-tree", "-r", "--name-only", &link.commit.to_string()]);
-            let found = paths.lines().filter(|path| path.ends_with("/manifest.json"));
+            let found = paths.lines().filter(|path| path.ends_with("manifest.json"));
             let read =
                 found.map(|path| forge::git(forge.path(), &["cat-file", "blob", &format!("{}:{path}", link.commit)]));
             read.map(String::into_bytes).collect::<Vec<_>>()
         };
-        of(told(&forge).links.last().unwrap())
+        told(&forge).links.iter().flat_map(of).collect()
     };
     feed("fuzz::targets::manifests", samples, |bytes| {
         let Ok(manifest) = Manifest::parse(bytes) else { return false };

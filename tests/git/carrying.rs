@@ -79,9 +79,10 @@ fn with_evidence_a_blobless_clone_lacks_only_the_content() {
     let forge = Forge::new();
     forge.honest();
     let (dir, store) = blobless(&forge);
-    let evidence = ["plan.json", "items/edit-a/manifest.json", "items/edit-b/manifest.json"];
+    let evidence =
+        ["run.submitted}:plan.json", "item.fired edit-a }:manifest.json", "item.fired edit-b }:manifest.json"];
     for path in evidence {
-        let id = forge.git(&["rev-parse", &format!("{RUN}:{path}")]);
+        let id = forge.git(&["rev-parse", &format!("{RUN}^{{/{path}")]);
         assert!(stock_git(dir.path(), &["cat-file", "-e", &id]).status.success());
         git(dir.path(), &["cat-file", "-p", &id]);
     }

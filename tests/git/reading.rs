@@ -111,14 +111,14 @@ fn a_changed_product_is_found_out() {
     env.write("repo/other", "diff --git a/x b/x\n");
     let blob = env.git(["hash-object", "-w", "other"]).success();
     env.git(["read-tree", "--index-output=.git/other-index", RUN]).success();
-    let entry = format!("100644,{},items/edit-a/patch", blob.trim());
+    let entry = format!("100644,{},patch", blob.trim());
     let run = |args: &[&str]| {
         let mut command = env.command("git", "repo");
         let output = command.env("GIT_INDEX_FILE", ".git/other-index").args(args).output().expect("git runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("git prints names").trim().to_owned()
     };
-    run(&["update-index", "--cacheinfo", &entry]);
+    run(&["update-index", "--add", "--cacheinfo", &entry]);
     let tree = run(&["write-tree"]);
     let message = env.git(["log", "-1", "--format=%B", RUN]).success();
     let commit = run(&["commit-tree", &tree, "-p", &format!("{RUN}^"), "-m", message.trim_end()]);

@@ -12,7 +12,7 @@ fn entries() -> Vec<(bool, &'static str, Value)> {
     let [digest, other] = ["1", "2"].map(|digit| format!("sha256:{}", digit.repeat(64)));
     let oid = "1".repeat(40);
     let plain = json!({
-        "v": 1, "kind": "thread.checkpointed", "thread": "t", "seq": 0, "at": "2026-06-04T02:00:00.000Z",
+        "v": 2, "kind": "thread.checkpointed", "thread": "t", "seq": 0, "at": "2026-06-04T02:00:00.000Z",
         "actor": "human:ada", "state": { "sha256": digest, "oid": oid, "size": 1 },
     });
     let with = |seq: u64, fields: Value| {

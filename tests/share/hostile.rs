@@ -64,7 +64,7 @@ fn names_that_are_none_of_ours_are_passed_over() {
 fn what_is_no_chain_is_not_taken() {
     let env = pushed();
     env.git_in("hub", ["tag", "-a", "-m", "x", "x", RUN_REF]).success();
-    let blob = env.git_in("hub", ["rev-parse", &format!("{RUN_REF}:plan.json")]).success();
+    let blob = env.git_in("hub", ["rev-parse", &format!("{RUN_REF}^{{/run.submitted}}:plan.json")]).success();
     for (name, oid) in [("tagged", "refs/tags/x"), ("blob", blob.trim()), ("tree", &format!("{RUN_REF}^{{tree}}"))] {
         env.git_in("hub", ["update-ref", &format!("refs/handoff/runs/{name}"), oid]).success();
     }

@@ -66,10 +66,10 @@ impl Hub {
 fn entries() -> [(Value, &'static str); 3] {
     let shared = json!({ "kind": "run.shared", "heartbeat": 200, "lostAfter": 2000 });
     let (mut format, mut field) = (shared.clone(), shared);
-    format["v"] = json!(2);
+    format["v"] = json!(3);
     field["grace"] = json!(5);
     [
-        (format, "the entry has format version 2; this program reads version 1"),
+        (format, "the entry has format version 3; this program reads version 2"),
         (field, "unknown field `grace`, expected `heartbeat` or `lostAfter`; a later version may have written it"),
         (
             json!({ "kind": "run.paused" }),

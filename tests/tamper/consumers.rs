@@ -125,10 +125,11 @@ impl Copy<'_> {
         refs::set(&store, REF, oid).unwrap();
     }
 
-    /// Exchanges the bytes of an object for others, under its name.
-    fn damage(&self, path: &str) {
+    /// Exchanges the bytes of a file for others, under its object's name. The file is that of the
+    /// latest entry whose subject begins like this.
+    fn damage(&self, subject: &str, path: &str) {
         crate::common::loosen(&self.path());
-        let oid = self.git(&["rev-parse", &format!("{REF}:{path}")]);
+        let oid = self.git(&["rev-parse", &format!("{REF}^{{/^{subject}}}:{path}")]);
         let other = self.store().write_blob(format!("damaged {path}\n").as_bytes()).unwrap().to_string();
         let file = |oid: &str| self.path().join(".git/objects").join(&oid[..2]).join(&oid[2..]);
         fs::remove_file(file(&oid)).unwrap();
@@ -271,13 +272,13 @@ fn forged(runs: &Runs, rows: &mut Vec<Vec<String>>) {
         }
         copy.git(&["fetch", "--quiet", "../other", &format!("+{REF}:{REF}")]);
     });
-    tried("a manifest damaged", &|copy| copy.damage("items/make/manifest.json"));
-    tried("the plan damaged", &|copy| copy.damage("plan.json"));
+    tried("a manifest damaged", &|copy| copy.damage("item.fired make ", "manifest.json"));
+    tried("the plan damaged", &|copy| copy.damage("run.submitted", "plan.json"));
     tried("the products damaged", &|copy| {
-        copy.damage("items/make/patch");
-        copy.damage("items/make/outputs/report.md");
-        copy.damage("documents/notes");
-        copy.damage("documents/packet");
+        copy.damage("item.reconciled make ", "patch");
+        copy.damage("item.reconciled make ", "outputs/report.md");
+        copy.damage("document.written notes", "documents/notes");
+        copy.damage("document.written packet", "documents/packet");
     });
     tried("its key revoked", &|copy| {
         copy.git(&["config", "handoff.revoked", "../revoked"]);
