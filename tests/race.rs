@@ -22,7 +22,7 @@ fn at_once(repo: &TestRepo, commands: &[&[&str]]) -> Vec<(i32, String)> {
 fn logged(repo: &TestRepo, sealed: bool) -> Vec<String> {
     let name = repo.env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
     let printed = repo.env.git(["log", "--format=%b", name.trim()]).success();
-    let entries = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let entries = serde_json::Deserializer::from_str(&printed).into_iter::<Value>().map(Result::unwrap);
     let is_wanted = |entry: &Value| entry["kind"] == "log.recorded" && entry["root"].is_string() == sealed;
     entries.filter(is_wanted).map(|entry| entry["run"].as_str().unwrap().to_owned()).collect()
 }

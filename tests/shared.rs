@@ -83,7 +83,7 @@ impl Hub {
     /// Returns the entries that the remote has.
     pub(crate) fn entries(&self) -> Vec<Value> {
         let printed = self.repo.env.git_in("hub.git", ["log", "--reverse", "--format=%b", "refs/handoff/runs/r"]);
-        printed.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        serde_json::Deserializer::from_str(&printed.stdout).into_iter().map_while(Result::ok).collect()
     }
 
     pub(crate) fn of_kind(&self, kind: &str) -> Vec<Value> {

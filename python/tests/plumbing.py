@@ -62,7 +62,7 @@ def forge(
     entry = {**last["entry"], "seq": last["entry"]["seq"] + 1, "prev": last["hash"]}
     entry["state"] = product
     entry.pop("summary", None)
-    text = json.dumps(entry, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    text = json.dumps(entry, indent=1, sort_keys=True, ensure_ascii=False)
     tree = run(repository, "git", "mktree", stdin=f"100644 blob {blob}\tstate\n".encode())
     header, message = raw(repository, "commit", tip).decode().split("\n\n", 1)
     subject = message.split("\n")[0]

@@ -123,9 +123,9 @@ impl From<ThreadId> for Subject {
 }
 
 impl Entry {
-    /// Returns the entry's bytes: RFC 8785 canonical JSON without a newline.
+    /// Returns the entry's bytes: [`format::entry_text`], without a final newline.
     pub fn canonical(&self) -> Vec<u8> {
-        format::canonical(&self.to_json())
+        format::entry_text(&self.to_json())
     }
 
     /// Returns the entry as a JSON object.

@@ -93,6 +93,55 @@ pub fn canonical<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json_canonicalizer::to_vec(value).expect("model values are finite and have string keys")
 }
 
+/// Returns the text of an entry: its RFC 8785 form with each key and each element of an array on a
+/// line of its own, so that people can read it and git's packs are smaller.
+///
+/// Each level is indented by one space, a space follows the colon of a key, and empty objects and
+/// arrays stay as they are.
+pub fn entry_text<T: Serialize>(value: &T) -> Vec<u8> {
+    let canonical = canonical(value);
+    let mut text = Vec::with_capacity(canonical.len() * 5 / 4);
+    let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
+    let start_line = |text: &mut Vec<u8>, depth: usize| {
+        text.push(b'\n');
+        text.resize(text.len() + depth, b' ');
+    };
+    for (at, &byte) in canonical.iter().enumerate() {
+        if is_string {
+            text.push(byte);
+            is_string = is_escaped || byte != b'"';
+            is_escaped = !is_escaped && byte == b'\\';
+            continue;
+        }
+        match byte {
+            b'{' | b'[' => {
+                text.push(byte);
+                depth += 1;
+                if !matches!(canonical[at + 1], b'}' | b']') {
+                    start_line(&mut text, depth);
+                }
+            }
+            b'}' | b']' => {
+                depth -= 1;
+                if !matches!(canonical[at - 1], b'{' | b'[') {
+                    start_line(&mut text, depth);
+                }
+                text.push(byte);
+            }
+            b',' => {
+                text.push(byte);
+                start_line(&mut text, depth);
+            }
+            b':' => text.extend(b": "),
+            _ => {
+                text.push(byte);
+                is_string = byte == b'"';
+            }
+        }
+    }
+    text
+}
+
 /// Returns true if every number is an integer that JSON readers represent exactly; the format
 /// writes no others.
 pub(super) fn has_safe_numbers(value: &Value) -> bool {

@@ -68,7 +68,7 @@ fn ends_whole(repo: &TestRepo, run: &str) {
 fn sealed_in_log(repo: &TestRepo, run: &str) -> usize {
     let names = repo.env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
     let printed = repo.env.git(["log", "--format=%b", names.trim()]).success();
-    let entries = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let entries = serde_json::Deserializer::from_str(&printed).into_iter::<Value>().map(Result::unwrap);
     entries.filter(|entry| entry["root"].is_string() && entry["kind"] == "log.recorded" && entry["run"] == run).count()
 }
 

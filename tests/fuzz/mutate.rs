@@ -205,7 +205,9 @@ impl Edit {
                 let ends = if begins > 0 && bytes.ends_with(b"\n") { bytes.len() - 1 } else { bytes.len() };
                 let read = bytes.get(begins..ends).and_then(|text| serde_json::from_slice(text).ok());
                 if let Some(value) = read {
-                    let changed = format::canonical(&json.apply(*place, value));
+                    let is_entry = bytes[begins..].starts_with(b"{\n");
+                    let write = if is_entry { format::entry_text } else { format::canonical };
+                    let changed = write(&json.apply(*place, value));
                     drop(bytes.splice(begins..ends, changed));
                 }
             }

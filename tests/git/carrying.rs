@@ -23,7 +23,7 @@ fn stock_git_finds_nothing_wrong_and_every_signature_good() {
             forge.git(&["-c", &setting, "verify-commit", &link.commit.to_string()]);
         }
         let log = forge.git(&["log", "--reverse", "--format=%b", RUN]);
-        assert!(log.starts_with(r#"{"actor":"human:ada","artifacts":"#), "{log}");
+        assert!(log.starts_with("{\n \"actor\": \"human:ada\",\n \"artifacts\": {\n"), "{log}");
     }
 }
 

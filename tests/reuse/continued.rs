@@ -173,7 +173,7 @@ fn what_the_other_run_does_not_show_does_not_hold() {
         ),
         (
             "an entry that was changed",
-            |s| s.commits[2] = s.commits[2].replace("\"durationMs\":", "\"durationMs\":1"),
+            |s| s.commits[2] = s.commits[2].replace("\"durationMs\": ", "\"durationMs\": 1"),
             "0: the run first, which it continues does not hold: its entry 2: the signature does not match",
         ),
         (

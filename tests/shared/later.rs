@@ -22,13 +22,13 @@ impl Hub {
         let raw = env.git_in("hub.git", ["cat-file", "commit", RUN]).success();
         let (tree, parent) = (self.show("%T"), self.show("%H"));
         let line = |begin: &str| raw.lines().find(|line| line.starts_with(begin)).unwrap();
-        let body = raw.lines().last().unwrap();
+        let (_, body) = raw.trim_end().rsplit_once("\n\n").unwrap();
         let last: Value = serde_json::from_str(body).unwrap();
         let mut entry = json!({ "v": 2, "run": "r", "at": last["at"], "actor": last["actor"] });
         entry["prev"] = json!(format::leaf_hash(body.as_bytes()).to_string());
         entry["seq"] = json!(last["seq"].as_u64().unwrap() + 1);
         entry.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        let text = String::from_utf8(format::canonical(&entry)).unwrap();
+        let text = String::from_utf8(format::entry_text(&entry)).unwrap();
         let head = format!("tree {tree}\nparent {parent}\n{}\n{}\n", line("author "), line("committer "));
         let message = format!("\n{} r\n\n{text}\n", entry["kind"].as_str().unwrap());
         let signer = Signer::from_file(&self.repo.path("b/key")).unwrap();

@@ -251,7 +251,7 @@ fn forged(runs: &Runs, rows: &mut Vec<Vec<String>>) {
             let (_, raw) = store.read(last.commit).unwrap();
             let text = String::from_utf8(raw).unwrap();
             assert!(parents.len() == 1 && text.contains("human:ada"));
-            text.replacen("\"actor\":\"human:ada\"", "\"actor\":\"human:eve\"", 1).into_bytes()
+            text.replacen("\"actor\": \"human:ada\"", "\"actor\": \"human:eve\"", 1).into_bytes()
         });
     });
     tried("the last entry not signed", &|copy| {

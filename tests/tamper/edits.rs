@@ -37,7 +37,7 @@ fn every_field_of_every_kind() {
             let (mut tried, mut rows) = (0, Vec::<String>::new());
             for path in leaves(&honest) {
                 for (how, bent) in [("", changed(&honest, &path)), (", taken out", taken_out(&honest, &path))] {
-                    let bytes = format::canonical(&bent);
+                    let bytes = format::entry_text(&bent);
                     if let Ok(entry) = Entry::parse(&bytes) {
                         told += 1;
                         // Every third of them, or all.

@@ -29,7 +29,7 @@ pub(super) const VECTORS: &[Vector] = &[
         commit(forge, |raw| raw.replace(" +0000\ngpgsig", " +0000\nencoding UTF-8\ngpgsig"));
     }),
     Vector::new("commit-spelling", "the last entry with a blank that its canonical form does not have", |forge| {
-        commit(forge, |raw| raw.replace("{\"actor\":", "{ \"actor\":"));
+        commit(forge, |raw| raw.replace("{\n \"actor\":", "{ \"actor\":"));
     }),
     Vector::new("commit-two-parents", "an earlier entry as a second parent of the last", |forge| {
         let told = forge.honest();

@@ -249,7 +249,7 @@ pub(super) const FORGED: &[Vector] = &[
         resigned(forge, |text| text.replacen(one().as_str(), &one().as_str().to_uppercase(), 1));
     }),
     illegal("host-too-long", "a dispatch whose host has 256 bytes", |forge| {
-        resigned(forge, |text| text.replacen(r#""host":"node7""#, &format!(r#""host":"{}""#, "é".repeat(128)), 1));
+        resigned(forge, |text| text.replacen(r#""host": "node7""#, &format!(r#""host": "{}""#, "é".repeat(128)), 1));
     }),
 ];
 

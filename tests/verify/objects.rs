@@ -72,23 +72,23 @@ fn a_commit_is_byte_for_byte_what_its_entry_makes() {
         raw.replace(" +0000\ngpgsig", " +0000\nencoding UTF-8\ngpgsig"),
         "commit …: the commit's bytes differ from those that its entry determines",
     );
-    try_with(raw.replace("{\"actor\":", "{ \"actor\":"), "commit …: the entry is not in canonical form");
+    try_with(raw.replace("{\n \"actor\":", "{ \"actor\":"), "commit …: the entry is not in canonical form");
     try_with(
         raw.replace("\n\nrun.sealed", "\n\nrun.SEALED"),
         "commit …: the commit's bytes differ from those that its entry determines",
     );
     try_with(
-        raw.replace("\"v\":1", "\"v\":2"),
-        "commit …: the entry has format version 2; this program reads version 1",
+        raw.replace("\"v\": 2", "\"v\": 3"),
+        "commit …: the entry has format version 3; this program reads version 2",
     );
     for number in ["1152921504606846976", "18446744073709551615", "1e400", "5.0", "-5", "null"] {
-        let raw = raw.replace("\"seq\":5", &format!("\"seq\":{number}"));
+        let raw = raw.replace("\"seq\": 5", &format!("\"seq\": {number}"));
         forge.point_at(forge.store.write(gix::objs::Kind::Commit, raw.as_bytes()).unwrap());
         assert_fails(&forge.verify(), "chain", "entry");
     }
     for number in ["9007199254740992", "9007199254740993", "-9007199254740992", "1.0", "5e0", "0.5"] {
         try_with(
-            raw.replace("\"seq\":5", &format!("\"seq\":{number}")),
+            raw.replace("\"seq\": 5", &format!("\"seq\": {number}")),
             "commit …: a number of the entry is no integer within ±(2^53−1)",
         );
     }

@@ -65,7 +65,7 @@ fn verify_judges_no_plan_when_a_commit_is_no_entry() {
     for link in &told.links[at..] {
         let mut payload = String::from_utf8(codec::payload(&link.entry, link.tree, &[parent])).unwrap();
         if link.entry.seq == 3 {
-            payload = payload.replace("{\"actor\":", "{\"aaa\":1,\"actor\":");
+            payload = payload.replace("{\n \"actor\":", "{\n \"aaa\": 1,\n \"actor\":");
         }
         let signature = forge.signer.sign(payload.as_bytes()).unwrap().replace('\n', "\n ");
         let raw = payload.replacen(" +0000\n\n", &format!(" +0000\ngpgsig {signature}\n\n"), 1);

@@ -87,7 +87,7 @@ class Objects:
         header, _, message = content.partition(b"\n\n")
         parents = [line[7:].decode() for line in header.splitlines() if line[:7] == b"parent "]
         try:
-            entry = json.loads(message.rstrip().rsplit(b"\n", 1)[-1])
+            entry = json.loads(message.partition(b"\n\n")[2])
         except ValueError as error:
             raise HandoffError("altered", f"the commit {oid} carries no entry") from error
         return Commit(parents, entry)

@@ -180,6 +180,22 @@ export function canonical(value) {
   return `{${text}}`;
 }
 
+/**
+ * Returns the text of an entry: the canonical form with each key and each element on a line of its
+ * own, indented by one space a level (section 3).
+ */
+export function entryText(value, lineStart = '\n') {
+  const isArray = Array.isArray(value);
+  if (!isArray && !isObject(value)) return canonical(value);
+  const inner = `${lineStart} `;
+  const withText = (key) => `${JSON.stringify(key)}: ${entryText(value[key], inner)}`;
+  const parts = isArray
+    ? value.map((element) => entryText(element, inner))
+    : Object.keys(value).sort().map(withText);
+  const [open, close] = isArray ? '[]' : '{}';
+  return open + (parts.length ? inner + parts.join(`,${inner}`) + lineStart : '') + close;
+}
+
 /** Returns an object of those of the fields that a value has. */
 export const pickFields = (value, fields) =>
   Object.fromEntries(

@@ -1,7 +1,7 @@
 // Verifies proofs of single items (section 11).
 
-import { ensure } from './bytes.mjs';
-import { canonicalBytes, isObject, readJson, sameJson } from './json.mjs';
+import { ensure, toBytes } from './bytes.mjs';
+import { entryText, isObject, readJson, sameJson } from './json.mjs';
 import {
   allOf,
   arrayOf,
@@ -115,7 +115,7 @@ export class Proof {
     if (admitted) require(this.admitsSealer(), 'the admission does not admit the key that sealed');
     for (const { entry, path } of json.shown ?? []) {
       if (require(faultOfEntry(entry) === null, 'a shown entry is not valid'))
-        this.shown.push({ entry, path, leaf: leafHash(canonicalBytes(entry)) });
+        this.shown.push({ entry, path, leaf: leafHash(toBytes(entryText(entry))) });
     }
     const line = [first, ...this.shown];
     if (admitted?.entry) {

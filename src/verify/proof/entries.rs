@@ -59,7 +59,7 @@ pub(super) struct JsonEntry<'p> {
 
 impl<'p> JsonEntry<'p> {
     pub(super) fn read(leaf: &'p Leaf) -> Result<Self, String> {
-        let bytes = format::canonical(&leaf.entry);
+        let bytes = format::entry_text(&leaf.entry);
         let entry = Entry::parse(&bytes).map_err(|e| e.to_string())?;
         Ok(Self { entry, hash: leaf_hash(&bytes), leaf })
     }

@@ -67,7 +67,7 @@ fn a_run_whose_rule_may_do_no_more_is_partial_while_it_is_open_and_when_it_is_se
     assert_eq!(closed, format!("r: 2 entries, sealed, PARTIAL: rule polish stopped: {REASON}\n"));
     assert!(views(&repo, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
     let seal = repo.env.git(["show", "--no-patch", "--format=%B", "refs/handoff/runs/r"]).success();
-    assert!(seal.contains(&format!("\"stopped\":{{\"polish\":\"{REASON}\"}}")), "{seal}");
+    assert!(seal.contains(&format!("\"stopped\": {{\n  \"polish\": \"{REASON}\"\n }}")), "{seal}");
     let words = format!("r: 3 of 3 done, rule polish stopped: {REASON}, sealed, PARTIAL\n");
     assert!(repo.env.handoff(["status", "r"]).success().ends_with(&words));
     let verified = repo.env.handoff(["verify", "r"]).exit(4).stdout;

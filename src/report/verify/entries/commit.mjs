@@ -12,7 +12,7 @@ import {
 } from '../bytes.mjs';
 import { limits } from '../limits.mjs';
 import { objectName, sha256 } from '../crypto/hashes.mjs';
-import { canonical, readJson } from '../json.mjs';
+import { entryText, readJson } from '../json.mjs';
 import { secondsOf } from '../values.mjs';
 import { signerOf } from '../crypto/signature.mjs';
 import { faultOfEntry } from './kinds.mjs';
@@ -84,7 +84,7 @@ export class Commit {
     this.entry = readJson(bytes, { containers, commas });
     const fault = faultOfEntry(this.entry);
     ensure(fault === null, `the entry is not valid: ${fault}`);
-    ensure(canonical(this.entry) === toText(bytes), 'the entry is not canonical');
+    ensure(entryText(this.entry) === toText(bytes), 'the entry is not canonical');
     this.leaf = leafHash(bytes);
     this.hash = hashText(this.leaf);
     this.seconds = secondsOf(this.entry.at);
