@@ -52,15 +52,15 @@ pub(super) fn trees(
     store: &Store,
     reach: &Reach,
     request: &Request,
-    shown: impl Iterator<Item = (Kind, Option<Oid>, Oid)>,
+    shown: impl Iterator<Item = (Kind, Oid)>,
     kept: &mut KeepGuard,
 ) -> Result<(), Error> {
     if !is_partial(store) {
         return Ok(());
     }
     let mut wanted = Vec::new();
-    for (kind, old, new) in shown {
-        match evidence::missing(store, kind, old, new, false) {
+    for (kind, new) in shown {
+        match evidence::missing(store, kind, new, false) {
             Err(store::Error::Missing(_)) => wanted.push(new),
             other => _ = other?,
         }
@@ -86,15 +86,15 @@ pub(super) fn evidence(
     let mut wanted = Vec::new();
     let mut runs = Vec::new();
     for taken in here() {
-        let old = taken.old.filter(|_| !request.content);
-        wanted.extend(evidence::missing(store, taken.place.kind, old, taken.new, request.content)?);
+        wanted.extend(evidence::missing(store, taken.place.kind, taken.new, request.content)?);
         match taken.place.kind {
             Kind::Run => runs.push(taken.new),
             Kind::Archive => {
-                let added = archived::added(store, old, taken.new).map_err(archived::Error::from)?;
+                let added = archived::added(store, taken.old.filter(|_| !request.content), taken.new)
+                    .map_err(archived::Error::from)?;
                 runs.extend(added.iter().map(|(_, held)| held.commit));
                 for (_, held) in added {
-                    wanted.extend(evidence::missing(store, Kind::Run, None, held.commit, request.content)?);
+                    wanted.extend(evidence::missing(store, Kind::Run, held.commit, request.content)?);
                 }
             }
             _ => {}

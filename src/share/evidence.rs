@@ -41,28 +41,17 @@ enum Spot {
     Content,
 }
 
-/// Collects the missing blobs of a chain, from its head back to one that was fetched before.
+/// Collects the missing blobs of a chain; with `content`, products too.
 ///
-/// With `content`, includes products. The tree of an earlier fetched head is checked too, because
-/// plain git may have fetched it without evidence.
-pub(super) fn missing(
-    store: &Store,
-    kind: Kind,
-    old: Option<Oid>,
-    head: Oid,
-    content: bool,
-) -> Result<Vec<Oid>, store::Error> {
+/// This looks at every entry, because plain git may have fetched any of them without evidence.
+pub(super) fn missing(store: &Store, kind: Kind, head: Oid, content: bool) -> Result<Vec<Oid>, store::Error> {
     let mut walk = Walk::new(store, content);
     if !kind.is_chain() {
         walk.tree(head, Spot::All)?;
         return Ok(walk.absent());
     }
     let root = if kind.is_of_key() { Spot::All } else { Spot::Root };
-    if let Some(old) = old {
-        walk.commit(old, root)?;
-    }
-    let known = if walk.absent().is_empty() { old } else { None };
-    for commit in history::since(store, head, known)? {
+    for commit in history::since(store, head, None)? {
         walk.commit(commit, root)?;
     }
     Ok(walk.absent())

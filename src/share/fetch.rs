@@ -133,7 +133,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     let mut kept = KeepGuard::default();
     let unsound = bring::history(store, reach, request, absent.into_iter().collect(), &mut kept)?;
     let sound = wanted.iter().filter(|(_, shown)| shown.len() == 1 && !unsound.contains_key(&shown[0]));
-    let sound = sound.map(|(place, shown)| (place.kind, have.get(&place.below(&folder)).copied(), shown[0]));
+    let sound = sound.map(|(place, shown)| (place.kind, shown[0]));
     bring::trees(store, reach, request, sound, &mut kept)?;
     let mut fetched = Fetched { skipped: listing.skipped.clone(), ..Fetched::default() };
     for (place, shown) in wanted {
