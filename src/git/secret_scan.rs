@@ -100,9 +100,7 @@ impl Reader<'_, '_> {
         let path = self.names.get(oid).copied().unwrap_or_default();
         let name = if path.is_empty() { format!("{kind} {oid}") } else { path.to_owned() };
         self.now = match kind {
-            "blob" if path.starts_with("items/") && path.ends_with("/patch") => {
-                Now::Patch(oid.to_owned(), PatchScan::new(self.gate))
-            }
+            "blob" if path == "patch" => Now::Patch(oid.to_owned(), PatchScan::new(self.gate)),
             "blob" | "commit" | "tag" => match self.gate.scan(&name) {
                 Ok(scan) if kind == "commit" && self.left <= COMMIT => Now::Commit(oid.to_owned(), scan, Vec::new()),
                 Ok(scan) => Now::Plain(oid.to_owned(), scan),

@@ -105,11 +105,17 @@ fn objects(
     Ok(listed)
 }
 
-/// Returns the blobs of the latest trees that are no contents, such as plans and manifests. A
-/// content with the same bytes stays, too.
+/// Returns the blobs of runs that are no contents, such as plans and manifests, and those of the
+/// latest trees of other chains. A content with the same bytes stays, too.
 fn needed(store: &Store, refs: &BTreeMap<Place, Oid>) -> Result<BTreeSet<Oid>, program::Error> {
     let mut needed = BTreeSet::new();
-    for tip in refs.values() {
+    for (place, tip) in refs {
+        if place.kind == place::Kind::Run {
+            let links = chain::read_at(store, &place.below(REFS), *tip).map_or_else(|_| Vec::new(), |(_, links)| links);
+            let files = links.iter().flat_map(|link| link.entry.event.files());
+            needed.extend(files.filter(|(path, _)| !holds_content(path)).map(|(_, named)| named.oid));
+            continue;
+        }
         let listed = store.git().args(["ls-tree", "-r", "-z", "--full-tree", &tip.to_string()]).run()?;
         for line in String::from_utf8_lossy(&listed).split_terminator('\0') {
             let Some((what, path)) = line.split_once('\t') else { continue };
@@ -121,13 +127,10 @@ fn needed(store: &Store, refs: &BTreeMap<Place, Oid>) -> Result<BTreeSet<Oid>, p
     Ok(needed)
 }
 
-/// Returns true for the paths of contents, in the tree of a run or a thread.
+/// Returns true for the paths of contents, in the tree of an entry of a run or a thread.
 fn holds_content(path: &str) -> bool {
-    let of_item = path.starts_with("items/");
-    (of_item && (path.ends_with("/patch") || path.contains("/outputs/")))
-        || path.starts_with("artifacts/")
-        || path.starts_with("worktree/")
-        || path == "state"
+    let is_inside = |folder| path.starts_with(folder);
+    matches!(path, "patch" | "state") || ["outputs/", "artifacts/", "worktree/"].into_iter().any(is_inside)
 }
 
 struct Listed {
