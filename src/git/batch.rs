@@ -66,7 +66,14 @@ impl Batch {
 
     /// Writes a tree with exactly these blobs, by their encoded paths, and returns it. A name of the
     /// other object format is left out: it names no object here.
+    ///
+    /// Fails for more than [`bounds::FOLDERS`] folders, which an entry of others may name in few
+    /// bytes.
     pub fn tree_of(&mut self, files: BTreeMap<String, Product>) -> Result<Oid, Error> {
+        let folders = count_folders(files.keys());
+        if folders > bounds::FOLDERS {
+            return Err(Error::Folders(folders));
+        }
         let here = files.into_iter().filter(|(_, bytes)| bytes.oid.0.kind() == self.store.hash_kind());
         let edits: Vec<_> = here.map(|(path, bytes)| (path, Edit::Blob(bytes.oid))).collect();
         self.edit_tree(None, &edits)
@@ -136,4 +143,16 @@ impl Batch {
         }
         Ok(self.pack.as_mut().expect("it was made above"))
     }
+}
+
+/// Returns the number of folders of sorted paths.
+fn count_folders<'a>(paths: impl Iterator<Item = &'a String>) -> usize {
+    let mut before = "";
+    let mut folders = 0;
+    for path in paths {
+        let common = before.bytes().zip(path.bytes()).take_while(|(a, b)| a == b).count();
+        folders += path.as_bytes()[common..].iter().filter(|byte| **byte == b'/').count();
+        before = path;
+    }
+    folders
 }

@@ -96,7 +96,9 @@ pub fn listed(text: &str) -> Vec<(Oid, String)> {
 
 /// Returns true if git reports that received objects failed its checks.
 pub fn is_unsound(said: &str) -> bool {
+    let is_of_another_type = |line: &str| line.contains("error: object ") && line.contains(", not a ");
     ["fsck error in", "did not send all necessary objects"].iter().any(|words| said.contains(words))
+        || said.lines().any(is_of_another_type)
 }
 
 /// Returns the HTTP status with which, by git's message, a server or proxy refused the request.

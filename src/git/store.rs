@@ -373,6 +373,8 @@ pub enum Error {
     Tree(String, #[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("a folder of the tree would take {0} bytes; at most {max} are read", max = bounds::TREE)]
     Folder(usize),
+    #[error("the files lie in {0} folders; at most {max} are possible", max = bounds::FOLDERS)]
+    Folders(usize),
     #[error("object {0} could not be read")]
     Find(Oid, #[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("{0}")]

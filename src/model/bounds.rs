@@ -66,6 +66,9 @@ pub fn unpacked(pack: u64) -> u64 {
     PACK.saturating_add(pack.saturating_mul(RATIO))
 }
 
+/// The most folders of the tree of one entry.
+pub const FOLDERS: usize = 65_536;
+
 /// Returns true if JSON is within the limits of one entry or manifest. Does not validate the JSON.
 ///
 /// A value of two bytes needs dozens in memory, so a size limit alone is not enough.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::git::store::{Batch, Store};
+use crate::git::store::Store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{ArchivedRun, Entry, Event};
@@ -58,19 +58,19 @@ pub fn check_incoming(store: &Store, chain: Chain<'_>, known: Option<Oid>, tip: 
         _ => check_signatures(store, chain, &links)?,
     }
     match chain {
-        Chain::Run(_) => {
-            let mut batch = store.batch();
-            links.iter().filter(|link| !link.verified_before).try_for_each(|link| check_tree(&mut batch, link))
-        }
+        Chain::Run(_) => links.iter().filter(|link| !link.verified_before).try_for_each(|link| check_tree(store, link)),
         Chain::Archive(_) => check_archived_runs(store, &links),
         Chain::Thread(_) | Chain::Log(_) => Ok(()),
     }
 }
 
 /// Checks that the tree of an entry of a run has exactly the bytes that the entry names, so that
-/// git keeps and sends these, and nothing else. The batch is discarded.
-fn check_tree(batch: &mut Batch, link: &Link) -> Result<(), String> {
-    let expected = batch.tree_of(link.entry.event.files()).map_err(|error| in_words(&error))?;
+/// git keeps and sends these, and nothing else.
+fn check_tree(store: &Store, link: &Link) -> Result<(), String> {
+    let files = link.entry.event.files();
+    // Each batch is discarded with the trees that it holds.
+    let expected = if files.is_empty() { Ok(store.empty_tree()) } else { store.batch().tree_of(files) };
+    let expected = expected.map_err(|error| in_words(&error))?;
     if link.tree == expected {
         return Ok(());
     }
@@ -111,11 +111,11 @@ pub fn read_further(
         return Err(format!("it does not continue commit {}", short(known)));
     }
     let mut writers = Writers::of_run(run, keys.clone(), Some(first));
-    let (mut before, mut batch) = (&last, store.batch());
+    let mut before = &last;
     let mut further = Vec::with_capacity(links.len());
     for link in &links {
         check_place(Chain::Run(run), link, Some(before))?;
-        check_tree(&mut batch, link)?;
+        check_tree(store, link)?;
         before = link;
         let signed = Signed::of(link);
         let key = signed.key()?.to_owned();

@@ -33,12 +33,25 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    fn add(&mut self, manifest: Manifest) {
-        *self.sandbox.entry(cut(manifest.claims.sandbox)).or_default() += 1;
-        self.real_home |= manifest.claims.home.is_some();
-        self.writable.extend(manifest.claims.writable.into_iter().map(cut));
+    /// Returns the reach of one worker. Manifests may be large, so this holds little of them.
+    fn of(manifest: Manifest) -> Self {
+        let claims = manifest.claims;
+        Self {
+            sandbox: [(cut(claims.sandbox), 1)].into(),
+            real_home: claims.home.is_some(),
+            writable: claims.writable.into_iter().take(MOST_PLACES).map(cut).collect(),
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        other.sandbox.into_iter().for_each(|(sandbox, count)| *self.sandbox.entry(sandbox).or_default() += count);
+        self.real_home |= other.real_home;
+        self.writable.extend(other.writable);
     }
 }
+
+/// The most writable places of one worker that are kept.
+const MOST_PLACES: usize = 100;
 
 /// Returns the row, and what the workers could reach; `plan` are the run's items, if known.
 pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, Reach) {
@@ -60,13 +73,13 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, Re
         let item = items.get(&fired.item).copied();
         let pipeline = item.and_then(Item::pipeline).and_then(|name| Some(pipelines.get(name)?.1.sha256));
         let dispatch = Dispatch { fired, item, pipeline };
-        dispatch.check(objects, case.lazy)
+        dispatch.check(objects, case.lazy).map(Reach::of)
     });
     let mut findings = Findings::default();
     let mut reach = Reach::default();
     for ((seq, fired), checked) in fired.iter().zip(checked) {
         match checked {
-            Ok(manifest) => reach.add(manifest),
+            Ok(one) => reach.add(one),
             Err(problem) => report(*seq, fired, problem, &mut findings),
         }
     }

@@ -124,3 +124,18 @@ fn a_fetch_is_bounded() {
     assert_eq!(left, "", "nothing of it stays");
     env.handoff_in("clone", ["fetch", "origin", "handoff-dag-1"]).success();
 }
+
+#[test]
+fn an_object_of_another_type_than_a_tree_says_stops_no_other_ref() {
+    let env = pushed();
+    env.git_in("hub", ["tag", "-a", "-m", "x", "x", RUN_REF]).success();
+    let tag = env.git_in("hub", ["rev-parse", "refs/tags/x"]).success();
+    let name = (0..tag.trim().len() / 2).map(|at| u8::from_str_radix(&tag[2 * at..2 * at + 2], 16).unwrap());
+    fs::write(env.path().join("tree"), b"100644 patch\0".iter().copied().chain(name).collect::<Vec<u8>>()).unwrap();
+    let tree = env.git_in("hub", ["hash-object", "-w", "-t", "tree", "--literally", "../tree"]).success();
+    let commit = env.git_in("hub", ["commit-tree", tree.trim(), "-m", "x"]).success();
+    env.git_in("hub", ["update-ref", "refs/handoff/runs/evil", commit.trim()]).success();
+    let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
+    assert!(refs(&env, "clone").contains(FETCHED), "{said}");
+    assert!(!refs(&env, "clone").contains("runs/evil"), "{said}");
+}
