@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::driver::{Because, DriverId};
 use super::name::ItemId;
-use super::outcome::{Claims, Exit, Transcript};
+use super::outcome::{Claims, Exit, Transcript, says_nothing};
 use super::pipeline::BlockEnded;
 use super::time::Moment;
 
@@ -34,7 +34,7 @@ pub struct ItemEnded {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlockEnded>,
     /// The worker's claims about itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "says_nothing")]
     pub claims: Option<Box<Claims>>,
     /// The earliest time of the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -97,11 +97,17 @@ pub struct Claims {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The tokens and the price.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "says_nothing")]
     pub usage: Option<Usage>,
     /// How many of its actions were denied for lack of a permission.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "says_nothing")]
     pub permission_denials: Option<u64>,
+}
+
+/// Returns true for a claim that is absent, and for an empty one, which an entry must not have: as
+/// it is not written, the entry that has it is not in its form.
+pub(super) fn says_nothing<T: Default + PartialEq>(claim: &Option<T>) -> bool {
+    claim.as_ref().is_none_or(|claim| *claim == T::default())
 }
 
 impl Claims {
@@ -174,7 +180,7 @@ pub struct ItemReconciled {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// The worker's claims about itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "says_nothing")]
     pub claims: Option<Box<Claims>>,
     /// The tree of the base with the reference state of the protected files, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -319,6 +319,16 @@ fn ties() {
 }
 
 #[test]
+fn a_size_counts_wherever_the_same_bytes_are_named() {
+    let repo = ThreadRepo::new();
+    let first = repo.save(&repo.forge.signer, None, "t", b"state", None);
+    let mut content = first.content.clone();
+    content.state.size += 1;
+    repo.add(&repo.forge.signer, Some(&first), "t", &content, None);
+    assert_eq!(repo.verify("t", &repo.forge.options()).failure, Some("content"));
+}
+
+#[test]
 fn lineages() {
     let mut rows = Rows::default();
     let repo = ThreadRepo::new();

@@ -100,6 +100,13 @@ pub(super) const VECTORS: &[Vector] = &[
             e.manifest = named(forge, text.replacen('{', "{ ", 1).as_bytes());
         });
     }),
+    Vector::new("manifest-with-a-fraction", "a manifest with a number in its claims that is no integer", |forge| {
+        bent(forge, |drafts| {
+            let Event::ItemFired(e) = &mut drafts[1].event else { panic!() };
+            let text = String::from_utf8(forge.store.read_blob(e.manifest.oid).unwrap()).unwrap();
+            e.manifest = named(forge, text.replacen(r#""claims":{"#, r#""claims":{"a":1.5,"#, 1).as_bytes());
+        });
+    }),
     Vector::new("manifest-of-another-attempt", "a manifest of another attempt than its entry's", |forge| {
         bent(forge, |drafts| remade(forge, &mut drafts[1], |manifest| manifest.attempt = 2));
     }),

@@ -243,13 +243,25 @@ pub(super) const FORGED: &[Vector] = &[
         forge.finish(run);
     }),
     illegal("driver-of-31-digits", "a dispatch whose driver has 31 hex digits", |forge| {
-        resigned(forge, |text| text.replacen(one().as_str(), &one().as_str()[1..], 1));
+        resigned(forge, begun(forge), |text| text.replacen(one().as_str(), &one().as_str()[1..], 1));
     }),
     illegal("driver-in-capitals", "a dispatch whose driver has capital hex digits", |forge| {
-        resigned(forge, |text| text.replacen(one().as_str(), &one().as_str().to_uppercase(), 1));
+        resigned(forge, begun(forge), |text| text.replacen(one().as_str(), &one().as_str().to_uppercase(), 1));
+    }),
+    illegal("claims-empty", "an end with claims that hold nothing", |forge| {
+        resigned(forge, ended(forge), |text| text.replacen(r#""attempt": 1,"#, "\"attempt\": 1,\n \"claims\": {},", 1));
+    }),
+    illegal("claims-of-no-use", "an end with claims of a use that says nothing", |forge| {
+        let claims = "\"attempt\": 1,\n \"claims\": {\n  \"usage\": {}\n },";
+        resigned(forge, ended(forge), |text| text.replacen(r#""attempt": 1,"#, claims, 1));
+    }),
+    illegal("excluded-empty", "an end with an empty list of what the patch leaves out", |forge| {
+        resigned(forge, ended(forge), |text| text.replacen("\n \"item\":", "\n \"excluded\": [],\n \"item\":", 1));
     }),
     illegal("host-too-long", "a dispatch whose host has 256 bytes", |forge| {
-        resigned(forge, |text| text.replacen(r#""host": "node7""#, &format!(r#""host": "{}""#, "é".repeat(128)), 1));
+        resigned(forge, begun(forge), |text| {
+            text.replacen(r#""host": "node7""#, &format!(r#""host": "{}""#, "é".repeat(128)), 1)
+        });
     }),
 ];
 
@@ -290,6 +302,13 @@ fn begun(forge: &Forge) -> ChainBuilder<'_> {
     run.driver = Some(one());
     run.fire("edit-a");
     about(&mut run, "node7", Some("4711"));
+    run
+}
+
+/// The same, and the attempt is done.
+fn ended(forge: &Forge) -> ChainBuilder<'_> {
+    let mut run = begun(forge);
+    run.done("edit-a", PATCH);
     run
 }
 
@@ -349,9 +368,9 @@ fn dismissed<'a>(forge: &'a Forge, key: &Signer, before: impl FnOnce(&mut ChainB
     forge.finish(run);
 }
 
-/// Tells a run whose last entry is a dispatch, and signs that commit again with another text.
-fn resigned(forge: &Forge, bend: impl FnOnce(String) -> String) {
-    let told = begun(forge).write(&forge.signer);
+/// Writes a run, and signs its last commit again with another text.
+fn resigned(forge: &Forge, run: ChainBuilder<'_>, bend: impl FnOnce(String) -> String) {
+    let told = run.write(&forge.signer);
     let raw = String::from_utf8(forge.store.read(told.head.commit.unwrap()).unwrap().1).unwrap();
     let (head, rest) = raw.split_once("gpgsig ").unwrap();
     let (_, rest) = rest.split_once("-----END SSH SIGNATURE-----\n").unwrap();

@@ -18,7 +18,7 @@ struct Count<'a> {
     objects: Objects,
     lazy: bool,
     findings: Findings,
-    seen: BTreeSet<(Oid, Option<Digest>)>,
+    seen: BTreeSet<(Oid, Option<(Digest, u64)>)>,
     bytes: u64,
     missing: usize,
 }
@@ -56,7 +56,7 @@ impl Count<'_> {
         let content = checkpoint.content();
         let claims = [("state", Some(&content.state)), ("packet", content.packet.as_ref())];
         for (what, product) in claims.into_iter().filter_map(|(what, product)| Some((what, product?))) {
-            if !self.seen.insert((product.oid, Some(product.sha256))) {
+            if !self.seen.insert((product.oid, Some((product.sha256, product.size)))) {
                 continue;
             }
             match hash(self.store, &self.objects, product.oid) {

@@ -62,6 +62,6 @@ export class Store {
 
   /** Returns true if an object is not here because the bundle leaves objects out. */
   isLeftOut(name) {
-    return this.filtered && !this.objects.has(name);
+    return this.filtered && !this.objects.has(name) && this.read(name, 'tree') === null;
   }
 }

@@ -2,7 +2,7 @@
 
 import { equalBytes } from '../bytes.mjs';
 import { limits } from '../limits.mjs';
-import { canonicalBytes, isObject } from '../json.mjs';
+import { canonicalBytes, isObject, WrittenNumber } from '../json.mjs';
 import {
   arrayOf,
   isAttempt,
@@ -18,6 +18,12 @@ import {
 import { isItemName } from '../names.mjs';
 import { isInputRefs, isSortedRules } from '../entries/kinds.mjs';
 import { readerOf } from './plan.mjs';
+
+/** Returns true if all numbers in a value are integers; section 1 allows no others. */
+function hasIntegersAlone(value) {
+  if (value instanceof WrittenNumber) return false;
+  return typeof value !== 'object' || Object.values(value ?? {}).every(hasIntegersAlone);
+}
 
 const isManifest = shape({
   schema: oneOf('git-handoff.manifest/1'),
@@ -38,7 +44,7 @@ const isManifest = shape({
   'pipeline?': isDigest,
   inputs: isDigest,
   timeout: isCount,
-  claims: isObject,
+  claims: (value) => isObject(value) && hasIntegersAlone(value),
 });
 
 /** Reads `manifest.json`, or returns null. */
