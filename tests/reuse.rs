@@ -92,7 +92,7 @@ fn work_that_was_done_with_other_tags_is_done_again() {
     let (repo, items) = sealed();
     let recorded = |item: &str, field: &str| {
         let shown: Value = serde_json::from_str(&repo.env.handoff(["show", "--json", item]).success()).unwrap();
-        shown["manifest"][field].clone()
+        shown["manifest"]["claims"][field].clone()
     };
     let refs = |item: &str| recorded(item, "tags");
     repo.env.git(["tag", "v1"]).success();
@@ -168,7 +168,7 @@ fn an_imported_product_is_not_reported_as_made() {
     repo.env.handoff(["apply", "second/build"]).success();
     repo.env.git(["commit", "--quiet", "--message", "Applied"]).success();
     let made = repo.env.handoff(["whence", "HEAD"]).success();
-    insta::assert_snapshot!(find_line(&made, "  reused  "), @"  reused   from first/build, sealed as 639fb79f: nothing was run here");
+    insta::assert_snapshot!(find_line(&made, "  reused  "), @"  reused   from first/build, sealed as 813534b5: nothing was run here");
     let refused = repo.env.handoff(["export", "second", "--format", "bundle-json"]).exit(1).stderr;
     insta::assert_snapshot!(refused, @r#"error: the item "build" took its products from the run first, and this format knows no items but those that were run"#);
 }

@@ -298,8 +298,8 @@ fn a_push_looks_again() {
     assert!(!said.contains(&token()), "{said}");
     insta::assert_snapshot!(said, @"
     ------- stderr -------
-    error: secret-found: items/i/outputs/x:1 github-pat
-    hint: git config --add handoff.secrets.allow github-pat:items/i/outputs/x   # if it is none, or may be known
+    error: secret-found: outputs/x:1 github-pat
+    hint: git config --add handoff.secrets.allow github-pat:outputs/x   # if it is none, or may be known
     [exit status: 1]
     ");
     assert_eq!(repo.env.shell("remote.git", "git for-each-ref | wc -l").success().trim(), "0");
@@ -407,7 +407,7 @@ fn a_token_in_a_configured_command_line_is_in_no_manifest_and_still_told_apart()
         "argv": ["sh", "-c", format!("test -n {token} && echo x >outputs/x")], "setup": ["sh", "-c", format!("true {token}")], "verify": null,
     });
     let digest = git_handoff::model::format::digest_of(&lines);
-    assert_eq!(mine["commandDigest"], json!(digest));
+    assert_eq!(mine["claims"]["commandDigest"], json!(digest));
     let own = manifest("r/j:manifest");
     assert_eq!(
         (&own["argv"][2], &own["verify"][2]),

@@ -103,7 +103,7 @@ fn what_was_taken_back_counts_no_more_whatever_was_said_in_between() {
     insta::assert_snapshot!(fetched.stdout, @"
     taken in  r/sign-off rejected by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     new  run  r
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.e1695eabe827
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.f96b53a88687
     new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     ");
     // Nor on a retry.
@@ -147,7 +147,7 @@ fn a_document_does_not_come_back_once_a_later_one_of_its_author_was_taken_in() {
     insta::assert_snapshot!(fetched.stdout, @"
     taken in  r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     new  run  r
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.e1695eabe827
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.f96b53a88687
     new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     ");
     let fetched = repo.env.handoff(["fetch"]);

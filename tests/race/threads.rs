@@ -131,7 +131,8 @@ fn threads_share_one_log() {
     // The log names both checkpoints of each, which does not count as lost entries.
     let log = repo.env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
     let commits = repo.env.git(["log", "--format=%b", log.trim()]).success();
-    let said: Vec<Value> = serde_json::Deserializer::from_str(&commits).into_iter::<Value>().map(Result::unwrap).collect();
+    let said: Vec<Value> =
+        serde_json::Deserializer::from_str(&commits).into_iter::<Value>().map(Result::unwrap).collect();
     let ends = said.iter().filter(|entry| entry["kind"] == "log.recorded" && entry["lastSeq"] == 1);
     assert_eq!(ends.count(), 6, "{commits}");
 }

@@ -66,7 +66,7 @@ fn a_bundle_of_missing_objects_is_refused_without_asking_a_remote() {
 }
 
 #[test]
-fn without_trees_the_rows_that_need_them_are_open() {
+fn without_trees_the_rows_that_need_blobs_are_open() {
     let env = pushed();
     let url = format!("file://{}/hub", env.path().display());
     env.git_in(".", ["clone", "--quiet", "--no-checkout", "--filter=tree:0", &url, "bare"]).success();
@@ -75,7 +75,7 @@ fn without_trees_the_rows_that_need_them_are_open() {
     fs::rename(env.path().join("hub"), env.path().join("gone")).unwrap();
     let open = env.handoff_in("bare", ["verify", "origin/handoff-dag-1"]).exit(3);
     assert_eq!(verdict(&open.stdout), "✗ INCOMPLETE");
-    assert_eq!(marks(&open), "─✓✓✓────", "{open}");
+    assert_eq!(marks(&open), "✓✓✓✓────", "{open}");
 }
 
 /// Clones without trees.

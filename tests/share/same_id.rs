@@ -182,7 +182,7 @@ fn archived_runs_are_told_apart_as_well() {
     env.handoff_in("clone", ["archive", RUN]).success();
     let own = env.handoff_in("clone", ["verify", RUN]).exit(0).stdout;
     assert_eq!(verdict(&own), "✓ INTACT · tamper-detecting");
-    insta::assert_snapshot!(find_row(&own, "same id"), @"─ same id    another run has this id: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg, which began with sha256:99ea0bccdfc55784502cae33a10e419fde51ee10b633ac6fbce202e175ae3108; named by a log from origin");
+    insta::assert_snapshot!(find_row(&own, "same id"), @"─ same id    another run has this id: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg, which began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; named by a log from origin");
     env.handoff(["archive", RUN]).success();
     env.handoff(["push", "--all"]).success();
     let third = third(&env);
@@ -211,7 +211,7 @@ fn a_run_rewritten_by_its_own_key_is_tampered_with() {
     env.handoff_in("clone", ["fetch"]).success();
     let said = env.handoff_in("clone", ["verify", RUN]).exit(3).stdout;
     assert_eq!(verdict(&said), "✗ TAMPERED");
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.173a0edcec06 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:99ea0bccdfc55784502cae33a10e419fde51ee10b633ac6fbce202e175ae3108; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:a0a9c0a34273b1d3a09b33223a04b7c0b426c6e52400f2ea8ec06e16b5e355f8");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.11f22d3b5be0 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:3050e2608c0bf128cd1acd06af2791ef0bb165a200135bbc97aba75ddca090c3");
 }
 
 #[test]

@@ -35,13 +35,13 @@ fn a_thread_is_pushed_and_fetched_by_its_name() {
     save(&env, "draft", &[]);
     assert_output!(env.handoff(["push", "origin", "research"]), @"
     new  thread  research
-    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.95cba81bf800
+    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4ebc7607e91b
     ");
     assert!(!refs(&env, "hub").contains("/runs/"), "only the named thread goes");
     clone(&env, "clone");
     assert_output!(env.handoff_in("clone", ["fetch", "origin", "research"]), @"
     new  thread  research
-    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.95cba81bf800
+    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4ebc7607e91b
     ------- stderr -------
     hint: git handoff thread verify origin/research
     ");
@@ -122,7 +122,7 @@ fn a_thread_that_went_on_differently_is_refused_with_both_heads_named() {
     assert_eq!(find_line(&said, "hint: "), hint);
     assert_eq!(refs(&env, "hub"), before);
     // The result of the hint.
-    insta::assert_snapshot!(env.handoff(["fetch", "origin", "research"]).exit(1).stderr, @r#"warning: thread "research" on origin is not sound: commit 462ed0b: the commit is not an entry: the message is not a subject and an entry; it was not taken"#);
+    insta::assert_snapshot!(env.handoff(["fetch", "origin", "research"]).exit(1).stderr, @r#"warning: thread "research" on origin is not sound: commit 2d8ebbd: the commit is not an entry: the message is not a subject and an entry; it was not taken"#);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_thread_that_was_rewritten_is_refused_also_behind_a_merge() {
     env.git_in("hub", ["update-ref", THREAD, &format!("{THREAD}^")]).success();
     let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
     insta::assert_snapshot!(said, @r#"
-    warning: thread "research" was rewritten on origin: it was at bbda8d52fcb4c4f015183495c454ea1408d1c73f and is at 8c0d3744f4fb5dfb9b80fd10aec96eace9b46a7c now, which does not go on from there; what was fetched before is kept
+    warning: thread "research" was rewritten on origin: it was at 28a519cbcdefb5a5ce32f74f888d42c943a101f3 and is at 94c6ea9daecadc21c92063f0c8c077a72a0dc17b now, which does not go on from there; what was fetched before is kept
     hint: git update-ref -d refs/handoff/remotes/origin/threads/research   # forgets what was seen there before; then fetch again
     "#);
     let tree = format!("{THREAD}^{{tree}}");

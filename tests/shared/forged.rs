@@ -54,6 +54,8 @@ impl Hub {
         let before = view(&store, &run, "refs/handoff/runs/r").unwrap().unwrap();
         let signer = Signer::from_file(&self.repo.path("b/key")).unwrap();
         let writer = Writer { store, signer, clock, actor: "human:b".to_owned() };
+        // The manifest of a dispatch.
+        writer.store.write_blob(b"{}").unwrap();
         let mut state = before.state;
         let (mut head, mut commits) = (before.head, Vec::new());
         for event in events {
@@ -115,10 +117,10 @@ fn an_entry_with_a_wrong_tree_is_refused_and_its_key_can_be_dismissed() {
         let (code, _, said) = hub.command("repo", words);
         assert_eq!(code, Some(3), "{words:?}: {said}");
         let error = find_line(&said, "error: ");
-        let number = error.split(": entry ").nth(1).unwrap().split(' ').next().unwrap();
+        let number = error.split("the tree of entry ").nth(1).unwrap().split(' ').next().unwrap();
         let refused = format!(
-            "error: origin has the run \"r\" at commit {bad}, which cannot follow {good}: entry {number} of the key SHA256:…: entry \
-             {number} does not account for the change of plan.json in the tree (and 2 more)"
+            "error: origin has the run \"r\" at commit {tip}, which cannot follow {good}: the tree of entry {number} does not \
+             have exactly what the entry names"
         );
         assert_eq!(masked(error), refused);
     }
@@ -146,7 +148,7 @@ fn a_clone_does_not_join_behind_an_entry_with_a_wrong_tree() {
     hub.clone("c", &[]);
     let (code, _, said) = hub.command("c", &["run", "r", "--via", "origin"]);
     assert_eq!(code, Some(1), "{said}");
-    insta::assert_snapshot!(masked(find_line(&said, "error: ")), @r#"error: the run "r" of origin cannot be driven here: entry 2 does not account for the change of plan.json in the tree"#);
+    insta::assert_snapshot!(masked(find_line(&said, "error: ")), @r#"error: the run "r" of origin cannot be driven here: the tree of entry 2 does not have exactly what the entry names"#);
     let found = hub.repo.env.git_in("c", ["rev-parse", "--verify", "--quiet", "refs/handoff/runs/r"]);
     assert_ne!(found.status, Some(0), "{found}");
 }

@@ -109,7 +109,7 @@ fn a_forged_middle_is_refused_where_it_was_never_verified() {
     // An altered entry behind a mark is refused as well: only signatures are skipped.
     let commits = commits(&env);
     let replaced = format!(
-        "git cat-file commit {} | sed 's/\"seq\":4/\"seq\":5/' | git hash-object -t commit -w --stdin",
+        "git cat-file commit {} | sed 's/\"seq\": 4/\"seq\": 5/' | git hash-object -t commit -w --stdin",
         commits[4]
     );
     let replaced = env.shell("repo", &replaced).success().trim().to_owned();

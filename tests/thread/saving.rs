@@ -140,16 +140,16 @@ fn threads_and_their_sources_are_drawn_as_git_does() {
     save(&env, "t", b"2", &[]);
     save(&env, "u", b"3", &[]);
     assert_output!(env.handoff(["thread", "log", "--graph", "t", "u"]), @"
-    * a0ddc42 2026-06-04 thread.checkpointed u
-    * 64d9830 2026-06-04 thread.checkpointed u
-    | * 62ba1a1 2026-06-04 thread.checkpointed t
+    * 4968b28 2026-06-04 thread.checkpointed u
+    * 6c493fa 2026-06-04 thread.checkpointed u
+    | * 3ca634c 2026-06-04 thread.checkpointed t
     |/
-    * 616abdc 2026-06-04 thread.checkpointed t
+    * 1aa97fe 2026-06-04 thread.checkpointed t
     ");
     assert_output!(env.handoff(["thread", "log", "--graph", "u"]), @"
-    * a0ddc42 2026-06-04 thread.checkpointed u
-    * 64d9830 2026-06-04 thread.checkpointed u
-    * 616abdc 2026-06-04 thread.checkpointed t
+    * 4968b28 2026-06-04 thread.checkpointed u
+    * 6c493fa 2026-06-04 thread.checkpointed u
+    * 1aa97fe 2026-06-04 thread.checkpointed t
     ");
     assert_output!(env.handoff(["thread", "log", "t", "u"]), @"
     ------- stderr -------

@@ -58,7 +58,7 @@ fn a_base_is_a_name_of_the_repository_s_format() {
 fn reads(entry: &Value, path: &str, value: Value) -> bool {
     let mut bent = entry.clone();
     *bent.pointer_mut(path).unwrap() = value;
-    Entry::parse(&git_handoff::model::format::canonical(&bent)).is_ok()
+    Entry::parse(&git_handoff::model::format::entry_text(&bent)).is_ok()
 }
 
 fn thread_in_log() -> Value {
