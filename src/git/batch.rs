@@ -64,8 +64,8 @@ impl Batch {
         Ok((Oid(streamed.map_err(|e| Error::Object(Box::new(e)))?), digest, size))
     }
 
-    /// Writes a tree with exactly these blobs, by their encoded paths, and returns it. A name of the
-    /// other object format is left out: it names no object here.
+    /// Writes a tree of exactly these blobs, by their encoded paths, and returns it. A name of
+    /// the other object format is left out: it names no object here.
     ///
     /// Fails for more than [`bounds::FOLDERS`] folders, which an entry of others may name in few
     /// bytes.
@@ -151,7 +151,8 @@ fn count_folders<'a>(paths: impl Iterator<Item = &'a String>) -> usize {
     let mut folders = 0;
     for path in paths {
         let common = before.bytes().zip(path.bytes()).take_while(|(a, b)| a == b).count();
-        folders += path.as_bytes()[common..].iter().filter(|byte| **byte == b'/').count();
+        // The part that two paths share may end within a letter.
+        folders += path.bytes().skip(common).filter(|byte| *byte == b'/').count();
         before = path;
     }
     folders

@@ -71,7 +71,7 @@ pub struct Manifest {
     pub input_refs: BTreeMap<FilePath, InputRef>,
     /// The time limit in seconds.
     pub timeout: u64,
-    /// What the writer says of the attempt's surroundings.
+    /// The writer's claims about the attempt's surroundings.
     pub claims: Surroundings,
 }
 
@@ -93,7 +93,7 @@ impl Manifest {
         [("writable", writable), ("readable", readable), ("linked", linked), ("copied", copied)]
     }
 
-    /// Returns the fields as JSON, those of the claims beside the others. A claim with the name of a
+    /// Returns the fields as JSON, with the claims beside them. A claim with the name of a
     /// field is left out.
     pub fn fields(&self) -> Map<String, Value> {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(self) else { return Map::new() };

@@ -106,6 +106,7 @@ pub struct Claims {
 
 /// Returns true for a claim that is absent, and for an empty one, which an entry must not have: as
 /// it is not written, the entry that has it is not in its form.
+#[expect(clippy::ref_option, reason = "serde calls it so")]
 pub(super) fn says_nothing<T: Default + PartialEq>(claim: &Option<T>) -> bool {
     claim.as_ref().is_none_or(|claim| *claim == T::default())
 }

@@ -1,4 +1,4 @@
-//! What the writer of a manifest says of an attempt's surroundings.
+//! The claims of a manifest's writer about an attempt's surroundings.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -8,8 +8,8 @@ use super::confinement::{Network, RealHome, Sockets};
 use super::digest::Digest;
 use super::program::{Interpreter, Program};
 
-/// What the writer of a manifest says of an attempt's surroundings. No verifier judges it: any JSON
-/// object is valid. A field that is unknown or has another form than here is kept as it is, in
+/// The claims of a manifest's writer about an attempt's surroundings. No verifier judges them: any
+/// JSON object is valid. A field that is unknown or has another form than here is kept as it is, in
 /// `others`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -39,9 +39,9 @@ pub(super) fn rules(
 ) -> Result<Vec<Rule>, Unread> {
     let Some(named) = &submitted.rules else { return Ok(plan.rules.clone()) };
     let read = Objects::new(case.store).named(named, case.lazy, bounds::PLAN);
-    let bytes = read.or_else(|fault| {
+    let bytes = read.map_err(|fault| {
         findings.report_fault_at(At::entry(0), Code::RulesInvalid, "rules.json", &fault);
-        Err(Unread)
+        Unread
     })?;
     let added = crate::plan::parse_rules(&bytes).map_err(|problems| {
         let first = problems.first().map(ToString::to_string).unwrap_or_default();

@@ -18,7 +18,6 @@ use crate::model::reused::Reused;
 use crate::model::time::Moment;
 use crate::run::query::VerifiedRun;
 
-use super::Error;
 use super::attribution::{Attribution, Finding, How, Origin, Verdict};
 use super::known::{Known, Standing};
 use super::lines::Line;
@@ -163,24 +162,24 @@ impl Whence {
         found: &[Rc<Finding>],
         lines: Option<(&str, &[Line])>,
         attribution: &mut Attribution<'_>,
-    ) -> Result<Self, Error> {
+    ) -> Self {
         let mut commits = Vec::new();
         for finding in found {
-            commits.push(CommitShown::of(finding, attribution)?);
+            commits.push(CommitShown::of(finding, attribution));
         }
         let mut shown = None;
         if let Some((path, lines)) = lines {
             for line in lines {
                 let Some(finding) = &line.finding else { continue };
                 if !commits.iter().any(|commit: &CommitShown| commit.commit == finding.commit.oid) {
-                    commits.push(CommitShown::of(finding, attribution)?);
+                    commits.push(CommitShown::of(finding, attribution));
                 }
                 // Includes items whose patches came with another's.
                 let at = commits.iter().position(|commit| commit.commit == finding.commit.oid).unwrap_or_default();
                 for origin in &line.origins {
                     let named = Named::of(origin);
                     if !commits[at].items.iter().any(|item| item.named() == named) {
-                        let item = ItemShown::of(origin, attribution)?;
+                        let item = ItemShown::of(origin, attribution);
                         commits[at].items.push(item);
                     }
                 }
@@ -191,25 +190,23 @@ impl Whence {
             Some(lines) => lines.iter().all(|line| line.proven),
             None => commits.iter().all(|commit| commit.verdict == Verdict::Product),
         };
-        Ok(Self { schema: "git-handoff.whence/1", asked: asked.to_owned(), proven, commits, lines: shown })
+        Self { schema: "git-handoff.whence/1", asked: asked.to_owned(), proven, commits, lines: shown }
     }
 }
 
 impl CommitsVerified {
-    pub(super) fn of(range: &str, found: &[Rc<Finding>], attribution: &mut Attribution<'_>) -> Result<Self, Error> {
-        let commits =
-            found.iter().map(|finding| CommitShown::of(finding, attribution)).collect::<Result<Vec<_>, _>>()?;
+    pub(super) fn of(range: &str, found: &[Rc<Finding>], attribution: &mut Attribution<'_>) -> Self {
+        let commits = found.iter().map(|finding| CommitShown::of(finding, attribution)).collect::<Vec<_>>();
         let passed = commits.iter().all(|commit| commit.verdict.passes());
         let red = commits.iter().any(|commit| commit.verdict == Verdict::Product && commit.is_red());
-        Ok(Self { schema: "git-handoff.verify-commits/1", range: range.to_owned(), passed, red, commits })
+        Self { schema: "git-handoff.verify-commits/1", range: range.to_owned(), passed, red, commits }
     }
 }
 
 impl CommitShown {
-    fn of(finding: &Finding, attribution: &mut Attribution<'_>) -> Result<Self, Error> {
-        let items =
-            finding.origins.iter().map(|origin| ItemShown::of(origin, attribution)).collect::<Result<_, _>>()?;
-        Ok(Self {
+    fn of(finding: &Finding, attribution: &mut Attribution<'_>) -> Self {
+        let items = finding.origins.iter().map(|origin| ItemShown::of(origin, attribution)).collect();
+        Self {
             commit: finding.commit.oid,
             subject: finding.commit.subject.clone(),
             author: finding.commit.author.clone(),
@@ -218,7 +215,7 @@ impl CommitShown {
             detail: finding.detail.clone(),
             items,
             others: finding.others.iter().map(Named::of).collect(),
-        })
+        }
     }
 }
 
@@ -249,15 +246,15 @@ impl Named {
 }
 
 impl ItemShown {
-    fn of(origin: &Origin, attribution: &mut Attribution<'_>) -> Result<Self, Error> {
+    fn of(origin: &Origin, attribution: &mut Attribution<'_>) -> Self {
         let Named { run, reference, item } = Named::of(origin);
         let known = attribution.runs.known(&origin.patch.record.at);
         let made = match &known.run {
-            Some(run) => Made::of(run, &item, attribution)?,
+            Some(run) => Made::of(run, &item, attribution),
             None => None,
         };
         let Known { standing, .. } = &*known;
-        Ok(Self { run, reference, item, product: origin.patch.product.sha256, standing: standing.clone(), made })
+        Self { run, reference, item, product: origin.patch.product.sha256, standing: standing.clone(), made }
     }
 
     /// Returns true if the item is red: done, but its check failed.
@@ -277,16 +274,16 @@ impl ItemShown {
 }
 
 impl Made {
-    fn of(run: &VerifiedRun, id: &ItemId, attribution: &Attribution<'_>) -> Result<Option<Self>, Error> {
+    fn of(run: &VerifiedRun, id: &ItemId, attribution: &Attribution<'_>) -> Option<Self> {
         let mut ends = run.links.iter().rev().filter_map(|link| Some((&link.entry, link.entry.event.end_of(id)?)));
         let ended = ends.find(|(_, e)| e.status == Outcome::Done);
-        let (Some((entry, ended)), Some(at)) = (ended, run.state.graph.position(id)) else { return Ok(None) };
+        let (Some((entry, ended)), Some(at)) = (ended, run.state.graph.position(id)) else { return None };
         let item = run.state.graph.item(at);
         let blob = run.manifest(id);
         // In a partial clone it may be missing.
         let bytes = blob.and_then(|blob| blob.read(attribution.store).ok());
         let manifest = bytes.and_then(|bytes| Manifest::parse(&bytes).ok());
-        Ok(Some(Self {
+        Some(Self {
             attempt: ended.attempt,
             at: entry.at,
             actor: entry.actor.clone(),
@@ -301,7 +298,7 @@ impl Made {
             superseded_by: run.state.replaced_by(at).cloned(),
             reused: ended.reused.clone(),
             grade: ended.grade,
-        }))
+        })
     }
 }
 

@@ -53,7 +53,7 @@ impl Repository {
                 }
             };
             attribution.cautions().for_each(|caution| warn(&caution));
-            answer
+            Ok(answer)
         })?
     }
 
@@ -73,7 +73,7 @@ impl Repository {
             let found = attribution.attribute_all(&commits)?;
             let answer = CommitsVerified::of(range, &found, &mut attribution);
             attribution.cautions().for_each(|caution| warn(&caution));
-            answer
+            Ok(answer)
         })?
     }
 }

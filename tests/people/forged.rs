@@ -122,7 +122,7 @@ fn no_key_decides_in_the_name_of_another() {
             "a signature that does not match",
             |e| {
                 let said = e.said.take().unwrap();
-                e.said = Some(said.replace("\"decision\":\"approved\"", "\"decision\":\"rejected\""));
+                e.said = Some(said.replace("\"decision\": \"approved\"", "\"decision\": \"rejected\""));
                 e.decision = Decision::Rejected;
             },
             "entry 4: its statement is not valid: the signature does not match",

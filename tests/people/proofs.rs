@@ -137,7 +137,7 @@ fn a_statement_that_is_not_the_decision_proves_nothing() {
             e.said = Some(said(forge, bob, first(forge, bob), &other));
         }),
         ("a statement whose signature does not match", |_, _, e| {
-            e.said = Some(e.said.take().unwrap().replace("\"actor\":\"", "\"actor\":\"x"));
+            e.said = Some(e.said.take().unwrap().replace("\"actor\": \"", "\"actor\": \"x"));
         }),
     ];
     for (what, bend) in bends {

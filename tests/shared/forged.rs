@@ -38,7 +38,7 @@ impl Hub {
         public
     }
 
-    /// Appends entries with the key of the clone `b`, and pushes them. The tree of the first has one
+    /// Appends entries by the key of the clone `b`, and pushes them. The tree of the first has one
     /// more file. Returns its commit.
     fn append_with_wrong_tree(&self, events: &[Event]) -> Oid {
         self.append(events, Clock::System, Some(("more".to_owned(), Edit::Bytes(b"{}".to_vec()))))

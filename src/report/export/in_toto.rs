@@ -67,7 +67,7 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
             },
             "runDetails": {
                 "builder": {
-                    "id": format!("urn:git-handoff:writer:{}", Vec::from_iter(view.state.submitted.roles.keys().map(String::as_str)).join(",")),
+                    "id": format!("urn:git-handoff:writer:{}", view.state.submitted.roles.keys().map(String::as_str).collect::<Vec<_>>().join(",")),
                     "version": { "git-handoff": manifest.claims.tool },
                 },
                 "metadata": {

@@ -119,12 +119,11 @@ pub(super) fn files(objects: &Objects, store: &Store, root: Oid, bytes: &mut u64
             let oid = Oid(node.oid.to_owned());
             match node.mode.kind() {
                 EntryKind::Tree => folders.push(oid),
-                // A submodule's files are not part of the tree.
-                EntryKind::Commit => {}
                 EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link if seen.insert(oid) => {
                     *bytes += hash(store, objects, oid)?.1;
                 }
-                EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => {}
+                // A submodule's files are not part of the tree.
+                EntryKind::Commit | EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => {}
             }
         }
     }
