@@ -60,7 +60,7 @@ fn what_a_trusted_run_did_is_not_done_again() {
     assert_eq!(ran(&repo), "");
     assert_output!("reuse_status", repo.env.handoff(["status", "--json", "second"]));
     let log = repo.env.handoff(["log", "second"]).success();
-    insta::assert_snapshot!(find_entry(&log, "item.reconciled build"), @"item.reconciled build #1: done, reused from first/build, sealed as 639fb79f");
+    insta::assert_snapshot!(find_entry(&log, "item.reconciled build"), @"item.reconciled build #1: done, reused from first/build, sealed as 813534b5");
     assert_output!("reuse_show", repo.env.handoff(["show", "second/check"]));
     assert_output!("reuse_verify", repo.env.handoff(["verify", "second"]));
     repo.passes_fsck();

@@ -33,7 +33,7 @@ fn from_adding_it_to_asking_it() {
     vault  git    external  $TEST/vault.git
     ");
     assert_output!("anchor_git_missing", env.handoff(["verify", RUN]).exit(3));
-    assert_output!(env.handoff(["anchor", "push"]), @"vault  new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.9211fde085ac");
+    assert_output!(env.handoff(["anchor", "push"]), @"vault  new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.fedd60f0c252");
     assert_output!("anchor_git_verify", env.handoff(["verify", RUN]));
     assert_output!(env.handoff(["anchor", "check"]), @r"
     handoff-dag-1  local  detect    holds
@@ -142,7 +142,7 @@ fn bundles_proofs_and_fetched_runs_are_held_against_it() {
     insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.fedd60f0c252 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:34e5e1b6e056070c24483150f2e0d68c1a821d26c95dc488579bbf78b14a0bc4");
     assert_eq!(verdict(&said), "✗ TAMPERED");
     let said = env.handoff(["verify", "--proof", "forged.json"]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.9211fde085ac holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:99ea0bccdfc55784502cae33a10e419fde51ee10b633ac6fbce202e175ae3108; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:096047ea2136b2875d6f4fab9b4d9a3f976403233aae1c7ddcc5d43cd4a3aeca");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.fedd60f0c252 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:34e5e1b6e056070c24483150f2e0d68c1a821d26c95dc488579bbf78b14a0bc4");
     assert_eq!(verdict(&said), "✗ NOT PROVEN");
 }
 

@@ -272,7 +272,7 @@ fn a_thread_that_does_not_verify_is_put_nowhere() {
     env.git(["update-ref", "refs/handoff/threads/research", evil.trim()]).success();
     let pushed = env.handoff(["anchor", "push"]).exit(3);
     insta::assert_snapshot!(pushed.stderr, @"
-    error: vault: thread research does not verify: chain: commit 686e7d2: the commit is not an entry: the message is not a subject and an entry
+    error: vault: thread research does not verify: chain: commit e9f9279: the commit is not an entry: the message is not a subject and an entry
     hint: git handoff thread verify research
     ");
     assert_eq!(objects(&moto), objects_before);

@@ -46,12 +46,12 @@ fn handoff_dag_from_plan_to_proof() {
     handoff-dag-1  default  sealed  2026-06-04 02:00Z  human:ada  2 done
     ");
     assert_output!(env.handoff(["log", "handoff-dag-1"]), @"
-    0  32e35a2e  2026-06-04T02:00:05.000Z  human:ada  run.submitted handoff-dag-1
-    1  1b91fea9  2026-06-04T02:00:07.000Z  human:ada  item.fired edit-a #1: running
-    2  715d9ad3  2026-06-04T02:00:07.000Z  human:ada  item.reconciled edit-a #1: done
-    3  a7fc61f6  2026-06-04T02:00:07.000Z  human:ada  item.fired apply-patch #1: running
-    4  bf0635d2  2026-06-04T02:00:07.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
-    5  e6e7c6fb  2026-06-04T02:00:07.000Z  human:ada  run.sealed handoff-dag-1
+    0  5289ccf9  2026-06-04T02:00:05.000Z  human:ada  run.submitted handoff-dag-1
+    1  0ca8256b  2026-06-04T02:00:07.000Z  human:ada  item.fired edit-a #1: running
+    2  775d8313  2026-06-04T02:00:07.000Z  human:ada  item.reconciled edit-a #1: done
+    3  e8672366  2026-06-04T02:00:07.000Z  human:ada  item.fired apply-patch #1: running
+    4  d76b6263  2026-06-04T02:00:07.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
+    5  63764703  2026-06-04T02:00:07.000Z  human:ada  run.sealed handoff-dag-1
     ");
     assert_output!("handoff_dag_show", env.handoff(["show", "handoff-dag-1"]));
     assert_output!("handoff_dag_show_item", env.handoff(["show", "handoff-dag-1/apply-patch"]));

@@ -186,6 +186,6 @@ fn threads_have_a_section_in_the_overview() {
     // One that cannot be read hides nothing.
     env.git(["update-ref", "refs/handoff/threads/draft", "HEAD"]).success();
     let shown = env.handoff([""; 0]).exit(0);
-    insta::assert_snapshot!(find_line(&shown.stdout, "  research"), @"  research  2 checkpoints  1-a378e30258b4  four sources");
+    insta::assert_snapshot!(find_line(&shown.stdout, "  research"), @"  research  2 checkpoints  1-81beea2b4cd3  four sources");
     insta::assert_snapshot!(find_line(&shown.stdout, "  draft"), @"  draft     unreadable                     thread draft does not verify: commit 9d4c0e5: the commit is not an entry: the message is not a subject and an entry");
 }

@@ -80,7 +80,7 @@ fn a_thread_that_is_not_so_far_here_is_said_to_be() {
     repo.env.git(["update-ref", "-d", "refs/handoff/threads/login"]).success();
     repo.env.git(["update-ref", "refs/handoff/remotes/far/threads/login", tip.trim()]).success();
     let said = repo.env.handoff(["verify", "build"]).exit(0).stdout;
-    insta::assert_snapshot!(find_line(&said, "─ taken from thread login ("), @"─ taken from thread login (1-05c7fb6f223a): here, but not to that checkpoint");
+    insta::assert_snapshot!(find_line(&said, "─ taken from thread login ("), @"─ taken from thread login (1-d02e3a2bb144): here, but not to that checkpoint");
 }
 
 #[test]
@@ -97,11 +97,11 @@ fn a_spoilt_copy_says_nothing_against_a_whole_one() {
     repo.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
     let said = repo.env.handoff(["verify", "build"]).exit(0).stdout;
     insta::assert_snapshot!(find_line(&said, "✓ taken from 2 sources"), @"✓ taken from 2 sources in all, at most 1 step back, all of them here");
-    insta::assert_snapshot!(find_line(&said, "✓ taken from run design ("), @"✓ taken from run design (root sha256:f09d3c99…): here, intact");
+    insta::assert_snapshot!(find_line(&said, "✓ taken from run design ("), @"✓ taken from run design (root sha256:63787271…): here, intact");
     // Where there is none but that, it is not the same.
     repo.env.git(["update-ref", "-d", "refs/handoff/remotes/bob/runs/design"]).success();
     let said = repo.env.handoff(["verify", "build"]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "handoff"), @"✗ handoff    run design, a source of its imports, is here, but different: chain: commit 0b9012d: the commit is not an entry: the message is not a subject and an entry");
+    insta::assert_snapshot!(find_row(&said, "handoff"), @"✗ handoff    run design, a source of its imports, is here, but different: chain: commit 4eb8007: the commit is not an entry: the message is not a subject and an entry");
     insta::assert_snapshot!(find_line(&said, "─ taken from 2 sources"), @"─ taken from 2 sources in all, at most 1 step back; 1 here and not proven");
 }
 
@@ -140,7 +140,7 @@ fn a_thread_whose_bytes_are_not_here_is_not_called_intact() {
     repo.env.git_in(".", ["clone", "--quiet", "--no-checkout", "--filter=blob:none", &url, "lazy"]).success();
     repo.env.handoff_in("lazy", ["fetch"]).success();
     let said = repo.env.handoff_in("lazy", ["verify", "origin/build"]).stdout;
-    insta::assert_snapshot!(find_line(&said, "✓ taken from thread"), @"✓ taken from thread login (0-30f15204d0f3): here, intact");
+    insta::assert_snapshot!(find_line(&said, "✓ taken from thread"), @"✓ taken from thread login (0-abd21f30c3b2): here, intact");
     repo.env.handoff_in("lazy", ["thread", "verify", "origin/login"]).ends(0);
 }
 

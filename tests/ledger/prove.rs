@@ -329,7 +329,7 @@ fn the_program_holds_a_later_proof_against_a_root_that_was_noted() {
     assert!(said.contains(&format!("✗ root       it extends {noted}, but you gave {other}")), "{said}");
     env.write("item.json", &env.handoff(["prove", "handoff-dag-1/edit-a"]).success());
     let said = env.handoff(["verify", "--proof", "../item.json", "--since-root", &noted]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "root"), @"✗ root       the proof is not about an earlier root, but you gave sha256:de65d71729dc68e74219d84853838750803a8dca023d3bdee1b9d5f37b7fe3c8");
+    insta::assert_snapshot!(find_row(&said, "root"), @"✗ root       the proof is not about an earlier root, but you gave sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01");
     // Every requirement is reported.
     for asked in [["--since-root", &noted], ["--root", &noted], ["--file", "plan.json"]] {
         let _ = env.handoff(["verify", "handoff-dag-1"].iter().chain(&asked)).exit(2);

@@ -123,7 +123,7 @@ fn a_sealed_run_is_continued_in_a_clone() {
     bob_says(&repo, &["run", "r2"]).success();
     let said = bob_says(&repo, &["verify", "r2"]).success();
     insta::assert_snapshot!(find_row(&said, "origin"), @"✓ origin     continues r (6 entries, root sha256:3f7a69fb…)");
-    insta::assert_snapshot!(find_line(&said, "✓ taken from run r ("), @"✓ taken from run r (root sha256:5f60db2c…): here, intact");
+    insta::assert_snapshot!(find_line(&said, "✓ taken from run r ("), @"✓ taken from run r (root sha256:3f7a69fb…): here, intact");
 }
 
 #[test]

@@ -126,8 +126,8 @@ fn of_two_words_about_the_same_the_last_counts() {
     insta::assert_snapshot!(fetched.stdout, @"
     taken in  r/sign-off rejected by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     new  run  r
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.f96b53a88687
-    new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ.a2a7b34749e1
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.8435f068a834
+    new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ.64dbdba5c429
     ");
     assert_eq!(repo.item("r", "sign-off").reason, "rejected: on second thought");
 }
@@ -177,8 +177,8 @@ fn the_last_word_of_a_key_stands_whichever_clone_pushes_last() {
     insta::assert_snapshot!(said.stdout, @"
     taken in  r/sign-off rejected by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     new  run  r
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.f96b53a88687
-    new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ.788643f3f525
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.8435f068a834
+    new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ.f112bde47769
     ");
     env.handoff(["run", "--close", "r"]).ends(4);
     env.handoff(["verify", "r"]).ends(4);

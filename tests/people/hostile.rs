@@ -103,7 +103,7 @@ fn what_was_taken_back_counts_no_more_whatever_was_said_in_between() {
     insta::assert_snapshot!(fetched.stdout, @"
     taken in  r/sign-off rejected by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     new  run  r
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.f96b53a88687
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.8435f068a834
     new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     ");
     // Nor on a retry.
@@ -147,7 +147,7 @@ fn a_document_does_not_come_back_once_a_later_one_of_its_author_was_taken_in() {
     insta::assert_snapshot!(fetched.stdout, @"
     taken in  r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     new  run  r
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.f96b53a88687
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.8435f068a834
     new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     ");
     let fetched = repo.env.handoff(["fetch"]);
@@ -182,7 +182,7 @@ fn what_cannot_become_an_entry_holds_nothing_up() {
             warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it names an object that is not a blob
             warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it names an object that is not a blob
             warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: its bytes were not fetched
-            warning: r/sign-off approved by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it has <size> bytes besides its products; at most 65536 are recorded
+            warning: r/sign-off approved by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it has 18875339 bytes besides its products; at most 65536 are recorded
             warning: r/sign-off approved by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: the message has 5000 bytes; at most 4000 are recorded
             hint: git handoff verify origin/r
             ");
@@ -197,7 +197,7 @@ fn what_cannot_become_an_entry_holds_nothing_up() {
             warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it names an object that is not a blob
             warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it names an object that is not a blob
             warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: its bytes were not fetched
-            warning: r/sign-off approved by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it has <size> bytes besides its products; at most 65536 are recorded
+            warning: r/sign-off approved by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it has 18875339 bytes besides its products; at most 65536 are recorded
             warning: r/sign-off approved by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: secret-found: the message:1 github-pat
             ");
         }

@@ -110,7 +110,7 @@ fn an_entry_with_a_wrong_tree_is_refused_and_its_key_can_be_dismissed() {
     hub.wait_for("item.fired", "i0");
     wait_for("our ref", || hub.head_of("repo") == hub.head_of("hub.git"));
     let good = hub.head_of("repo");
-    let bad = hub.append_with_wrong_tree(&begun_and_crashed("i1"));
+    hub.append_with_wrong_tree(&begun_and_crashed("i1"));
     let tip = hub.head_of("hub.git");
     let holder = hub.wait_for("item.fired", "i0")["driver"].as_str().unwrap().to_owned();
     for words in [&["dismiss", "r", &public][..], &["lost", "r", "--driver", &holder]] {
