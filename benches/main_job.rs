@@ -109,7 +109,7 @@ fn appends() {
     for chunk in recording.items.clone().chunks(ITEMS / 10) {
         let started = Instant::now();
         for item in chunk {
-            let (fired, done) = (Recording::fired(item, 1), recording.done(item, 1, None));
+            let (fired, done) = (recording.fired(item, 1), recording.done(item, 1, None));
             recording.open.record(&[fired]).expect("the dispatch is recorded");
             recording.open.record(&[done]).expect("the end is recorded");
         }

@@ -108,7 +108,7 @@ fn record(dir: &Path, at: usize) {
         format!(r#"{{"id":"run-{at}","items":[{{"id":"a","executor":"command","inputs":{{"command":["true"]}}}}]}}"#);
     let mut recording = Recording::submit(dir, Durability::Relaxed, plan.as_bytes());
     let item = recording.items[0].clone();
-    let (fired, done) = (Recording::fired(&item, 1), recording.done(&item, 1, None));
+    let (fired, done) = (recording.fired(&item, 1), recording.done(&item, 1, None));
     recording.open.record(&[fired, done]).expect("the attempt is recorded");
     recording.open.seal(None).expect("the item is done");
 }

@@ -85,7 +85,7 @@ fn record(dir: &Path, run: &Run) {
     let mut recording = Recording::submit(dir, Durability::Relaxed, (plan + "]}").as_bytes());
     for item in recording.items.clone() {
         for attempt in 1..=run.attempts {
-            let fired = Recording::fired(&item, attempt);
+            let fired = recording.fired(&item, attempt);
             let ended = if attempt < run.attempts {
                 NewEntry::plain(failed(&item, attempt))
             } else {

@@ -16,6 +16,7 @@ use git_handoff::model::format;
 use git_handoff::model::manifest::{Manifest, SCHEMA};
 use git_handoff::model::plan::Item;
 use git_handoff::model::protected::{OnProtectedChange, VerifyIn};
+use git_handoff::model::surroundings::Surroundings;
 use git_handoff::plan::validate::validate;
 use git_handoff::run::operate::submit::{self, Request};
 use git_handoff::run::operate::{NewEntry, OpenRun};
@@ -52,7 +53,7 @@ impl Recording {
     }
 
     /// Returns the dispatch of an item that needs nothing.
-    pub(crate) fn fired(item: &Item, attempt: u32) -> NewEntry {
+    pub(crate) fn fired(&self, item: &Item, attempt: u32) -> NewEntry {
         let manifest = Manifest {
             schema: SCHEMA.into(),
             item: item.id.clone(),
@@ -68,28 +69,19 @@ impl Recording {
             verify_in: VerifyIn::default(),
             protect: BTreeSet::new(),
             on_protected_change: OnProtectedChange::default(),
-            command_digest: None,
-            program: None,
-            interpreter: None,
             pipeline: None,
             inputs: format::digest_of(&Value::Object(item.inputs.clone())),
             input_refs: [].into(),
-            env: ["HOME", "LANG", "PATH", "TMPDIR", "TZ"].map(str::to_owned).to_vec(),
-            secret_env: Vec::new(),
             timeout: 7200,
-            sandbox: "none".into(),
-            network: None,
-            sockets: None,
-            home: None,
-            readable: Vec::new(),
-            writable: Vec::new(),
-            linked: Vec::new(),
-            copied: Vec::new(),
-            tags: None,
-            branches: None,
-            tool: format::TOOL.into(),
+            claims: Surroundings {
+                env: ["HOME", "LANG", "PATH", "TMPDIR", "TZ"].map(str::to_owned).to_vec(),
+                sandbox: "none".into(),
+                tool: format::TOOL.into(),
+                ..Surroundings::default()
+            },
         };
-        let fired = ItemFired::new(item.id.clone(), attempt, Digest::of(&manifest.canonical()), [].into());
+        let named = self.open.store().named(&manifest.canonical()).expect("the manifest has a name");
+        let fired = ItemFired::new(item.id.clone(), attempt, named, [].into());
         NewEntry::fired(Event::ItemFired(fired), &manifest)
     }
 
