@@ -41,14 +41,13 @@ fn objects(scene: &Scene) -> Vec<Object> {
                 continue;
             }
             let (kind, content) = scene.forge.store.read(oid).unwrap();
-            // The trees of a log are not judged.
-            if of_log && kind != Kind::Commit {
+            // Trees are not judged, and nothing of a log but its commits.
+            if kind == Kind::Tree || of_log && kind != Kind::Commit {
                 continue;
             }
             let role = match (kind, of_log) {
                 (_, true) => "a commit of the log",
                 (Kind::Commit, _) => "an entry's commit",
-                (Kind::Tree, _) => "a tree",
                 _ => role(path),
             };
             let file = scene.forge.path().join(".git/objects").join(&id[..2]).join(&id[2..]);
@@ -63,7 +62,7 @@ fn role(path: &str) -> &'static str {
     match path.rsplit('/').next().unwrap() {
         "plan.json" => "`plan.json`",
         "manifest.json" => "a `manifest.json`",
-        "item.json" => "an `item.json`",
+        name if path.starts_with("items/") && name.ends_with(".json") => "an `item.json`",
         "patch" => "a patch",
         "spec.md" => "an artifact",
         "notes" | "score" => "a document",
