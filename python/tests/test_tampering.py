@@ -123,7 +123,7 @@ def test_an_entry_changed_with_its_commit(
 def test_a_commit_changed_in_place(repository: Path, fresh: Fresh, two: tuple[str, str]) -> None:
     tip = head(repository, "run")
     text = raw(repository, "commit", tip)
-    overwrite(repository, tip, text.replace(b'"seq":1', b'"seq":2'), "commit")
+    overwrite(repository, tip, text.replace(b'"seq": 1', b'"seq": 2'), "commit")
     refused(lambda: fresh().get_tuple(config("run")))
 
 
