@@ -64,7 +64,7 @@ impl Both {
         pack.args(["pack-objects", "--revs", "--stdout", "--quiet", "--threads=1", "--missing=allow-any"]);
         pack.current_dir(forge.path()).stdin(Stdio::piped());
         let mut pack = pack.stdout(fs::File::options().append(true).open(&file).unwrap()).spawn().unwrap();
-        let tips = refs.lines().map(|line| format!("{}\n", line.split(' ').next().unwrap())).collect::<String>();
+        let tips = refs.lines().map(|line| line.split(' ').next().unwrap()).collect::<Vec<_>>().join("\n") + "\n";
         pack.stdin.take().unwrap().write_all(tips.as_bytes()).unwrap();
         assert!(pack.wait().unwrap().success());
         let bundle = Bundle::open(&file, 1 << 30).unwrap();

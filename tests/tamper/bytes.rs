@@ -62,7 +62,7 @@ fn role(path: &str) -> &'static str {
     match path.rsplit('/').next().unwrap() {
         "plan.json" => "`plan.json`",
         "manifest.json" => "a `manifest.json`",
-        name if path.starts_with("items/") && name.ends_with(".json") => "an `item.json`",
+        _ if path.starts_with("items/") => "an `item.json`",
         "patch" => "a patch",
         "spec.md" => "an artifact",
         "notes" | "score" => "a document",
