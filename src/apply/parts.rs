@@ -145,7 +145,7 @@ pub(super) fn part(
     let product = run.state.items[at].products.get(&ProductKey::Patch).ok_or_else(missing)?.sha256;
     // Only bytes that match the chain may be applied.
     let read = |of: ItemIndex, patch: Product| {
-        run.product(patch.oid).that_is(patch.sha256).read(store).map_err(|error| match error {
+        run.blob(&patch).read(store).map_err(|error| match error {
             verified_stream::Error::Store(inner) => Error::Store(inner),
             altered => Error::Altered(run.state.graph.item(of).id.clone(), Box::new(altered)),
         })

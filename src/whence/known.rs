@@ -141,7 +141,7 @@ impl<'g> Runs<'g> {
     pub(super) fn bytes(&mut self, patch: &Patch) -> Option<Vec<u8>> {
         let place = &patch.record.at;
         let run = self.known(place).run.clone()?;
-        match run.product(patch.product.oid).that_is(patch.product.sha256).read(self.gate.store) {
+        match run.blob(&patch.product).read(self.gate.store) {
             Ok(bytes) => Some(bytes),
             Err(verified_stream::Error::Store(_)) => None,
             Err(altered) => {

@@ -81,7 +81,7 @@ pub(super) fn made<'f, 'a>(
         let mut lines = ItemLines { attempt, patch, files: BTreeMap::new(), others: Vec::new() };
         match lines_in {
             LinesIn::Patch => {
-                let bytes = facts.run.product(patch.oid).that_is(patch.sha256).read(facts.store)?;
+                let bytes = facts.run.blob(&patch).read(facts.store)?;
                 lines.read_patch(&bytes);
             }
             LinesIn::Commit(commit) => {

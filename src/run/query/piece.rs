@@ -7,7 +7,7 @@ use crate::ledger::chain::Link;
 use crate::model::ansi;
 use crate::model::confinement::{NONE, Refusal, find_refusal};
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, Transcript};
+use crate::model::entry::{Event, Product, Transcript};
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::manifest::Manifest;
@@ -130,7 +130,8 @@ fn beside(
         Error::NoTranscript { item: item.clone(), remote }
     };
     // The transcripts ref is not part of a chain, so the digest of the entry decides.
-    Ok(Some(run.product(oid.ok_or_else(not_here)?).that_is(transcript.sha256)))
+    let Transcript { sha256, size } = transcript;
+    Ok(Some(run.blob(&Product { sha256, oid: oid.ok_or_else(not_here)?, size })))
 }
 
 /// Returns the blob at a path of the transcripts of a run, which was read from a ref of this name.

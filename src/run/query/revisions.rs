@@ -58,8 +58,7 @@ pub fn expect(view: &View, change: &Change, wanted: &Wanted) -> Result<(), Error
 /// Copies the bytes of a revision after checking them. If they do not match the entry, nothing is
 /// copied.
 pub fn give(store: &Store, run: &VerifiedRun, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
-    let product = change.revision.product;
-    run.product(product.oid).that_is(product.sha256).copy(store, out).map_err(|error| match error {
+    run.blob(&change.revision.product).copy(store, out).map_err(|error| match error {
         verified_stream::Error::Store(inner) => Error::Store(inner),
         other => {
             let (name, number) = (change.name.clone(), change.revision.number);

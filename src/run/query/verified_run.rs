@@ -36,9 +36,11 @@ impl VerifiedRun {
         Ok(Self { view: view::of(store, &admitted.run, &admitted.reference, links)? })
     }
 
-    /// Returns the product or document revision with this blob id.
-    pub fn product(&self, oid: Oid) -> Blob {
-        let mut recorded = Vec::new();
+    /// Returns bytes that an entry names. If entries name this blob as a product or a revision of a
+    /// document, it must be what each of them says.
+    pub fn blob(&self, named: &Product) -> Blob {
+        let oid = named.oid;
+        let mut recorded = vec![named.sha256];
         for link in &self.view.links {
             match &link.entry.event {
                 Event::ItemReconciled(e) => {
@@ -50,11 +52,6 @@ impl VerifiedRun {
             }
         }
         Blob { oid, recorded }
-    }
-
-    /// Returns bytes that an entry names.
-    pub fn blob(&self, named: &Product) -> Blob {
-        Blob { oid: named.oid, recorded: vec![named.sha256] }
     }
 
     /// Returns the latest file of the run as a whole: its plan, an artifact, a document.
