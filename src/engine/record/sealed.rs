@@ -147,10 +147,11 @@ pub(in crate::engine) fn config_for(repository: &Repository, state: &RunState) -
     sealed.configure(repository, today, grants).map(Some)
 }
 
-/// Returns true if our own key submitted the run, not as the continuation of another one.
+/// Returns true if our own key submitted the run, not as the continuation of another one. No other
+/// key has a role by entry 0 then, so none signed it.
 fn is_our_own(repository: &Repository, state: &RunState) -> bool {
     let own = repository.own_fingerprint();
-    own.is_some_and(|own| state.submitted.roles.contains_key(&own)) && state.submitted.continues.is_none()
+    own.is_some_and(|own| state.submitted.roles.keys().eq([&own])) && state.submitted.continues.is_none()
 }
 
 /// Failures to apply the settings of a recording.
