@@ -49,9 +49,8 @@ impl Batch {
         Ok(Product { sha256, oid: self.write_blob(bytes)?, size })
     }
 
-    /// Writes a file as a blob in one pass without holding it in memory. Returns its object id,
-    /// SHA-256 and size.
-    pub fn write_file(&mut self, file: &mut File) -> Result<(Oid, Digest, u64), Error> {
+    /// Writes a file as a blob in one pass without holding it in memory, and returns its names.
+    pub fn write_file(&mut self, file: &mut File) -> Result<Product, Error> {
         let size = file.metadata().map_err(Error::Read)?.len();
         io::Seek::rewind(file).map_err(Error::Read)?;
         let mut reader = HashingReader::new(Read::by_ref(file).take(size));
@@ -61,7 +60,7 @@ impl Batch {
         if read != size && matches!(file.read(&mut [0]), Ok(0)) {
             return Err(Error::Read(io::Error::other("the file changed while it was read")));
         }
-        Ok((Oid(streamed.map_err(|e| Error::Object(Box::new(e)))?), digest, size))
+        Ok(Product { sha256: digest, oid: Oid(streamed.map_err(|e| Error::Object(Box::new(e)))?), size })
     }
 
     /// Writes a tree of exactly these blobs, by their encoded paths, and returns it. A name of

@@ -32,8 +32,8 @@ pub fn save<E: From<Error>>(
     spooled.rewind().map_err(Error::Read)?;
     check(&mut spooled)?;
     let mut batch = store.batch();
-    let (oid, sha256, size) = batch.write_file(&mut spooled).map_err(Error::from)?;
-    Ok((Product { sha256, oid, size }, batch.keep().map_err(Error::from)?))
+    let product = batch.write_file(&mut spooled).map_err(Error::from)?;
+    Ok((product, batch.keep().map_err(Error::from)?))
 }
 
 /// Why bytes were not saved.

@@ -25,6 +25,7 @@ use super::program::{self, Git};
 use crate::model::bounds;
 use crate::model::digest::{Digest, Hasher, Oid};
 use crate::model::entry::Product;
+use crate::model::event::Unnamed;
 
 /// Blobs above this size are streamed, not held in memory.
 const STREAM_ABOVE: u64 = 4 << 20;
@@ -209,8 +210,7 @@ impl Store {
 
     /// Returns the names of bytes, which need not be stored.
     pub fn named(&self, bytes: &[u8]) -> Result<Product, Error> {
-        let oid = object_oid(self.hash_kind(), gix::objs::Kind::Blob, bytes)?;
-        Ok(Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 })
+        Product::of(bytes, self.hash_kind()).map_err(|Unnamed(cause)| Error::Name(cause))
     }
 
     /// Starts a batch of objects that appear together and are kept until a ref reaches them.

@@ -81,15 +81,17 @@ pub struct Product {
 impl Product {
     /// Returns the names of bytes, in a repository with this hash function.
     pub fn of(bytes: &[u8], hash: gix::hash::Kind) -> Result<Self, Unnamed> {
-        let oid = gix::objs::compute_hash(hash, gix::objs::Kind::Blob, bytes).map(Oid).map_err(|_| Unnamed)?;
+        let oid = gix::objs::compute_hash(hash, gix::objs::Kind::Blob, bytes)
+            .map(Oid)
+            .map_err(|cause| Unnamed(Box::new(cause)))?;
         Ok(Self { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 })
     }
 }
 
 /// Bytes that were made to collide under SHA-1, and so have no object name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[error("the bytes cannot be named by this repository's hash function; a repository of --object-format=sha256 can")]
-pub struct Unnamed;
+pub struct Unnamed(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 
 /// The fields of `item.skipped` and `item.cancelled`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -34,7 +34,6 @@ use crate::ledger::chain::Writer;
 use crate::ledger::sign::{self, Signer};
 use crate::model::catalog::{Catalog, Shape};
 use crate::model::credential::gate::{Gate, Secret};
-use crate::model::digest::Digest;
 use crate::model::entry::Product;
 use crate::model::json;
 use crate::model::registered::Registered;
@@ -303,15 +302,15 @@ impl Repository {
 
     /// Stores bytes and keeps them for the life of this value; `name` names them in messages.
     pub fn save_bytes(&self, name: &str, bytes: &[u8]) -> Result<Product, Error> {
-        let (limit, size) = (self.config.max_product_size, bytes.len() as u64);
-        if size > limit {
+        let limit = self.config.max_product_size;
+        if bytes.len() as u64 > limit {
             return Err(Error::Save(save::Error::TooLarge(limit)));
         }
         self.gate().check(name, bytes)?;
         let mut batch = self.store.batch();
-        let oid = batch.write_blob(bytes)?;
+        let product = batch.write_named(bytes)?;
         self.keep(batch.keep()?);
-        Ok(Product { sha256: Digest::of(bytes), oid, size })
+        Ok(product)
     }
 
     /// Keeps objects for the life of this value.

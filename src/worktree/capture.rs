@@ -160,8 +160,7 @@ fn changes(workspace: &Workspace, host: &Host) -> Result<Changes, Error> {
 
 /// Writes a file into the batch.
 fn store(batch: &mut Batch, file: &mut File) -> Result<Product, Error> {
-    let (oid, sha256, size) = batch.write_file(file).map_err(Error::Store)?;
-    Ok(Product { sha256, oid, size })
+    batch.write_file(file).map_err(Error::Store)
 }
 
 /// Why products cannot be captured.

@@ -113,8 +113,8 @@ fn write_bundle(host: &Host, scratch: &ScratchRepo, tips: Vec<Tip>, known: &[Oid
     let names = lines(saved.iter().map(|tip| tip.name.clone()));
     git().args(["bundle", "create", "--quiet"]).arg(&path).arg("--stdin").input(names + &excluded).run()?;
     let mut batch = host.store.batch();
-    let (bundle, ..) = batch.write_file(&mut File::open(&path).map_err(Error::Read)?)?;
-    (stray.bundle, stray.kept) = (Some(bundle), batch.keep()?);
+    let bundle = batch.write_file(&mut File::open(&path).map_err(Error::Read)?)?;
+    (stray.bundle, stray.kept) = (Some(bundle.oid), batch.keep()?);
     Ok(stray)
 }
 

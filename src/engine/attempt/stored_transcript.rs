@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Verdict;
 use crate::git::store;
 use crate::model::digest::Oid;
-use crate::model::entry::Transcript;
+use crate::model::entry::{Product, Transcript};
 use crate::process::transcript::TranscriptWriter;
 use crate::worktree::host::Host;
 
@@ -29,7 +29,7 @@ pub(super) fn store_transcript(
         return Ok(StoredTranscript { transcript, oid: None });
     }
     let mut batch = host.store.batch();
-    let (oid, sha256, size) = batch.write_file(&mut file)?;
+    let Product { oid, sha256, size } = batch.write_file(&mut file)?;
     if (sha256, size) != (transcript.sha256, transcript.size) {
         return Err(Verdict::failed("the transcript was changed while it was kept"));
     }

@@ -209,8 +209,8 @@ fn seal_imports(
         let Found { product, evidence } = found.get(&name).ok_or_else(unsealed)?;
         let mut file = tempfile::tempfile().map_err(Error::Copy)?;
         writer.store.copy_blob(product.oid, &mut file)?;
-        let (oid, digest, _) = batch.write_file(&mut file)?;
-        if (oid, digest) != (product.oid, product.sha256) {
+        let Product { oid, sha256, .. } = batch.write_file(&mut file)?;
+        if (oid, sha256) != (product.oid, product.sha256) {
             return Err(unsealed());
         }
         imports.insert(name, Import { product: *product, evidence: batch.write_named(evidence)? });
@@ -225,8 +225,7 @@ fn seal_file(batch: &mut Batch, gate: &Gate, path: &FilePath, file: &Path) -> Re
         return Err(failed(std::io::Error::other("it is not a regular file")));
     }
     gate.check_reader(&file.display().to_string(), &mut opened).map_err(failed)??;
-    let (oid, sha256, size) = batch.write_file(&mut opened)?;
-    Ok(Product { sha256, oid, size })
+    Ok(batch.write_file(&mut opened)?)
 }
 
 /// Failures to submit a plan.
