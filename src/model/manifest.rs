@@ -95,7 +95,7 @@ impl Manifest {
 
     /// Returns the fields as JSON, with the claims beside them. A claim with the name of a
     /// field is left out.
-    pub fn fields(&self) -> Map<String, Value> {
+    fn fields(&self) -> Map<String, Value> {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(self) else { return Map::new() };
         if let Some(Value::Object(claims)) = fields.remove("claims") {
             for (name, value) in claims {
@@ -103,6 +103,13 @@ impl Manifest {
             }
         }
         fields
+    }
+
+    /// Returns the names of the fields and claims in which two manifests differ, sorted.
+    pub fn differing(&self, other: &Self) -> Vec<String> {
+        let (one, other) = (self.fields(), other.fields());
+        let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+        names.into_iter().filter(|name| one.get(*name) != other.get(*name)).cloned().collect()
     }
 
     /// Returns the manifest's bytes.

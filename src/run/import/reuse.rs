@@ -3,7 +3,7 @@
 //! Products are reused only from runs that verify completely, and are signed by keys that are known
 //! here.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::git::store::Store;
@@ -159,7 +159,8 @@ impl Reusable {
         }
         match self.by_item.get(&manifest.item) {
             Some((run, other_base, other)) => {
-                let mut differing = differences(manifest, other);
+                let mut differing = manifest.differing(other);
+                differing.retain(|name| !BESIDE_TASK.contains(&name.as_str()));
                 if *other_base != base {
                     differing.insert(0, "base".to_owned());
                 }
@@ -182,17 +183,4 @@ impl Reusable {
         };
         vetted.entry(hint.reference.clone()).or_insert_with(look).clone()
     }
-}
-
-/// Returns the fields of the task in which two manifests differ.
-fn differences(one: &Manifest, other: &Manifest) -> Vec<String> {
-    let (one, other) = (one.fields(), other.fields());
-    let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
-    let about_task = |name: &&&String| !BESIDE_TASK.contains(&name.as_str());
-    names
-        .iter()
-        .filter(about_task)
-        .filter(|name| one.get(**name) != other.get(**name))
-        .map(ToString::to_string)
-        .collect()
 }

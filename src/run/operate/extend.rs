@@ -113,8 +113,8 @@ impl Repository {
             };
             let items = added.iter().map(|item| item.id.clone()).collect();
             // If another writer appended first, it may have added the same items.
-            let new = NewEntry::extended(Cause::Actor, added, &pipelines, self.store.hash_kind())?;
-            if new.event.files().is_empty() || open.propose(&[new])?.is_some() {
+            let new = |added| NewEntry::extended(Cause::Actor, added, &pipelines, self.store.hash_kind());
+            if added.is_empty() || open.propose(&[new(added)?])?.is_some() {
                 return Ok(Ok(Extended { schema: "git-handoff.extend/1", run: run.clone(), items }));
             }
         }

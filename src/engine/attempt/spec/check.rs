@@ -52,7 +52,7 @@ impl AttemptSpec {
         if sealed != self.claim {
             return Err(Error::Claim { manifest: sealed, claim: self.claim });
         }
-        let differing = differing(&self.described(by), &self.manifest);
+        let differing = self.described(by).differing(&self.manifest).join(", ");
         if !differing.is_empty() {
             return Err(Error::Differs(differing));
         }
@@ -120,14 +120,6 @@ fn tree_of(store: &Store, commit: Oid) -> Option<Oid> {
     let (_, bytes) = store.read(commit).ok()?;
     let line = bytes.strip_prefix(b"tree ")?.split(|byte| *byte == b'\n').next()?;
     std::str::from_utf8(line).ok()?.parse().ok()
-}
-
-/// Returns the names of the fields in which two manifests differ.
-fn differing(one: &Manifest, other: &Manifest) -> String {
-    let (one, other) = (one.fields(), other.fields());
-    let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
-    let names = names.into_iter().filter(|name| one.get(*name) != other.get(*name));
-    names.map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the names of the environment variables of an executor, sorted.
