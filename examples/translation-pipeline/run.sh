@@ -23,6 +23,11 @@ steps() {
 	git log --reverse --format=%s $run | sed -n "s/^item.reconciled \([a-z]*\).* #\([0-9]\): $1$/\1 \2/p" | tr '\n' ','
 }
 
+# Lists the commits that wrote a document, newest first.
+revisions() {
+	git log --diff-filter=AM --format=%h $run -- "documents/$1"
+}
+
 show git handoff submit plan.json
 show git handoff coordinate article-1 --explain
 
@@ -40,13 +45,15 @@ show git handoff retry "article-1/$failed"
 show git handoff run article-1
 expect "every step, once each" "fetch 1,categorize 2,translate 3,review 1,polish 1,review 1,publish 1," "$(steps done)"
 
-# The story, with plain git.
+# The story, with plain git. The tree of an entry has what this entry names, so a document is in the
+# commits that wrote it.
 show git log --reverse --format=%s $run
-show git log --reverse --format='%h %s' $run -- documents/translate-output
-show git show $run:documents/review-output
-expect "the last review" '{"score":9,"concerns":[]}' "$(git show $run:documents/review-output)"
-expect "revisions of the translation" 2 "$(git log --format=%h $run -- documents/translate-output | wc -l | tr -d ' ')"
-show git show $run:documents/publish-output
+show git log --reverse --diff-filter=AM --format='%h %s' $run -- documents/translate-output
+expect "revisions of the translation" 2 "$(revisions translate-output | wc -l | tr -d ' ')"
+review=$(revisions review-output | head -1)
+show git show "$review:documents/review-output"
+expect "the last review" '{"score":9,"concerns":[]}' "$(git show "$review:documents/review-output")"
+show git show "$(revisions publish-output | head -1):documents/publish-output"
 show git handoff doc log article-1 translate-output
 
 show git handoff coordinate article-1 --explain
