@@ -79,6 +79,14 @@ pub fn header(repo: &gix::Repository, oid: Oid) -> Result<Option<(Kind, u64)>, E
     Ok(found.map(|header| (header.kind(), header.size())))
 }
 
+/// Fails if an object has more than `most` bytes. A missing one has none.
+pub fn within(repo: &gix::Repository, oid: Oid, most: u64) -> Result<(), Error> {
+    match header(repo, oid)? {
+        Some((kind, size)) if size > most => Err(Error::TooLarge { oid, kind, size, most }),
+        _ => Ok(()),
+    }
+}
+
 /// Returns true for an id of another object format, which gix would treat as a caller's error.
 /// Entries may contain any id.
 fn is_foreign(repo: &gix::Repository, oid: Oid) -> bool {

@@ -2,12 +2,31 @@
 
 use std::collections::BTreeMap;
 
+use super::bounds;
 use super::event::{Event, Product};
 use super::format;
+use super::thread::{PACKET, STATE};
+
+/// The patch's path in the tree of an entry.
+pub const PATCH: &str = "patch";
+
+/// Returns the most bytes of the file at a path, if `verify` reads it whole. Products, artifacts
+/// and documents have no limit, because they are hashed as a stream.
+pub fn most_bytes(path: &str) -> Option<u64> {
+    match path.split_once('/') {
+        None if path == PATCH => None,
+        None if path == format::MANIFEST => Some(bounds::MANIFEST),
+        None if path == format::PLAN || path == format::RULES => Some(bounds::PLAN),
+        Some(("items", _)) => Some(bounds::PLAN),
+        None | Some((format::PIPELINES, _)) => Some(bounds::BLOB),
+        Some((format::IMPORTS, file)) => file.ends_with("/evidence.json").then_some(bounds::BLOB),
+        Some(_) => None,
+    }
+}
 
 impl Event {
-    /// Returns the files of an entry of a run, by path. The tree of its commit has exactly these,
-    /// so that git keeps them; what they are follows from the entry alone.
+    /// Returns the files of an entry of a run or thread, by path. The tree of a run's commit has
+    /// exactly these, so that git keeps them; what they are follows from the entry alone.
     pub fn files(&self) -> BTreeMap<String, Product> {
         let mut files = BTreeMap::new();
         let mut add = |path: String, bytes: &Product| {
@@ -34,6 +53,10 @@ impl Event {
             Self::RunExtended(e) => {
                 e.items.iter().for_each(|(item, bytes)| add(format::item_path(item), bytes));
                 e.pipelines.values().for_each(|spec| add(format::pipeline_path(spec.sha256), spec));
+            }
+            Self::ThreadCheckpointed(e) => {
+                add(STATE.to_owned(), &e.content.state);
+                e.content.packet.iter().for_each(|packet| add(PACKET.to_owned(), packet));
             }
             Self::DocumentWritten(e) => add(format::document_path(&e.name), &e.product()),
             _ => {}

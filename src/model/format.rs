@@ -5,6 +5,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::digest::Digest;
+use super::files::PATCH;
 use super::json::MAX_SAFE_INTEGER;
 use super::name::{FilePath, ItemId, NameError, RunId, ThreadId, encode_segment};
 use super::plan::ProductKey;
@@ -355,7 +356,7 @@ pub fn item_path(item: &ItemId) -> String {
 /// Returns the tree path of a product of an item.
 pub fn product_path(key: &ProductKey) -> String {
     match key {
-        ProductKey::Patch => "patch".to_owned(),
+        ProductKey::Patch => PATCH.to_owned(),
         ProductKey::Output(path) => format!("outputs/{}", path.encoded()),
         ProductKey::Document(name) => document_path(name),
     }

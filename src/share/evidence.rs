@@ -1,13 +1,15 @@
-//! Finds missing and oversized blobs that verify needs, by walking trees only.
+//! Finds the missing blobs that verify needs, and oversized objects.
 //!
 //! A partial clone has commits and trees. Everything else that verify reads, except products, is
-//! listed here, so that it can be fetched in one request.
+//! listed here, so that it can be fetched in one request. The entries of runs and threads name it;
+//! of other chains, it is every blob of their trees.
 
 use std::collections::BTreeSet;
 
 use gix::hashtable::HashSet;
 
 use crate::git::bounded_read;
+use crate::git::codec;
 use crate::git::history;
 use crate::git::store::{self, Store};
 use crate::ledger::chain;
@@ -15,6 +17,7 @@ use crate::model::bounds;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::entry::{Event, Product};
+use crate::model::files;
 use crate::model::format;
 use crate::model::rule::Rule;
 use crate::plan;
@@ -24,42 +27,29 @@ use super::Kind;
 /// The maximum depth of our folders: a path of 1,024 bytes has fewer segments.
 const DEEPEST: usize = 600;
 
-/// The number of spots.
-const SPOTS: usize = Spot::Content as usize + 1;
-
-/// The role of a folder in the tree of an entry.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Spot {
-    Root,
-    /// `items/`: definitions of added items.
-    Items,
-    /// Everything is evidence.
-    All,
-    /// `imports/` and its folders: evidence stands beside each product.
-    Import,
-    /// Products and given files.
-    Content,
-}
-
-/// Collects the missing blobs of a chain; with `content`, products too.
+/// Collects the missing blobs of a chain; with `content`, products too. Fails with the first tree
+/// that is missing.
 ///
 /// This looks at every entry, because plain git may have fetched any of them without evidence.
 pub(super) fn missing(store: &Store, kind: Kind, head: Oid, content: bool) -> Result<Vec<Oid>, store::Error> {
-    let mut walk = Walk::new(store, content);
+    let mut walk = Walk::new(store, Search::Absent);
     if !kind.is_chain() {
-        walk.tree(head, Spot::All)?;
+        walk.tree(head)?;
         return Ok(walk.absent());
     }
-    let root = if kind.is_of_key() { Spot::All } else { Spot::Root };
     for commit in history::since(store, head, None)? {
-        walk.commit(commit, root)?;
+        if !kind.is_of_key() {
+            walk.entry(commit, content)?;
+        }
+        if kind.is_of_key() || (kind == Kind::Thread && content) {
+            walk.commit(commit)?;
+        }
     }
     Ok(walk.absent())
 }
 
-/// Returns the first object above its size limit, from the head back to one checked before.
-///
-/// Skips missing objects, and products, which have no limit here.
+/// Returns the first object of a thread, log or archive above its size limit, from the head back to
+/// one checked before. Skips missing objects.
 pub(super) fn oversized(
     store: &Store,
     kind: Kind,
@@ -67,11 +57,9 @@ pub(super) fn oversized(
     head: Oid,
 ) -> Result<Option<String>, store::Error> {
     // A thread's files are products, but its trees have a limit.
-    let search = if kind == Kind::Thread { Search::Folders } else { Search::Large };
-    let mut walk = Walk { search, ..Walk::new(store, false) };
-    let root = if kind == Kind::Run { Spot::Root } else { Spot::All };
+    let mut walk = Walk::new(store, if kind == Kind::Thread { Search::Folders } else { Search::Large });
     for commit in history::since(store, head, old)? {
-        match walk.commit(commit, root) {
+        match walk.commit(commit) {
             Err(store::Error::Missing(_)) => {}
             Err(store::Error::Whole(error)) => return Ok(Some(in_words(&error))),
             other => other?,
@@ -121,49 +109,53 @@ enum Search {
 
 struct Walk {
     repo: gix::Repository,
-    content: bool,
     search: Search,
-    /// Visited trees by spot.
-    seen: [HashSet; SPOTS],
+    /// Visited trees and blobs.
+    seen: HashSet,
     wanted: Vec<Oid>,
 }
 
 impl Walk {
-    fn new(store: &Store, content: bool) -> Self {
-        let repo = history::reader(store);
-        Self { repo, content, search: Search::Absent, seen: Default::default(), wanted: Vec::new() }
+    fn new(store: &Store, search: Search) -> Self {
+        Self { repo: history::reader(store), search, seen: HashSet::default(), wanted: Vec::new() }
     }
 
-    fn commit(&mut self, commit: Oid, root: Spot) -> Result<(), store::Error> {
+    /// Looks for the bytes that an entry names. Ignores what is no entry; verify reports it.
+    fn entry(&mut self, commit: Oid, content: bool) -> Result<(), store::Error> {
+        let Ok(decoded) = codec::decode(&self.read(commit)?) else { return Ok(()) };
+        if !self.repo.has_object(decoded.tree.0) {
+            return Err(store::Error::Missing(decoded.tree));
+        }
+        let files = decoded.entry.event.files().into_iter();
+        let needed = files.filter(|(path, _)| content || files::most_bytes(path).is_some());
+        self.wanted.extend(needed.map(|(_, named)| named.oid).filter(|oid| self.seen.insert(oid.0)));
+        Ok(())
+    }
+
+    fn commit(&mut self, commit: Oid) -> Result<(), store::Error> {
         match tree_of(&self.read(commit)?) {
-            Some(tree) => self.tree(tree, root),
+            Some(tree) => self.tree(tree),
             None => Ok(()),
         }
     }
 
-    fn tree(&mut self, root: Oid, spot: Spot) -> Result<(), store::Error> {
-        let mut folders = vec![(root, spot, 0)];
-        while let Some((oid, spot, depth)) = folders.pop() {
-            if depth > DEEPEST || !self.seen[spot as usize].insert(oid.0) {
+    fn tree(&mut self, root: Oid) -> Result<(), store::Error> {
+        let mut folders = vec![(root, 0)];
+        while let Some((oid, depth)) = folders.pop() {
+            if depth > DEEPEST || !self.seen.insert(oid.0) {
                 continue;
             }
             let bytes = self.read(oid)?;
-            let hash = self.repo.object_hash();
-            for entry in gix::objs::TreeRefIter::from_bytes(&bytes, hash) {
+            for entry in gix::objs::TreeRefIter::from_bytes(&bytes, self.repo.object_hash()) {
                 // Ignores a malformed tree; verify reports it.
                 let Ok(entry) = entry else { break };
-                let (below, name) = (Oid(entry.oid.to_owned()), entry.filename);
+                let below = Oid(entry.oid.to_owned());
                 if entry.mode.is_tree() {
-                    if let Some(next) = self.inside(spot, name) {
-                        folders.push((below, next, depth + 1));
-                    }
-                } else if entry.mode.is_blob()
-                    && self.counts(spot, name)
-                    && self.seen[Spot::All as usize].insert(below.0)
-                {
+                    folders.push((below, depth + 1));
+                } else if entry.mode.is_blob() && self.seen.insert(below.0) {
                     match self.search {
                         Search::Absent => self.wanted.push(below),
-                        Search::Large => self.bound(below, spot, name)?,
+                        Search::Large => self.bound(below)?,
                         Search::Folders => {}
                     }
                 }
@@ -173,40 +165,8 @@ impl Walk {
     }
 
     /// Fails if a blob is above its size limit.
-    fn bound(&self, oid: Oid, spot: Spot, name: &[u8]) -> Result<(), store::Error> {
-        let most = match (spot, name) {
-            (Spot::Items, _) | (Spot::Root, b"plan.json" | b"rules.json") => bounds::PLAN,
-            (Spot::Root, b"manifest.json") => bounds::MANIFEST,
-            _ => bounds::BLOB,
-        };
-        match bounded_read::header(&self.repo, oid).map_err(store::Error::from)? {
-            Some((kind, size)) if size > most => Err(bounded_read::Error::TooLarge { oid, kind, size, most }.into()),
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns the role of a folder, or `None` if nothing below it is needed.
-    fn inside(&self, spot: Spot, name: &[u8]) -> Option<Spot> {
-        let next = match spot {
-            Spot::Root if name == b"items" => Spot::Items,
-            Spot::Root if name == format::PIPELINES.as_bytes() => Spot::All,
-            Spot::Root if name == format::IMPORTS.as_bytes() => Spot::Import,
-            Spot::Import => Spot::Import,
-            Spot::All => Spot::All,
-            Spot::Root | Spot::Items | Spot::Content => Spot::Content,
-        };
-        // Verify reads whole trees, so each must be within the limit.
-        (next != Spot::Content || self.content || self.search != Search::Absent).then_some(next)
-    }
-
-    fn counts(&self, spot: Spot, name: &[u8]) -> bool {
-        let evidence = match spot {
-            Spot::Root => name != b"patch",
-            Spot::Items | Spot::All => true,
-            Spot::Import => name == b"evidence.json",
-            Spot::Content => false,
-        };
-        evidence || self.content
+    fn bound(&self, oid: Oid) -> Result<(), store::Error> {
+        bounded_read::within(&self.repo, oid, bounds::BLOB).map_err(store::Error::from)
     }
 
     /// Returns the missing blobs so far.

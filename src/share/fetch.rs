@@ -331,23 +331,13 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
         if let Err(why) = refuses(place, store, old, new) {
             return Ok(Status::Unsound(why));
         }
-        if let Some(why) = oversized(store, place.kind, old, new)? {
+        if place.kind != Kind::Run
+            && let Some(why) = evidence::oversized(store, place.kind, old, new)?
+        {
             return Ok(Status::Unsound(why));
         }
     }
     Ok(if old.is_some() { Status::Updated } else { Status::New })
-}
-
-/// Returns the first object of a chain or archive above its size limit.
-fn oversized(store: &Store, kind: Kind, old: Option<Oid>, new: Oid) -> Result<Option<String>, Error> {
-    if kind == Kind::Archive {
-        for (run, held) in archived::added(store, old, new).map_err(archived::Error::from)? {
-            if let Some(why) = evidence::oversized(store, Kind::Run, None, held.commit)? {
-                return Ok(Some(format!("run {:?}, which it holds: {why}", run.as_str())));
-            }
-        }
-    }
-    Ok(evidence::oversized(store, kind, old, new)?)
 }
 
 /// Merges the remote's time stamps with ours, so that the remote cannot remove any.

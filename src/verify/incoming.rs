@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::git::bounded_read;
 use crate::git::store::Store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{ArchivedRun, Entry, Event};
+use crate::model::files;
 use crate::model::format;
 use crate::model::log_name::LogName;
 use crate::model::name::{ItemId, RunId, ThreadId};
@@ -58,16 +60,25 @@ pub fn check_incoming(store: &Store, chain: Chain<'_>, known: Option<Oid>, tip: 
         _ => check_signatures(store, chain, &links)?,
     }
     match chain {
-        Chain::Run(_) => links.iter().filter(|link| !link.verified_before).try_for_each(|link| check_tree(store, link)),
+        Chain::Run(_) => {
+            links.iter().filter(|link| !link.verified_before).try_for_each(|link| check_files(store, link))
+        }
         Chain::Archive(_) => check_archived_runs(store, &links),
         Chain::Thread(_) | Chain::Log(_) => Ok(()),
     }
 }
 
 /// Checks that the tree of an entry of a run has exactly the bytes that the entry names, so that
-/// git keeps and sends these, and nothing else.
-fn check_tree(store: &Store, link: &Link) -> Result<(), String> {
+/// git keeps and sends these, and nothing else; and that what `verify` reads whole is within its
+/// limits. Missing bytes are no fault here.
+fn check_files(store: &Store, link: &Link) -> Result<(), String> {
     let files = link.entry.event.files();
+    let repo = store.local();
+    for (path, named) in &files {
+        if let Some(most) = files::most_bytes(path) {
+            bounded_read::within(&repo, named.oid, most).map_err(|error| in_words(&error))?;
+        }
+    }
     // Each batch is discarded with the trees that it holds.
     let expected = if files.is_empty() { Ok(store.empty_tree()) } else { store.batch().tree_of(files) };
     let expected = expected.map_err(|error| in_words(&error))?;
@@ -115,7 +126,7 @@ pub fn read_further(
     let mut further = Vec::with_capacity(links.len());
     for link in &links {
         check_place(Chain::Run(run), link, Some(before))?;
-        check_tree(store, link)?;
+        check_files(store, link)?;
         before = link;
         let signed = Signed::of(link);
         let key = signed.key()?.to_owned();
