@@ -9,6 +9,7 @@
 
 mod anchors;
 mod broken;
+mod clauses;
 mod clean;
 mod followed;
 mod forged;
@@ -87,7 +88,7 @@ const TRUSTED: &[&str] = &["--signers", SIGNERS];
 
 /// All clean runs.
 fn clean() -> impl Iterator<Item = &'static Vector> {
-    clean::VECTORS.iter().chain(others::VECTORS).chain(ruled::CLEAN).chain(shared::CLEAN)
+    clean::VECTORS.iter().chain(others::VECTORS).chain(ruled::CLEAN).chain(shared::CLEAN).chain(clauses::CLEAN)
 }
 
 /// All forged runs, by what is wrong with them.
@@ -103,6 +104,7 @@ fn forged() -> impl Iterator<Item = &'static Vector> {
         taken::VECTORS,
         shared::FORGED,
         transitions::VECTORS,
+        clauses::FORGED,
     ];
     groups.into_iter().flatten()
 }

@@ -9,6 +9,7 @@ use git_handoff::model::decision::About;
 use git_handoff::model::entry::{Decision, Event, ItemDecided, LogDecided, Outcome, Role, RunAdmitted};
 use git_handoff::model::format;
 use git_handoff::model::name::ItemId;
+use git_handoff::model::time::Moment;
 use git_handoff::verify::{Chain, Options, State, check_incoming};
 
 use crate::common::chain_builder::ChainBuilder;
@@ -47,8 +48,19 @@ pub(crate) fn decided(chain_builder: &ChainBuilder<'_>, by: &Signer) -> ItemDeci
 
 /// Has a key say in its log what an entry is to record, and returns the commit.
 pub(crate) fn said(forge: &Forge, by: &Signer, first: git_handoff::model::digest::Digest, e: &ItemDecided) -> String {
+    said_at(forge, by, first, e, None)
+}
+
+/// Has it say so at another time than that of its entry.
+pub(crate) fn said_at(
+    forge: &Forge,
+    by: &Signer,
+    first: git_handoff::model::digest::Digest,
+    e: &ItemDecided,
+    made: Option<Moment>,
+) -> String {
     let ItemDecided { item, decision, about, message, .. } = e.clone();
-    let event = LogDecided { log: by.fingerprint(), first, item, decision, about, message, made: None };
+    let event = LogDecided { log: by.fingerprint(), first, item, decision, about, message, made };
     let head = chain::tip(&forge.store, &format::log_ref(&by.fingerprint())).unwrap();
     let run: git_handoff::model::name::RunId = "handoff-dag-1".parse().unwrap();
     let blob = forge.store.write_blob(&event.canonical()).unwrap();

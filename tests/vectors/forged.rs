@@ -176,19 +176,11 @@ pub(super) const VECTORS: &[Vector] = &[
         "changes to protected files that are judged, by an item whose check did not run",
         |forge| {
             let mut run = ChainBuilder::submit(forge, PLAN);
-            run.fire_with("edit-a", |manifest| {
-                manifest.protect = [ProtectRule::Pathspec("src".to_owned())].into();
-                manifest.on_protected_change = OnProtectedChange::Judge;
-            });
-            run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
+            let change = ("src/x", ChangeKind::Modified);
+            protect(forge, &mut run, MODIFIED, &[change], OnProtectedChange::Judge);
             let Some(Event::ItemReconciled(e)) = run.drafts.last_mut().map(|draft| &mut draft.event) else { panic!() };
-            e.reference = Some(forge.store.empty_tree());
-            e.protected = vec![ProtectedChange { path: "src/x".to_owned(), change: ChangeKind::Added }];
             e.protected_judged = true;
-            run.fire("edit-b");
-            run.done("edit-b", &[("outputs/report.md", b"fine\n")]);
-            run.seal();
-            forge.finish(run);
+            finish_protected(forge, run);
         },
     ),
     Vector::new("protected-left-out", "a change to a protected file that the entry leaves out", |forge| {
@@ -217,7 +209,8 @@ pub(super) const VECTORS: &[Vector] = &[
         "protected-in-another-form",
         "a patch with lines that git apply reads and git does not write",
         |forge| {
-            protecting(forge, "--- a/src/x\n+++ b/src/x\n@@ -1 +1 @@\n-one\n+two\n", &[]);
+            let patch = "--- a/src/x\n+++ b/src/x\n@@ -1 +1 @@\n-one\n+two\n";
+            protecting(forge, patch, &[("src/x", ChangeKind::Modified)]);
         },
     ),
     Vector::new("manifest-named", "a manifest of another command, named by its entry", |forge| {
@@ -296,7 +289,7 @@ fn commit(forge: &Forge, bend: impl FnOnce(String) -> String) {
 }
 
 /// Gives the output of the last item that ended another name.
-fn renamed(forge: &Forge, name: &str) {
+pub(super) fn renamed(forge: &Forge, name: &str) {
     let told = forge.honest();
     let raw = |at: usize| String::from_utf8(forge.store.read(told.links[at].commit).unwrap().1).unwrap();
     let at = (0..told.links.len()).rev().find(|at| raw(*at).contains("outputs/report.md")).unwrap();
@@ -356,7 +349,7 @@ pub(super) fn except(pathspecs: &[&str]) -> ProtectRule {
     ProtectRule::Except { except: pathspecs.iter().map(|pathspec| (*pathspec).to_owned()).collect() }
 }
 
-fn protect(
+pub(super) fn protect(
     forge: &Forge,
     run: &mut ChainBuilder<'_>,
     patch: &str,

@@ -1,6 +1,7 @@
 //! Invalid imports and continuations, and pipelines.
 
 use git_handoff::model::digest::Digest;
+use git_handoff::model::elsewhere::Import;
 use git_handoff::model::entry::{Cause, Event};
 
 use super::Vector;
@@ -85,9 +86,11 @@ pub(super) const VECTORS: &[Vector] = &[
         }));
     }),
     Vector::new("import-without-need", "entry 0 has an import that the plan does not need", |forge| {
-        forge.finish(imports::taking(forge, |_, story| {
-            "@run/first/make:outputs/more".clone_into(&mut story.name);
-        }));
+        let mut run = imports::taking(forge, |_, _| {});
+        let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+        let import = Import { product: named(forge, b"more"), ..*e.imports.values().next().unwrap() };
+        e.imports.insert("@run/first/make:outputs/more".to_owned(), import);
+        forge.finish(run);
     }),
     Vector::new(
         "import-from-a-run-that-differs",

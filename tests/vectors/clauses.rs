@@ -1,0 +1,166 @@
+//! Clauses of the format that no other vector shows, each with a run that obeys it and one that
+//! does not.
+
+use git_handoff::model::entry::{Cause, Event, ItemDecided, Role};
+use git_handoff::model::protected::{ChangeKind, OnProtectedChange};
+use git_handoff::model::time::Moment;
+
+use super::forged::{MODIFIED, bent, fired, protect, renamed};
+use super::grown::plan;
+use super::keys::BOTH;
+use super::planned::rest;
+use super::{Vector, stranger};
+use crate::common::chain_builder::ChainBuilder;
+use crate::common::forge::{Forge, PLAN, named};
+use crate::people::forged::{begun, decided, first, said_at};
+
+const PATCH: &[(&str, &[u8])] = &[("patch", b"diff --git a/x b/x\n")];
+
+pub(super) const CLEAN: &[Vector] = &[
+    Vector::new("clean-ordered", "a rule gives two items an order, and they run in it", |forge| {
+        both(forge, ["edit-a", "edit-b"]);
+    }),
+    Vector::new("clean-absent", "a rule acts as long as a document is absent", |forge| {
+        absent(forge, false);
+    }),
+    Vector::new("clean-applied", "an item begins on the patch of another, and its manifest has `start`", |forge| {
+        applied(forge, true);
+    }),
+    Vector::new("clean-protected-approved", "a person approved the changes to a protected file", |forge| {
+        approved(forge, r#""depends_on":["edit-a"]"#);
+    }),
+    Vector::new(
+        "clean-protected-approved-elsewhere",
+        "the approval does not depend on the item, which stays red",
+        |forge| {
+            approved(forge, r#""depends_on":["edit-b"]"#);
+        },
+    ),
+    Vector::new("clean-name-composed", "an output whose name has an accent, in form C", |forge| {
+        let mut run = ChainBuilder::submit(forge, PLAN);
+        run.fire("edit-a");
+        run.done("edit-a", PATCH);
+        run.fire("edit-b");
+        run.done("edit-b", &[("outputs/r\u{e9}port.md", b"fine\n")]);
+        run.seal();
+        forge.finish(run);
+    }),
+    Vector::new("clean-plan-of-much-weight", "a plan that weighs a little less than it may", |forge| {
+        let mut run = ChainBuilder::submit(forge, &heavy(200_000));
+        rest(&mut run);
+        forge.finish(run);
+    }),
+    Vector::new("clean-statement-before-its-entry", "a statement that was made before its entry", |forge| {
+        stated(forge, Moment::from_millis(0));
+    })
+    .asked(BOTH),
+];
+
+pub(super) const FORGED: &[Vector] = &[
+    Vector::new("illegal-dispatch-against-an-order", "an item is dispatched before one that a rule orders", |forge| {
+        both(forge, ["edit-b", "edit-a"]);
+    }),
+    Vector::new("rule-although-present", "a rule creates an item although a document is not absent", |forge| {
+        absent(forge, true);
+    }),
+    Vector::new("start-left-out", "an item begins on the patch of another, and its manifest has no `start`", |forge| {
+        applied(forge, false);
+    }),
+    Vector::new("start-without-apply", "a manifest with a `start` although its item applies nothing", |forge| {
+        fired(forge, |run| run.fire_with("edit-b", |manifest| manifest.start = Some(forge.store.empty_tree())));
+    }),
+    Vector::new("name-decomposed", "an output whose name is not in form C", |forge| {
+        renamed(forge, "re\u{301}port.md");
+    }),
+    Vector::new("plan-too-heavy", "a plan that weighs more than it may", |forge| {
+        bent(forge, |drafts| {
+            let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
+            e.plan = named(forge, heavy(230_000).as_bytes());
+        });
+    }),
+    Vector::new("statement-after-its-entry", "a statement that says that it was made after its entry", |forge| {
+        stated(forge, Moment::from_millis(1 << 45));
+    })
+    .asked(BOTH),
+];
+
+/// A run of two items that a rule orders, in the order in which they are dispatched.
+fn both(forge: &Forge, order: [&str; 2]) {
+    let mut run = ChainBuilder::submit(
+        forge,
+        r#"{"id":"handoff-dag-1","items":[
+            {"id":"edit-a","executor":"command","inputs":{"command":["true"]}},
+            {"id":"edit-b","executor":"command","inputs":{"command":["true"]}}],
+            "rules":[{"id":"first","order":{"edit-b":["edit-a"]}}]}"#,
+    );
+    for item in order {
+        run.fire(item);
+        run.done(item, PATCH);
+    }
+    run.seal();
+    forge.finish(run);
+}
+
+/// A run whose rule creates an item as long as there is no document, with or without the document.
+fn absent(forge: &Forge, is_there: bool) {
+    let rule =
+        r#"{"id":"again","when":{"absent":["score"]},"create":{"executor":"command","inputs":{"command":["true"]}}}"#;
+    let mut run = ChainBuilder::submit(forge, &plan(rule));
+    let made = run.of_rule(0);
+    if is_there {
+        run.document("score", None, b"{}\n");
+    }
+    run.extend(Cause::Rule("again".parse().unwrap()), std::slice::from_ref(&made));
+    run.fire(made.id.as_str());
+    run.done(made.id.as_str(), PATCH);
+    rest(&mut run);
+    forge.finish(run);
+}
+
+/// A run whose second item begins on the patch of the first.
+fn applied(forge: &Forge, has_start: bool) {
+    let plan = PLAN.replacen(r#""select":{"kind":"patch"}"#, r#""select":{"kind":"patch"},"apply":true"#, 1);
+    let mut run = ChainBuilder::submit(forge, &plan);
+    run.fire("edit-a");
+    run.done("edit-a", PATCH);
+    run.fire_with("edit-b", |manifest| manifest.start = has_start.then(|| forge.store.empty_tree()));
+    run.done("edit-b", &[("outputs/report.md", b"fine\n")]);
+    run.seal();
+    forge.finish(run);
+}
+
+/// A run whose first item changes a protected file, and in which an approval was given.
+fn approved(forge: &Forge, depends: &str) {
+    let mut run = ChainBuilder::submit(
+        forge,
+        &format!(
+            r#"{{"id":"handoff-dag-1","items":[
+            {{"id":"edit-a","executor":"command","inputs":{{"command":["true"]}}}},
+            {{"id":"edit-b","executor":"command","inputs":{{"command":["true"]}}}},
+            {{"id":"sign-off","executor":"approval",{depends}}}]}}"#
+        ),
+    );
+    protect(forge, &mut run, MODIFIED, &[("src/x", ChangeKind::Modified)], OnProtectedChange::Red);
+    run.fire("edit-b");
+    run.done("edit-b", &[("outputs/report.md", b"fine\n")]);
+    run.add(Event::ItemDecided(decided(&run, &forge.signer)));
+    run.seal();
+    forge.finish(run);
+}
+
+/// A plan with this many small objects.
+fn heavy(objects: usize) -> String {
+    let many = vec![r#"{"":0}"#; objects].join(",");
+    PLAN.replacen(r#"["true"]}"#, &format!(r#"["true"],"many":[{many}]}}"#), 1)
+}
+
+/// A run with a decision that its key stated in its own log, at this time.
+fn stated(forge: &Forge, made: Moment) {
+    let bob = stranger(forge);
+    let honest = decided(&begun(forge, &bob, Role::Approve), &bob);
+    let statement = said_at(forge, &bob, first(forge, &bob), &honest, Some(made));
+    let mut run = begun(forge, &bob, Role::Approve);
+    run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }));
+    run.seal();
+    forge.finish(run);
+}
