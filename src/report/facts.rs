@@ -105,7 +105,7 @@ impl<'a> RunPage<'a> {
         facts.add_field("Queue", first, "queue");
         facts.add_field("Pattern", first, "pattern");
         facts.add_field("Rules of the queue", &first["rules"], "sha256");
-        facts.add_field("Roles of keys", first, "roles");
+        facts.add("Roles of keys", words::roles(&first["roles"]));
         facts.add("Pipelines", words::plain(&json!(show::digests(&view.state.submitted.pipelines))));
         facts.add("Object format", self.store.object_format().to_owned());
         facts.add_field("Program", first, "tool");

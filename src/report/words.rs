@@ -55,6 +55,12 @@ pub(super) fn list(value: &Value) -> String {
     words.join(", ")
 }
 
+/// Returns keys with their roles: `SHA256:fe85…: own, seal; SHA256:4A9j…: approve`.
+pub(super) fn roles(value: &Value) -> String {
+    let keys = value.as_object().into_iter().flatten();
+    keys.map(|(key, roles)| format!("{key}: {}", list(roles))).collect::<Vec<_>>().join("; ")
+}
+
 /// Formats milliseconds: `51 ms`, `2.1 s`, `3 min 20 s`, `2 h 5 min`.
 pub(super) fn duration(ms: u64) -> String {
     match ms {

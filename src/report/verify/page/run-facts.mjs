@@ -13,6 +13,7 @@ import {
   listWord,
   plainWord,
   protectionWord,
+  rolesWord,
 } from './words.mjs';
 import { productFacts } from './contents.mjs';
 import { timelineLimits, Timing } from './timing.mjs';
@@ -111,7 +112,7 @@ export class RunFacts {
       ['Queue', first.queue],
       ['Pattern', first.pattern],
       ['Rules of the queue', first.rules?.sha256],
-      ['Roles of keys', first.roles],
+      ['Roles of keys', rolesWord(first.roles)],
       ['Pipelines', first.pipelines && digestsOf(first.pipelines)],
       ['Object format', this.store.format],
       ['Program', first.tool],

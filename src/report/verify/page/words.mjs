@@ -24,6 +24,11 @@ export function plainWord(value) {
 
 export const listWord = (value) => (Array.isArray(value) ? value.filter(isString).join(', ') : '');
 
+export const rolesWord = (roles) =>
+  entriesInOrder(roles)
+    .map(([key, given]) => `${key}: ${listWord(given)}`)
+    .join('; ');
+
 export function durationWord(ms) {
   const whole = (number, unit) => Math.floor(number / unit);
   if (ms < 1000) return `${ms} ms`;
