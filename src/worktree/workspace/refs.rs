@@ -116,13 +116,13 @@ impl Refs {
         Self(Arc::new(Content { packed, symbolic, head, branch, tags, branches }))
     }
 
-    /// Returns the digest of the tags, as `docs/reference/format.md` says.
+    /// Returns the digest of the tags, as `docs/reference/writing.md` says.
     pub fn tags(&self) -> Digest {
         self.0.tags
     }
 
     /// Returns the digest of `HEAD`, the branches and the remote-tracking refs, as
-    /// `docs/reference/format.md` says.
+    /// `docs/reference/writing.md` says.
     pub fn branches(&self) -> Digest {
         self.0.branches
     }
