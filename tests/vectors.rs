@@ -272,13 +272,13 @@ fn every_vector_is_told_again_and_reads_as_the_index_says() {
     });
     holds("vectors.json", &format!("{index:#}\n"));
     let readme = fs::read_to_string(folder().join("README.md")).unwrap();
-    let (before, rest) = readme.split_once("<!-- table -->\n").unwrap();
-    let after = rest.split_once("<!-- end -->").unwrap().1;
+    let (before, rest) = readme.split_once("<!-- table: written from tests/vectors.rs -->\n").unwrap();
+    let after = rest.split_once("<!-- /table -->").unwrap().1;
     let head = "| file | what it is | `failure` | first finding | rows that are open |\n|---|---|---|---|---|\n";
     holds(
         "README.md",
         &format!(
-            "{before}<!-- table -->\n{head}{table}\nThese bundles must be refused as a whole:\n\n| file | what it is |\n|---|---|\n{unread}<!-- end -->{after}"
+            "{before}<!-- table: written from tests/vectors.rs -->\n{head}{table}\nThese bundles must be refused as a whole:\n\n| file | what it is |\n|---|---|\n{unread}<!-- /table -->{after}"
         ),
     );
     let named = clean().chain(forged()).map(Vector::file).chain(refused::VECTORS.iter().map(refused::Vector::file));

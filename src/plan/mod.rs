@@ -49,6 +49,7 @@ pub fn parse_within(bytes: &[u8], most: usize) -> Result<Plan, Problems> {
     let draft = draft(bytes, most, &mut problems);
     if let Some(draft) = &draft {
         let created = draft.rules.iter().flat_map(|rule| &rule.create);
+        draft.items.iter().flatten().for_each(|item| item.check_replaces_nothing(&mut problems));
         draft.items.iter().flatten().chain(created).for_each(|item| item.check_references(&mut problems));
     }
     match draft.and_then(Draft::finish) {

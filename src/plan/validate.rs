@@ -264,18 +264,6 @@ fn check_run(draft: &Draft, catalog: &Catalog, problems: &mut Problems) {
     }
 }
 
-/// Refuses a replacement in an item that no rule creates.
-fn check_places<'d>(items: impl Iterator<Item = &'d DraftItem>, problems: &mut Problems) {
-    for item in items {
-        for (key, _) in
-            [("replaces", &item.replaces), ("continues", &item.continues)].iter().filter(|(_, id)| id.is_some())
-        {
-            let message = "only an item that a rule creates can replace another";
-            problems.push(Problem::new(Code::UnknownField, &item.path.key(key), message));
-        }
-    }
-}
-
 /// Validates the new items and their relations.
 fn check_items(scope: &Scope<'_>, catalog: &Catalog, problems: &mut Problems) {
     let items = &scope.draft.items;
@@ -289,7 +277,7 @@ fn check_items(scope: &Scope<'_>, catalog: &Catalog, problems: &mut Problems) {
     scope.anonymous.iter().for_each(|item| graph.check_created(item, &BTreeSet::new(), problems));
     let known: BTreeSet<&str> = scope.named.iter().filter_map(|item| item.id.as_deref()).collect();
     scope.named.iter().for_each(|item| graph.check_created(item, &known, problems));
-    check_places(items[..scope.added].iter().flatten(), problems);
+    items[..scope.added].iter().flatten().for_each(|item| item.check_replaces_nothing(problems));
     registered::check(scope.new_items(), catalog, problems);
     products::check(scope, &graph, catalog, problems);
 }

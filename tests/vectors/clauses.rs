@@ -50,6 +50,23 @@ pub(super) const CLEAN: &[Vector] = &[
         rest(&mut run);
         forge.finish(run);
     }),
+    Vector::new("clean-excluded-of-101", "an end that says that 101 paths were left out of its patch", |forge| {
+        bent(forge, |drafts| {
+            let Event::ItemReconciled(e) = &mut drafts[2].event else { panic!() };
+            e.excluded = (0..101).map(|number| format!("left/{number}")).collect();
+        });
+    }),
+    Vector::new("clean-decided-without-a-document", "an approval needs a patch of the documents", |forge| {
+        let needs = r#""depends_on":["edit-a"],"needs":{"it":{"from":"@documents","select":{"kind":"patch"}}}"#;
+        let mut run = ChainBuilder::submit(forge, &approval(needs));
+        run.fire("edit-a");
+        run.done("edit-a", PATCH);
+        run.fire("edit-b");
+        run.done("edit-b", PATCH);
+        run.add(Event::ItemDecided(decided(&run, &forge.signer)));
+        run.seal();
+        forge.finish(run);
+    }),
     Vector::new("clean-statement-before-its-entry", "a statement that was made before its entry", |forge| {
         stated(forge, Moment::from_millis(0));
     })
@@ -78,6 +95,22 @@ pub(super) const FORGED: &[Vector] = &[
             e.plan = named(forge, heavy(230_000).as_bytes());
         });
     }),
+    Vector::new("plan-with-an-item-that-replaces", "a plan with an item that replaces another", |forge| {
+        planned(forge, r#""id":"edit-b","#, r#""id":"edit-b","replaces":"edit-a","#);
+    }),
+    Vector::new("plan-with-an-item-that-continues", "a plan with an item that continues another", |forge| {
+        planned(forge, r#""id":"edit-b","#, r#""id":"edit-b","continues":"edit-a","#);
+    }),
+    Vector::new(
+        "plan-with-each-from-artifacts",
+        "a rule whose template takes each output from the artifacts",
+        |forge| {
+            let rule = r#""rules":[{"id":"join","when":{"items":[{"items":["edit-a"],"are":"done"}]},"create":[
+            {"item":{"id":"join","executor":"command","inputs":{"command":["true"]}},
+             "each":{"outputsOf":"edit-a","key":"in/{{key}}","from":"@artifacts","select":{"kind":"patch"}}}]}],"#;
+            planned(forge, r#""items":"#, &format!(r#"{rule}"items":"#));
+        },
+    ),
     Vector::new("statement-after-its-entry", "a statement that says that it was made after its entry", |forge| {
         stated(forge, Moment::from_millis(1 << 45));
     })
@@ -131,21 +164,33 @@ fn applied(forge: &Forge, has_start: bool) {
 
 /// A run whose first item changes a protected file, and in which an approval was given.
 fn approved(forge: &Forge, depends: &str) {
-    let mut run = ChainBuilder::submit(
-        forge,
-        &format!(
-            r#"{{"id":"handoff-dag-1","items":[
-            {{"id":"edit-a","executor":"command","inputs":{{"command":["true"]}}}},
-            {{"id":"edit-b","executor":"command","inputs":{{"command":["true"]}}}},
-            {{"id":"sign-off","executor":"approval",{depends}}}]}}"#
-        ),
-    );
+    let mut run = ChainBuilder::submit(forge, &approval(depends));
     protect(forge, &mut run, MODIFIED, &[("src/x", ChangeKind::Modified)], OnProtectedChange::Red);
     run.fire("edit-b");
     run.done("edit-b", &[("outputs/report.md", b"fine\n")]);
     run.add(Event::ItemDecided(decided(&run, &forge.signer)));
     run.seal();
     forge.finish(run);
+}
+
+/// A plan with an approval that has these fields.
+fn approval(fields: &str) -> String {
+    format!(
+        r#"{{"id":"handoff-dag-1","items":[
+        {{"id":"edit-a","executor":"command","inputs":{{"command":["true"]}}}},
+        {{"id":"edit-b","executor":"command","inputs":{{"command":["true"]}}}},
+        {{"id":"sign-off","executor":"approval",{fields}}}]}}"#
+    )
+}
+
+/// A run whose entry 0 names a plan with another text in the place of one.
+fn planned(forge: &Forge, text: &str, other: &str) {
+    bent(forge, |drafts| {
+        let plan = PLAN.replacen(text, other, 1);
+        assert_ne!(plan, PLAN);
+        let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
+        e.plan = named(forge, plan.as_bytes());
+    });
 }
 
 /// A plan with this many small objects.

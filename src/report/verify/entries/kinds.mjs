@@ -196,7 +196,7 @@ const kindFields = {
     'blocks?': isBlocks,
     'summary?': isString,
     'claims?': isClaims,
-    'excluded?': arrayOf(isString, 1, 100),
+    'excluded?': arrayOf(isString, 1),
     'reference?': isObjectId,
     'protected?': isProtectedChanges,
     'grade?': oneOf('claimed'),

@@ -74,11 +74,11 @@ const isTemplate = anyOf(
   shape({ again: isItemName }),
   shape({
     item: isAddedItem,
-    'optional?': arrayOf(isString),
+    'optional?': arrayOf(isPath),
     'each?': shape({
       outputsOf: isItemName,
-      key: isString,
-      from: isString,
+      key: isPath,
+      from: isItemName,
       select: isSelector,
       'survivors?': isBoolean,
     }),

@@ -202,7 +202,8 @@ export class Replay {
     for (const need of Object.values(this.items.get(id).definition.needs)) {
       if (itemOfNeed(need) !== null) continue;
       const digest = this.bindingOf(need);
-      if (digest === null && need.from === '@documents') return null;
+      const isDocument = need.from === '@documents' && need.select.kind === 'document';
+      if (digest === null && isDocument) return null;
       if (digest === null) continue;
       const source = sourceOf(need);
       about[source] ??= Object.create(null);
