@@ -51,7 +51,7 @@ fn made(repo: &Repo, host: &Host, number: u32) -> Workspace {
     workspace
 }
 
-/// Returns the digests of tags and branches as `docs/reference/writing.md` says, from what stock git
+/// Returns the digests of tags and branches as `docs/reference/writing.md` says, from what git
 /// lists.
 fn digests(repo: &Repo) -> [Digest; 2] {
     let head = String::from_utf8(repo.try_git(&repo.path, &["symbolic-ref", "-q", "HEAD"]).stdout).unwrap();
