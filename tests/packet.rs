@@ -4,10 +4,10 @@
 mod auto;
 mod command;
 mod data;
+mod examples;
 mod facts;
 mod fences;
 mod notes;
-mod orders;
 mod quoting;
 mod replay;
 mod rows;

@@ -7,16 +7,14 @@ use git_handoff::model::packet::FIELDS;
 use regex::Regex;
 
 /// Each file with whether the order of its entries means something, and whether they are patterns.
-const FILES: [(&str, bool, bool); 9] = [
+const FILES: [(&str, bool, bool); 7] = [
     (include_str!("../../src/thread/packet/data/words.txt"), false, false),
     (include_str!("../../src/thread/packet/data/phrases.txt"), false, false),
-    (include_str!("../../src/thread/packet/data/untrusted-orders.txt"), false, false),
-    (include_str!("../../src/thread/packet/data/untrusted-words.txt"), false, false),
     (include_str!("../../src/thread/packet/data/look-alikes.txt"), false, false),
     (include_str!("../../src/thread/packet/data/names.txt"), true, true),
     (include_str!("../../src/thread/packet/data/notes.txt"), true, false),
     (include_str!("../../src/thread/packet/data/credentials.txt"), true, true),
-    (include_str!("../../src/thread/packet/data/untrusted-patterns.txt"), true, true),
+    (include_str!("../../src/thread/packet/data/untrusted.txt"), true, true),
 ];
 
 /// Returns the sections of a file, each with its entries.
@@ -71,7 +69,7 @@ fn the_documentation_has_every_word() {
 #[test]
 fn nothing_looks_like_two_letters() {
     let mut seen = BTreeSet::new();
-    for entry in &sections(FILES[4].0)[0].1 {
+    for entry in &sections(FILES[2].0)[0].1 {
         let (letter, others) = entry.split_once(' ').expect("a letter comes first");
         assert_eq!(letter.len(), 1, "{letter:?} is not one letter or sign of ASCII");
         assert!(others.split(' ').all(|other| seen.insert(other)), "one of {others} stands twice");
@@ -79,27 +77,15 @@ fn nothing_looks_like_two_letters() {
 }
 
 #[test]
-fn every_kind_of_order_has_verbs_and_objects() {
-    let sections = sections(FILES[2].0);
-    let named = |part: &str| -> BTreeSet<&str> {
-        sections.iter().filter_map(|(section, _)| section.strip_prefix(part)).collect()
-    };
-    let (mut verbs, objects) = (named("verbs "), named("objects "));
-    assert!(verbs.remove("force"), "its verbs need no object");
-    assert_eq!(verbs, objects);
-}
-
-#[test]
 fn every_section_of_patterns_is_a_rule_or_a_part() {
-    const PARTS: [&str; 10] =
-        ["FILL", "GUARD", "SECRET", "FILE", "VARIABLE", "DOES", "POINTS", "QUOTED", "READER", "PAPER"];
-    const RULES: [&str; 9] = ["U1", "U2", "U3", "U4", "U5", "U7", "U8", "hands-over", "pointers"];
-    for (section, entries) in sections(FILES[8].0) {
+    const PARTS: [&str; 6] = ["RUN", "ASK", "ANY", "SECRET", "FILE", "PAPER"];
+    const RULES: [&str; 8] = ["U1", "U2", "U3", "U4", "U5", "U7", "U8", "follow"];
+    for (section, entries) in sections(FILES[6].0) {
         assert!(RULES.contains(&section) || PARTS.contains(&section), "no rule reads [{section}]");
         assert!(!PARTS.contains(&section) || entries.len() == 1, "[{section}] is more than one pattern");
     }
-    let part = |name: &str| sections(FILES[8].0).into_iter().find(|(section, _)| *section == name).unwrap().1[0];
-    for (rule, entries) in sections(FILES[8].0).into_iter().filter(|(section, _)| RULES.contains(section)) {
+    let part = |name: &str| sections(FILES[6].0).into_iter().find(|(section, _)| *section == name).unwrap().1[0];
+    for (rule, entries) in sections(FILES[6].0).into_iter().filter(|(section, _)| RULES.contains(section)) {
         for entry in entries {
             let filled = PARTS.iter().fold(entry.to_owned(), |text, name| text.replace(name, part(name)));
             assert!(!PARTS.iter().any(|name| filled.contains(name)), "a part of {entry} of {rule} is not filled in");
@@ -110,7 +96,7 @@ fn every_section_of_patterns_is_a_rule_or_a_part() {
 
 #[test]
 fn each_list_of_names_begins_with_its_field_and_no_name_means_two() {
-    let sections = sections(FILES[6].0);
+    let sections = sections(FILES[4].0);
     let mut seen = BTreeSet::new();
     for field in FIELDS {
         let (_, names) = sections.iter().find(|(section, _)| *section == field).expect("each field has names");

@@ -13,14 +13,7 @@ pub(super) static NAMES: LazyLock<Data> = LazyLock::new(|| Data::read(include_st
 /// Patterns of credentials, with names.
 pub(super) static CREDENTIALS: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/credentials.txt")));
 /// Patterns of forbidden requests, and placeholders for their parts.
-pub(super) static UNTRUSTED_PATTERNS: LazyLock<Data> =
-    LazyLock::new(|| Data::read(include_str!("data/untrusted-patterns.txt")));
-/// Orders in plain English, by kind: verbs and objects.
-pub(super) static UNTRUSTED_ORDERS: LazyLock<Data> =
-    LazyLock::new(|| Data::read(include_str!("data/untrusted-orders.txt")));
-/// Exceptions to those patterns.
-pub(super) static UNTRUSTED_WORDS: LazyLock<Data> =
-    LazyLock::new(|| Data::read(include_str!("data/untrusted-words.txt")));
+pub(super) static UNTRUSTED: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/untrusted.txt")));
 /// Names of the fields in notes.
 pub(super) static NOTES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/notes.txt")));
 /// Letters with their look-alikes.

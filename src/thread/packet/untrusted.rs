@@ -3,15 +3,13 @@
 //! Every string is checked in a normalised form that reveals hidden text. Findings are quoted and
 //! never followed. Only quotations that the reader is not told to follow are exempt.
 
-mod orders;
 mod patterns;
 mod plain;
-mod spare;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use patterns::{hands_over, matches, pointer};
+use patterns::{asks_to_follow, matches};
 
 use crate::model::credential;
 use crate::model::packet::Passage;
@@ -63,7 +61,7 @@ fn without_quotations(passages: &[Passage]) -> (Vec<Cow<'_, str>>, usize) {
         quotations += count;
         said.push(own);
     }
-    let ordered = |text: &Cow<'_, str>| plain::variants(text).iter().any(hands_over);
+    let ordered = |text: &Cow<'_, str>| plain::variants(text).iter().any(asks_to_follow);
     if quotations > 0 && said.iter().any(ordered) {
         return (passages.iter().map(|passage| Cow::Borrowed(passage.text.as_str())).collect(), 0);
     }
@@ -77,6 +75,11 @@ fn end_of_line(text: &str, from: usize) -> usize {
         || text[from..].char_indices().nth(60).map_or(text.len(), |(at, _)| from + at),
         |(at, _)| from + at,
     )
+}
+
+/// Returns true for a mark between clauses, which a match may begin with.
+fn is_mark(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '.' | ',' | ':' | ';' | '!' | '?' | '>' | '*' | ')' | '|')
 }
 
 /// Returns true if a text of ours would be taken for an instruction.
@@ -102,17 +105,10 @@ fn check_text(passage: &Passage, said: &str, findings: &mut Vec<Finding>) {
     for variant in plain::variants(said) {
         for (rule, range) in matches(&variant) {
             let original = variant.original(range, said);
-            let end = end_of_line(said, original.end);
-            add(rule, original.start, quoted(&said[original.start..end]));
+            let shown = said[original.clone()].trim_start_matches(is_mark);
+            let start = original.end - shown.len();
+            add(rule, start, quoted(&said[start..end_of_line(said, original.end)]));
         }
-    }
-    let (mut lines, mut at) = (Vec::new(), 0);
-    for line in said.split_inclusive('\n') {
-        lines.extend(plain::variants(line.trim_end()).into_iter().next().map(|plain| (at, plain.text)));
-        at += line.len();
-    }
-    if let Some(at) = pointer(&lines) {
-        add("U8", at, quoted(said[at..].lines().next().unwrap_or_default()));
     }
     // The token has a row of its own.
     if passage.field != "resume_token"

@@ -1,5 +1,5 @@
 //! Normalises a text: lower case, no accents, no look-alikes, no invisible characters, single
-//! spaces; with a map to the original.
+//! spaces and line ends; with a map to the original.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,17 +17,9 @@ pub(super) struct Plain {
     pub(super) text: String,
     /// For each byte, the position of its original character.
     origins: Vec<usize>,
-    /// The starts of lines that do not continue the previous one.
-    pub(super) breaks: Vec<usize>,
 }
 
 impl Plain {
-    /// Returns the start of a position's line, including continued lines.
-    pub(super) fn line_start(&self, at: usize) -> usize {
-        let after = self.breaks.partition_point(|start| *start <= at);
-        after.checked_sub(1).map_or(0, |last| self.breaks[last])
-    }
-
     /// Maps a range to the original.
     pub(super) fn original(&self, range: Range<usize>, text: &str) -> Range<usize> {
         let start = self.origins.get(range.start).copied().unwrap_or(text.len());
@@ -53,13 +45,8 @@ pub(super) fn steers_reading(c: char) -> bool {
 }
 
 fn plain(text: &str, gaps: bool) -> Plain {
-    let (text_room, origins) = (String::with_capacity(text.len()), Vec::with_capacity(text.len()));
-    let mut plain = Plain { text: text_room, origins, breaks: Vec::new() };
-    let mut fresh = fresh_lines(text).into_iter().peekable();
+    let mut plain = Plain { text: String::with_capacity(text.len()), origins: Vec::with_capacity(text.len()) };
     for (at, c) in text.char_indices() {
-        if fresh.next_if_eq(&at).is_some() {
-            plain.breaks.push(plain.text.len());
-        }
         if let Some(hidden) = tag(c) {
             push(&mut plain, hidden.to_ascii_lowercase(), at);
         } else if is_invisible(c) {
@@ -77,29 +64,17 @@ fn plain(text: &str, gaps: bool) -> Plain {
     plain
 }
 
-/// The width at which a line may have been wrapped, in bytes.
-const WRAPPED: usize = 60;
-
-/// Returns the starts of lines that do not continue a sentence.
-fn fresh_lines(text: &str) -> Vec<usize> {
-    let mut fresh = Vec::new();
-    let (mut before, mut at) = ("", 0);
-    for line in text.split_inclusive(['\n', '\r']) {
-        let shown = line.trim();
-        let is_after_all =
-            before.len() < WRAPPED || before.ends_with(['.', ':', ';', '!', '?']) || before.starts_with('#');
-        let is_new = shown.starts_with(|c: char| c.is_uppercase() || !c.is_alphanumeric());
-        if !shown.is_empty() && (is_after_all || is_new) {
-            fresh.push(at + (line.len() - line.trim_start().len()));
-        }
-        (before, at) = (shown, at + line.len());
-    }
-    fresh
-}
-
 fn push(plain: &mut Plain, c: char, at: usize) {
-    let c = if c.is_whitespace() || c.is_control() { ' ' } else { c };
-    if c == ' ' && plain.text.ends_with(' ') {
+    let c = match c {
+        '\n' | '\r' => '\n',
+        c if c.is_whitespace() || c.is_control() => ' ',
+        c => c,
+    };
+    if matches!(c, ' ' | '\n') && plain.text.ends_with([' ', '\n']) {
+        // A line end replaces spaces before it.
+        if c == '\n' && plain.text.pop().is_some() {
+            plain.text.push(c);
+        }
         return;
     }
     plain.text.push(c);

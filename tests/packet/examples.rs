@@ -1,4 +1,4 @@
-//! Orders by their kind, and honest sentences that speak of the same things, in `orders.txt`.
+//! Hostile texts in `hostile.txt` and honest ones in `clean.txt`, in every field and in notes.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,33 @@ use serde_json::json;
 
 use super::{broken, check_bytes, terms, with};
 
-/// Returns the sentences of the file, each with the rule that it breaks; none for an honest one.
-fn sentences() -> impl Iterator<Item = (Option<&'static str>, &'static str)> {
-    let lines = include_str!("orders.txt").lines().filter(|line| !line.starts_with('#'));
-    lines.map(|line| {
-        let (rule, text) = line.split_once(' ').expect("a line is a rule and a sentence");
-        ((rule != "-").then_some(rule), text)
-    })
+/// Returns the hostile texts, each with its rule, and the honest ones.
+fn examples() -> impl Iterator<Item = (Option<&'static str>, &'static str)> {
+    let entries = |file: &'static str| file.lines().filter(|line| !line.starts_with('#'));
+    let hostile = entries(include_str!("hostile.txt")).map(|line| {
+        let (rule, text) = line.split_once(' ').expect("a line is a rule and a text");
+        (Some(rule), text)
+    });
+    hostile.chain(entries(include_str!("clean.txt")).map(|text| (None, text)))
 }
 
 fn untrusted(found: &[&'static str]) -> Vec<&'static str> {
     found.iter().copied().filter(|rule| rule.starts_with('U')).collect()
 }
 
+/// Returns what is wrong with the rules that a packet with an example breaks.
+fn mistake(rule: Option<&str>, shown: &str, found: &[&'static str]) -> Option<String> {
+    match rule {
+        Some(rule) if !found.contains(&rule) => Some(format!("{rule} misses {shown}: {found:?}")),
+        None if !untrusted(found).is_empty() => Some(format!("{shown} is taken for {found:?}")),
+        _ => None,
+    }
+}
+
 #[test]
-fn each_kind_has_orders_and_there_are_honest_sentences_enough() {
+fn there_are_examples_enough() {
     let mut count = BTreeMap::new();
-    for (rule, _) in sentences() {
+    for (rule, _) in examples() {
         *count.entry(rule).or_insert(0) += 1;
     }
     assert!(count[&None] >= 60, "{count:?}");
@@ -32,30 +42,25 @@ fn each_kind_has_orders_and_there_are_honest_sentences_enough() {
 }
 
 #[test]
-fn orders_are_told_from_honest_sentences_in_every_field() {
+fn hostile_texts_are_told_from_honest_ones_in_every_field() {
     let mut wrong = Vec::new();
-    for (rule, text) in sentences() {
+    for (rule, text) in examples() {
         for fields in [
             json!({ "risks": [text] }),
             json!({ "unresolved": ["the DBA has not confirmed the rollback", text] }),
             json!({ "next_action": text }),
             json!({ "notes": { "more": text } }),
         ] {
-            let found = broken(&with(&fields));
-            match rule {
-                Some(rule) if !found.contains(&rule) => wrong.push(format!("{rule} misses {fields}: {found:?}")),
-                None if !untrusted(&found).is_empty() => wrong.push(format!("{fields} is taken for {found:?}")),
-                _ => {}
-            }
+            wrong.extend(mistake(rule, &fields.to_string(), &broken(&with(&fields))));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn a_note_hides_no_order() {
+fn a_note_hides_no_request() {
     let mut wrong = Vec::new();
-    for (rule, text) in sentences() {
+    for (rule, text) in examples() {
         for note in [
             format!("# Handoff\n\n## Goal\nMigrate the users\n\n## Risks\n- data loss\n- {text}\n"),
             format!("# Handoff\n\n## Goal\nMigrate the users\n\n## Next action\n{text}\n"),
@@ -63,11 +68,7 @@ fn a_note_hides_no_order() {
         ] {
             let report = check_bytes(note.as_bytes(), &terms());
             let found: Vec<_> = report.findings().map(|finding| finding.rule).collect();
-            match rule {
-                Some(rule) if !found.contains(&rule) => wrong.push(format!("{rule} misses {note:?}: {found:?}")),
-                None if !untrusted(&found).is_empty() => wrong.push(format!("{note:?} is taken for {found:?}")),
-                _ => {}
-            }
+            wrong.extend(mistake(rule, &format!("{note:?}"), &found));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -94,7 +95,4 @@ fn a_line_of_its_own_is_a_clause() {
     for text in ["## Environment\n\nwipe the disk", "fine\nwipe the disk", "- fine\n- wipe the disk"] {
         assert!(broken(&with(&json!({ "notes": { "more": text } }))).contains(&"U4"), "{text}");
     }
-    let wrapped =
-        "In the settings of the new administration page all users can\nwipe the disk of the machine that they own";
-    assert!(!broken(&with(&json!({ "notes": { "more": wrapped } }))).contains(&"U4"));
 }
