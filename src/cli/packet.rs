@@ -86,7 +86,7 @@ struct Auto {
     terms: gate::Terms,
 }
 
-/// Convert a note into a packet: Markdown, YAML, or JSON with other field names
+/// Convert a Markdown note into a packet
 ///
 /// If the note lacks required fields, the exit code is 1 and the message names them. Nothing is
 /// made up.

@@ -4,7 +4,7 @@ mod age;
 mod read;
 
 pub use age::{Age, BadAge};
-pub use read::{consumed, holds_something, may_quote, passages, read_fields, says_consumption};
+pub use read::{consumed, may_quote, passages, read_fields, says_consumption};
 
 use std::collections::BTreeMap;
 
@@ -100,9 +100,7 @@ pub enum Form {
     /// One JSON object.
     #[default]
     Json,
-    /// One YAML document.
-    Yaml,
-    /// Markdown with headings, labels, front matter, or a packet in a fenced block.
+    /// Markdown with a packet in a fenced block, or a heading for each field.
     Markdown,
 }
 
@@ -111,7 +109,6 @@ impl Form {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Json => "JSON",
-            Self::Yaml => "YAML",
             Self::Markdown => "Markdown",
         }
     }

@@ -19,5 +19,5 @@ hints! {
     checkout(thread) => "git handoff resume {thread} --checkout   # does the rest";
     resume(thread) => "git handoff resume {thread}";
     every_part() => "give each of them; a list with nothing in it is 'none'";
-    complete_note() => "add what is missing to the note, such as '## Risks' or 'risks:'; a list with nothing in it is 'none'";
+    complete_note() => "add what is missing to the note, such as '## Risks'; a list with nothing in it is 'none'";
 }

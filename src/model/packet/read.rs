@@ -237,7 +237,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// Returns true if a value is not empty.
-pub fn holds_something(value: &Value) -> bool {
+fn holds_something(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.iter().any(|value| !is_empty(value)),
         other => !is_empty(other),

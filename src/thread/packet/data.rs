@@ -14,8 +14,6 @@ pub(super) static NAMES: LazyLock<Data> = LazyLock::new(|| Data::read(include_st
 pub(super) static CREDENTIALS: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/credentials.txt")));
 /// Patterns of forbidden requests, and placeholders for their parts.
 pub(super) static UNTRUSTED: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/untrusted.txt")));
-/// Names of the fields in notes.
-pub(super) static NOTES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/notes.txt")));
 /// Letters with their look-alikes.
 pub(super) static LOOK_ALIKES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/look-alikes.txt")));
 

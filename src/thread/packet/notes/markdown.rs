@@ -1,41 +1,28 @@
-//! Splits a Markdown note into parts, by headings, labels (`**Goal:** …`) and tags
-//! (`<next_action>`).
+//! Splits a Markdown note into sections by its headings, and finds its fenced blocks.
 //!
-//! Every byte of the note belongs to one part, so that all of it is checked. Fenced code is never
-//! split.
+//! Every byte of the note belongs to one section, so that all of it is checked. Fenced code is
+//! never split.
 
 use std::ops::Range;
 
 use super::names;
-use crate::model::packet::says_consumption;
 
-/// One part of a note.
+/// A heading with the text below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Part {
-    /// The heading, label or tag as written; empty before the first heading.
+pub(super) struct Section {
+    /// The heading; empty before the first one.
     pub(super) name: String,
+    /// The level of the heading.
+    pub(super) level: usize,
     /// The number of its first line.
     pub(super) line: usize,
-    /// The whole part.
+    /// The whole section.
     pub(super) whole: Range<usize>,
-    /// The text below the heading or after the label.
+    /// The text below the heading.
     pub(super) body: Range<usize>,
-    kind: Kind,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Text without a field.
-    Plain,
-    /// A heading of this level, or a tag.
-    Heading(usize),
-    /// A label with text after it, which ends with its paragraph.
-    Line,
-    /// A label alone on its line, which extends to the next one.
-    Label,
-}
-
-/// A fenced code block that is not indented.
+/// A fenced code block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Block {
     /// The word after the opening fence, in lower case.
@@ -48,272 +35,135 @@ pub(super) struct Block {
     pub(super) content: Range<usize>,
 }
 
-/// Splits the text from `at` on.
-pub(super) fn split(text: &str, at: usize) -> (Vec<Part>, Vec<Block>) {
-    let line = text[..at].matches('\n').count() + 1;
-    let plain = Part { name: String::new(), line, whole: at..at, body: at..at, kind: Kind::Plain };
-    let mut splitter = Splitter { text, parts: vec![plain], blocks: Vec::new(), open: None, level: 0, last: at..at };
-    let mut start = at;
-    for (number, line) in text[at..].split_inclusive('\n').enumerate() {
-        splitter.take(start..start + line.len(), splitter.parts[0].line + number);
-        start += line.len();
-    }
-    (splitter.parts, splitter.blocks)
-}
-
-struct Splitter<'t> {
-    text: &'t str,
-    parts: Vec<Part>,
-    blocks: Vec<Block>,
-    /// The character and length of the open fence.
-    open: Option<(char, usize)>,
-    /// The heading level of the present part.
-    level: usize,
-    /// The previous line.
-    last: Range<usize>,
-}
-
-impl Splitter<'_> {
-    fn take(&mut self, line: Range<usize>, number: usize) {
-        let shown = self.text[line.clone()].trim_end();
-        let is_fenced = self.fence(shown, &line, number);
-        if !is_fenced {
-            self.begin(shown, &line, number);
-        }
-        if let Some(part) = self.parts.last_mut() {
-            part.whole.end = line.end;
-            part.body.end = line.end.max(part.body.start);
-        }
-        self.last = if is_fenced { line.end..line.end } else { line };
-    }
-
-    /// Returns true if a line belongs to a fenced block.
-    fn fence(&mut self, shown: &str, line: &Range<usize>, number: usize) -> bool {
-        let marks = shown.trim_start();
-        let sign = marks.chars().next().filter(|c| matches!(c, '`' | '~'));
-        let length = marks.chars().take_while(|c| Some(*c) == sign).count();
-        let is_indented = shown.len() - marks.len() > 3;
-        if let Some((open, least)) = self.open {
-            if sign == Some(open) && length >= least && marks.len() == length && !is_indented {
-                self.open = None;
-                if let Some(block) = self.blocks.last_mut() {
-                    (block.content.end, block.whole.end) = (line.start, line.end);
-                }
+/// Splits a note into its sections and finds its blocks.
+pub(super) fn split(text: &str) -> (Vec<Section>, Vec<Block>) {
+    let mut sections = vec![Section { name: String::new(), level: 0, line: 1, whole: 0..0, body: 0..0 }];
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut open = None;
+    let mut start = 0;
+    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+        let end = start + line.len();
+        if let Some((sign, length)) = open {
+            if is_closing(line, sign, length) {
+                open = None;
+            } else if let Some(block) = blocks.last_mut() {
+                block.content.end = end;
             }
-            return true;
-        }
-        let Some(sign) = sign.filter(|sign| length >= 3 && !(*sign == '`' && marks[length..].contains('`'))) else {
-            return false;
-        };
-        self.open = Some((sign, length));
-        if is_indented {
-            self.blocks.push(Block { language: "indented".into(), line: number + 1, whole: 0..0, content: 0..0 });
-        } else {
-            let language = marks[length..].split_whitespace().next().unwrap_or_default().to_lowercase();
-            let end = self.text.len();
-            self.blocks.push(Block { language, line: number + 1, whole: line.start..end, content: line.end..end });
-        }
-        true
-    }
-
-    /// Starts another part, if the line does.
-    fn begin(&mut self, shown: &str, line: &Range<usize>, number: usize) {
-        let is_field = self.parts.last().is_some_and(|part| part.kind != Kind::Plain);
-        if let Some((name, level)) = heading(shown) {
-            // A heading below a field's own belongs to that field, unless it names another.
-            let goes_on = is_field && level > self.level && names::of_heading(name).is_none();
-            if !goes_on {
-                self.level = level;
-                self.push(name, line, number, line.end, is_known(name).then_some(Kind::Heading(level)));
+            if let Some(block) = blocks.last_mut() {
+                block.whole.end = end;
             }
-        } else if let Some(level) = self.underline(shown) {
-            let above = self.last.clone();
-            self.level = level;
-            let name = self.text[above.clone()].trim().to_owned();
-            if let Some(part) = self.parts.last_mut() {
-                part.whole.end = above.start;
-                part.body.end = above.start.max(part.body.start);
+        } else if let Some((sign, length, info)) = opening(line) {
+            open = Some((sign, length));
+            let language = info.split_whitespace().next().unwrap_or_default().to_lowercase();
+            blocks.push(Block { language, line: number + 1, whole: start..end, content: end..end });
+        } else if let Some((name, level)) = heading(line) {
+            let is_part = sections.last().is_some_and(|section| is_part(section, name, level));
+            if !is_part {
+                sections.push(Section {
+                    name: name.to_owned(),
+                    level,
+                    line: number,
+                    whole: start..end,
+                    body: end..end,
+                });
             }
-            self.push(&name, &above, number - 1, line.end, is_known(&name).then_some(Kind::Heading(level)));
-        } else if let Some(name) = tag(shown) {
-            self.push(name, line, number, line.end, (!name.starts_with('/')).then_some(Kind::Heading(0)));
-        } else if self.parts.last().is_some_and(|part| matches!(part.kind, Kind::Heading(_))) {
-            // A label inside a field is part of its text.
-        } else if let Some((name, at)) = label(shown).filter(|(name, _)| is_known(name)) {
-            let kind = if shown[at..].trim().is_empty() { Kind::Label } else { Kind::Line };
-            self.push(name, line, number, line.start + at, Some(kind));
-        } else if is_field && self.ends_label(shown) {
-            self.push("", line, number, line.start, None);
         }
-    }
-
-    /// Returns true if a line starts something other than the label's text.
-    fn ends_label(&self, shown: &str) -> bool {
-        let is_line = self.parts.last().is_some_and(|part| part.kind == Kind::Line);
-        let is_bold = shown.trim_start().starts_with("**") && label(shown).is_some();
-        is_bold
-            || (is_line && (label(shown).is_some() || !shown.starts_with(|c: char| c.is_alphanumeric() || c == ' ')))
-    }
-
-    fn push(&mut self, name: &str, line: &Range<usize>, number: usize, body: usize, kind: Option<Kind>) {
-        let kind = kind.unwrap_or(Kind::Plain);
-        self.parts.push(Part {
-            name: name.to_owned(),
-            line: number,
-            whole: line.clone(),
-            body: body..line.end.max(body),
-            kind,
-        });
-    }
-
-    /// Returns the level of a setext heading that the line makes of the previous one.
-    fn underline(&self, shown: &str) -> Option<usize> {
-        let above = self.text[self.last.clone()].trim();
-        let all = |sign| !shown.is_empty() && shown.chars().all(|c| c == sign);
-        if above.is_empty() || heading(above).is_some() {
-            return None;
+        if let Some(section) = sections.last_mut() {
+            (section.whole.end, section.body.end) = (end, end);
         }
-        // After other text, a line of hyphens is a rule.
-        if all('=') { Some(1) } else { (all('-') && names::of_heading(above).is_some()).then_some(2) }
+        start = end;
     }
+    (sections, blocks)
 }
 
-impl Part {
-    /// Returns true if the part begins with a heading of a field.
-    pub(super) fn is_heading(&self) -> bool {
-        matches!(self.kind, Kind::Heading(_)) || (self.kind == Kind::Plain && !self.name.is_empty())
-    }
-
-    /// Returns true if the part begins with a heading of a field at the second level or below.
-    pub(super) fn is_section(&self) -> bool {
-        matches!(self.kind, Kind::Heading(level) if level > 1)
-    }
-
-    /// Returns true if the part has a heading, label or tag of a field.
-    pub(super) fn is_field(&self) -> bool {
-        self.kind != Kind::Plain
-    }
-}
-
-fn is_known(name: &str) -> bool {
-    names::of_heading(name).is_some() || says_consumption(&key(name))
-}
-
-/// Returns a name in the form of a key.
-pub(super) fn key(name: &str) -> String {
-    name.trim().to_lowercase().replace([' ', '-'], "_")
+/// Returns true if a heading below a field's own belongs to that field.
+fn is_part(section: &Section, name: &str, level: usize) -> bool {
+    level > section.level && names::field(&section.name).is_some() && names::field(name).is_none()
 }
 
 /// Returns the text and level of a heading.
 fn heading(line: &str) -> Option<(&str, usize)> {
-    let marks = line.trim_start_matches(' ');
+    let marks = unindented(line)?;
     let rest = marks.trim_start_matches('#');
     let level = marks.len() - rest.len();
-    let is_heading = line.len() - marks.len() <= 3 && (1..=6).contains(&level) && rest.starts_with([' ', '\t']);
+    let is_heading = (1..=6).contains(&level) && rest.starts_with([' ', '\t']);
     is_heading.then(|| (rest.trim().trim_end_matches('#').trim().trim_matches('*'), level))
 }
 
-/// Returns the name of a tag that stands alone and is a field's: `<next_action>`, `</next_action>`.
-fn tag(line: &str) -> Option<&str> {
-    let name = line.trim().strip_prefix('<')?.strip_suffix('>')?;
-    let plain = name.trim_start_matches('/');
-    let is_name = plain.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-    (is_name && names::of_key(plain).is_some()).then_some(name)
+/// Returns the sign, the length and the info string of an opening fence.
+fn opening(line: &str) -> Option<(char, usize, &str)> {
+    let marks = unindented(line)?.trim_end();
+    let sign = marks.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let info = marks.trim_start_matches(sign);
+    let length = marks.len() - info.len();
+    (length >= 3 && !(sign == '`' && info.contains('`'))).then_some((sign, length, info))
 }
 
-/// Returns the label at the start of a line, and where its text begins.
-fn label(line: &str) -> Option<(&str, usize)> {
-    let mut rest = line.trim_start();
-    for mark in ["- ", "* ", "+ "] {
-        rest = rest.strip_prefix(mark).unwrap_or(rest).trim_start();
-    }
-    let colon = rest.find(':')?;
-    let name = rest[..colon].trim_matches(['*', '_', ' ']);
-    let text = rest[colon + 1..].trim_start_matches(['*', '_']);
-    // A colon in a time or address does not end a label.
-    let ends = text.is_empty() || text.starts_with([' ', '\t']);
-    (ends && (1..=40).contains(&name.len())).then_some((name, line.len() - text.len()))
+fn is_closing(line: &str, sign: char, least: usize) -> bool {
+    unindented(line).is_some_and(|marks| marks.trim_end().len() >= least && marks.trim_end().chars().all(|c| c == sign))
 }
 
-/// The content of a part, as text or as list entries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Body {
-    Text(String),
-    Entries(Vec<Entry>),
+/// Returns a line without its indentation, unless that makes it code.
+fn unindented(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches(' ');
+    (line.len() - rest.len() <= 3).then_some(rest)
 }
 
-/// A list entry, with the state of its checkbox.
+/// An entry of a list, or a paragraph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) text: String,
-    pub(super) done: Option<bool>,
+    /// Whether its box is empty.
+    pub(super) is_open: bool,
 }
 
-/// Parses the body of a part; ignores comments.
-pub(super) fn body(text: &str) -> Body {
-    let text = without_comments(text);
-    let mut entries: Vec<(usize, Entry)> = Vec::new();
-    let mut before = String::new();
-    let (mut fenced, mut is_below) = (false, false);
-    for line in text.lines() {
-        let room = line.len() - line.trim_start().len();
-        let is_fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
-        let outermost = entries.first().map_or(usize::MAX, |(room, _)| *room);
-        if !fenced && heading(line).is_some() {
-            is_below = true;
+/// Returns the entries of the list in a body, or else its paragraphs; ignores comments.
+pub(super) fn entries(body: &str) -> Vec<Entry> {
+    let (mut items, mut paragraphs) = (Vec::<(usize, Entry)>::new(), vec![String::new()]);
+    let mut open = None;
+    for line in without_comments(body).lines() {
+        let is_fence = match open {
+            Some((sign, length)) => is_closing(line.trim_start(), sign, length),
+            None => opening(line.trim_start()).is_some(),
+        };
+        if open.is_none() && heading(line).is_some() {
             continue;
         }
-        match entry(line).filter(|_| !fenced && !is_fence) {
-            Some(entry) if room <= outermost || (is_below && entries.is_empty()) => entries.push((room, entry)),
-            _ => match entries.last_mut() {
-                Some((_, last)) => last.text.extend(["\n", line]),
-                None => before.extend([line, "\n"]),
-            },
-        }
-        fenced ^= is_fence;
-    }
-    let before = before.trim();
-    if entries.is_empty() {
-        return Body::Text(before.to_owned());
-    }
-    let entries = entries.into_iter().map(|(_, entry)| Entry { text: entry.text.trim().to_owned(), ..entry });
-    Body::Entries(entries.collect())
-}
-
-/// Returns the paragraphs of a text.
-pub(super) fn paragraphs(text: &str) -> Vec<String> {
-    let mut paragraphs = vec![String::new()];
-    let mut fenced = false;
-    for line in text.lines() {
-        let is_fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
-        // A block belongs to the previous paragraph.
-        if line.trim().is_empty() && !fenced {
+        let room = line.len() - line.trim_start().len();
+        let outermost = items.first().map_or(usize::MAX, |(room, _)| *room);
+        let starts = if open.is_none() && !is_fence && room <= outermost { item(line) } else { None };
+        if let Some(entry) = starts {
+            items.push((room, entry));
+        } else if let Some((_, last)) = items.last_mut() {
+            last.text.extend(["\n", line]);
+        } else if line.trim().is_empty() && open.is_none() {
             paragraphs.push(String::new());
         } else if let Some(last) = paragraphs.last_mut() {
+            // A block belongs to the paragraph before it.
             last.extend([line, "\n"]);
         }
-        fenced ^= is_fence;
+        if is_fence {
+            open =
+                if open.is_some() { None } else { opening(line.trim_start()).map(|(sign, length, _)| (sign, length)) };
+        }
     }
-    paragraphs.iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
+    let paragraphs = paragraphs.into_iter().map(|text| Entry { text, is_open: false });
+    let found: Vec<Entry> =
+        if items.is_empty() { paragraphs.collect() } else { items.into_iter().map(|(_, entry)| entry).collect() };
+    let trimmed = found.into_iter().map(|entry| Entry { text: entry.text.trim().to_owned(), ..entry });
+    trimmed.filter(|entry| !entry.text.is_empty()).collect()
 }
 
 /// Returns the list entry that a line starts.
-fn entry(line: &str) -> Option<Entry> {
+fn item(line: &str) -> Option<Entry> {
     let line = line.trim_start();
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let signs: &[char] = if number.len() == line.len() { &['-', '*', '+'] } else { &['.', ')'] };
-    let rest = number.strip_prefix(signs)?;
-    let text = rest.trim_start();
-    if text.len() == rest.len() && !text.is_empty() {
-        return None;
-    }
-    let boxed = |mark| text.strip_prefix(mark).map(str::trim_start);
-    let (text, done) = match (boxed("[ ]"), boxed("[x]").or_else(|| boxed("[X]"))) {
-        (Some(text), _) => (text, Some(false)),
-        (_, Some(text)) => (text, Some(true)),
-        _ => (text, None),
-    };
-    Some(Entry { text: text.to_owned(), done })
+    let text = number.strip_prefix(signs)?.strip_prefix([' ', '\t'])?.trim_start();
+    let unboxed = |mark| text.strip_prefix(mark).map(str::trim_start);
+    let done = unboxed("[x]").or_else(|| unboxed("[X]"));
+    let entry = |text: &str, is_open| Some(Entry { text: text.to_owned(), is_open });
+    unboxed("[ ]").map_or_else(|| entry(done.unwrap_or(text), false), |text| entry(text, true))
 }
 
 fn without_comments(text: &str) -> String {
