@@ -1,14 +1,12 @@
-//! The data files of the packet rules are sorted and without duplicates, their patterns compile,
-//! and the documentation lists their words.
+//! The data files of the packet rules are sorted and without duplicates, their patterns compile.
 
 use std::collections::BTreeSet;
 
 use regex::Regex;
 
 /// Each file with whether the order of its entries means something, and whether they are patterns.
-const FILES: [(&str, bool, bool); 6] = [
-    (include_str!("../../src/thread/packet/data/words.txt"), false, false),
-    (include_str!("../../src/thread/packet/data/phrases.txt"), false, false),
+const FILES: [(&str, bool, bool); 5] = [
+    (include_str!("../../src/thread/packet/data/words.txt"), true, false),
     (include_str!("../../src/thread/packet/data/look-alikes.txt"), false, false),
     (include_str!("../../src/thread/packet/data/names.txt"), true, true),
     (include_str!("../../src/thread/packet/data/credentials.txt"), true, true),
@@ -56,18 +54,9 @@ fn every_pattern_compiles_by_itself() {
 }
 
 #[test]
-fn the_documentation_has_every_word() {
-    let text = include_str!("../../docs/reference/packet.md");
-    for (name, words) in sections(FILES[0].0) {
-        let line = format!("| {name} | {} |\n", words.join(" "));
-        assert!(text.contains(&line), "docs/reference/packet.md has other {name}: {line}");
-    }
-}
-
-#[test]
 fn nothing_looks_like_two_letters() {
     let mut seen = BTreeSet::new();
-    for entry in &sections(FILES[2].0)[0].1 {
+    for entry in &sections(FILES[1].0)[0].1 {
         let (letter, others) = entry.split_once(' ').expect("a letter comes first");
         assert_eq!(letter.len(), 1, "{letter:?} is not one letter or sign of ASCII");
         assert!(others.split(' ').all(|other| seen.insert(other)), "one of {others} stands twice");
@@ -78,12 +67,12 @@ fn nothing_looks_like_two_letters() {
 fn every_section_of_patterns_is_a_rule_or_a_part() {
     const PARTS: [&str; 6] = ["RUN", "ASK", "ANY", "SECRET", "FILE", "PAPER"];
     const RULES: [&str; 8] = ["U1", "U2", "U3", "U4", "U5", "U7", "U8", "follow"];
-    for (section, entries) in sections(FILES[5].0) {
+    for (section, entries) in sections(FILES[4].0) {
         assert!(RULES.contains(&section) || PARTS.contains(&section), "no rule reads [{section}]");
         assert!(!PARTS.contains(&section) || entries.len() == 1, "[{section}] is more than one pattern");
     }
-    let part = |name: &str| sections(FILES[5].0).into_iter().find(|(section, _)| *section == name).unwrap().1[0];
-    for (rule, entries) in sections(FILES[5].0).into_iter().filter(|(section, _)| RULES.contains(section)) {
+    let part = |name: &str| sections(FILES[4].0).into_iter().find(|(section, _)| *section == name).unwrap().1[0];
+    for (rule, entries) in sections(FILES[4].0).into_iter().filter(|(section, _)| RULES.contains(section)) {
         for entry in entries {
             let filled = PARTS.iter().fold(entry.to_owned(), |text, name| text.replace(name, part(name)));
             assert!(!PARTS.iter().any(|name| filled.contains(name)), "a part of {entry} of {rule} is not filled in");

@@ -4,10 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// The word lists that `docs/reference/packet.md` repeats.
-pub(super) static WORDS: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/words.txt")));
-/// Phrases, and words that only one place asks for.
-pub(super) static PHRASES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/phrases.txt")));
+/// The words and phrases of the replay rules.
+pub(super) static WORDS: LazyLock<Data> = LazyLock::new(|| Data::read_words(include_str!("data/words.txt")));
 /// Patterns of names by form.
 pub(super) static NAMES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/names.txt")));
 /// Patterns of credentials, with names.
@@ -35,6 +33,16 @@ impl Data {
         Self { sections }
     }
 
+    /// Parses a file with several words a line, separated by commas.
+    fn read_words(text: &'static str) -> Self {
+        let mut data = Self::read(text);
+        for words in data.sections.values_mut() {
+            *words = words.iter().flat_map(|line| line.split(',')).map(str::trim).collect();
+            words.retain(|word| !word.is_empty());
+        }
+        data
+    }
+
     /// Returns the entries of a section. The files are part of the program, so the section exists.
     pub(super) fn section(&self, name: &str) -> &[&'static str] {
         self.sections.get(name).expect("the file has the section")
@@ -45,10 +53,5 @@ impl Data {
         self.section(name)
             .iter()
             .map(|entry| entry.split_once(' ').expect("the entry is a word and what belongs to it"))
-    }
-
-    /// Returns every section with its entries.
-    pub(super) fn sections(&self) -> impl Iterator<Item = (&'static str, &[&'static str])> {
-        self.sections.iter().map(|(name, entries)| (*name, entries.as_slice()))
     }
 }

@@ -1,13 +1,8 @@
-//! The word lists of the replay rules.
+//! The word lists of the replay rules, and the comparison of words.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::LazyLock;
+use super::data::WORDS;
 
-use rust_stemmers::{Algorithm, Stemmer};
-
-use super::data::{PHRASES, WORDS};
-
-/// A word list: its section in `data/words.txt` and in the documentation.
+/// A word list: its section in `data/words.txt`.
 pub(super) type List = &'static str;
 
 pub(super) const STOP: List = "stop words";
@@ -21,34 +16,56 @@ pub(super) const DETERMINER: List = "determiners";
 pub(super) const VERB: List = "action verbs";
 pub(super) const BLOCKING: List = "blocking words";
 pub(super) const NO_NAME: List = "no names";
+pub(super) const LEAD: List = "lead words";
+pub(super) const UNIT: List = "units";
 
-/// Returns the stem of a word, which `migrate`, `migrating` and `migrations` share.
-pub(super) fn stem(word: &str) -> String {
-    static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
-    static IRREGULAR: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| PHRASES.pairs("irregular forms").collect());
+/// The minimum length of a common beginning.
+const COMMON: usize = 5;
+
+/// The maximum number of letters of the shorter word behind a common beginning.
+const BEHIND: usize = 2;
+
+/// Returns a word in lower case, without a possessive ending.
+pub(super) fn plain(word: &str) -> String {
     let word = word.to_lowercase().replace('\u{2019}', "'");
-    let word = word.strip_suffix("'s").unwrap_or(&word);
-    ENGLISH.stem(IRREGULAR.get(word).copied().unwrap_or(word)).into_owned()
+    word.strip_suffix("'s").unwrap_or(&word).to_owned()
 }
 
-/// Returns true if a word with this stem is in a list.
-pub(super) fn on(list: List, stemmed: &str) -> bool {
-    static STEMS: LazyLock<HashMap<&str, HashSet<String>>> = LazyLock::new(|| {
-        let stems = |words: &[&str]| words.iter().map(|word| stem(word)).collect();
-        WORDS.sections().map(|(name, words)| (name, stems(words))).collect()
-    });
-    STEMS[list].contains(stemmed)
+/// Returns true if a plain word is in a list, with or without a final "s".
+pub(super) fn on(list: List, word: &str) -> bool {
+    let words = WORDS.section(list);
+    words.contains(&word) || words.contains(&singular(word))
+}
+
+/// Returns true if two plain words are forms of one: `migrate` and `migration`, `user` and `users`.
+///
+/// Ordinary words are if they have a long enough beginning in common; names must be equal.
+pub(super) fn same(one: &str, other: &str) -> bool {
+    if one.chars().next() != other.chars().next() {
+        return false;
+    }
+    let is_word = |word: &str| word.chars().all(char::is_alphabetic);
+    if !is_word(one) || !is_word(other) {
+        return one == other;
+    }
+    let (one, other) = (singular(one), singular(other));
+    let common = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    one == other || (common >= COMMON && one.chars().count().min(other.chars().count()) <= common + BEHIND)
+}
+
+fn singular(word: &str) -> &str {
+    word.strip_suffix('s').unwrap_or(word)
 }
 
 /// Returns true if a text means "none".
 pub(super) fn is_none(text: &str) -> bool {
-    PHRASES.section("none").contains(&bare(text).as_str())
+    WORDS.section("none").contains(&bare(text).as_str())
 }
 
 /// Returns true if a text is a placeholder.
 pub(super) fn is_placeholder(text: &str) -> bool {
     let bare = bare(text);
-    PHRASES.section("placeholders").contains(&bare.as_str()) || bare.is_empty()
+    WORDS.section("placeholders").contains(&bare.as_str()) || bare.is_empty()
 }
 
 fn bare(text: &str) -> String {

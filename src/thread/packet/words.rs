@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::data::{NAMES, PHRASES};
-use super::vocabulary::{GENERIC, List, MAKING, NO_NAME, START, STOP, VAGUE, VERB, on, stem};
+use super::data::NAMES;
+use super::vocabulary::{GENERIC, List, MAKING, NO_NAME, START, STOP, VAGUE, VERB, on, plain};
 
 /// The kind of a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,25 +31,25 @@ pub(super) enum Kind {
 pub(super) struct Word {
     /// As written, without surrounding punctuation.
     pub(super) text: String,
-    /// Its stem.
-    pub(super) stem: String,
+    /// The form to compare: lower case, and marked if it is a quotation.
+    pub(super) form: String,
     /// Its kind.
     pub(super) kind: Kind,
 }
 
 impl Word {
     fn new(text: &str, kind: Kind) -> Self {
-        let stem = match kind {
-            Kind::Plain | Kind::Name => stem(text),
+        let form = match kind {
+            Kind::Plain | Kind::Name => plain(text),
             Kind::Command | Kind::Quoted => format!("\u{ab}{}", text.trim().to_lowercase()),
             Kind::Path | Kind::Identifier | Kind::Number => text.to_lowercase(),
         };
-        Self { text: text.to_owned(), stem, kind }
+        Self { text: text.to_owned(), form, kind }
     }
 
     /// Returns true if the word is in a list.
     pub(super) fn is(&self, list: List) -> bool {
-        matches!(self.kind, Kind::Plain | Kind::Name) && on(list, &self.stem)
+        matches!(self.kind, Kind::Plain | Kind::Name) && on(list, &self.form)
     }
 
     /// Returns true if the word is significant.
@@ -146,15 +146,10 @@ impl Splitter {
     fn plain(&mut self, text: &str) {
         for part in text
             .split(|c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '\u{2019}' | '-')))
+            .map(|part| part.trim_matches('-'))
             .filter(|part| !part.is_empty())
         {
-            let lower = part.to_lowercase();
-            let prefixed = PHRASES.section("prefixes").iter().any(|prefix| lower.starts_with(prefix));
-            let parts: Vec<&str> =
-                if prefixed { vec![part] } else { part.split('-').filter(|part| !part.is_empty()).collect() };
-            for word in parts {
-                self.word(word);
-            }
+            self.word(part);
         }
     }
 
@@ -165,7 +160,7 @@ impl Splitter {
             return;
         }
         let mut word = Word::new(text, Kind::Plain);
-        if word.stem == "then" {
+        if word.form == "then" {
             self.break_clause();
             return;
         }
@@ -195,7 +190,7 @@ impl Splitter {
 }
 
 fn first_is_and(clause: Option<&Vec<Word>>) -> bool {
-    clause.and_then(|clause| clause.last()).is_some_and(|word| word.stem == "and")
+    clause.and_then(|clause| clause.last()).is_some_and(|word| word.form == "and")
 }
 
 fn begins_action(word: &Word) -> bool {
@@ -235,7 +230,7 @@ fn kind_of(text: &str) -> Option<Kind> {
         let forms = |(kind, section)| NAMES.section(section).iter().map(move |pattern| (kind, form(pattern)));
         sections.into_iter().flat_map(forms).collect()
     });
-    if PHRASES.section("dotted").contains(&text.to_lowercase().as_str()) || is_abbreviated(text) {
+    if ["e.g", "i.e", "etc", "a.k.a"].contains(&text.to_lowercase().as_str()) || is_abbreviated(text) {
         return None;
     }
     let found = FORMS.iter().find(|(_, form)| form.is_match(text)).map(|(kind, _)| *kind)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::model::packet::Packet;
 use crate::thread::packet::Finding;
 use crate::thread::packet::quote::quoted;
-use crate::thread::packet::vocabulary::{DONE, MAKING, PARTIAL, START, is_none};
+use crate::thread::packet::vocabulary::{self, DONE, MAKING, PARTIAL, START, is_none};
 use crate::thread::packet::words::{Word, clauses};
 
 /// The maximum number of findings.
@@ -56,9 +56,9 @@ fn deeds(texts: &[String]) -> impl Iterator<Item = (usize, Deed)> + '_ {
 
 /// A deed that a text reports or requests.
 struct Deed {
-    /// The stems of its object, without making verbs.
+    /// The words of its object, without making verbs.
     core: BTreeSet<String>,
-    /// All stems.
+    /// All words.
     all: BTreeSet<String>,
     /// Whether it is only partly done.
     partial: bool,
@@ -68,14 +68,14 @@ struct Deed {
 
 impl Deed {
     fn of(clause: &[Word]) -> Self {
-        let negated = |word: &Word| matches!(word.stem.as_str(), "not" | "never" | "without");
+        let negated = |word: &Word| matches!(word.form.as_str(), "not" | "never" | "without");
         let said = |word: &&Word| word.carries() && !word.is(DONE) && !word.is(START);
-        let stems = |wanted: &dyn Fn(&Word) -> bool| -> BTreeSet<String> {
-            clause.iter().filter(said).filter(|word| wanted(word)).map(|word| word.stem.clone()).collect()
+        let forms = |wanted: &dyn Fn(&Word) -> bool| -> BTreeSet<String> {
+            clause.iter().filter(said).filter(|word| wanted(word)).map(|word| word.form.clone()).collect()
         };
         Self {
-            core: stems(&|word| !word.is(MAKING)),
-            all: stems(&|_| true),
+            core: forms(&|word| !word.is(MAKING)),
+            all: forms(&|_| true),
             partial: clause.iter().any(|word| word.is(PARTIAL) || negated(word)),
             words: clause.iter().filter(said).take(8).map(|word| quoted(&word.text)).collect(),
         }
@@ -84,5 +84,8 @@ impl Deed {
 
 /// Returns true if the objects of two deeds match.
 fn same(one: &Deed, other: &Deed) -> bool {
-    !one.core.is_empty() && !other.core.is_empty() && one.core.is_subset(&other.all) && other.core.is_subset(&one.all)
+    let is_within = |core: &BTreeSet<String>, all: &BTreeSet<String>| {
+        !core.is_empty() && core.iter().all(|word| all.iter().any(|other| vocabulary::same(word, other)))
+    };
+    is_within(&one.core, &other.all) && is_within(&other.core, &one.all)
 }

@@ -1,13 +1,10 @@
 //! R1 to R6: is there something concrete to act on?
 
-use std::collections::HashSet;
-use std::sync::LazyLock;
-
 use crate::thread::packet::Finding;
-use crate::thread::packet::data::PHRASES;
+use crate::thread::packet::data::WORDS;
 use crate::thread::packet::quote::quoted;
 use crate::thread::packet::vocabulary::{
-    DETERMINER, GENERIC, MAKING, START, VAGUE, VERB, is_none, is_placeholder, stem,
+    DETERMINER, GENERIC, LEAD, MAKING, START, UNIT, VAGUE, VERB, is_none, is_placeholder,
 };
 use crate::thread::packet::words::{Kind, Word, clauses};
 
@@ -84,9 +81,7 @@ fn judge(clause: &[Word]) -> Option<(&'static str, String)> {
 }
 
 fn is_lead(word: &Word) -> bool {
-    static LEADS: LazyLock<HashSet<String>> =
-        LazyLock::new(|| PHRASES.section("lead words").iter().map(|word| stem(word)).collect());
-    word.kind == Kind::Plain && LEADS.contains(&word.stem)
+    word.kind == Kind::Plain && word.is(LEAD)
 }
 
 fn is_verb(word: &Word) -> bool {
@@ -97,7 +92,7 @@ fn vague_verb(words: &[&Word]) -> Option<String> {
     let first = words.first()?;
     if let Some(second) = words.get(1) {
         let pair = format!("{} {}", first.text, second.text);
-        if PHRASES.section("vague pairs").iter().any(|known| known.eq_ignore_ascii_case(&pair)) {
+        if WORDS.section("vague pairs").iter().any(|known| known.eq_ignore_ascii_case(&pair)) {
             return Some(pair);
         }
     }
@@ -118,15 +113,11 @@ fn is_concrete(clause: &[Word], at: usize) -> bool {
         }
         // "step 4" is particular; "the remaining 3 tasks" and "in 2 days" are not.
         Kind::Number => {
-            let after = clause[at + 1..].iter().take(2).any(|next| next.is(GENERIC) || is_unit(next));
+            let after = clause[at + 1..].iter().take(2).any(|next| next.is(GENERIC) || next.is(UNIT));
             let before = at > 0 && clause[at - 1].carries() && !clause[at - 1].is(VAGUE);
             before && !after
         }
     }
-}
-
-fn is_unit(word: &Word) -> bool {
-    PHRASES.section("units").contains(&word.text.to_lowercase().as_str())
 }
 
 fn named<'a>(words: impl Iterator<Item = &'a Word>) -> String {
