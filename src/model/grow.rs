@@ -17,6 +17,8 @@ pub fn items(state: &RunState, rule: &Rule, several: &Several) -> Result<Vec<Ite
         None => vec![None],
         Some(item) => outputs_of(state, item).map(Some).collect(),
     };
+    // Too many are refused before they are made.
+    within_items(several.made.iter().filter(|made| matches!(made, Made::Template(_))).count() * keys.len())?;
     let mut growth = Growth { state, round: &round, heirs: BTreeMap::new(), items: Vec::new(), edges: 0, bytes: 0 };
     for made in &several.made {
         match made {
@@ -170,11 +172,8 @@ impl Growth<'_> {
         let item = item.normalised();
         self.bytes += definition(&item).len();
         within_bytes(self.bytes)?;
-        if self.items.len() == bounds::CREATED_ITEMS {
-            return Err(format!("there would be more than {} items at once", bounds::CREATED_ITEMS));
-        }
         self.items.push(item);
-        Ok(())
+        within_items(self.items.len())
     }
 
     /// Counts dependencies and needs before examining them.
@@ -250,6 +249,13 @@ fn bind(item: &mut Item, name: FilePath, need: Need) -> Result<(), String> {
         return Err(format!("{:?} would have two inputs {:?}", item.id.as_str(), name.as_str()));
     }
     item.needs.insert(name, need);
+    Ok(())
+}
+
+fn within_items(count: usize) -> Result<(), String> {
+    if count > bounds::CREATED_ITEMS {
+        return Err(format!("there would be more than {} items at once", bounds::CREATED_ITEMS));
+    }
     Ok(())
 }
 
