@@ -1,8 +1,8 @@
 //! Verification of threads, from the same evidence as runs, in rows of their own.
 //!
 //! A thread belongs to the key of its first entry, so the entries alone decide who may append. Its
-//! trees are not judged. The threads that it came from and the runs that it is tied to must be valid
-//! as well.
+//! trees are not judged. The threads that it came from, and the runs that it is tied to, must be
+//! valid as well.
 
 mod appendable;
 mod chain;
