@@ -9,6 +9,8 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::spawned;
+
 /// A folder with a home and a repository in it, gone when dropped.
 pub(crate) struct TestClone {
     folder: TempDir,
@@ -47,7 +49,7 @@ impl TestClone {
     }
 
     fn command(&self, program: impl AsRef<std::ffi::OsStr>, folder: &Path, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program);
+        let mut command = spawned(program.as_ref(), &std::env::var_os("PATH").unwrap());
         command.args(arguments).current_dir(folder).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", self.home()).env("GIT_CONFIG_NOSYSTEM", "1");
         command

@@ -4,7 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
-use std::process::Command;
 
 use git_handoff::clock::Clock;
 use git_handoff::git::codec;
@@ -23,6 +22,7 @@ use ssh_key::{LineEnding, PrivateKey};
 
 use super::chain_builder::{BuiltChain, ChainBuilder};
 use super::report::without_hashes;
+use super::spawned;
 
 pub(crate) const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
   {"id":"edit-a","executor":"command","inputs":{"command":["true"]},"resourceLocks":["build"]},
@@ -187,7 +187,7 @@ pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
 
 pub(crate) fn stock_git(dir: &Path, args: &[&str]) -> std::process::Output {
     let home = dir.join(".git");
-    let mut command = Command::new("git");
+    let mut command = spawned("git".as_ref(), &std::env::var_os("PATH").unwrap());
     command.args(args).current_dir(dir).env_clear();
     command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", home).env("GIT_CONFIG_NOSYSTEM", "1");
     for who in ["AUTHOR", "COMMITTER"] {

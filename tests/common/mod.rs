@@ -14,7 +14,8 @@ pub(crate) mod report;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -180,7 +181,7 @@ impl Environment {
         // A test can put programs of its own into the folder `programs`.
         let first = [own, self.path().join("programs")].into_iter();
         let path = std::env::join_paths(first.chain(std::env::split_paths(&path))).expect("paths join");
-        let mut command = Command::new(program);
+        let mut command = spawned(program.as_ref(), &path);
         command
             .current_dir(self.path().join(dir))
             .env_clear()
@@ -205,6 +206,20 @@ impl Environment {
     fn normalise(&self, text: &str) -> String {
         text.replace(self.path().to_str().expect("temporary folders have plain names"), "$TEST")
     }
+}
+
+/// Returns a command that is not looked up by the name of its program.
+///
+/// A program that is looked up under another environment is started by a copy of this process, and
+/// copying the memory of some thousand tests took most of their time. See [`Command`] and
+/// `posix_spawn`.
+pub(crate) fn spawned(program: &OsStr, path: &OsStr) -> Command {
+    let is_program = |file: &PathBuf| fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.mode() & 0o111 != 0);
+    let is_name = !program.as_encoded_bytes().contains(&b'/');
+    let found = std::env::split_paths(path).map(|folder| folder.join(program)).find(is_program);
+    let mut command = Command::new(found.filter(|_| is_name).as_deref().unwrap_or(Path::new(program)));
+    command.arg0(program);
+    command
 }
 
 /// Returns an environment in which the example has run.
