@@ -11,6 +11,7 @@ use git_handoff::ledger::chain::{Draft, Head, Link};
 use git_handoff::ledger::merkle::Frontier;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::{Digest, Oid};
+use git_handoff::model::document::Revision;
 use git_handoff::model::driver::{Because, DriverId};
 use git_handoff::model::entry::{
     Again, Cause, DocumentWritten, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome,
@@ -18,6 +19,7 @@ use git_handoff::model::entry::{
 };
 use git_handoff::model::extension::definition;
 use git_handoff::model::format;
+use git_handoff::model::judge;
 use git_handoff::model::manifest::{self, Manifest};
 use git_handoff::model::name::{FilePath, ItemId, RunId};
 use git_handoff::model::plan::{Item, Need, Plan, ProductKey, Selector, Source};
@@ -310,7 +312,9 @@ impl<'a> ChainBuilder<'a> {
     }
 
     pub(crate) fn seal(&mut self) {
-        self.add(Event::RunSealed(RunSealed { root: Digest::of(b""), stopped: BTreeMap::new() }));
+        let read = |_: &FilePath, revision: &Revision| self.forge.store.read_blob(revision.product.oid);
+        let stopped = judge::stopped(&self.state, read).unwrap_or_default();
+        self.add(Event::RunSealed(RunSealed { root: Digest::of(b""), stopped }));
     }
 
     /// Signs the latest entry with another key.

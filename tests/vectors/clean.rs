@@ -105,13 +105,6 @@ pub(super) const VECTORS: &[Vector] = &[
         },
     ),
     Vector::new(
-        "clean-stopped-untold",
-        "the same, and the seal does not name the rule: as older writers sealed",
-        |forge| {
-            forge.finish(stopped(forge, "/grade", &[]));
-        },
-    ),
-    Vector::new(
         "clean-number-of-400000-digits",
         "a number of 400,000 digits in a document that a rule reads, which is no stop",
         |forge| {

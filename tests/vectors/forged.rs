@@ -239,6 +239,9 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("seal-stopped", "a seal that says that a rule stopped, which did not", |forge| {
         forge.finish(stopped(forge, "/score", &[("again", "nothing there")]));
     }),
+    Vector::new("seal-stopped-left-out", "a seal that leaves out that a rule stopped", |forge| {
+        forge.finish(stopped(forge, "/grade", &[]));
+    }),
     Vector::new(
         "seal-stopped-of-no-rule",
         "a seal that says that a rule stopped which the run does not have",

@@ -119,8 +119,7 @@ export const runTransitions = {
     }
     const read = replay.tryRules(() => rulesThatStopped(replay));
     replay.stoppedAtSeal = read ? read.value : sortNames(named);
-    if ('stopped' in entry && sameSet(replay.stoppedAtSeal) !== sameSet(named))
-      replay.codes.add('stopped');
+    if (sameSet(replay.stoppedAtSeal) !== sameSet(named)) replay.codes.add('stopped');
     return isLegal;
   },
 };
