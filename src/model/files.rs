@@ -5,16 +5,12 @@ use std::collections::BTreeMap;
 use super::bounds;
 use super::event::{Event, Product};
 use super::format;
-use super::thread::{PACKET, STATE};
-
-/// The patch's path in the tree of an entry.
-pub const PATCH: &str = "patch";
 
 /// Returns the most bytes of the file at a path, if `verify` reads it whole. Products, artifacts
 /// and documents have no limit, because they are hashed as a stream.
 pub fn most_bytes(path: &str) -> Option<u64> {
     match path.split_once('/') {
-        None if path == PATCH => None,
+        None if path == format::PATCH => None,
         None if path == format::MANIFEST => Some(bounds::MANIFEST),
         None if path == format::PLAN || path == format::RULES => Some(bounds::PLAN),
         Some(("items", _)) => Some(bounds::PLAN),
@@ -25,8 +21,8 @@ pub fn most_bytes(path: &str) -> Option<u64> {
 }
 
 impl Event {
-    /// Returns the files of an entry of a run or thread, by path. The tree of a run's commit has
-    /// exactly these, so that git keeps them; what they are follows from the entry alone.
+    /// Returns the files of an entry of a run, by path. The tree of its commit has exactly these,
+    /// so that git keeps them; what they are follows from the entry alone.
     pub fn files(&self) -> BTreeMap<String, Product> {
         let mut files = BTreeMap::new();
         let mut add = |path: String, bytes: &Product| {
@@ -53,10 +49,6 @@ impl Event {
             Self::RunExtended(e) => {
                 e.items.iter().for_each(|(item, bytes)| add(format::item_path(item), bytes));
                 e.pipelines.values().for_each(|spec| add(format::pipeline_path(spec.sha256), spec));
-            }
-            Self::ThreadCheckpointed(e) => {
-                add(STATE.to_owned(), &e.content.state);
-                e.content.packet.iter().for_each(|packet| add(PACKET.to_owned(), packet));
             }
             Self::DocumentWritten(e) => add(format::document_path(&e.name), &e.product()),
             _ => {}

@@ -5,7 +5,6 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::digest::Digest;
-use super::files::PATCH;
 use super::json::MAX_SAFE_INTEGER;
 use super::name::{FilePath, ItemId, NameError, RunId, ThreadId, encode_segment};
 use super::plan::ProductKey;
@@ -36,6 +35,9 @@ pub const IMPORTS: &str = "imports";
 
 /// The path of the evidence of the continued run.
 pub const CONTINUES: &str = "continues.json";
+
+/// The patch's path in the tree of an entry.
+pub const PATCH: &str = "patch";
 
 /// The path of a dispatch manifest in the tree of its entry.
 pub const MANIFEST: &str = "manifest.json";

@@ -1,8 +1,8 @@
 //! Finds the missing blobs that verify needs, and oversized objects.
 //!
 //! A partial clone has commits and trees. Everything else that verify reads, except products, is
-//! listed here, so that it can be fetched in one request. The entries of runs and threads name it;
-//! of other chains, it is every blob of their trees.
+//! listed here, so that it can be fetched in one request. The entries of a run name it; of other
+//! chains, it is what their trees hold.
 
 use std::collections::BTreeSet;
 
@@ -34,15 +34,14 @@ const DEEPEST: usize = 600;
 pub(super) fn missing(store: &Store, kind: Kind, head: Oid, content: bool) -> Result<Vec<Oid>, store::Error> {
     let mut walk = Walk::new(store, Search::Absent);
     if !kind.is_chain() {
-        walk.tree(head)?;
+        walk.tree(head, true)?;
         return Ok(walk.absent());
     }
     for commit in history::since(store, head, None)? {
-        if !kind.is_of_key() {
-            walk.entry(commit, content)?;
-        }
-        if kind.is_of_key() || (kind == Kind::Thread && content) {
-            walk.commit(commit)?;
+        match kind {
+            Kind::Run => walk.entry(commit, content)?,
+            // The files of a working tree are products.
+            _ => walk.commit(commit, content || kind != Kind::Thread)?,
         }
     }
     Ok(walk.absent())
@@ -59,7 +58,7 @@ pub(super) fn oversized(
     // A thread's files are products, but its trees have a limit.
     let mut walk = Walk::new(store, if kind == Kind::Thread { Search::Folders } else { Search::Large });
     for commit in history::since(store, head, old)? {
-        match walk.commit(commit) {
+        match walk.commit(commit, true) {
             Err(store::Error::Missing(_)) => {}
             Err(store::Error::Whole(error)) => return Ok(Some(in_words(&error))),
             other => other?,
@@ -120,26 +119,30 @@ impl Walk {
         Self { repo: history::reader(store), search, seen: HashSet::default(), wanted: Vec::new() }
     }
 
-    /// Looks for the bytes that an entry names. Ignores what is no entry; verify reports it.
+    /// Looks for the bytes that an entry of a run names. Ignores what is no entry, and names of
+    /// another object format; verify reports them.
     fn entry(&mut self, commit: Oid, content: bool) -> Result<(), store::Error> {
         let Ok(decoded) = codec::decode(&self.read(commit)?) else { return Ok(()) };
-        if !self.repo.has_object(decoded.tree.0) {
+        let format = self.repo.object_hash();
+        if decoded.tree.0.kind() != format || !self.repo.has_object(decoded.tree.0) {
             return Err(store::Error::Missing(decoded.tree));
         }
         let files = decoded.entry.event.files().into_iter();
         let needed = files.filter(|(path, _)| content || files::most_bytes(path).is_some());
-        self.wanted.extend(needed.map(|(_, named)| named.oid).filter(|oid| self.seen.insert(oid.0)));
+        let oids = needed.map(|(_, named)| named.oid).filter(|oid| oid.0.kind() == format);
+        self.wanted.extend(oids.filter(|oid| self.seen.insert(oid.0)));
         Ok(())
     }
 
-    fn commit(&mut self, commit: Oid) -> Result<(), store::Error> {
+    fn commit(&mut self, commit: Oid, is_deep: bool) -> Result<(), store::Error> {
         match tree_of(&self.read(commit)?) {
-            Some(tree) => self.tree(tree),
+            Some(tree) => self.tree(tree, is_deep),
             None => Ok(()),
         }
     }
 
-    fn tree(&mut self, root: Oid) -> Result<(), store::Error> {
+    /// Looks through a tree, and if it is to be deep, through its folders.
+    fn tree(&mut self, root: Oid, is_deep: bool) -> Result<(), store::Error> {
         let mut folders = vec![(root, 0)];
         while let Some((oid, depth)) = folders.pop() {
             if depth > DEEPEST || !self.seen.insert(oid.0) {
@@ -151,22 +154,17 @@ impl Walk {
                 let Ok(entry) = entry else { break };
                 let below = Oid(entry.oid.to_owned());
                 if entry.mode.is_tree() {
-                    folders.push((below, depth + 1));
+                    folders.extend(is_deep.then_some((below, depth + 1)));
                 } else if entry.mode.is_blob() && self.seen.insert(below.0) {
                     match self.search {
                         Search::Absent => self.wanted.push(below),
-                        Search::Large => self.bound(below)?,
+                        Search::Large => bounded_read::within(&self.repo, below, bounds::BLOB)?,
                         Search::Folders => {}
                     }
                 }
             }
         }
         Ok(())
-    }
-
-    /// Fails if a blob is above its size limit.
-    fn bound(&self, oid: Oid) -> Result<(), store::Error> {
-        bounded_read::within(&self.repo, oid, bounds::BLOB).map_err(store::Error::from)
     }
 
     /// Returns the missing blobs so far.

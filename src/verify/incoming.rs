@@ -61,7 +61,8 @@ pub fn check_incoming(store: &Store, chain: Chain<'_>, known: Option<Oid>, tip: 
     }
     match chain {
         Chain::Run(_) => {
-            links.iter().filter(|link| !link.verified_before).try_for_each(|link| check_files(store, link))
+            let (repo, mut new) = (store.local(), links.iter().filter(|link| !link.verified_before));
+            new.try_for_each(|link| check_files(store, &repo, link))
         }
         Chain::Archive(_) => check_archived_runs(store, &links),
         Chain::Thread(_) | Chain::Log(_) => Ok(()),
@@ -71,12 +72,11 @@ pub fn check_incoming(store: &Store, chain: Chain<'_>, known: Option<Oid>, tip: 
 /// Checks that the tree of an entry of a run has exactly the bytes that the entry names, so that
 /// git keeps and sends these, and nothing else; and that what `verify` reads whole is within its
 /// limits. Missing bytes are no fault here.
-fn check_files(store: &Store, link: &Link) -> Result<(), String> {
+fn check_files(store: &Store, repo: &gix::Repository, link: &Link) -> Result<(), String> {
     let files = link.entry.event.files();
-    let repo = store.local();
     for (path, named) in &files {
         if let Some(most) = files::most_bytes(path) {
-            bounded_read::within(&repo, named.oid, most).map_err(|error| in_words(&error))?;
+            bounded_read::within(repo, named.oid, most).map_err(|error| in_words(&error))?;
         }
     }
     // Each batch is discarded with the trees that it holds.
@@ -124,9 +124,10 @@ pub fn read_further(
     let mut writers = Writers::of_run(run, keys.clone(), Some(first));
     let mut before = &last;
     let mut further = Vec::with_capacity(links.len());
+    let repo = store.local();
     for link in &links {
         check_place(Chain::Run(run), link, Some(before))?;
-        check_files(store, link)?;
+        check_files(store, &repo, link)?;
         before = link;
         let signed = Signed::of(link);
         let key = signed.key()?.to_owned();

@@ -194,3 +194,32 @@ fn a_chain_that_a_shallow_fetch_cut_names_the_way_out() {
     let whole = env.handoff_in("shallow", ["verify", "origin/handoff-dag-1"]).exit(0);
     assert_eq!(whole.stderr, "");
 }
+
+#[test]
+fn an_entry_that_names_bytes_of_another_format_stops_no_fetch() {
+    let env = pushed();
+    env.write("state", "first");
+    env.handoff(["checkpoint", "t", "--state", "../state"]).success();
+    env.handoff(["push", "--all"]).success();
+    let bent = |tip: &str, name: &str| {
+        let commit = env.git_in("hub", ["cat-file", "commit", tip]).success();
+        let (before, after) = commit.split_once("\"oid\": \"").unwrap();
+        let other = format!("{before}\"oid\": \"{}{}", "1".repeat(64), &after[40..]);
+        env.write("bent", &other);
+        let oid = env.git_in("hub", ["hash-object", "-t", "commit", "-w", "../bent"]).success();
+        env.git_in("hub", ["update-ref", name, oid.trim()]).success();
+    };
+    bent("refs/handoff/runs/handoff-dag-1^{/item.fired}", "refs/handoff/runs/bent");
+    bent("refs/handoff/threads/t", "refs/handoff/threads/bent");
+    blobless(&env);
+    let fetched = json(&env.handoff_in("lazy", ["fetch", "--content", "--json"]).exit(1));
+    let refs = fetched["refs"].as_array().unwrap().iter();
+    let status = |kind, name| {
+        let mut named = refs.clone().filter(move |one| one["kind"] == kind && one["name"] == name);
+        named.next().map(|one| one["status"].clone())
+    };
+    for (kind, name) in [("run", "handoff-dag-1"), ("thread", "t")] {
+        assert_eq!(status(kind, name), Some("new".into()), "{fetched}");
+        assert_eq!(status(kind, "bent"), Some("unsound".into()), "{fetched}");
+    }
+}
