@@ -214,11 +214,11 @@ impl ItemPath {
 impl DraftItem {
     /// Refuses a replacement in an item that no rule creates.
     pub(crate) fn check_replaces_nothing(&self, problems: &mut Problems) {
-        for (key, _) in
-            [("replaces", &self.replaces), ("continues", &self.continues)].iter().filter(|(_, id)| id.is_some())
-        {
-            let message = "only an item that a rule creates can replace another";
-            problems.push(Problem::new(Code::UnknownField, &self.path.key(key), message));
+        for (key, id) in [("replaces", &self.replaces), ("continues", &self.continues)] {
+            if id.is_some() {
+                let message = "only an item that a rule creates can replace another";
+                problems.push(Problem::new(Code::UnknownField, &self.path.key(key), message));
+            }
         }
     }
 

@@ -113,8 +113,11 @@ impl Repository {
             };
             let items = added.iter().map(|item| item.id.clone()).collect();
             // If another writer appended first, it may have added the same items.
-            let new = |added| NewEntry::extended(Cause::Actor, added, &pipelines, self.store.hash_kind());
-            if added.is_empty() || open.propose(&[new(added)?])?.is_some() {
+            let is_done = added.is_empty() || {
+                let entry = NewEntry::extended(Cause::Actor, added, &pipelines, self.store.hash_kind())?;
+                open.propose(&[entry])?.is_some()
+            };
+            if is_done {
                 return Ok(Ok(Extended { schema: "git-handoff.extend/1", run: run.clone(), items }));
             }
         }

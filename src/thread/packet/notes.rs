@@ -105,18 +105,18 @@ fn is_yaml(text: &str) -> bool {
 
 /// Returns a section as a text to check, without the block that holds the packet.
 fn passage(text: &str, section: &Section, packet: Option<&Block>) -> Option<Passage> {
-    let mut shown = text[section.whole.clone()].to_owned();
+    let mut own = text[section.whole.clone()].to_owned();
     if let Some(packet) = packet.filter(|packet| section.whole.contains(&packet.whole.start)) {
         let start = section.whole.start;
         let inside = packet.whole.start - start..packet.whole.end - start;
-        let lines = shown[inside.clone()].matches('\n').count();
-        shown.replace_range(inside, &"\n".repeat(lines));
+        let lines = own[inside.clone()].matches('\n').count();
+        own.replace_range(inside, &"\n".repeat(lines));
     }
     let field = names::field(&section.name).unwrap_or(match section.name.as_str() {
         "" => "the note",
         name => name,
     });
-    let passage = Passage { quotes: may_quote(field), first_line: section.line, ..Passage::new(field, shown) };
+    let passage = Passage { quotes: may_quote(field), first_line: section.line, ..Passage::new(field, own) };
     (!passage.text.trim().is_empty()).then_some(passage)
 }
 
@@ -131,13 +131,13 @@ struct Found<'b> {
 fn packet_block<'b>(text: &str, blocks: &'b [Block]) -> Result<Option<Found<'b>>, String> {
     let mut found: Option<Found<'b>> = None;
     for block in blocks.iter().filter(|block| matches!(block.language.as_str(), "" | "json")) {
-        let shown = &text[block.content.clone()];
+        let content = &text[block.content.clone()];
         let mut problems = Problems::default();
-        let map = match json::read(shown.as_bytes(), &mut problems) {
+        let map = match json::read(content.as_bytes(), &mut problems) {
             Some(Value::Object(map)) if FIELDS.iter().filter(|field| map.contains_key(**field)).count() >= TELLING => {
                 map
             }
-            None if shown.contains("\"objective\"") && shown.contains("\"next_action\"") => {
+            None if content.contains("\"objective\"") && content.contains("\"next_action\"") => {
                 let why = problems.first().map_or("not JSON", |problem| &problem.message);
                 return Err(format!("the packet in the block that begins in line {} is {why}", block.line));
             }

@@ -202,9 +202,10 @@ export class Replay {
     for (const need of Object.values(this.items.get(id).definition.needs)) {
       if (itemOfNeed(need) !== null) continue;
       const digest = this.bindingOf(need);
-      const isDocument = need.from === '@documents' && need.select.kind === 'document';
-      if (digest === null && isDocument) return null;
-      if (digest === null) continue;
+      if (digest === null) {
+        if (need.from === '@documents' && need.select.kind === 'document') return null;
+        continue;
+      }
       const source = sourceOf(need);
       about[source] ??= Object.create(null);
       about[source][productOf(need.select)] = digest;
