@@ -8,9 +8,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::common::repo::{TestRepo, item};
 use crate::common::{Environment, Output, attendant_path, program_path};
@@ -38,6 +40,7 @@ pub(super) struct Scene {
     user: Option<u32>,
     victim: Child,
     terminal: Child,
+    _programs: Arc<TempDir>,
     pub(super) tcp: TcpListener,
     pub(super) udp: UdpSocket,
     _sockets: [UnixListener; 2],
@@ -72,14 +75,8 @@ impl Scene {
             env.write(path, text);
         }
         fs::set_permissions(repo.path("tools/bin/hello"), fs::Permissions::from_mode(0o755)).unwrap();
-        let inner = repo.path("inner").to_str().unwrap().to_owned();
-        without_bubblewrap(Path::new(&inner));
         fs::create_dir(repo.path("bin")).unwrap();
-        // Started by another process, because a concurrent test's child could otherwise keep the
-        // program open for writing.
-        let mut copy = std::process::Command::new("cp");
-        copy.args([program_path(), attendant_path()]).arg(repo.path("bin"));
-        assert!(copy.status().unwrap().success());
+        let programs = programs();
         let by_path = UnixListener::bind(repo.path("beside/socket")).unwrap();
         let name = SocketAddr::from_abstract_name(abstract_name(&repo)).unwrap();
         let by_name = UnixListener::bind_addr(&name).unwrap();
@@ -88,6 +85,11 @@ impl Scene {
             let owner = format!("{user}:{user}");
             assert!(Command::new("chown").args(["-R", &owner]).arg(repo.path("")).status().unwrap().success());
         }
+        for program in fs::read_dir(programs.path().join("bin")).unwrap() {
+            let program = program.unwrap();
+            fs::hard_link(program.path(), repo.path("bin").join(program.file_name())).unwrap();
+        }
+        let inner = programs.path().join("inner").to_str().unwrap().to_owned();
         let mut victim = Command::new("sleep");
         victim.arg("600").env("VICTIM", SECRET).stdin(Stdio::null());
         let victim = as_user(victim, user).spawn().unwrap();
@@ -100,7 +102,27 @@ impl Scene {
         tcp.set_nonblocking(true).unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         udp.set_nonblocking(true).unwrap();
-        Self { repo, layers, inner, user, victim, terminal, tcp, udp, _sockets: [by_path, by_name] }
+        Self {
+            repo,
+            layers,
+            inner,
+            user,
+            victim,
+            terminal,
+            _programs: programs,
+            tcp,
+            udp,
+            _sockets: [by_path, by_name],
+        }
+    }
+
+    /// Gives the scene programs of its own, for a worker that may succeed in writing to them.
+    pub(super) fn copy_programs(&self) {
+        for program in [program_path(), attendant_path()] {
+            let place = self.repo.path("bin").join(Path::new(program).file_name().unwrap());
+            fs::remove_file(&place).unwrap();
+            copy_to(&[program], &place);
+        }
     }
 
     /// Returns an abstract socket with a listener.
@@ -184,6 +206,33 @@ impl Drop for Scene {
     }
 }
 
+/// Returns a folder where everybody may look, with our programs, which the scenes link to, and with
+/// links to all others but bubblewrap: the first are large with debug information, the others
+/// many, and scenes are many, too. It is removed with the last scene.
+fn programs() -> Arc<TempDir> {
+    static FOLDER: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
+    let mut shared = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(folder) = shared.upgrade() {
+        return folder;
+    }
+    let folder = tempfile::Builder::new().prefix("git-handoff-programs.").tempdir_in("/tmp").unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    for name in ["bin", "inner"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    copy_to(&[program_path(), attendant_path()], &folder.path().join("bin"));
+    without_bubblewrap(&folder.path().join("inner"));
+    let folder = Arc::new(folder);
+    *shared = Arc::downgrade(&folder);
+    folder
+}
+
+/// Copies programs by another process, because a concurrent test's child could otherwise keep a
+/// copy open for writing, and nobody could start it.
+fn copy_to(programs: &[&str], place: &Path) {
+    assert!(Command::new("cp").args(programs).arg(place).status().unwrap().success());
+}
+
 /// Returns all that is below a folder: names, kinds, modes, times and contents.
 pub(super) fn tree(folder: &Path) -> Vec<String> {
     let script = "cd \"$1\" && find . -printf '%p %y %m %u %n %s %T@ %C@ %l\\n' | sort && find . -type f | sort | xargs -r sha256sum && \
@@ -219,7 +268,6 @@ fn as_user(command: Command, user: Option<u32>) -> Command {
 
 /// Fills a folder with links to all programs but bubblewrap.
 fn without_bubblewrap(folder: &Path) {
-    fs::create_dir(folder).unwrap();
     for from in ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from) {
         for entry in fs::read_dir(from).unwrap().flatten().filter(|entry| entry.file_name() != "bwrap") {
             // The first of a name is the one that counts, as in PATH.

@@ -174,6 +174,7 @@ fn by_number(scene: &Scene) -> Option<bool> {
 
 #[expect(clippy::unnecessary_wraps, reason = "other stories cannot be told everywhere")]
 fn plant(scene: &Scene) -> Option<bool> {
+    scene.copy_programs();
     let (home, bin) = (scene.repo.path("home"), scene.repo.path("bin"));
     for folder in ["own/bin", "far/bin"] {
         fs::create_dir_all(home.join(folder)).unwrap();
