@@ -132,7 +132,7 @@ fn is_empty(event: &Event, state: &RunState) -> bool {
 fn reason_of(event: &Event) -> String {
     let said = match event {
         Event::ItemReconciled(e) => {
-            let claimed = e.summary.as_deref().filter(|_| e.status == Outcome::Done);
+            let claimed = e.summary().filter(|_| e.status == Outcome::Done);
             e.reason.as_deref().or_else(|| claimed.and_then(|said| said.lines().next()))
         }
         Event::ItemRetried(e) | Event::ItemRequeued(e) => e.detail.as_deref(),

@@ -313,7 +313,7 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
                     line("!", &e.item, format!("done in {took}{products}, red{why}"))
                 }
                 _ => {
-                    let said = e.summary.as_deref().and_then(|said| said.lines().next());
+                    let said = e.summary().and_then(|said| said.lines().next());
                     let said = said.map(|said| format!(": {said}")).unwrap_or_default();
                     let judged = if e.protected_judged {
                         format!(", ! {}", judged_in_words(e.protected.len()))

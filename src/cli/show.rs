@@ -1,9 +1,10 @@
 //! `git handoff show`
 
 use git_handoff::git::store::Store;
+use git_handoff::model::claims::Reported;
 use git_handoff::model::confinement::NONE;
 use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::{Claims, Event, Exit, ItemEnded, Outcome, Product};
+use git_handoff::model::entry::{Event, Exit, ItemEnded, Outcome, Product};
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::manifest::places_in_words;
@@ -226,7 +227,7 @@ impl Shown<'_> {
             lines.push(format!("summary    {}", said.next().unwrap_or_default()));
             lines.extend(said.map(|line| format!("           {line}")));
         }
-        let claims = self.record.steps.iter().rev().find_map(|step| step.claims);
+        let claims = self.record.steps.iter().rev().find_map(|step| step.claims.as_ref());
         lines.extend(claims.into_iter().flat_map(claim_lines));
         if state.judged {
             lines.push(format!("! {}", judged_in_words(state.protected.len())));
@@ -341,7 +342,7 @@ impl Shown<'_> {
 }
 
 /// Returns what the worker says about itself.
-fn claim_lines(claims: &Claims) -> Vec<String> {
+fn claim_lines(claims: &Reported) -> Vec<String> {
     let line = |name: &str, text: &str| format!("{name:<9}  {}, as the worker says", printable::line(text));
     let model = claims.model.as_ref().map(|text| line("model", text));
     let session = claims.session.as_ref().map(|text| line("session", text));

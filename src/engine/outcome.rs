@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::model::claims::Reported;
 use crate::model::driver::DriverId;
-use crate::model::entry::{Again, Event, Grade, ItemEnded, ItemReconciled, Outcome};
+use crate::model::entry::{Again, Claims, Event, Grade, ItemEnded, ItemReconciled, Outcome};
 use crate::model::item_index::ItemIndex;
 use crate::model::state::{Phase, RunState};
 use crate::model::time::Moment;
+use crate::model::usage::Usage;
 use crate::run::import::reuse::Found;
 use crate::run::operate::NewEntry;
 use crate::run::operate::steer::{dropped, lost_with, requeued};
@@ -34,7 +36,8 @@ impl Batch {
             duration_ms: Some(finished.result.duration_ms),
             transcript,
             not_before,
-            claims: finished.result.claims.clone().map(Box::new),
+            usage: usage(finished),
+            claims: claims(finished).stated(),
             blocks: finished.result.blocks.clone(),
             driver: driver_of(state, at),
             ..ItemEnded::new(finished.result.item.clone(), finished.result.attempt, reason)
@@ -62,10 +65,14 @@ impl Batch {
                     check_before: finished.result.check_before.as_ref().map(|check| check.run.clone()),
                     transcript,
                     blocks: finished.result.blocks.clone(),
-                    summary: finished.result.summary.clone(),
-                    claims: finished.result.claims.clone().map(Box::new),
+                    usage: usage(finished),
+                    claims: Claims {
+                        summary: finished.result.summary.clone(),
+                        excluded: if done { finished.result.excluded.clone() } else { Vec::new() },
+                        ..claims(finished)
+                    }
+                    .stated(),
                     grade: (done && state.graph.item(at).is_claimed()).then_some(Grade::Claimed),
-                    excluded: if done { finished.result.excluded.clone() } else { Vec::new() },
                     reference: finished.result.reference.filter(|_| done),
                     protected: if done { finished.result.protected.clone() } else { Vec::new() },
                     protected_allowed: done && finished.result.protected_allowed,
@@ -157,4 +164,14 @@ fn backoff(failures: u32) -> u64 {
 /// Returns the driver that holds the running attempt of an item.
 fn driver_of(state: &RunState, at: ItemIndex) -> Option<DriverId> {
     state.items[at].holder.as_ref().map(|holder| holder.driver.clone())
+}
+
+/// Returns the tokens and the price that the worker reported.
+fn usage(finished: &Finished) -> Option<Usage> {
+    finished.result.claims.as_ref().and_then(|reported| reported.usage)
+}
+
+/// Returns what else it reported of itself.
+fn claims(finished: &Finished) -> Claims {
+    finished.result.claims.as_ref().map(Reported::claims).unwrap_or_default()
 }

@@ -13,7 +13,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use serde_json::Value;
 
-use crate::model::entry::Claims;
+use crate::model::claims::Reported;
 use crate::model::json::MAX_SAFE_INTEGER;
 use crate::model::usage::{Dollars, Usage};
 use crate::repository::config::UsageForm;
@@ -61,18 +61,18 @@ impl Report {
     }
 
     /// Returns the claims, or `None` if there are none.
-    pub(super) fn claims(&self) -> Option<Claims> {
+    pub(super) fn claims(&self) -> Option<Reported> {
         let usage: Usage = self.sessions.values().map(|session| session.usage).sum();
         let denials = self.sessions.values().filter_map(|session| session.denials);
         let denials = denials.reduce(|one, other| count(one.saturating_add(other)).unwrap_or(MAX_SAFE_INTEGER));
         let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        let claims = Claims {
+        let claims = Reported {
             model: text(&self.model),
             session: text(&self.session),
             usage: Some(within(usage)).filter(|usage| !usage.is_empty()),
             permission_denials: denials.filter(|denials| *denials > 0),
         };
-        (claims != Claims::default()).then_some(claims)
+        (claims != Reported::default()).then_some(claims)
     }
 
     /// Records the numbers of a session in place of earlier ones.
@@ -89,11 +89,11 @@ impl Report {
 
 /// Joins the claims of an earlier command and of a later one, of which the model and the session
 /// count.
-pub(super) fn joined(earlier: Option<Claims>, later: Option<Claims>) -> Option<Claims> {
+pub(super) fn joined(earlier: Option<Reported>, later: Option<Reported>) -> Option<Reported> {
     let (Some(earlier), Some(later)) = (&earlier, &later) else { return later.or(earlier) };
     let usage: Usage = [earlier.usage, later.usage].into_iter().flatten().sum();
     let denials = [earlier.permission_denials, later.permission_denials].into_iter().flatten();
-    Some(Claims {
+    Some(Reported {
         model: later.model.clone().or_else(|| earlier.model.clone()),
         session: later.session.clone().or_else(|| earlier.session.clone()),
         usage: Some(within(usage)).filter(|usage| !usage.is_empty()),

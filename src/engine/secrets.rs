@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::attempt::{AttemptResult, Job, Verdict};
 use super::shell_line;
-use crate::model::entry::Claims;
+use crate::model::claims::Reported;
 use crate::process::redact::Redactor;
 use crate::repository::config::{SecretEnv, SecretSource};
 use crate::repository::{Environment, Repository};
@@ -114,7 +114,7 @@ impl AttemptResult {
             Verdict::Failed { reason, .. } | Verdict::Shortage(reason) | Verdict::Crashed(reason) => Some(reason),
             Verdict::Done | Verdict::Interrupted => None,
         };
-        let claims = self.claims.iter_mut().flat_map(Claims::texts);
+        let claims = self.claims.iter_mut().flat_map(Reported::texts);
         let texts = reason.into_iter().chain(&mut self.red).chain(&mut self.summary).chain(claims);
         for text in texts.chain(&mut self.notes).chain(&mut self.excluded) {
             let (mut redactor, mut clean) = (Redactor::new(values), Vec::new());

@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::claims::Claims;
 use super::driver::{Because, DriverId};
 use super::name::ItemId;
-use super::outcome::{Claims, Exit, Transcript, says_nothing};
+use super::outcome::{Exit, Transcript};
 use super::pipeline::BlockEnded;
 use super::time::Moment;
+use super::usage::Usage;
 
 /// The fields of `item.retried` and `item.requeued`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,8 +35,11 @@ pub struct ItemEnded {
     /// The results of the pipeline's blocks; empty without a pipeline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlockEnded>,
-    /// The worker's claims about itself.
-    #[serde(default, skip_serializing_if = "says_nothing")]
+    /// The tokens and the price, by the worker's own word.
+    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
+    pub usage: Option<Usage>,
+    /// What the worker says of the attempt.
+    #[serde(default, skip_serializing_if = "Claims::is_nothing")]
     pub claims: Option<Box<Claims>>,
     /// The earliest time of the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,6 +67,7 @@ impl ItemEnded {
             duration_ms: None,
             transcript: None,
             blocks: Vec::new(),
+            usage: None,
             claims: None,
             not_before: None,
             driver: None,

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 pub use super::archive::{ArchiveAdded, ArchivedRun};
 use super::bounds;
+pub use super::claims::Claims;
 pub use super::decision::{Decision, ItemDecided, LogDecided};
 use super::digest::Digest;
 pub use super::document::{DocumentWritten, LogWritten};
@@ -19,7 +20,7 @@ use super::json;
 use super::log_name::is_fingerprint;
 pub use super::log_recorded::LogRecorded;
 use super::name::{RunId, ThreadId};
-pub use super::outcome::{CheckRun, Claims, Exit, Grade, ItemReconciled, Outcome, Transcript, Verified, VerifiedBy};
+pub use super::outcome::{CheckRun, Exit, Grade, ItemReconciled, Outcome, Transcript, Verified, VerifiedBy};
 pub use super::role::{Role, RunAdmitted, RunDismissed};
 pub use super::submitted::RunSubmitted;
 pub use super::thread::{

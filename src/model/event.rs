@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::archive::ArchiveAdded;
+use super::claims::Claims;
 use super::decision::{ItemDecided, LogDecided};
 use super::digest::{Digest, Oid};
 use super::document::{DocumentWritten, LogWritten};
-use super::driver::{self, DriverId, RunShared};
+use super::driver::{DriverId, RunShared};
 pub use super::ended::{Again, ItemEnded};
 use super::entry::Error;
 use super::extension::{RunConcluded, RunExtended};
@@ -37,18 +38,25 @@ pub struct ItemFired {
     /// The driver that holds the attempt; only in a shared run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<DriverId>,
-    /// The name of the driver's host, by the driver's own word.
-    #[serde(default, deserialize_with = "driver::text", skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    /// The job of an engine that started the driver, by the driver's own word.
-    #[serde(default, deserialize_with = "driver::text", skip_serializing_if = "Option::is_none")]
-    pub job: Option<String>,
+    /// What the driver says of itself.
+    #[serde(default, skip_serializing_if = "Claims::is_nothing")]
+    pub claims: Option<Box<Claims>>,
 }
 
 impl ItemFired {
     /// Returns the dispatch of an attempt that no driver holds.
     pub fn new(item: ItemId, attempt: u32, manifest: Product, input_refs: BTreeMap<FilePath, InputRef>) -> Self {
-        Self { item, attempt, manifest, input_refs, driver: None, host: None, job: None }
+        Self { item, attempt, manifest, input_refs, driver: None, claims: None }
+    }
+
+    /// Returns the name of the driver's host, by its own word.
+    pub fn host(&self) -> Option<&str> {
+        self.claims.as_ref()?.host.as_deref()
+    }
+
+    /// Returns the job of the engine that started the driver, by its own word.
+    pub fn job(&self) -> Option<&str> {
+        self.claims.as_ref()?.job.as_deref()
     }
 }
 

@@ -64,7 +64,7 @@ impl Holder {
     /// Returns the driver that dispatched an attempt, if one did.
     pub fn of(e: &ItemFired) -> Option<Self> {
         let driver = e.driver.clone()?;
-        Some(Self { driver, host: e.host.clone(), job: e.job.clone() })
+        Some(Self { driver, host: e.host().map(str::to_owned), job: e.job().map(str::to_owned) })
     }
 }
 

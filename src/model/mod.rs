@@ -7,6 +7,7 @@ pub mod beat;
 pub mod bounds;
 pub mod catalog;
 pub mod causes;
+pub mod claims;
 pub mod confinement;
 pub mod continued;
 #[cfg(feature = "core")]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::claims::Claims;
 use super::digest::{Digest, Oid};
 use super::driver::DriverId;
 use super::event::Product;
@@ -86,38 +87,6 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// The worker's claims about itself, from its result file and its output. Nothing verifies them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Claims {
-    /// The model that it used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The id of its session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
-    /// The tokens and the price.
-    #[serde(default, skip_serializing_if = "says_nothing")]
-    pub usage: Option<Usage>,
-    /// How many of its actions were denied for lack of a permission.
-    #[serde(default, skip_serializing_if = "says_nothing")]
-    pub permission_denials: Option<u64>,
-}
-
-/// Returns true for a claim that is absent, and for an empty one, which an entry must not have: as
-/// it is not written, the entry that has it is not in its form.
-#[expect(clippy::ref_option, reason = "serde calls it so")]
-pub(super) fn says_nothing<T: Default + PartialEq>(claim: &Option<T>) -> bool {
-    claim.as_ref().is_none_or(|claim| *claim == T::default())
-}
-
-impl Claims {
-    /// Returns all texts.
-    pub fn texts(&mut self) -> impl Iterator<Item = &mut String> {
-        self.model.iter_mut().chain(&mut self.session)
-    }
-}
-
 /// How far the record of an end reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -177,18 +146,15 @@ pub struct ItemReconciled {
     /// The results of the pipeline's blocks; empty without a pipeline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlockEnded>,
-    /// The worker's summary: a claim.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
-    /// The worker's claims about itself.
-    #[serde(default, skip_serializing_if = "says_nothing")]
+    /// The tokens and the price, by the worker's own word.
+    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
+    pub usage: Option<Usage>,
+    /// What the worker and the driver say of the attempt.
+    #[serde(default, skip_serializing_if = "Claims::is_nothing")]
     pub claims: Option<Box<Claims>>,
     /// The tree of the base with the reference state of the protected files, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Oid>,
-    /// Paths that its agent left behind and the patch omits, sorted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub excluded: Vec<String>,
     /// The changes of the patch to protected files, sorted by path.
     #[serde(default, deserialize_with = "protected::in_order", skip_serializing_if = "Vec::is_empty")]
     pub protected: Vec<ProtectedChange>,
@@ -221,15 +187,19 @@ impl ItemReconciled {
             transcript: None,
             reused: None,
             blocks: Vec::new(),
-            summary: None,
+            usage: None,
             claims: None,
             reference: None,
-            excluded: Vec::new(),
             protected: Vec::new(),
             protected_allowed: false,
             protected_judged: false,
             driver: None,
         }
+    }
+
+    /// Returns the worker's own account of its work.
+    pub fn summary(&self) -> Option<&str> {
+        self.claims.as_ref()?.summary.as_deref()
     }
 
     /// Returns the run of the check, before or after the work.

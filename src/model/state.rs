@@ -321,7 +321,7 @@ impl RunState {
         self.items[at].judged = e.protected_judged;
         self.items[at].unprotected = e.is_check_unprotected();
         self.items[at].clearable = e.is_red() && !e.is_check_failed();
-        self.items[at].summary.clone_from(&e.summary);
+        self.items[at].summary = e.summary().map(str::to_owned);
         let captures = e.blocks.iter().any(|block| block.kind == BlockKind::Capture);
         self.items[at].only_checks = !e.blocks.is_empty() && !captures;
         self.items[at].reused = e.reused.as_ref().map(|reused| (reused.run.clone(), reused.item.clone()));

@@ -1,9 +1,9 @@
 //! The claims of a manifest's writer about an attempt's surroundings.
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use super::claims::take;
 use super::confinement::{Network, RealHome, Sockets};
 use super::digest::Digest;
 use super::program::{Interpreter, Program};
@@ -92,12 +92,4 @@ impl<'de> Deserialize<'de> for Surroundings {
             others: fields,
         })
     }
-}
-
-/// Takes a field if it has this form and is written back as it is.
-fn take<T: DeserializeOwned + Serialize + Default + PartialEq>(fields: &mut Map<String, Value>, name: &str) -> T {
-    let read = fields.get(name).and_then(|value| T::deserialize(value).ok());
-    let Some(read) = read.filter(|read| *read != T::default()) else { return T::default() };
-    fields.remove(name);
-    read
 }

@@ -34,10 +34,10 @@ impl Takeover {
         let (mut hosts, mut all) = (HashMap::new(), Vec::new());
         for entry in entries {
             match &entry.event {
-                Event::ItemFired(e) => drop(hosts.insert(&e.item, &e.host)),
+                Event::ItemFired(e) => drop(hosts.insert(&e.item, e.host())),
                 Event::ItemRequeued(e) if e.reason == Again::Lost => {
                     let (Some(driver), Some(because)) = (e.driver.clone(), e.because) else { continue };
-                    let host = hosts.get(&e.item).and_then(|host| (*host).clone());
+                    let host = hosts.get(&e.item).copied().flatten().map(str::to_owned);
                     let (item, taker) = (e.item.clone(), e.taker.clone());
                     all.push(Self { entry: entry.seq, item, attempt: e.attempt, driver, host, taker, because });
                 }

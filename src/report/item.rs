@@ -114,11 +114,11 @@ fn access(claims: &Value) -> String {
 
 fn add_end(facts: &mut Facts, ended: &Value) {
     let claims = &ended["claims"];
-    facts.add_field("Summary by the worker", ended, "summary");
+    facts.add_field("Summary by the worker", claims, "summary");
     facts.add_field("Model, by its own account", claims, "model");
     facts.add_field("Session", claims, "session");
-    facts.add_field("Use, by its own account", claims, "usage");
-    facts.add("Left out of the patch", words::list(&ended["excluded"]));
+    facts.add_field("Use, by its own account", ended, "usage");
+    facts.add("Left out of the patch", words::list(&claims["excluded"]));
     for (name, field) in [("Check before the work", "checkBefore"), ("Check after the work", "check")] {
         let run = &ended[field];
         let words = [words::plain(&run["argv"]), words::exit(&run["exit"]), words::digest_and_size(&run["output"])];

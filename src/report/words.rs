@@ -99,8 +99,8 @@ fn driver(entry: &Value) -> String {
     if entry["kind"] != "item.fired" {
         return String::new();
     }
-    let host = entry["host"].as_str().map(|host| format!(" on {host}")).unwrap_or_default();
-    let job = entry["job"].as_str().map(|job| format!(", job {job}")).unwrap_or_default();
+    let host = entry["claims"]["host"].as_str().map(|host| format!(" on {host}")).unwrap_or_default();
+    let job = entry["claims"]["job"].as_str().map(|job| format!(", job {job}")).unwrap_or_default();
     format!("driver {driver}{host}{job}")
 }
 

@@ -53,7 +53,7 @@ pub(super) fn check_dates(links: &[Link], own_key: Option<&str>, now: Now) -> Re
 /// Returns the driver that an entry names as its author, with its host if the entry names that.
 fn driver_and_host(event: &Event) -> Option<(&DriverId, Option<&str>)> {
     match event {
-        Event::ItemFired(e) => Some((e.driver.as_ref()?, e.host.as_deref())),
+        Event::ItemFired(e) => Some((e.driver.as_ref()?, e.host())),
         _ => Some((event.author()?, None)),
     }
 }

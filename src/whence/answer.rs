@@ -6,8 +6,9 @@ use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
 
+use crate::model::claims::Reported;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Claims, Grade, Outcome, Verified};
+use crate::model::entry::{Grade, Outcome, Verified};
 use crate::model::format;
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
@@ -133,7 +134,7 @@ pub struct Made {
     pub check: Option<Verified>,
     /// The worker's claims about itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub claims: Option<Claims>,
+    pub claims: Option<Reported>,
     /// Whether the run is sealed.
     pub sealed: bool,
     /// The item that replaced it.
@@ -293,7 +294,7 @@ impl Made {
             sandbox: manifest.map(|manifest| manifest.claims.sandbox),
             prompt: Prompt::of(item),
             check: ended.verify,
-            claims: ended.claims.as_deref().cloned(),
+            claims: Reported::of(ended.claims.as_deref(), ended.usage),
             sealed: run.state.sealed,
             superseded_by: run.state.replaced_by(at).cloned(),
             reused: ended.reused.clone(),

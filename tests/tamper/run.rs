@@ -9,7 +9,7 @@ use git_handoff::model::digest::Digest;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::driver::{Because, DriverId, RunShared};
 use git_handoff::model::entry::{
-    Again, Cause, Decision, Event, Exit, ItemDecided, ItemDropped, Outcome, Role, RunAdmitted, RunConcluded,
+    Again, Cause, Claims, Decision, Event, Exit, ItemDecided, ItemDropped, Outcome, Role, RunAdmitted, RunConcluded,
     RunDismissed, RunEnded, Transcript, Verified, VerifiedBy,
 };
 use git_handoff::model::format;
@@ -103,7 +103,9 @@ pub(crate) fn story(forge: &Forge, end: End) -> ChainBuilder<'_> {
     for draft in &mut run.drafts {
         let transcript = Some(Transcript { sha256: Digest::of(b"said\n"), size: 5 });
         match &mut draft.event {
-            Event::ItemFired(e) => (e.host, e.job) = (Some("node7".to_owned()), Some("4711".to_owned())),
+            Event::ItemFired(e) => {
+                e.claims = Claims::of_driver(Some("node7".to_owned()), Some("4711".to_owned())).stated();
+            }
             Event::ItemReconciled(e) => {
                 let code = i32::from(e.status == Outcome::Failed);
                 e.exit = Some(Exit { code: Some(code), signal: None });

@@ -1,9 +1,10 @@
 //! Clauses of the format that no other vector shows, each with a run that obeys it and one that
 //! does not.
 
-use git_handoff::model::entry::{Cause, Event, ItemDecided, Role};
+use git_handoff::model::entry::{Cause, Claims, Event, ItemDecided, Role};
 use git_handoff::model::protected::{ChangeKind, OnProtectedChange};
 use git_handoff::model::time::Moment;
+use serde_json::json;
 
 use super::forged::{MODIFIED, bent, fired, protect, renamed};
 use super::grown::plan;
@@ -53,7 +54,16 @@ pub(super) const CLEAN: &[Vector] = &[
     Vector::new("clean-excluded-of-101", "an end that says that 101 paths were left out of its patch", |forge| {
         bent(forge, |drafts| {
             let Event::ItemReconciled(e) = &mut drafts[2].event else { panic!() };
-            e.excluded = (0..101).map(|number| format!("left/{number}")).collect();
+            let excluded = (0..101).map(|number| format!("left/{number}")).collect();
+            e.claims = Claims { excluded, ..Claims::default() }.stated();
+        });
+    }),
+    Vector::new("clean-claims-of-any-form", "claims with fields of other forms than programs show", |forge| {
+        bent(forge, |drafts| {
+            let Event::ItemReconciled(e) = &mut drafts[2].event else { panic!() };
+            let others = json!({"model": 3, "excluded": "a", "host": "é".repeat(128), "more": {"of": [null, {}]}});
+            let others = others.as_object().unwrap().clone();
+            e.claims = Claims { others, ..Claims::default() }.stated();
         });
     }),
     Vector::new("clean-decided-without-a-document", "an approval needs a patch of the documents", |forge| {

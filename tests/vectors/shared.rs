@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::driver::{Because, DriverId, RunShared};
-use git_handoff::model::entry::{Again, Event, ItemEnded, Role, RunAdmitted, RunDismissed};
+use git_handoff::model::entry::{Again, Claims, Event, ItemEnded, Role, RunAdmitted, RunDismissed};
 use git_handoff::verify::{Chain, check_incoming};
 
 use super::keys::BOTH;
@@ -251,17 +251,8 @@ pub(super) const FORGED: &[Vector] = &[
     illegal("claims-empty", "an end with claims that hold nothing", |forge| {
         resigned(forge, ended(forge), |text| text.replacen(r#""attempt": 1,"#, "\"attempt\": 1,\n \"claims\": {},", 1));
     }),
-    illegal("claims-of-no-use", "an end with claims of a use that says nothing", |forge| {
-        let claims = "\"attempt\": 1,\n \"claims\": {\n  \"usage\": {}\n },";
-        resigned(forge, ended(forge), |text| text.replacen(r#""attempt": 1,"#, claims, 1));
-    }),
-    illegal("excluded-empty", "an end with an empty list of what the patch leaves out", |forge| {
-        resigned(forge, ended(forge), |text| text.replacen("\n \"item\":", "\n \"excluded\": [],\n \"item\":", 1));
-    }),
-    illegal("host-too-long", "a dispatch whose host has 256 bytes", |forge| {
-        resigned(forge, begun(forge), |text| {
-            text.replacen(r#""host": "node7""#, &format!(r#""host": "{}""#, "é".repeat(128)), 1)
-        });
+    illegal("usage-empty", "an end with a use that says nothing", |forge| {
+        resigned(forge, ended(forge), |text| text.replacen("}\n}", "},\n \"usage\": {}\n}", 1));
     }),
 ];
 
@@ -344,7 +335,7 @@ fn driver_of(run: &mut ChainBuilder<'_>, at: usize, driver: Option<DriverId>) {
 /// Adds what the driver of the latest entry, a dispatch, says about itself.
 fn about(run: &mut ChainBuilder<'_>, host: &str, job: Option<&str>) {
     let Event::ItemFired(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
-    (e.host, e.job) = (Some(host.to_owned()), job.map(str::to_owned));
+    e.claims = Claims::of_driver(Some(host.to_owned()), job.map(str::to_owned)).stated();
 }
 
 /// Tells a run in which the first item is taken from its driver by an entry that is bent.

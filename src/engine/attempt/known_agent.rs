@@ -8,7 +8,7 @@ use super::{Finished, Job, Verdict, blocking};
 use crate::engine::command::Resolved;
 use crate::engine::programs;
 use crate::engine::report::{Report, joined};
-use crate::model::entry::Claims;
+use crate::model::claims::Reported;
 use crate::model::said::last_lines;
 use crate::process::agent::{self, Ended};
 use crate::repository::config::{PRESETS, Preset};
@@ -64,7 +64,7 @@ impl Commands<'_> {
 }
 
 /// Adds the claims of one command, and notes the actions that it was denied.
-fn record_claims(job: &Job, finished: &mut Finished, claims: Option<Claims>) {
+fn record_claims(job: &Job, finished: &mut Finished, claims: Option<Reported>) {
     let Some(mut claims) = claims else { return };
     claims.texts().for_each(|text| *text = shorten(text));
     if let Some(denied) = claims.permission_denials {

@@ -10,8 +10,9 @@ use super::job::Job;
 use super::stored_transcript::StoredTranscript;
 use super::verdict::Verdict;
 use crate::git::store;
+use crate::model::claims::Reported;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Claims, Exit, Product, Verified};
+use crate::model::entry::{Exit, Product, Verified};
 use crate::model::name::{ItemId, RunId};
 use crate::model::pipeline::BlockEnded;
 use crate::model::plan::ProductKey;
@@ -52,7 +53,7 @@ pub struct AttemptResult {
     /// The worker's own summary.
     pub summary: Option<String>,
     /// The worker's claims about itself.
-    pub claims: Option<Claims>,
+    pub claims: Option<Reported>,
     /// Paths that its agent left behind and the patch omits.
     pub excluded: Vec<String>,
     /// The results of its pipeline's blocks.
@@ -93,7 +94,7 @@ pub(in crate::engine) struct Finished {
     /// The patch that was checked in a fresh worktree.
     pub(super) checked_fresh: Option<CheckedFresh>,
     /// Those of the claims that a known agent printed.
-    pub(super) reported: Option<Claims>,
+    pub(super) reported: Option<Reported>,
     /// The products that the pipeline captured, which replace a capture at the end.
     pub(super) captured: Option<Captured>,
     /// The worktree, for the next attempt here.

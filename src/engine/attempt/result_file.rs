@@ -3,8 +3,9 @@
 use serde::Deserialize;
 
 use super::{Finished, Verdict};
+use crate::model::claims::Reported;
 use crate::model::credential;
-use crate::model::entry::{Claims, Verified, VerifiedBy};
+use crate::model::entry::{Verified, VerifiedBy};
 use crate::model::outcomes::{BAD_RESULT, VERIFY_FAILED};
 use crate::worktree::workspace::Workspace;
 
@@ -39,12 +40,12 @@ pub(super) fn read(workspace: &Workspace, finished: &mut Finished) -> Result<(),
     let text = |given: Option<String>| given.map(|text| shorten(&text)).filter(|text| !text.is_empty());
     finished.result.summary = text(result.summary);
     let reported = finished.reported.clone().unwrap_or_default();
-    let claims = Claims {
+    let claims = Reported {
         model: text(result.model).or(reported.model),
         session: text(result.session).or(reported.session),
         ..reported
     };
-    finished.result.claims = (claims != Claims::default()).then_some(claims);
+    finished.result.claims = (claims != Reported::default()).then_some(claims);
     if !finished.reports_failure() {
         finished.result.verify = result.verify.map(|verify| Verified { passed: verify.passed, by: VerifiedBy::Itself });
         if finished.reports_failure() {

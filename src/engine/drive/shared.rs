@@ -18,6 +18,7 @@ use crate::git::tip::Tip;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::driver::{DriverId, RunShared};
+use crate::model::entry::Claims;
 use crate::model::entry::Event;
 use crate::model::entry::Product;
 use crate::model::format;
@@ -199,8 +200,7 @@ impl Colleagues {
     /// Names this driver in a dispatch.
     pub(super) fn sign(&self, fired: &mut crate::model::entry::ItemFired) {
         fired.driver = Some(self.identity.id.clone());
-        fired.host.clone_from(&self.identity.host);
-        fired.job.clone_from(&self.identity.job);
+        fired.claims = Claims::of_driver(self.identity.host.clone(), self.identity.job.clone()).stated();
     }
 
     /// Returns the sign of life that an attempt with a lock needs. Without it, the attempt ends

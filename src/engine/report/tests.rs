@@ -13,7 +13,7 @@ fn usage(input: u64, output: u64, cached: u64, price: Option<&str>) -> Usage {
 /// Asserts the claims in the real output of an agent.
 fn assert_claims(report: &Report, model: Option<&str>, session: &str, usage: Usage) {
     let claims = report.claims().unwrap();
-    let expected = Claims {
+    let expected = Reported {
         model: model.map(str::to_owned),
         session: Some(session.to_owned()),
         usage: Some(usage),
@@ -183,7 +183,7 @@ fn sums_stay_within_what_an_entry_can_hold() {
     let output = [result("a"), result("b")].join("\n");
     let claims = read(UsageForm::Claude, &output).claims().unwrap();
     assert_eq!(claims.usage.unwrap(), Usage { output_tokens: Some(2), ..Usage::default() });
-    let other = Claims { usage: Some(usage(1, 1, 1, Some("1"))), ..Claims::default() };
+    let other = Reported { usage: Some(usage(1, 1, 1, Some("1"))), ..Reported::default() };
     let both = joined(Some(claims.clone()), Some(other)).unwrap();
     assert_eq!(both.usage.unwrap(), usage(1, 3, 1, Some("1")));
     assert_eq!(both.session, claims.session);

@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::model::claims::Reported;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::Claims;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::time::Moment;
@@ -116,8 +116,8 @@ fn record<'l>(facts: &Facts<'_>, lines: &'l ItemLines<'_, '_>, lines_in: LinesIn
 
 /// Returns `ai` if the worker reported a model or a session, and `unknown` otherwise. A run does
 /// not record people's edits.
-fn contributor<'a>(attempt: &Attempt<'a>) -> Contributor<'a> {
-    let model = attempt.claims().and_then(|Claims { model, .. }| model.as_deref());
+fn contributor<'a>(attempt: &'a Attempt<'_>) -> Contributor<'a> {
+    let model = attempt.claims().and_then(|Reported { model, .. }| model.as_deref());
     Contributor {
         kind: if attempt.is_by_model() { "ai" } else { "unknown" },
         model_id: model.filter(|model| model.chars().count() <= LONGEST_MODEL),

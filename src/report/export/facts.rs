@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use crate::git::remote::{self, Remotes};
 use crate::git::store::Store;
+use crate::model::claims::Reported;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Claims, Event, ItemFired, ItemReconciled};
+use crate::model::entry::{Event, ItemFired, ItemReconciled};
 use crate::model::item_index::{ItemIndex, ItemVec};
 use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
@@ -108,8 +109,8 @@ impl<'a> Attempt<'a> {
     }
 
     /// Returns the worker's claims about itself.
-    pub(super) fn claims(&self) -> Option<&'a Claims> {
-        self.end.as_ref()?.claims
+    pub(super) fn claims(&self) -> Option<&Reported> {
+        self.end.as_ref()?.claims.as_ref()
     }
 
     /// Returns the reason of its end, or the result of its check.

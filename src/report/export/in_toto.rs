@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::git::store::Store;
 use crate::ledger::sign::Signer;
+use crate::model::claims::Reported;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Product;
 use crate::model::format;
@@ -128,7 +129,7 @@ fn byproducts(view: &View, done: &Done<'_>) -> Vec<Value> {
         byproducts[1]["annotations"]["approvedBy"] = by.as_str().into();
     }
     // The builder does not vouch for these.
-    if let Some(claims) = &done.reconciled.1.claims {
+    if let Some(claims) = Reported::of(end.claims.as_deref(), end.usage) {
         byproducts[1]["annotations"]["workerClaims"] = json!(claims);
     }
     // Nothing was executed: the statement about the build is the other run's.

@@ -233,7 +233,7 @@ fn done_again(
         exit: None,
         duration_ms: 0,
         transcript: None,
-        summary: None,
+        usage: None,
         claims: None,
         reference: None,
         check: None,

@@ -53,12 +53,7 @@ impl<'a> AttemptShown<'a> {
             if let Event::ItemFired(e) = &link.entry.event {
                 running[at] = Some(attempts.len());
                 let begun = Self::begun(link, item, attempt);
-                attempts.push(Self {
-                    driver: e.driver.as_ref(),
-                    host: e.host.as_deref(),
-                    job: e.job.as_deref(),
-                    ..begun
-                });
+                attempts.push(Self { driver: e.driver.as_ref(), host: e.host(), job: e.job(), ..begun });
             } else if let Some(open) = running[at].take() {
                 let open = &mut attempts[open];
                 open.ended = Some(link);

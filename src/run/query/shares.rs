@@ -23,19 +23,19 @@ pub struct Share {
 
 /// Returns what each driver of a run did, the one with most items first.
 pub fn of(view: &View) -> Vec<Share> {
-    let mut hosts: BTreeMap<&DriverId, Option<&String>> = BTreeMap::new();
+    let mut hosts: BTreeMap<&DriverId, Option<&str>> = BTreeMap::new();
     let mut ended: BTreeMap<&ItemId, &DriverId> = BTreeMap::new();
     for link in &view.links {
         match &link.entry.event {
-            Event::ItemFired(fired) => hosts.extend(fired.driver.iter().map(|driver| (driver, fired.host.as_ref()))),
+            Event::ItemFired(fired) => hosts.extend(fired.driver.iter().map(|driver| (driver, fired.host()))),
             Event::ItemReconciled(end) => ended.extend(end.driver.iter().map(|driver| (&end.item, driver))),
             _ => {}
         }
     }
     let count = |driver: &DriverId| ended.values().filter(|ended| **ended == driver).count() as u64;
-    let share = |(driver, host): (&DriverId, Option<&String>)| Share {
+    let share = |(driver, host): (&DriverId, Option<&str>)| Share {
         driver: driver.clone(),
-        host: host.cloned(),
+        host: host.map(str::to_owned),
         items: count(driver),
     };
     let mut shares: Vec<Share> = hosts.into_iter().map(share).collect();

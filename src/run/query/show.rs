@@ -7,10 +7,11 @@ use serde_json::json;
 
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
+use crate::model::claims::Reported;
 use crate::model::digest::{Digest, Oid};
 use crate::model::driver::{Because, DriverId};
 use crate::model::entry::{
-    Cause, Claims, Event, Exit, Grade, InputRef, ItemReconciled, Product, RunSealed, Transcript, VerifiedBy,
+    Cause, Event, Exit, Grade, InputRef, ItemReconciled, Product, RunSealed, Transcript, VerifiedBy,
 };
 use crate::model::item_index::ItemIndex;
 use crate::model::manifest::Manifest;
@@ -220,7 +221,7 @@ pub struct Step<'a> {
     pub summary: Option<&'a str>,
     /// The worker's claims about itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub claims: Option<&'a Claims>,
+    pub claims: Option<Reported>,
     hash: Digest,
     commit: Oid,
 }
@@ -231,9 +232,7 @@ impl<'a> Step<'a> {
         let (_, attempt) = link.entry.event.item().filter(|(item, _)| *item == id)?;
         let plain = Self::plain(link, attempt, state);
         Some(match &link.entry.event {
-            Event::ItemFired(e) => {
-                Self { driver: e.driver.as_ref(), host: e.host.as_deref(), job: e.job.as_deref(), ..plain }
-            }
+            Event::ItemFired(e) => Self { driver: e.driver.as_ref(), host: e.host(), job: e.job(), ..plain },
             Event::ItemReconciled(e) => Self {
                 driver: e.driver.as_ref(),
                 reason: e.reason.clone().or_else(|| reused(e)).or_else(|| verified(e)),
@@ -242,9 +241,9 @@ impl<'a> Step<'a> {
                 transcript: e.transcript,
                 blocks: &e.blocks,
                 protected: &e.protected,
-                excluded: &e.excluded,
-                summary: e.summary.as_deref(),
-                claims: e.claims.as_deref(),
+                excluded: e.claims.as_ref().map_or(&[], |claims| &claims.excluded),
+                summary: e.summary(),
+                claims: Reported::of(e.claims.as_deref(), e.usage),
                 ..plain
             },
             Event::ItemRetried(e) | Event::ItemRequeued(e) => Self {
@@ -256,7 +255,7 @@ impl<'a> Step<'a> {
                 duration_ms: e.duration_ms,
                 transcript: e.transcript,
                 blocks: &e.blocks,
-                claims: e.claims.as_deref(),
+                claims: Reported::of(e.claims.as_deref(), e.usage),
                 ..plain
             },
             Event::ItemDecided(e) => {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::model::entry::{Claims, Event};
+use crate::model::claims::Reported;
+use crate::model::entry::Event;
 use crate::model::item_index::ItemVec;
 use crate::model::usage::{Dollars, Usage};
 
@@ -52,7 +53,7 @@ pub struct RunUsage {
 /// The attempts of an item with their claims. Attempts that reused products are left out, because
 /// nothing was run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Attempts(BTreeMap<u32, Option<Box<Claims>>>);
+pub(super) struct Attempts(BTreeMap<u32, Option<Reported>>);
 
 impl Attempts {
     /// Returns the attempts of all items, by position.
@@ -72,14 +73,14 @@ impl Attempts {
                 self.0.remove(&attempt);
                 return;
             }
-            Event::ItemReconciled(e) => &e.claims,
-            Event::ItemRetried(e) | Event::ItemRequeued(e) => &e.claims,
-            Event::ItemFired(_) => &None,
+            Event::ItemReconciled(e) => Reported::of(e.claims.as_deref(), e.usage),
+            Event::ItemRetried(e) | Event::ItemRequeued(e) => Reported::of(e.claims.as_deref(), e.usage),
+            Event::ItemFired(_) => None,
             _ => return,
         };
         let known = self.0.entry(attempt).or_default();
         if claims.is_some() {
-            known.clone_from(claims);
+            *known = claims;
         }
     }
 

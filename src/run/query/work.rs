@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::git::store::Store;
-use crate::model::entry::{CheckRun, Claims, Exit, ItemReconciled, VerifiedBy};
+use crate::model::claims::Reported;
+use crate::model::entry::{CheckRun, Exit, ItemReconciled, VerifiedBy};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{AGENT, DIRECTORY, ProductKey, Source};
@@ -36,7 +37,7 @@ pub struct Work {
     /// The goal that all items have.
     pub goal: Option<String>,
     /// The agents, each with what it says about itself.
-    pub agents: Vec<(String, Option<Claims>)>,
+    pub agents: Vec<(String, Option<Reported>)>,
     /// The sentences about checks without protected files and in worktrees of workers.
     pub check_remarks: Vec<String>,
 }
@@ -108,7 +109,7 @@ impl Work {
             let item = ItemWork::of(store, view, at);
             patches.extend(work.read_products(store, view, at).map(|changes| (at, changes)));
             if let Some(agent) = agent(store, view, at) {
-                let claims = end_of(view, &item.id).and_then(|end| end.claims.as_deref().cloned());
+                let claims = end_of(view, &item.id).and_then(|end| Reported::of(end.claims.as_deref(), end.usage));
                 work.agents.push((agent, claims));
             }
             work.items.push(item);

@@ -1,6 +1,6 @@
 // The kinds of entries, and the fields of each (sections 3 and 4).
 
-import { byteLength, compareNames } from '../bytes.mjs';
+import { compareNames } from '../bytes.mjs';
 import { isObject } from '../json.mjs';
 import {
   anyOf,
@@ -91,14 +91,7 @@ const isUsage = notEmpty(
     'costUsd?': isPrice,
   }),
 );
-const isClaims = notEmpty(
-  shape({
-    'model?': isString,
-    'session?': isString,
-    'usage?': isUsage,
-    'permissionDenials?': isPositive,
-  }),
-);
+const isClaims = notEmpty(isObject);
 
 /** An array that is sorted by the bytes of its names, each of them once. */
 const inOrder =
@@ -127,7 +120,6 @@ const isPacketResult = oneOf('operational', 'critical');
 const sourceFields = { thread: isRunName, checkpoint: isCheckpointName, commit: isObjectId };
 
 const isDriver = matches(/^[0-9a-f]{32}$/);
-const isDriverText = (value) => isString(value) && byteLength(value) <= 255;
 
 const ending = {
   item: isItemName,
@@ -140,6 +132,7 @@ const interruption = {
   'exit?': isExit,
   'durationMs?': isCount,
   'transcript?': isBytesClaim,
+  'usage?': isUsage,
   'claims?': isClaims,
   'notBefore?': isTime,
   'blocks?': isBlocks,
@@ -172,8 +165,7 @@ const kindFields = {
     manifest: isProduct,
     inputRefs: isInputRefs,
     'driver?': isDriver,
-    'host?': isDriverText,
-    'job?': isDriverText,
+    'claims?': isClaims,
   },
   'item.reconciled': {
     ...ending,
@@ -194,9 +186,8 @@ const kindFields = {
       'continued?': isTrue,
     }),
     'blocks?': isBlocks,
-    'summary?': isString,
+    'usage?': isUsage,
     'claims?': isClaims,
-    'excluded?': arrayOf(isString, 1),
     'reference?': isObjectId,
     'protected?': isProtectedChanges,
     'grade?': oneOf('claimed'),

@@ -1,0 +1,142 @@
+//! What a worker and a driver say of an attempt, in the entries of its dispatch and its end.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use super::driver::MAX_TEXT;
+use super::usage::Usage;
+
+/// What a worker and a driver say of an attempt. No verifier judges it: any JSON object that is not
+/// empty is valid. A field that is unknown or has another form than here is kept as it is, in
+/// `others`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Claims {
+    /// At a dispatch: the name of the driver's host, of at most [`MAX_TEXT`] bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// At a dispatch: the job of an engine that started the driver, as short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// The model that the worker used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The id of its session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// How many of its actions were denied for lack of a permission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_denials: Option<u64>,
+    /// Its own account of its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Paths that it left behind and the patch omits, sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub excluded: Vec<String>,
+    /// All other fields.
+    #[serde(flatten)]
+    pub others: Map<String, Value>,
+}
+
+impl<'de> Deserialize<'de> for Claims {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = Map::deserialize(deserializer)?;
+        let of = &mut fields;
+        Ok(Self {
+            host: take_short(of, "host"),
+            job: take_short(of, "job"),
+            model: take(of, "model"),
+            session: take(of, "session"),
+            permission_denials: take(of, "permissionDenials"),
+            summary: take(of, "summary"),
+            excluded: take(of, "excluded"),
+            others: fields,
+        })
+    }
+}
+
+impl Claims {
+    /// Returns what a driver says of itself.
+    pub fn of_driver(host: Option<String>, job: Option<String>) -> Self {
+        Self { host, job, ..Self::default() }
+    }
+
+    /// Returns these claims for an entry, or `None` if they say nothing.
+    pub fn stated(self) -> Option<Box<Self>> {
+        (self != Self::default()).then(|| Box::new(self))
+    }
+
+    /// Returns true if they are absent, or empty, which an entry must not have: as they are not
+    /// written, the entry that has them is not in its form.
+    #[expect(clippy::ref_option, reason = "serde calls it so")]
+    pub(super) fn is_nothing(claims: &Option<Box<Self>>) -> bool {
+        claims.as_ref().is_none_or(|claims| **claims == Self::default())
+    }
+}
+
+/// What a worker reports of itself, in its result file or its output. Nothing verifies it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Reported {
+    /// The model that it used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The id of its session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The tokens and the price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// How many of its actions were denied for lack of a permission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_denials: Option<u64>,
+}
+
+impl Reported {
+    /// Returns what an entry says, or `None` if it says nothing of this.
+    pub fn of(claims: Option<&Claims>, usage: Option<Usage>) -> Option<Self> {
+        let Claims { model, session, permission_denials, .. } = claims.cloned().unwrap_or_default();
+        let reported = Self { model, session, usage, permission_denials };
+        (reported != Self::default()).then_some(reported)
+    }
+
+    /// Returns what an entry says beside the use.
+    pub fn claims(&self) -> Claims {
+        Claims {
+            model: self.model.clone(),
+            session: self.session.clone(),
+            permission_denials: self.permission_denials,
+            ..Claims::default()
+        }
+    }
+
+    /// Returns all texts.
+    pub fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+        self.model.iter_mut().chain(&mut self.session)
+    }
+}
+
+/// Takes a field if it has this form and is written back as it is.
+pub(super) fn take<T>(fields: &mut Map<String, Value>, name: &str) -> T
+where
+    T: DeserializeOwned + Serialize + Default + PartialEq,
+{
+    take_if(fields, name, |read| *read != T::default())
+}
+
+/// Takes a text that is short enough for a line of a table.
+fn take_short(fields: &mut Map<String, Value>, name: &str) -> Option<String> {
+    take_if(fields, name, |text: &Option<String>| text.as_ref().is_some_and(|text| text.len() <= MAX_TEXT))
+}
+
+fn take_if<T>(fields: &mut Map<String, Value>, name: &str, fits: impl FnOnce(&T) -> bool) -> T
+where
+    T: DeserializeOwned + Default,
+{
+    let Some(read) = fields.get(name).and_then(|value| T::deserialize(value).ok()).filter(fits) else {
+        return T::default();
+    };
+    fields.remove(name);
+    read
+}
