@@ -189,7 +189,7 @@ fn two_drivers_share_the_items_of_a_run() {
     let drivers = drivers(&fired);
     assert_eq!((fired.len(), drivers.len(), hub.lines("ran").len()), (8, 2, 8));
     assert!(drivers.iter().all(|driver| driver.len() == 32));
-    assert!(fired.iter().all(|entry| entry["host"].is_string()));
+    assert!(fired.iter().all(|entry| entry["claims"]["host"].is_string()));
     let left = hub.repo.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers"]);
     assert_eq!(left.success(), "", "ended drivers leave no beats");
     assert_eq!(hub.repo.env.git_in("b", ["for-each-ref", "refs/handoff/drivers"]).success(), "");
@@ -283,7 +283,7 @@ fn the_job_of_an_engine_stands_in_the_entry() {
     });
     succeeds(driver);
     let fired = &hub.of_kind("item.fired")[0];
-    assert_eq!((fired["job"].as_str(), fired["host"].as_str()), (Some("slurm 7/2"), Some("node7")));
+    assert_eq!((fired["claims"]["job"].as_str(), fired["claims"]["host"].as_str()), (Some("slurm 7/2"), Some("node7")));
 }
 
 /// Each rule creates its item once, although every driver applies all rules.

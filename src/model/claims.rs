@@ -1,4 +1,4 @@
-//! What a worker and a driver say of an attempt, in the entries of its dispatch and its end.
+//! The claims of a worker and a driver about an attempt, in the entries of its dispatch and end.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use super::driver::MAX_TEXT;
 use super::usage::Usage;
 
-/// What a worker and a driver say of an attempt. No verifier judges it: any JSON object that is not
-/// empty is valid. A field that is unknown or has another form than here is kept as it is, in
-/// `others`.
+/// The claims of a worker and a driver about an attempt. No verifier judges them: any JSON object
+/// that is not empty is valid. A field that is unknown or has another form than here is kept as it
+/// is, in `others`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Claims {
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for Claims {
 }
 
 impl Claims {
-    /// Returns what a driver says of itself.
+    /// Returns the claims of a driver.
     pub fn of_driver(host: Option<String>, job: Option<String>) -> Self {
         Self { host, job, ..Self::default() }
     }
@@ -75,7 +75,7 @@ impl Claims {
     }
 }
 
-/// What a worker reports of itself, in its result file or its output. Nothing verifies it.
+/// A worker's claims about itself, in its result file or its output. Nothing verifies them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Reported {
@@ -94,14 +94,14 @@ pub struct Reported {
 }
 
 impl Reported {
-    /// Returns what an entry says, or `None` if it says nothing of this.
+    /// Returns those of an entry, or `None` if it has none of them.
     pub fn of(claims: Option<&Claims>, usage: Option<Usage>) -> Option<Self> {
         let Claims { model, session, permission_denials, .. } = claims.cloned().unwrap_or_default();
         let reported = Self { model, session, usage, permission_denials };
         (reported != Self::default()).then_some(reported)
     }
 
-    /// Returns what an entry says beside the use.
+    /// Returns those beside the use, as an entry has them.
     pub fn claims(&self) -> Claims {
         Claims {
             model: self.model.clone(),

@@ -32,7 +32,8 @@ pub struct DocumentWritten {
     /// The digest of the previous revision; absent in revision 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Digest>,
-    /// The author: the entry's actor.
+    /// The author: the actor of the statement, or of the entry, which then does not repeat it.
+    #[serde(default)]
     pub author: String,
     /// The commit of the statement in the author's log; absent if that key signed this entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]

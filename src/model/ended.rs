@@ -38,7 +38,7 @@ pub struct ItemEnded {
     /// The tokens and the price, by the worker's own word.
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub usage: Option<Usage>,
-    /// What the worker says of the attempt.
+    /// The worker's claims about the attempt.
     #[serde(default, skip_serializing_if = "Claims::is_nothing")]
     pub claims: Option<Box<Claims>>,
     /// The earliest time of the next attempt.

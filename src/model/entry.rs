@@ -132,6 +132,9 @@ impl Entry {
     /// Returns the entry as a JSON object.
     pub fn to_json(&self) -> Value {
         let Value::Object(mut map) = self.event.fields() else { unreachable!("event fields serialise to an object") };
+        if matches!(&self.event, Event::DocumentWritten(e) if e.said.is_none()) {
+            map.remove("author");
+        }
         map.insert("v".into(), VERSION.into());
         map.insert("kind".into(), self.event.kind().into());
         map.insert(self.about.field().into(), self.about.as_str().into());
@@ -166,7 +169,8 @@ impl Entry {
             return Err(Error::Version(version));
         }
         let kind: String = take(&mut map, "kind")?;
-        let entry = Self {
+        let has_author = map.contains_key("author");
+        let mut entry = Self {
             about: Subject::take(&mut map, &kind)?,
             seq: take(&mut map, "seq")?,
             at: take(&mut map, "at")?,
@@ -179,6 +183,14 @@ impl Entry {
             },
             event: Event::from_fields(&kind, Value::Object(map))?,
         };
+        if let Event::DocumentWritten(e) = &mut entry.event {
+            if has_author != e.said.is_some() {
+                return Err(Error::Header("author"));
+            }
+            if !has_author {
+                e.author.clone_from(&entry.actor);
+            }
+        }
         if entry.canonical() != bytes {
             return Err(Error::NotCanonical);
         }

@@ -38,7 +38,7 @@ pub struct ItemFired {
     /// The driver that holds the attempt; only in a shared run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<DriverId>,
-    /// What the driver says of itself.
+    /// The driver's claims about itself.
     #[serde(default, skip_serializing_if = "Claims::is_nothing")]
     pub claims: Option<Box<Claims>>,
 }

@@ -149,7 +149,7 @@ pub struct ItemReconciled {
     /// The tokens and the price, by the worker's own word.
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub usage: Option<Usage>,
-    /// What the worker and the driver say of the attempt.
+    /// The worker's claims about the attempt.
     #[serde(default, skip_serializing_if = "Claims::is_nothing")]
     pub claims: Option<Box<Claims>>,
     /// The tree of the base with the reference state of the protected files, if there are any.

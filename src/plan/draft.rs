@@ -243,5 +243,9 @@ impl DraftItem {
                 report(error, path.need(key, "from"));
             }
         }
+        if self.replaces.is_some() && self.continues.is_some() {
+            let message = "an item either replaces another or continues one";
+            problems.push(Problem::new(Code::UnknownField, &path.key("continues"), message));
+        }
     }
 }

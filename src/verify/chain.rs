@@ -58,20 +58,8 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
     findings.verdict(case.shallow, || format!("{entries}, hash-linked, no gaps"))
 }
 
-/// Checks an entry by itself.
-pub(super) fn check_entry(entry: &Entry, findings: &mut Findings) {
-    if let Event::DocumentWritten(e) = &entry.event
-        && e.said.is_none()
-        && e.author != entry.actor
-    {
-        let why = format!("entry {}: the author of {} is not the entry's actor", entry.seq, e.name);
-        findings.report_at(At::entry(entry.seq), Code::Misplaced, why);
-    }
-    check_names(entry, findings);
-}
-
 /// Rejects paths that clash on some file systems, where one would hide the other.
-fn check_names(entry: &Entry, findings: &mut Findings) {
+pub(super) fn check_entry(entry: &Entry, findings: &mut Findings) {
     let names: Vec<&FilePath> = match &entry.event {
         Event::RunSubmitted(e) => e.artifacts.keys().collect(),
         Event::ItemReconciled(e) => {

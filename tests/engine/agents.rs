@@ -71,9 +71,9 @@ fn the_patch_omits_untracked_files_that_an_agent_leaves_behind() {
     assert_eq!(files("a"), [".aider.conf.yml", "new.txt", "sub/.aider.y"]);
     assert_eq!(files("b"), [".claude/settings.json"]);
     assert_eq!(files("c"), [".aider.chat.history.md"]);
-    assert_eq!(end(&repo, "r", "a")["excluded"], json!([".aider.chat.history.md", ".aider.tags.cache.v4/"]));
-    assert_eq!(end(&repo, "r", "b")["excluded"], json!([".claude/settings.local.json"]));
-    assert_eq!(end(&repo, "r", "c")["excluded"], Value::Null);
+    assert_eq!(end(&repo, "r", "a")["claims"]["excluded"], json!([".aider.chat.history.md", ".aider.tags.cache.v4/"]));
+    assert_eq!(end(&repo, "r", "b")["claims"]["excluded"], json!([".claude/settings.local.json"]));
+    assert_eq!(end(&repo, "r", "c")["claims"]["excluded"], Value::Null);
     let steps = shown(&repo, "r/b")["entries"].clone();
     assert_eq!(steps[1]["excluded"], json!([".claude/settings.local.json"]));
     let show = repo.env.handoff(["show", "r/a"]).success();
@@ -117,14 +117,15 @@ fn use_is_recorded_as_the_workers_word_and_summed() {
     let claims = json!({
         "model": "claude-opus-4-8[1m]",
         "session": "e0203535-c2c6-435e-b72f-02c63ca491d2",
-        "usage": { "inputTokens": 7000, "outputTokens": 350, "cachedTokens": 2800, "costUsd": "0.03115" },
         "permissionDenials": 1,
     });
+    let usage = json!({ "inputTokens": 7000, "outputTokens": 350, "cachedTokens": 2800, "costUsd": "0.03115" });
+    assert_eq!(end(&repo, "r", "a")["usage"], usage);
     assert_eq!(end(&repo, "r", "a")["claims"], claims);
     assert_eq!(end(&repo, "r", "d")["claims"], claims);
     assert_eq!(end(&repo, "r", "c")["claims"], Value::Null);
     let codex = json!({ "inputTokens": 7000, "outputTokens": 350, "cachedTokens": 2800 });
-    assert_eq!(end(&repo, "r", "b")["claims"]["usage"], codex);
+    assert_eq!(end(&repo, "r", "b")["usage"], codex);
     let show = repo.env.handoff(["show", "r/a"]).success();
     let used = "usage      7000 tokens in, 2800 of them cached, 350 tokens out, $0.03115, as the worker says";
     assert_eq!(find_line(&show, "usage "), used);
@@ -168,9 +169,9 @@ fn the_use_of_failed_attempts_counts_and_the_result_file_wins() {
     let repo = repo(&[("claude", &script)]);
     repo.drive("r", &[agent("a", "claude")]).ends(0);
     let retried = repo.entries("r").into_iter().find(|e| e["kind"] == "item.retried").unwrap();
-    assert_eq!(retried["claims"]["usage"]["costUsd"], "0.03115");
+    assert_eq!(retried["usage"]["costUsd"], "0.03115");
     let end = end(&repo, "r", "a");
-    assert_eq!((&end["claims"]["model"], &end["claims"]["usage"]["outputTokens"]), (&json!("mine"), &json!(350)));
+    assert_eq!((&end["claims"]["model"], &end["usage"]["outputTokens"]), (&json!("mine"), &json!(350)));
     let status = repo.env.handoff(["status", "r", "--usage"]).success();
     let sums = "r: 14000 tokens in, 700 out, $0.0623, as the workers say\n";
     assert!(status.starts_with("a  claude-opus-4-8[1m], mine  14000 in (5600 cached)  700 out  $0.0623\n"), "{status}");
@@ -235,7 +236,7 @@ fn only_the_output_of_the_items_own_command_counts() {
     repo.config("handoff.subagent.claude.verify", &failed);
     let other = item("b", &failed);
     repo.drive("r", &[agent("a", "claude"), other]).ends(0);
-    assert_eq!(end(&repo, "r", "a")["claims"]["usage"]["inputTokens"], 7000);
+    assert_eq!(end(&repo, "r", "a")["usage"]["inputTokens"], 7000);
     assert_eq!(end(&repo, "r", "b")["claims"], Value::Null);
 }
 
@@ -245,7 +246,7 @@ fn use_survives_a_transcript_beyond_its_limit() {
     let repo = repo(&[("claude", &script)]);
     repo.config("handoff.maxProductSize", "100k");
     repo.drive("r", &[agent("a", "claude")]).ends(0);
-    assert_eq!(end(&repo, "r", "a")["claims"]["usage"]["costUsd"], "0.03115");
+    assert_eq!(end(&repo, "r", "a")["usage"]["costUsd"], "0.03115");
 }
 
 #[test]
@@ -259,6 +260,6 @@ fn the_sessions_of_a_pipelines_blocks_add_up() {
     item["inputs"]["pipeline"] = json!("dev.twice");
     repo.drive("r", &[item]).ends(0);
     let usage = json!({ "inputTokens": 14000, "outputTokens": 700, "cachedTokens": 5600, "costUsd": "0.0623" });
-    assert_eq!(end(&repo, "r", "a")["claims"]["usage"], usage);
+    assert_eq!(end(&repo, "r", "a")["usage"], usage);
     repo.env.handoff(["verify", "r"]).success();
 }

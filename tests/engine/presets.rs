@@ -72,7 +72,7 @@ fn what_is_left_out_of_a_patch_is_recorded_and_shown() {
     let line = "git init -q nested && echo x >nested/x && git init -q 'two words' && echo y >y.txt";
     repo.drive("r", &[item("a", line)]).ends(0);
     let ended = repo.entries("r").into_iter().find(|entry| entry["kind"] == "item.reconciled").unwrap();
-    assert_eq!(ended["excluded"], json!(["nested/", "two words/"]));
+    assert_eq!(ended["claims"]["excluded"], json!(["nested/", "two words/"]));
     let shown = repo.env.handoff(["show", "r/a"]).success();
     assert!(shown.contains("\nleft out of the patch\n  nested/\n  two words/\n"), "{shown}");
     repo.is_intact("r");
@@ -82,7 +82,7 @@ fn what_is_left_out_of_a_patch_is_recorded_and_shown() {
     let here = "rm a.txt && mkfifo a.txt && echo z >z.txt";
     repo.env.handoff(["record", "--as", "t", "--here", "--", "sh", "-c", here]).success();
     let ended = repo.entries("t").into_iter().find(|entry| entry["kind"] == "item.reconciled").unwrap();
-    assert_eq!(ended["excluded"], json!(["a.txt"]));
+    assert_eq!(ended["claims"]["excluded"], json!(["a.txt"]));
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn others() -> [Value; 9] {
 
 /// A plan that has every field, in every form.
 fn whole() -> Value {
-    let run = json!({"executor": "command", "inputs": {"command": ["true"]}});
+    let run = json!({"executor": "command", "inputs": {"command": ["true"]}, "replaces": "two"});
     let document = json!({"kind": "document", "name": "review/notes", "schema": "notes@1"});
     json!({
         "$schema": "schema/plan.json", "id": "a run, ünï", "queue": "default", "pattern": "dag", "base": "main", "openEnded": true,
@@ -59,7 +59,7 @@ fn whole() -> Value {
                 {"items": ["two"], "have": "out/a.json"}, {"createdBy": "first", "count": "rounds", "op": "<", "value": 3}]},
              "forEach": {"outputsOf": "one/1"},
              "create": [
-                {"item": {"id": "again-{{key}}-{{n}}", "executor": "command", "inputs": {"command": ["true"]}, "replaces": "two", "continues": "two",
+                {"item": {"id": "again-{{key}}-{{n}}", "executor": "command", "inputs": {"command": ["true"]}, "continues": "two",
                           "needs": {"patch": {"from": "one/1", "select": {"kind": "patch"}}}},
                  "optional": ["patch"], "reasons": {"why": "two"},
                  "each": {"outputsOf": "one/1", "key": "all/{{key}}", "from": "one/1", "select": {"kind": "patch"}, "survivors": true}},

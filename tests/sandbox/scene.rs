@@ -227,8 +227,8 @@ fn programs() -> Arc<TempDir> {
     folder
 }
 
-/// Copies programs by another process, because a concurrent test's child could otherwise keep a
-/// copy open for writing, and nobody could start it.
+/// Copies programs by another process: a concurrent test's child could otherwise hold a copy open
+/// for writing, and the copy could not be started.
 fn copy_to(programs: &[&str], place: &Path) {
     assert!(Command::new("cp").args(programs).arg(place).status().unwrap().success());
 }

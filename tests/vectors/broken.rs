@@ -6,6 +6,7 @@ use git_handoff::model::entry::Event;
 use git_handoff::model::name::RunId;
 
 use super::forged::{again, bent, linked};
+use super::shared::resigned;
 use super::{Vector, lose};
 use crate::common::chain_builder::{ChainBuilder, point_to};
 use crate::common::forge::{Forge, PLAN, blob, gone};
@@ -51,10 +52,10 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("entry-of-another-run", "an entry that names another run", |forge| {
         bent(forge, |drafts| drafts[2].about = RunId::parse("handoff-dag-2").unwrap().into());
     }),
-    Vector::new("document-of-another-author", "a document whose author is not the entry's actor", |forge| {
+    Vector::new("document-of-another-author", "a document that names an author without a statement", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);
-        run.document_with("notes", b"notes\n", |e| "human:eve".clone_into(&mut e.author));
-        finish(forge, run);
+        run.document("notes", None, b"notes\n");
+        resigned(forge, run, |text| text.replacen("\n \"kind\"", "\n \"author\": \"human:eve\",\n \"kind\"", 1));
     }),
     Vector::new("outputs-side-by-side", "two outputs of one entry that differ by letter case alone", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);
@@ -87,16 +88,6 @@ pub(super) const VECTORS: &[Vector] = &[
     })
     .with_gaps(),
 ];
-
-/// Has the rest of the plan happen, and tells it.
-fn finish(forge: &Forge, mut run: ChainBuilder<'_>) {
-    run.fire("edit-a");
-    run.done("edit-a", &[("patch", b"diff\n")]);
-    run.fire("edit-b");
-    run.done("edit-b", &[]);
-    run.seal();
-    forge.finish(run);
-}
 
 /// The object at a path of a commit's tree.
 fn held(forge: &Forge, commit: Oid, path: &str) -> Oid {

@@ -111,6 +111,12 @@ pub(super) const FORGED: &[Vector] = &[
     Vector::new("plan-with-an-item-that-continues", "a plan with an item that continues another", |forge| {
         planned(forge, r#""id":"edit-b","#, r#""id":"edit-b","continues":"edit-a","#);
     }),
+    Vector::new("plan-with-a-rule-that-replaces-and-continues", "a rule whose item does both", |forge| {
+        let rule = r#""rules":[{"id":"again","when":{"items":[{"items":["edit-a"],"are":"done"}]},"create":[
+            {"item":{"id":"again","replaces":"edit-a","continues":"edit-a","executor":"command",
+                     "inputs":{"command":["true"]}}}]}],"#;
+        planned(forge, r#""items":"#, &format!(r#"{rule}"items":"#));
+    }),
     Vector::new(
         "plan-with-each-from-artifacts",
         "a rule whose template takes each output from the artifacts",

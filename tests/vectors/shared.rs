@@ -360,7 +360,7 @@ fn dismissed<'a>(forge: &'a Forge, key: &Signer, before: impl FnOnce(&mut ChainB
 }
 
 /// Writes a run, and signs its last commit again with another text.
-fn resigned(forge: &Forge, run: ChainBuilder<'_>, bend: impl FnOnce(String) -> String) {
+pub(super) fn resigned(forge: &Forge, run: ChainBuilder<'_>, bend: impl FnOnce(String) -> String) {
     let told = run.write(&forge.signer);
     let raw = String::from_utf8(forge.store.read(told.head.commit.unwrap()).unwrap().1).unwrap();
     let (head, rest) = raw.split_once("gpgsig ").unwrap();

@@ -214,7 +214,7 @@ const kindFields = {
     'schema?': isSchemaObject,
     ...productFields,
     'previous?': isDigest,
-    author: isString,
+    'author?': isString,
     'said?': isString,
   },
   'run.extended': {
@@ -319,6 +319,9 @@ export function faultOfEntry(entry) {
   if (!entryShapes[entry.kind](entry)) return `its fields are not those of ${entry.kind}`;
   if (entry.kind === 'run.admitted' && 'first' in entry !== (entry.role === 'seal')) {
     return 'its role and its first do not fit';
+  }
+  if (entry.kind === 'document.written' && 'author' in entry !== 'said' in entry) {
+    return 'its author and its statement do not fit';
   }
   const isCheckpoint = entry.kind === 'thread.checkpointed';
   if (isCheckpoint && !hasLegalOrigin(entry)) return 'its origin is illegal';

@@ -51,15 +51,15 @@ function accessWord(claims) {
   return [...home, ...counted].join('; ');
 }
 
-export function endFacts({ claims, reused, ...ended }) {
+export function endFacts({ claims = {}, reused, ...ended }) {
   const checkWord = (run) =>
     joinWords([plainWord(run?.argv), exitWord(run?.exit), bytesWord(run?.output)]);
   return [
-    ['Summary by the worker', ended.summary],
-    ['Model, by its own account', claims?.model],
-    ['Session', claims?.session],
-    ['Use, by its own account', claims?.usage],
-    ['Left out of the patch', listWord(ended.excluded)],
+    ['Summary by the worker', claims.summary],
+    ['Model, by its own account', claims.model],
+    ['Session', claims.session],
+    ['Use, by its own account', ended.usage],
+    ['Left out of the patch', listWord(claims.excluded)],
     ['Check before the work', checkWord(ended.checkBefore)],
     ['Check after the work', checkWord(ended.check)],
     ['Reused from', reused ? `${reused.run}/${reused.item}` : ''],

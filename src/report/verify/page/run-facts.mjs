@@ -135,7 +135,7 @@ export class RunFacts {
       });
     };
     for (const { entry } of this.report.links) {
-      if (entry.kind === 'document.written') add(entry.name, entry, entry.author, entry.at);
+      if (entry.kind === 'document.written') add(entry.name, entry, entry.author ?? entry.actor, entry.at);
       for (const [key, product] of entriesInOrder(entry.products)) {
         if (key.startsWith('documents/'))
           add(key.slice(10), product, plainWord(entry.item), entry.at);

@@ -51,15 +51,15 @@ export function exitWord(exit) {
 export const joinWords = (words) => words.filter((word) => word !== '').join(', ');
 
 /** The driver that dispatches an attempt, or from which it was taken; empty for others. */
-function driverWord({ kind, driver, host, job, taker, because }) {
+function driverWord({ kind, driver, claims = {}, taker, because }) {
   if (driver === undefined) return '';
   const id = driver.slice(0, 8);
   if (because !== undefined) {
     return `taken from ${id}${taker === undefined ? '' : ` by ${taker.slice(0, 8)}`}: ${because}`;
   }
   if (kind !== 'item.fired') return '';
-  const place = host === undefined ? '' : ` on ${host}`;
-  return `driver ${id}${place}${job === undefined ? '' : `, job ${job}`}`;
+  const place = isString(claims.host) ? ` on ${claims.host}` : '';
+  return `driver ${id}${place}${isString(claims.job) ? `, job ${claims.job}` : ''}`;
 }
 
 /** The result that an entry records, such as `done, red, exit 0, 51 ms`. */
