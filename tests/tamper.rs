@@ -24,7 +24,6 @@ mod random;
 pub(crate) mod run;
 mod stories;
 pub(crate) mod table;
-mod threads;
 
 /// Asks for all of what is done by samples otherwise, with a whole report after so many flips of a
 /// byte: a number, 1 for each of them.

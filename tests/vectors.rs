@@ -23,6 +23,7 @@ mod ruled;
 mod shared;
 mod table;
 mod taken;
+mod threads;
 mod transitions;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -259,14 +260,19 @@ fn every_vector_is_told_again_and_reads_as_the_index_says() {
     for entry in &told {
         assert!(entry["exit"] == 3 && !entry["failure"].is_null(), "a forgery passes: {entry}");
     }
+    let threads = threads::VECTORS.iter().map(|vector| threads::check(vector, &env)).collect::<Vec<_>>();
     let proofs = proofs::VECTORS.iter().map(|vector| proofs::check(vector, &env)).collect::<Vec<_>>();
-    let refused = refused::VECTORS.iter().map(|vector| refused::check(vector, &env)).collect::<Vec<_>>();
+    let refused = refused::VECTORS.iter().map(|vector| refused::check(vector, &env));
+    let refused: Vec<Value> =
+        refused.chain(refused::PROOFS.iter().map(|vector| refused::check_proof(vector, &env))).collect();
     let table: String = whole.iter().chain(&told).chain(&proofs).map(row).collect();
+    let lineages: String = threads.iter().map(threads::row).collect();
     let unread: String = refused.iter().map(refused::row).collect();
     let index = json!({
         "schema": "git-handoff.vectors/1",
         "signers": SIGNERS,
         "vectors": whole.into_iter().chain(told).collect::<Vec<_>>(),
+        "threads": threads,
         "proofs": proofs,
         "refused": refused,
     });
@@ -278,10 +284,12 @@ fn every_vector_is_told_again_and_reads_as_the_index_says() {
     holds(
         "README.md",
         &format!(
-            "{before}<!-- table: written from tests/vectors.rs -->\n{head}{table}\nThese bundles must be refused as a whole:\n\n| file | what it is |\n|---|---|\n{unread}<!-- /table -->{after}"
+            "{before}<!-- table: written from tests/vectors.rs -->\n{head}{table}\nThese have a thread:\n\n| file | what it is | `failure` | rows that are open |\n|---|---|---|---|\n{lineages}\nThese bundles and proofs must be refused as a whole:\n\n| file | what it is |\n|---|---|\n{unread}<!-- /table -->{after}"
         ),
     );
     let named = clean().chain(forged()).map(Vector::file).chain(refused::VECTORS.iter().map(refused::Vector::file));
+    let named = named.chain(refused::PROOFS.iter().map(|(file, ..)| (*file).to_owned()));
+    let named = named.chain(threads::VECTORS.iter().map(threads::Vector::file));
     let named: Vec<String> = named.chain(proofs::VECTORS.iter().map(proofs::Vector::file)).collect();
     let distinct: BTreeSet<String> = named.iter().cloned().collect();
     assert_eq!(distinct.len(), named.len(), "two vectors have one name");

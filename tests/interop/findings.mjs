@@ -2,8 +2,7 @@
 //
 // Usage: node tests/interop/findings.mjs CASES
 //
-// CASES is a JSON file: an array of {story, file, run, finding, failure, outcome} or of
-// {story, file, thread, failure}.
+// CASES is a JSON file: an array of {story, file, run, finding, failure, outcome}.
 
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
@@ -20,9 +19,8 @@ let differing = 0;
 for (const expected of cases) {
   const bytes = new Uint8Array(readFileSync(expected.file));
   const store = await Handoff.readBundle(bytes);
-  const { thread, run } = expected;
-  const report = await (thread ? Handoff.verifyThread(store, thread) : Handoff.verifyRun(store, run, {}));
-  for (const field of thread ? ['failure'] : ['finding', 'failure', 'outcome']) {
+  const report = await Handoff.verifyRun(store, expected.run, {});
+  for (const field of ['finding', 'failure', 'outcome']) {
     const [wanted, found] = [expected[field], report[field]].map(comparable);
     if (isDeepStrictEqual(wanted, found)) continue;
     differing++;

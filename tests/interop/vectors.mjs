@@ -15,7 +15,7 @@ const words = process.argv.slice(2);
 const names = words.filter((word) => !word.startsWith('--'));
 if (words.includes('--plain')) Handoff.settings.useSubtle = false;
 
-const { vectors, proofs, refused, signers } = JSON.parse(readText('vectors.json'));
+const { vectors, threads, proofs, refused, signers } = JSON.parse(readText('vectors.json'));
 
 /** Returns the verifier's options for the arguments of a vector. */
 function optionsFor(list = ['--signers', signers]) {
@@ -42,33 +42,32 @@ function comparable(field, value) {
   );
 }
 
-async function verify(vector, isProof) {
-  const options = optionsFor(vector.arguments);
+async function reportOf(vector, options) {
   const bytes = read(vector.file);
-  const report = isProof
-    ? await Handoff.verifyProof(bytes, options)
-    : await Handoff.verifyRun(await Handoff.readBundle(bytes), vector.run, options);
+  if (vector.file.endsWith('.json')) return Handoff.verifyProof(bytes, options);
+  const store = await Handoff.readBundle(bytes);
+  const { run, thread } = vector;
+  return thread ? Handoff.verifyThread(store, thread, options) : Handoff.verifyRun(store, run, options);
+}
+
+async function verify(vector) {
+  const report = await reportOf(vector, optionsFor(vector.arguments));
   const open = Object.entries(report.rows).filter(([, { state }]) => state === 'open');
   return { ...report, open: open.map(([row]) => row).sort() };
 }
 
 const started = performance.now();
-const all = [
-  ...vectors.map((vector) => [vector, false]),
-  ...proofs.map((vector) => [vector, true]),
-];
-const chosen = all.filter(
-  ([{ file }]) => names.length === 0 || names.some((name) => file.includes(name)),
+const chosen = [...vectors, ...threads, ...proofs].filter(
+  ({ file }) => names.length === 0 || names.some((name) => file.includes(name)),
 );
 let agreeing = 0;
-for (const [vector, isProof] of chosen) {
-  const fields = ['finding', 'failure', 'outcome', 'exit'];
-  if ('open' in vector) fields.push('open');
-  if (isProof && 'decisions' in vector) fields.push('decisions');
-  if ('takeovers' in vector) fields.push('takeovers');
+for (const vector of chosen) {
+  const fields = ['finding', 'failure', 'outcome', 'exit', 'open', 'decisions', 'takeovers'].filter(
+    (field) => field in vector,
+  );
   let differences;
   try {
-    const found = await verify(vector, isProof);
+    const found = await verify(vector);
     differences = fields
       .map((field) => [field, comparable(field, vector[field]), comparable(field, found[field])])
       .filter(([, expected, got]) => expected !== got);
@@ -85,7 +84,11 @@ const unread = refused.filter(
   ({ file }) => names.length === 0 || names.some((name) => file.includes(name)),
 );
 for (const { file, description } of unread) {
-  const error = await Handoff.readBundle(read(file)).then(
+  const isProof = file.endsWith('.json');
+  const reading = isProof
+    ? Handoff.verifyProof(read(file), optionsFor())
+    : Handoff.readBundle(read(file));
+  const error = await reading.then(
     () => null,
     (error) => error,
   );

@@ -46,14 +46,7 @@ impl Both {
         }));
     }
 
-    /// Bundles a repository without runs, and verifies its thread `t` there with no known key.
-    pub(super) fn note_thread(&mut self, forge: &Forge, story: &str) {
-        let (file, report) = self.verify(forge);
-        let ChainReport::Thread(report) = report else { panic!("{story}: the bundle has no thread") };
-        self.cases.push(json!({ "story": story, "file": file, "thread": report.thread, "failure": report.failure }));
-    }
-
-    /// Writes a bundle, and verifies its last run or thread. Objects that a forged entry names and
+    /// Writes a bundle, and verifies its last run. Objects that a forged entry names and
     /// that are not there are not in it, so `git bundle` would not make it.
     fn verify(&self, forge: &Forge) -> (PathBuf, ChainReport) {
         let file = self.folder.path().join(format!("{}.bundle", self.cases.len()));

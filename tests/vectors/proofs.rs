@@ -161,6 +161,15 @@ fn of(forge: &Forge, item: &str, product: Option<&str>) -> Proof {
     prove::item(&forge.store, REFERENCE, &item.parse().unwrap(), product.as_ref()).unwrap()
 }
 
+/// Returns the text of a proof of an honest run.
+pub(super) fn honest_proof(forge: &Forge) -> String {
+    text_of(&of(forge, "edit-a", Some("patch")))
+}
+
+fn text_of(proof: &Proof) -> String {
+    String::from_utf8(format::canonical(proof)).unwrap() + "\n"
+}
+
 /// A proof whose entry 2 does not name entry 1, under a root that a seal says.
 fn unlinked(forge: &Forge) -> Proof {
     let mut links = ChainBuilder::honest(forge).write(&forge.signer).links;
@@ -218,9 +227,8 @@ fn by_roles(forge: &Forge, roles: &[Role], sealer: Option<&Signer>) -> Proof {
 /// Makes the proof, compares it with the file, and returns what stands in the index about it.
 pub(super) fn check(vector: &Vector, env: &Environment) -> Value {
     let proof = (vector.make)(&Forge::new());
-    let text = String::from_utf8(format::canonical(&proof)).unwrap() + "\n";
-    holds(&vector.file(), &text);
-    env.write("home/proof.json", &text);
+    holds(&vector.file(), &text_of(&proof));
+    env.write("home/proof.json", &text_of(&proof));
     let mut arguments = vec!["verify", "--json", "--proof", "proof.json"];
     arguments.extend(vector.arguments);
     let said = env.handoff_in("home", arguments);

@@ -6,7 +6,8 @@ use std::fs;
 use gix::objs::Kind;
 use serde_json::{Value, json};
 
-use super::{RUN, SIGNERS, bundle_of_what_is_here, folder, refs, updating};
+use super::proofs::honest_proof;
+use super::{RUN, SIGNERS, bundle_of_what_is_here, folder, holds, refs, updating};
 use crate::common::Environment;
 use crate::common::forge::Forge;
 
@@ -146,6 +147,38 @@ pub(super) fn check(vector: &Vector, env: &Environment) -> Value {
     let said = env.handoff_in("home", ["verify", "--bundle", file.to_str().unwrap(), "--signers", SIGNERS, RUN]);
     assert_eq!((said.status, said.stdout.as_str()), (Some(1), ""), "{}: {said}", vector.name);
     json!({ "file": vector.file(), "description": vector.what, "exit": said.status })
+}
+
+/// A proof that no verifier reads: its file, what it is, and how it comes from an honest one.
+type Malformed = (&'static str, &'static str, fn(&str) -> String);
+
+pub(super) const PROOFS: &[Malformed] = &[
+    ("proof-cut-off.proof.json", "a proof whose last byte is missing", |text| {
+        text.trim_end().strip_suffix('}').unwrap().to_owned()
+    }),
+    ("proof-with-another-field.proof.json", "a proof with a field that none has", |text| {
+        text.replacen('{', "{\"more\":1,", 1)
+    }),
+    ("proof-with-a-number-as-text.proof.json", "a proof whose number of entries is a string", |text| {
+        text.replacen("\"entries\":5", "\"entries\":\"5\"", 1)
+    }),
+    ("proof-of-another-schema.proof.json", "a proof of another version", |text| {
+        text.replacen("git-handoff.proof/1", "git-handoff.proof/9", 1)
+    }),
+];
+
+/// Makes the proof, compares it with the file, and returns its line of the index.
+pub(super) fn check_proof((file, what, bend): &Malformed, env: &Environment) -> Value {
+    let forge = Forge::new();
+    forge.honest();
+    let honest = honest_proof(&forge);
+    let bent = bend(&honest);
+    assert_ne!(bent, honest, "{file}");
+    holds(file, &bent);
+    let path = folder().join(file);
+    let output = env.handoff_in("home", ["verify", "--proof", path.to_str().unwrap(), "--signers", SIGNERS]);
+    assert_eq!((output.status, output.stdout.as_str()), (Some(1), ""), "{file}: {output}");
+    json!({ "file": file, "description": what, "exit": output.status })
 }
 
 /// Returns a vector's line of the table.
