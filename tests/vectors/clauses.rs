@@ -108,6 +108,9 @@ pub(super) const FORGED: &[Vector] = &[
     Vector::new("plan-with-an-item-that-replaces", "a plan with an item that replaces another", |forge| {
         planned(forge, r#""id":"edit-b","#, r#""id":"edit-b","replaces":"edit-a","#);
     }),
+    Vector::new("plan-with-a-pathspec-with-nul", "a plan that protects a pathspec with NUL", |forge| {
+        planned(forge, r#""id":"edit-b","#, r#""id":"edit-b","protect":["a\u0000b"],"#);
+    }),
     Vector::new("plan-with-an-item-that-continues", "a plan with an item that continues another", |forge| {
         planned(forge, r#""id":"edit-b","#, r#""id":"edit-b","continues":"edit-a","#);
     }),

@@ -162,9 +162,6 @@ pub(super) const PROOFS: &[Malformed] = &[
     ("proof-with-a-number-as-text.proof.json", "a proof whose number of entries is a string", |text| {
         text.replacen("\"entries\":5", "\"entries\":\"5\"", 1)
     }),
-    ("proof-of-another-schema.proof.json", "a proof of another version", |text| {
-        text.replacen("git-handoff.proof/1", "git-handoff.proof/9", 1)
-    }),
 ];
 
 /// Makes the proof, compares it with the file, and returns its line of the index.

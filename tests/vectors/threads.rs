@@ -9,8 +9,8 @@ use git_handoff::ledger::chain::{Draft, Head, Link};
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{
-    AdoptedFrom, Content, Entry, Event, LogRecorded, Origin, Product, RunTie, SourceCheckpoint, ThreadCheckpointed,
-    ThreadResumed,
+    AdoptedFrom, Content, Entry, Event, LogRecorded, Origin, Product, RunTie, SourceCheckpoint, Subject,
+    ThreadCheckpointed, ThreadResumed,
 };
 use git_handoff::model::format;
 use git_handoff::model::name::{RunId, ThreadId};
@@ -159,6 +159,14 @@ pub(super) const VECTORS: &[Vector] = &[
         repo.tie(links[2].commit);
         failed(repo);
     }),
+    Vector::new("thread-tied-to-a-run-of-another-seal", "a log of a key that is not known has another seal", |repo| {
+        let links = repo.run(&repo.forge.signer);
+        let about = RunId::parse("handoff-dag-1").unwrap().into();
+        let (log, first) = (repo.stranger.fingerprint(), links[0].hash);
+        let (last, root) = (Digest::of(b"another"), Some(Digest::of(b"another root")));
+        repo.record(&repo.stranger, about, LogRecorded { log, first, last_seq: 5, last, root });
+        repo.tie(links[5].commit);
+    }),
     Vector::new("thread-tied-to-a-run-of-another-end", "a log has another seal of the run", |repo| {
         repo.forge.honest();
         let links = failed(repo);
@@ -271,7 +279,7 @@ fn recorded(repo: &ThreadRepo) -> Tale {
     first
 }
 
-/// A thread adopted from one that its key wrote anew after a log recorded it.
+/// A thread adopted from another, which its key has rewritten since a log recorded it.
 fn retold(repo: &ThreadRepo, is_as_long: bool) {
     let first = repo.source(b"first");
     let second = repo.save(&repo.mate, Some(&first), "source", b"second");
@@ -487,12 +495,16 @@ impl ThreadRepo {
 
     /// Records the last entry of a thread in the log of a key.
     fn log(&self, signer: &Signer, tale: &Tale) {
-        let (log, reference) = (signer.fingerprint(), format::log_ref(&signer.fingerprint()));
+        let (log, first, last) = (signer.fingerprint(), tale.links[0].hash, tale.links.last().unwrap());
+        let recorded = LogRecorded { log, first, last_seq: last.entry.seq, last: last.hash, root: None };
+        self.record(signer, tale.name.clone().into(), recorded);
+    }
+
+    fn record(&self, signer: &Signer, about: Subject, recorded: LogRecorded) {
+        let reference = format::log_ref(&signer.fingerprint());
         let head = git_handoff::ledger::chain::tip(&self.forge.store, &reference).unwrap();
-        let (first, last) = (tale.links[0].hash, tale.links.last().unwrap().hash);
-        let recorded = LogRecorded { log, first, last_seq: tale.links.len() as u64 - 1, last, root: None };
         let event = Event::LogRecorded(recorded);
-        let draft = Draft { about: tale.name.clone().into(), event, bytes: Vec::new(), edits: Vec::new() };
+        let draft = Draft { about, event, bytes: Vec::new(), edits: Vec::new() };
         let (_, written) = self.forge.writer_with(signer).append(&head, vec![draft]).unwrap().place().unwrap();
         refs::set(&self.forge.store, &reference, written[0].commit).unwrap();
     }

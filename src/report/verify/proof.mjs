@@ -26,8 +26,9 @@ import { emptyOutcome } from './replay/outcome.mjs';
 
 const isInclusionPath = arrayOf(isDigest);
 const isSignedCommit = shape({ commit: isString, path: isInclusionPath });
+const proofSchema = 'git-handoff.proof/1';
 const isProofShape = shape({
-  schema: oneOf('git-handoff.proof/1'),
+  schema: oneOf(proofSchema),
   run: isRunName,
   entries: isPositive,
   root: isDigest,
@@ -245,10 +246,11 @@ function headlineOfProof(concluded, isTrusted) {
   return kept.includes(headline) ? headline : 'NOT PROVEN';
 }
 
-/** Verifies the bytes of a `*.proof.json`. Throws FormatError if they hold no JSON. */
+/** Verifies the bytes of a `*.proof.json`. Throws FormatError if they hold none. */
 export async function verifyProof(bytes, options = {}) {
   const json = readJson(bytes);
   ensure(isObject(json), 'no proof');
+  ensure(json.schema !== proofSchema || isProofShape(json), 'not in the form of a proof');
   const proof = await Proof.read(json);
   const signers = new Signers(options);
   const findings = new Findings();

@@ -63,7 +63,7 @@ const isBytesClaim = shape({ sha256: isDigest, size: isCount });
 const isVerdict = shape({ passed: isBoolean, by: oneOf('command', 'self') });
 const isBlocks = arrayOf(
   shape({
-    ordinal: isCount,
+    ordinal: isAttempt,
     kind: oneOf('agent', 'script', 'capture'),
     status: oneOf('done', 'failed', 'timed-out', 'interrupted'),
     'exit?': isExit,
@@ -150,7 +150,7 @@ const kindFields = {
     'imports?': notEmpty(mapOf(isString, shape({ product: isProduct, evidence: isProduct }))),
     'continues?': shape({
       run: isRunName,
-      entries: isPositive,
+      entries: isCount,
       root: isDigest,
       evidence: isProduct,
     }),

@@ -99,7 +99,7 @@ function isProduces(value) {
 }
 
 export function isPathspec(value) {
-  if (!isText(value)) return false;
+  if (!isText(value) || value.includes('\0')) return false;
   let path = value;
   const long = /^:\(([^)]*)\)(.*)$/s.exec(value);
   const short = /^:([!^/]*):?(.*)$/s.exec(value);

@@ -170,12 +170,12 @@ class ThreadVerifier {
       const found = run.findings.list.find(({ row }) => rows.includes(row));
       if (found) report(found.text, codesOfDistrust.includes(found.code) ? found.code : null);
       for (const { key, seconds } of run.keys) this.judgeLineageKey(key, seconds, `run ${id}`);
-      await this.compareOwnRun(run, chain, report);
+      await this.compareOwnRun(run, report);
     }
   }
 
   /** Compares the tied run with the run of its id in the bundle, and with logs. */
-  async compareOwnRun(run, chain, report) {
+  async compareOwnRun(run, report) {
     const own = this.store.refs.get(`refs/handoff/runs/${encodeSegment(run.run)}`);
     const { first } = run;
     if (!first) return;
@@ -186,17 +186,17 @@ class ThreadVerifier {
       if (isOfKey && !copy.commits.some(({ name }) => name === run.head))
         report('the run that is here does not have the commit');
     }
-    const writers = new Set([...(Object.keys(first.entry.roles ?? {})), chain.key]);
-    for (const log of (await logsOf(this.store)).filter(({ key }) => writers.has(key))) {
+    for (const log of await logsOf(this.store)) {
       const stated = log.runs.get(run.run);
       if (!stated) continue;
       if (stated.first !== first.hash) {
         if (log.key === first.signer) report(`the log ${log.ref} has another first entry`);
-      } else if ('root' in stated && run.commits.length > stated.lastSeq) {
-        const { root, last, lastSeq } = stated;
-        if (!sameJson({ root, last, lastSeq }, run.seal ?? undefined))
-          report(`the log ${log.ref} has another seal`);
+        continue;
       }
+      const { last, lastSeq } = stated;
+      const isOtherEnd = 'root' in stated && (run.seal?.lastSeq ?? lastSeq) !== lastSeq;
+      const hash = run.commits[lastSeq]?.hash ?? last;
+      if (isOtherEnd || hash !== last) report(`the log ${log.ref} names another entry ${lastSeq}`);
     }
   }
 
