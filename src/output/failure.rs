@@ -33,6 +33,7 @@ use std::error::Error;
 use std::io;
 
 use git_handoff::git::no_locks::NoLocks;
+use git_handoff::model::any_error::AnyError;
 use git_handoff::model::causes;
 use git_handoff::model::credential;
 use git_handoff::model::hints::{self, Hint};
@@ -81,9 +82,9 @@ struct FailureShown<'a> {
     details: Option<&'a Value>,
 }
 
-impl<E: Error + 'static> From<E> for Failure {
+impl<E: Into<AnyError>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::new(&error)
+        Self::new(&*error.into())
     }
 }
 

@@ -6,8 +6,8 @@ use git_handoff::upkeep::delete;
 
 use super::Failure;
 
-pub(super) fn delete(error: &delete::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn delete(error: &delete::Error) -> Failure {
+    match error {
         delete::Error::Foreign { reference, .. } => Failure::of("not-ours", error).hint(hints::remove_ref(reference)),
         delete::Error::Hold(run_lock::Error::Held { .. }) => {
             Failure { exit: 5, ..Failure::of("held", error) }.hint(hints::wait())
@@ -16,6 +16,5 @@ pub(super) fn delete(error: &delete::Error) -> Option<Failure> {
             Failure::of("delete", error)
         }
         delete::Error::Archive(_) => Failure::of("archive", error),
-        _ => return None,
-    })
+    }
 }

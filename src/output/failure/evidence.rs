@@ -19,20 +19,18 @@ pub(super) fn proving(error: &proving::Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn export_operation(error: &operations::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn export_operation(error: &operations::Error) -> Failure {
+    match error {
         operations::Error::WholeRun | operations::Error::NoLines => Failure::usage(error.to_string()),
         operations::Error::NotOfRun { commit, .. } => Failure::of("not-of-run", error).hint(hints::whence(commit)),
-        _ => return None,
-    })
+    }
 }
 
-pub(super) fn bundling(error: &bundling::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn bundling(error: &bundling::Error) -> Failure {
+    match error {
         bundling::Error::Nothing => Failure::of("no-runs", error),
         bundling::Error::File { .. } => Failure::of("io", error),
-        _ => return None,
-    })
+    }
 }
 
 pub(super) fn prove(error: &prove::Error) -> Option<Failure> {
@@ -64,9 +62,6 @@ pub(super) fn lineage(error: &lineage::Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn report(error: &report::Error) -> Option<Failure> {
-    Some(match error {
-        report::Error::Unnamed(_) => Failure::of("bad-name", error),
-        _ => return None,
-    })
+pub(super) fn report(error: &report::Error) -> Failure {
+    Failure::of("bad-name", error)
 }

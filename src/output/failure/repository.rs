@@ -110,5 +110,12 @@ pub(super) fn log(error: &log::Error) -> Failure {
 }
 
 pub(super) fn program(error: &program::Error) -> Failure {
-    Failure::of("git", error)
+    let failure = Failure::of("git", error);
+    match error {
+        // The file of `blame.ignoreRevsFile` is missing.
+        program::Error::Failed { call, said, .. } if call.contains("blame") && said.contains("object name list") => {
+            failure.hint(hints::setting("blame.ignoreRevsFile"))
+        }
+        _ => failure,
+    }
 }

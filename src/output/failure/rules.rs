@@ -44,7 +44,7 @@ pub(super) fn decide(error: &(dyn Error + 'static)) -> Option<Failure> {
         sharing: sharing drivers denied;
         target: target thread_target operations trust gate barred missed;
         thread: unsound gate vouch thread adopt checkout worktree;
-        upkeep: operations clean doctor;
+        upkeep: operations disk clean doctor;
         whence: whence;
     }
 }

@@ -5,8 +5,8 @@ use git_handoff::upkeep::setup;
 
 use super::Failure;
 
-pub(super) fn setup(error: &setup::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn setup(error: &setup::Error) -> Failure {
+    match error {
         setup::Error::UnknownAgent { nearest, .. } => {
             let hint = nearest.as_deref().map_or_else(hints::register_subagent, hints::did_you_mean);
             Failure::of("unknown-agent", error).hint(hint)
@@ -15,8 +15,7 @@ pub(super) fn setup(error: &setup::Error) -> Option<Failure> {
         setup::Error::NoRemote => Failure::of("no-remote", error).hint(hints::add_remote()),
         setup::Error::NoDefaultRemote(_) => Failure::of("no-remote", error).hint(hints::share_with()),
         setup::Error::UnknownRemote(_) => Failure::of("no-remote", error).hint(hints::remotes()),
-        _ => return None,
-    })
+    }
 }
 
 pub(super) fn write_error(error: &setup::WriteError) -> Failure {
