@@ -20,7 +20,7 @@ use crate::model::printable;
 use crate::plan::validate::Problems;
 use crate::repository::Repository;
 use crate::repository::agent::AgentNeeds;
-use crate::run::operate::submission::{self, Submission, Wanted};
+use crate::run::operate::submission::{Submission, Wanted};
 use crate::run::operate::submit;
 use crate::run::query::target::Target;
 
@@ -181,10 +181,11 @@ impl Repository {
 
     fn submit_named(&self, run: &RunId, draft: &Draft<'_>) -> Result<Result<Submission, Problems>, AnyError> {
         let bytes = serde_json::to_vec(&(draft.plan)(run)).expect("a JSON object serialises");
-        let submitted = self.submit(&bytes, PathBuf::new(), &draft.wanted).map_err(|error| match error {
-            submission::Error::Submit(submit::Error::Different(run)) => AnyError::from(Error::Taken(run)),
-            error => error.into(),
-        })?;
+        let submitted =
+            self.submit(&bytes, PathBuf::new(), &draft.wanted).map_err(|error| match error.downcast_ref() {
+                Some(submit::Error::Different(run)) => Error::Taken(run.clone()).into(),
+                _ => error,
+            })?;
         match submitted {
             Ok(submission) if !submission.created && Target::own(run.clone()).view(&self.store)?.state.sealed => {
                 Err(Error::Taken(run.clone()).into())
@@ -254,8 +255,8 @@ fn real(path: &Path) -> PathBuf {
 
 /// Returns true if the id belongs to another run, here or deleted.
 fn is_used(error: &AnyError) -> bool {
-    let used = |error| matches!(error, &submission::Error::Submit(submit::Error::Used(_)));
-    matches!(error.downcast_ref(), Some(Error::Taken(_))) || error.downcast_ref().is_some_and(used)
+    matches!(error.downcast_ref(), Some(Error::Taken(_)))
+        || matches!(error.downcast_ref(), Some(submit::Error::Used(_)))
 }
 
 /// Failures to record work.

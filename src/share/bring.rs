@@ -91,7 +91,7 @@ pub(super) fn evidence(
             Kind::Run => runs.push(taken.new),
             Kind::Archive => {
                 let added = archived::added(store, taken.old.filter(|_| !request.content), taken.new)
-                    .map_err(archived::Error::from)?;
+                    .map_err(|fault| Error::Archive(fault.into()))?;
                 runs.extend(added.iter().map(|(_, held)| held.commit));
                 for (_, held) in added {
                     wanted.extend(evidence::missing(store, Kind::Run, held.commit, request.content)?);

@@ -10,6 +10,7 @@ use crate::git::remote::{self, Reach, Remote};
 use crate::git::retry::{self, Lost};
 use crate::git::store::{self, Batch, KeepGuard, Store};
 use crate::git::{history, refs, work_tree};
+use crate::model::any_error::AnyError;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format;
@@ -214,7 +215,7 @@ fn show(store: &Store, taken: &mut Taken, kept: &mut KeepGuard) -> Result<(), Er
     // The runs of this fetch are here by now.
     if taken.place.kind == Kind::Archive && !taken.status.is_refused() {
         let folder = taken.reference.strip_suffix(&taken.place.below("")).unwrap_or_default();
-        if let Some(why) = archived::clash(store, folder, taken.old, taken.new)? {
+        if let Some(why) = archived::clash(store, folder, taken.old, taken.new).map_err(Error::Archive)? {
             taken.status = Status::Unsound(why);
         }
     }
@@ -374,7 +375,7 @@ pub enum Error {
     #[error("{0}")]
     Ref(#[from] refs::Error),
     #[error("{0}")]
-    Archive(#[from] archived::Error),
+    Archive(#[source] AnyError),
     #[error("{0}")]
     Store(#[from] store::Error),
 }

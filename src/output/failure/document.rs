@@ -54,8 +54,8 @@ pub(super) fn put_revision(error: &Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn documents(error: &documents::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn documents(error: &documents::Error) -> Failure {
+    match error {
         documents::Error::Name { .. } => Failure::usage(error.to_string()),
         documents::Error::Document { run, name, source } => {
             let hint = match source.as_ref() {
@@ -66,12 +66,11 @@ pub(super) fn documents(error: &documents::Error) -> Option<Failure> {
             };
             Failure::new(source.as_ref()).hint_if(hint)
         }
-        _ => return None,
-    })
+    }
 }
 
-pub(super) fn put_document(error: &put::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn put_document(error: &put::Error) -> Failure {
+    match error {
         put::Error::Match(_) | put::Error::OnItem | put::Error::NothingElsewhere => Failure::usage(error.to_string()),
         put::Error::Document { run, name, source } => {
             let hint = match source.as_ref() {
@@ -82,8 +81,7 @@ pub(super) fn put_document(error: &put::Error) -> Option<Failure> {
             };
             Failure::new(source.as_ref()).hint_if(hint)
         }
-        _ => return None,
-    })
+    }
 }
 
 fn unread(why: &store::Error, run: &str) -> Hint {

@@ -10,13 +10,12 @@ use git_handoff::share::bundling;
 
 use super::Failure;
 
-pub(super) fn proving(error: &proving::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn proving(error: &proving::Error) -> Failure {
+    match error {
         proving::Error::WholeRun | proving::Error::NotSaid | proving::Error::NoProduct(_) => {
             Failure::usage(error.to_string())
         }
-        _ => return None,
-    })
+    }
 }
 
 pub(super) fn export_operation(error: &operations::Error) -> Failure {

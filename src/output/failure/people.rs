@@ -11,8 +11,8 @@ use git_handoff::verify::Barred;
 
 use super::Failure;
 
-pub(super) fn people(error: &Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn people(error: &Error) -> Failure {
+    match error {
         Error::NoItem
         | Error::WholeRun
         | Error::NoKey(_)
@@ -29,8 +29,7 @@ pub(super) fn people(error: &Error) -> Option<Failure> {
         Error::HasRoles { .. } => Failure::of("has-role", error),
         Error::Illegal(Illegal::SecondVote(..)) => Failure::of("second-vote", error),
         Error::Illegal(_) => Failure::of("not-an-approver", error),
-        _ => return None,
-    })
+    }
 }
 
 /// Returns the command that gives a key the missing role.
@@ -66,9 +65,6 @@ pub(super) fn adopt(error: &adopt::Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn statements(error: &statements::Error) -> Option<Failure> {
-    Some(match error {
-        statements::Error::Copy(_) => Failure::of("io", error),
-        _ => return None,
-    })
+pub(super) fn statements(error: &statements::Error) -> Failure {
+    Failure::of("io", error)
 }
