@@ -6,10 +6,11 @@ use std::ops::Deref;
 
 /// An error of any type, with its sources.
 ///
-/// `?` converts every error into it, and nothing is added: the message and the sources are those of
-/// the error itself. It dereferences to the error, so `downcast_ref` finds one of a known type. It
-/// is no [`Error`] itself, because the conversion would then overlap with the one of the standard
-/// library.
+/// Operations that call many others return it: `?` converts every error into it and adds nothing.
+/// The `Error` of such a module has only the failures of its own, which `downcast_ref` finds. To
+/// make the error of another module one of these, name the variant: `.map_err(Error::Hold)?`.
+///
+/// It does not implement [`Error`], whose implementation would contradict the conversion.
 pub struct AnyError(Box<dyn Error + Send + Sync>);
 
 impl<E: Error + Send + Sync + 'static> From<E> for AnyError {

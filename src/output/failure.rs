@@ -2,32 +2,23 @@
 
 mod anchor;
 mod apply;
-mod archive;
 mod checking;
 mod circumstances;
-mod config;
-mod delete;
 mod document;
 mod driving;
 mod evidence;
-mod left_out;
 mod lock;
-mod packet;
 mod people;
-mod piece;
-mod pipeline;
 mod refusal;
 mod repository;
 mod rules;
 mod running;
-mod setup;
 mod share;
 mod sharing;
 mod target;
 mod thread;
 mod upkeep;
 mod whence;
-mod work_tree;
 
 use std::error::Error;
 use std::io;

@@ -9,7 +9,7 @@ use git_handoff::run::operate::documents as put;
 use git_handoff::run::operate::revisions::Error;
 use git_handoff::run::query::{documents, revisions};
 
-use super::{Failure, left_out};
+use super::{Failure, repository};
 
 pub(super) fn revision(error: &revisions::Error) -> Option<Failure> {
     let failure = Failure::of("document", error);
@@ -40,7 +40,7 @@ pub(super) fn put_revision(error: &Error) -> Option<Failure> {
             Unfit::Unreadable(_, why) => {
                 Failure { code: "schema-unreadable", ..failure }.hint(hints::set_file(&why.place.key))
             }
-            Unfit::LeftOut(..) => Failure { code: left_out::CODE, ..failure }.hint(hints::build_whole()),
+            Unfit::LeftOut(..) => Failure { code: repository::LEFT_OUT, ..failure }.hint(hints::build_whole()),
             _ => Failure { code: "not-as-declared", ..failure },
         },
         Error::Changed { .. } => Failure { code: "lost-race", exit: 5, ..failure },

@@ -1,21 +1,16 @@
-//! Failures of proofs, exports and bundles.
+//! Failures of proofs, exports and bundles, and of reading a piece of a run.
 
 use git_handoff::ledger::prove;
 use git_handoff::model::hints;
-use git_handoff::report;
 use git_handoff::report::export::{self, operations};
 use git_handoff::run::import::lineage;
-use git_handoff::run::query::proving;
+use git_handoff::run::query::{piece, proving};
 use git_handoff::share::bundling;
 
 use super::Failure;
 
 pub(super) fn proving(error: &proving::Error) -> Failure {
-    match error {
-        proving::Error::WholeRun | proving::Error::NotSaid | proving::Error::NoProduct(_) => {
-            Failure::usage(error.to_string())
-        }
-    }
+    Failure::usage(error.to_string())
 }
 
 pub(super) fn export_operation(error: &operations::Error) -> Failure {
@@ -61,6 +56,17 @@ pub(super) fn lineage(error: &lineage::Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn report(error: &report::Error) -> Failure {
-    Failure::of("bad-name", error)
+pub(super) fn piece(error: &piece::Error) -> Option<Failure> {
+    Some(match error {
+        piece::Error::NotSaid => Failure::usage(error.to_string()),
+        piece::Error::NoSuchThing { run, .. } => Failure::of("no-such-thing", error).hint(hints::show(run)),
+        piece::Error::NoCheck(_)
+        | piece::Error::NoAttempt { .. }
+        | piece::Error::NotEnded(_)
+        | piece::Error::NoTranscript { remote: None, .. } => Failure::of("no-transcript", error),
+        piece::Error::NoTranscript { remote: Some(remote), .. } => {
+            Failure::of("no-transcript", error).hint(hints::fetch_transcripts(remote))
+        }
+        _ => return None,
+    })
 }

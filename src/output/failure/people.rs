@@ -5,8 +5,8 @@ use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::name::RunId;
 use git_handoff::model::role::Refused;
 use git_handoff::model::state::Illegal;
+use git_handoff::run::operate::adopt;
 use git_handoff::run::operate::people::Error;
-use git_handoff::run::operate::{adopt, statements};
 use git_handoff::verify::Barred;
 
 use super::Failure;
@@ -63,8 +63,4 @@ pub(super) fn adopt(error: &adopt::Error) -> Option<Failure> {
         adopt::Error::Barred(inner @ Barred::Conflict { .. }) => Failure { hint: None, ..Failure::new(inner) },
         _ => return None,
     })
-}
-
-pub(super) fn statements(error: &statements::Error) -> Failure {
-    Failure::of("io", error)
 }
