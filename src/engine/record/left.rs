@@ -29,7 +29,7 @@ impl Repository {
         let left = left_by(&host, run, &state).map_err(drive::Error::from)?;
         let Some(left) = left else { return Err(Error::NothingLeft(run.clone()).into()) };
         let reason = format!("the work that attempt {} left in its worktree is to be taken", left.attempt);
-        Ok(self.retry_because(&format!("{run}/{}", item.id), &reason)?)
+        self.retry_because(&format!("{run}/{}", item.id), &reason)
     }
 }
 

@@ -74,9 +74,8 @@ pub(super) fn record(error: &record::Error) -> Option<Failure> {
         record::Error::WorkTree(_)
         | record::Error::Snapshot(snapshot::Error::Git(_) | snapshot::Error::WorkTree(_)) => Failure::of("git", error),
         record::Error::Snapshot(snapshot::Error::Unborn) => Failure::of("unborn", error).hint(hints::first_commit()),
-        record::Error::Snapshot(snapshot::Error::Store(_)) => return None,
+        record::Error::Ids | record::Error::Snapshot(snapshot::Error::Store(_)) => return None,
         record::Error::Snapshot(_) => Failure::of("bad-range", error).hint(hints::adopt_range()),
-        record::Error::Ids => return None,
     })
 }
 

@@ -61,6 +61,6 @@ pub(super) fn adopt(error: &adopt::Error) -> Option<Failure> {
             Failure { hint: None, ..Failure::new(inner) }.hint(hints::know_signer())
         }
         adopt::Error::Barred(inner @ Barred::Conflict { .. }) => Failure { hint: None, ..Failure::new(inner) },
-        _ => return None,
+        adopt::Error::Barred(_) => return None,
     })
 }

@@ -92,7 +92,7 @@ impl Repository {
     ) -> Result<Result<Extended, Problems>, E> {
         let target = Target::find(&self.store, run).map_err(AnyError::from)?;
         let view = target.view(&self.store).map_err(AnyError::from)?;
-        refuse_unless_open(&target, &view).map_err(AnyError::from)?;
+        refuse_unless_open(&target, &view)?;
         if !view.state.open_ended {
             return Err(AnyError::from(Error::NotOpenEnded(target.run)).into());
         }
