@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use crate::git::remote::without_password;
 use crate::git::tip::{Move, Tip};
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::driver::DriverId;
 use crate::model::format;
@@ -55,7 +56,7 @@ impl Course {
 impl Repository {
     /// Decides together with whom a run is driven. Without `--via`, its remote decides, if it was
     /// pushed or is shared.
-    pub(super) fn course(&self, run: &RunId, options: &DriveOptions) -> Result<Course, Error> {
+    pub(super) fn course(&self, run: &RunId, options: &DriveOptions) -> Result<Course, AnyError> {
         if let Some(remote) = &options.via {
             return Ok(Course::Through(remote.clone()));
         }
@@ -92,7 +93,7 @@ impl Alone {
     /// Puts a beat on the remote, and makes sure that no other driver began meanwhile.
     ///
     /// Returns `None`, with a note, if the remote takes no beat. The run is driven all the same.
-    pub(super) fn start(repository: &Repository, run: &OpenRun, remote: &str) -> Result<Option<Self>, Error> {
+    pub(super) fn start(repository: &Repository, run: &OpenRun, remote: &str) -> Result<Option<Self>, AnyError> {
         let (id, store, tip) = (run.id(), run.store(), repository.tip(remote)?);
         let identity = Identity::new(&repository.environment.variables);
         let home = Home::of(store).map_err(sharing::Error::Record)?;
@@ -122,8 +123,10 @@ impl Alone {
             }
         };
         match repository.read_remote_of(id)?.map(|read| read.state) {
-            Some(state) if state.shows_others() => Err(Error::Joined { run: id.clone(), remote: remote.to_owned() }),
-            Some(RemoteState::Twice { .. }) => Err(Error::Joined { run: id.clone(), remote: remote.to_owned() }),
+            Some(state) if state.shows_others() => {
+                Err(Error::Joined { run: id.clone(), remote: remote.to_owned() }.into())
+            }
+            Some(RemoteState::Twice { .. }) => Err(Error::Joined { run: id.clone(), remote: remote.to_owned() }.into()),
             _ => Ok(Some(Self { beats })),
         }
     }
@@ -151,7 +154,7 @@ pub(super) async fn wait_for_lone_drivers(
     repository: &Repository,
     interrupt: &mut watch::Receiver<bool>,
     tell: &mut dyn FnMut(Progress<'_>),
-) -> Result<bool, Error> {
+) -> Result<bool, AnyError> {
     let lost_after = repository.config.lost_after;
     let own = Pushed::of(run.store(), run.id(), run.first()).alone.map(|alone| alone.id);
     let mut beats: BTreeMap<DriverId, (Oid, Instant)> = BTreeMap::new();

@@ -303,7 +303,7 @@ impl Heart {
             self.last = there;
         }
         let (oid, kept) =
-            beat::write(&self.pulse.writer, self.last, &self.message()).map_err(|error| in_words(&error))?;
+            beat::write(&self.pulse.writer, self.last, &self.message()).map_err(|error| in_words(&*error))?;
         let one = Move { name, old: self.last, new: Some(oid) };
         let answer = self.pulse.tip.swap(&[one]).map_err(|error| in_words(&error))?;
         if answer == Swap::Won {

@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::git::tip::Tip;
 use crate::git::work_tree;
 use crate::ledger::log;
+use crate::model::any_error::AnyError;
 use crate::model::driver::RunShared;
 use crate::model::name::{FilePath, RunId};
 use crate::model::plan::Item;
@@ -17,9 +18,9 @@ use crate::model::schema::Schema;
 use crate::model::state::RunState;
 use crate::plan::schemas::Schemas;
 use crate::process::live::Lives;
-use crate::repository::{self, Repository, Trust, trust};
+use crate::repository::{Repository, Trust};
 use crate::run::operate::via::Via;
-use crate::run::operate::{self, Denied, OpenRun, sharing, statements};
+use crate::run::operate::{self, OpenRun, sharing};
 use crate::run::query::Target;
 use crate::run::query::sharing::{Home, OwnDrivers, Sharing};
 use crate::run::query::target::{self, unarchived_runs};
@@ -33,7 +34,7 @@ use super::alone::{self, Alone};
 use super::drive::Joining;
 use super::event::Progress;
 use super::identity::Identity;
-use super::machine::{Machine, NoCache};
+use super::machine::Machine;
 use super::record::{left, sealed};
 use super::transcript_push::{self, Upload};
 use super::{command, drive};
@@ -97,17 +98,17 @@ pub struct Unsettled {
 
 impl Repository {
     /// Opens a run to drive it on this machine.
-    pub fn drivable(&self, run: &RunId, wanted: &DriveOptions) -> Result<Drivable<'_>, Error> {
+    pub fn drivable(&self, run: &RunId, wanted: &DriveOptions) -> Result<Drivable<'_>, AnyError> {
         let course = self.course(run, wanted)?;
         let tip = course.shared().map(|remote| self.join_patiently(run, remote)).transpose()?;
         let mut open = self.opened_here(run).map_err(|denied| denied.lacking(&[Role::Work]))?;
         if open.state.shared.is_some() && tip.is_none() && !open.state.sealed {
             let remote = Sharing::read(&self.store, run).map(|sharing| sharing.remote);
-            return Err(Error::Shared { run: run.clone(), remote });
+            return Err(Error::Shared { run: run.clone(), remote }.into());
         }
         if !open.state.sealed && !open.state.keys.has(&open.writer().signer.fingerprint(), Role::Work) {
             let (run, key) = (run.clone(), open.writer().signer.fingerprint());
-            return Err(Error::Run(operate::Error::Role { run, key, why: Refused::Role(&[Role::Work]) }));
+            return Err(operate::Error::Role { run, key, why: Refused::Role(&[Role::Work]) }.into());
         }
         self.expect_unrevoked(&open)?;
         let mut joining = tip.map(|tip| self.joining(&mut open, tip)).transpose()?;
@@ -119,7 +120,7 @@ impl Repository {
         }
         // A fetch may have brought statements before the run could accept them.
         self.accept_statements_on(&mut open)?;
-        let recorded = sealed::config_for(self, &open.state)?;
+        let recorded = sealed::config_for(self, &open.state).map_err(Error::Recorded)?;
         let is_recording = recorded.is_some();
         let configured = recorded.map(|config| self.with_config(config)).transpose()?;
         // A recording ends with its command, whatever came of it.
@@ -140,12 +141,12 @@ impl Repository {
     }
 
     /// Prepares to drive a run through a remote.
-    fn joining(&self, open: &mut OpenRun, tip: Tip) -> Result<Joining<'_>, Error> {
+    fn joining(&self, open: &mut OpenRun, tip: Tip) -> Result<Joining<'_>, AnyError> {
         let identity = Identity::new(&self.environment.variables);
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let times = RunShared { heartbeat: millis(self.config.heartbeat), lost_after: millis(self.config.lost_after) };
         if open.state.shared.is_none() && !times.is_sound() {
-            return Err(Error::Times);
+            return Err(Error::Times.into());
         }
         let via = Via::new(tip.clone(), open.id(), Some(identity.id.clone()), self.config.via_interval);
         open.share_via(via)?;
@@ -162,18 +163,18 @@ impl Repository {
     }
 
     /// Refuses a run to which a key can append that is revoked here.
-    fn expect_unrevoked(&self, open: &OpenRun) -> Result<(), Error> {
+    fn expect_unrevoked(&self, open: &OpenRun) -> Result<(), AnyError> {
         let revoked = self.options(&Trust::default(), &mut |_| ())?.revoked;
         let keys = &open.state.keys;
         let adds = |key: &&str| keys.has(key, Role::Own) || keys.has(key, Role::Work);
         match keys.iter().map(|(key, _)| key).filter(adds).find(|key| revoked.contains_key(*key)) {
-            Some(key) => Err(Error::Revoked { run: open.id().clone(), key: key.to_owned() }),
+            Some(key) => Err(Error::Revoked { run: open.id().clone(), key: key.to_owned() }.into()),
             None => Ok(()),
         }
     }
 
     /// Finds the runs that are not settled, or whose seal is not recorded yet.
-    pub fn unsettled(&self) -> Result<Unsettled, Error> {
+    pub fn unsettled(&self) -> Result<Unsettled, AnyError> {
         let own = self.own_fingerprint();
         let mut unsettled = Unsettled { runs: Vec::new(), of_agents: Vec::new(), unreadable: Vec::new() };
         for run in unarchived_runs(&self.store)? {
@@ -205,13 +206,14 @@ impl Repository {
 
     /// Returns the files that an item's command lines name and that differ between the work tree
     /// and the base of the run. Attempts see them as they are in the base.
-    pub fn older_in_base(&self, state: &RunState, item: &Item) -> Result<Vec<String>, Error> {
+    pub fn older_in_base(&self, state: &RunState, item: &Item) -> Result<Vec<String>, AnyError> {
         let Ok(resolved) = command::resolve(item, &self.config) else { return Ok(Vec::new()) };
         let lines = resolved.argv.iter().chain(resolved.setup.iter().flatten()).chain(resolved.verify.iter().flatten());
         let words = lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "'\";|&()<>=`".contains(c)));
         let paths =
             words.map(|word| word.strip_prefix("./").unwrap_or(word)).filter(|word| FilePath::parse(word).is_ok());
-        Ok(work_tree::changed_since(&self.store, state.submitted.base, &paths.map(str::to_owned).collect())?)
+        let paths = paths.map(str::to_owned).collect();
+        Ok(work_tree::changed_since(&self.store, state.submitted.base, &paths).map_err(Error::WorkTree)?)
     }
 }
 
@@ -260,7 +262,7 @@ impl Drivable<'_> {
         mut self,
         mut interrupt: watch::Receiver<bool>,
         tell: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Driven, Error> {
+    ) -> Result<Driven, AnyError> {
         let (repository, before) = (self.repository, self.open.head().commit);
         let driver = self.joining.as_ref().map(|joining| joining.identity.id.clone());
         let view = |run: &OpenRun| Target::own(run.id().clone()).view(&repository.store);
@@ -285,25 +287,25 @@ impl Drivable<'_> {
 }
 
 /// Returns an error if an open item needs a registered schema that cannot be read.
-fn check_schemas(open: &OpenRun, schemas: &Schemas) -> Result<(), Error> {
+fn check_schemas(open: &OpenRun, schemas: &Schemas) -> Result<(), AnyError> {
     let items = open.state.graph.items().iter().zip(&open.state.items);
     let open_items = items.filter(|(_, state)| !state.phase.is_terminal()).map(|(item, _)| item);
     let needed = open_items.flat_map(Item::documents).filter_map(|declared| declared.schema);
     for schema in needed {
         if let Some(Err(why)) = schemas.get(&schema) {
-            return Err(Error::Schema { schema, why });
+            return Err(Error::Schema { schema, why }.into());
         }
     }
     Ok(())
 }
 
 /// Returns an error if the workers of an open item cannot be confined as configured.
-fn check_sandboxes(open: &OpenRun, machine: &Machine) -> Result<(), Error> {
+fn check_sandboxes(open: &OpenRun, machine: &Machine) -> Result<(), AnyError> {
     let items = open.state.graph.items().iter().zip(&open.state.items);
     for (item, _) in items.filter(|(_, state)| !state.phase.is_terminal()) {
         // An item that cannot be resolved fails by itself, with a reason.
         if let Ok(resolved) = command::resolve(item, &machine.config) {
-            machine.confine(&resolved.settings)?;
+            machine.confine(&resolved.settings).map_err(Error::Sandbox)?;
         }
     }
     Ok(())
@@ -324,29 +326,9 @@ pub enum Error {
     #[error("handoff.lostAfter must be at least four times handoff.heartbeat")]
     Times,
     #[error("{0}")]
-    Sharing(#[from] sharing::Error),
+    Recorded(#[source] sealed::Error),
     #[error("{0}")]
-    Statements(#[from] statements::Error),
-    #[error("{0}")]
-    Run(#[from] operate::Error),
-    #[error("{0}")]
-    Trust(#[from] trust::Error),
-    #[error("{0}")]
-    NoCache(#[from] NoCache),
-    #[error("{0}")]
-    Recorded(#[from] sealed::Error),
-    #[error("{0}")]
-    Sandbox(#[from] sandbox::Refused),
-    #[error("{0}")]
-    Denied(#[from] Denied),
+    Sandbox(#[source] sandbox::Refused),
     #[error("cannot compare the work tree with the base of the run")]
-    WorkTree(#[from] work_tree::Error),
-    #[error("{0}")]
-    Drive(#[from] drive::Error),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Log(#[from] log::Error),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
+    WorkTree(#[source] work_tree::Error),
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::git::refs;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::entry::{Event, ItemReconciled, Outcome, Verified, VerifiedBy};
 use crate::model::item_index::ItemIndex;
@@ -20,13 +21,13 @@ use crate::model::said::last_lines;
 use crate::model::state::Phase;
 use crate::repository::Repository;
 use crate::run::query::piece::PieceName;
-use crate::run::query::{self, Target, VerifiedRun, target};
+use crate::run::query::{Target, VerifiedRun};
 use crate::worktree::workspace::{self, Workspace};
 
 use super::attempt::repeat::{Repeated, repeat};
-use super::machine::{Machine, NoCache};
+use super::machine::Machine;
+use super::recover;
 use super::run_lock::{self, RunLock};
-use super::{drive, recover};
 use ready::Ready;
 
 /// Whether a check ends as recorded. The worst result comes last.
@@ -111,7 +112,7 @@ pub struct Recheck<'r> {
 
 impl Repository {
     /// Prepares to repeat the recorded check of an item, or of all done items of a run.
-    pub fn recheck(&self, run: VerifiedRun, item: Option<ItemIndex>) -> Result<Recheck<'_>, Error> {
+    pub fn recheck(&self, run: VerifiedRun, item: Option<ItemIndex>) -> Result<Recheck<'_>, AnyError> {
         // The last end of an item counts.
         let ends = run.links.iter().filter_map(|link| match &link.entry.event {
             Event::ItemReconciled(e) if e.status == Outcome::Done => Some((run.state.graph.position(&e.item)?, e)),
@@ -124,8 +125,8 @@ impl Repository {
         }
         if recorded.is_empty() {
             return Err(match item {
-                Some(at) => Error::NoCheck(run.run.clone(), run.state.graph.item(at).id.clone()),
-                None => Error::NoChecks(run.run.clone()),
+                Some(at) => Error::NoCheck(run.run.clone(), run.state.graph.item(at).id.clone()).into(),
+                None => Error::NoChecks(run.run.clone()).into(),
             });
         }
         let machine = Machine::new(self, false)?;
@@ -144,7 +145,7 @@ fn recorded_check(
     run: &VerifiedRun,
     at: ItemIndex,
     end: &ItemReconciled,
-) -> Result<Option<Recorded>, Error> {
+) -> Result<Option<Recorded>, AnyError> {
     if run.state.items[at].phase != Phase::Done {
         return Ok(None);
     }
@@ -175,7 +176,7 @@ impl Recheck<'_> {
     /// Repeats the checks one after the other. Returns `None` if it was interrupted.
     ///
     /// No worktree is left behind, unless this process is killed.
-    pub async fn run(self, cancel: watch::Receiver<bool>) -> Result<Option<Rechecked>, Error> {
+    pub async fn run(self, cancel: watch::Receiver<bool>) -> Result<Option<Rechecked>, AnyError> {
         let Self { repository, run, machine, checks } = self;
         let host = machine.host.clone();
         let mut items = Vec::new();
@@ -193,7 +194,7 @@ impl Recheck<'_> {
             };
             let (result, detail) = match repeated {
                 Repeated::Interrupted => {
-                    host.leave(&run.run)?;
+                    host.leave(&run.run).map_err(Error::Workspace)?;
                     return Ok(None);
                 }
                 Repeated::Cannot(why) => (Verdict::Cannot, why),
@@ -204,7 +205,7 @@ impl Recheck<'_> {
             items.push(ItemResult { item: id, result, detail });
         }
         if is_any_ready {
-            host.leave(&run.run)?;
+            host.leave(&run.run).map_err(Error::Workspace)?;
         }
         Ok(Some(Rechecked::of(items)))
     }
@@ -214,18 +215,19 @@ impl Recheck<'_> {
 ///
 /// The lock keeps a driver and `clean` away from the worktrees. A fetched run can have the id of an
 /// own one, whose attempts are left alone: then the worktree cannot be created.
-fn prepare_host(repository: &Repository, machine: &Machine, run: &VerifiedRun) -> Result<RunLock, Error> {
+fn prepare_host(repository: &Repository, machine: &Machine, run: &VerifiedRun) -> Result<RunLock, AnyError> {
     let (store, host) = (&repository.store, &machine.host);
-    let lock = RunLock::take(&store.common_dir(), &run.run)?;
-    host.prepare()?;
+    let lock = RunLock::take(&store.common_dir(), &run.run).map_err(Error::Lock)?;
+    host.prepare().map_err(Error::Workspace)?;
     let own = Target::own(run.run.clone());
     if run.head.name == own.reference || refs::read(store, &own.reference)?.is_none() {
         let is_done = |left: &workspace::Leftover| {
             let at = run.state.graph.position(&left.item).map(|at| &run.state.items[at]);
             at.is_some_and(|state| state.phase == Phase::Done && state.attempts == left.attempt)
         };
-        let left = Workspace::leftovers(host, &run.run)?.into_iter().filter(is_done).collect();
-        recover::discard(host, &run.run, left, run.state.submitted.base).map_err(Box::new)?;
+        let left =
+            Workspace::leftovers(host, &run.run).map_err(Error::Workspace)?.into_iter().filter(is_done).collect();
+        recover::discard(host, &run.run, left, run.state.submitted.base)?;
     }
     Ok(lock)
 }
@@ -273,17 +275,7 @@ pub enum Error {
     #[error("cannot read the manifest of {:?}", .0.as_str())]
     Manifest(ItemId, #[source] manifest::Error),
     #[error("{0}")]
-    NoCache(#[from] NoCache),
+    Lock(#[source] run_lock::Error),
     #[error("{0}")]
-    Lock(#[from] run_lock::Error),
-    #[error("{0}")]
-    Run(#[from] query::Error),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Workspace(#[from] workspace::Error),
-    #[error("{0}")]
-    Discard(#[from] Box<drive::Error>),
+    Workspace(#[source] workspace::Error),
 }

@@ -12,21 +12,20 @@ use std::path::{Path, PathBuf};
 
 use crate::git::protectable::KnownFiles;
 use crate::git::snapshot::{self, IgnoreRules, Snapshot};
-use crate::git::{store, work_tree};
-use crate::ledger::log;
-use crate::model::credential::gate::Secret;
+use crate::git::work_tree;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Digest;
 use crate::model::name::{FilePath, RunId};
 use crate::model::printable;
 use crate::plan::validate::Problems;
+use crate::repository::Repository;
 use crate::repository::agent::AgentNeeds;
-use crate::repository::{self, Repository};
-use crate::run::operate::submission::{self, Submission, Wanted};
-use crate::run::operate::{steer, submit};
-use crate::run::query::target::{self, Target};
+use crate::run::operate::submission::{Submission, Wanted};
+use crate::run::operate::submit;
+use crate::run::query::target::Target;
 
 use super::machine;
-use super::operations::{self, Manner};
+use super::operations::Manner;
 pub use plan::ITEM;
 use sealed::Decided;
 pub use sealed::Error as SettingsError;
@@ -109,12 +108,12 @@ impl Repository {
     /// Submits a run of one item for a command. Problems of the plan are a result, not an error.
     ///
     /// An unfinished run of the same name and command is continued; any other is an error.
-    pub fn record(&self, run: Option<&RunId>, recording: &Recording) -> Result<Result<Begun, Problems>, Error> {
+    pub fn record(&self, run: Option<&RunId>, recording: &Recording) -> Result<Result<Begun, Problems>, AnyError> {
         let recording = &agent::with_line(self, recording)?;
-        let decided = Decided::read(self, recording)?;
+        let decided = Decided::read(self, recording).map_err(Error::Settings)?;
         let known = settings::protected(self, recording);
         let directory = self.directory()?;
-        let head = submit::resolve_base(&self.store, "HEAD").map_err(submission::Error::from)?;
+        let head = submit::resolve_base(&self.store, "HEAD")?;
         startable::expect(self, recording, &decided, head, directory.as_ref())?;
         let base = recording.here.map(|here| self.base_here(here)).transpose()?;
         let plan = |run: &RunId| plan::of_command(run, recording, (&decided, &known.protect), directory.as_ref());
@@ -132,8 +131,9 @@ impl Repository {
         run: Option<&RunId>,
         range: &str,
         goal: Option<&str>,
-    ) -> Result<Result<Begun, Problems>, Error> {
-        let (base, claims) = snapshot::first_parents(&self.store, range, self.config.max_items)?;
+    ) -> Result<Result<Begun, Problems>, AnyError> {
+        let (base, claims) =
+            snapshot::first_parents(&self.store, range, self.config.max_items).map_err(Error::Snapshot)?;
         let items = plan::of_claims(&self.store, base, &claims, goal)?;
         let plan = |run: &RunId| plan::of_items(run, &items);
         let wanted = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
@@ -143,7 +143,11 @@ impl Repository {
     }
 
     /// Submits it under its name, or under an id that no other clone makes.
-    fn submit_recording(&self, run: Option<&RunId>, draft: &Draft<'_>) -> Result<Result<Submission, Problems>, Error> {
+    fn submit_recording(
+        &self,
+        run: Option<&RunId>,
+        draft: &Draft<'_>,
+    ) -> Result<Result<Submission, Problems>, AnyError> {
         if let Some(run) = run {
             return self.submit_named(run, draft);
         }
@@ -152,16 +156,16 @@ impl Repository {
             match self.submit_named(&run, draft) {
                 // A run with this id is here, or was deleted.
                 Ok(Ok(submission)) if !submission.created => {}
-                Err(Error::Taken(_) | Error::Submit(submission::Error::Submit(submit::Error::Used(_)))) => {}
+                Err(error) if is_used(&error) => {}
                 other => return other,
             }
         }
-        Err(Error::Ids)
+        Err(Error::Ids.into())
     }
 
     /// Returns an id of today whose letters depend on the key, the time, the plan and chance. With
     /// a pinned clock there is no chance, so that equal commands have equal ids.
-    fn new_id(&self, draft: &Draft<'_>, attempt: u8) -> Result<RunId, Error> {
+    fn new_id(&self, draft: &Draft<'_>, attempt: u8) -> Result<RunId, AnyError> {
         let now = self.environment.clock.now().to_string();
         let stem = format!("{PREFIX}{}-", now.split('T').next().unwrap_or_default());
         let id = |letters: &str| RunId::parse(&format!("{stem}{letters}")).map_err(|_| Error::Clock);
@@ -172,25 +176,26 @@ impl Repository {
         let own = self.own_fingerprint().unwrap_or_default();
         let plan = (draft.plan)(&id("x")?).to_string();
         let parts = [own.as_bytes(), now.as_bytes(), plan.as_bytes(), &[attempt], &chance[..]];
-        id(&letters(Digest::of(&parts.join(&0))))
+        Ok(id(&letters(Digest::of(&parts.join(&0))))?)
     }
 
-    fn submit_named(&self, run: &RunId, draft: &Draft<'_>) -> Result<Result<Submission, Problems>, Error> {
+    fn submit_named(&self, run: &RunId, draft: &Draft<'_>) -> Result<Result<Submission, Problems>, AnyError> {
         let bytes = serde_json::to_vec(&(draft.plan)(run)).expect("a JSON object serialises");
-        let submitted = self.submit(&bytes, PathBuf::new(), &draft.wanted).map_err(|error| match error {
-            submission::Error::Submit(submit::Error::Different(run)) => Error::Taken(run),
-            error => Error::Submit(error),
-        })?;
+        let submitted =
+            self.submit(&bytes, PathBuf::new(), &draft.wanted).map_err(|error| match error.downcast_ref() {
+                Some(submit::Error::Different(run)) => Error::Taken(run.clone()).into(),
+                _ => error,
+            })?;
         match submitted {
             Ok(submission) if !submission.created && Target::own(run.clone()).view(&self.store)?.state.sealed => {
-                Err(Error::Taken(run.clone()))
+                Err(Error::Taken(run.clone()).into())
             }
             other => Ok(other),
         }
     }
 
     /// Returns the folder of the work tree that the caller is in, or `None` at the top or outside.
-    fn directory(&self) -> Result<Option<FilePath>, Error> {
+    fn directory(&self) -> Result<Option<FilePath>, AnyError> {
         let Some(top) = self.store.work_dir().map(|top| real(&top)) else { return Ok(None) };
         let here = real(&self.environment.directory);
         let Ok(below) = here.strip_prefix(&top) else { return Ok(None) };
@@ -198,23 +203,24 @@ impl Repository {
             return Ok(None);
         }
         let path = below.to_str().and_then(|below| FilePath::parse(below).ok());
-        path.map(Some).ok_or_else(|| Error::Directory(below.to_owned()))
+        Ok(Some(path.ok_or_else(|| Error::Directory(below.to_owned()))?))
     }
 
     /// Returns the base of a command in the user's own work tree: `HEAD`, or a commit of its state.
-    fn base_here(&self, here: Here) -> Result<String, Error> {
+    fn base_here(&self, here: Here) -> Result<String, AnyError> {
         let beside = [self.config.inputs.as_str(), self.config.outputs.as_str()];
-        let (head, _) = work_tree::head(&self.store)?.ok_or_else(unborn)?;
+        let (head, _) = work_tree::head(&self.store).map_err(Error::WorkTree)?.ok_or(submit::Error::Unborn)?;
         let usual = machine::user_folder(&self.environment, "XDG_CONFIG_HOME", ".config");
-        let rules = IgnoreRules::read(&self.store, usual.map(|folder| folder.join("git/ignore")))?;
-        let snapshot = Snapshot::new(&self.store, head)?;
-        let changed = snapshot.changed(&rules, &beside)?;
+        let rules =
+            IgnoreRules::read(&self.store, usual.map(|folder| folder.join("git/ignore"))).map_err(Error::Snapshot)?;
+        let snapshot = Snapshot::new(&self.store, head).map_err(Error::Snapshot)?;
+        let changed = snapshot.changed(&rules, &beside).map_err(Error::Snapshot)?;
         if changed.is_empty() {
             return Ok(head.to_string());
         }
         if here == Here::Clean {
             let named: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
-            return Err(Error::Dirty(printable::first_of(&named, NAMED)));
+            return Err(Error::Dirty(printable::first_of(&named, NAMED)).into());
         }
         // Sealed files can be pushed.
         let gate = self.gate();
@@ -232,7 +238,7 @@ impl Repository {
             };
             gate.check_reader(&path.display().to_string(), &mut content).map_err(read)??;
         }
-        Ok(snapshot::commit(&self.store, &beside)?.to_string())
+        Ok(snapshot::commit(&self.store, &beside).map_err(Error::Snapshot)?.to_string())
     }
 }
 
@@ -247,8 +253,10 @@ fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-fn unborn() -> Error {
-    Error::Submit(submission::Error::Submit(submit::Error::Unborn))
+/// Returns true if the id belongs to another run, here or deleted.
+fn is_used(error: &AnyError) -> bool {
+    matches!(error.downcast_ref(), Some(Error::Taken(_)))
+        || matches!(error.downcast_ref(), Some(submit::Error::Used(_)))
 }
 
 /// Failures to record work.
@@ -258,15 +266,11 @@ pub enum Error {
     #[error("the run {0:?} exists already, and it is not the same work unfinished")]
     Taken(RunId),
     #[error("{0}")]
-    Settings(#[from] sealed::Error),
-    #[error("{0}")]
-    Unstartable(#[from] Box<operations::Error>),
+    Settings(#[source] sealed::Error),
     #[error("cannot find the program {0:?}")]
     Program(String),
     #[error("cannot run {0:?}: it is not committed, and the command starts from the commit HEAD")]
     Uncommitted(String),
-    #[error("{0}")]
-    Store(#[from] store::Error),
     #[error("{name:?} is no known agent, and no subagent is registered here under that name")]
     Agent { name: String, near: Option<String> },
     #[error("the subagent {0:?} is registered here without a command")]
@@ -281,24 +285,12 @@ pub enum Error {
     NoRecording(RunId),
     #[error("the command of {0:?} failed, and nothing of its work is left in a worktree")]
     NothingLeft(RunId),
-    #[error("{0}")]
-    Steer(#[from] steer::Error),
     #[error("cannot choose an id for the run: name one with --as NAME")]
     Ids,
     #[error("{} could not be read", .0.display())]
     Read(PathBuf, #[source] std::io::Error),
     #[error("{0}")]
-    Snapshot(#[from] snapshot::Error),
+    Snapshot(#[source] snapshot::Error),
     #[error("{0}")]
-    Secret(#[from] Secret),
-    #[error("{0}")]
-    WorkTree(#[from] work_tree::Error),
-    #[error("{0}")]
-    Submit(#[from] submission::Error),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Log(#[from] log::Error),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
+    WorkTree(#[source] work_tree::Error),
 }

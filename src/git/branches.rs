@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::program;
 use super::store::Store;
 use super::work_tree;
+use crate::model::any_error::AnyError;
 use crate::model::printable;
 
 /// The digits of a commit in a sentence.
@@ -21,7 +21,7 @@ pub struct Branches {
 
 impl Branches {
     /// Reads them.
-    pub fn read(store: &Store) -> Result<Self, Error> {
+    pub fn read(store: &Store) -> Result<Self, AnyError> {
         let format = "--format=%(objectname) %(refname)";
         let listed = store.git().args(["for-each-ref", format, "refs/heads", "refs/stash"]).run()?;
         let listed = String::from_utf8_lossy(&listed);
@@ -61,15 +61,4 @@ fn short_name(name: &str) -> String {
         "stash" => "the stash".to_owned(),
         branch => printable::line(branch),
     }
-}
-
-/// Why they cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// git failed.
-    #[error("{0}")]
-    Git(#[from] program::Error),
-    /// `HEAD` cannot be read.
-    #[error("{0}")]
-    Head(#[from] work_tree::Error),
 }

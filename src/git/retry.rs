@@ -48,11 +48,16 @@ impl Retry {
 /// Calls `attempt` until it succeeds or fails for another reason.
 ///
 /// `attempt` must read its state again in each call.
-pub fn run<T, E: Lost>(mut attempt: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+pub fn run<T, E: Lost>(attempt: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+    run_while(E::is_lost, attempt)
+}
+
+/// Calls `attempt` until it succeeds or fails with an error that `is_lost` rejects.
+pub(crate) fn run_while<T, E>(is_lost: fn(&E) -> bool, mut attempt: impl FnMut() -> Result<T, E>) -> Result<T, E> {
     let mut race = Retry::default();
     loop {
         match attempt() {
-            Err(error) if error.is_lost() && race.again() => {}
+            Err(error) if is_lost(&error) && race.again() => {}
             other => return other,
         }
     }

@@ -1,16 +1,17 @@
 //! Writes and reads beats: signed commits that prove no more than who made them.
 
 use crate::git::codec;
-use crate::git::store::{self, KeepGuard, Store};
+use crate::git::store::{KeepGuard, Store};
 use crate::ledger::chain::Writer;
 use crate::ledger::sign;
+use crate::model::any_error::AnyError;
 use crate::model::beat::Beat;
 use crate::model::digest::Oid;
 
 /// Writes a beat after the value that its ref has. No ref moves.
 ///
 /// A value that is no beat, or is not here, does not become the parent: the remote would refuse it.
-pub fn write(writer: &Writer, before: Option<Oid>, beat: &Beat) -> Result<(Oid, KeepGuard), Error> {
+pub fn write(writer: &Writer, before: Option<Oid>, beat: &Beat) -> Result<(Oid, KeepGuard), AnyError> {
     let mut batch = writer.store.batch();
     let tree = batch.write(gix::objs::Kind::Tree, b"")?;
     let message = codec::Message { author: &writer.actor, at: beat.at, text: &beat.canonical() };
@@ -22,7 +23,7 @@ pub fn write(writer: &Writer, before: Option<Oid>, beat: &Beat) -> Result<(Oid, 
 }
 
 /// Reads a beat with the key that signed it, or returns `None` if the commit is no beat.
-pub fn read(store: &Store, oid: Oid) -> Result<Option<(Beat, String)>, Error> {
+pub fn read(store: &Store, oid: Oid) -> Result<Option<(Beat, String)>, AnyError> {
     let (kind, raw) = store.read(oid)?;
     let Some(parsed) = (kind == gix::objs::Kind::Commit).then(|| codec::parse_message(&raw)).flatten() else {
         return Ok(None);
@@ -30,14 +31,4 @@ pub fn read(store: &Store, oid: Oid) -> Result<Option<(Beat, String)>, Error> {
     let Some(beat) = Beat::parse(&parsed.text) else { return Ok(None) };
     let key = sign::signer(&parsed.payload, parsed.signature.as_deref());
     Ok(key.ok().map(|key| (beat, key)))
-}
-
-/// Failures to write or read a beat.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Sign(#[from] sign::Error),
 }

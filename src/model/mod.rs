@@ -2,6 +2,7 @@
 
 #[cfg(feature = "core")]
 pub mod ansi;
+pub mod any_error;
 pub mod archive;
 pub mod beat;
 pub mod bounds;

@@ -2,37 +2,29 @@
 
 mod anchor;
 mod apply;
-mod archive;
 mod checking;
 mod circumstances;
-mod config;
-mod delete;
 mod document;
 mod driving;
 mod evidence;
-mod left_out;
 mod lock;
-mod packet;
 mod people;
-mod piece;
-mod pipeline;
 mod refusal;
 mod repository;
 mod rules;
 mod running;
-mod setup;
 mod share;
 mod sharing;
 mod target;
 mod thread;
 mod upkeep;
 mod whence;
-mod work_tree;
 
 use std::error::Error;
 use std::io;
 
 use git_handoff::git::no_locks::NoLocks;
+use git_handoff::model::any_error::AnyError;
 use git_handoff::model::causes;
 use git_handoff::model::credential;
 use git_handoff::model::hints::{self, Hint};
@@ -81,9 +73,9 @@ struct FailureShown<'a> {
     details: Option<&'a Value>,
 }
 
-impl<E: Error + 'static> From<E> for Failure {
+impl<E: Into<AnyError>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::new(&error)
+        Self::new(&*error.into())
     }
 }
 

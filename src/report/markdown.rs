@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::facts::{CLAIMED, RunPage};
 use super::thread::ShownThread;
-use super::{Error, Request, ShownRun, item, words};
+use super::{Request, ShownRun, item, words};
+use crate::model::any_error::AnyError;
 use crate::model::item_index::ItemIndex;
 use crate::model::printable;
 use crate::model::protected::judged_in_words;
@@ -19,7 +20,7 @@ const MOST_ROWS: usize = 50;
 impl Repository {
     /// Returns the report of some runs and threads as Markdown: verdict, items, graph, checks, and
     /// how to verify it.
-    pub fn markdown_report(&self, request: &Request<'_>) -> Result<String, Error> {
+    pub fn markdown_report(&self, request: &Request<'_>) -> Result<String, AnyError> {
         let gathered = self.gather(request.names)?;
         let omitted = BTreeSet::new();
         let mut sections = Vec::new();

@@ -36,17 +36,16 @@ use facts::RunPage;
 use picture::Picture;
 use thread::ShownThread;
 
-use crate::git::program;
-use crate::git::store::{self, Store};
+use crate::git::store::Store;
 use crate::ledger::chain;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::time::Moment;
 use crate::repository::{Repository, Trust};
-use crate::run::query::{Target, View, target, view};
-use crate::share::anchor::verification::{self, VerifyRequest};
-use crate::share::bundling;
+use crate::run::query::{Target, View, view};
+use crate::share::anchor::verification::VerifyRequest;
 use crate::thread::target::ThreadTarget;
 use crate::thread::verification::Which;
 use crate::verify::{First, LOCAL, Report};
@@ -109,7 +108,7 @@ impl Repository {
     ///
     /// They are verified with the keys that this repository knows and with its own logs; no anchor
     /// elsewhere is asked.
-    pub fn report(&self, request: &Request<'_>) -> Result<String, Error> {
+    pub fn report(&self, request: &Request<'_>) -> Result<String, AnyError> {
         let gathered = self.gather(request.names)?;
         let store = gathered.store();
         let (runs, threads) = (self.shown_runs(request.names, store)?, self.shown_threads(request.names, store)?);
@@ -139,7 +138,7 @@ impl Repository {
     }
 
     /// Verifies and reads the named runs, in the order of their ids.
-    fn shown_runs(&self, names: &[String], store: &Store) -> Result<Vec<ShownRun>, Error> {
+    fn shown_runs(&self, names: &[String], store: &Store) -> Result<Vec<ShownRun>, AnyError> {
         let mut runs = Vec::new();
         for name in names {
             if Target::look_up(&self.store, name)?.is_some() {
@@ -163,7 +162,7 @@ impl Repository {
     }
 
     /// Verifies and reads the named threads, in the order of their ids.
-    fn shown_threads(&self, names: &[String], store: &Store) -> Result<Vec<ShownThread>, Error> {
+    fn shown_threads(&self, names: &[String], store: &Store) -> Result<Vec<ShownThread>, AnyError> {
         let mut threads = Vec::new();
         for name in names {
             if ThreadTarget::look_for(&self.store, name)?.is_some() {
@@ -223,20 +222,6 @@ fn base64(bytes: &[u8]) -> String {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("{0}")]
-    Gather(#[from] bundling::Error),
-    #[error("{0}")]
-    Verify(#[from] verification::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    ThreadTarget(#[from] crate::thread::target::Error),
-    #[error("{0}")]
-    Threads(#[from] crate::thread::verification::Error),
     #[error("the run {0:?} has no valid id")]
     Unnamed(String),
-    #[error("{0}")]
-    Evidence(#[from] program::Error),
 }

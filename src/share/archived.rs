@@ -6,6 +6,7 @@ use crate::git::archives::{self, Fault};
 use crate::git::remote::{self, Reach};
 use crate::git::store::Store;
 use crate::git::{history, refs};
+use crate::model::any_error::AnyError;
 use crate::model::archive::ArchivedRun;
 use crate::model::digest::Oid;
 use crate::model::format::REFS;
@@ -62,7 +63,7 @@ pub(super) fn on_remote(store: &Store, has: &BTreeMap<Place, Oid>) -> Result<BTr
 }
 
 /// Returns the first archived run that differs from the fetched run of its name.
-pub(super) fn clash(store: &Store, folder: &str, old: Option<Oid>, new: Oid) -> Result<Option<String>, Error> {
+pub(super) fn clash(store: &Store, folder: &str, old: Option<Oid>, new: Oid) -> Result<Option<String>, AnyError> {
     for (run, archived) in added(store, old, new)? {
         let reference = Place::of_run(&run).below(folder);
         let Some(here) = refs::read(store, &reference)? else { continue };
@@ -116,13 +117,4 @@ pub(super) fn retire(store: &Store, reach: &Reach, request: &Request, pushed: &m
     let stays: BTreeSet<&String> = pushed.stays.iter().map(|(to, _)| to).collect();
     pushed.moved.retain(|moved| moved.status != Status::Archived || !stays.contains(&moved.to));
     Ok(())
-}
-
-/// An error while comparing archives.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("{0}")]
-    Archive(#[from] Fault),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
 }

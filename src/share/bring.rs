@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::git::history::is_partial;
 use crate::git::remote::{self, Depth, Reach};
 use crate::git::store::{self, KeepGuard, Store};
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
 use super::Kind;
@@ -23,7 +24,7 @@ pub(super) fn history(
     request: &Request,
     absent: Vec<Oid>,
     kept: &mut KeepGuard,
-) -> Result<BTreeMap<Oid, String>, Error> {
+) -> Result<BTreeMap<Oid, String>, AnyError> {
     let mut unsound = BTreeMap::new();
     let mut batches = if absent.is_empty() { Vec::new() } else { vec![absent] };
     let mut tries = 0;
@@ -54,7 +55,7 @@ pub(super) fn trees(
     request: &Request,
     shown: impl Iterator<Item = (Kind, Oid)>,
     kept: &mut KeepGuard,
-) -> Result<(), Error> {
+) -> Result<(), AnyError> {
     if !is_partial(store) {
         return Ok(());
     }
@@ -78,7 +79,7 @@ pub(super) fn evidence(
     request: &Request,
     taken: &[Taken],
     kept: &mut KeepGuard,
-) -> Result<usize, Error> {
+) -> Result<usize, AnyError> {
     if !is_partial(store) {
         return Ok(0);
     }
@@ -91,7 +92,7 @@ pub(super) fn evidence(
             Kind::Run => runs.push(taken.new),
             Kind::Archive => {
                 let added = archived::added(store, taken.old.filter(|_| !request.content), taken.new)
-                    .map_err(archived::Error::from)?;
+                    .map_err(|fault| Error::Archive(fault.into()))?;
                 runs.extend(added.iter().map(|(_, held)| held.commit));
                 for (_, held) in added {
                     wanted.extend(evidence::missing(store, Kind::Run, held.commit, request.content)?);
@@ -116,7 +117,7 @@ fn blobs(
     request: &Request,
     mut wanted: Vec<Oid>,
     kept: &mut KeepGuard,
-) -> Result<usize, Error> {
+) -> Result<usize, AnyError> {
     wanted.sort_unstable();
     wanted.dedup();
     if !wanted.is_empty() {

@@ -8,18 +8,19 @@ use crate::git::retry;
 use crate::git::store::Store;
 use crate::git::temporary::NewFile;
 use crate::git::writable::find_unwritable;
-use crate::ledger::log::{self, Extension};
+use crate::ledger::log::Extension;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
 use crate::model::format;
 use crate::model::log_name::LogName;
 use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
-use crate::repository::{self, Repository};
+use crate::repository::Repository;
 use crate::run::query::Target;
-use crate::run::query::target::{self, own_runs};
+use crate::run::query::target::own_runs;
 use crate::thread::own_threads;
-use crate::thread::target::{self as thread_target, ThreadTarget};
+use crate::thread::target::ThreadTarget;
 
 use super::bundle::Gathered;
 use super::outbound::{self, Outbound};
@@ -57,7 +58,7 @@ struct BundledLogs {
 impl Repository {
     /// Writes the named runs and threads, or all of this repository, into a bundle, with their
     /// logs.
-    pub fn bundle(&self, request: BundleRequest<'_>, out: &mut dyn Write) -> Result<Bundled, Error> {
+    pub fn bundle(&self, request: BundleRequest<'_>, out: &mut dyn Write) -> Result<Bundled, AnyError> {
         let chains = chains(&self.store, request.names)?;
         let logs = self.logs_of(&chains, request.names.is_none())?;
         let protected = if request.protected { self.protected_files(&chains)? } else { Vec::new() };
@@ -68,7 +69,7 @@ impl Repository {
     }
 
     /// Returns the protected files of each run that has any, once for each run.
-    fn protected_files(&self, chains: &[(Place, String)]) -> Result<Vec<ProtectedFiles>, Error> {
+    fn protected_files(&self, chains: &[(Place, String)]) -> Result<Vec<ProtectedFiles>, AnyError> {
         let runs: BTreeMap<RunId, &String> = chains
             .iter()
             .filter(|(place, _)| place.kind == Kind::Run)
@@ -83,7 +84,7 @@ impl Repository {
     }
 
     /// Returns the refs of the bundle of these runs and threads.
-    pub fn gather(&self, names: &[String]) -> Result<Gathered, Error> {
+    pub fn gather(&self, names: &[String]) -> Result<Gathered, AnyError> {
         let chains = chains(&self.store, Some(names))?;
         let logs = self.logs_of(&chains, false)?;
         Ok(Gathered::new(&self.store, &chains, &logs.heads)?)
@@ -91,7 +92,7 @@ impl Repository {
 
     /// Returns the logs that name runs and threads among these and, unless they are `all`, no
     /// others. A new log gets no ref here, so that bundles leave none.
-    fn logs_of(&self, chains: &[(Place, String)], all: bool) -> Result<BundledLogs, Error> {
+    fn logs_of(&self, chains: &[(Place, String)], all: bool) -> Result<BundledLogs, AnyError> {
         let own = chains.iter().filter(|(place, reference)| *reference == place.below(format::REFS));
         let handed: BTreeSet<Subject> = own.filter_map(|(place, _)| outbound::subject_of(place)).collect();
         if handed.is_empty() {
@@ -114,7 +115,7 @@ impl Repository {
     }
 
     /// Writes a bundle file. An existing file is replaced atomically.
-    pub fn bundle_into(&self, request: BundleRequest<'_>, path: &Path) -> Result<Bundled, Error> {
+    pub fn bundle_into(&self, request: BundleRequest<'_>, path: &Path) -> Result<Bundled, AnyError> {
         let failed = |source: io::Error| Error::File { path: path.to_owned(), source };
         let mut file = NewFile::beside(path).map_err(failed)?;
         let bundled = self.bundle(request, file.as_write())?;
@@ -124,7 +125,7 @@ impl Repository {
 }
 
 /// Returns what to write, each with its ref. A name that a run and a thread share means both.
-fn chains(store: &Store, names: Option<&[String]>) -> Result<Vec<(Place, String)>, Error> {
+fn chains(store: &Store, names: Option<&[String]>) -> Result<Vec<(Place, String)>, AnyError> {
     let mut chains: Vec<(Place, String)> = Vec::new();
     if names.is_none() {
         chains.extend(own_runs(store)?.iter().map(|run| (Place::of_run(run), format::run_ref(run))));
@@ -140,7 +141,7 @@ fn chains(store: &Store, names: Option<&[String]>) -> Result<Vec<(Place, String)
         chains.extend(run.map(|run| (Place::of_run(&run.run), run.reference)));
         chains.extend(thread.map(|thread| (Place::of_thread(&thread.thread), thread.reference)));
     }
-    if chains.is_empty() { Err(Error::Nothing) } else { Ok(chains) }
+    if chains.is_empty() { Err(Error::Nothing.into()) } else { Ok(chains) }
 }
 
 /// An error while writing a bundle.
@@ -151,18 +152,4 @@ pub enum Error {
     Nothing,
     #[error("{} could not be written", path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    ThreadTarget(#[from] thread_target::Error),
-    #[error("{0}")]
-    Thread(#[from] crate::thread::Error),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
-    #[error("{0}")]
-    Log(#[from] log::Error),
-    #[error("{0}")]
-    Refs(#[from] crate::git::refs::Error),
-    #[error("{0}")]
-    Bundle(#[from] bundle::Error),
 }

@@ -10,12 +10,13 @@ use crate::git::remote::{self, Reach, Remote};
 use crate::git::retry::{self, Lost};
 use crate::git::store::{self, Batch, KeepGuard, Store};
 use crate::git::{history, refs, work_tree};
+use crate::model::any_error::AnyError;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::place::MOST_REFS;
-use crate::repository::shown::{self, Seen, Shown, Vanished};
-use crate::verify::{self, Logs};
+use crate::repository::shown::{Seen, Shown, Vanished};
+use crate::verify::Logs;
 
 use super::place::{goes_with_threads, is_asked, refuses, unknown};
 use super::{Kind, Place, Space, archived, bring, evidence, folded, stamps};
@@ -117,7 +118,7 @@ pub struct Fetched {
 }
 
 /// Fetches.
-pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched, Error> {
+pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched, AnyError> {
     let folder = format::fetched_refs(&request.remote.name);
     let have: HashMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
     let mut listing = Listing::read(store, reach, request)?;
@@ -126,7 +127,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     // A missing ref may be in an archive.
     let unshown = unknown(&request.names, &offered().collect::<Vec<_>>());
     if let Some(name) = unshown.filter(|_| offered().all(|place| place.kind != Kind::Archive)) {
-        return Err(missed(store, request, name, &listing, &have)?);
+        return Err(missed(store, request, name, &listing, &have)?.into());
     }
     let wanted = listing.wanted(request, here, unshown.is_some())?;
     let absent: BTreeSet<Oid> = wanted.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
@@ -152,7 +153,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     kept.join(batch.keep()?);
     // The fetched refs become visible from here on.
     for taken in &mut fetched.taken {
-        retry::run(|| show(store, taken, &mut kept))?;
+        retry::run_while(is_lost, || show(store, taken, &mut kept))?;
     }
     let shown: BTreeSet<Place> = listing.places.iter().map(|(place, _)| place.clone()).collect();
     // Only accepted objects count.
@@ -163,7 +164,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     listing.seen.folded = folded::give_way(store, &folder, &shown)?;
     let known: Vec<&Place> = shown.iter().filter(|place| request.takes(place)).chain(held.keys()).collect();
     if let Some(name) = unknown(&request.names, &known) {
-        return Err(missed(store, request, name, &listing, &have)?);
+        return Err(missed(store, request, name, &listing, &have)?.into());
     }
     let chains = fetched.taken.iter().filter(|taken| taken.place.kind.is_chain());
     let (refused, taken): (Vec<_>, Vec<_>) = chains.partition(|taken| taken.status.is_refused());
@@ -182,7 +183,7 @@ fn compare_refs(
     request: &Request,
     listing: &Listing,
     have: &HashMap<String, Oid>,
-) -> Result<(Shown, BTreeMap<Place, String>), Error> {
+) -> Result<(Shown, BTreeMap<Place, String>), AnyError> {
     let remote = &request.remote.name;
     let named = Logs::fetched_from(store, remote)?.named(&format::fetched_refs(remote));
     let fetched = have.iter().filter_map(|(name, tip)| Some((Place::fetched(name)?.1, *tip)));
@@ -199,7 +200,7 @@ fn missed(
     name: &str,
     listing: &Listing,
     have: &HashMap<String, Oid>,
-) -> Result<Error, Error> {
+) -> Result<Error, AnyError> {
     let (seen, named) = compare_refs(store, request, listing, have)?;
     let mut vanished = seen.vanished(store, &named)?.into_iter();
     let is_meant = |place: &Place| !place.kind.is_of_key() && place.name == name && request.takes(place);
@@ -210,11 +211,11 @@ fn missed(
 }
 
 /// Moves our ref. After a lost race, compares with the winner's object.
-fn show(store: &Store, taken: &mut Taken, kept: &mut KeepGuard) -> Result<(), Error> {
+fn show(store: &Store, taken: &mut Taken, kept: &mut KeepGuard) -> Result<(), AnyError> {
     // The runs of this fetch are here by now.
     if taken.place.kind == Kind::Archive && !taken.status.is_refused() {
         let folder = taken.reference.strip_suffix(&taken.place.below("")).unwrap_or_default();
-        if let Some(why) = archived::clash(store, folder, taken.old, taken.new)? {
+        if let Some(why) = archived::clash(store, folder, taken.old, taken.new).map_err(Error::Archive)? {
             taken.status = Status::Unsound(why);
         }
     }
@@ -249,7 +250,7 @@ struct Listing {
 }
 
 impl Listing {
-    fn read(store: &Store, reach: &Reach, request: &Request) -> Result<Self, Error> {
+    fn read(store: &Store, reach: &Reach, request: &Request) -> Result<Self, AnyError> {
         let (folder, pattern) = (request.space.folder(), request.space.pattern());
         let patterns = [&pattern, "runs/*", "threads/*", "logs/*", "archives/*"];
         let mut listing = Self { places: Vec::new(), skipped: Vec::new(), seen: Seen::default() };
@@ -272,7 +273,12 @@ impl Listing {
 
     /// Returns what to fetch, runs before the logs that name them. Includes archives if `unshown`,
     /// that is, if something requested has no ref.
-    fn wanted(&self, request: &Request, was_fetched: impl Fn(&Place) -> bool, unshown: bool) -> Result<Wanted, Error> {
+    fn wanted(
+        &self,
+        request: &Request,
+        was_fetched: impl Fn(&Place) -> bool,
+        unshown: bool,
+    ) -> Result<Wanted, AnyError> {
         // Logs are fetched whole, with the chains fetched before, so that they do not name more
         // than is here.
         let is_wanted = |place: &Place| {
@@ -282,7 +288,7 @@ impl Listing {
         };
         let places: Vec<_> = self.places.iter().filter(|(place, _)| is_wanted(place)).collect();
         if places.len() > MOST_REFS {
-            return Err(Error::TooMany(places.len()));
+            return Err(Error::TooMany(places.len()).into());
         }
         let mut wanted = Wanted::new();
         for (place, oid) in places {
@@ -308,7 +314,7 @@ fn is_kept_private(below: &str) -> bool {
     ["bases/", "drivers/", "protected/", "salvage/", "remotes/"].iter().any(|folder| below.starts_with(folder))
 }
 
-fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Status, Error> {
+fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Status, AnyError> {
     use gix::objs::Kind as Object;
     if old == Some(new) {
         return Ok(Status::UpToDate);
@@ -341,7 +347,7 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
 }
 
 /// Merges the remote's time stamps with ours, so that the remote cannot remove any.
-fn unite(store: &Store, taken: &mut Taken, batch: &mut Batch) -> Result<(), Error> {
+fn unite(store: &Store, taken: &mut Taken, batch: &mut Batch) -> Result<(), AnyError> {
     if !taken.place.kind.is_stamps() || taken.status == Status::UpToDate || taken.status.is_refused() {
         return Ok(());
     }
@@ -363,24 +369,13 @@ pub enum Error {
     Unknown(String, String),
     #[error("{}", .0.sentence())]
     Vanished(Box<Vanished>),
-    #[error("{0}")]
-    Shown(#[from] shown::Error),
-    #[error("{0}")]
-    Logs(#[from] verify::Error),
     #[error("the remote shows {0} runs, threads and logs; not more than {MOST_REFS} are taken")]
     TooMany(usize),
     #[error("{0}")]
-    Remote(#[from] remote::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Archive(#[from] archived::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
+    Archive(#[source] AnyError),
 }
 
-impl Lost for Error {
-    fn is_lost(&self) -> bool {
-        matches!(self, Self::Ref(error) if error.is_lost())
-    }
+/// Returns true if another process moved the ref first.
+fn is_lost(error: &AnyError) -> bool {
+    error.downcast_ref::<refs::Error>().is_some_and(Lost::is_lost)
 }

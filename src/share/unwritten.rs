@@ -7,6 +7,7 @@ use crate::git::refs;
 use crate::git::store::KeepGuard;
 use crate::ledger::sign::Signer;
 use crate::ledger::{chain, log};
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
 use crate::model::log_name::LogName;
@@ -18,7 +19,7 @@ use super::own_logs::logs_of;
 use super::push::Error;
 use super::rival::Remotely;
 use super::travelling::Travelling;
-use super::{Place, bundling, wanted};
+use super::{Place, wanted};
 
 /// A run or thread with statements of a key that no shared log has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +76,7 @@ pub(super) fn after_push(
 impl Repository {
     /// Returns the runs among these that no shared log here names, and of which only another key
     /// can write one.
-    pub fn unwritten(&self, runs: &BTreeSet<RunId>) -> Result<Vec<Unwritten>, bundling::Error> {
+    pub fn unwritten(&self, runs: &BTreeSet<RunId>) -> Result<Vec<Unwritten>, AnyError> {
         let (writer, ours) = (self.log_writer()?, wanted::here(&self.store)?);
         let (store, writer, folds, firsts) = (&self.store, writer.as_ref(), false, std::cell::RefCell::default());
         let (there, theirs) = (&BTreeMap::new(), &BTreeMap::new());

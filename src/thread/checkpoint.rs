@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::git::{retry, work_tree};
+use crate::git::retry::{self, Lost};
+use crate::git::work_tree;
 use crate::ledger::chain::Writer;
+use crate::model::any_error::AnyError;
 use crate::model::entry::{Content, Origin, Product, RunTie, Worktree};
 use crate::model::name::ThreadId;
 use crate::model::packet::{Draft, MAX_BYTES};
@@ -15,7 +17,7 @@ use crate::verify::{self, Gate, Logs, Options};
 
 use super::answers::MadeCheckpoint;
 use super::operations::{Error, THREAD};
-use super::{OpenThread, gate as attached, save, steps, vouch, worktree};
+use super::{OpenThread, gate as attached, save, steps, worktree};
 
 /// Options of a checkpoint besides state and packet.
 #[derive(Clone, Copy, Default)]
@@ -46,7 +48,7 @@ impl Repository {
     ///
     /// Concurrent checkpoints are appended one after the other. A run must verify to be tied.
     /// Objects are flushed before the ref moves, so a failure leaves only unreferenced objects.
-    pub fn checkpoint<E: From<Error>>(
+    pub fn checkpoint<E: From<AnyError>>(
         &self,
         thread: &ThreadId,
         besides: &Besides<'_>,
@@ -54,15 +56,15 @@ impl Repository {
         bytes: impl FnOnce() -> Result<(Product, Option<Product>), E>,
     ) -> Result<MadeCheckpoint, E> {
         if besides.summary.is_some_and(|text| text.len() > MAX_SUMMARY || text.chars().any(char::is_control)) {
-            return Err(Error::Summary.into());
+            return Err(AnyError::from(Error::Summary).into());
         }
         if let Some(summary) = besides.summary {
-            self.free_of_secrets("summary", summary).map_err(Error::from)?;
+            self.free_of_secrets("summary", summary).map_err(AnyError::from)?;
         }
-        self.free_of_secrets(THREAD, thread.as_str()).map_err(Error::from)?;
+        self.free_of_secrets(THREAD, thread.as_str()).map_err(AnyError::from)?;
         let run = besides.run.map(|run| self.tie(run)).transpose()?;
-        let writer = self.writer().map_err(Error::from)?;
-        let base = work_tree::head(&self.store).map_err(Error::from)?;
+        let writer = self.writer().map_err(AnyError::from)?;
+        let base = work_tree::head(&self.store).map_err(|error| AnyError::from(Error::Head(error)))?;
         let (state, packet) = bytes()?;
         let saved = besides.worktree.then(|| self.save_worktree()).transpose()?;
         let (worktree, left_out) = saved.unzip();
@@ -78,7 +80,7 @@ impl Repository {
             check_tie(&writer, tie)?;
         }
         let unsaved = Unsaved { thread, content, run, besides };
-        let mut answer = retry::run(|| self.append_checkpoint(&writer, &unsaved, warn))?;
+        let mut answer = retry::run_while(is_lost, || self.append_checkpoint(&writer, &unsaved, warn))?;
         answer.left_out = [linked, too_large.clone()].concat();
         answer.too_large = too_large;
         Ok(answer)
@@ -90,14 +92,14 @@ impl Repository {
         writer: &Writer,
         unsaved: &Unsaved<'_>,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<MadeCheckpoint, Error> {
+    ) -> Result<MadeCheckpoint, AnyError> {
         let Unsaved { thread, content, run, besides } = unsaved;
         let open = OpenThread::find(writer, thread)?;
         let unborn = Trail::default();
         let trail = open.as_ref().map_or(&unborn, |open| &open.sound().trail);
         let draft = besides.auto_packet.map(|gate| {
             let draft = self.write_attached_packet(gate, thread, trail, content, besides.run, warn);
-            draft.map_err(|error| Error::Packet(Box::new(error)))
+            draft.map_err(Error::Packet)
         });
         let draft = draft.transpose()?;
         if let Some(latest) = trail.latest().filter(|_| besides.if_changed)
@@ -118,7 +120,12 @@ impl Repository {
 
     /// Returns true if a checkpoint has the packet of `content`, or one with the facts of `draft`
     /// that was not resumed from: each resumption needs another token.
-    fn holds_same_packet(&self, latest: &Checkpoint, content: &Content, draft: Option<&Draft>) -> Result<bool, Error> {
+    fn holds_same_packet(
+        &self,
+        latest: &Checkpoint,
+        content: &Content,
+        draft: Option<&Draft>,
+    ) -> Result<bool, AnyError> {
         let Some(draft) = draft else { return Ok(latest.content().packet == content.packet) };
         let Some(attached) = latest.content().packet.filter(|attached| attached.size <= MAX_BYTES as u64) else {
             return Ok(false);
@@ -136,10 +143,10 @@ impl Repository {
         gate: &Gate<'_>,
         trail: &Trail,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<(), Error> {
+    ) -> Result<(), AnyError> {
         let terms = Terms::new(self.environment.clock.now());
         let report = attached::report(&packet::read(packet), &Gate { accept_untrusted: false, ..*gate }, trail, terms);
-        let report = report.map_err(|error| Error::Packet(Box::new(error.into())))?;
+        let report = report.map_err(|error| Error::Packet(error.into()))?;
         if report.classification != Classification::Clean {
             let class = report.classification.as_str();
             warn(&format!("`git handoff check` finds the packet of this checkpoint {class}, so it stops a resumption"));
@@ -147,17 +154,16 @@ impl Repository {
         Ok(())
     }
 
-    fn tie(&self, text: &str) -> Result<RunTie, Error> {
+    fn tie(&self, text: &str) -> Result<RunTie, AnyError> {
         let target = Target::find(&self.store, text)?;
         let view = target.view(&self.store)?;
-        let commit =
-            view.head.commit.ok_or_else(|| query::target::Error::Run(query::Error::Unknown(target.run.clone())))?;
+        let commit = view.head.commit.ok_or_else(|| query::Error::Unknown(target.run.clone()))?;
         Ok(RunTie { id: target.run, commit })
     }
 
     /// Saves the working tree; returns it with the paths that it does not include: nested
     /// worktrees, and files that are too large.
-    fn save_worktree(&self) -> Result<(Worktree, [Vec<String>; 2]), Error> {
+    fn save_worktree(&self) -> Result<(Worktree, [Vec<String>; 2]), AnyError> {
         let saved = worktree::save(&self.store, self.config.max_product_size, &self.gate())?;
         self.keep(saved.kept);
         let names = |paths: Vec<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
@@ -165,10 +171,15 @@ impl Repository {
     }
 }
 
+/// Returns true if another process extended the thread first.
+fn is_lost(error: &AnyError) -> bool {
+    error.downcast_ref::<super::Error>().is_some_and(Lost::is_lost)
+}
+
 /// Verifies a run that is to be tied to a checkpoint.
-fn check_tie(writer: &Writer, tie: &RunTie) -> Result<(), Error> {
+fn check_tie(writer: &Writer, tie: &RunTie) -> Result<(), AnyError> {
     let options = Options { own_key: Some(writer.signer.fingerprint()), ..Options::default() };
-    let logs = Logs::read(&writer.store).map_err(vouch::Error::from).map_err(super::Error::from)?;
+    let logs = Logs::read(&writer.store)?;
     let tied = verify::tied_run(&writer.store, &logs, &tie.id, tie.commit, &options);
     Ok(tied.map_err(|finding| super::Error::Tie { run: tie.id.clone(), finding })?)
 }

@@ -2,12 +2,12 @@
 
 use crate::git::program::Git;
 use crate::git::store::Store;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::json::changes::{Changes, MOST_READ};
 use crate::model::thread::{Checkpoint, STATE};
 use crate::repository::Repository;
 
-use super::operations::Error;
 use super::steps;
 use super::target::ThreadTarget;
 
@@ -21,7 +21,7 @@ pub struct Comparison {
 
 impl Comparison {
     /// Compares their states by field; `None` unless both are JSON.
-    pub fn fields(&self) -> Result<Option<Changes>, Error> {
+    pub fn fields(&self) -> Result<Option<Changes>, AnyError> {
         let Some(old) = &self.old else { return Ok(None) };
         let sizes = [old, &self.new].map(|checkpoint| checkpoint.content().state.size);
         if sizes.into_iter().any(|size| size > MOST_READ as u64) {
@@ -46,7 +46,7 @@ impl Comparison {
         if with_state { call } else { call.args([".".to_owned(), format!(":(exclude,literal){STATE}")]) }
     }
 
-    fn state(&self, checkpoint: &Checkpoint) -> Result<Vec<u8>, Error> {
+    fn state(&self, checkpoint: &Checkpoint) -> Result<Vec<u8>, AnyError> {
         let mut state = Vec::new();
         steps::hand_out(&self.store, checkpoint, checkpoint.content().state, &mut state)?;
         Ok(state)
@@ -61,7 +61,7 @@ impl Repository {
         new: Option<&str>,
         accept_untrusted: bool,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<Comparison, Error> {
+    ) -> Result<Comparison, AnyError> {
         let store = &self.store;
         let target = ThreadTarget::find(store, old)?;
         let vouched = target.vouched(self, accept_untrusted, warn)?;

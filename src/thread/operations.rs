@@ -5,22 +5,21 @@
 
 use serde_json::Value;
 
-use crate::git::retry::Lost;
-use crate::git::{program, refs, work_tree};
+use crate::git::{refs, work_tree};
+use crate::model::any_error::AnyError;
 use crate::model::format;
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
 use crate::model::printable;
 use crate::model::thread::{Checkpoint, CheckpointId, MAX_SUMMARY};
-use crate::repository::{self, Repository, Trust, trust};
-use crate::run::query;
+use crate::repository::{Repository, Trust};
 use crate::verify::{Options, knows_key};
 
 use super::adopt::{self, Request};
 use super::answers::{AdoptedCheckpoint, CheckpointShown, MadeCheckpoint, ThreadSummary, Threads};
 use super::offer::{self, AtRemotes, Terms};
-use super::target::{self, ThreadTarget};
-use super::{own_threads, packet_operations, steps, worktree};
+use super::target::ThreadTarget;
+use super::{own_threads, steps};
 
 /// The maximum length of an agent's name, in bytes.
 const MAX_AGENT: usize = 256;
@@ -79,7 +78,7 @@ pub enum Source {
 
 impl Repository {
     /// Resumes a thread of ours at its latest checkpoint, and records that.
-    pub fn resume(&self, thread: ThreadId, how: GoingOn, warn: &mut dyn FnMut(&str)) -> Result<Checkpoint, Error> {
+    pub fn resume(&self, thread: ThreadId, how: GoingOn, warn: &mut dyn FnMut(&str)) -> Result<Checkpoint, AnyError> {
         let vouched = ThreadTarget::own(self, thread)?.vouched(self, how.accept_untrusted, warn)?;
         let (checkpoint, behind) = steps::resume(&self.writer()?, vouched, how.checkout, how.accept)?;
         behind.iter().for_each(|submodule| warn(&submodule.in_words()));
@@ -88,15 +87,17 @@ impl Repository {
 
     /// Returns the latest checkpoint of a thread of ours, which [`Self::resume`] has returned
     /// before; records nothing.
-    pub fn resumable(&self, thread: ThreadId, warn: &mut dyn FnMut(&str)) -> Result<Checkpoint, Error> {
+    pub fn resumable(&self, thread: ThreadId, warn: &mut dyn FnMut(&str)) -> Result<Checkpoint, AnyError> {
         let vouched = ThreadTarget::own(self, thread)?.vouched(self, false, warn)?;
         let latest = steps::find(vouched.sound(), None)?;
-        let was_resumed = !latest.resumed.is_empty();
-        was_resumed.then(|| latest.clone()).ok_or_else(|| Error::NotResumed(vouched.sound().thread.clone()))
+        if latest.resumed.is_empty() {
+            return Err(Error::NotResumed(vouched.sound().thread.clone()).into());
+        }
+        Ok(latest.clone())
     }
 
     /// Lists the threads of this repository. An unreadable one does not hide the others.
-    pub fn threads(&self) -> Result<Threads, Error> {
+    pub fn threads(&self) -> Result<Threads, AnyError> {
         let mut threads = Vec::new();
         for thread in own_threads(&self.store)? {
             let reference = format::thread_ref(&thread);
@@ -128,7 +129,7 @@ impl Repository {
     }
 
     /// Shows the checkpoints of a thread, newest first.
-    pub fn thread_log(&self, thread: &str) -> Result<Vec<CheckpointShown>, Error> {
+    pub fn thread_log(&self, thread: &str) -> Result<Vec<CheckpointShown>, AnyError> {
         let sound = ThreadTarget::find(&self.store, thread)?.sound(&self.store)?;
         Ok(sound.trail.checkpoints.iter().rev().map(CheckpointShown::of).collect())
     }
@@ -137,7 +138,7 @@ impl Repository {
     /// does. Newest first.
     ///
     /// Every thread must be valid. The runs that checkpoints were made in are left out.
-    pub fn thread_graph(&self, threads: &[String]) -> Result<String, Error> {
+    pub fn thread_graph(&self, threads: &[String]) -> Result<String, AnyError> {
         let mut shown = Vec::new();
         for thread in threads {
             let target = ThreadTarget::find(&self.store, thread)?;
@@ -158,7 +159,7 @@ impl Repository {
         new: &ThreadId,
         whose: Source,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<MadeCheckpoint, Error> {
+    ) -> Result<MadeCheckpoint, AnyError> {
         self.free_of_secrets(THREAD, new.as_str())?;
         let target = ThreadTarget::find(&self.store, source)?;
         let vouched = target.vouched(self, whose == Source::Any, warn)?;
@@ -168,11 +169,13 @@ impl Repository {
             let unknown = |why: String| Error::UnknownSigner { named: source.to_owned(), key: sound.key.clone(), why };
             match knows_key(&options, &sound.key, self.environment.clock.now()) {
                 Ok(true) => {}
-                Ok(false) => return Err(unknown("is not known here".to_owned())),
-                Err(why) => return Err(unknown(why)),
+                Ok(false) => return Err(unknown("is not known here".to_owned()).into()),
+                Err(why) => return Err(unknown(why).into()),
             }
             if let Some(stranger) = sound.lineage.iter().find(|ancestor| !ancestor.signer.trusted) {
-                return Err(unknown(format!("goes back to {}, which is not known here", stranger.signer.fingerprint)));
+                return Err(
+                    unknown(format!("goes back to {}, which is not known here", stranger.signer.fingerprint)).into()
+                );
             }
         }
         let made = steps::fork(&self.writer()?, &vouched, target.checkpoint.as_ref(), new)?;
@@ -186,20 +189,20 @@ impl Repository {
         to: &CheckpointId,
         accept_untrusted: bool,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<MadeCheckpoint, Error> {
+    ) -> Result<MadeCheckpoint, AnyError> {
         let vouched = ThreadTarget::own(self, thread)?.vouched(self, accept_untrusted, warn)?;
         let made = steps::rollback(&self.writer()?, vouched, to)?;
         Ok(MadeCheckpoint::of(&made, MadeCheckpoint::ROLLED_BACK))
     }
 
     /// Returns the signed descriptor of a checkpoint.
-    pub fn offer(&self, target: &str, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Offered, Error> {
+    pub fn offer(&self, target: &str, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Offered, AnyError> {
         let target = ThreadTarget::find(&self.store, target)?;
         // Whether to trust its lineage is the recipient's decision.
         let source = target.vouched(self, true, warn)?;
         let bad = |to: &str| to.is_empty() || to.len() > MAX_AGENT || to.chars().any(char::is_control);
         if terms.to_agent.as_deref().is_some_and(bad) {
-            return Err(Error::Agent);
+            return Err(Error::Agent.into());
         }
         let at = target.checkpoint.as_ref();
         let descriptor = offer::offer(&self.writer()?, &source, at, terms)?;
@@ -208,7 +211,7 @@ impl Repository {
     }
 
     /// Adopts an offered checkpoint as the beginning of a new thread.
-    pub fn adopt(&self, request: &Request) -> Result<AdoptedCheckpoint, Error> {
+    pub fn adopt(&self, request: &Request) -> Result<AdoptedCheckpoint, AnyError> {
         // The request decides whether to accept an unknown key.
         let options = Options { strict_signers: false, ..request.options.clone() };
         self.free_of_secrets(THREAD, request.new.as_str())?;
@@ -229,32 +232,8 @@ pub enum Error {
     UnknownSigner { named: String, key: String, why: String },
     #[error("the latest state of the thread {0} was not resumed: its rest can only be read afterwards")]
     NotResumed(ThreadId),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Run(#[from] query::target::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Thread(#[from] super::Error),
-    #[error("{0}")]
-    Adopt(#[from] adopt::Error),
-    #[error("{0}")]
-    Worktree(#[from] worktree::Error),
     #[error("cannot write the packet of the checkpoint: {0}")]
-    Packet(Box<packet_operations::Error>),
+    Packet(AnyError),
     #[error("{0}")]
-    Head(#[from] work_tree::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
-    #[error("{0}")]
-    Trust(#[from] trust::Error),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
-}
-
-impl Lost for Error {
-    fn is_lost(&self) -> bool {
-        matches!(self, Self::Thread(error) if error.is_lost())
-    }
+    Head(#[source] work_tree::Error),
 }

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
+use crate::model::any_error::AnyError;
 use crate::repository::Repository;
 use crate::run::query::list::{Besides, RunSummary};
 use crate::run::query::waiting::Waits;
 
 use super::answers::ThreadSummary;
-use super::operations::Error;
 
 /// The overview that the program prints without a command.
 #[derive(Clone, Debug, Serialize)]
@@ -44,7 +44,7 @@ fn is_zero(count: &usize) -> bool {
 impl Repository {
     /// Returns an overview of the threads of this repository, and of its runs that have refs of
     /// their own.
-    pub fn overview(&self) -> Result<Overview, Error> {
+    pub fn overview(&self) -> Result<Overview, AnyError> {
         let runs = self.runs(Besides::default())?.runs;
         let (sealed, open): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.sealed);
         let (good, not_green): (Vec<_>, Vec<_>) = sealed.into_iter().partition(RunSummary::is_green);

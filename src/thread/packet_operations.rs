@@ -2,7 +2,8 @@
 //!
 //! The rules that decide are in [`packet`].
 
-use crate::git::{program, work_tree};
+use crate::git::work_tree;
+use crate::model::any_error::AnyError;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format;
@@ -10,14 +11,14 @@ use crate::model::name::ThreadId;
 use crate::model::packet::{Draft, MAX_BYTES, Packet, Unusable};
 use crate::model::thread::{Content, Trail};
 use crate::repository::Repository;
-use crate::run::query::target::{self, Target};
-use crate::run::query::{self, VerifiedRun, View, documents, revisions};
+use crate::run::query::target::Target;
+use crate::run::query::{VerifiedRun, View, documents, revisions};
 use crate::thread::packet::auto::thread::{Source, State};
 use crate::thread::packet::facts::{self, Absent};
 use crate::thread::packet::{self, Report, Terms, auto};
-use crate::verify::{Barred, Gate};
+use crate::verify::Gate;
 
-use super::target::{self as thread_target, ThreadTarget};
+use super::target::ThreadTarget;
 use super::{gate as attached, steps, vouch};
 
 /// Checks a packet; without a gate, the facts that it names are unknown.
@@ -33,7 +34,7 @@ pub fn check(read: &Result<Packet, Unusable>, gate: Option<&Gate<'_>>, terms: &T
 /// the name is neither.
 ///
 /// A missing packet is a report, not an error.
-pub fn check_named(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report>, Error> {
+pub fn check_named(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report>, AnyError> {
     match of_document(gate, text)? {
         Some(read) => Ok(Some(check(&read, Some(gate), terms))),
         None => of_thread(gate, text, terms),
@@ -46,12 +47,12 @@ fn absent(why: &(dyn std::error::Error + 'static)) -> Unusable {
 }
 
 /// Checks the packet of a thread, or returns `None` if the text names none.
-fn of_thread(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report>, Error> {
+fn of_thread(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report>, AnyError> {
     let store = gate.store;
     let Some(target) = ThreadTarget::look_for(store, text)? else { return Ok(None) };
     let vouched = match target.vouched_by(store, &trust(gate)) {
         Ok(vouched) => vouched,
-        Err(why) => return Ok(Some(check(&Err(absent(&why)), Some(gate), terms))),
+        Err(why) => return Ok(Some(check(&Err(absent(&*why)), Some(gate), terms))),
     };
     let sound = vouched.sound();
     let read = match steps::find(sound, target.checkpoint.as_ref()) {
@@ -70,13 +71,13 @@ fn trust(gate: &Gate<'_>) -> vouch::Trust {
 }
 
 /// Reads a packet from a document of a run, or returns `None` if the text names no run.
-fn of_document(gate: &Gate<'_>, text: &str) -> Result<Option<Result<Packet, Unusable>>, Error> {
+fn of_document(gate: &Gate<'_>, text: &str) -> Result<Option<Result<Packet, Unusable>>, AnyError> {
     let Some((run, name)) = text.split_once(":documents/") else { return Ok(None) };
     let Some(target) = Target::look_up(gate.store, run)? else { return Ok(None) };
-    Ok(Some(read_document(gate, &target, name).unwrap_or_else(|why| Err(absent(&why)))))
+    Ok(Some(read_document(gate, &target, name).unwrap_or_else(|why| Err(absent(&*why)))))
 }
 
-fn read_document(gate: &Gate<'_>, target: &Target, name: &str) -> Result<Result<Packet, Unusable>, Error> {
+fn read_document(gate: &Gate<'_>, target: &Target, name: &str) -> Result<Result<Packet, Unusable>, AnyError> {
     let run = VerifiedRun::read(gate.store, &gate.admit(&target.run, &target.reference)?)?;
     let change = revisions::find(&run, &documents::name(name)?, None)?;
     if change.revision.product.size > MAX_BYTES as u64 {
@@ -98,7 +99,12 @@ pub enum Whose<'a> {
 
 impl Repository {
     /// Writes a packet from the verified facts of a run or thread; calls `warn` with notes.
-    pub fn write_packet(&self, gate: &Gate<'_>, whose: Whose<'_>, warn: &mut dyn FnMut(&str)) -> Result<Draft, Error> {
+    pub fn write_packet(
+        &self,
+        gate: &Gate<'_>,
+        whose: Whose<'_>,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<Draft, AnyError> {
         let now = self.environment.clock.now();
         match whose {
             Whose::Run(run) => {
@@ -133,7 +139,7 @@ impl Repository {
         content: &Content,
         run: Option<&str>,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<Draft, Error> {
+    ) -> Result<Draft, AnyError> {
         let run = self.tied_run(gate, run, trail, warn)?;
         let around = self.surroundings(content.base, run.as_deref())?;
         let state = State::New(content);
@@ -148,7 +154,7 @@ impl Repository {
         named: Option<&str>,
         trail: &Trail,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<Option<VerifiedRun>, Error> {
+    ) -> Result<Option<VerifiedRun>, AnyError> {
         let target = match (named, auto::thread::tie(trail)) {
             (Some(named), _) => Some(Target::find(&self.store, named)?),
             // A missing run is not a fact; an ambiguous one must be named by a person.
@@ -159,9 +165,10 @@ impl Repository {
     }
 
     /// Returns the facts about the commit that the work began at.
-    fn surroundings(&self, base: Option<Oid>, run: Option<&View>) -> Result<auto::Surroundings, Error> {
+    fn surroundings(&self, base: Option<Oid>, run: Option<&View>) -> Result<auto::Surroundings, AnyError> {
         let store = &self.store;
-        let (head, branch) = work_tree::head(store)?.map_or((None, None), |(head, branch)| (Some(head), branch));
+        let (head, branch) =
+            work_tree::head(store).map_err(Error::Head)?.map_or((None, None), |(head, branch)| (Some(head), branch));
         let branch = branch.and_then(|branch| Some(branch.strip_prefix(work_tree::BRANCHES)?.to_owned()));
         let base = base.filter(|base| store.contains(*base));
         let mut past_base = None;
@@ -179,7 +186,7 @@ impl Repository {
 }
 
 /// Verifies a run, including the bytes of all products.
-fn believed(gate: &Gate<'_>, target: &Target, warn: &mut dyn FnMut(&str)) -> Result<VerifiedRun, Error> {
+fn believed(gate: &Gate<'_>, target: &Target, warn: &mut dyn FnMut(&str)) -> Result<VerifiedRun, AnyError> {
     let admitted = gate.admit_whole(&target.run, &target.reference)?;
     admitted.cautions.iter().for_each(|caution| warn(caution));
     Ok(VerifiedRun::read(gate.store, &admitted)?)
@@ -190,23 +197,5 @@ fn believed(gate: &Gate<'_>, target: &Target, warn: &mut dyn FnMut(&str)) -> Res
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    ThreadTarget(#[from] thread_target::Error),
-    #[error("{0}")]
-    Thread(#[from] super::Error),
-    #[error("{0}")]
-    Attached(#[from] attached::Error),
-    #[error("{0}")]
-    Barred(#[from] Barred),
-    #[error("{0}")]
-    Run(#[from] query::Error),
-    #[error("{0}")]
-    Document(#[from] revisions::Error),
-    #[error("{0}")]
-    DocumentName(#[from] documents::Error),
-    #[error("{0}")]
-    Head(#[from] work_tree::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
+    Head(#[source] work_tree::Error),
 }

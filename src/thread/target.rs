@@ -1,7 +1,7 @@
 //! Resolves `<thread>` and `<thread>:<checkpoint>`.
 
-use crate::git::refs;
 use crate::git::store::Store;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{NameError, ThreadId};
@@ -9,8 +9,8 @@ use crate::model::place::Place;
 use crate::model::problem::nearest;
 use crate::model::thread::CheckpointId;
 use crate::repository::{Repository, trust};
-use crate::run::query::target::{self, located};
-use crate::verify::{Options, ThreadSnapshot, Unsound, Verified, verified_thread};
+use crate::run::query::target::located;
+use crate::verify::{Options, ThreadSnapshot, Verified, verified_thread};
 
 use super::own_threads;
 use super::vouch::{self, Trust, VerifiedThread, vouch};
@@ -29,15 +29,15 @@ pub struct ThreadTarget {
 
 impl ThreadTarget {
     /// Resolves `<thread>[:<checkpoint>]`, or `<remote>/<thread>` for a fetched one.
-    pub fn find(store: &Store, text: &str) -> Result<Self, Error> {
+    pub fn find(store: &Store, text: &str) -> Result<Self, AnyError> {
         match Self::look_for(store, text)? {
             Some(found) => Ok(found),
-            None => Err(unknown(store, text)?),
+            None => Err(unknown(store, text)?.into()),
         }
     }
 
     /// Resolves a thread in the same way, or returns `None`.
-    pub fn look_for(store: &Store, text: &str) -> Result<Option<Self>, Error> {
+    pub fn look_for(store: &Store, text: &str) -> Result<Option<Self>, AnyError> {
         // Names may contain colons, so only a valid checkpoint name after the last one counts.
         let split = text.rsplit_once(':').and_then(|(thread, id)| Some((thread, id.parse::<CheckpointId>().ok()?)));
         if let Some((thread, checkpoint)) = split
@@ -48,7 +48,7 @@ impl ThreadTarget {
         Self::look_up(store, text)
     }
 
-    fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Error> {
+    fn look_up(store: &Store, text: &str) -> Result<Option<Self>, AnyError> {
         let at = |thread: ThreadId, reference: String, tip: Oid| Self { thread, reference, tip, checkpoint: None };
         if let Ok(thread) = ThreadId::parse(text) {
             let found = located(store, &Place::of_thread(&thread), None)?;
@@ -61,7 +61,7 @@ impl ThreadTarget {
     }
 
     /// Returns a thread of this repository.
-    pub fn own(repository: &Repository, thread: ThreadId) -> Result<Self, Error> {
+    pub fn own(repository: &Repository, thread: ThreadId) -> Result<Self, AnyError> {
         let tip = super::tip(&repository.writer()?, &thread)?.ok_or_else(|| super::Error::Unknown(thread.clone()))?;
         Ok(Self { reference: format::thread_ref(&thread), thread, tip, checkpoint: None })
     }
@@ -73,7 +73,7 @@ impl ThreadTarget {
         repository: &Repository,
         accept_untrusted: bool,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<VerifiedThread, Error> {
+    ) -> Result<VerifiedThread, AnyError> {
         let options = repository.options(&trust::Trust::default(), warn)?;
         let vouched = self.vouched_by(&repository.store, &Trust { options, accept_untrusted })?;
         vouched.warnings().iter().for_each(|warning| warn(warning));
@@ -81,9 +81,9 @@ impl ThreadTarget {
     }
 
     /// Verifies the thread with a reader's trust before its bytes are used.
-    pub fn vouched_by(&self, store: &Store, trust: &Trust) -> Result<VerifiedThread, Error> {
+    pub fn vouched_by(&self, store: &Store, trust: &Trust) -> Result<VerifiedThread, AnyError> {
         let vouched = vouch(store, &self.thread, &self.reference, self.tip, trust);
-        vouched.map_err(|source| Error::Vouch { named: self.name(), source })
+        Ok(vouched.map_err(|source| Error::Vouch { named: self.name(), source })?)
     }
 
     /// Returns the name of the thread here.
@@ -93,12 +93,12 @@ impl ThreadTarget {
     }
 
     /// Reads the thread; fails if it is invalid.
-    pub fn sound(&self, store: &Store) -> Result<Verified<ThreadSnapshot>, Error> {
+    pub fn sound(&self, store: &Store) -> Result<Verified<ThreadSnapshot>, AnyError> {
         Ok(verified_thread(store, &self.thread, self.tip, &Options::default())?)
     }
 }
 
-fn unknown(store: &Store, text: &str) -> Result<Error, Error> {
+fn unknown(store: &Store, text: &str) -> Result<Error, AnyError> {
     let threads = own_threads(store)?;
     let near = nearest(text, threads.iter().map(ThreadId::as_str)).map(str::to_owned);
     Ok(Error::Unknown { named: text.to_owned(), near })
@@ -117,18 +117,6 @@ pub enum Error {
     Name { name: String, source: NameError },
     #[error("there is no thread {named:?} here")]
     Unknown { named: String, near: Option<String> },
-    #[error("{0}")]
-    Target(#[from] target::Error),
     #[error("{source}")]
     Vouch { named: String, source: vouch::Error },
-    #[error("{0}")]
-    Unsound(#[from] Unsound),
-    #[error("{0}")]
-    Trust(#[from] trust::Error),
-    #[error("{0}")]
-    Thread(#[from] super::Error),
-    #[error("{0}")]
-    Repository(#[from] crate::repository::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
 }

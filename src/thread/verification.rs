@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::model::any_error::AnyError;
 use crate::model::format;
 use crate::model::name::ThreadId;
 use crate::model::place::{Kind, Place};
@@ -9,7 +10,7 @@ use crate::repository::shown::{self, Vanished};
 use crate::repository::{Repository, Trust, trust};
 use crate::verify::{self, Asking, Logs, Options, ThreadReport, ThreadsAtHand, no_place, thread as verify_thread};
 
-use super::target::{self, ThreadTarget};
+use super::target::ThreadTarget;
 use super::{fetched_threads, own_threads};
 
 /// A selection of threads to verify.
@@ -123,7 +124,7 @@ pub enum Error {
     #[error("{0}")]
     Shown(#[from] shown::Error),
     #[error("{0}")]
-    Target(#[from] target::Error),
+    Target(#[from] AnyError),
     #[error("{0}")]
     Thread(#[from] super::Error),
     #[error("{0}")]

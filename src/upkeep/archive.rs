@@ -12,9 +12,10 @@ use serde::Serialize;
 use crate::git::archives::{self, Contents};
 use crate::git::refs;
 use crate::git::retry::{self, Lost};
-use crate::git::store::{self, Store};
+use crate::git::store::Store;
 use crate::ledger::archive;
 use crate::ledger::chain::{self, Writer};
+use crate::model::any_error::AnyError;
 use crate::model::archive::ArchivedRun;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
@@ -23,8 +24,8 @@ use crate::model::format::{self, REFS};
 use crate::model::name::RunId;
 use crate::model::outcomes::Outcomes;
 use crate::model::time::Moment;
-use crate::repository::{self, Repository};
-use crate::run::query::target::{self, Target, unarchived_runs};
+use crate::repository::Repository;
+use crate::run::query::target::{Target, unarchived_runs};
 use crate::verify::{self, Chain};
 
 use super::replaced::{self, By, Replaced};
@@ -105,7 +106,7 @@ pub struct UnarchiveAnswer {
 
 impl Repository {
     /// Archives runs under the caller's key and deletes their refs. With `dry_run`, only reports.
-    pub fn archive(&self, request: &Request, dry_run: bool) -> Result<ArchiveAnswer, Error> {
+    pub fn archive(&self, request: &Request, dry_run: bool) -> Result<ArchiveAnswer, AnyError> {
         let (runs, left) = match request {
             Request::Named(names) => (self.named_for_archive(names)?, Vec::new()),
             Request::OlderThan(age) => self.sealed_before(*age)?,
@@ -115,7 +116,9 @@ impl Repository {
         let mut answer = ArchiveAnswer {
             schema: "git-handoff.archive/1",
             dry_run,
-            archive: archive::own(&self.store, &writer.signer.fingerprint())?.map(|name| name.archive_reference()),
+            archive: archive::own(&self.store, &writer.signer.fingerprint())
+                .map_err(Error::Archive)?
+                .map(|name| name.archive_reference()),
             refs: Counted { before, after: before },
             runs,
             left,
@@ -129,18 +132,18 @@ impl Repository {
             answer.refs.after = before + made - gone.len();
             return Ok(answer);
         }
-        answer.archive = Some(retry::run(|| put_away(&writer, &answer.runs))?);
+        answer.archive = Some(retry::run_while(is_lost, || put_away(&writer, &answer.runs))?);
         answer.refs.after = refs::list(&self.store, REFS)?.len();
         Ok(answer)
     }
 
     /// Restores the refs of archived runs. The archive keeps them as well.
-    pub fn unarchive(&self, names: &[String]) -> Result<UnarchiveAnswer, Error> {
+    pub fn unarchive(&self, names: &[String]) -> Result<UnarchiveAnswer, AnyError> {
         let mut runs = Vec::new();
         for name in names {
             let run = own(Target::find(&self.store, name)?)?;
             if refs::is_stored(&self.store, &format::run_ref(&run))? {
-                return Err(Error::NotArchived(run));
+                return Err(Error::NotArchived(run).into());
             }
             runs.push(run);
         }
@@ -152,7 +155,7 @@ impl Repository {
         Ok(UnarchiveAnswer { schema: "git-handoff.unarchive/1", runs, refs: Counted { before, after } })
     }
 
-    fn named_for_archive(&self, names: &[String]) -> Result<Vec<PutAway>, Error> {
+    fn named_for_archive(&self, names: &[String]) -> Result<Vec<PutAway>, AnyError> {
         let mut runs = BTreeMap::new();
         for name in names {
             let run = own(Target::find(&self.store, name)?)?;
@@ -163,7 +166,7 @@ impl Repository {
         Ok(runs.into_values().collect())
     }
 
-    fn sealed_before(&self, age: Span) -> Result<(Vec<PutAway>, Vec<LeftThere>), Error> {
+    fn sealed_before(&self, age: Span) -> Result<(Vec<PutAway>, Vec<LeftThere>), AnyError> {
         let limit = before(self.environment.clock.now(), age).ok_or(Error::Age)?;
         let (mut runs, mut left) = (Vec::new(), Vec::new());
         for run in unarchived_runs(&self.store)? {
@@ -174,7 +177,7 @@ impl Repository {
                 },
                 Ok(_) => {}
                 // An unreadable archive does not prevent the others from being used.
-                Err(error) => left.push(LeftThere { run, reason: in_words(&error) }),
+                Err(error) => left.push(LeftThere { run, reason: in_words(&*error) }),
             }
         }
         Ok((runs, left))
@@ -188,8 +191,8 @@ impl ArchiveAnswer {
     }
 }
 
-fn own(target: Target) -> Result<RunId, Error> {
-    if target.is_own() { Ok(target.run) } else { Err(Error::Foreign(target.name())) }
+fn own(target: Target) -> Result<RunId, AnyError> {
+    if target.is_own() { Ok(target.run) } else { Err(Error::Foreign(target.name()).into()) }
 }
 
 /// Returns the moment of this age ago.
@@ -202,7 +205,7 @@ fn before(now: Moment, age: Span) -> Option<Moment> {
 }
 
 /// Returns the archive's record of a run without its results, or `None` if it is not sealed.
-fn looked_at(store: &Store, run: &RunId) -> Result<Option<PutAway>, Error> {
+fn looked_at(store: &Store, run: &RunId) -> Result<Option<PutAway>, AnyError> {
     let reference = format::run_ref(run);
     let Some(commit) = refs::read(store, &reference)? else { return Ok(None) };
     let decoded = chain::decode(store, commit)?;
@@ -224,10 +227,10 @@ fn sound(store: &Store, put: PutAway) -> Result<PutAway, String> {
 }
 
 /// Archives runs, then keeps their other refs, then deletes the refs.
-fn put_away(writer: &Writer, runs: &[PutAway]) -> Result<String, Error> {
+fn put_away(writer: &Writer, runs: &[PutAway]) -> Result<String, AnyError> {
     let store = &writer.store;
     let contents: Contents = runs.iter().map(|put| (put.run.clone(), put.held)).collect();
-    let reference = archive::add(writer, &contents)?;
+    let reference = archive::add(writer, &contents).map_err(Error::Archive)?;
     // Deletes only what a read of the archive confirms.
     let tip = refs::read(store, &reference)?.ok_or_else(|| refs::Error::LostRace(reference.clone()))?;
     let has = archives::contents(store, tip)?;
@@ -259,27 +262,11 @@ pub enum Error {
     #[error("the age must be a time like 90d, 12w or 6mo")]
     Age,
     #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Archive(#[from] archive::Error),
-    #[error("{0}")]
-    Contents(#[from] archives::Fault),
-    #[error("{0}")]
-    Chain(#[from] chain::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
+    Archive(#[source] archive::Error),
 }
 
-impl Lost for Error {
-    fn is_lost(&self) -> bool {
-        match self {
-            Self::Ref(error) => error.is_lost(),
-            Self::Archive(error) => error.is_lost(),
-            _ => false,
-        }
-    }
+/// Returns true if another process moved a ref first.
+pub(super) fn is_lost(error: &AnyError) -> bool {
+    error.downcast_ref::<refs::Error>().is_some_and(Lost::is_lost)
+        || matches!(error.downcast_ref(), Some(Error::Archive(error)) if error.is_lost())
 }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::engine::recover;
 use crate::engine::run_lock::{self, RunLock};
-use crate::engine::{drive, recover};
 use crate::git::refs;
-use crate::git::store;
 use crate::ledger::chain::Writer;
+use crate::model::any_error::AnyError;
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Item;
@@ -97,7 +97,7 @@ pub fn clean(
     run: &RunId,
     request: Request,
     filters: &dyn Fn(&Item) -> Filters,
-) -> Result<Cleaned, Error> {
+) -> Result<Cleaned, AnyError> {
     let store = &writer.store;
     let mut cleaned = Cleaned::default();
     let _hold = match RunLock::take(&store.common_dir(), run) {
@@ -106,7 +106,7 @@ pub fn clean(
             cleaned.notes.push(format!("{held}; it is left alone"));
             return Ok(cleaned);
         }
-        Err(other) => return Err(other.into()),
+        Err(other) => return Err(Error::Hold(other).into()),
     };
     let view = query::view(store, run, &format::run_ref(run))?.ok_or_else(|| query::Error::Unknown(run.clone()))?;
     // Removes salvaged work before worktrees, so that work saved from them now is kept.
@@ -129,11 +129,11 @@ fn clear(
     request: Request,
     filters: &dyn Fn(&Item) -> Filters,
     cleaned: &mut Cleaned,
-) -> Result<(), Error> {
+) -> Result<(), AnyError> {
     let run = &view.run;
-    let mut left = Workspace::leftovers(host, run)?;
+    let mut left = Workspace::leftovers(host, run).map_err(Error::Workspace)?;
     if request.discard {
-        left.extend(Workspace::unsaved(host, run)?);
+        left.extend(Workspace::unsaved(host, run).map_err(Error::Workspace)?);
     }
     let mut worktrees: Vec<Piece> = left.iter().map(|left| Piece::worktree(run, left, host)).collect();
     let folders: Vec<PathBuf> = left.iter().map(|left| left.dir.clone()).collect();
@@ -143,7 +143,7 @@ fn clear(
         } else {
             cleaned.notes.extend(recover::clear(run, &view.state, host, filters)?);
         }
-        host.leave(run)?;
+        host.leave(run).map_err(Error::Workspace)?;
         worktrees.iter_mut().zip(&folders).for_each(|(piece, folder)| piece.removed = !folder.exists());
     }
     cleaned.pieces.extend(worktrees);
@@ -153,7 +153,7 @@ fn clear(
 
 /// Deletes the transcripts or the salvaged work of a sealed run: their ref, or their replacement
 /// after archiving.
-fn delete(writer: &Writer, view: &View, kind: &'static str, remove: bool) -> Result<Option<Piece>, Error> {
+fn delete(writer: &Writer, view: &View, kind: &'static str, remove: bool) -> Result<Option<Piece>, AnyError> {
     let (store, run) = (&writer.store, &view.run);
     let reference = if kind == "salvage" { format::salvage_ref(run) } else { format::transcripts_ref(run) };
     let tree = match refs::read(store, &reference)? {
@@ -183,19 +183,9 @@ fn set_aside(host: &Host, run: &RunId) -> Vec<String> {
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("{0}")]
-    Hold(#[from] run_lock::Error),
+    Hold(#[source] run_lock::Error),
     #[error("{0}")]
-    Run(#[from] query::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Kept(#[from] super::archive::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Workspace(#[from] workspace::Error),
+    Workspace(#[source] workspace::Error),
     #[error("the spent worktrees in {} could not be removed", .0.display())]
     Pool(PathBuf, #[source] std::io::Error),
-    #[error("{0}")]
-    Clear(#[from] drive::Error),
 }

@@ -12,14 +12,15 @@ use crate::engine::machine::host;
 use crate::engine::run_lock::{self, RunLock};
 use crate::git::{archives, history, private_files, refs};
 use crate::ledger::{archive, chain, sign};
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::place::Place;
-use crate::repository::{self, Repository};
+use crate::repository::Repository;
 use crate::run::query::{Target, target};
+use crate::verify::Logs;
 use crate::verify::deleted::{self, Deleted};
-use crate::verify::{self, Logs};
 use crate::worktree::workspace::{self, Workspace};
 
 use super::replaced;
@@ -59,7 +60,7 @@ pub struct DeleteAnswer {
 
 impl Repository {
     /// Finds everything of our run that is here; changes nothing.
-    pub fn deletion(&self, name: &str) -> Result<Deletion, Error> {
+    pub fn deletion(&self, name: &str) -> Result<Deletion, AnyError> {
         let run = self.deletable(name)?;
         let (store, mut archives) = (&self.store, Vec::new());
         for (reference, tip) in refs::list(store, format::ARCHIVE_REFS)? {
@@ -71,7 +72,8 @@ impl Repository {
         let (mut worktrees, mut bytes) = (0, 0);
         // Without a folder for worktrees there are none.
         for host in host(self).map(|host| host.all()).unwrap_or_default() {
-            let left = [Workspace::leftovers(&host, &run)?, Workspace::unsaved(&host, &run)?].concat();
+            let left = [Workspace::leftovers(&host, &run), Workspace::unsaved(&host, &run)];
+            let left = left.into_iter().collect::<Result<Vec<_>, _>>().map_err(Error::Workspace)?.concat();
             worktrees += left.len();
             bytes += left.iter().map(|left| left.bytes(&host)).sum::<u64>();
         }
@@ -90,20 +92,20 @@ impl Repository {
     /// Deletes runs. None of them may have a running driver.
     ///
     /// After an error, the deletion can be repeated.
-    pub fn delete(&self, runs: Vec<Deletion>) -> Result<DeleteAnswer, Error> {
+    pub fn delete(&self, runs: Vec<Deletion>) -> Result<DeleteAnswer, AnyError> {
         for found in &runs {
             self.delete_one(found)?;
         }
         Ok(DeleteAnswer { schema: "git-handoff.delete/1", runs })
     }
 
-    fn delete_one(&self, found: &Deletion) -> Result<(), Error> {
+    fn delete_one(&self, found: &Deletion) -> Result<(), AnyError> {
         let (store, run) = (&self.store, &found.run);
         let common = store.common_dir();
-        let _hold = RunLock::take(&common, run)?;
+        let _hold = RunLock::take(&common, run).map_err(Error::Hold)?;
         let writer = self.writer()?;
         for host in host(self).map(|host| host.all()).unwrap_or_default() {
-            Workspace::remove_all(&host, run)?;
+            Workspace::remove_all(&host, run).map_err(Error::Workspace)?;
         }
         let base = replaced::base_of(store, run);
         let tip = refs::read(store, &format::run_ref(run)).ok().flatten();
@@ -119,7 +121,7 @@ impl Repository {
         let bytes = serde_json::to_vec(&record).map_err(io::Error::other).map_err(Error::Mark)?;
         private_files::put(store, private_files::DELETED, &run.encoded(), &bytes).map_err(Error::Mark)?;
         for reference in &found.archives {
-            archive::remove(&writer, reference, run)?;
+            archive::remove(&writer, reference, run).map_err(Error::Archive)?;
         }
         let is_shared = base.is_some_and(|base| self.is_base_of_archived(base));
         replaced::forget_run(&writer, run, base.filter(|_| !is_shared))?;
@@ -138,10 +140,10 @@ impl Repository {
     }
 
     /// Returns our run with this name, including the remains of an interrupted deletion.
-    fn deletable(&self, name: &str) -> Result<RunId, Error> {
+    fn deletable(&self, name: &str) -> Result<RunId, AnyError> {
         let refused = match Target::find(&self.store, name) {
             Ok(target) if target.is_own() => return Ok(target.run),
-            Ok(target) => Error::Foreign { name: target.name(), reference: target.reference },
+            Ok(target) => Error::Foreign { name: target.name(), reference: target.reference }.into(),
             Err(error) => error.into(),
         };
         match RunId::parse(name) {
@@ -151,7 +153,7 @@ impl Repository {
     }
 
     /// Returns the existing refs of a run, with their targets.
-    fn refs_of(&self, run: &RunId) -> Result<Vec<(String, Oid)>, Error> {
+    fn refs_of(&self, run: &RunId) -> Result<Vec<(String, Oid)>, AnyError> {
         let names = [
             format::run_ref(run),
             format::base_ref(run),
@@ -183,23 +185,13 @@ pub enum Error {
     #[error("the run {name:?} was fetched; only runs of this repository are deleted here")]
     Foreign { name: String, reference: String },
     #[error("{0}")]
-    Hold(#[from] run_lock::Error),
+    Hold(#[source] run_lock::Error),
     #[error("{0}")]
-    Target(#[from] target::Error),
+    Archive(#[source] archive::Error),
     #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Archive(#[from] archive::Error),
-    #[error("{0}")]
-    Kept(#[from] super::archive::Error),
-    #[error("{0}")]
-    Workspace(#[from] workspace::Error),
+    Workspace(#[source] workspace::Error),
     #[error("the record of the deletion could not be signed")]
     Sign(#[source] sign::Error),
-    #[error("{0}")]
-    Logs(#[from] verify::Error),
     #[error("cannot record the deletion in the git directory")]
     Mark(#[source] io::Error),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
 }

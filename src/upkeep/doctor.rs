@@ -16,13 +16,12 @@ use serde::Serialize;
 
 use crate::engine::run_lock;
 use crate::git::store::Store;
-use crate::git::{program, refs, store};
-use crate::ledger::chain::{self, Writer};
+use crate::ledger::chain::Writer;
 use crate::ledger::log;
+use crate::model::any_error::AnyError;
 use crate::model::hints::Hint;
-use crate::repository::{Repository, config};
-use crate::run::operate;
-use crate::verify::{self, Options};
+use crate::repository::Repository;
+use crate::verify::Options;
 use crate::worktree::host::Host;
 use crate::worktree::workspace;
 
@@ -106,7 +105,7 @@ pub(super) struct Patient<'r> {
 ///
 /// One unreadable thing does not hide the others. Repairs delete only the remains of dead
 /// processes: lock files, and unfinished packs and objects.
-pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, Error> {
+pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, AnyError> {
     let mut findings = repository::examine(patient, fix)?;
     findings.extend(registered::examine(patient));
     findings.extend(protection::examine(patient));
@@ -125,25 +124,9 @@ pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, 
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("{0}")]
-    Git(#[from] program::Error),
+    Log(#[source] log::Error),
     #[error("{0}")]
-    Store(#[from] store::Error),
+    Hold(#[source] run_lock::Error),
     #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Run(#[from] operate::Error),
-    #[error("{0}")]
-    Denied(#[from] operate::Denied),
-    #[error("{0}")]
-    Chain(#[from] chain::Error),
-    #[error("{0}")]
-    Log(#[from] log::Error),
-    #[error("{0}")]
-    Logs(#[from] verify::Error),
-    #[error("{0}")]
-    Hold(#[from] run_lock::Error),
-    #[error("{0}")]
-    Config(#[from] config::Error),
-    #[error("{0}")]
-    Workspace(#[from] workspace::Error),
+    Workspace(#[source] workspace::Error),
 }

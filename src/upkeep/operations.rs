@@ -4,18 +4,19 @@ use std::cell::OnceCell;
 
 use serde::Serialize;
 
-use crate::engine::machine::{Machine, NoCache, host};
+use crate::engine::machine::{Machine, host};
 use crate::git::{keep_pack, store};
+use crate::model::any_error::AnyError;
 use crate::model::plan::Item;
-use crate::repository::{self, Repository, Trust};
-use crate::run::query::Target;
-use crate::run::query::target::{self, own_runs, unarchived_runs};
+use crate::repository::{Repository, Trust};
+use crate::run::query::target::{own_runs, unarchived_runs};
+use crate::run::query::{self, Target};
 use crate::worktree::filters::Filters;
 use crate::worktree::workspace;
 
 use super::clean::{self, Piece, Request};
 use super::disk::{self, Stay};
-use super::doctor::{self, Diagnosis, Patient, examine};
+use super::doctor::{Diagnosis, Patient, examine};
 
 /// The output of `clean --json`.
 #[derive(Clone, Debug, Serialize)]
@@ -52,7 +53,7 @@ pub struct WorktreesShown {
 impl Repository {
     /// Finds unfinished, missing and dangerous things; with `fix`, repairs those that are safe to
     /// repair.
-    pub fn diagnose(&self, fix: bool) -> Result<Diagnosis, Error> {
+    pub fn diagnose(&self, fix: bool) -> Result<Diagnosis, AnyError> {
         // A check must not create a key.
         let writer = self.own_fingerprint().map(|_| self.writer()).transpose()?;
         let options = self.options(&Trust::default(), &mut |_| ()).unwrap_or_default();
@@ -61,12 +62,12 @@ impl Repository {
     }
 
     /// Frees the disk space of some runs, or of all if none is named.
-    pub fn clean(&self, named: &[String], request: Request) -> Result<CleanAnswer, Error> {
+    pub fn clean(&self, named: &[String], request: Request) -> Result<CleanAnswer, AnyError> {
         let mut runs = Vec::new();
         for named in named {
             let target = Target::find(&self.store, named)?;
             if !target.is_own() {
-                return Err(Error::Foreign(named.clone()));
+                return Err(Error::Foreign(named.clone()).into());
             }
             runs.push(target.run);
         }
@@ -92,8 +93,8 @@ impl Repository {
                         notes.extend(cleaned.notes);
                     }
                     // An unreadable run does not prevent cleaning the others.
-                    Err(clean::Error::Run(error)) if all => notes.push(format!("{run}: {error}")),
-                    Err(error) => return Err(error.into()),
+                    Err(error) if all && error.is::<query::Error>() => notes.push(format!("{run}: {error}")),
+                    Err(error) => return Err(error),
                 }
             }
         }
@@ -120,7 +121,7 @@ impl Repository {
     }
 
     /// Removes the keep marks of dead processes from packs; returns messages.
-    fn forsaken(&self, remove: bool) -> Result<Vec<String>, Error> {
+    fn forsaken(&self, remove: bool) -> Result<Vec<String>, AnyError> {
         let found = keep_pack::forsaken(&self.store).map_err(store::Error::Pack)?;
         let freed = found.iter().filter(|path| !remove || keep_pack::release(path)).count();
         let verb = if remove { "are" } else { "would be" };
@@ -135,18 +136,4 @@ impl Repository {
 pub enum Error {
     #[error("the run {0:?} was fetched; there is nothing of it to clean here")]
     Foreign(String),
-    #[error("{0}")]
-    Doctor(#[from] doctor::Error),
-    #[error("{0}")]
-    Clean(#[from] clean::Error),
-    #[error("{0}")]
-    Disk(#[from] disk::Error),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    NoCache(#[from] NoCache),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
 }

@@ -7,12 +7,13 @@ use gix::objs::{Commit, Kind, WriteTo as _};
 use crate::git::store::{Edit, Store};
 use crate::git::{refs, retry};
 use crate::ledger::chain::{self, Writer};
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
 use crate::model::format::{self, COMMITTER, EMAIL, KEPT_REF, REFS};
 use crate::model::name::RunId;
 
-use super::archive::Error;
+use super::archive::{Error, is_lost};
 
 /// The message of the commits at [`KEPT_REF`].
 const MESSAGE: &str = "What is kept of archived runs\n";
@@ -62,7 +63,7 @@ fn is_all_evidence(replaced: &[Replaced]) -> bool {
 }
 
 /// Keeps reachable, from a local ref, what is not evidence.
-pub(super) fn keep(writer: &Writer, replaced: &[Replaced]) -> Result<(), Error> {
+pub(super) fn keep(writer: &Writer, replaced: &[Replaced]) -> Result<(), AnyError> {
     let store = &writer.store;
     if is_all_evidence(replaced) {
         return Ok(());
@@ -88,9 +89,9 @@ pub(super) fn keep(writer: &Writer, replaced: &[Replaced]) -> Result<(), Error> 
 }
 
 /// Removes what is kept at a path, and drops the history that could still reach it.
-pub(super) fn forget(writer: &Writer, path: &str) -> Result<(), Error> {
+pub(super) fn forget(writer: &Writer, path: &str) -> Result<(), AnyError> {
     let store = &writer.store;
-    retry::run(|| {
+    retry::run_while(is_lost, || {
         let Some(old) = refs::read(store, KEPT_REF)? else { return Ok(()) };
         let (tree, _) = store.commit(old)?;
         if store.tree_at(tree, path)?.is_none() {
@@ -106,10 +107,10 @@ pub(super) fn forget(writer: &Writer, path: &str) -> Result<(), Error> {
 
 /// Removes everything kept of an archived run: transcripts, salvaged work, and its base if no other
 /// archived run has the same one.
-pub(super) fn forget_run(writer: &Writer, run: &RunId, base: Option<Oid>) -> Result<(), Error> {
+pub(super) fn forget_run(writer: &Writer, run: &RunId, base: Option<Oid>) -> Result<(), AnyError> {
     let store = &writer.store;
     let paths = ["transcripts", "salvage"].map(|folder| format::kept_path(folder, run));
-    retry::run(|| {
+    retry::run_while(is_lost, || {
         let Some(old) = refs::read(store, KEPT_REF)? else { return Ok(()) };
         let (tree, _) = store.commit(old)?;
         let mut edits = Vec::new();
@@ -139,7 +140,7 @@ pub(super) fn base_of(store: &Store, run: &RunId) -> Option<Oid> {
 }
 
 /// Returns the commits that [`KEPT_REF`] keeps besides its own.
-fn bases(store: &Store, tip: Oid) -> Result<BTreeSet<Oid>, Error> {
+fn bases(store: &Store, tip: Oid) -> Result<BTreeSet<Oid>, AnyError> {
     let (mut bases, mut next) = (BTreeSet::new(), Some(tip));
     while let Some(commit) = next.take() {
         let mut parents = store.commit(commit)?.1.into_iter().peekable();
@@ -162,7 +163,7 @@ fn is_kept(bytes: &[u8]) -> bool {
 }
 
 /// Restores the refs of a run with their former targets.
-pub(super) fn restore(store: &Store, run: &RunId) -> Result<(), Error> {
+pub(super) fn restore(store: &Store, run: &RunId) -> Result<(), AnyError> {
     let names = [format::stamps_ref(run), format::transcripts_ref(run), format::salvage_ref(run), format::run_ref(run)];
     for name in names {
         if let Some(oid) = refs::read(store, &name)? {

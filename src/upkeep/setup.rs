@@ -13,8 +13,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use crate::git::protectable::{KnownFiles, committed, known_files};
-use crate::git::remote::{self, Remotes};
+use crate::git::remote::Remotes;
 use crate::git::{program, store::Store};
+use crate::model::any_error::AnyError;
 use crate::model::confinement::Network;
 use crate::model::format::{REFS, fetched_refs};
 use crate::model::plan::COMMAND;
@@ -82,7 +83,7 @@ pub struct Offer {
 
 impl Repository {
     /// Returns the answers that suggest themselves here.
-    pub fn offer_setup(&self) -> Result<Offer, Error> {
+    pub fn offer_setup(&self) -> Result<Offer, AnyError> {
         let local = Composer::read(&self.store)?;
         let agents: Vec<&str> =
             PRESETS.keys().map(String::as_str).filter(|name| is_on_path(&self.environment, name)).collect();
@@ -117,7 +118,7 @@ impl Repository {
     }
 
     /// Composes the changes for some answers. Nothing is written.
-    pub fn compose_setup(&self, answers: &Answers) -> Result<Setup, Error> {
+    pub fn compose_setup(&self, answers: &Answers) -> Result<Setup, AnyError> {
         let mut composer = Composer::read(&self.store)?;
         if let Some(name) = &answers.agent {
             self.compose_agent(name, preset(name)?, &mut composer);
@@ -260,10 +261,10 @@ impl Repository {
         }
     }
 
-    fn compose_protection(&self, pathspecs: &[String], composer: &mut Composer) -> Result<(), Error> {
+    fn compose_protection(&self, pathspecs: &[String], composer: &mut Composer) -> Result<(), AnyError> {
         for pathspec in pathspecs {
             if let Some(fault) = pathspec_fault(pathspec) {
-                return Err(Error::Pathspec(pathspec.clone(), fault));
+                return Err(Error::Pathspec(pathspec.clone(), fault).into());
             }
         }
         // Without a commit or a work tree, no pathspec selects anything.
@@ -283,7 +284,7 @@ impl Repository {
     ///
     /// No refspec for `git push` is written: it would replace what a plain `git push` pushes, and
     /// tell the remote of all runs.
-    fn compose_sharing(&self, share: &Share, composer: &mut Composer) -> Result<(), Error> {
+    fn compose_sharing(&self, share: &Share, composer: &mut Composer) -> Result<(), AnyError> {
         let remotes = Remotes::read(&self.store)?;
         let remote = match share {
             Share::No => {
@@ -294,7 +295,7 @@ impl Repository {
             }
             Share::Default => default_remote(&remotes).ok_or_else(|| Error::no_remote(&remotes))?,
             Share::From(name) if remotes.names().contains(&name.as_str()) => name.clone(),
-            Share::From(name) => return Err(Error::UnknownRemote(name.clone())),
+            Share::From(name) => return Err(Error::UnknownRemote(name.clone()).into()),
         };
         composer.add(&format!("remote.{remote}.fetch"), &refspec(&remote));
         if prunes(&self.store, &remote)? {
@@ -371,10 +372,6 @@ pub enum Error {
     NoDefaultRemote(String),
     #[error("cannot share runs: the repository has no remote {0:?}")]
     UnknownRemote(String),
-    #[error("{0}")]
-    Remotes(#[from] remote::Error),
-    #[error("{0}")]
-    Config(#[from] program::Error),
 }
 
 impl Error {

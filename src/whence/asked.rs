@@ -7,6 +7,7 @@ use gix::bstr::{BString, ByteSlice as _};
 
 use crate::git::program;
 use crate::git::store::Store;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::repository::Repository;
 
@@ -25,11 +26,11 @@ pub(super) enum Asked {
 
 /// Parses a question. A name that is both a commit and a path means the commit; `./` selects the
 /// path.
-pub(super) fn asked(repository: &Repository, text: &str) -> Result<Asked, Error> {
+pub(super) fn asked(repository: &Repository, text: &str) -> Result<Asked, AnyError> {
     let store = &repository.store;
     if text.contains("..") && !text.starts_with("./") && !text.starts_with("../") {
         match range(store, text) {
-            Err(Error::NoCommit(_) | Error::NoRange(_)) => {}
+            Err(error) if matches!(error.downcast_ref(), Some(Error::NoCommit(_) | Error::NoRange(_))) => {}
             other => return other.map(Asked::Range),
         }
     }
@@ -51,19 +52,19 @@ pub(super) fn asked(repository: &Repository, text: &str) -> Result<Asked, Error>
     {
         return Ok(found);
     }
-    Err(Error::Nothing(text.to_owned()))
+    Err(Error::Nothing(text.to_owned()).into())
 }
 
 /// Returns the commits of `A..B`, oldest first. A missing side means `HEAD`.
-pub(super) fn range(store: &Store, text: &str) -> Result<Vec<Oid>, Error> {
+pub(super) fn range(store: &Store, text: &str) -> Result<Vec<Oid>, AnyError> {
     let no_commit = |named: &str| Error::NoCommit(named.to_owned());
     let (from, to) = text.split_once("..").ok_or_else(|| Error::NoRange(text.to_owned()))?;
     if to.starts_with('.') {
-        return Err(Error::NoRange(text.to_owned()));
+        return Err(Error::NoRange(text.to_owned()).into());
     }
-    let end = |named: &str| -> Result<Oid, Error> {
+    let end = |named: &str| -> Result<Oid, AnyError> {
         let named = if named.is_empty() { "HEAD" } else { named };
-        commit(store, named)?.ok_or_else(|| no_commit(named))
+        Ok(commit(store, named)?.ok_or_else(|| no_commit(named))?)
     };
     let (from, to) = (end(from)?, end(to)?);
     let listed =
@@ -72,7 +73,7 @@ pub(super) fn range(store: &Store, text: &str) -> Result<Vec<Oid>, Error> {
 }
 
 /// Resolves a revision to a commit, or returns `None`.
-pub(super) fn commit(store: &Store, named: &str) -> Result<Option<Oid>, Error> {
+pub(super) fn commit(store: &Store, named: &str) -> Result<Option<Oid>, AnyError> {
     if named.is_empty() {
         return Ok(None);
     }
@@ -107,7 +108,7 @@ struct Place<'a> {
 
 impl Place<'_> {
     /// Parses `path` or `path:line`. If a file has the whole text as its name, that file is meant.
-    fn lines(&self, text: &str) -> Result<Option<Asked>, Error> {
+    fn lines(&self, text: &str) -> Result<Option<Asked>, AnyError> {
         if let Some(path) = self.file(text)? {
             return Ok(Some(Asked::Lines { commit: self.commit, path, lines: None }));
         }
@@ -118,7 +119,7 @@ impl Place<'_> {
     }
 
     /// Returns the path of a file from the top of the commit.
-    fn file(&self, text: &str) -> Result<Option<BString>, Error> {
+    fn file(&self, text: &str) -> Result<Option<BString>, AnyError> {
         let (Some(commit), Some(path)) = (self.commit, self.path_at_top(text)) else { return Ok(None) };
         let tree = super::commit::Commit::read(self.store, commit)?.tree;
         let found = if path.is_empty() { None } else { self.store.blob_at(tree, &path)? };

@@ -8,12 +8,13 @@ use std::rc::Rc;
 
 use crate::git::borrowed_repo::BorrowedRepo;
 use crate::git::history;
+use crate::git::program;
 use crate::git::store::Store;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::repository::shown;
 use crate::verify::{Gate, HOW_TO_KNOW};
 
-use super::Error;
 use super::commit::{Claim, Commit};
 use super::diff::Diff;
 use super::index::{Index, Patch};
@@ -97,7 +98,7 @@ pub(super) struct Change {
 }
 
 impl<'a> Attribution<'a> {
-    pub(super) fn new(store: &'a Store, gate: &'a Gate<'a>) -> Result<Self, Error> {
+    pub(super) fn new(store: &'a Store, gate: &'a Gate<'a>) -> Result<Self, AnyError> {
         let (aside, index) = (BorrowedRepo::new(store)?, Index::new(store)?);
         Ok(Self { store, aside, index, runs: Runs::new(gate), found: BTreeMap::new() })
     }
@@ -108,19 +109,19 @@ impl<'a> Attribution<'a> {
     }
 
     /// Attributes several commits.
-    pub(super) fn attribute_all(&mut self, commits: &[Oid]) -> Result<Vec<Rc<Finding>>, Error> {
+    pub(super) fn attribute_all(&mut self, commits: &[Oid]) -> Result<Vec<Rc<Finding>>, AnyError> {
         commits.iter().map(|commit| self.attribute(*commit)).collect()
     }
 
     /// Attributes a commit.
-    pub(super) fn attribute(&mut self, oid: Oid) -> Result<Rc<Finding>, Error> {
+    pub(super) fn attribute(&mut self, oid: Oid) -> Result<Rc<Finding>, AnyError> {
         if let Some(found) = self.found.get(&oid) {
             return Ok(Rc::clone(found));
         }
         let commit = Commit::read(self.store, oid)?;
         let found = match self.find_origin(commit.clone()) {
             // In a partial clone, any failure of git is due to missing objects.
-            Err(Error::Git(_)) if history::is_partial(self.store) => {
+            Err(error) if error.is::<program::Error>() && history::is_partial(self.store) => {
                 Finding::plain(commit, Verdict::Unclear, "what it changes is not in this partial clone")
             }
             other => other?,
@@ -130,7 +131,7 @@ impl<'a> Attribution<'a> {
         Ok(found)
     }
 
-    fn find_origin(&mut self, commit: Commit) -> Result<Finding, Error> {
+    fn find_origin(&mut self, commit: Commit) -> Result<Finding, AnyError> {
         let before = match commit.parents.first() {
             None => self.store.empty_tree(),
             Some(parent) if self.store.contains(*parent) => Commit::read(self.store, *parent)?.tree,
@@ -161,7 +162,7 @@ impl<'a> Attribution<'a> {
     }
 
     /// Checks a commit against the items that its message names.
-    fn claimed(&mut self, compared: &mut Comparison) -> Result<Finding, Error> {
+    fn claimed(&mut self, compared: &mut Comparison) -> Result<Finding, AnyError> {
         let mut origins: Vec<Origin> = Vec::new();
         for claim in compared.commit.claims.clone() {
             match self.resolve(&claim) {
@@ -214,7 +215,7 @@ impl<'a> Attribution<'a> {
     }
 
     /// Reports that a commit's claim is false, with its actual origin if any.
-    fn report_false_claim(&mut self, compared: &mut Comparison, why: &str) -> Result<Finding, Error> {
+    fn report_false_claim(&mut self, compared: &mut Comparison, why: &str) -> Result<Finding, AnyError> {
         let found = if compared.commit.tree == compared.before { None } else { self.search(compared)? };
         let is = found.filter(|found| found.how.is_some()).map(|found| {
             let names: Vec<String> = found.origins.iter().map(Origin::name).collect();
@@ -265,7 +266,7 @@ impl<'a> Attribution<'a> {
     }
 
     /// Returns a commit's changes, or `None` if they are too large.
-    pub(super) fn change(&mut self, compared: &mut Comparison) -> Result<Option<Rc<Change>>, Error> {
+    pub(super) fn change(&mut self, compared: &mut Comparison) -> Result<Option<Rc<Change>>, AnyError> {
         if compared.change.is_none() {
             let (oid, tree) = (compared.commit.oid, compared.commit.tree);
             if let Some(patch) = self.aside.patch(compared.before, tree, LARGEST)? {
@@ -277,7 +278,7 @@ impl<'a> Attribution<'a> {
     }
 
     /// Compares patch ids: `Some(true)` if the lines are equal too, `None` if the ids differ.
-    pub(super) fn is_like(&mut self, compared: &mut Comparison, patch: &Patch) -> Result<Option<bool>, Error> {
+    pub(super) fn is_like(&mut self, compared: &mut Comparison, patch: &Patch) -> Result<Option<bool>, AnyError> {
         let Some(change) = self.change(compared)? else { return Ok(None) };
         let bytes = match self.runs.bytes(patch) {
             Some(bytes) => bytes,
@@ -292,7 +293,7 @@ impl<'a> Attribution<'a> {
     }
 
     /// Formats the files and lines in which a commit differs from its parent with some patches.
-    fn differing(&self, made: Oid, is: Oid) -> Result<String, Error> {
+    fn differing(&self, made: Oid, is: Oid) -> Result<String, AnyError> {
         Ok(match self.aside.patch(made, is, LARGEST)? {
             Some(patch) => format!("differs from it in {}", words::changed(&Diff::read(&patch))),
             None => "differs from it in more than can be listed".to_owned(),

@@ -3,6 +3,7 @@
 use gix::bstr::ByteSlice as _;
 
 use crate::git::quoted_path;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::repository::Repository;
 use crate::share::anchor::verification::Verification;
@@ -25,7 +26,7 @@ pub struct CommitLines {
 
 impl Repository {
     /// Traces the lines that a commit added, compared with its first parent.
-    pub fn commit_lines(&self, revision: &str, with: &Verification<'_>) -> Result<CommitLines, Error> {
+    pub fn commit_lines(&self, revision: &str, with: &Verification<'_>) -> Result<CommitLines, AnyError> {
         let commit = asked::commit(&self.store, revision)?.ok_or_else(|| Error::NoCommit(revision.to_owned()))?;
         with.open(|gate| Attribution::new(&self.store, gate)?.added(commit))?
     }
@@ -33,10 +34,10 @@ impl Repository {
 
 impl Attribution<'_> {
     /// Attributes the lines that a commit added.
-    fn added(&mut self, oid: Oid) -> Result<CommitLines, Error> {
+    fn added(&mut self, oid: Oid) -> Result<CommitLines, AnyError> {
         let commit = Commit::read(self.store, oid)?;
         if commit.parents.first().is_some_and(|parent| !self.store.contains(*parent)) {
-            return Err(Error::NoParent(oid));
+            return Err(Error::NoParent(oid).into());
         }
         let before = self.before(&commit)?;
         let mut compared = Comparison { commit, before, change: None };

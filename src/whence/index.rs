@@ -9,6 +9,7 @@ use crate::git::borrowed_repo::BorrowedRepo;
 use crate::git::refs;
 use crate::git::store::Store;
 use crate::ledger::chain;
+use crate::model::any_error::AnyError;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, Outcome, Product};
 use crate::model::format;
@@ -16,7 +17,6 @@ use crate::model::name::{ItemId, RunId};
 use crate::model::place::{Kind, Place};
 use crate::model::plan::ProductKey;
 
-use super::Error;
 use super::diff::Diff;
 
 /// The maximum size of a patch to index by patch id; larger ones are found by digest only.
@@ -123,7 +123,7 @@ impl Index {
     }
 
     /// Returns all patches, by content.
-    pub(super) fn contents(&mut self, store: &Store, aside: &BorrowedRepo) -> Result<Rc<Contents>, Error> {
+    pub(super) fn contents(&mut self, store: &Store, aside: &BorrowedRepo) -> Result<Rc<Contents>, AnyError> {
         if let Some(contents) = &self.contents {
             return Ok(Rc::clone(contents));
         }
@@ -141,7 +141,7 @@ impl Index {
     }
 }
 
-fn read(store: &Store, aside: &BorrowedRepo, users: &BTreeMap<Oid, Vec<Patch>>) -> Result<Contents, Error> {
+fn read(store: &Store, aside: &BorrowedRepo, users: &BTreeMap<Oid, Vec<Patch>>) -> Result<Contents, AnyError> {
     let mut contents = Contents::default();
     let mut ids: BTreeSet<(Oid, String)> = BTreeSet::new();
     let (mut waiting, mut bytes): (Vec<(Oid, Vec<u8>)>, usize) = (Vec::new(), 0);

@@ -7,13 +7,13 @@ use crate::apply::compose::Composer;
 use crate::apply::{self, Step};
 use crate::git::borrowed_repo::BorrowedRepo;
 use crate::git::{history, store, verified_stream};
+use crate::model::any_error::AnyError;
 use crate::model::causes;
 use crate::model::digest::Oid;
 use crate::model::item_index::ItemIndex;
 use crate::run::query::{VerifiedRun, target};
 use crate::verify::Gate;
 
-use super::Error;
 use super::index::{Patch, RunPlace};
 
 /// The trust in a run.
@@ -59,7 +59,7 @@ impl<'g> Runs<'g> {
     }
 
     /// Applies patches to a tree, run by run in the given order.
-    pub(super) fn onto(&mut self, aside: &BorrowedRepo, patches: &[Patch], tree: Oid) -> Result<Fit, Error> {
+    pub(super) fn onto(&mut self, aside: &BorrowedRepo, patches: &[Patch], tree: Oid) -> Result<Fit, AnyError> {
         let mut groups: Vec<(&RunPlace, BTreeSet<ItemIndex>)> = Vec::new();
         for patch in patches {
             let place = &patch.record.at;
@@ -93,7 +93,7 @@ impl<'g> Runs<'g> {
         &mut self,
         aside: &BorrowedRepo,
         place: &RunPlace,
-    ) -> Result<Result<&mut Composer, String>, Error> {
+    ) -> Result<Result<&mut Composer, String>, AnyError> {
         if !self.composers.contains_key(&place.reference) {
             let composer = match self.known(place).run.clone() {
                 None => Err("the run does not verify".to_owned()),
@@ -110,7 +110,7 @@ impl<'g> Runs<'g> {
 
     /// Missing bytes prove nothing against a commit. A run whose bytes differ from its record is
     /// rejected.
-    fn failed(&mut self, place: &RunPlace, error: apply::Error) -> Result<Fit, Error> {
+    fn failed(&mut self, place: &RunPlace, error: apply::Error) -> Result<Fit, AnyError> {
         let partial = history::is_partial(self.gate.store);
         match error {
             apply::Error::NoBase(_) | apply::Error::Store(store::Error::Missing(_)) => Ok(Fit::Unable(chain(&error))),

@@ -8,6 +8,7 @@ use gix::bstr::BString;
 
 use crate::git::borrowed_repo::{self, Blamed};
 use crate::git::program;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
 use super::Error;
@@ -87,7 +88,7 @@ impl Attribution<'_> {
         commit: Option<Oid>,
         path: &BString,
         lines: Option<&RangeInclusive<u64>>,
-    ) -> Result<Vec<Line>, Error> {
+    ) -> Result<Vec<Line>, AnyError> {
         let mut found: Vec<Line> = Vec::new();
         let mut brought: BTreeMap<(Oid, BString), Vec<Blamed>> = BTreeMap::new();
         for blamed in self.blamed(commit, path, lines)? {
@@ -125,7 +126,7 @@ impl Attribution<'_> {
         commit: Option<Oid>,
         path: &BString,
         lines: Option<&RangeInclusive<u64>>,
-    ) -> Result<Vec<Blamed>, Error> {
+    ) -> Result<Vec<Blamed>, AnyError> {
         let failed = match (borrowed_repo::lines(self.store, commit, path.as_ref(), lines), lines) {
             (Err(program::Error::Failed { .. }), Some(lines)) => lines,
             (blamed, _) => return Ok(blamed?),
@@ -133,7 +134,7 @@ impl Attribution<'_> {
         // Usually the line does not exist; any other cause fails below as well.
         let all = borrowed_repo::lines(self.store, commit, path.as_ref(), None)?;
         let (lines, asked) = (all.last().map_or(0, |last| *last.lines.end()), *failed.end());
-        Err(Error::NoLine { path: path.to_string(), lines, asked })
+        Err(Error::NoLine { path: path.to_string(), lines, asked }.into())
     }
 
     /// Attributes a commit's lines in a file to its items. Lines beyond those of the items have
@@ -144,7 +145,7 @@ impl Attribution<'_> {
         steps: Vec<(Origin, Oid)>,
         path: &BString,
         blamed: &[Blamed],
-    ) -> Result<Vec<Line>, Error> {
+    ) -> Result<Vec<Line>, AnyError> {
         // Creates a commit for each step, so that `git blame` attributes the lines.
         let parent = finding.commit.parents.first().copied();
         let mut commits: Vec<Oid> = Vec::new();
@@ -187,7 +188,7 @@ impl Attribution<'_> {
     }
 
     /// Prepares the attribution of one file of a commit.
-    fn squash(&mut self, finding: &Finding, steps: Vec<(Origin, Oid)>, path: &BString) -> Result<Squash, Error> {
+    fn squash(&mut self, finding: &Finding, steps: Vec<(Origin, Oid)>, path: &BString) -> Result<Squash, AnyError> {
         let before = self.before(&finding.commit)?;
         let mut added = Vec::new();
         for (origin, _) in &steps {
@@ -201,7 +202,7 @@ impl Attribution<'_> {
     }
 
     /// Returns the item that introduced a line, and those that would have introduced it as well.
-    fn made(&mut self, squash: &mut Squash, at: usize, number: u64) -> Result<Vec<Origin>, Error> {
+    fn made(&mut self, squash: &mut Squash, at: usize, number: u64) -> Result<Vec<Origin>, AnyError> {
         let named = squash.origins[at].clone();
         let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
         let Some(wanted) = place.and_then(|place| squash.now.get(place)).cloned() else { return Ok(vec![named]) };
@@ -230,7 +231,7 @@ impl Attribution<'_> {
         }
     }
 
-    fn text(&self, tree: Oid, path: &BString) -> Result<Option<Vec<Vec<u8>>>, Error> {
+    fn text(&self, tree: Oid, path: &BString) -> Result<Option<Vec<Vec<u8>>>, AnyError> {
         let Ok(path) = std::str::from_utf8(path) else { return Ok(None) };
         let store = self.aside.store();
         let Some(blob) = store.blob_at(tree, path)? else { return Ok(None) };
@@ -238,7 +239,7 @@ impl Attribution<'_> {
     }
 
     /// Returns true if an item consumed another's patch, directly or indirectly.
-    fn builds_on(&mut self, item: &Origin, other: &Origin) -> Result<bool, Error> {
+    fn builds_on(&mut self, item: &Origin, other: &Origin) -> Result<bool, AnyError> {
         let at = &item.patch.record.at;
         if at.reference != other.patch.record.at.reference {
             return Ok(false);
@@ -252,7 +253,7 @@ impl Attribution<'_> {
     }
 
     /// Returns the trees after each item of a commit, including items whose patches were consumed.
-    fn expanded(&mut self, finding: &Finding) -> Result<Vec<(Origin, Oid)>, Error> {
+    fn expanded(&mut self, finding: &Finding) -> Result<Vec<(Origin, Oid)>, AnyError> {
         let patches: Vec<Patch> = finding.steps.iter().map(|(origin, _)| origin.patch.clone()).collect();
         let all = self.with_given(&patches)?;
         if all.len() == patches.len() {
@@ -267,7 +268,7 @@ impl Attribution<'_> {
     }
 
     /// Adds the patches that the items of some patches consumed.
-    pub(super) fn with_given(&mut self, patches: &[Patch]) -> Result<Vec<Patch>, Error> {
+    pub(super) fn with_given(&mut self, patches: &[Patch]) -> Result<Vec<Patch>, AnyError> {
         let mut more = Vec::new();
         for patch in patches {
             let Ok(composer) = self.runs.composer(&self.aside, &patch.record.at)? else { continue };

@@ -22,12 +22,10 @@ pub use attribution::{How, Verdict};
 pub use commit_lines::CommitLines;
 pub use known::Standing;
 
-use crate::apply;
-use crate::git::{program, refs, scratch_repo, store};
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::repository::Repository;
-use crate::run::query::{self, target};
-use crate::share::anchor::verification::{self, Verification};
+use crate::share::anchor::verification::Verification;
 
 use answer::{CommitsVerified, Whence};
 use asked::Asked;
@@ -37,7 +35,7 @@ impl Repository {
     /// Traces a commit, the lines of a file, or a range of commits.
     ///
     /// Calls `warn` with what a reader of the runs should know.
-    pub fn whence(&self, text: &str, with: &Verification<'_>, warn: &mut dyn FnMut(&str)) -> Result<Whence, Error> {
+    pub fn whence(&self, text: &str, with: &Verification<'_>, warn: &mut dyn FnMut(&str)) -> Result<Whence, AnyError> {
         let asked = asked::asked(self, text)?;
         with.open(|gate| {
             let mut attribution = Attribution::new(&self.store, gate)?;
@@ -66,7 +64,7 @@ impl Repository {
         range: &str,
         with: &Verification<'_>,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<CommitsVerified, Error> {
+    ) -> Result<CommitsVerified, AnyError> {
         let commits = asked::range(&self.store, range)?;
         with.open(|gate| {
             let mut attribution = Attribution::new(&self.store, gate)?;
@@ -98,20 +96,4 @@ pub enum Error {
     NoParent(Oid),
     #[error("{0:?} is no range of commits like main..feature")]
     NoRange(String),
-    #[error("{0}")]
-    Verification(#[from] verification::Error),
-    #[error("{0}")]
-    Apply(#[from] apply::Error),
-    #[error("{0}")]
-    Run(#[from] query::Error),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Scratch(#[from] scratch_repo::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
 }

@@ -5,9 +5,9 @@
 
 use gix::bstr::BString;
 
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
-use super::Error;
 use super::attribution::{Attribution, Comparison, Finding, Origin, Verdict};
 use super::commit::Commit;
 use super::diff::{Diff, FileDiff};
@@ -26,7 +26,7 @@ impl Attribution<'_> {
     /// or nothing else.
     ///
     /// Tries the items that its message names, else those of which it contains three quarters.
-    pub(super) fn parts(&mut self, finding: &Finding) -> Result<Vec<(Origin, Oid)>, Error> {
+    pub(super) fn parts(&mut self, finding: &Finding) -> Result<Vec<(Origin, Oid)>, AnyError> {
         let commit = &finding.commit;
         let may_be = matches!(finding.verdict, Verdict::Changed | Verdict::Person);
         if finding.how.is_some() || !may_be || commit.parents.len() > 1 {
@@ -51,7 +51,7 @@ impl Attribution<'_> {
     }
 
     /// Returns the tree of a commit's parent.
-    pub(super) fn before(&self, commit: &Commit) -> Result<Oid, Error> {
+    pub(super) fn before(&self, commit: &Commit) -> Result<Oid, AnyError> {
         Ok(match commit.parents.first() {
             Some(parent) => Commit::read(self.store, *parent)?.tree,
             None => self.store.empty_tree(),
@@ -60,7 +60,7 @@ impl Attribution<'_> {
 
     /// Returns the trees after each of some items and the items they consumed, or empty if they do
     /// not fit.
-    fn steps(&mut self, origins: &[Origin], before: Oid) -> Result<Vec<(Origin, Oid)>, Error> {
+    fn steps(&mut self, origins: &[Origin], before: Oid) -> Result<Vec<(Origin, Oid)>, AnyError> {
         let patches: Vec<Patch> = origins.iter().map(|origin| origin.patch.clone()).collect();
         let all = self.with_given(&patches)?;
         for patches in [all, patches] {
@@ -73,7 +73,7 @@ impl Attribution<'_> {
     }
 
     /// Returns the items of whose patches a commit contains at least three quarters.
-    fn traced(&mut self, compared: &mut Comparison) -> Result<Vec<Origin>, Error> {
+    fn traced(&mut self, compared: &mut Comparison) -> Result<Vec<Origin>, AnyError> {
         let Some(change) = self.change(compared)? else { return Ok(Vec::new()) };
         let contents = self.index.contents(self.store, &self.aside)?;
         let mut traced: Vec<(usize, Patch)> = Vec::new();

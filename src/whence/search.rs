@@ -10,9 +10,9 @@ use std::rc::Rc;
 use gix::bstr::{BString, ByteSlice as _};
 
 use crate::git::store;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
-use super::Error;
 use super::attribution::{Attribution, Change, Comparison, Finding, Origin, Verdict};
 use super::diff::{Diff, FileDiff};
 use super::index::Patch;
@@ -32,7 +32,7 @@ pub(super) const TOGETHER: usize = 64;
 
 impl Attribution<'_> {
     /// Finds the items that made a commit's changes; empty if none did or the commit is too large.
-    pub(super) fn search(&mut self, compared: &mut Comparison) -> Result<Option<Finding>, Error> {
+    pub(super) fn search(&mut self, compared: &mut Comparison) -> Result<Option<Finding>, AnyError> {
         let Some(change) = self.change(compared)? else { return Ok(None) };
         match self.by_id(compared, &change)? {
             Some(found) => Ok(Some(found)),
@@ -40,7 +40,7 @@ impl Attribution<'_> {
         }
     }
 
-    fn by_id(&mut self, compared: &mut Comparison, change: &Change) -> Result<Option<Finding>, Error> {
+    fn by_id(&mut self, compared: &mut Comparison, change: &Change) -> Result<Option<Finding>, AnyError> {
         let contents = self.index.contents(self.store, &self.aside)?;
         let alike = change.id.as_ref().and_then(|id| contents.by_id.get(id));
         let (mut exact, mut nearly): (Vec<Finding>, Option<Origin>) = (Vec::new(), None);
@@ -85,7 +85,7 @@ impl Attribution<'_> {
         once
     }
 
-    fn by_lines(&mut self, compared: &Comparison, change: &Change) -> Result<Option<Finding>, Error> {
+    fn by_lines(&mut self, compared: &Comparison, change: &Change) -> Result<Option<Finding>, AnyError> {
         let contents = self.index.contents(self.store, &self.aside)?;
         let mut after = After { tree: compared.commit.tree, files: BTreeMap::new() };
         let mut fitting: Vec<(Patch, Rc<Diff>)> = Vec::new();
@@ -110,7 +110,7 @@ impl Attribution<'_> {
     }
 
     /// Returns true if a tree has every line that a patch adds and none that it removes.
-    fn is_in(&self, after: &mut After, diff: &Diff) -> Result<bool, Error> {
+    fn is_in(&self, after: &mut After, diff: &Diff) -> Result<bool, AnyError> {
         for (path, file) in &diff.files {
             let now = after.file(self.store, path)?;
             let fits = match (&file.binary, now) {
@@ -168,7 +168,7 @@ struct Text {
 
 impl After {
     /// Returns the blob and lines of a file, or `None` if it is missing or unreadable.
-    fn file(&mut self, store: &store::Store, path: &BString) -> Result<Option<&Text>, Error> {
+    fn file(&mut self, store: &store::Store, path: &BString) -> Result<Option<&Text>, AnyError> {
         if !self.files.contains_key(path) {
             let blob = match path.to_str() {
                 Ok(path) => store.blob_at(self.tree, path)?,

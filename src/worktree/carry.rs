@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use gix::bstr::BStr;
 use rustix::fs::FileType;
 
-use crate::git::branches::{self, Branches};
+use crate::git::branches::Branches;
 use crate::git::snapshot::{self, IgnoreRules, Snapshot};
+use crate::model::any_error::AnyError;
 use crate::worktree::host::Host;
 use crate::worktree::protect::tree::Tree;
 use crate::worktree::workspace::Workspace;
@@ -47,13 +48,13 @@ impl Before {
             rules: IgnoreRules::read(&host.store, usual)?,
             absent: Snapshot::new(&host.store, workspace.base)?.absent()?,
             outputs: outputs(&top.join(&host.settings.outputs))?.into_iter().collect(),
-            branches: Branches::read(&host.store)?,
+            branches: Branches::read(&host.store).map_err(Error::Branches)?,
         })
     }
 
     /// Describes how `HEAD`, the branches and the stash changed since.
     pub fn moved(&self, host: &Host) -> Result<Vec<String>, Error> {
-        Ok(self.branches.changes(&Branches::read(&host.store)?))
+        Ok(self.branches.changes(&Branches::read(&host.store).map_err(Error::Branches)?))
     }
 }
 
@@ -191,7 +192,7 @@ pub enum Error {
     #[error("{0}")]
     Snapshot(#[from] snapshot::Error),
     #[error("cannot read the branches")]
-    Branches(#[from] branches::Error),
+    Branches(#[source] AnyError),
 }
 
 impl Error {

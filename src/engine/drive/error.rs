@@ -1,6 +1,6 @@
 //! Errors of a driver.
 use crate::git::refs;
-use crate::ledger::beat;
+use crate::model::any_error::AnyError;
 use crate::model::name::{ItemId, RunId};
 use crate::run::operate::{self, coordinate};
 use crate::worktree::{capture, workspace};
@@ -38,7 +38,7 @@ pub enum Error {
     #[error("cannot send signs of life to the remote: {0}")]
     Beat(String),
     #[error("cannot write a sign of life")]
-    Fence(#[from] beat::Error),
+    Fence(#[source] AnyError),
     #[error("{0}, and no other driver of the run is alive")]
     Slow(String),
     #[error("the key {1}, with which this driver of the run {0:?} signs, is revoked here")]

@@ -28,7 +28,7 @@ use crate::model::state::Phase;
 use crate::process::lease::Lease;
 use crate::repository::Repository;
 use crate::run::operate::via::Via;
-use crate::run::operate::{self, NewEntry, OpenRun, sharing, statements};
+use crate::run::operate::{self, NewEntry, OpenRun, sharing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -302,7 +302,7 @@ impl Driver<'_> {
         match repository.hear(self.run) {
             Ok(true) => self.force_catch_up(),
             Ok(false) => Ok(()),
-            Err(sharing::Error::Statements(why)) if matches!(*why, statements::Error::Run(operate::Error::Raced)) => {
+            Err(sharing::Error::Statements(why)) if matches!(why.downcast_ref(), Some(operate::Error::Raced)) => {
                 self.force_catch_up()
             }
             // The next read of the chain tells if the remote is away.

@@ -102,7 +102,7 @@ impl Driver<'_> {
             taker: Some(shared.identity.id.clone()),
             ..Beat::new(run.clone(), first, victim.clone(), writer.clock.now())
         };
-        let (oid, _kept) = beat::write(&writer, value, &fence)?;
+        let (oid, _kept) = beat::write(&writer, value, &fence).map_err(Error::Fence)?;
         let fence = Move { name: beat_ref(&run, victim), old: value, new: Some(oid) };
         self.run.stage(&entries)?;
         let taken = self.run.publish_with(&[fence])?;

@@ -1,13 +1,14 @@
 //! Agents by name: the line of their own that a recording runs, and what a line of theirs lacks.
 
 use super::{Error, Lacks, Recording};
+use crate::model::any_error::AnyError;
 use crate::model::problem::nearest;
 use crate::repository::Repository;
 use crate::repository::config::{PRESETS, Preset};
 
 /// Returns the recording with the line of its agent: the line of the subagent of this name, or else
 /// of the preset.
-pub(super) fn with_line(repository: &Repository, recording: &Recording) -> Result<Recording, Error> {
+pub(super) fn with_line(repository: &Repository, recording: &Recording) -> Result<Recording, AnyError> {
     let Some(name) = &recording.agent else { return Ok(recording.clone()) };
     let registered = repository.config.subagent(name);
     let own = registered.as_ref().and_then(|settings| settings.command.clone());

@@ -1,8 +1,9 @@
 //! Continues recordings: interrupted ones, and those whose work could not be taken.
 
 use super::{Error, sealed};
+use crate::engine::drive;
 use crate::engine::machine;
-use crate::engine::operations;
+use crate::model::any_error::AnyError;
 use crate::model::name::RunId;
 use crate::model::state::{Phase, RunState};
 use crate::repository::Repository;
@@ -13,22 +14,22 @@ use crate::worktree::workspace::{self, Leftover, Workspace};
 impl Repository {
     /// Prepares to continue an open recording. If its command ended and its work was not taken, the
     /// next attempt takes what lies in the worktree instead of running the command again.
-    pub fn continue_recording(&self, run: &RunId) -> Result<(), Error> {
+    pub fn continue_recording(&self, run: &RunId) -> Result<(), AnyError> {
         let state = Target::own(run.clone()).view(&self.store)?.state;
-        let Some((at, item)) = sealed::recorded_item(&state) else { return Err(Error::NoRecording(run.clone())) };
+        let Some((at, item)) = sealed::recorded_item(&state) else {
+            return Err(Error::NoRecording(run.clone()).into());
+        };
         if state.sealed {
-            return Err(Error::Taken(run.clone()));
+            return Err(Error::Taken(run.clone()).into());
         }
         if state.items[at].phase != Phase::Failed {
             return Ok(());
         }
-        let host = machine::host(self).map_err(|error| Error::Unstartable(Box::new(error.into())))?;
-        let left = left_by(&host, run, &state).map_err(|error| {
-            Error::Unstartable(Box::new(operations::Error::from(crate::engine::drive::Error::from(error))))
-        })?;
-        let Some(left) = left else { return Err(Error::NothingLeft(run.clone())) };
+        let host = machine::host(self)?;
+        let left = left_by(&host, run, &state).map_err(drive::Error::from)?;
+        let Some(left) = left else { return Err(Error::NothingLeft(run.clone()).into()) };
         let reason = format!("the work that attempt {} left in its worktree is to be taken", left.attempt);
-        Ok(self.retry_because(&format!("{run}/{}", item.id), &reason)?)
+        self.retry_because(&format!("{run}/{}", item.id), &reason)
     }
 }
 

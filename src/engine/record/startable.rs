@@ -6,6 +6,7 @@ use super::sealed::Decided;
 use super::{Error, Recording};
 use crate::engine::machine::Machine;
 use crate::engine::{command, drive, operations, programs};
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::name::FilePath;
 use crate::model::plan::COMMAND;
@@ -20,19 +21,19 @@ pub(super) fn expect(
     decided: &Decided,
     base: Oid,
     directory: Option<&FilePath>,
-) -> Result<(), Error> {
-    repository.options(&Trust::default(), &mut |_| ()).map_err(unstartable)?;
+) -> Result<(), AnyError> {
+    repository.options(&Trust::default(), &mut |_| ())?;
     let configured = repository.with_config(decided.config.clone())?;
-    let machine = Machine::new(&configured, true).map_err(unstartable)?;
+    let machine = Machine::new(&configured, true)?;
     let settings = configured.config.settings_of(COMMAND).unwrap_or_default();
-    machine.confine(&settings).map_err(unstartable)?;
-    machine.host.prepare().map_err(drive::Error::from).map_err(unstartable)?;
+    machine.confine(&settings).map_err(operations::Error::Sandbox)?;
+    machine.host.prepare().map_err(drive::Error::from)?;
     let line = recording.line.as_ref().map(|line| ["sh", "-c", line].map(str::to_owned));
     let words = line.as_ref().map_or(recording.command.as_slice(), <[String; 3]>::as_slice);
     let Some(program) = programs::name_of(words, line.is_some()) else { return Ok(()) };
     if !program.contains('/') || Path::new(program).is_absolute() {
         let env = command::environment(&machine.ambient, &settings);
-        return if programs::is_there(program, &env) { Ok(()) } else { Err(Error::Program(program.to_owned())) };
+        return if programs::is_there(program, &env) { Ok(()) } else { Err(Error::Program(program.to_owned()).into()) };
     }
     let host = &machine.host.settings;
     if settings.setup.is_some() || !host.copy.is_empty() || !host.link.is_empty() {
@@ -49,10 +50,10 @@ fn expect_in_work(
     base: Oid,
     directory: Option<&FilePath>,
     program: &str,
-) -> Result<(), Error> {
+) -> Result<(), AnyError> {
     let is_in_work_tree = repository.environment.directory.join(program).exists();
     if recording.here.is_some() {
-        return if is_in_work_tree { Ok(()) } else { Err(Error::Program(program.to_owned())) };
+        return if is_in_work_tree { Ok(()) } else { Err(Error::Program(program.to_owned()).into()) };
     }
     let below = directory.map_or_else(|| program.to_owned(), |directory| format!("{directory}/{program}"));
     // A path with `..` or through a link is left to the command itself.
@@ -61,13 +62,9 @@ fn expect_in_work(
     let (tree, _) = store.commit(base)?;
     match (store.blob_at(tree, &path)?.is_some(), is_in_work_tree) {
         (true, _) => Ok(()),
-        (false, true) => Err(Error::Uncommitted(program.to_owned())),
-        (false, false) => Err(Error::Program(program.to_owned())),
+        (false, true) => Err(Error::Uncommitted(program.to_owned()).into()),
+        (false, false) => Err(Error::Program(program.to_owned()).into()),
     }
-}
-
-fn unstartable(error: impl Into<operations::Error>) -> Error {
-    Error::Unstartable(Box::new(error.into()))
 }
 
 /// Returns a path without `.`, or `None` if it has `..`.

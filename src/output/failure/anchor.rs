@@ -8,11 +8,11 @@ use git_handoff::model::hints;
 use git_handoff::share::anchor::{Error, SettingError};
 use git_handoff::share::push;
 
-use super::{Failure, left_out};
+use super::{Failure, repository};
 
 pub(super) fn setting_error(error: &SettingError) -> Failure {
     if let SettingError::LeftOut { .. } = error {
-        return Failure::of(left_out::CODE, error).hint(hints::build_whole());
+        return Failure::of(repository::LEFT_OUT, error).hint(hints::build_whole());
     }
     let failure = Failure::of("bad-anchor", error);
     match error.key() {

@@ -1,6 +1,7 @@
-//! Failures of `apply`.
+//! Failures of `apply`, and of writing a work tree.
 
 use git_handoff::apply::{Error, threeway};
+use git_handoff::git::checkout::{self, Obstacle};
 use git_handoff::git::{hook, program, refs, store, work_tree};
 use git_handoff::model::hints;
 
@@ -25,7 +26,7 @@ pub(super) fn apply(error: &Error) -> Failure {
             Failure { code: "local-changes", ..failure }.hint(hint)
         }
         Error::LocalChanges(_) => Failure { code: "local-changes", ..failure }.hint(hints::stash_or_branch()),
-        Error::WorkTree(work_tree::Error::Checkout(inner)) => super::work_tree::checkout(inner),
+        Error::WorkTree(work_tree::Error::Checkout(inner)) => checkout(inner),
         Error::Hook(hook::Error::Refused { .. }) => Failure { code: "hook", ..failure }.hint(hints::no_verify()),
         Error::HookIndex(_) | Error::HookTrailers => {
             Failure { code: "hook-changed", ..failure }.hint(hints::no_verify())
@@ -58,4 +59,16 @@ fn threeway(error: &threeway::Error, failure: Failure) -> Failure {
         threeway::Error::CherryPick(_) => return failure,
     };
     Failure { code, ..failure }.hint_if(hint)
+}
+
+pub(super) fn checkout(error: &checkout::Error) -> Failure {
+    let hint = match (error.obstacle(), error) {
+        (Some(Obstacle::Space), _) => hints::again_after_space(),
+        (_, checkout::Error::Folder(folder, reason)) if reason.kind() == std::io::ErrorKind::PermissionDenied => {
+            hints::make_writable(folder.display())
+        }
+        (Some(Obstacle::Permission), _) => hints::again_with_permission(),
+        (None, _) => hints::again(),
+    };
+    Failure { code: "work-tree", hint: Some(hint), ..Failure::of("work-tree", error) }
 }

@@ -9,7 +9,7 @@ use git_handoff::run::operate::documents as put;
 use git_handoff::run::operate::revisions::Error;
 use git_handoff::run::query::{documents, revisions};
 
-use super::{Failure, left_out};
+use super::{Failure, repository};
 
 pub(super) fn revision(error: &revisions::Error) -> Option<Failure> {
     let failure = Failure::of("document", error);
@@ -40,7 +40,7 @@ pub(super) fn put_revision(error: &Error) -> Option<Failure> {
             Unfit::Unreadable(_, why) => {
                 Failure { code: "schema-unreadable", ..failure }.hint(hints::set_file(&why.place.key))
             }
-            Unfit::LeftOut(..) => Failure { code: left_out::CODE, ..failure }.hint(hints::build_whole()),
+            Unfit::LeftOut(..) => Failure { code: repository::LEFT_OUT, ..failure }.hint(hints::build_whole()),
             _ => Failure { code: "not-as-declared", ..failure },
         },
         Error::Changed { .. } => Failure { code: "lost-race", exit: 5, ..failure },
@@ -54,8 +54,8 @@ pub(super) fn put_revision(error: &Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn documents(error: &documents::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn documents(error: &documents::Error) -> Failure {
+    match error {
         documents::Error::Name { .. } => Failure::usage(error.to_string()),
         documents::Error::Document { run, name, source } => {
             let hint = match source.as_ref() {
@@ -66,12 +66,11 @@ pub(super) fn documents(error: &documents::Error) -> Option<Failure> {
             };
             Failure::new(source.as_ref()).hint_if(hint)
         }
-        _ => return None,
-    })
+    }
 }
 
-pub(super) fn put_document(error: &put::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn put_document(error: &put::Error) -> Failure {
+    match error {
         put::Error::Match(_) | put::Error::OnItem | put::Error::NothingElsewhere => Failure::usage(error.to_string()),
         put::Error::Document { run, name, source } => {
             let hint = match source.as_ref() {
@@ -82,8 +81,7 @@ pub(super) fn put_document(error: &put::Error) -> Option<Failure> {
             };
             Failure::new(source.as_ref()).hint_if(hint)
         }
-        _ => return None,
-    })
+    }
 }
 
 fn unread(why: &store::Error, run: &str) -> Hint {

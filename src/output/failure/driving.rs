@@ -9,8 +9,8 @@ use git_handoff::worktree::workspace;
 
 use super::Failure;
 
-pub(super) fn operations(error: &operations::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn operations(error: &operations::Error) -> Failure {
+    match error {
         operations::Error::Schema { why, .. } => {
             Failure::of("schema-unreadable", error).hint(hints::set_file(&why.place.key))
         }
@@ -41,8 +41,7 @@ pub(super) fn operations(error: &operations::Error) -> Option<Failure> {
         operations::Error::Times => Failure::of("config", error).hint(hints::lost_after()),
         operations::Error::WorkTree(_) => Failure::of("git", error),
         operations::Error::Recorded(error) => sealed_settings(error),
-        _ => return None,
-    })
+    }
 }
 
 fn sealed_settings(error: &SettingsError) -> Failure {
@@ -75,9 +74,8 @@ pub(super) fn record(error: &record::Error) -> Option<Failure> {
         record::Error::WorkTree(_)
         | record::Error::Snapshot(snapshot::Error::Git(_) | snapshot::Error::WorkTree(_)) => Failure::of("git", error),
         record::Error::Snapshot(snapshot::Error::Unborn) => Failure::of("unborn", error).hint(hints::first_commit()),
-        record::Error::Snapshot(snapshot::Error::Store(_)) => return None,
+        record::Error::Ids | record::Error::Snapshot(snapshot::Error::Store(_)) => return None,
         record::Error::Snapshot(_) => Failure::of("bad-range", error).hint(hints::adopt_range()),
-        _ => return None,
     })
 }
 
@@ -113,8 +111,8 @@ pub(super) fn execute(error: &execute::Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn recheck(error: &recheck::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn recheck(error: &recheck::Error) -> Failure {
+    match error {
         recheck::Error::NoCheck(run, _) | recheck::Error::NoChecks(run) => {
             Failure::of("no-check", error).hint(hints::show(run))
         }
@@ -126,6 +124,5 @@ pub(super) fn recheck(error: &recheck::Error) -> Option<Failure> {
             Failure::of("no-cache", root).hint(hints::workspace_root())
         }
         recheck::Error::Lock(_) | recheck::Error::Workspace(_) => Failure::of("recheck", error),
-        _ => return None,
-    })
+    }
 }

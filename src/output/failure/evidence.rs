@@ -1,38 +1,30 @@
-//! Failures of proofs, exports and bundles.
+//! Failures of proofs, exports and bundles, and of reading a piece of a run.
 
 use git_handoff::ledger::prove;
 use git_handoff::model::hints;
-use git_handoff::report;
 use git_handoff::report::export::{self, operations};
 use git_handoff::run::import::lineage;
-use git_handoff::run::query::proving;
+use git_handoff::run::query::{piece, proving};
 use git_handoff::share::bundling;
 
 use super::Failure;
 
-pub(super) fn proving(error: &proving::Error) -> Option<Failure> {
-    Some(match error {
-        proving::Error::WholeRun | proving::Error::NotSaid | proving::Error::NoProduct(_) => {
-            Failure::usage(error.to_string())
-        }
-        _ => return None,
-    })
+pub(super) fn proving(error: &proving::Error) -> Failure {
+    Failure::usage(error.to_string())
 }
 
-pub(super) fn export_operation(error: &operations::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn export_operation(error: &operations::Error) -> Failure {
+    match error {
         operations::Error::WholeRun | operations::Error::NoLines => Failure::usage(error.to_string()),
         operations::Error::NotOfRun { commit, .. } => Failure::of("not-of-run", error).hint(hints::whence(commit)),
-        _ => return None,
-    })
+    }
 }
 
-pub(super) fn bundling(error: &bundling::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn bundling(error: &bundling::Error) -> Failure {
+    match error {
         bundling::Error::Nothing => Failure::of("no-runs", error),
         bundling::Error::File { .. } => Failure::of("io", error),
-        _ => return None,
-    })
+    }
 }
 
 pub(super) fn prove(error: &prove::Error) -> Option<Failure> {
@@ -64,9 +56,17 @@ pub(super) fn lineage(error: &lineage::Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn report(error: &report::Error) -> Option<Failure> {
+pub(super) fn piece(error: &piece::Error) -> Option<Failure> {
     Some(match error {
-        report::Error::Unnamed(_) => Failure::of("bad-name", error),
+        piece::Error::NotSaid => Failure::usage(error.to_string()),
+        piece::Error::NoSuchThing { run, .. } => Failure::of("no-such-thing", error).hint(hints::show(run)),
+        piece::Error::NoCheck(_)
+        | piece::Error::NoAttempt { .. }
+        | piece::Error::NotEnded(_)
+        | piece::Error::NoTranscript { remote: None, .. } => Failure::of("no-transcript", error),
+        piece::Error::NoTranscript { remote: Some(remote), .. } => {
+            Failure::of("no-transcript", error).hint(hints::fetch_transcripts(remote))
+        }
         _ => return None,
     })
 }

@@ -5,14 +5,14 @@ use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::name::RunId;
 use git_handoff::model::role::Refused;
 use git_handoff::model::state::Illegal;
+use git_handoff::run::operate::adopt;
 use git_handoff::run::operate::people::Error;
-use git_handoff::run::operate::{adopt, statements};
 use git_handoff::verify::Barred;
 
 use super::Failure;
 
-pub(super) fn people(error: &Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn people(error: &Error) -> Failure {
+    match error {
         Error::NoItem
         | Error::WholeRun
         | Error::NoKey(_)
@@ -29,8 +29,7 @@ pub(super) fn people(error: &Error) -> Option<Failure> {
         Error::HasRoles { .. } => Failure::of("has-role", error),
         Error::Illegal(Illegal::SecondVote(..)) => Failure::of("second-vote", error),
         Error::Illegal(_) => Failure::of("not-an-approver", error),
-        _ => return None,
-    })
+    }
 }
 
 /// Returns the command that gives a key the missing role.
@@ -62,13 +61,6 @@ pub(super) fn adopt(error: &adopt::Error) -> Option<Failure> {
             Failure { hint: None, ..Failure::new(inner) }.hint(hints::know_signer())
         }
         adopt::Error::Barred(inner @ Barred::Conflict { .. }) => Failure { hint: None, ..Failure::new(inner) },
-        _ => return None,
-    })
-}
-
-pub(super) fn statements(error: &statements::Error) -> Option<Failure> {
-    Some(match error {
-        statements::Error::Copy(_) => Failure::of("io", error),
-        _ => return None,
+        adopt::Error::Barred(_) => return None,
     })
 }

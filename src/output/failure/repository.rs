@@ -1,4 +1,4 @@
-//! Failures of the repository, objects, refs, keys and chains.
+//! Failures of the repository, its configuration, objects, refs, keys and chains.
 
 use std::io;
 
@@ -7,7 +7,11 @@ use git_handoff::git::{packed, program, refs, save, store, verified_stream};
 use git_handoff::ledger::{chain, log, sign};
 use git_handoff::model::credential::gate::Secret;
 use git_handoff::model::hints;
+use git_handoff::model::left_out::LeftOut;
+use git_handoff::model::pipeline::Unusable;
 use git_handoff::repository;
+use git_handoff::repository::config;
+use git_handoff::repository::pipelines::AddError;
 
 use super::Failure;
 
@@ -110,5 +114,35 @@ pub(super) fn log(error: &log::Error) -> Failure {
 }
 
 pub(super) fn program(error: &program::Error) -> Failure {
-    Failure::of("git", error)
+    let failure = Failure::of("git", error);
+    match error {
+        // The file of `blame.ignoreRevsFile` is missing.
+        program::Error::Failed { call, said, .. } if call.contains("blame") && said.contains("object name list") => {
+            failure.hint(hints::setting("blame.ignoreRevsFile"))
+        }
+        _ => failure,
+    }
+}
+
+/// The code of failures because of features that this build lacks.
+pub(super) const LEFT_OUT: &str = "left-out";
+
+pub(super) fn left_out(error: &LeftOut) -> Failure {
+    Failure::of(LEFT_OUT, error).hint(hints::build_whole())
+}
+
+pub(super) fn config(error: &config::Error) -> Failure {
+    Failure::of("config", error).hint_if(error.hint())
+}
+
+pub(super) fn unusable(error: &Unusable) -> Failure {
+    let failure = Failure::of("unknown-pipeline", error);
+    match error {
+        Unusable::NoReference(_) => Failure::usage(failure.message),
+        _ => failure.hint(hints::pipelines()),
+    }
+}
+
+pub(super) fn add_error(error: &AddError) -> Option<Failure> {
+    (!matches!(error, AddError::Repository(_))).then(|| Failure::of("pipeline", error))
 }

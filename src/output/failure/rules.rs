@@ -7,10 +7,16 @@
 
 use std::error::Error;
 
+use git_handoff::git::scratch_repo;
+use git_handoff::report;
+use git_handoff::run::operate::statements;
+use git_handoff::thread::packet_operations;
+use git_handoff::upkeep::{clean, disk, doctor, operations};
+
 use super::{
-    Failure, anchor, apply, archive, checking, config, delete, document, driving, evidence, left_out, repository,
+    Failure, anchor, apply, checking, document, driving, evidence, people, repository, running, share, sharing,
 };
-use super::{packet, people, piece, pipeline, running, setup, share, sharing, target, thread, upkeep, whence};
+use super::{target, thread, upkeep, whence};
 
 /// Asks the functions of each file in turn. Each is for another type, so the order is free.
 macro_rules! first {
@@ -19,32 +25,46 @@ macro_rules! first {
     };
 }
 
-/// Returns the failure if the function for the type of the error decides.
+/// Gives all errors of a type one code, and no hint.
+macro_rules! code {
+    ($error:ident; $($code:literal: $($kind:ty),+;)+) => {
+        None$($(.or_else(|| of_type($error, |error: &$kind| Failure::of($code, error))))+)+
+    };
+}
+
+/// Returns the failure if the type of the error has a code or a function that decides.
 pub(super) fn decide(error: &(dyn Error + 'static)) -> Option<Failure> {
+    let coded = code! {
+        error;
+        "bad-name": report::Error;
+        "clean": clean::Error, disk::Error;
+        "doctor": doctor::Error;
+        "head": packet_operations::Error;
+        "io": statements::Error;
+        "not-ours": operations::Error;
+        "scratch": scratch_repo::Error;
+    };
+    coded.or_else(|| by_function(error))
+}
+
+fn by_function(error: &(dyn Error + 'static)) -> Option<Failure> {
     first! {
         error;
         anchor: setting_error anchor;
         apply: apply;
-        archive: archive fault;
         checking: operations verification threads refusal verify;
-        config: config;
-        delete: delete;
         document: revision put_revision documents put_document schema_error;
         driving: operations record drive execute recheck;
-        evidence: proving export_operation bundling prove export lineage report;
+        evidence: proving export_operation bundling prove export lineage piece;
         repository: store repository no_cache verified_stream secret save refs packed sign chain log program;
-        left_out: left_out;
-        packet: packet;
-        people: people adopt statements;
-        piece: piece;
-        pipeline: unusable add_error;
+        repository: left_out config unusable add_error;
+        people: people adopt;
         running: submit submission query run extend steer coordinate;
-        setup: setup write_error;
-        share: scratch_repo remote push fetch shown bundle bundle_error;
+        share: remote push fetch shown bundle bundle_error;
         sharing: sharing drivers denied;
         target: target thread_target operations trust gate barred missed;
         thread: unsound gate vouch thread adopt checkout worktree;
-        upkeep: operations clean doctor;
+        upkeep: archive fault delete setup write_error;
         whence: whence;
     }
 }

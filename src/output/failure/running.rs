@@ -22,13 +22,12 @@ pub(super) fn submit(error: &submit::Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn submission(error: &submission::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn submission(error: &submission::Error) -> Failure {
+    match error {
         submission::Error::Queue(queue) => Failure::of("unknown-queue", error).hint(hints::register_queue(queue)),
         submission::Error::WorkTree(_) => Failure::of("git", error),
         submission::Error::NotOwned => Failure::usage(error.to_string()),
-        _ => return None,
-    })
+    }
 }
 
 pub(super) fn query(error: &query::Error) -> Option<Failure> {
@@ -64,17 +63,16 @@ pub(super) fn run(error: &operate::Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn extend(error: &extend::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn extend(error: &extend::Error) -> Failure {
+    match error {
         extend::Error::NotOpenEnded(_) => Failure::of("not-open-ended", error).hint(hints::open_ended()),
         extend::Error::Ended(_) => Failure::of("ended", error),
         extend::Error::OtherRun { .. } => Failure::of("other-run", error).hint(hints::id_of_run()),
-        _ => return None,
-    })
+    }
 }
 
-pub(super) fn steer(error: &steer::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn steer(error: &steer::Error) -> Failure {
+    match error {
         steer::Error::Foreign(_) => Failure::of("not-ours", error),
         steer::Error::Sealed(run) => Failure::of("sealed", error).hint(hints::verify(run)),
         steer::Error::Ended { .. } => Failure::of("not-cancellable", error),
@@ -90,8 +88,7 @@ pub(super) fn steer(error: &steer::Error) -> Option<Failure> {
         }
         steer::Error::NotSettled { run, .. } => Failure::of("not-settled", error).hint(hints::run_to_close(run)),
         steer::Error::NoItem | steer::Error::WholeRun => Failure::usage(error.to_string()),
-        _ => return None,
-    })
+    }
 }
 
 pub(super) fn coordinate(error: &coordinate::Error) -> Option<Failure> {

@@ -1,6 +1,6 @@
 //! Failures of sharing.
 
-use git_handoff::git::{remote, scratch_repo};
+use git_handoff::git::remote;
 use git_handoff::model::{format, hints};
 use git_handoff::repository::shown;
 use git_handoff::share::{Diverged, How, Kind, bundle, fetch, protected_files, push};
@@ -53,10 +53,6 @@ impl Failure {
     }
 }
 
-pub(super) fn scratch_repo(error: &scratch_repo::Error) -> Failure {
-    Failure::of("scratch", error)
-}
-
 pub(super) fn remote(error: &remote::Error) -> Failure {
     let failure = Failure::of("remote", error);
     match error {
@@ -93,8 +89,8 @@ pub(super) fn push(error: &push::Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn fetch(error: &fetch::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn fetch(error: &fetch::Error) -> Failure {
+    match error {
         fetch::Error::Unknown(..) => Failure::of("unknown-run", error),
         fetch::Error::Vanished(vanished) => {
             let exit = if vanished.seen { 3 } else { 1 };
@@ -102,8 +98,7 @@ pub(super) fn fetch(error: &fetch::Error) -> Option<Failure> {
         }
         fetch::Error::TooMany(_) => Failure::of("too-many", error).hint(hints::fetch_less()),
         fetch::Error::Archive(_) => Failure::of("archive", error),
-        _ => return None,
-    })
+    }
 }
 
 pub(super) fn shown(error: &shown::Error) -> Option<Failure> {

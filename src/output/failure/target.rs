@@ -31,8 +31,8 @@ pub(super) fn target(error: &target::Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn thread_target(error: &thread_target::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn thread_target(error: &thread_target::Error) -> Failure {
+    match error {
         thread_target::Error::Name { .. } => Failure::usage(error.to_string()),
         thread_target::Error::Unknown { near, .. } => {
             Failure::of("unknown-thread", error).did_you_mean(near.as_deref(), hints::threads())
@@ -42,25 +42,23 @@ pub(super) fn thread_target(error: &thread_target::Error) -> Option<Failure> {
             let failure = Failure::new(source);
             if judged { failure.hint(hints::verify_thread(named)) } else { failure }
         }
-        _ => return None,
-    })
+    }
 }
 
-pub(super) fn operations(error: &operations::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn operations(error: &operations::Error) -> Failure {
+    match error {
         operations::Error::Summary | operations::Error::Agent => Failure::usage(error.to_string()),
         operations::Error::UnknownSigner { named, .. } => Failure::of("unknown-signer", error).hint(hints::fork(named)),
         operations::Error::NotResumed(thread) => Failure::of("not-resumed", error).hint(hints::resume(thread)),
         operations::Error::Packet(inner) => {
-            let failure = Failure::new(inner.as_ref());
+            let failure = Failure::new(&**inner);
             Failure {
                 message: cut(format!("cannot write the packet of the checkpoint: {}", failure.message)),
                 ..failure
             }
         }
         operations::Error::Head(_) => Failure::of("head", error),
-        _ => return None,
-    })
+    }
 }
 
 pub(super) fn trust(error: &trust::Error) -> Failure {

@@ -94,7 +94,7 @@ pub(super) fn checkout(error: &thread::checkout::Error) -> Failure {
             let hint = hints::unmark_and_stash(&marks.skipped, &marks.assumed);
             Failure { code: "local-changes", ..failure }.hint(hint)
         }
-        thread::checkout::Error::Write(inner) => super::work_tree::checkout(inner),
+        thread::checkout::Error::Write(inner) => super::apply::checkout(inner),
         thread::checkout::Error::NoWorktree => Failure { code: "no-worktree", ..failure },
         _ => failure,
     }

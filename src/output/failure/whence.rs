@@ -5,17 +5,12 @@ use git_handoff::whence;
 
 use super::Failure;
 
-pub(super) fn whence(error: &whence::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn whence(error: &whence::Error) -> Failure {
+    match error {
         whence::Error::Nothing(_) => Failure::of("no-such-thing", error).hint(hints::commits()),
         whence::Error::NoCommit(_) => Failure::of("no-commit", error).hint(hints::commits()),
         whence::Error::NoLine { .. } => Failure::of("no-such-thing", error),
         whence::Error::Large(_) | whence::Error::NoParent(_) => Failure::of("cannot-trace", error),
         whence::Error::NoRange(_) => Failure::usage(error.to_string()),
-        // The file of `blame.ignoreRevsFile` is missing.
-        whence::Error::Git(inner) if inner.to_string().contains("object name list") => {
-            Failure::of("git", error).hint(hints::setting("blame.ignoreRevsFile"))
-        }
-        _ => return None,
-    })
+    }
 }

@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
+use crate::model::any_error::AnyError;
 use crate::model::digest::{Digest, Oid};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::RunId;
 use crate::model::problems::Problems;
-use crate::repository::{self, Repository};
+use crate::repository::Repository;
 use crate::run::query::{Target, VerifiedRun, target};
-use crate::share::anchor::gate::{self, Terms};
+use crate::share::anchor::gate::Terms;
 use crate::share::anchor::verification::{Verification, VerifyRequest};
 use crate::verify::Report;
 use crate::whence::{self, CommitLines};
@@ -74,13 +75,13 @@ impl Repository {
     /// Verifies a sealed run and exports it, or one item of it for the formats that allow that.
     ///
     /// Calls `warn` with what a reader of the run or of the export should know.
-    pub fn export(&self, request: ExportRequest<'_>, warn: &mut dyn FnMut(&str)) -> Result<Vec<Exported>, Error> {
+    pub fn export(&self, request: ExportRequest<'_>, warn: &mut dyn FnMut(&str)) -> Result<Vec<Exported>, AnyError> {
         let (target, rest) = Target::with_rest(&self.store, request.target)?;
         if rest.is_some() && !request.format.takes_item() {
-            return Err(Error::WholeRun);
+            return Err(Error::WholeRun.into());
         }
         if request.commit.is_some() && !request.format.is_about_lines() {
-            return Err(Error::NoLines);
+            return Err(Error::NoLines.into());
         }
         let run = self.vetted_whole(&target, request.terms, warn)?;
         let item = rest.map(|rest| target::item(&run, rest)).transpose()?;
@@ -102,7 +103,7 @@ impl Repository {
         run: &VerifiedRun,
         item: Option<ItemIndex>,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<Vec<Exported>, Error> {
+    ) -> Result<Vec<Exported>, AnyError> {
         let facts = Facts::read(&self.store, run, target)?;
         let commit = request.commit.map(|commit| self.lines_of_run(commit, target)).transpose()?;
         let lines_in = commit.as_ref().map_or(LinesIn::Patch, LinesIn::Commit);
@@ -121,16 +122,16 @@ impl Repository {
     }
 
     /// Returns the lines that a commit added, if some are proven to be those of the run.
-    fn lines_of_run(&self, revision: &str, target: &Target) -> Result<CommitLines, Error> {
+    fn lines_of_run(&self, revision: &str, target: &Target) -> Result<CommitLines, AnyError> {
         // The run was verified already, with its warnings.
-        let with = self.verification(VerifyRequest::default(), &mut |_| ()).map_err(whence::Error::from)?;
+        let with = self.verification(VerifyRequest::default(), &mut |_| ())?;
         let found = self.commit_lines(revision, &with)?;
         let is_ours = |line: &whence::answer::LinesShown| {
             let named = line.items.iter().any(|item| item.run == target.run && item.reference == target.reference);
             named && line.proven
         };
         if !found.lines.iter().any(is_ours) {
-            return Err(Error::NotOfRun { commit: found.commit, run: target.run.clone() });
+            return Err(Error::NotOfRun { commit: found.commit, run: target.run.clone() }.into());
         }
         Ok(found)
     }
@@ -157,14 +158,4 @@ pub enum Error {
     NoLines,
     #[error("no line of the commit {commit} is proven to be the run {:?}'s", run.as_str())]
     NotOfRun { commit: Oid, run: RunId },
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Gate(#[from] gate::Error),
-    #[error("{0}")]
-    Export(#[from] super::Error),
-    #[error("{0}")]
-    Whence(#[from] whence::Error),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
 }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::ledger::merkle;
+use crate::model::any_error::AnyError;
 use crate::model::bounds;
 use crate::model::continued::{self, Continues};
 use crate::model::digest::{Digest, Oid};
@@ -22,14 +23,14 @@ use crate::model::reused::{Evidence, Reused};
 use crate::model::state::{Phase, RunState};
 use crate::plan;
 use crate::plan::validate::Problems;
-use crate::repository::{self, Repository, Trust, trust};
+use crate::repository::{Repository, Trust};
 use crate::run::import::sources::{Carried, Found, Imports};
-use crate::run::query::target::{self, Target};
+use crate::run::query::target::Target;
 use crate::run::query::{self, VerifiedRun};
-use crate::verify::{self, AtHand, Barred, Gate, Logs};
+use crate::verify::{AtHand, Barred, Gate, Logs};
 
-use super::submission::{self, Wanted};
-use super::{Denied, NewEntry, OpenRun, coordinate};
+use super::submission::Wanted;
+use super::{NewEntry, OpenRun, coordinate};
 
 /// A run that continues another one, as `adopt-run` prints it.
 #[derive(Clone, Debug, Serialize)]
@@ -59,10 +60,10 @@ impl Repository {
     ///
     /// The run and all its products must verify, and every key that signed it must be known here.
     /// Calling this again completes an interrupted call.
-    pub fn adopt_run(&self, text: &str, id: &RunId) -> Result<Result<AdoptedRun, Problems>, Error> {
+    pub fn adopt_run(&self, text: &str, id: &RunId) -> Result<Result<AdoptedRun, Problems>, AnyError> {
         let old = self.continuable_elsewhere(&Target::find(&self.store, text)?)?;
         if old.run == *id {
-            return Err(Error::SameId(id.clone()));
+            return Err(Error::SameId(id.clone()).into());
         }
         let (continues, evidence) = self.entries_of(&old)?;
         let carried =
@@ -81,7 +82,7 @@ impl Repository {
         let submission = self.submit_valid(&valid, imports, PathBuf::new(), &wanted)?;
         let mut open = self.opened(&submission.run)?;
         if open.state.submitted.continues.as_ref() != Some(&continues) {
-            return Err(Error::Other { run: id.clone(), old: old.run.clone() });
+            return Err(Error::Other { run: id.clone(), old: old.run.clone() }.into());
         }
         let taken = self.carry(&mut open, &old, &continues)?;
         let left = open.state.items.iter().filter(|item| !item.phase.is_terminal()).count();
@@ -100,37 +101,37 @@ impl Repository {
     }
 
     /// Passes a run through the gate, sealed or not, if all its keys are known here.
-    fn continuable_elsewhere(&self, target: &Target) -> Result<VerifiedRun, Error> {
+    fn continuable_elsewhere(&self, target: &Target) -> Result<VerifiedRun, AnyError> {
         let options = self.options(&Trust::default(), &mut |_| ())?;
         let logs = Logs::read(&self.store)?;
         let gate =
             Gate { store: &self.store, at_hand: &AtHand::logs(&logs), options: &options, accept_untrusted: false };
-        let admitted = gate.admit_whole(&target.run, &target.reference)?;
+        let admitted = gate.admit_whole(&target.run, &target.reference).map_err(Error::Barred)?;
         if let Some(key) = admitted.strangers.first() {
-            return Err(Error::Stranger { run: target.run.clone(), key: key.clone() });
+            return Err(Error::Stranger { run: target.run.clone(), key: key.clone() }.into());
         }
         Ok(VerifiedRun::read(&self.store, &admitted)?)
     }
 
     /// Returns what entry 0 records of the continued run, and the evidence.
-    fn entries_of(&self, old: &VerifiedRun) -> Result<(Continues, Vec<u8>), Error> {
-        let commit = |oid: Oid| -> Result<String, Error> {
-            let (_, raw) = self.store.read(oid).map_err(query::Error::from)?;
-            String::from_utf8(raw).map_err(|_| Error::Unreadable(old.run.clone()))
+    fn entries_of(&self, old: &VerifiedRun) -> Result<(Continues, Vec<u8>), AnyError> {
+        let commit = |oid: Oid| -> Result<String, AnyError> {
+            let (_, raw) = self.store.read(oid)?;
+            Ok(String::from_utf8(raw).map_err(|_| Error::Unreadable(old.run.clone()))?)
         };
         let commits = old.links.iter().map(|link| commit(link.commit)).collect::<Result<Vec<_>, _>>()?;
         let evidence = continued::evidence(&commits);
         if evidence.len() as u64 > bounds::BLOB {
-            return Err(Error::TooLarge { run: old.run.clone(), bytes: evidence.len() });
+            return Err(Error::TooLarge { run: old.run.clone(), bytes: evidence.len() }.into());
         }
         let under = &old.links[..old.links.len() - usize::from(old.state.sealed)];
         let (entries, root) = (under.len() as u64, merkle::root(under.iter().map(|link| link.hash)));
-        let named = self.store.named(&evidence).map_err(query::Error::from)?;
+        let named = self.store.named(&evidence)?;
         Ok((Continues { run: old.run.clone(), entries, root, evidence: named }, evidence))
     }
 
     /// Returns the imports of the old run, with their evidence.
-    fn imported(&self, old: &VerifiedRun) -> Result<BTreeMap<String, Found>, Error> {
+    fn imported(&self, old: &VerifiedRun) -> Result<BTreeMap<String, Found>, AnyError> {
         let unreadable = || Error::Unreadable(old.run.clone());
         let RunSubmitted { imports, .. } = &old.state.submitted;
         let one = |(name, import): (&String, &crate::model::elsewhere::Import)| {
@@ -142,7 +143,7 @@ impl Repository {
 
     /// Records the results of the old run in their order, as far as the new run allows. Returns the
     /// items.
-    fn carry(&self, open: &mut OpenRun, old: &VerifiedRun, continues: &Continues) -> Result<Vec<ItemId>, Error> {
+    fn carry(&self, open: &mut OpenRun, old: &VerifiedRun, continues: &Continues) -> Result<Vec<ItemId>, AnyError> {
         let mut taken = Vec::new();
         for link in &old.links[1..] {
             let entries = match &link.entry.event {
@@ -181,11 +182,11 @@ impl Repository {
         Manifest::parse(&bytes).map_err(|_| unreadable())
     }
 
-    fn expect_here(&self, old: &VerifiedRun, e: &ItemReconciled) -> Result<(), Error> {
+    fn expect_here(&self, old: &VerifiedRun, e: &ItemReconciled) -> Result<(), AnyError> {
         if e.products.values().all(|product| self.store.contains(product.oid)) {
             return Ok(());
         }
-        Err(Error::Absent { run: old.run.clone(), item: e.item.clone() })
+        Err(Error::Absent { run: old.run.clone(), item: e.item.clone() }.into())
     }
 }
 
@@ -279,25 +280,5 @@ pub enum Error {
     #[error("cannot read all of the run {:?}", .0.as_str())]
     Unreadable(RunId),
     #[error("{0}")]
-    Unnamed(#[from] Unnamed),
-    #[error("{0}")]
-    Barred(#[from] Barred),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Submission(#[from] submission::Error),
-    #[error("{0}")]
-    Denied(#[from] Denied),
-    #[error("{0}")]
-    Run(#[from] super::Error),
-    #[error("{0}")]
-    Query(#[from] query::Error),
-    #[error("{0}")]
-    Coordinate(#[from] coordinate::Error),
-    #[error("{0}")]
-    Verify(#[from] verify::Error),
-    #[error("{0}")]
-    Trust(#[from] trust::Error),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
+    Barred(#[source] Barred),
 }

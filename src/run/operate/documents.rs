@@ -4,16 +4,17 @@ use serde::Serialize;
 
 use crate::ledger::chain::Writer;
 use crate::ledger::log;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, LogWritten, Product, Role};
 use crate::model::judge;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::rule::{MAX_CONDITION_BYTES, Rule};
-use crate::model::schema::{Schema, SchemaError};
+use crate::model::schema::Schema;
 use crate::repository::Repository;
 use crate::run::query::VerifiedRun;
 use crate::run::query::documents::{self as read, DocumentShown};
-use crate::run::query::target::{self, Target};
+use crate::run::query::target::Target;
 use crate::run::query::view::is_sealed;
 
 use super::revisions::{self, InsteadOf, Put};
@@ -68,6 +69,12 @@ pub struct NewRevision<'a> {
     pub if_match: Option<&'a str>,
 }
 
+impl NewRevision<'_> {
+    fn failed(&self, source: revisions::Error) -> AnyError {
+        Error::Document { run: self.run.to_owned(), name: self.name.to_owned(), source: Box::new(source) }.into()
+    }
+}
+
 /// A parsed [`NewRevision`].
 struct Parsed {
     name: FilePath,
@@ -78,7 +85,7 @@ struct Parsed {
 impl Repository {
     /// Puts a document on a run as its next revision. `bytes` stores its content, after all other
     /// checks.
-    pub fn put_document<E: From<Error>>(
+    pub fn put_document<E: From<AnyError>>(
         &self,
         asked: &NewRevision<'_>,
         bytes: impl FnOnce() -> Result<Product, E>,
@@ -88,13 +95,13 @@ impl Repository {
         let put = Put { name, product: bytes()?, schema, instead_of, said: None };
         let uncompared = self.uncompared(asked, &open.state.rules, &put)?;
         let change = revisions::put(&mut open, &put, &self.schemas());
-        let document = DocumentShown::of(&change.map_err(|source| Error::document(asked.run, asked.name, source))?);
+        let document = DocumentShown::of(&change.map_err(|source| asked.failed(source))?);
         Ok(DocumentPut { schema: "git-handoff.document/1", run: open.id().clone(), document, uncompared })
     }
 
     /// Writes a document for a fetched and verified run, in the log of our own key. The run's
     /// driver accepts it from there.
-    pub fn write_elsewhere<E: From<Error>>(
+    pub fn write_elsewhere<E: From<AnyError>>(
         &self,
         run: &VerifiedRun,
         asked: &NewRevision<'_>,
@@ -102,7 +109,7 @@ impl Repository {
     ) -> Result<DocumentSaid, E> {
         let Parsed { name, schema, instead_of } = self.parse(asked)?;
         let previous = match instead_of {
-            Some(InsteadOf::Nothing) => return Err(Error::NothingElsewhere.into()),
+            Some(InsteadOf::Nothing) => return Err(AnyError::from(Error::NothingElsewhere).into()),
             Some(InsteadOf::Revision(digest)) => Some(digest),
             None => None,
         };
@@ -112,56 +119,54 @@ impl Repository {
         let put = Put { name, product: bytes()?, schema, instead_of: None, said: None };
         if let Some(schema) = &put.schema {
             let fits = revisions::check(&self.store, &put, schema, &self.schemas());
-            fits.map_err(|source| Error::document(asked.run, asked.name, source))?;
+            fits.map_err(|source| asked.failed(source))?;
         }
         let uncompared = self.uncompared(asked, &run.state.rules, &put)?;
         let Put { name, product: Product { sha256, oid, size }, schema, .. } = put;
         let by = log.clone();
         let said = LogWritten { log, first, name: name.clone(), schema, sha256, oid, size, previous, made: None };
-        log::record_statement(&writer, &run.run, &Event::LogWritten(said))
-            .map_err(people::Error::from)
-            .map_err(Error::from)?;
+        log::record_statement(&writer, &run.run, &Event::LogWritten(said)).map_err(AnyError::from)?;
         let run = run.run.clone();
         Ok(DocumentSaid { schema: "git-handoff.document-said/1", run, name, sha256, size, by, uncompared })
     }
 
-    fn parse(&self, asked: &NewRevision<'_>) -> Result<Parsed, Error> {
-        self.free_of_secrets("document name", asked.name).map_err(people::Error::from)?;
+    fn parse(&self, asked: &NewRevision<'_>) -> Result<Parsed, AnyError> {
+        self.free_of_secrets("document name", asked.name)?;
         let (name, schema) = (read::name(asked.name)?, asked.schema.map(Schema::parse_loose).transpose()?);
         Ok(Parsed { name, schema, instead_of: asked.if_match.map(read_match).transpose()? })
     }
 
-    fn open_for_documents(&self, run: &str) -> Result<OpenRun, Error> {
+    fn open_for_documents(&self, run: &str) -> Result<OpenRun, AnyError> {
         let (target, rest) = Target::with_rest(&self.store, run)?;
         if rest.is_some() {
-            return Err(Error::OnItem);
+            return Err(Error::OnItem.into());
         }
         steer::refuse_foreign(&target)?;
         if is_sealed(&self.store, &target.reference) {
             return Err(steer::Error::Sealed(target.run).into());
         }
         let open = self.opened_by_anyone(&target.run).map_err(|denied| denied.lacking(&[Role::Document]));
-        Ok(open.map_err(steer::Error::from)?)
+        Ok(open?)
     }
 
     /// Returns our writer if its key can write documents for a run that it does not drive.
-    fn writer_elsewhere(&self, run: &VerifiedRun) -> Result<Writer, Error> {
+    fn writer_elsewhere(&self, run: &VerifiedRun) -> Result<Writer, AnyError> {
         if run.state.sealed {
             return Err(steer::Error::Sealed(run.run.clone()).into());
         }
-        let writer = self.writer().map_err(people::Error::from)?;
+        let writer = self.writer()?;
         people::expect_role(&run.state, &run.run, &writer.signer.fingerprint(), Role::Document)?;
         Ok(writer)
     }
 
     /// Returns the conditions of rules that cannot be checked against a new revision.
-    fn uncompared(&self, asked: &NewRevision<'_>, rules: &[Rule], put: &Put) -> Result<Vec<Uncompared>, Error> {
+    fn uncompared(&self, asked: &NewRevision<'_>, rules: &[Rule], put: &Put) -> Result<Vec<Uncompared>, AnyError> {
         if !rules.iter().any(|rule| rule.when.conditions.iter().any(|condition| condition.document == put.name)) {
             return Ok(Vec::new());
         }
         let is_read = put.product.size <= MAX_CONDITION_BYTES;
         let bytes = is_read.then(|| self.store.read_blob(put.product.oid)).transpose();
-        let bytes = bytes.map_err(|source| Error::document(asked.run, asked.name, source.into()))?;
+        let bytes = bytes.map_err(|source| asked.failed(source.into()))?;
         let found = judge::uncompared(rules, &put.name, bytes.as_deref());
         Ok(found.into_iter().map(|(rule, reason)| Uncompared { rule, reason }).collect())
     }
@@ -185,22 +190,6 @@ pub enum Error {
     OnItem,
     #[error("--if-match needs the SHA-256 of a revision, because another key drives the run")]
     NothingElsewhere,
-    #[error("{0}")]
-    People(#[from] people::Error),
-    #[error("{0}")]
-    Schema(#[from] SchemaError),
-    #[error("{0}")]
-    Name(#[from] read::Error),
     #[error("{source}")]
     Document { run: String, name: String, source: Box<revisions::Error> },
-    #[error("{0}")]
-    Steer(#[from] steer::Error),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-}
-
-impl Error {
-    fn document(run: &str, name: &str, source: revisions::Error) -> Self {
-        Self::Document { run: run.to_owned(), name: name.to_owned(), source: Box::new(source) }
-    }
 }

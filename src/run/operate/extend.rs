@@ -5,24 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::ledger::chain::Link;
+use crate::model::any_error::AnyError;
 use crate::model::entry::{Cause, Event, RunExtended};
-use crate::model::event::Unnamed;
 use crate::model::extension::definition;
 use crate::model::json::{self, JsonPath};
 use crate::model::judge::{Act, Judgement};
 use crate::model::name::{ItemId, RunId};
-use crate::model::pipeline::{Spec, Unusable};
+use crate::model::pipeline::Spec;
 use crate::model::plan::{Item, Plan};
 use crate::model::problem::{Code, Problem};
 use crate::model::rule::{Check, Rule};
 use crate::model::state::RunState;
 use crate::plan;
 use crate::plan::validate::{Problems, validate_extension};
-use crate::repository::{self, Repository};
-use crate::run::query::target::{self, Target};
+use crate::repository::Repository;
+use crate::run::query::target::Target;
 
-use super::steer::{self, refuse_unless_open};
-use super::{Denied, NewEntry, OpenRun, coordinate};
+use super::steer::refuse_unless_open;
+use super::{NewEntry, OpenRun, coordinate};
 
 /// The added items, as `extend --json` prints them.
 #[derive(Clone, Debug, Serialize)]
@@ -85,27 +85,27 @@ type Missing = (Vec<Item>, BTreeMap<String, Spec>);
 impl Repository {
     /// Adds items of a plan to an open-ended run that lacks them. Problems of the plan are a
     /// result, not an error.
-    pub fn extend<E: From<Error>>(
+    pub fn extend<E: From<AnyError>>(
         &self,
         run: &str,
         bytes: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Result<Extended, Problems>, E> {
-        let target = Target::find(&self.store, run).map_err(Error::from)?;
-        let view = target.view(&self.store).map_err(Error::from)?;
-        refuse_unless_open(&target, &view).map_err(Error::from)?;
+        let target = Target::find(&self.store, run).map_err(AnyError::from)?;
+        let view = target.view(&self.store).map_err(AnyError::from)?;
+        refuse_unless_open(&target, &view)?;
         if !view.state.open_ended {
-            return Err(Error::NotOpenEnded(target.run).into());
+            return Err(AnyError::from(Error::NotOpenEnded(target.run)).into());
         }
         let bytes = bytes()?;
-        self.gate().check("plan", &bytes).map_err(repository::Error::from).map_err(Error::from)?;
+        self.gate().check("plan", &bytes).map_err(AnyError::from)?;
         Ok(self.add(&target.run, &view.plan, json::unmarked(&bytes))?)
     }
 
-    fn add(&self, run: &RunId, submitted: &Plan, bytes: &[u8]) -> Result<Result<Extended, Problems>, Error> {
+    fn add(&self, run: &RunId, submitted: &Plan, bytes: &[u8]) -> Result<Result<Extended, Problems>, AnyError> {
         let mut open = self.opened(run)?;
         loop {
             if open.state.is_ended() {
-                return Err(Error::Ended(run.clone()));
+                return Err(Error::Ended(run.clone()).into());
             }
             let (added, pipelines) = match self.missing(&open, submitted, bytes)? {
                 Ok(missing) => missing,
@@ -125,13 +125,13 @@ impl Repository {
 
     /// Returns the items of a plan that the run lacks, in the order of their ids, and the pipelines
     /// that they name and it lacks.
-    fn missing(&self, open: &OpenRun, submitted: &Plan, bytes: &[u8]) -> Result<Result<Missing, Problems>, Error> {
+    fn missing(&self, open: &OpenRun, submitted: &Plan, bytes: &[u8]) -> Result<Result<Missing, Problems>, AnyError> {
         let asked = match plan::parse(bytes) {
             Ok(asked) => asked,
             Err(problems) => return Ok(Err(problems)),
         };
         if asked.id != *open.id() {
-            return Err(Error::OtherRun { plan: asked.id, run: open.id().clone() });
+            return Err(Error::OtherRun { plan: asked.id, run: open.id().clone() }.into());
         }
         let existing = open.state.graph.items();
         let is_there = |item: &&Item| {
@@ -162,14 +162,14 @@ impl Repository {
         let mut pipelines = BTreeMap::new();
         for name in items.iter().filter_map(Item::pipeline).filter(|name| !open.state.pipelines.contains_key(*name)) {
             let spec = catalog.pipelines.find(name)?;
-            self.gate().check("pipeline", spec.bytes()).map_err(repository::Error::from)?;
+            self.gate().check("pipeline", spec.bytes())?;
             pipelines.insert(name.to_owned(), spec.clone());
         }
         Ok(Ok((items, pipelines)))
     }
 
     /// Explains the rules of a run, ours or a fetched one, and records nothing.
-    pub fn explain_rules(&self, run: &str) -> Result<Coordinated, Error> {
+    pub fn explain_rules(&self, run: &str) -> Result<Coordinated, AnyError> {
         let target = Target::find(&self.store, run)?;
         let view = target.view(&self.store)?;
         Ok(self.explained(target.run, &view.state)?)
@@ -177,7 +177,7 @@ impl Repository {
 
     /// Applies the rules of a run, and records the items that they create. With `or_explain`, only
     /// explains the rules of a run that is over or was fetched.
-    pub fn coordinate(&self, run: &str, or_explain: bool) -> Result<Coordinated, Error> {
+    pub fn coordinate(&self, run: &str, or_explain: bool) -> Result<Coordinated, AnyError> {
         let target = Target::find(&self.store, run)?;
         let view = target.view(&self.store)?;
         if or_explain && (!target.is_own() || is_over(&view.state)) {
@@ -259,26 +259,10 @@ fn created(link: &Link) -> Vec<CreatedItem> {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("{0}")]
-    Unnamed(#[from] Unnamed),
     #[error("cannot add to the run {:?}: its plan is not open-ended", .0.as_str())]
     NotOpenEnded(RunId),
     #[error("cannot add to the run {:?}: it was closed or cancelled", .0.as_str())]
     Ended(RunId),
     #[error("the plan has the id {:?}, but the run is {:?}", plan.as_str(), run.as_str())]
     OtherRun { plan: RunId, run: RunId },
-    #[error("{0}")]
-    Steer(#[from] steer::Error),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Denied(#[from] Denied),
-    #[error("{0}")]
-    Coordinate(#[from] coordinate::Error),
-    #[error("{0}")]
-    Run(#[from] super::Error),
-    #[error("{0}")]
-    Pipeline(#[from] Unusable),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::ledger::{log, sign};
+use crate::model::any_error::AnyError;
 use crate::model::decision::About;
 use crate::model::digest::Digest;
 use crate::model::entry::{Decision, Event, ItemDecided, LogDecided, Role, RunAdmitted};
@@ -18,11 +19,11 @@ use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::Source;
 use crate::model::role::RunDismissed;
 use crate::model::state::{Illegal, Phase, RunState};
-use crate::repository::{self, Repository};
+use crate::repository::Repository;
 use crate::run::query::VerifiedRun;
 use crate::run::query::target::{self, Target};
 
-use super::{Denied, NewEntry, steer};
+use super::{NewEntry, steer};
 
 /// The most bytes of a message.
 const MAX_MESSAGE: usize = 4000;
@@ -67,7 +68,7 @@ pub struct Admittance {
 
 impl Repository {
     /// Decides on an item of a run of this repository.
-    pub fn decide(&self, text: &str, decision: Decision, message: Option<&str>) -> Result<Decided, Error> {
+    pub fn decide(&self, text: &str, decision: Decision, message: Option<&str>) -> Result<Decided, AnyError> {
         let message = self.message(message)?;
         let (target, rest) = Target::with_rest(&self.store, text)?;
         let rest = rest.ok_or(Error::NoItem)?;
@@ -111,7 +112,7 @@ impl Repository {
         item: &str,
         decision: Decision,
         message: Option<&str>,
-    ) -> Result<Decided, Error> {
+    ) -> Result<Decided, AnyError> {
         let message = self.message(message)?;
         if run.state.sealed {
             return Err(steer::Error::Sealed(run.run.clone()).into());
@@ -127,7 +128,7 @@ impl Repository {
         let said = |other: &ItemIndex| self.decided_elsewhere(&by, run, *other).is_some();
         if let Some(other) = run.state.votes_beside(at).find(said) {
             let id = |at: ItemIndex| run.state.graph.item(at).id.clone();
-            return Err(Illegal::SecondVote(id(at), id(other), by).into());
+            return Err(Error::Illegal(Illegal::SecondVote(id(at), id(other), by)).into());
         }
         let said = LogDecided {
             log: by.clone(),
@@ -145,17 +146,17 @@ impl Repository {
 
     /// Gives roles to a key in a run of this repository, all or none. Roles that the key has are
     /// left out.
-    pub fn admit(&self, run: &str, key: &str, roles: &BTreeSet<Role>) -> Result<Admittance, Error> {
+    pub fn admit(&self, run: &str, key: &str, roles: &BTreeSet<Role>) -> Result<Admittance, AnyError> {
         let key = self.key_of(key)?;
         let (mut open, item) = self.open_run(run, &[Role::Own])?;
         if item.is_some() {
-            return Err(Error::WholeRun);
+            return Err(Error::WholeRun.into());
         }
         loop {
             let mut missing: Vec<Role> =
                 roles.iter().copied().filter(|role| !open.state.keys.has(&key, *role)).collect();
             if missing.is_empty() {
-                return Err(Error::HasRoles { key, roles: roles.iter().copied().collect() });
+                return Err(Error::HasRoles { key, roles: roles.iter().copied().collect() }.into());
             }
             let first = open.first();
             let admitted = |role: &Role| {
@@ -172,11 +173,11 @@ impl Repository {
     }
 
     /// Takes all roles from a key that was admitted to a run.
-    pub fn dismiss(&self, run: &str, key: &str) -> Result<Dismissal, Error> {
+    pub fn dismiss(&self, run: &str, key: &str) -> Result<Dismissal, AnyError> {
         let key = self.key_of(key)?;
         let (mut open, item) = self.open_run(run, &[Role::Own])?;
         if item.is_some() {
-            return Err(Error::WholeRun);
+            return Err(Error::WholeRun.into());
         }
         open.record(&[NewEntry::plain(Event::RunDismissed(RunDismissed { key: key.clone() }))])?;
         Ok(Dismissal { schema: "git-handoff.dismiss/1", run: open.id().clone(), key })
@@ -184,13 +185,13 @@ impl Repository {
 
     /// Returns the fingerprint of a key, given as a fingerprint, a public key, or a file with one
     /// of these.
-    pub fn key_of(&self, text: &str) -> Result<String, Error> {
+    pub fn key_of(&self, text: &str) -> Result<String, AnyError> {
         let text = text.trim();
         if is_fingerprint(text) {
             return Ok(text.to_owned());
         }
         if let Some(key) = sign::public_in(text) {
-            return key.map_err(Error::BadKey);
+            return Ok(key.map_err(Error::BadKey)?);
         }
         let path = self.environment.expand(Path::new(text));
         let held = std::fs::read_to_string(&path).map_err(|_| Error::NoKey(text.to_owned()))?;
@@ -198,20 +199,20 @@ impl Repository {
         match (keys.next(), keys.next()) {
             (Some(line), None) if is_fingerprint(line) => Ok(line.to_owned()),
             (Some(line), None) => match sign::public_in(line) {
-                Some(key) => key.map_err(|source| Error::Key { file: path, source }),
-                None => Err(Error::Keyless(path)),
+                Some(key) => Ok(key.map_err(|source| Error::Key { file: path, source })?),
+                None => Err(Error::Keyless(path).into()),
             },
-            (Some(line), Some(_)) if line.starts_with("-----BEGIN ") => Err(Error::Private(path)),
-            (Some(_), Some(_)) => Err(Error::SeveralKeys(path)),
-            (None, _) => Err(Error::Keyless(path)),
+            (Some(line), Some(_)) if line.starts_with("-----BEGIN ") => Err(Error::Private(path).into()),
+            (Some(_), Some(_)) => Err(Error::SeveralKeys(path).into()),
+            (None, _) => Err(Error::Keyless(path).into()),
         }
     }
 
     /// Returns the trimmed message, or an error if it is too long or contains a secret.
-    pub(super) fn message(&self, message: Option<&str>) -> Result<Option<String>, Error> {
+    pub(super) fn message(&self, message: Option<&str>) -> Result<Option<String>, AnyError> {
         let Some(message) = message.map(str::trim).filter(|message| !message.is_empty()) else { return Ok(None) };
         if message.len() > MAX_MESSAGE {
-            return Err(Error::Long(message.len()));
+            return Err(Error::Long(message.len()).into());
         }
         self.free_of_secrets("the message", message)?;
         Ok(Some(message.to_owned()))
@@ -219,30 +220,30 @@ impl Repository {
 }
 
 /// Returns an error if a key lacks a role in a run.
-pub(super) fn expect_role(state: &RunState, run: &RunId, key: &str, role: Role) -> Result<(), Error> {
+pub(super) fn expect_role(state: &RunState, run: &RunId, key: &str, role: Role) -> Result<(), AnyError> {
     if state.keys.has(key, role) {
         return Ok(());
     }
-    Err(Error::NoRole { run: run.clone(), key: key.to_owned(), role })
+    Err(Error::NoRole { run: run.clone(), key: key.to_owned(), role }.into())
 }
 
 /// Returns an error if a key cannot decide on an item now, apart from its role.
-fn expect_open(state: &RunState, at: ItemIndex, by: &str) -> Result<(), Error> {
+fn expect_open(state: &RunState, at: ItemIndex, by: &str) -> Result<(), AnyError> {
     let item = state.graph.item(at).id.clone();
     if !state.graph.item(at).is_for_people() {
-        return Err(Error::NotForPeople(item));
+        return Err(Error::NotForPeople(item).into());
     }
     if state.items[at].phase != Phase::Waiting {
-        return Err(Error::Decided { item, status: state.status(at) });
+        return Err(Error::Decided { item, status: state.status(at) }.into());
     }
     if let Some(on) = state.blocked_by(at).next() {
         let status = state.status(on);
-        return Err(Error::TooEarly { item, on: state.graph.item(on).id.clone(), status });
+        return Err(Error::TooEarly { item, on: state.graph.item(on).id.clone(), status }.into());
     }
     if let Some(document) = state.lacks_document(at) {
-        return Err(Error::NoDocument { item, document: document.clone() });
+        return Err(Error::NoDocument { item, document: document.clone() }.into());
     }
-    Ok(state.expect_decider(at, by)?)
+    Ok(state.expect_decider(at, by).map_err(Error::Illegal)?)
 }
 
 /// Returns the digests of the products that a decision is about, each with its source and its name,
@@ -272,7 +273,7 @@ pub enum Error {
     #[error("the key {key} does not have the role `{role}` in the run {:?}", run.as_str())]
     NoRole { run: RunId, key: String, role: Role },
     #[error("{0}")]
-    Illegal(#[from] Illegal),
+    Illegal(#[source] Illegal),
     #[error("the key {key} has the role `{}` already", roles.iter().map(|role| role.word()).collect::<Vec<_>>().join("`, `"))]
     HasRoles { key: String, roles: Vec<Role> },
     #[error("{0:?} is neither the fingerprint of a key, nor a public key, nor a file that holds one")]
@@ -289,16 +290,4 @@ pub enum Error {
     Key { file: std::path::PathBuf, source: sign::Error },
     #[error("the message has {0} bytes; at most {MAX_MESSAGE} are recorded")]
     Long(usize),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Steer(#[from] steer::Error),
-    #[error("{0}")]
-    Denied(#[from] Denied),
-    #[error("{0}")]
-    Run(#[from] super::Error),
-    #[error("{0}")]
-    Log(#[from] log::Error),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
 }

@@ -10,6 +10,7 @@ use crate::git::store::Store;
 use crate::git::tip::{Copy, Move, Swap, Tip};
 use crate::git::{history, passing, private_files, program, refs};
 use crate::ledger::chain;
+use crate::model::any_error::AnyError;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Event;
@@ -212,7 +213,7 @@ impl Repository {
             return Ok(false);
         }
         self.fetch_logs(via.tip(), &keys)?;
-        let outcomes = self.accept_statements_on(open).map_err(|error| Error::Statements(Box::new(error)))?;
+        let outcomes = self.accept_statements_on(open).map_err(Error::Statements)?;
         Ok(outcomes.iter().any(|outcome| outcome.refused.is_none()))
     }
 
@@ -337,7 +338,7 @@ pub enum Error {
     #[error("cannot record the remote of the run")]
     Record(#[source] std::io::Error),
     #[error("{0}")]
-    Statements(#[source] Box<super::statements::Error>),
+    Statements(#[source] AnyError),
     #[error("{0}")]
     Git(#[from] program::Error),
     #[error("{0}")]

@@ -14,6 +14,7 @@ use crate::git::store::{self, Store};
 use crate::git::{history, refs};
 use crate::ledger::chain;
 use crate::ledger::log::Dated;
+use crate::model::any_error::AnyError;
 use crate::model::decision::{Decision, ItemDecided};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, LogDecided, LogWritten, Product, Role};
@@ -22,7 +23,7 @@ use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::place::{Kind, Place};
 use crate::model::state::Illegal;
 use crate::model::time::Moment;
-use crate::repository::{self, Repository, Trust};
+use crate::repository::{Repository, Trust};
 use crate::run::query::target::unarchived_runs;
 use crate::run::query::view::is_sealed;
 use crate::verify::{Options, read_statement};
@@ -74,7 +75,7 @@ enum Content {
 impl Repository {
     /// Accepts statements on all open runs of this repository. Skips runs that cannot be opened;
     /// their driver reports why.
-    pub fn accept_statements(&self) -> Result<Vec<StatementOutcome>, Error> {
+    pub fn accept_statements(&self) -> Result<Vec<StatementOutcome>, AnyError> {
         let mut outcomes = Vec::new();
         if self.own_fingerprint().is_none() {
             return Ok(outcomes);
@@ -96,11 +97,11 @@ impl Repository {
     }
 
     /// Accepts statements on one run.
-    pub fn accept_statements_on(&self, open: &mut OpenRun) -> Result<Vec<StatementOutcome>, Error> {
+    pub fn accept_statements_on(&self, open: &mut OpenRun) -> Result<Vec<StatementOutcome>, AnyError> {
         self.accept(open, &StatementLogs::find(&self.store)?)
     }
 
-    fn accept(&self, open: &mut OpenRun, logs: &StatementLogs) -> Result<Vec<StatementOutcome>, Error> {
+    fn accept(&self, open: &mut OpenRun, logs: &StatementLogs) -> Result<Vec<StatementOutcome>, AnyError> {
         let own = open.writer().signer.fingerprint();
         let drives = [Role::Own, Role::Work].iter().any(|role| open.state.keys.has(&own, *role));
         if open.state.sealed || !drives {
@@ -134,7 +135,7 @@ impl Repository {
         open: &mut OpenRun,
         statement: &Statement,
         said: &LogWritten,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<String>, AnyError> {
         let latest = open.state.documents.latest(&said.name).map(|latest| latest.product.sha256);
         if said.previous.is_some() && said.previous != latest {
             return Ok(Some("it follows a revision that is not the latest".to_owned()));
@@ -158,7 +159,7 @@ impl Repository {
     }
 
     /// Returns why the bytes of a document cannot be recorded, or `None` if they can.
-    fn document_fault(&self, put: &Put) -> Result<Option<String>, Error> {
+    fn document_fault(&self, put: &Put) -> Result<Option<String>, AnyError> {
         if self.store.kind(put.product.oid)?.is_some_and(|kind| !kind.is_blob()) {
             return Ok(Some("it names an object that is not a blob".to_owned()));
         }
@@ -180,7 +181,7 @@ impl Repository {
         open: &mut OpenRun,
         statement: &Statement,
         said: &LogDecided,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<String>, AnyError> {
         if let Err(why) = self.message(said.message.as_deref()) {
             return Ok(Some(why.to_string()));
         }
@@ -232,7 +233,7 @@ fn refusal(open: &OpenRun, statement: &Statement, trust: &Options) -> Option<Str
 }
 
 /// Returns why an event was not recorded if the event is at fault, and otherwise an error.
-fn illegal_reason(error: super::Error) -> Result<Option<String>, Error> {
+fn illegal_reason(error: super::Error) -> Result<Option<String>, AnyError> {
     match error {
         super::Error::Illegal(why) => Ok(Some(explain(&why))),
         super::Error::Chain(error @ chain::Error::TooLarge(..)) => Ok(Some(error.to_string())),
@@ -252,7 +253,7 @@ struct StatementLogs(Vec<(Oid, Oid)>);
 
 impl StatementLogs {
     /// Finds the logs by their trees, once for all runs.
-    fn find(store: &Store) -> Result<Self, Error> {
+    fn find(store: &Store) -> Result<Self, AnyError> {
         let mut logs = Vec::new();
         for (name, tip) in refs::list(store, format::FETCHED_REFS)? {
             let is_log = Place::fetched_of(&name, Kind::Log).is_some();
@@ -278,7 +279,7 @@ impl StatementLogs {
 /// Only the last of several decisions of one key about the same products counts. Of several
 /// documents that a key wrote under one name, only those after the last recorded one count. Older
 /// statements are ignored, because another remote may have an older copy of the log.
-fn statements(store: &Store, open: &OpenRun, logs: &StatementLogs) -> Result<Vec<Statement>, Error> {
+fn statements(store: &Store, open: &OpenRun, logs: &StatementLogs) -> Result<Vec<Statement>, AnyError> {
     let (mut statements, mut read) = (Vec::new(), BTreeSet::new());
     for tip in logs.about(store, open.id()) {
         // A log that is not complete here has no statements.
@@ -344,20 +345,6 @@ fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("{0}")]
-    Denied(#[from] Denied),
-    #[error("{0}")]
-    Run(#[from] super::Error),
-    #[error("{0}")]
-    Target(#[from] crate::run::query::target::Error),
     #[error("cannot copy a document to a temporary file")]
     Copy(#[source] std::io::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Refs(#[from] refs::Error),
-    #[error("{0}")]
-    Trust(#[from] repository::trust::Error),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
 }

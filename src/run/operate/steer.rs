@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use serde::Serialize;
 
+use crate::model::any_error::AnyError;
 use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, RunEnded};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::{ItemId, RunId};
@@ -11,12 +12,12 @@ use crate::model::outcomes::Stopped;
 use crate::model::plan::ProductKey;
 use crate::model::role::Role;
 use crate::model::state::{Phase, RunState};
-use crate::repository::{self, Repository};
+use crate::repository::Repository;
 use crate::run::query::View;
 use crate::run::query::target::{self, Target};
 use crate::run::query::view::is_sealed;
 
-use super::{Denied, NewEntry, OpenRun, closed};
+use super::{NewEntry, OpenRun, closed};
 
 /// The name of the reason in an error about secrets.
 const REASON: &str = "reason";
@@ -53,29 +54,29 @@ impl Steered {
 impl Repository {
     /// Opens a run of this repository that a key with one of these roles can change. Also returns
     /// the position of the item, if the text names one.
-    pub fn open_run(&self, text: &str, roles: &'static [Role]) -> Result<(OpenRun, Option<ItemIndex>), Error> {
+    pub fn open_run(&self, text: &str, roles: &'static [Role]) -> Result<(OpenRun, Option<ItemIndex>), AnyError> {
         let (target, rest) = Target::with_rest(&self.store, text)?;
         refuse_foreign(&target)?;
         if is_sealed(&self.store, &target.reference) {
-            return Err(Error::Sealed(target.run));
+            return Err(Error::Sealed(target.run).into());
         }
         let open = self.opened(&target.run).map_err(|denied| denied.lacking(roles))?;
         if open.state.sealed {
-            return Err(Error::Sealed(target.run));
+            return Err(Error::Sealed(target.run).into());
         }
         let item = rest.map(|rest| target::item_of(open.id(), &open.state, rest)).transpose()?;
         Ok((open, item))
     }
 
     /// Cancels and seals a run, or cancels one item and skips its dependents.
-    pub fn cancel(&self, text: &str, reason: &str) -> Result<Steered, Error> {
+    pub fn cancel(&self, text: &str, reason: &str) -> Result<Steered, AnyError> {
         self.free_of_secrets(REASON, reason)?;
         let (mut open, item) = self.open_run(text, &[Role::Own])?;
         let Some(at) = item else { return cancel_run(&mut open, reason) };
         loop {
             let item = open.state.graph.item(at).id.clone();
             if open.state.items[at].phase.is_terminal() {
-                return Err(Error::Ended { item, status: open.state.status(at) });
+                return Err(Error::Ended { item, status: open.state.status(at) }.into());
             }
             let mut entries = vec![cancelled(&open, at, reason)];
             for lost in lost_with(&open.state, at) {
@@ -91,16 +92,16 @@ impl Repository {
     }
 
     /// Cancels and seals a run in any state.
-    pub fn abandon(&self, run: &str, reason: &str) -> Result<Steered, Error> {
+    pub fn abandon(&self, run: &str, reason: &str) -> Result<Steered, AnyError> {
         self.free_of_secrets(REASON, reason)?;
         match self.open_run(run, &[Role::Own])? {
             (mut open, None) => cancel_run(&mut open, reason),
-            (_, Some(_)) => Err(Error::WholeRun),
+            (_, Some(_)) => Err(Error::WholeRun.into()),
         }
     }
 
     /// Gives another round of attempts to an item that failed, was skipped or was cancelled.
-    pub fn retry(&self, text: &str) -> Result<Steered, Error> {
+    pub fn retry(&self, text: &str) -> Result<Steered, AnyError> {
         let (mut open, item) = self.open_run(text, &[Role::Own, Role::Work])?;
         let at = item.ok_or(Error::NoItem)?;
         loop {
@@ -115,7 +116,7 @@ impl Repository {
     }
 
     /// Gives an item another round of attempts like [`Self::retry`], and records why.
-    pub(crate) fn retry_because(&self, text: &str, reason: &str) -> Result<(), Error> {
+    pub(crate) fn retry_because(&self, text: &str, reason: &str) -> Result<(), AnyError> {
         let (mut open, item) = self.open_run(text, &[Role::Own, Role::Work])?;
         let entries = asked_again(&open, item.ok_or(Error::NoItem)?, Some(reason))?;
         open.record(&entries)?;
@@ -123,22 +124,24 @@ impl Repository {
     }
 
     /// Seals a settled run as it is. Records nothing if it is sealed already.
-    pub fn close(&self, run: &str, reason: &str) -> Result<Steered, Error> {
+    pub fn close(&self, run: &str, reason: &str) -> Result<Steered, AnyError> {
         self.free_of_secrets(REASON, reason)?;
-        let (mut open, item) = match self.open_run(run, &[Role::Own, Role::Work]) {
-            Err(Error::Sealed(sealed)) if !run.contains('/') => {
-                // A run that a stranger sealed is refused as before.
-                self.opened(&sealed).map_err(|denied| denied.lacking(&[Role::Own, Role::Work]))?;
-                return Ok(Steered::sealed_before(sealed));
-            }
-            opened => opened?,
-        };
+        let opened = self.open_run(run, &[Role::Own, Role::Work]);
+        if let Err(error) = &opened
+            && let Some(Error::Sealed(sealed)) = error.downcast_ref()
+            && !run.contains('/')
+        {
+            // A run that a stranger sealed is refused as before.
+            self.opened(sealed).map_err(|denied| denied.lacking(&[Role::Own, Role::Work]))?;
+            return Ok(Steered::sealed_before(sealed.clone()));
+        }
+        let (mut open, item) = opened?;
         if item.is_some() {
-            return Err(Error::WholeRun);
+            return Err(Error::WholeRun.into());
         }
         if !open.state.is_settled() {
             let left = open.state.items.iter().filter(|item| !item.phase.is_terminal()).count();
-            return Err(Error::NotSettled { run: open.id().clone(), left });
+            return Err(Error::NotSettled { run: open.id().clone(), left }.into());
         }
         let before = open.head().entries;
         // A run with rules can still grow, so it needs an explicit end.
@@ -149,7 +152,7 @@ impl Repository {
     }
 }
 
-fn cancel_run(open: &mut OpenRun, reason: &str) -> Result<Steered, Error> {
+fn cancel_run(open: &mut OpenRun, reason: &str) -> Result<Steered, AnyError> {
     let before = open.head().entries;
     // The driver may end items in between, so this repeats until no item is open.
     loop {
@@ -171,7 +174,7 @@ fn cancel_run(open: &mut OpenRun, reason: &str) -> Result<Steered, Error> {
         }
     }
     if open.state.cancelled.is_none() {
-        return Err(Error::Sealed(open.id().clone()));
+        return Err(Error::Sealed(open.id().clone()).into());
     }
     Ok(Steered::new(open, open.head().entries - before))
 }
@@ -186,27 +189,27 @@ fn end(open: &mut OpenRun, event: Option<Event>) -> Result<(), super::Error> {
 }
 
 /// Returns the entries that retry an item, or an error if it cannot be retried.
-fn asked_again(open: &OpenRun, at: ItemIndex, reason: Option<&str>) -> Result<Vec<NewEntry>, Error> {
+fn asked_again(open: &OpenRun, at: ItemIndex, reason: Option<&str>) -> Result<Vec<NewEntry>, AnyError> {
     if open.state.sealed {
-        return Err(Error::Sealed(open.id().clone()));
+        return Err(Error::Sealed(open.id().clone()).into());
     }
     let item = || open.state.graph.item(at).id.clone();
     if let Some(by) = open.state.replaced_by(at) {
-        return Err(Error::Superseded { item: item(), by: by.clone() });
+        return Err(Error::Superseded { item: item(), by: by.clone() }.into());
     }
     let phase = open.state.items[at].phase;
     if open.state.items[at].red {
-        return Err(Error::Red { run: open.id().clone(), item: item() });
+        return Err(Error::Red { run: open.id().clone(), item: item() }.into());
     }
     if !matches!(phase, Phase::Failed | Phase::Skipped | Phase::Cancelled) {
-        return Err(Error::NotLost { item: item(), status: open.state.status(at) });
+        return Err(Error::NotLost { item: item(), status: open.state.status(at) }.into());
     }
     if let Some(lost) = open.state.blocked_by(at).find(|on| open.state.items[*on].phase.is_terminal()) {
         let (run, on) = (open.id().clone(), open.state.graph.item(lost).id.clone());
-        return Err(Error::Blocked { run, item: item(), on, status: open.state.status(lost) });
+        return Err(Error::Blocked { run, item: item(), on, status: open.state.status(lost) }.into());
     }
     if let Some((on, product)) = open.state.lacks(at) {
-        return Err(Error::Lacking { run: open.id().clone(), item: item(), on: on.clone(), product });
+        return Err(Error::Lacking { run: open.id().clone(), item: item(), on: on.clone(), product }.into());
     }
     let again = |at| {
         let detail = reason.map(str::to_owned);
@@ -267,13 +270,13 @@ pub(crate) fn requeued(state: &RunState, at: ItemIndex, reason: Again) -> ItemEn
 }
 
 /// Returns an error if the run was fetched or is sealed.
-pub(super) fn refuse_unless_open(target: &Target, view: &View) -> Result<(), Error> {
+pub(super) fn refuse_unless_open(target: &Target, view: &View) -> Result<(), AnyError> {
     refuse_foreign(target)?;
-    if view.state.sealed { Err(Error::Sealed(target.run.clone())) } else { Ok(()) }
+    if view.state.sealed { Err(Error::Sealed(target.run.clone()).into()) } else { Ok(()) }
 }
 
-pub(super) fn refuse_foreign(target: &Target) -> Result<(), Error> {
-    if target.is_own() { Ok(()) } else { Err(Error::Foreign(target.run.clone())) }
+pub(super) fn refuse_foreign(target: &Target) -> Result<(), AnyError> {
+    if target.is_own() { Ok(()) } else { Err(Error::Foreign(target.run.clone()).into()) }
 }
 
 /// Failures to change a run.
@@ -302,12 +305,4 @@ pub enum Error {
     NoItem,
     #[error("only a whole run can be closed")]
     WholeRun,
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Denied(#[from] Denied),
-    #[error("{0}")]
-    Run(#[from] super::Error),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::git::store::Store;
 use crate::git::{refs, work_tree};
+use crate::model::any_error::AnyError;
 use crate::model::catalog::Catalog;
 use crate::model::digest::{Digest, Oid};
 use crate::model::format;
@@ -24,8 +25,8 @@ use crate::plan::validate::{Code, Problem, Problems, ValidPlan, validate};
 use crate::repository::{self, Repository};
 use crate::run::import::sources::Imports;
 
+use super::OpenRun;
 use super::submit::{self, Request, Submitted, resolve_base};
-use super::{Denied, OpenRun};
 
 /// The most changed files that a warning names.
 const NAMED: usize = 3;
@@ -196,13 +197,13 @@ impl Repository {
         bytes: &[u8],
         folder: PathBuf,
         wanted: &Wanted,
-    ) -> Result<Result<Submission, Problems>, Error> {
+    ) -> Result<Result<Submission, Problems>, AnyError> {
         self.submit_if(bytes, folder, wanted, |_| Ok(()))
     }
 
     /// Submits a plan if `allowed` accepts it. It gets the same plan that is submitted, which a
     /// second read might not return.
-    pub fn submit_if<E: From<Error>>(
+    pub fn submit_if<E: From<AnyError>>(
         &self,
         bytes: &[u8],
         folder: PathBuf,
@@ -223,21 +224,24 @@ impl Repository {
         imports: Imports,
         folder: PathBuf,
         wanted: &Wanted,
-    ) -> Result<Submission, Error> {
+    ) -> Result<Submission, AnyError> {
         let queue = wanted.queue.as_deref().unwrap_or(&valid.plan().queue);
         if queue != "default" && !self.config.queues.contains_key(queue) {
-            return Err(Error::Queue(queue.to_owned()));
+            return Err(Error::Queue(queue.to_owned()).into());
         }
         let writer = self.writer()?;
         let own = writer.signer.fingerprint();
         if wanted.admit.get(&own).is_some_and(|roles| !roles.contains(&Role::Own)) {
-            return Err(Error::NotOwned);
+            return Err(Error::NotOwned.into());
         }
         let base = resolve_base(&self.store, &wanted.revision(Some(valid.plan())))?;
-        let mut unseen = not_in(&self.store, base)?;
+        let mut unseen = not_in(&self.store, base).map_err(Error::WorkTree)?;
         // The file of a plan is often untracked itself.
         if wanted.recorded && self.config.workspace_copy.is_empty() && self.config.workspace_link.is_empty() {
-            unseen = unseen.into_iter().chain(self.untracked()?).reduce(|changed, new| format!("{changed}; {new}"));
+            unseen = unseen
+                .into_iter()
+                .chain(self.untracked().map_err(Error::WorkTree)?)
+                .reduce(|changed, new| format!("{changed}; {new}"));
         }
         let request = Request {
             base,
@@ -316,13 +320,5 @@ pub enum Error {
     #[error("your own key needs the role `own`, because the submitter owns the run")]
     NotOwned,
     #[error("{0}")]
-    Submit(#[from] submit::Error),
-    #[error("{0}")]
-    Refs(#[from] refs::Error),
-    #[error("{0}")]
-    WorkTree(#[from] work_tree::Error),
-    #[error("{0}")]
-    Denied(#[from] Denied),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
+    WorkTree(#[source] work_tree::Error),
 }

@@ -4,15 +4,16 @@ use std::io::Write;
 
 use serde::Serialize;
 
+use crate::model::any_error::AnyError;
 use crate::model::digest::{Digest, Oid};
 use crate::model::document::Author;
 use crate::model::name::{FilePath, NameError, RunId};
-use crate::model::schema::{SchemaError, Wanted};
+use crate::model::schema::Wanted;
 use crate::model::time::Moment;
 use crate::repository::Repository;
 
 use super::revisions::{self, Change};
-use super::target::{self, Target};
+use super::target::Target;
 use super::{VerifiedRun, View};
 
 /// A revision, with the entry that recorded it.
@@ -97,12 +98,12 @@ pub struct WantedRevision<'a> {
 
 impl WantedRevision<'_> {
     /// Parses the name and the expected schema.
-    pub fn read(&self) -> Result<(FilePath, Option<Wanted>), Error> {
+    pub fn read(&self) -> Result<(FilePath, Option<Wanted>), AnyError> {
         Ok((name(self.name)?, self.expect.map(Wanted::parse_loose).transpose()?))
     }
 
     /// Finds the revision in a run, or returns an error if it does not match the expected schema.
-    pub fn find(&self, run: &VerifiedRun, name: &FilePath, wanted: Option<&Wanted>) -> Result<Change, Error> {
+    pub fn find(&self, run: &VerifiedRun, name: &FilePath, wanted: Option<&Wanted>) -> Result<Change, AnyError> {
         let failed = |source| Error::document(self.run, self.name, source);
         let change = revisions::find(run, name, self.revision).map_err(failed)?;
         if let Some(wanted) = wanted {
@@ -114,14 +115,14 @@ impl WantedRevision<'_> {
 
 impl Repository {
     /// Lists the highest revisions of all documents of a run, ours or a fetched one.
-    pub fn documents(&self, run: &str) -> Result<Documents, Error> {
+    pub fn documents(&self, run: &str) -> Result<Documents, AnyError> {
         let view = self.view(run)?;
         let documents = revisions::list(&view).iter().map(DocumentShown::of).collect();
         Ok(Documents { schema: "git-handoff.documents/1", run: view.run, documents })
     }
 
     /// Lists the revisions of a document, newest first.
-    pub fn document_log(&self, run: &str, document: &str) -> Result<DocumentLog, Error> {
+    pub fn document_log(&self, run: &str, document: &str) -> Result<DocumentLog, AnyError> {
         let name = name(document)?;
         let view = self.view(run)?;
         let changes = revisions::log(&view, &name).map_err(|source| Error::document(run, document, source))?;
@@ -130,12 +131,12 @@ impl Repository {
     }
 
     /// Copies the bytes of a revision after checking them.
-    pub fn give_document(&self, run: &VerifiedRun, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
-        revisions::give(&self.store, run, change, out)
-            .map_err(|source| Error::document(run.run.as_str(), change.name.as_str(), source))
+    pub fn give_document(&self, run: &VerifiedRun, change: &Change, out: &mut dyn Write) -> Result<(), AnyError> {
+        let given = revisions::give(&self.store, run, change, out);
+        Ok(given.map_err(|source| Error::document(run.run.as_str(), change.name.as_str(), source))?)
     }
 
-    fn view(&self, run: &str) -> Result<View, Error> {
+    fn view(&self, run: &str) -> Result<View, AnyError> {
         Ok(Target::find(&self.store, run)?.view(&self.store)?)
     }
 }
@@ -151,12 +152,8 @@ pub fn name(text: &str) -> Result<FilePath, Error> {
 pub enum Error {
     #[error("{name:?} cannot be a document's name: {source}")]
     Name { name: String, source: NameError },
-    #[error("{0}")]
-    Schema(#[from] SchemaError),
     #[error("{source}")]
     Document { run: String, name: String, source: Box<revisions::Error> },
-    #[error("{0}")]
-    Target(#[from] target::Error),
 }
 
 impl Error {

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::git::store::Store;
 use crate::git::{archives, refs};
+use crate::model::any_error::AnyError;
 use crate::model::causes::in_words;
 use crate::model::name::RunId;
 use crate::model::outcomes::{Outcomes, Stopped};
@@ -17,7 +18,7 @@ use super::declined::DeclinedItem;
 use super::estimate::Estimate;
 pub use super::item_status::ItemStatus;
 use super::remote_read::RemoteRead;
-use super::saved::{self, Saved};
+use super::saved::Saved;
 use super::show::RunDocument;
 use super::target::{self, Target, own_runs, unarchived_runs};
 use super::usage::RunUsage;
@@ -290,7 +291,7 @@ impl Status {
     }
 
     /// Adds the work that is saved beside the run.
-    pub fn with_saved(self, store: &Store, view: &View) -> Result<Self, saved::Error> {
+    pub fn with_saved(self, store: &Store, view: &View) -> Result<Self, AnyError> {
         Ok(Self { saved: Saved::all(store, view)?, ..self })
     }
 

@@ -1,5 +1,6 @@
 //! Proves a product, or the growth of a run, to a person without the repository.
 use crate::ledger::prove;
+use crate::model::any_error::AnyError;
 use crate::model::plan::ProductKey;
 use crate::model::proof::Proof;
 use crate::repository::Repository;
@@ -9,13 +10,13 @@ use super::target::{self, Target};
 impl Repository {
     /// Proves `<run>/<item>` or `<run>/<item>:<product>` of a sealed run. With `since`, proves that
     /// a sealed run `<run>` still begins with the entries up to that number.
-    pub fn prove(&self, text: &str, since: Option<u64>) -> Result<Proof, Error> {
+    pub fn prove(&self, text: &str, since: Option<u64>) -> Result<Proof, AnyError> {
         let store = &self.store;
         let (target, rest) = Target::with_rest(store, text)?;
         match (since, rest) {
             (Some(since), None) => Ok(prove::growth(store, &target.reference, since)?),
-            (Some(_), Some(_)) => Err(Error::WholeRun),
-            (None, None) => Err(Error::NotSaid),
+            (Some(_), Some(_)) => Err(Error::WholeRun.into()),
+            (None, None) => Err(Error::NotSaid.into()),
             (None, Some(rest)) => {
                 let view = target.view(store)?;
                 let (at, selected) = target::item_and_rest(&view, rest)?;
@@ -37,8 +38,4 @@ pub enum Error {
     NotSaid,
     #[error("{0:?} is no product: say :patch or :outputs/PATH")]
     NoProduct(String),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Prove(#[from] prove::Error),
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::git::refs;
-use crate::git::store::{self, Store};
+use crate::git::store::Store;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
@@ -31,7 +32,7 @@ pub struct Saved {
 impl Saved {
     /// Returns the saved work of a run of this repository, in the order of its attempts; none of a
     /// fetched run.
-    pub fn all(store: &Store, view: &View) -> Result<Vec<Self>, Error> {
+    pub fn all(store: &Store, view: &View) -> Result<Vec<Self>, AnyError> {
         let Some(tree) = tree_of(store, &view.run, &view.head.name)? else { return Ok(Vec::new()) };
         let attempts: BTreeSet<(&ItemId, u32)> =
             view.links.iter().filter_map(|link| link.entry.event.item()).filter(|(_, attempt)| *attempt > 0).collect();
@@ -58,14 +59,4 @@ impl Saved {
 /// Returns the tree with the saved work of a run that was read from a ref of this name.
 fn tree_of(store: &Store, run: &RunId, name: &str) -> Result<Option<Oid>, refs::Error> {
     if name == format::run_ref(run) { refs::read(store, &format::salvage_ref(run)) } else { Ok(None) }
-}
-
-/// Why saved work cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
 }

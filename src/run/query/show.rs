@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
+use crate::model::any_error::AnyError;
 use crate::model::claims::Reported;
 use crate::model::digest::{Digest, Oid};
 use crate::model::driver::{Because, DriverId};
@@ -29,7 +30,7 @@ use super::documents::DocumentShown;
 use super::list::ItemStatus;
 use super::log_entry::has_no_products;
 use super::revisions;
-use super::saved::{self, Saved};
+use super::saved::Saved;
 use super::usage::{Attempts, RunUsage};
 
 /// The format of both answers.
@@ -331,7 +332,7 @@ pub struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// Collects what is recorded about an item.
-    pub fn gather(store: &Store, view: &'a View, at: ItemIndex) -> Result<Self, saved::Error> {
+    pub fn gather(store: &Store, view: &'a View, at: ItemIndex) -> Result<Self, AnyError> {
         let id = &view.state.graph.item(at).id;
         let dispatched = view.state.items[at].manifest.as_ref();
         let manifest = dispatched.map(|named| manifest(store, named)).transpose()?.flatten();

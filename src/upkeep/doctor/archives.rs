@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::git::{archives, history, refs};
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::format::{ARCHIVE_REFS, REFS};
 use crate::model::hints;
@@ -13,12 +14,12 @@ use crate::model::log_name::LogName;
 use crate::model::place::{Kind, Place};
 use crate::verify::{self, Chain};
 
-use super::{Error, Finding, Patient};
+use super::{Finding, Patient};
 
 /// The content of each run by the first ref that names it.
 type Said = BTreeMap<String, (String, Oid)>;
 
-pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, Error> {
+pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, AnyError> {
     let (mut findings, mut said) = (Vec::new(), Said::new());
     for (reference, tip) in refs::list(patient.store, REFS)? {
         let Some(archive) = Place::of_ref(&reference).filter(|place| place.kind == Kind::Archive) else { continue };
@@ -39,7 +40,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, Error> {
 
 /// Reports the runs of a valid archive that differ from their own ref, or from an archive of the
 /// same folder that was checked before.
-fn differences(patient: &Patient<'_>, reference: &str, tip: Oid, said: &mut Said) -> Result<Vec<String>, Error> {
+fn differences(patient: &Patient<'_>, reference: &str, tip: Oid, said: &mut Said) -> Result<Vec<String>, AnyError> {
     let store = patient.store;
     let (Some(folder), Ok(contents)) = (archives::folder_of(reference), archives::contents(store, tip)) else {
         return Ok(Vec::new());

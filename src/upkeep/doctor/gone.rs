@@ -4,6 +4,7 @@
 use crate::git::refs;
 use crate::git::store::Store;
 use crate::ledger::chain;
+use crate::model::any_error::AnyError;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::format::{self, REFS};
@@ -14,9 +15,9 @@ use crate::repository::shown::{self, Vanished};
 use crate::verify::Logs;
 use crate::verify::deleted;
 
-use super::{Error, Finding, Patient};
+use super::{Finding, Patient};
 
-pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, Error> {
+pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, AnyError> {
     let logs = Logs::read(patient.store)?;
     let mut findings = Vec::new();
     for (run, log) in logs.held(None) {
@@ -66,7 +67,7 @@ fn vanished(vanished: &Vanished) -> Finding {
     finding("vanished", vanished.sentence()).hint(hint)
 }
 
-fn of_run(patient: &Patient<'_>, logs: &Logs, run: &RunId, log: &str) -> Result<Option<Finding>, Error> {
+fn of_run(patient: &Patient<'_>, logs: &Logs, run: &RunId, log: &str) -> Result<Option<Finding>, AnyError> {
     let (store, name) = (patient.store, format::run_ref(run));
     let is_here = match refs::read(store, &name) {
         // An unreadable archive is a finding of its own.
@@ -98,7 +99,7 @@ fn commit_of(store: &Store, hash: Digest) -> Option<Oid> {
     repository.objects.iter().ok()?.flatten().map(Oid).find(is_entry)
 }
 
-fn of_thread(patient: &Patient<'_>, thread: &ThreadId, entries: u64, log: &str) -> Result<Option<Finding>, Error> {
+fn of_thread(patient: &Patient<'_>, thread: &ThreadId, entries: u64, log: &str) -> Result<Option<Finding>, AnyError> {
     let (store, name) = (patient.store, format::thread_ref(thread));
     // A missing ref has no entries; an existing thread has at least one.
     let has = chain::tip(store, &name)?.entries;

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::git::{folder, keep_pack, midx, outgoing, private_files};
+use crate::model::any_error::AnyError;
 use crate::model::format::REFS;
 use crate::model::hints;
 use crate::model::packet::Age;
 
-use super::{Error, Finding, Patient};
+use super::{Finding, Patient};
 
 /// The age at which a file that no process holds open counts as left behind. git closes lock files
 /// that it still holds.
@@ -32,7 +33,7 @@ enum Kind {
 }
 
 /// Finds leftover files. With `fix`, removes old ones that no process holds open.
-pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, Error> {
+pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, AnyError> {
     let common = patient.store.common_dir();
     let objects = patient.store.objects_dir();
     let mut left = locks(&common).into_iter().map(|path| (Kind::Lock, path)).collect::<Vec<_>>();
@@ -88,7 +89,7 @@ fn judge(kind: Kind, age: Duration, path: &Path, open: Option<&HashSet<Id>>, fix
 }
 
 /// Finds packs with the keep mark of a dead process.
-fn keeps(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, Error> {
+fn keeps(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, AnyError> {
     let forsaken = keep_pack::forsaken(patient.store).map_err(crate::git::store::Error::Pack)?;
     let found = forsaken.into_iter().map(|path| {
         let message = format!("{} keeps a pack from git for a process that died", path.display());

@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 
 use crate::git::program;
 use crate::git::store::Store;
+use crate::model::any_error::AnyError;
 use crate::model::format::REFS;
 use crate::model::hints;
 
-use super::{Error, Finding};
+use super::Finding;
 
-pub(super) fn examine(store: &Store) -> Result<Vec<Finding>, Error> {
+pub(super) fn examine(store: &Store) -> Result<Vec<Finding>, AnyError> {
     let mut findings = mirrors(store)?;
     findings.extend(prunes(store)?);
     Ok(findings)
 }
 
 /// Finds remotes on which a plain `git push` deletes every ref that is missing here.
-fn mirrors(store: &Store) -> Result<Vec<Finding>, Error> {
+fn mirrors(store: &Store) -> Result<Vec<Finding>, AnyError> {
     let settings = settings(store, &["--type=bool"], r"^remote\..*\.mirror$")?;
     let mirrors = settings.iter().filter(|(_, value)| value == "true");
     let findings = mirrors.filter_map(|(key, _)| {
@@ -30,7 +31,7 @@ fn mirrors(store: &Store) -> Result<Vec<Finding>, Error> {
 }
 
 /// Finds remotes for which a plain `git fetch` deletes our refs that the remote lacks.
-fn prunes(store: &Store) -> Result<Vec<Finding>, Error> {
+fn prunes(store: &Store) -> Result<Vec<Finding>, AnyError> {
     let switches: BTreeMap<_, _> =
         settings(store, &["--type=bool"], r"^(fetch|remote\..*)\.prune$")?.into_iter().collect();
     let is_on = |key: &str| switches.get(key).map(|value| value == "true");
@@ -61,7 +62,7 @@ fn reaches_ours(refspec: &str) -> bool {
 }
 
 /// Returns the values of matching keys, in git's order.
-fn settings(store: &Store, options: &[&str], keys: &str) -> Result<Vec<(String, String)>, Error> {
+fn settings(store: &Store, options: &[&str], keys: &str) -> Result<Vec<(String, String)>, AnyError> {
     let call = store.git().arg("config").args(options).args(["-z", "--get-regexp", keys]);
     let listed = match call.run() {
         Ok(listed) => String::from_utf8_lossy(&listed).into_owned(),

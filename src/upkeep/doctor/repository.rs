@@ -14,11 +14,12 @@ use crate::git::refs;
 use crate::git::store::Store;
 use crate::git::writable::find_unwritable;
 use crate::ledger::sign;
+use crate::model::any_error::AnyError;
 use crate::model::format::{FETCHED_REFS, TRANSCRIPT_REFS};
 use crate::model::hints;
 use crate::repository::Repository;
 
-use super::{Error, Finding, Patient, owners, remotes};
+use super::{Finding, Patient, owners, remotes};
 
 /// The first version of git that merges trees without a work tree.
 const OLDEST_GIT: (u32, u32) = (2, 38);
@@ -30,7 +31,7 @@ const MANY_TRANSCRIPTS: u64 = 256 << 20;
 /// a moment.
 const PRUNE_AFTER: i64 = 3600;
 
-pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, Error> {
+pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, AnyError> {
     let store = patient.store;
     let mut findings = Vec::new();
     findings.extend(git_version(store)?);
@@ -59,7 +60,7 @@ fn unwritable(store: &Store) -> Option<Finding> {
     Some(if is_mode { finding.hint(hints::make_folder_writable(folder.display())) } else { finding })
 }
 
-fn git_version(store: &Store) -> Result<Option<Finding>, Error> {
+fn git_version(store: &Store) -> Result<Option<Finding>, AnyError> {
     let said = store.git().arg("version").line()?;
     let numbers = said.split_whitespace().nth(2).unwrap_or_default();
     let mut parts = numbers.split('.').map_while(|part| part.parse::<u32>().ok());
@@ -100,7 +101,7 @@ fn is_public(key: &str) -> bool {
     Path::new(key).extension().is_some_and(|extension| extension == "pub")
 }
 
-fn prune(store: &Store) -> Result<Option<Finding>, Error> {
+fn prune(store: &Store) -> Result<Option<Finding>, AnyError> {
     let call = store.git().args(["config", "--type=expiry-date", "--get", "gc.pruneExpire"]);
     let expires = match call.line() {
         Ok(expires) => expires,
@@ -134,7 +135,7 @@ fn space(places: &[&Path]) -> Vec<Finding> {
 }
 
 /// Finds `git replace` refs, which make git show other objects than the signed ones.
-fn replacements(store: &Store) -> Result<Vec<Finding>, Error> {
+fn replacements(store: &Store) -> Result<Vec<Finding>, AnyError> {
     let prefix = "refs/replace/";
     let replaced = refs::list(store, prefix)?;
     if replaced.is_empty() {
@@ -165,7 +166,7 @@ fn replacements(store: &Store) -> Result<Vec<Finding>, Error> {
 }
 
 /// Finds `extensions.compatObjectFormat`: a second hash for object names.
-fn compatible_format(store: &Store) -> Result<Option<Finding>, Error> {
+fn compatible_format(store: &Store) -> Result<Option<Finding>, AnyError> {
     let call = store.git().args(["config", "--get", "extensions.compatObjectFormat"]);
     let other = match call.line() {
         Ok(other) => other,
@@ -181,7 +182,7 @@ fn compatible_format(store: &Store) -> Result<Option<Finding>, Error> {
 }
 
 /// Finds objects that are missing below our refs. In a partial clone they are elsewhere.
-fn missing(store: &Store) -> Result<Option<Finding>, Error> {
+fn missing(store: &Store) -> Result<Option<Finding>, AnyError> {
     if history::is_partial(store) {
         return Ok(None);
     }
@@ -200,7 +201,7 @@ fn missing(store: &Store) -> Result<Option<Finding>, Error> {
     Ok(Some(Finding::problem("objects-missing", message).hint(hints::verify_all())))
 }
 
-fn worktrees_in_tree(patient: &Patient<'_>) -> Result<Option<Finding>, Error> {
+fn worktrees_in_tree(patient: &Patient<'_>) -> Result<Option<Finding>, AnyError> {
     let (root, Some(work_dir)) = (&patient.host.settings.root, patient.store.work_dir()) else { return Ok(None) };
     if !root.starts_with(&work_dir) || root.starts_with(patient.store.common_dir()) {
         return Ok(None);
@@ -213,7 +214,7 @@ fn worktrees_in_tree(patient: &Patient<'_>) -> Result<Option<Finding>, Error> {
     Ok(Some(Finding::problem("worktrees-in-tree", message).hint(hints::unset_workspace_root())))
 }
 
-fn shallow(store: &Store) -> Result<Option<Finding>, Error> {
+fn shallow(store: &Store) -> Result<Option<Finding>, AnyError> {
     let shallow = store.git().args(["rev-parse", "--is-shallow-repository"]).line()? == "true";
     Ok(shallow.then(|| {
         let message =
@@ -222,7 +223,7 @@ fn shallow(store: &Store) -> Result<Option<Finding>, Error> {
     }))
 }
 
-fn unchecked_fetches(store: &Store) -> Result<Option<Finding>, Error> {
+fn unchecked_fetches(store: &Store) -> Result<Option<Finding>, AnyError> {
     if refs::list(store, FETCHED_REFS)?.is_empty() {
         return Ok(None);
     }
@@ -236,7 +237,7 @@ fn unchecked_fetches(store: &Store) -> Result<Option<Finding>, Error> {
     Ok(Some(Finding::note("fsck-objects", message).hint(hints::fsck_objects())))
 }
 
-fn transcripts(store: &Store) -> Result<Option<Finding>, Error> {
+fn transcripts(store: &Store) -> Result<Option<Finding>, AnyError> {
     let mut total = 0;
     for (_, tree) in refs::list(store, TRANSCRIPT_REFS)? {
         total += store.tree_size(tree)?;

@@ -3,6 +3,7 @@
 use crate::engine::run_lock::{self, RunLock};
 use crate::git::refs;
 use crate::ledger::log;
+use crate::model::any_error::AnyError;
 use crate::model::format;
 use crate::model::format::{REFS, RUN_REFS};
 use crate::model::hints;
@@ -20,7 +21,7 @@ use super::{Error, Finding, Patient};
 /// The folders below `refs/handoff/` whose refs only the driver of a run writes.
 pub(super) const HELD: [&str; 4] = ["runs", "bases", "salvage", "transcripts"];
 
-pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, Error> {
+pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, AnyError> {
     // A stale lock on a ref would prevent every other repair.
     let mut findings = stale_locks(patient, fix)?;
     for (name, _) in refs::list(patient.store, RUN_REFS)? {
@@ -42,7 +43,7 @@ pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, 
     Ok(findings)
 }
 
-fn one(patient: &Patient<'_>, view: &View, fix: bool) -> Result<Vec<Finding>, Error> {
+fn one(patient: &Patient<'_>, view: &View, fix: bool) -> Result<Vec<Finding>, AnyError> {
     let mut findings = records(patient, view, fix)?;
     if let Some(finding) = unfinished(patient, view)? {
         findings.push(finding);
@@ -62,7 +63,7 @@ fn one(patient: &Patient<'_>, view: &View, fix: bool) -> Result<Vec<Finding>, Er
 }
 
 /// Finds log entries that are missing because of a crash right after submit or seal.
-fn records(patient: &Patient<'_>, view: &View, fix: bool) -> Result<Vec<Finding>, Error> {
+fn records(patient: &Patient<'_>, view: &View, fix: bool) -> Result<Vec<Finding>, AnyError> {
     let (store, run) = (patient.store, &view.run);
     let base = view.state.submitted.base;
     let mut missing = Vec::new();
@@ -79,7 +80,7 @@ fn records(patient: &Patient<'_>, view: &View, fix: bool) -> Result<Vec<Finding>
     if !view.state.submitted.roles.contains_key(&own) {
         return Ok(missing);
     }
-    match log::find(store, &own, run.clone())? {
+    match log::find(store, &own, run.clone()).map_err(Error::Log)? {
         None => {
             let message = format!("the repository log does not name the run {:?}", run.as_str());
             missing.push(Finding::problem("log-missing", message));
@@ -110,12 +111,12 @@ fn records(patient: &Patient<'_>, view: &View, fix: bool) -> Result<Vec<Finding>
 }
 
 /// Finds attempts and worktrees without a driver.
-fn unfinished(patient: &Patient<'_>, view: &View) -> Result<Option<Finding>, Error> {
+fn unfinished(patient: &Patient<'_>, view: &View) -> Result<Option<Finding>, AnyError> {
     let run = &view.run;
     let running = view.state.items.iter().filter(|item| item.phase == Phase::Running).count();
     let mut left = 0;
     for host in patient.host.all() {
-        left += Workspace::leftovers(&host, run)?.len();
+        left += Workspace::leftovers(&host, run).map_err(Error::Workspace)?.len();
     }
     // A driven run needs no check. The check takes the lock briefly, so it is made only if needed.
     if (running == 0 && left == 0) || is_held(patient, run)? {
@@ -136,11 +137,11 @@ fn unfinished(patient: &Patient<'_>, view: &View) -> Result<Option<Finding>, Err
     Ok(Some(Finding::problem("worktrees-left", message).hint(hints::clean(run))))
 }
 
-fn is_held(patient: &Patient<'_>, run: &RunId) -> Result<bool, Error> {
+fn is_held(patient: &Patient<'_>, run: &RunId) -> Result<bool, AnyError> {
     match RunLock::take(&patient.store.common_dir(), run) {
         Ok(_) => Ok(false),
         Err(run_lock::Error::Held { .. }) => Ok(true),
-        Err(other) => Err(other.into()),
+        Err(other) => Err(Error::Hold(other).into()),
     }
 }
 
@@ -163,7 +164,7 @@ fn leftovers_of_nothing(patient: &Patient<'_>) -> Vec<Finding> {
     orphans.into_iter().map(finding).collect()
 }
 
-fn stale_locks(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, Error> {
+fn stale_locks(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, AnyError> {
     let common = patient.store.common_dir();
     let mut findings = Vec::new();
     for kind in HELD {
@@ -174,7 +175,7 @@ fn stale_locks(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, Error> 
                 Ok(hold) => hold,
                 // The repository that has the run has its lock file as well.
                 Err(run_lock::Error::Held { .. }) => continue,
-                Err(other) => return Err(other.into()),
+                Err(other) => return Err(Error::Hold(other).into()),
             };
             let fixed = fix && refs::clear_stale_lock(patient.store, &name).is_ok();
             drop(hold);

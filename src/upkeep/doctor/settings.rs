@@ -1,7 +1,8 @@
 //! Invalid settings. Nothing else can be checked before they are corrected.
 
-use super::{Diagnosis, Error, Finding};
+use super::{Diagnosis, Finding};
 use crate::git::store::Store;
+use crate::model::any_error::AnyError;
 use crate::model::causes::in_words;
 use crate::repository::Environment;
 use crate::repository::config::{self, Config};
@@ -9,7 +10,7 @@ use crate::repository::config::{self, Config};
 impl Environment {
     /// Returns all invalid settings of the repository that contains the directory; empty if it
     /// opens.
-    pub fn diagnose_settings(&self) -> Result<Option<Diagnosis>, Error> {
+    pub fn diagnose_settings(&self) -> Result<Option<Diagnosis>, AnyError> {
         let faults = Config::faults(&Store::discover(&self.directory)?)?;
         if faults.is_empty() {
             return Ok(None);
