@@ -34,6 +34,9 @@ enum Kind {
     Git(Git),
     S3(S3),
     Rfc3161(Rfc3161),
+    /// A kind and an address for its program `git-handoff-anchor-KIND`
+    #[command(external_subcommand)]
+    Other(Vec<String>),
 }
 
 /// Another repository; logs are only fast-forwarded there
@@ -104,6 +107,10 @@ impl Arguments {
                 set("credentials", s3.credentials.clone());
                 set("retentionDays", s3.retention_days.map(|days| days.to_string()));
             }
+            Kind::Other(words) => {
+                set("type", words.first().cloned());
+                set("url", words.get(1).cloned());
+            }
             Kind::Rfc3161(authority) => {
                 set("type", Some("rfc3161".into()));
                 set("url", Some(authority.url.clone()));
@@ -117,6 +124,11 @@ impl Arguments {
 /// Checks the anchor and writes the configuration.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let name = arguments.name.as_str();
+    if let Kind::Other(words) = &arguments.kind
+        && words.len() != 2
+    {
+        return Err(Failure::usage(format!("the kind {:?} of an anchor needs one address", words[0])));
+    }
     let new = NewAnchor { name, settings: arguments.settings(), global: arguments.global };
     let anchor = repository.add_anchor(new)?;
     if output.json {
