@@ -44,7 +44,8 @@ fn a_kind_of_ones_own_is_configured_and_judged_like_the_others() {
     let env = sealed();
     install(&env, "folder", &shown());
     let place = env.path().join("write once");
-    let add = |name: &str, place: &Path| env.handoff(["anchor", "add", name, "folder", place.to_str().unwrap()]);
+    let add =
+        |name: &str, place: &Path| env.handoff(["anchor", "add", name, "program", "folder", place.to_str().unwrap()]);
     let failed = add("vault", &place).exit(1);
     let why = find_line(&failed.stderr, "error: ");
     assert!(why.starts_with("error: it could not be reached: git-handoff-anchor-folder failed with exit status: 1: "));
@@ -75,7 +76,7 @@ fn a_program_that_misbehaves_is_never_a_pass() {
         ("silent", "cat >/dev/null", "git-handoff-anchor-silent gives no answer of the right form, but:"),
         ("fails", "echo broken >&2; exit 7", "git-handoff-anchor-fails failed with exit status: 7: broken"),
         ("killed", "kill -KILL $$", "git-handoff-anchor-killed failed with exit status: 137: "),
-        ("refuses", r#"echo '{"error":"x","message":"no\nway"}'"#, "no way"),
+        ("refuses", r#"printf '%s\n' '{"error":"x","message":"no\nway"}'"#, "no way"),
     ];
     for (kind, script, why) in cases {
         install(&env, kind, &format!("#!/bin/sh\n{script}\n"));

@@ -34,9 +34,7 @@ enum Kind {
     Git(Git),
     S3(S3),
     Rfc3161(Rfc3161),
-    /// A kind and an address for its program `git-handoff-anchor-KIND`
-    #[command(external_subcommand)]
-    Other(Vec<String>),
+    Program(Program),
 }
 
 /// Another repository; logs are only fast-forwarded there
@@ -84,6 +82,21 @@ struct Rfc3161 {
     ca: PathBuf,
 }
 
+/// A place of another kind, which a program of yours reaches
+#[derive(clap::Args)]
+struct Program {
+    /// The kind; the program is git-handoff-anchor-KIND
+    kind: String,
+    /// The address, for the program
+    url: String,
+    /// The prefix of object names [default: git-handoff/]
+    #[arg(long)]
+    prefix: Option<String>,
+    /// Keep objects for this many days [default: 3650]
+    #[arg(long, value_name = "DAYS")]
+    retention_days: Option<u64>,
+}
+
 impl Arguments {
     /// Returns the given values by setting.
     fn settings(&self) -> BTreeMap<String, String> {
@@ -107,9 +120,11 @@ impl Arguments {
                 set("credentials", s3.credentials.clone());
                 set("retentionDays", s3.retention_days.map(|days| days.to_string()));
             }
-            Kind::Other(words) => {
-                set("type", words.first().cloned());
-                set("url", words.get(1).cloned());
+            Kind::Program(program) => {
+                set("type", Some(program.kind.clone()));
+                set("url", Some(program.url.clone()));
+                set("prefix", program.prefix.clone());
+                set("retentionDays", program.retention_days.map(|days| days.to_string()));
             }
             Kind::Rfc3161(authority) => {
                 set("type", Some("rfc3161".into()));
@@ -124,11 +139,6 @@ impl Arguments {
 /// Checks the anchor and writes the configuration.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let name = arguments.name.as_str();
-    if let Kind::Other(words) = &arguments.kind
-        && words.len() != 2
-    {
-        return Err(Failure::usage(format!("the kind {:?} of an anchor needs one address", words[0])));
-    }
     let new = NewAnchor { name, settings: arguments.settings(), global: arguments.global };
     let anchor = repository.add_anchor(new)?;
     if output.json {

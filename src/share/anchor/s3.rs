@@ -1,7 +1,7 @@
 //! The anchor `s3`, and every kind with a program of its own, which answers like S3: one small
-//! object for each sealed run, and for each length of a thread. The kind `s3` puts them under Object
-//! Lock in compliance mode. Only the earliest version of an object counts: it cannot be removed,
-//! and all other versions came later.
+//! object for each sealed run, and for each length of a thread. `s3` puts them under Object Lock in
+//! compliance mode. Only the earliest version of an object counts: it cannot be removed, and all
+//! other versions came later.
 
 mod threads;
 mod wire;
