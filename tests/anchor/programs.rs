@@ -293,7 +293,8 @@ fn signature(head: &str, signed: &str, scope: &str) -> String {
         let mut headers = rest.lines().filter_map(|line| line.split_once(':'));
         headers.find(|(own, _)| own.eq_ignore_ascii_case(name)).unwrap().1.trim()
     };
-    let headers: String = signed.split(';').map(|name| format!("{name}:{}\n", header(name))).collect();
+    let headers: Vec<String> = signed.split(';').map(|name| format!("{name}:{}\n", header(name))).collect();
+    let headers = headers.concat();
     let payload = header("x-amz-content-sha256");
     let request = format!("{method}\n{path}\n{query}\n{headers}\n{signed}\n{payload}");
     let hash = Digest::of(request.as_bytes()).hex();

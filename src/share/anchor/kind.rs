@@ -85,7 +85,10 @@ pub(super) fn read(
             None => return Ok(None),
         },
         #[cfg(not(feature = "anchors"))]
-        _ => return Ok(None),
+        _ => {
+            let _ = folders;
+            return Ok(None);
+        }
     }))
 }
 

@@ -73,10 +73,10 @@ impl Stored {
 impl Bucket<'_> {
     /// Sends a request about an object or the bucket; the query must be sorted by name.
     fn ask(&self, op: &str, object: &str, query: &[(&str, &str)], put: Option<(&[u8], &str)>) -> Result<Reply, Error> {
-        let mut target = encoded(object, b"/-._~");
-        for (at, (name, value)) in query.iter().enumerate() {
-            target += &format!("{}{name}={}", if at == 0 { '?' } else { '&' }, encoded(value, b"-._~"));
-        }
+        let query_text: Vec<String> =
+            query.iter().map(|(name, value)| format!("{name}={}", encoded(value, b"-._~"))).collect();
+        let mark = if query.is_empty() { "" } else { "?" };
+        let target = format!("{}{mark}{}", encoded(object, b"/-._~"), query_text.join("&"));
         let (bytes, until) = put.unwrap_or_default();
         let (digest, body) = (Digest::of(bytes), Base64::encode_string(bytes));
         let (sha256, checksum) = (digest.hex(), Base64::encode_string(digest.as_bytes()));
