@@ -5,6 +5,7 @@ pub(crate) mod answers;
 mod git;
 pub(crate) mod moto;
 mod pages;
+mod programs;
 mod rfc3161;
 mod s3;
 mod settings;

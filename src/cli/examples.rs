@@ -197,6 +197,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             "git handoff anchor add tsa rfc3161 http://timestamp.example.com/ --ca ~/authorities.pem",
         )],
     ),
+    (
+        "anchor add program",
+        &[("Hand roots over through a program", "git handoff anchor add vault program folder /mnt/write-once")],
+    ),
     ("anchor list", &[("List all anchors", "git handoff anchor list")]),
     ("anchor push", &[("Hand over what the anchors lack", "git handoff anchor push")]),
     ("anchor check", &[("Ask one anchor about a run", "git handoff anchor check --anchor vault nightly")]),

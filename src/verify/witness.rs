@@ -59,8 +59,8 @@ pub struct Held {
 pub struct Witness {
     /// The name in the verifier's configuration.
     pub anchor: String,
-    /// The kind: `git`, `s3`, `rfc3161`.
-    pub kind: &'static str,
+    /// The kind, such as `git`.
+    pub kind: String,
     /// The strength in the configuration, but at most what was checked.
     pub guarantee: Guarantee,
     /// The time since when it holds its evidence, by its own clock.
@@ -141,8 +141,8 @@ pub struct Timed {
 pub struct Anchored {
     /// The name in the verifier's configuration; `local` for the logs at hand.
     pub name: String,
-    /// The kind: `local`, `git`, `s3`.
-    pub kind: &'static str,
+    /// The kind, such as `local` or `git`.
+    pub kind: String,
     /// The strength.
     pub guarantee: Guarantee,
     /// The state.
@@ -182,7 +182,7 @@ impl Anchored {
     /// Describes the anchor: `local (detect)`, `vault: s3 (external-immutable)`.
     pub(super) fn label(&self) -> String {
         let guarantee = self.guarantee.as_str();
-        match self.kind {
+        match self.kind.as_str() {
             LOCAL => format!("{LOCAL} ({guarantee})"),
             kind => format!("{}: {kind} ({guarantee})", self.name),
         }

@@ -212,10 +212,10 @@ fn whom_to_trust_is_said_outside_the_work_tree() {
     insta::assert_snapshot!(said.stderr, @"error: the file of CA certificates holds none that can be read");
     for (url, why) in [
         ("ftp://host/", "the setting `handoff.anchor.x.url` is no URL of HTTP"),
-        ("http://127.0.0.1:1/", "it could not be reached: io: Connection refused (os error 111)"),
+        ("http://127.0.0.1:1/", "it could not be reached: Failed to connect to 127.0.0.1 port 1: "),
     ] {
         let said = env.handoff(["anchor", "add", "x", "rfc3161", url, "--ca", &authority.ca()]).exit(1);
-        assert_eq!(find_line(&said.stderr, "error: "), format!("error: {why}"));
+        assert!(find_line(&said.stderr, "error: ").starts_with(&format!("error: {why}")), "{said}");
     }
     let ca = env.path().join("moved.pem");
     env.git(["config", "handoff.anchor.tsa.ca", ca.to_str().unwrap()]).success();

@@ -226,8 +226,8 @@ fn a_place_that_is_down_or_silent_is_given_up() {
     env.handoff(["verify", "--all"]).ends(3);
     assert_eq!((before, attempts()), (1, 1));
     drop(silent);
-    let refused = "lock: it could not be reached: io: Connection refused (os error 111)";
-    assert_eq!(row(&verify(&env, &[], 3)), refused);
+    let refused = "lock: it could not be reached: Failed to connect to 127.0.0.1 port ";
+    assert!(row(&verify(&env, &[], 3)).starts_with(refused));
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     // Explicitly configured credentials must exist.
     env.git(["config", "handoff.anchor.lock.profile", "nobody"]).success();

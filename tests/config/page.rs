@@ -52,7 +52,7 @@ fn every_setting_of_an_anchor_is_one_of_some_kind_of_anchor() {
                 needs[1..].iter().map(|need| ((*need).to_owned(), value(need).to_owned())).collect();
             settings.insert("type".into(), needs[0].into());
             settings.insert(field.to_ascii_lowercase(), value(field).into());
-            anchor::read("vault", &settings).is_ok()
+            anchor::read("vault", &settings, &[]).is_ok()
         };
         let kinds = [&["git", "url"][..], &["s3", "bucket"], &["rfc3161", "url", "ca"]];
         assert!(kinds.into_iter().any(takes), "no kind of anchor has {field}");

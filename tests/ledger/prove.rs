@@ -181,7 +181,7 @@ fn a_key_that_was_revoked_later_still_proves_what_an_anchor_held_before() {
     let ask = |_: &Question<'_>| {
         vec![Witness {
             anchor: "lock".to_owned(),
-            kind: "s3",
+            kind: "s3".to_owned(),
             guarantee: Guarantee::ExternalImmutable,
             since: Some("2026-06-05T00:00:00.000Z".parse().unwrap()),
             notes: Vec::new(),

@@ -2,6 +2,7 @@
 
 use git_handoff::model::role::every_role;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use git_handoff::clock::Clock;
@@ -10,7 +11,7 @@ use git_handoff::ledger::sign::Signer;
 use git_handoff::model::entry::Event;
 use git_handoff::model::format;
 use git_handoff::model::time::Moment;
-use git_handoff::share::anchor::{self, Anchor, Environment, Evidence, Means, Sealing, ask_all};
+use git_handoff::share::anchor::{self, Anchor, Evidence, Means, Sealing, ask_all};
 use git_handoff::verify::{AtHand, Logs, Options, Question, Report, Seal, Signers, verify_with};
 
 use super::run::{End, Scene, failing};
@@ -48,14 +49,20 @@ impl Outside {
             unless: None,
             apart: None,
         };
-        let variables = settings(&[("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x")]);
+        let rights =
+            [("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x")].map(|(name, x)| (name.to_owned(), x.into()));
+        let path = std::env::var_os("PATH").map(|path| ("PATH".to_owned(), path));
         let clock = Clock::Pinned(Moment::from_millis(1_780_538_400_000));
-        let environment = Environment { variables, home: None };
-        let means = Means { store: forge.store.clone(), reach, settings: Vec::new(), clock, environment, writer: None };
+        let variables = Arc::new(rights.into_iter().chain(path).collect());
+        let means = Means { store: forge.store.clone(), reach, settings: Vec::new(), clock, variables, writer: None };
         let git = settings(&[("type", "git"), ("url", vault.to_str().unwrap())]);
         let s3 = settings(&[("type", "s3"), ("bucket", "evidence"), ("endpoint", &moto.url())]);
-        let mut own =
-            Self { git: anchor::read("vault", &git).unwrap(), s3: anchor::read("lock", &s3).unwrap(), means, moto };
+        let mut own = Self {
+            git: anchor::read("vault", &git, &[]).unwrap(),
+            s3: anchor::read("lock", &s3, &[]).unwrap(),
+            means,
+            moto,
+        };
         own.publish(forge, &scene.told, &forge.signer);
         own
     }

@@ -2,6 +2,7 @@
 //! contradict it.
 
 use git_handoff::model::role::every_role;
+use std::sync::Arc;
 use std::time::Duration;
 
 use git_handoff::clock::Clock;
@@ -14,7 +15,7 @@ use git_handoff::model::entry::Event;
 use git_handoff::model::format;
 use git_handoff::model::log_name::LogName;
 use git_handoff::model::time::Moment;
-use git_handoff::share::anchor::{self, Environment, Means, ask_all};
+use git_handoff::share::anchor::{self, Means, ask_all};
 use git_handoff::verify::{AtHand, Logs, Options, Question, Report, Signers, verify_with};
 use gix::objs::Kind;
 
@@ -79,9 +80,15 @@ impl Growing {
             apart: None,
         };
         let clock = Clock::Pinned(Moment::from_millis(1_780_538_400_000));
-        let environment = Environment { variables: settings(&[]), home: None };
-        let means = Means { store: forge.store.clone(), reach, settings: Vec::new(), clock, environment, writer: None };
-        let git = anchor::read("vault", &settings(&[("type", "git"), ("url", &self.vault)])).unwrap();
+        let means = Means {
+            store: forge.store.clone(),
+            reach,
+            settings: Vec::new(),
+            clock,
+            variables: Arc::default(),
+            writer: None,
+        };
+        let git = anchor::read("vault", &settings(&[("type", "git"), ("url", &self.vault)]), &[]).unwrap();
         let anchors = if asked { vec![git] } else { Vec::new() };
         let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
         let (run, logs) = (&self.scene.told.run, Logs::read(&forge.store).unwrap());

@@ -38,7 +38,7 @@ fn witness(says: &Says, question: &Question<'_>) -> Vec<Witness> {
         Says::Nothing(why) => Answer::None((*why).to_owned()),
     };
     let (anchor, kind, guarantee) = ("vault".to_owned(), "s3", Guarantee::ExternalImmutable);
-    vec![Witness { anchor, kind, guarantee, since: None, notes: Vec::new(), answer }]
+    vec![Witness { anchor, kind: kind.to_owned(), guarantee, since: None, notes: Vec::new(), answer }]
 }
 
 /// Verifies a proof for a verifier with requirements.

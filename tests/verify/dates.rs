@@ -25,7 +25,7 @@ fn held_since(forge: &Forge, since: Option<&str>, answer: Option<Answer>, option
     let ask = |_: &Question<'_>| {
         let vault = Witness {
             anchor: "vault".to_owned(),
-            kind: "s3",
+            kind: "s3".to_owned(),
             guarantee: Guarantee::ExternalImmutable,
             since,
             notes: Vec::new(),
@@ -33,7 +33,7 @@ fn held_since(forge: &Forge, since: Option<&str>, answer: Option<Answer>, option
         };
         let stamp = answer.borrow_mut().take().map(|answer| Witness {
             anchor: "authority".to_owned(),
-            kind: "rfc3161",
+            kind: "rfc3161".to_owned(),
             guarantee: Guarantee::Detect,
             since: None,
             notes: Vec::new(),

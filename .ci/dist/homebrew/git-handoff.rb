@@ -6,6 +6,7 @@ class GitHandoff < Formula
   license any_of: ["MIT", "Apache-2.0"]
 
   depends_on "bubblewrap"
+  depends_on "curl"
   depends_on "git"
   depends_on :linux
 

@@ -34,6 +34,7 @@ enum Kind {
     Git(Git),
     S3(S3),
     Rfc3161(Rfc3161),
+    Program(Program),
 }
 
 /// Another repository; logs are only fast-forwarded there
@@ -81,6 +82,21 @@ struct Rfc3161 {
     ca: PathBuf,
 }
 
+/// A place of another kind, which a program of yours reaches
+#[derive(clap::Args)]
+struct Program {
+    /// The kind; the program is git-handoff-anchor-KIND
+    kind: String,
+    /// The address, for the program
+    url: String,
+    /// The prefix of object names [default: git-handoff/]
+    #[arg(long)]
+    prefix: Option<String>,
+    /// Keep objects for this many days [default: 3650]
+    #[arg(long, value_name = "DAYS")]
+    retention_days: Option<u64>,
+}
+
 impl Arguments {
     /// Returns the given values by setting.
     fn settings(&self) -> BTreeMap<String, String> {
@@ -103,6 +119,12 @@ impl Arguments {
                 set("profile", s3.profile.clone());
                 set("credentials", s3.credentials.clone());
                 set("retentionDays", s3.retention_days.map(|days| days.to_string()));
+            }
+            Kind::Program(program) => {
+                set("type", Some(program.kind.clone()));
+                set("url", Some(program.url.clone()));
+                set("prefix", program.prefix.clone());
+                set("retentionDays", program.retention_days.map(|days| days.to_string()));
             }
             Kind::Rfc3161(authority) => {
                 set("type", Some("rfc3161".into()));

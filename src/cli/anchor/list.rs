@@ -24,5 +24,5 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
 }
 
 fn row(anchor: AnchorShown) -> Vec<String> {
-    vec![anchor.name, anchor.kind.to_owned(), anchor.guarantee.to_owned(), anchor.place]
+    vec![anchor.name, anchor.kind, anchor.guarantee.to_owned(), anchor.place]
 }

@@ -356,17 +356,17 @@ settings! {
             => |config, _, bytes| config.max_fetch_size = bytes;
     }
     "Anchors": {
-        /// The kind of anchor: another repository, a bucket, or a time-stamping authority.
-        "handoff.anchor.<name>.type": Text("`git`, `s3` or `rfc3161`"), "none: there must be one", outside
+        /// The kind of anchor. Another kind is one with a program `git-handoff-anchor-<kind>`.
+        "handoff.anchor.<name>.type": Text("`git`, `s3`, `rfc3161` or another kind"), "none: there must be one", outside
             => |config, given, text| config.set_anchor(given, text);
-        /// `git`, `s3`: the strength of its evidence, as far as you know it.
+        /// All but `rfc3161`: the strength of its evidence, as far as you know it.
         "handoff.anchor.<name>.guarantee": Text("`detect`, `external` or `external-immutable`"),
-            "`external` for `git`, `external-immutable` for `s3`", outside
+            "`external-immutable` for `s3`, else `external`", outside
             => |config, given, text| config.set_anchor(given, text);
         /// The time limit of one request.
         "handoff.anchor.<name>.timeout": Text("seconds, 1 to 600"), "`30`", outside
             => |config, given, text| config.set_anchor(given, text);
-        /// `git`, `rfc3161`: the address.
+        /// All but `s3`: the address.
         "handoff.anchor.<name>.url": Text("URL, or for `git` also a path"), "none: there must be one", outside
             => |config, given, text| config.set_anchor(given, text);
         /// `git`: a prefix of branch names for the logs.
@@ -378,7 +378,7 @@ settings! {
         /// `s3`: the bucket.
         "handoff.anchor.<name>.bucket": Text("text"), "none: there must be one", outside
             => |config, given, text| config.set_anchor(given, text);
-        /// `s3`: the prefix of object names.
+        /// `s3` and other kinds: the prefix of object names.
         "handoff.anchor.<name>.prefix": Text("letters, digits, `-`, `_`, `.`, `/`"), "`git-handoff/`", outside
             => |config, given, text| config.set_anchor(given, text);
         /// `s3`: the address of the service.
@@ -393,7 +393,7 @@ settings! {
         /// `s3`: the section of the credentials file.
         "handoff.anchor.<name>.profile": Text("text"), "`$AWS_PROFILE` or `default`", outside
             => |config, given, text| config.set_anchor(given, text);
-        /// `s3`: the retention period of object locks.
+        /// `s3` and other kinds: the retention period of objects.
         "handoff.anchor.<name>.retentionDays": Text("days, 1 to 36500"), "`3650`", outside
             => |config, given, text| config.set_anchor(given, text);
     }

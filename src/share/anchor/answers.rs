@@ -16,7 +16,7 @@ pub struct AnchorShown {
     pub name: String,
     /// Its kind.
     #[serde(rename = "type")]
-    pub kind: &'static str,
+    pub kind: String,
     /// The strength of its evidence, or `time`.
     pub guarantee: &'static str,
     /// The address.
@@ -30,14 +30,20 @@ impl AnchorShown {
     }
 
     fn of(anchor: &Anchor) -> Self {
-        let (name, kind, guarantee) = (anchor.name.clone(), anchor.kind(), anchor.strength());
+        let (name, kind, guarantee) = (anchor.name.clone(), anchor.kind().to_owned(), anchor.strength());
         Self { schema: None, name, kind, guarantee, place: anchor.place() }
     }
 
     /// The logs in the repository, which always count.
     fn local() -> Self {
         let place = "the logs in this repository".to_owned();
-        Self { schema: None, name: LOCAL.to_owned(), kind: LOCAL, guarantee: Guarantee::Detect.as_str(), place }
+        Self {
+            schema: None,
+            name: LOCAL.to_owned(),
+            kind: LOCAL.to_owned(),
+            guarantee: Guarantee::Detect.as_str(),
+            place,
+        }
     }
 }
 

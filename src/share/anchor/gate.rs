@@ -1,6 +1,9 @@
 //! Verification before the content of a run is used, with a repository's keys, logs and anchors.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 use crate::model::name::RunId;
 use crate::repository::{Repository, Trust, trust};
@@ -41,7 +44,13 @@ impl Repository {
 
     /// Reads an anchor's settings. Files about trust must lie outside the work tree.
     pub fn anchor(&self, name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, Error> {
-        let mut anchor = read(name, settings)?;
+        let environment = &self.environment;
+        let own = environment.program.as_ref().and_then(|program| program.canonicalize().ok());
+        let own = own.as_deref().and_then(Path::parent).map(Path::to_owned);
+        let path = environment.path.as_deref().unwrap_or_default().as_bytes();
+        let path = path.split(|byte| *byte == b':').map(|folder| PathBuf::from(OsStr::from_bytes(folder)));
+        let path = path.filter(|folder| folder.is_absolute());
+        let mut anchor = read(name, settings, &own.into_iter().chain(path).collect::<Vec<_>>())?;
         if let Some(file) = anchor.trust_file() {
             *file = self.outside_of(&format!("handoff.anchor.{name}.ca"), file)?;
         }

@@ -13,6 +13,8 @@ use crate::verify::{Answer, Guarantee, Question, Seal, ThreadAnswer, ThreadQuest
 
 use super::git::GitPlace;
 #[cfg(feature = "anchors")]
+use super::program::{self, Program};
+#[cfg(feature = "anchors")]
 use super::rfc3161::Authority;
 #[cfg(feature = "anchors")]
 use super::s3::S3Place;
@@ -26,7 +28,7 @@ const OVER_HTTP: [&str; 2] = ["s3", "rfc3161"];
 /// answers.
 pub(super) trait AnchorKind {
     /// Returns the name of the kind in the configuration.
-    fn kind(&self) -> &'static str;
+    fn kind(&self) -> &str;
 
     /// Returns the address without secrets.
     fn shown(&self) -> String;
@@ -64,16 +66,29 @@ pub(super) trait AnchorKind {
     }
 }
 
-/// Parses the settings of a kind of anchor, or returns `None` for an unknown kind. Unused settings
-/// are left to the caller.
-pub(super) fn read(word: &str, settings: &mut Settings<'_>) -> Result<Option<Box<dyn AnchorKind>>, SettingError> {
+/// Parses the settings of a kind of anchor, or returns `None` for an unknown kind without a program
+/// in the folders. Unused settings are left to the caller.
+pub(super) fn read(
+    word: &str,
+    settings: &mut Settings<'_>,
+    folders: &[PathBuf],
+) -> Result<Option<Box<dyn AnchorKind>>, SettingError> {
     Ok(Some(match word {
         "git" => Box::new(GitPlace::read(settings)?),
         #[cfg(feature = "anchors")]
-        "s3" => Box::new(S3Place::read(settings)?),
+        "s3" => Box::new(S3Place::read(word, Program::own(word, program::S3), settings)?),
         #[cfg(feature = "anchors")]
         "rfc3161" => Box::new(Authority::read(settings)?),
-        _ => return Ok(None),
+        #[cfg(feature = "anchors")]
+        other => match Program::find(other, folders) {
+            Some(program) => Box::new(S3Place::read(other, program, settings)?),
+            None => return Ok(None),
+        },
+        #[cfg(not(feature = "anchors"))]
+        _ => {
+            let _ = folders;
+            return Ok(None);
+        }
     }))
 }
 

@@ -5,15 +5,13 @@
 //! size. Its answers are untrusted until compared, and not stored.
 
 pub mod answers;
-#[cfg(feature = "anchors")]
-mod credentials;
 pub mod gate;
 mod git;
 pub mod held;
-#[cfg(feature = "anchors")]
-mod http;
 mod kind;
 pub mod operations;
+#[cfg(feature = "anchors")]
+mod program;
 #[cfg(feature = "anchors")]
 mod rfc3161;
 #[cfg(feature = "anchors")]
@@ -26,6 +24,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
@@ -45,8 +44,7 @@ pub use kind::{Evidence, Holdings, Published, Sealing, ThreadTip, Unsure};
 pub use settings::{SettingError, read};
 #[cfg(feature = "anchors")]
 pub use {
-    credentials::Error as CredentialsError,
-    http::Error as HttpError,
+    program::Error as ProgramError,
     rfc3161::{StampsError, TokenError},
     s3::{SKEWED as S3_SKEWED, WireError as S3Error},
 };
@@ -82,35 +80,21 @@ pub struct Means {
     pub settings: Vec<(String, String)>,
     /// The clock.
     pub clock: Clock,
-    /// The environment variables about AWS.
-    pub environment: Environment,
+    /// The environment of programs that send requests.
+    pub variables: Arc<BTreeMap<String, OsString>>,
     /// The writer of logs, for publishing.
     pub writer: Option<Writer>,
-}
-
-/// The environment variables about AWS.
-#[derive(Clone, Default)]
-pub struct Environment {
-    /// Variables beginning with `AWS_`.
-    pub variables: BTreeMap<String, String>,
-    /// The home directory.
-    pub home: Option<PathBuf>,
 }
 
 impl Means {
     /// Creates the means from a repository's configuration and environment.
     pub fn of(repository: &Repository) -> Self {
-        let from = &repository.environment;
-        let aws = |(name, value): (&String, &OsString)| {
-            Some((name.clone(), value.to_str().filter(|value| !value.is_empty())?.to_owned()))
-        };
-        let variables = from.variables.iter().filter(|(name, _)| name.starts_with("AWS_")).filter_map(aws).collect();
         Self {
             store: repository.store.clone(),
             reach: repository.reach(),
             settings: repository.config.reaching.clone(),
-            clock: from.clock,
-            environment: Environment { variables, home: from.variable("HOME").map(PathBuf::from) },
+            clock: repository.environment.clock,
+            variables: repository.environment.variables.clone(),
             writer: None,
         }
     }
@@ -118,7 +102,7 @@ impl Means {
 
 impl Anchor {
     /// Returns the name of its kind.
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &str {
         self.place.kind()
     }
 
@@ -141,7 +125,7 @@ impl Anchor {
     pub fn ask(&self, means: &Means, question: &Question<'_>) -> Witness {
         let mut witness = Witness {
             anchor: self.name.clone(),
-            kind: self.kind(),
+            kind: self.kind().to_owned(),
             guarantee: self.guarantee(),
             since: None,
             notes: Vec::new(),
@@ -175,7 +159,7 @@ impl Anchor {
             None => self.place.ask_thread(means, self.within, question).map_err(|error| self.give_up(&error)),
         };
         let guarantee = self.place.claims().map(|_| self.guarantee());
-        ThreadWitness { anchor: self.name.clone(), kind: self.kind(), guarantee, answer }
+        ThreadWitness { anchor: self.name.clone(), kind: self.kind().to_owned(), guarantee, answer }
     }
 
     /// Returns the reason for a missing answer; an unreachable anchor is not asked again.
@@ -282,13 +266,10 @@ pub enum Error {
     Stamps(#[from] StampsError),
     #[cfg(feature = "anchors")]
     #[error("{0}")]
-    Http(#[from] HttpError),
+    Program(#[from] ProgramError),
     #[cfg(feature = "anchors")]
     #[error("{0}")]
-    S3(#[from] s3::WireError),
-    #[cfg(feature = "anchors")]
-    #[error("{0}")]
-    Credentials(#[from] CredentialsError),
+    S3(#[from] S3Error),
     #[error("{0}")]
     Push(#[from] push::Error),
     #[error("{0}")]
@@ -305,7 +286,7 @@ impl Error {
         match self {
             Self::Remote(_) | Self::Scratch(_) => true,
             #[cfg(feature = "anchors")]
-            Self::Credentials(_) | Self::S3(S3Error::Http(HttpError::Late(_) | HttpError::Unreachable(_))) => true,
+            Self::S3(S3Error::Program(error)) => error.is_for_all(),
             _ => false,
         }
     }

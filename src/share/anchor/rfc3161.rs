@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base64ct::{Base64, Encoding as _};
 use der::asn1::{Int, OctetString};
 use der::oid::db::rfc5912::ID_SHA_256;
 use der::{Decode as _, Encode as _};
@@ -26,8 +27,8 @@ use crate::model::time::Moment;
 use crate::repository::Repository;
 use crate::verify::{Against, Answer, Guarantee, Question, ThreadAnswer, ThreadQuestion, ThreadStatement};
 
-use super::http::{Client, Method};
 use super::kind::{AnchorAnswer, AnchorKind, Evidence, Holdings, Published, ThreadTip, Unsure};
+use super::program::{self, Program};
 use super::settings::{SettingError, Settings};
 use super::{Error, Means, in_a_line};
 
@@ -118,9 +119,9 @@ impl AnchorKind for Authority {
     }
 
     /// Requests and verifies a test token.
-    fn probe(&self, _: &Means, within: Duration) -> Result<(), Error> {
+    fn probe(&self, means: &Means, within: Duration) -> Result<(), Error> {
         let root = Digest::of(crate::ledger::sign::nonce().as_bytes());
-        self.request(&self.roots()?, root, within).map(drop)
+        self.request(means, &self.roots()?, root, within).map(drop)
     }
 
     /// Requests a token for each run and thread that has none of this authority, and keeps it.
@@ -141,7 +142,7 @@ impl AnchorKind for Authority {
                 let mut status = "up-to-date";
                 if !known.read(&means.store).any(|token| token::check(&token.bytes, &root, &roots).is_ok()) {
                     sound()?;
-                    stamps::keep(&means.store, &subject, entries, &self.request(&roots, root, within)?)?;
+                    stamps::keep(&means.store, &subject, entries, &self.request(means, &roots, root, within)?)?;
                     status = "new";
                 }
                 published.push(Published { kind: "time stamp", name: subject.name, status });
@@ -195,7 +196,7 @@ impl Authority {
     }
 
     /// Requests a token for a root and verifies it.
-    fn request(&self, roots: &token::Roots, root: Digest, within: Duration) -> Result<Vec<u8>, Error> {
+    fn request(&self, means: &Means, roots: &token::Roots, root: Digest, within: Duration) -> Result<Vec<u8>, Error> {
         let nonce = Digest::of(crate::ledger::sign::nonce().as_bytes());
         // Positive, and without a leading zero.
         let mut number = nonce.as_bytes()[..8].to_vec();
@@ -213,10 +214,10 @@ impl Authority {
             extensions: None,
         };
         let body = request.to_der().map_err(token::Error::Der)?;
-        let headers = [("content-type", "application/timestamp-query"), ("accept", "application/timestamp-reply")];
-        let reply = Client::new(within).ask(Method::POST, self.url.as_str(), &headers, &body, LONGEST)?;
-        if !reply.status.is_success() {
-            return Err(Error::Status(reply.status.as_u16(), reply.excerpt()));
+        let request = [("url", self.url.as_str()), ("body", &Base64::encode_string(&body))];
+        let reply = Program::own(self.kind(), program::RFC3161).ask(means, within, LONGEST, &request)?;
+        if !reply.is_success() {
+            return Err(Error::Status(reply.status, reply.excerpt()));
         }
         // A proxy may answer with a web page.
         let answer = TimeStampResp::from_der(&reply.body).map_err(|_| Error::NoStamp(reply.excerpt()))?;

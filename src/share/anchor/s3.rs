@@ -1,6 +1,7 @@
-//! The anchor `s3`: one small object for each sealed run, and for each length of a thread, put
-//! under Object Lock in compliance mode. Only the earliest version of an object counts: it
-//! cannot be removed, and all other versions came later.
+//! The anchor `s3`, and every kind with a program of its own, which answers like S3: one small
+//! object for each sealed run, and for each length of a thread. `s3` puts them under Object Lock in
+//! compliance mode. Only the earliest version of an object counts: it cannot be removed, and all
+//! other versions came later.
 
 mod threads;
 mod wire;
@@ -11,19 +12,23 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::git::remote::without_password;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Subject;
 use crate::model::format;
 use crate::model::name::{RunId, encode_segment};
 use crate::verify::{Answer, Guarantee, Held, Question, Seal, ThreadAnswer, ThreadQuestion};
 
-use super::credentials::{self, Named};
 use super::kind::{AnchorAnswer, AnchorKind, Evidence, Holdings, Published, Unsure};
+use super::program::Program;
 use super::settings::{SettingError, Settings};
 use super::{Error, Means};
 
 use wire::{Bucket, Stored};
 pub use wire::{Error as WireError, SKEWED};
+
+/// The kind that promises to lock objects.
+const S3: &str = "s3";
 
 /// The schema of an object.
 const SCHEMA: &str = "git-handoff.anchored/1";
@@ -41,11 +46,11 @@ const DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// A bucket with its options.
 pub(super) struct S3Place {
-    bucket: String,
+    kind: String,
+    program: Program,
+    /// The settings for the program.
+    options: Vec<(&'static str, String)>,
     prefix: String,
-    endpoint: Option<String>,
-    region: Option<String>,
-    named: Named,
     retention_days: u64,
 }
 
@@ -69,16 +74,18 @@ struct Found {
 }
 
 impl S3Place {
-    /// Parses the settings.
-    pub(super) fn read(settings: &mut Settings<'_>) -> Result<Self, SettingError> {
-        let bucket = settings.required("bucket")?.to_owned();
+    /// Parses the settings of a kind with its program.
+    pub(super) fn read(kind: &str, program: Program, settings: &mut Settings<'_>) -> Result<Self, SettingError> {
+        let place = if kind == S3 { "bucket" } else { "url" };
+        let mut options = vec![(place, settings.required(place)?.to_owned())];
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
         let prefix = settings.take("prefix").unwrap_or(PREFIX).to_owned();
         if !prefix.chars().all(plain) || prefix.starts_with('/') || prefix.contains("//") {
             return Err(settings.bad("prefix", "is not made of letters, digits, `-`, `_`, `.` and `/`"));
         }
-        let endpoint = settings.take("endpoint").map(str::to_owned);
-        if endpoint.as_deref().is_some_and(|url| !safe(url)) {
+        let of_s3 = ["endpoint", "region", "profile", "credentials"].into_iter().filter(|_| kind == S3);
+        options.extend(of_s3.filter_map(|key| Some((key, settings.take(key)?.to_owned()))));
+        if options.iter().any(|(key, value)| *key == "endpoint" && !safe(value)) {
             return Err(settings.bad(
                 "endpoint",
                 "is neither an https:// URL nor one of this machine: answers could be changed on the way",
@@ -89,32 +96,32 @@ impl S3Place {
             Some(Ok(days @ 1..=36_500)) => days,
             Some(_) => return Err(settings.bad("retentionDays", "is not between 1 and 36500")),
         };
-        let named = Named {
-            file: settings.take("credentials").map(Into::into),
-            profile: settings.take("profile").map(str::to_owned),
-        };
-        let region = settings.take("region").map(str::to_owned);
-        Ok(Self { bucket, prefix, endpoint, region, named, retention_days })
+        Ok(Self { kind: kind.to_owned(), program, options, prefix, retention_days })
     }
 }
 
 impl AnchorKind for S3Place {
-    fn kind(&self) -> &'static str {
-        "s3"
+    fn kind(&self) -> &str {
+        &self.kind
     }
 
     fn shown(&self) -> String {
-        let at = self.endpoint.as_ref().map(|endpoint| format!(" at {endpoint}")).unwrap_or_default();
-        format!("s3://{}/{}{at}", self.bucket, self.prefix)
+        let (_, place) = &self.options[0];
+        if self.kind != S3 {
+            return format!("{} {}", without_password(place), self.prefix);
+        }
+        let endpoint = self.options.iter().find(|(key, _)| *key == "endpoint");
+        let at = endpoint.map(|(_, endpoint)| format!(" at {endpoint}")).unwrap_or_default();
+        format!("s3://{place}/{}{at}", self.prefix)
     }
 
     /// The lock is checked with every answer; the configuration can only lower the guarantee.
     fn claims(&self) -> Option<Guarantee> {
-        Some(Guarantee::ExternalImmutable)
+        Some(if self.kind == S3 { Guarantee::ExternalImmutable } else { Guarantee::External })
     }
 
     fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<AnchorAnswer, Error> {
-        let bucket = self.open(means, within)?;
+        let bucket = self.open(means, within);
         let (mut held, mut answer) = (Vec::new(), AnchorAnswer::from(Answer::None(String::new())));
         let keys = question.keys();
         if keys.len() > MOST_KEYS {
@@ -147,7 +154,7 @@ impl AnchorKind for S3Place {
             let segment = object.strip_prefix(&folder)?.strip_suffix(".json")?.replace('!', "%");
             RunId::decode(&segment)
         };
-        let objects = self.open(means, within)?.objects(&folder)?;
+        let objects = self.open(means, within).objects(&folder)?;
         let threads = objects.iter().filter_map(|object| threads::parse(&folder, object)).map(|(thread, _)| thread);
         let (runs, threads) = (objects.iter().filter_map(run).collect(), threads.collect());
         Ok(Holdings { runs, threads, ..Holdings::default() })
@@ -159,11 +166,11 @@ impl AnchorKind for S3Place {
         within: Duration,
         question: &ThreadQuestion<'_>,
     ) -> Result<ThreadAnswer, Error> {
-        self.thread_word(&self.open(means, within)?, means.clock.now(), question)
+        self.thread_word(&self.open(means, within), means.clock.now(), question)
     }
 
     fn probe(&self, means: &Means, within: Duration) -> Result<(), Error> {
-        let bucket = self.open(means, within)?;
+        let bucket = self.open(means, within);
         bucket.check_lock()?;
         Ok(bucket.check_list(&self.prefix)?)
     }
@@ -176,7 +183,7 @@ impl AnchorKind for S3Place {
         evidence: &Evidence,
         unsure: Unsure<'_>,
     ) -> Result<Vec<Published>, Error> {
-        let bucket = self.open(means, within)?;
+        let bucket = self.open(means, within);
         let mut published = Vec::new();
         for sealing in &evidence.sealings {
             let Seal { root, entries, seal, commit } = sealing.seal;
@@ -218,16 +225,13 @@ impl AnchorKind for S3Place {
 }
 
 impl S3Place {
-    fn open(&self, means: &Means, within: Duration) -> Result<Bucket, Error> {
-        let around = &means.environment;
-        let region = self.region.as_deref().or_else(|| around.get("AWS_REGION"));
-        let region = region.or_else(|| around.get("AWS_DEFAULT_REGION")).unwrap_or("us-east-1");
-        let credentials = credentials::find(&self.named, around)?;
-        Ok(Bucket::new(&self.bucket, self.endpoint.as_deref(), region, credentials, within, means.clock)?)
+    fn open<'a>(&'a self, means: &'a Means, within: Duration) -> Bucket<'a> {
+        let Self { program, options, .. } = self;
+        Bucket { program, options, locks: self.kind == S3, means, within }
     }
 
     /// Puts an object in canonical form, locked for the retention period.
-    fn put<T: Serialize>(&self, bucket: &Bucket, means: &Means, key: &str, object: &T) -> Result<(), Error> {
+    fn put<T: Serialize>(&self, bucket: &Bucket<'_>, means: &Means, key: &str, object: &T) -> Result<(), Error> {
         let until = means.clock.now().plus_millis(self.retention_days * DAY);
         Ok(bucket.put(key, &format::canonical(object), until)?)
     }
@@ -242,7 +246,7 @@ impl S3Place {
         format!("{}{}/", self.prefix, encode_segment(fingerprint).replace('%', "!"))
     }
 
-    fn find(&self, bucket: &Bucket, fingerprint: &str, run: &RunId) -> Result<Option<Found>, Error> {
+    fn find(&self, bucket: &Bucket<'_>, fingerprint: &str, run: &RunId) -> Result<Option<Found>, Error> {
         let Some(stored) = bucket.earliest(&self.key(fingerprint, run))? else { return Ok(None) };
         let object = parse_object(&stored.bytes).filter(|object: &Object| object.schema == SCHEMA);
         let object = object.ok_or(Error::NotOurs("run"))?;

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::left_out::LeftOut;
@@ -22,7 +23,9 @@ pub(super) struct Settings<'a> {
 }
 
 /// Parses an anchor's settings strictly, so that a misspelt one cannot weaken it.
-pub fn read(name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, SettingError> {
+///
+/// The program of a kind that is not built in is looked for in the folders.
+pub fn read(name: &str, settings: &BTreeMap<String, String>, folders: &[PathBuf]) -> Result<Anchor, SettingError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name == LOCAL || name.starts_with('-') || !name.chars().all(plain) {
         return Err(SettingError::Name(name.to_owned()));
@@ -43,7 +46,8 @@ pub fn read(name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, S
     if kind::is_left_out(word) {
         return Err(SettingError::LeftOut { name: name.to_owned(), kind: word.to_owned(), source: LeftOut("anchors") });
     }
-    let place = kind::read(word, &mut settings)?.ok_or_else(|| settings.bad("type", "is no kind of anchor"))?;
+    let unknown = || SettingError::Kind { name: name.to_owned(), source: NoProgram(word.to_owned()) };
+    let place = kind::read(word, &mut settings, folders)?.ok_or_else(unknown)?;
     if let Some(key) = settings.values.keys().next() {
         return Err(settings.bad(key, "is no setting of such an anchor"));
     }
@@ -81,15 +85,23 @@ pub enum SettingError {
     Missing { name: String, key: String },
     #[error("the setting `handoff.anchor.{name}.{key}` {why}")]
     Value { name: String, key: String, why: &'static str },
+    #[error("the setting `handoff.anchor.{name}.type` is no kind of anchor")]
+    Kind { name: String, source: NoProgram },
     #[error("the anchor {name:?} of type {kind:?} cannot be used")]
     LeftOut { name: String, kind: String, source: LeftOut },
 }
+
+/// The reason why an unknown kind is none.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no program git-handoff-anchor-{0} beside git-handoff or in PATH")]
+pub struct NoProgram(String);
 
 impl SettingError {
     /// Returns the key of the setting.
     pub fn key(&self) -> Option<String> {
         match self {
             Self::Name(_) | Self::LeftOut { .. } => None,
+            Self::Kind { name, .. } => Some(format!("handoff.anchor.{name}.type")),
             Self::Missing { name, key } | Self::Value { name, key, .. } => Some(format!("handoff.anchor.{name}.{key}")),
         }
     }

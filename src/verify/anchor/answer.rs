@@ -56,7 +56,7 @@ impl AnchorAnswer {
         };
         let (name, guarantee, detail) = (LOCAL.to_owned(), Guarantee::Detect, cut(detail));
         JudgedAnchor {
-            anchored: Anchored { name, kind: LOCAL, guarantee, standing, detail, since: None },
+            anchored: Anchored { name, kind: LOCAL.to_owned(), guarantee, standing, detail, since: None },
             answer: self,
         }
     }

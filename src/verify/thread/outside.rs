@@ -25,7 +25,7 @@ pub struct ThreadWitness {
     /// The name that the verifier's configuration gives to it.
     pub anchor: String,
     /// Its kind, such as `git`.
-    pub kind: &'static str,
+    pub kind: String,
     /// Its guarantee, or `None` for an authority that states only the time.
     pub guarantee: Option<Guarantee>,
     /// The statements, or the reason why there is no answer.

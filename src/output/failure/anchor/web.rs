@@ -1,7 +1,7 @@
 //! Failures of anchors that are reached over HTTP.
 
 use git_handoff::model::hints::{self, Hint};
-use git_handoff::share::anchor::{Error, HttpError, S3_SKEWED, S3Error, StampsError, TokenError};
+use git_handoff::share::anchor::{Error, ProgramError, S3_SKEWED, S3Error, StampsError, TokenError};
 
 use super::Failure;
 
@@ -9,12 +9,12 @@ use super::Failure;
 pub(super) fn failure(error: &Error) -> Option<Failure> {
     Some(match error {
         Error::Stamps(StampsError::Ref(_) | StampsError::Store(_)) => return None,
-        Error::Credentials(_) => Failure::of("credentials", error),
+        Error::S3(S3Error::Program(ProgramError::Credentials(_))) => Failure::of("credentials", error),
         Error::S3(S3Error::Refused { status, code, .. }) => {
             let hint = s3_hint(*status, code);
             Failure::of("s3", error).hint_if(hint)
         }
-        Error::S3(S3Error::Http(HttpError::Redirect(301 | 302 | 307 | 308))) => {
+        Error::S3(S3Error::Program(ProgramError::Redirect(301 | 302 | 307 | 308))) => {
             Failure::of("s3", error).hint(hints::s3_region())
         }
         Error::S3(S3Error::NoLock) => Failure::of("no-object-lock", error).hint(hints::s3_lock()),

@@ -32,7 +32,7 @@ impl S3Place {
     /// Returns the statements of a thread's objects.
     pub(super) fn thread_word(
         &self,
-        bucket: &Bucket,
+        bucket: &Bucket<'_>,
         now: Moment,
         question: &ThreadQuestion<'_>,
     ) -> Result<ThreadAnswer, Error> {
@@ -61,7 +61,7 @@ impl S3Place {
     /// removed.
     pub(super) fn publish_thread(
         &self,
-        bucket: &Bucket,
+        bucket: &Bucket<'_>,
         means: &Means,
         tip: &ThreadTip,
         unsure: Unsure<'_>,
@@ -109,7 +109,7 @@ impl S3Place {
     /// Reads the objects of a thread with these numbers of entries, the smallest number first.
     fn find_thread(
         &self,
-        bucket: &Bucket,
+        bucket: &Bucket<'_>,
         fingerprint: &str,
         thread: &ThreadId,
         is_wanted: &dyn Fn(u64) -> bool,

@@ -1,23 +1,19 @@
-//! S3 requests and responses. Requests are signed in their URL, which is never shown.
+//! S3 requests and answers. A program sends them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use base64ct::{Base64, Encoding as _};
-use rusty_s3::{Credentials, Method, UrlStyle};
 
 use super::xml::{self, Listed, Lock};
-use crate::clock::Clock;
 use crate::model::digest::Digest;
 use crate::model::printable::line;
 use crate::model::time::Moment;
-use crate::share::anchor::http::{self, Client, Reply, StatusCode};
+use crate::share::anchor::Means;
+use crate::share::anchor::program::{self, Program, Reply, shown};
 
 /// S3's error code for a clock difference.
 pub const SKEWED: &str = "RequestTimeTooSkewed";
-
-/// The lifetime of a signed request, in seconds.
-const VALID: u64 = 300;
 
 /// The maximum size of a list of versions or an object, in bytes.
 const LONGEST: u64 = 4 << 20;
@@ -28,12 +24,15 @@ const MOST_PAGES: usize = 20;
 /// The maximum number of pages of all objects of a key.
 const MOST_PAGES_OF_ALL: usize = 1000;
 
-/// A bucket with credentials.
-pub(super) struct Bucket {
-    at: rusty_s3::Bucket,
-    credentials: Option<Credentials>,
-    client: Client,
-    clock: Clock,
+/// A bucket that is being asked.
+pub(super) struct Bucket<'a> {
+    pub(super) program: &'a Program,
+    /// The settings for the program.
+    pub(super) options: &'a [(&'static str, String)],
+    /// Whether it promises to lock objects.
+    pub(super) locks: bool,
+    pub(super) means: &'a Means,
+    pub(super) within: Duration,
 }
 
 /// The listed versions of one object.
@@ -54,6 +53,8 @@ pub(super) struct Stored {
     pub(super) later: usize,
     mode: Option<String>,
     until: Option<Moment>,
+    /// Whether its bucket promises to lock objects.
+    locks: bool,
 }
 
 impl Stored {
@@ -63,70 +64,43 @@ impl Stored {
             (Some("COMPLIANCE"), Some(until)) if until > now => None,
             (Some("COMPLIANCE"), Some(until)) => Some(format!("its retention ended at {until}")),
             (Some(mode), _) => Some(format!("its retention mode is {}, which can be lifted", line(mode))),
+            (None, _) if !self.locks => None,
             (None, _) => Some("it is under no retention".to_owned()),
         }
     }
 }
 
-impl Bucket {
-    pub(super) fn new(
-        name: &str,
-        endpoint: Option<&str>,
-        region: &str,
-        credentials: Option<Credentials>,
-        within: Duration,
-        clock: Clock,
-    ) -> Result<Self, Error> {
-        // Amazon's buckets have hosts of their own; others are folders of the endpoint.
-        let style = if endpoint.is_some() { UrlStyle::Path } else { UrlStyle::VirtualHost };
-        let amazon = format!("https://s3.{region}.amazonaws.com");
-        let endpoint = endpoint.unwrap_or(&amazon).parse().map_err(|_| Error::Endpoint)?;
-        let bucket = rusty_s3::Bucket::new(endpoint, style, name.to_owned(), region.to_owned());
-        Ok(Self { at: bucket.map_err(|_| Error::Endpoint)?, credentials, client: Client::new(within), clock })
+impl Bucket<'_> {
+    /// Sends a request about an object or the bucket; the query must be sorted by name.
+    fn ask(&self, op: &str, object: &str, query: &[(&str, &str)], put: Option<(&[u8], &str)>) -> Result<Reply, Error> {
+        let query_text: Vec<String> =
+            query.iter().map(|(name, value)| format!("{name}={}", encoded(value, b"-._~"))).collect();
+        let mark = if query.is_empty() { "" } else { "?" };
+        let target = format!("{}{mark}{}", encoded(object, b"/-._~"), query_text.join("&"));
+        let (bytes, until) = put.unwrap_or_default();
+        let (digest, body) = (Digest::of(bytes), Base64::encode_string(bytes));
+        let (sha256, checksum) = (digest.hex(), Base64::encode_string(digest.as_bytes()));
+        let own = [("op", op), ("key", object), ("target", &target), ("sha256", &sha256)];
+        let content = [("body", body.as_str()), ("checksum", &checksum), ("until", until)];
+        let options: Vec<(&str, &str)> = self.options.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let content = if put.is_some() { &content[..] } else { &[] };
+        let request = [options.as_slice(), query, &own, content].concat();
+        Ok(self.program.ask(self.means, self.within, LONGEST, &request)?)
     }
 
-    /// Sends a request about an object or the bucket; query and headers must be sorted by name.
-    fn ask(
-        &self,
-        method: Method,
-        object: &str,
-        query: &[(&str, &str)],
-        headers: &[(&str, &str)],
-        body: &[u8],
-    ) -> Result<Reply, Error> {
-        let mut url = self.at.object_url(object).map_err(|_| Error::Endpoint)?;
-        match &self.credentials {
-            Some(credentials) => {
-                let now = jiff::Timestamp::from_millisecond(self.clock.now().millis()).map_err(|_| Error::Endpoint)?;
-                url = rusty_s3::signing::sign(
-                    &now,
-                    method,
-                    url,
-                    credentials.key(),
-                    credentials.secret(),
-                    credentials.token(),
-                    self.at.region(),
-                    VALID,
-                    query.iter().copied(),
-                    headers.iter().copied(),
-                );
-            }
-            None => drop(url.query_pairs_mut().extend_pairs(query)),
-        }
-        let method = if method == Method::Put { http::Method::PUT } else { http::Method::GET };
-        Ok(self.client.ask(method, url.as_str(), headers, body, LONGEST)?)
-    }
-
-    fn get(&self, object: &str, query: &[(&str, &str)]) -> Result<Reply, Error> {
-        let reply = self.ask(Method::Get, object, query, &[], &[])?;
+    fn get(&self, op: &str, object: &str, query: &[(&str, &str)]) -> Result<Reply, Error> {
+        let reply = self.ask(op, object, query, None)?;
         // Some servers send an error with status 200.
-        let is_answer = reply.status == StatusCode::OK && (!object.is_empty() || xml::refusal(&reply.body).is_none());
+        let is_answer = reply.status == 200 && (!object.is_empty() || xml::refusal(&reply.body).is_none());
         if is_answer { Ok(reply) } else { Err(self.refused(&reply)) }
     }
 
     /// Checks that the bucket can lock objects, if permitted to ask.
     pub(super) fn check_lock(&self) -> Result<(), Error> {
-        let reply = match self.get("", &[("object-lock", "")]) {
+        if !self.locks {
+            return Ok(());
+        }
+        let reply = match self.get("lock", "", &[("object-lock", "")]) {
             Err(Error::Refused { status: 403, .. }) => return Ok(()),
             Err(Error::Refused { code, .. }) if code.starts_with("ObjectLockConfigurationNotFound") => {
                 return Err(Error::NoLock);
@@ -148,7 +122,7 @@ impl Bucket {
             query.extend([("key-marker", key.as_str()), ("version-id-marker", version.as_str())]);
             query.sort_unstable();
         }
-        let listed: Listed = xml::read(&self.get("", &query)?.body)?;
+        let listed: Listed = xml::read(&self.get("list", "", &query)?.body)?;
         listed.answering(prefix)
     }
 
@@ -229,29 +203,21 @@ impl Bucket {
     }
 
     fn read(&self, key: &str, at: Moment, version: &str, later: usize) -> Result<Stored, Error> {
-        let reply = self.get(key, &[("versionId", version)])?;
+        let reply = self.get("get", key, &[("versionId", version)])?;
         if reply.header("x-amz-version-id").is_some_and(|given| given != version) {
             return Err(Error::answer("it is another version than the one that was asked for"));
         }
         let mode = reply.header("x-amz-object-lock-mode").map(str::to_owned);
         let until = reply.header("x-amz-object-lock-retain-until-date").map(moment).transpose()?;
-        Ok(Stored { mode, until, at, later, bytes: reply.body })
+        Ok(Stored { mode, until, at, later, locks: self.locks, bytes: reply.body })
     }
 
     /// Stores an object that cannot be changed or deleted before a time.
     pub(super) fn put(&self, key: &str, bytes: &[u8], until: Moment) -> Result<(), Error> {
         let until = jiff::Timestamp::from_second(until.seconds()).map_err(|_| Error::TooFar)?.to_string();
-        let checksum = Base64::encode_string(Digest::of(bytes).as_bytes());
-        let headers = [
-            ("content-type", "application/json"),
-            ("x-amz-checksum-sha256", checksum.as_str()),
-            ("x-amz-object-lock-mode", "COMPLIANCE"),
-            ("x-amz-object-lock-retain-until-date", until.as_str()),
-            ("x-amz-sdk-checksum-algorithm", "SHA256"),
-        ];
-        let reply = self.ask(Method::Put, key, &[], &headers, bytes)?;
+        let reply = self.ask("put", key, &[], Some((bytes, &until)))?;
         // Some servers answer with 201 or 204, and some send an error with status 200.
-        let is_taken = reply.status.is_success() && xml::refusal(&reply.body).is_none();
+        let is_taken = reply.is_success() && xml::refusal(&reply.body).is_none();
         if is_taken { Ok(()) } else { Err(self.refused(&reply)) }
     }
 
@@ -260,11 +226,20 @@ impl Bucket {
         let (code, mut message) =
             said.map_or(("nothing".into(), "no reason given".into()), |said| (said.code, said.message));
         if let Some(dated) = reply.header("date").filter(|_| code == SKEWED) {
-            message = format!("{message} Its answer is dated {dated}, and it is {} here.", self.clock.now());
+            message = format!("{message} Its answer is dated {dated}, and it is {} here.", self.means.clock.now());
         }
         let short = |text: String| line(&text.chars().take(200).collect::<String>());
-        Error::Refused { status: reply.status.as_u16(), code: short(code), message: short(message) }
+        Error::Refused { status: reply.status, code: short(code), message: short(message) }
     }
+}
+
+/// Encodes a text for a URL, except for letters, digits and some other bytes.
+fn encoded(text: &str, plain: &[u8]) -> String {
+    let encode = |byte: u8| match byte {
+        _ if byte.is_ascii_alphanumeric() || plain.contains(&byte) => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
 }
 
 fn moment(text: &str) -> Result<Moment, Error> {
@@ -277,8 +252,6 @@ fn moment(text: &str) -> Result<Moment, Error> {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("endpoint and bucket do not make the address of a bucket")]
-    Endpoint,
     #[error("the bucket has no Object Lock, so its writers could change the objects")]
     NoLock,
     #[error("the answer is not one of S3's: {0}")]
@@ -292,12 +265,12 @@ pub enum Error {
     #[error("S3 answers {code} (status {status}): {message}")]
     Refused { status: u16, code: String, message: String },
     #[error("{0}")]
-    Http(#[from] http::Error),
+    Program(#[from] program::Error),
 }
 
 impl Error {
     /// Returns the error for an unexpected answer.
     pub(super) fn answer(why: &str) -> Self {
-        Self::Answer(http::shown(why))
+        Self::Answer(shown(why))
     }
 }
