@@ -24,11 +24,10 @@ use crate::model::printable::line;
 const PREFIX: &str = "git-handoff-anchor-";
 
 /// The program of the kind `s3`.
-pub(super) const S3: &str = concat!(include_str!("../../../anchors/send.sh"), include_str!("../../../anchors/s3.sh"));
+pub(super) const S3: &str = concat!(include_str!("programs/send.sh"), include_str!("programs/s3.sh"));
 
 /// The program of the kind `rfc3161`.
-pub(super) const RFC3161: &str =
-    concat!(include_str!("../../../anchors/send.sh"), include_str!("../../../anchors/rfc3161.sh"));
+pub(super) const RFC3161: &str = concat!(include_str!("programs/send.sh"), include_str!("programs/rfc3161.sh"));
 
 /// Passes the first line of standard input to a program that can write no large file. When standard
 /// input ends, because this process needs no answer any more or ended itself, the process group is
