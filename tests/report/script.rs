@@ -23,7 +23,8 @@ fn every_vector_has_the_same_verdict() {
     let last = node("tests/interop/vectors.mjs", &[]);
     let index = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/vectors/vectors.json")).unwrap();
     let index: serde_json::Value = serde_json::from_slice(&index).unwrap();
-    let all = ["vectors", "proofs", "refused"].map(|list| index[list].as_array().unwrap().len()).iter().sum::<usize>();
+    let lists = ["vectors", "threads", "proofs", "refused"];
+    let all = lists.map(|list| index[list].as_array().unwrap().len()).iter().sum::<usize>();
     assert!(last.starts_with(&format!("{all} of {all} agree")), "{last}");
 }
 

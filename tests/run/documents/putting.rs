@@ -36,7 +36,7 @@ fn revisions_are_numbered_linked_and_signed_like_everything() {
     assert_eq!(shown.success(), "two\n");
     let entry = repo.entries("r").pop().unwrap();
     assert_eq!(entry["kind"], "document.written");
-    assert_eq!(entry["author"], entry["actor"]);
+    assert_eq!((&entry["actor"], &entry["author"]), (&json!("agent:b"), &Value::Null));
     assert_eq!(entry["commit"], answer["document"]["commit"]);
     let subjects = repo.env.git(["log", "--format=%s", "refs/handoff/runs/r"]).success();
     assert!(subjects.starts_with("document.written notes/plan of attack.md #2\n"), "{subjects}");
