@@ -50,22 +50,22 @@ def slurm(options):
             said = slurm.call("sbatch", "--parsable", "--array=1-3%2", f"--output={logs}/%a", str(script), made.url, RUN, **env)
             job = said.strip()
             fired = lambda: [e for e in made.entries() if e["kind"] == "item.fired"]
-            made.wait_for("claims on both nodes", lambda: {e["host"] for e in fired()} == {"n1", "n2"}, 40)
+            made.wait_for("claims on both nodes", lambda: {e["claims"]["host"] for e in fired()} == {"n1", "n2"}, 40)
             # Slurm sends TERM to the script alone, as before a time limit or a preemption.
-            first = next(e["job"] for e in fired() if e["host"] == "n1")
+            first = next(e["claims"]["job"] for e in fired() if e["claims"]["host"] == "n1")
             task = first.rpartition("/")[2]
             slurm.call("scancel", "--signal=TERM", "--batch", f"{job}_{task}", **env)
             handed = lambda: [e for e in made.entries() if e["kind"] == "item.requeued" and e["reason"] == "operator"]
             made.wait_for(f"the end of {first}", lambda: handed() or f"{job}_{task}" not in running(slurm), 20)
-            made.wait_for("the third task", lambda: any(e["job"] == f"slurm {job}/3" for e in fired()), 30)
+            made.wait_for("the third task", lambda: any(e["claims"]["job"] == f"slurm {job}/3" for e in fired()), 30)
             slurm.call("scontrol", "update", "nodename=n2", "state=down", "reason=trial", **env)
             time.sleep(1)
             if "down" in slurm.call("sinfo", "--noheader", "--nodes=n2", "--format=%T"):
                 slurm.call("scontrol", "update", "nodename=n2", "state=resume", **env)
-            second = next(e for e in fired() if e["host"] == "n2")
-            begin_again(slurm, made, f"{job}_{second['job'].rpartition('/')[2]}", env)
-            again = lambda: any(e["job"] == second["job"] and e["driver"] != second["driver"] for e in fired())
-            made.wait_for(f"another driver of {second['job']}", again, 30)
+            second = next(e for e in fired() if e["claims"]["host"] == "n2")
+            begin_again(slurm, made, f"{job}_{second['claims']['job'].rpartition('/')[2]}", env)
+            again = lambda: any(e["claims"]["job"] == second["claims"]["job"] and e["driver"] != second["driver"] for e in fired())
+            made.wait_for(f"another driver of {second['claims']['job']}", again, 30)
             made.wait_for("the seal", lambda: made.entries()[-1]["kind"] == "run.sealed", options.patience * 2)
             took = time.monotonic() - started
             made.wait_for("the end of all tasks", lambda: not slurm.jobs(), 30)
@@ -76,7 +76,7 @@ def slurm(options):
         finally:
             slurm.close()
         entries, row = judge.conclude(made, count, took, kills=2)
-        by = {(e["host"], e["job"]) for e in entries if e["kind"] == "item.fired"}
+        by = {(e["claims"]["host"], e["claims"]["job"]) for e in entries if e["kind"] == "item.fired"}
         expect(len({job for _, job in by}) == 3, f"three tasks should have worked, and {by} did", made)
         return row
 
@@ -115,7 +115,7 @@ def hyperqueue(options):
         took = time.monotonic() - started
         expect(done.returncode == 0, f"HyperQueue: {done.stdout}{done.stderr}", made, (made.folder / "hq").glob("*.log"))
         entries, row = judge.conclude(made, count, took)
-        jobs = {e["job"] for e in entries if e["kind"] == "item.fired"}
+        jobs = {e["claims"]["job"] for e in entries if e["kind"] == "item.fired"}
         expect(all(re.fullmatch(r"hq 1/\d", job) for job in jobs), f"the jobs of HyperQueue are {jobs}", made)
         return row
 

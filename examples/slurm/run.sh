@@ -43,6 +43,7 @@ git handoff log origin/words --json | python3 -c '
 import json, sys
 for entry in map(json.loads, sys.stdin):
     if entry["kind"] == "item.fired":
-        print(entry["item"], "by", entry["host"], "in job", entry["job"])
+        claims = entry["claims"]
+        print(entry["item"], "by", claims["host"], "in job", claims["job"])
 '
 show git handoff cat origin/words/sum:outputs/words
