@@ -50,8 +50,8 @@ fn handoff_dag_from_plan_to_proof() {
     1  0ca8256b  2026-06-04T02:00:07.000Z  human:ada  item.fired edit-a #1: running
     2  775d8313  2026-06-04T02:00:07.000Z  human:ada  item.reconciled edit-a #1: done
     3  e8672366  2026-06-04T02:00:07.000Z  human:ada  item.fired apply-patch #1: running
-    4  d76b6263  2026-06-04T02:00:07.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
-    5  63764703  2026-06-04T02:00:07.000Z  human:ada  run.sealed handoff-dag-1
+    4  7e9cf5fa  2026-06-04T02:00:07.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
+    5  4dc102ee  2026-06-04T02:00:07.000Z  human:ada  run.sealed handoff-dag-1
     ");
     assert_output!("handoff_dag_show", env.handoff(["show", "handoff-dag-1"]));
     assert_output!("handoff_dag_show_item", env.handoff(["show", "handoff-dag-1/apply-patch"]));

@@ -49,8 +49,8 @@ fn a_sha256_repository_is_like_any_other() {
     1  75a8511a  2026-06-04T02:00:04.000Z  human:ada  item.fired edit-a #1: running
     2  f3397520  2026-06-04T02:00:04.000Z  human:ada  item.reconciled edit-a #1: done
     3  5ade4133  2026-06-04T02:00:04.000Z  human:ada  item.fired apply-patch #1: running
-    4  4be740ef  2026-06-04T02:00:04.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
-    5  6dbc7e81  2026-06-04T02:00:04.000Z  human:ada  run.sealed handoff-dag-1
+    4  7596bcc5  2026-06-04T02:00:04.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
+    5  61d2ba65  2026-06-04T02:00:04.000Z  human:ada  run.sealed handoff-dag-1
     ");
     assert_output!("sha256_verify", env.handoff(["verify", "handoff-dag-1"]));
     env.git(["fsck", "--strict", "--no-dangling"]).success();

@@ -34,7 +34,7 @@ fn documents_are_put_and_read() {
     insta::assert_snapshot!(text, @r#"
     error: the document "notes/a.md" is notes@1 in revision 1, and notes@2 is wanted
     caused by: revision 1 was produced by agent:mcp
-    caused by: it has been so from the beginning: agent:mcp wrote revision 1, entry 1; at 2026-06-04T02:00:04.000Z, in commit 044663585acb123d45f549e25fd99e75d7ea3788
+    caused by: it has been so from the beginning: agent:mcp wrote revision 1, entry 1; at 2026-06-04T02:00:04.000Z, in commit b5db03ab2bfef639d4a6eea6194176ec10763c00
     hint: call `doc_log` with {"name":"notes/a.md","run":"r"}
     "#);
     let listed = client.call("doc_list", &json!({"run": "r"}));

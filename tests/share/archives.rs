@@ -147,7 +147,7 @@ fn an_archive_that_names_a_run_otherwise_is_refused() {
     let output = env.handoff_in("clone", ["fetch"]).exit(1);
     insta::assert_snapshot!(output.stderr, @r#"
     warning: run "handoff-dag-1" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/runs/handoff-dag-1
-    warning: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.a74001925c62" on origin is not sound: run "handoff-dag-1", which it holds, does not go on from what was fetched before, c0ff5b16aca3218af0639f9e890d80ff15c546f9; it was not taken
+    warning: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.f31a05dbf35f" on origin is not sound: run "handoff-dag-1", which it holds, does not go on from what was fetched before, c0ff5b16aca3218af0639f9e890d80ff15c546f9; it was not taken
     "#);
     assert!(refs(&env, "clone").contains(&format!("{} {FETCHED}", tip.trim())));
     assert!(!names(&env, "clone").iter().any(|name| name.contains("archives")));
@@ -159,7 +159,7 @@ fn an_archive_that_names_a_run_otherwise_is_refused() {
     let differs: Vec<_> =
         answer["findings"].as_array().unwrap().iter().filter(|found| found["code"] == "archive-differs").collect();
     assert_eq!(differs.len(), 1, "{answer}");
-    insta::assert_snapshot!(differs[0]["message"].as_str().unwrap(), @r#"refs/handoff/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.a74001925c62 holds f4ea6ab2a5469cc7487d81ef27e9c67e95561038 of the run "handoff-dag-1", and refs/handoff/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.a6846260e4f7 is at c0ff5b16aca3218af0639f9e890d80ff15c546f9"#);
+    insta::assert_snapshot!(differs[0]["message"].as_str().unwrap(), @r#"refs/handoff/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.f31a05dbf35f holds b9d842a4483a2d9924da3878e368508cae499e36 of the run "handoff-dag-1", and refs/handoff/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.a6846260e4f7 is at c0ff5b16aca3218af0639f9e890d80ff15c546f9"#);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn what_was_put_on_top_of_an_archive_comes_nowhere() {
     let output = env.handoff_in("clone", ["fetch"]).exit(1);
     insta::assert_snapshot!(output.stderr, @r#"
     warning: run "handoff-dag-1" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/runs/handoff-dag-1
-    warning: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.a74001925c62" on origin is not sound: commit 7c1174c: the commit is not an entry: the message is not a subject and an entry; it was not taken
+    warning: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.f31a05dbf35f" on origin is not sound: commit d7fdbf6: the commit is not an entry: the message is not a subject and an entry; it was not taken
     "#);
     assert!(names(&env, "clone").contains(&FETCHED.to_owned()), "what was fetched before stays");
     // By plain git it comes in; it holds nothing then, hides nothing, and the doctor names it.
@@ -195,11 +195,11 @@ fn what_was_put_on_top_of_an_archive_comes_nowhere() {
     env.git_in("clone", ["fetch", "--quiet", "origin", &format!("{archive}:{to}{spec}")]).success();
     env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
     let found = env.handoff_in("clone", ["doctor"]).exit(3);
-    insta::assert_snapshot!(find_line(&found.stdout, "problem: "), @"problem: the archive refs/handoff/remotes/origin/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.a74001925c62 is not sound: commit 7c1174c: the commit is not an entry: the message is not a subject and an entry");
+    insta::assert_snapshot!(find_line(&found.stdout, "problem: "), @"problem: the archive refs/handoff/remotes/origin/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.f31a05dbf35f is not sound: commit d7fdbf6: the commit is not an entry: the message is not a subject and an entry");
     // Ours goes nowhere in its place.
     let output = env.handoff(["push", "--all"]).exit(1);
     insta::assert_snapshot!(output.stderr, @r#"
-    error: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.a74001925c62" is at ad101896d00495d7dc0c9d5cd718867f0d4790a3 here and at 7c1174c40f7a0249409f35c956aac879f94fe8e0 on the remote, which is not here; nothing was pushed
+    error: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.f31a05dbf35f" is at 188aa5c03c709f835cd3f89cff85b27a8afda433 here and at d7fdbf616ec7d5a013b409e89d49ff15c32c3510 on the remote, which is not here; nothing was pushed
     hint: git handoff fetch origin
     "#);
 }
@@ -218,7 +218,7 @@ fn an_archive_that_was_refused_takes_the_place_of_nothing() {
     let output = env.handoff_in("clone", ["fetch"]).exit(1);
     insta::assert_snapshot!(output.stderr, @r#"
     warning: run "handoff-dag-1" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/runs/handoff-dag-1
-    warning: archive "SHA256:AEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.a74001925c62" on origin is not sound: entry 0 belongs to "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg"; it was not taken
+    warning: archive "SHA256:AEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.f31a05dbf35f" on origin is not sound: entry 0 belongs to "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg"; it was not taken
     "#);
     assert!(names(&env, "clone").contains(&FETCHED.to_owned()), "what was fetched before stays");
     env.git_in("clone", ["gc", "--quiet", "--prune=now"]).success();

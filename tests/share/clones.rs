@@ -274,7 +274,7 @@ fn one_name_for_two_runs_is_found_out() {
     // One key tells two stories of one run.
     let said = env.handoff(["verify", "same"]).exit(3).stdout;
     assert_eq!(verdict(&said), "✗ TAMPERED");
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.11f22d3b5be0 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:35d8b2a020e67c5caae72d2e242ebf6d5e30f46ded56bf81bbd7349738890dbe; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:15bea6e2c1ae24499f75d593b69d7e020061bb5c33cf0635ee91626178af339d");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:35d8b2a020e67c5caae72d2e242ebf6d5e30f46ded56bf81bbd7349738890dbe; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:15bea6e2c1ae24499f75d593b69d7e020061bb5c33cf0635ee91626178af339d");
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn a_host_that_checks_objects_or_bounds_a_push_is_told_apart() {
     env.git_in("hub", ["config", "uploadpack.hideRefs", "refs/handoff"]).success();
     let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
     insta::assert_snapshot!(said, @"
-    error: refs/handoff/runs/handoff-dag-1 was pushed as f4ea6ab2a5469cc7487d81ef27e9c67e95561038, but the remote shows nothing
+    error: refs/handoff/runs/handoff-dag-1 was pushed as b9d842a4483a2d9924da3878e368508cae499e36, but the remote shows nothing
     hint: git handoff push origin handoff-dag-1 --as-branch handoff   # the host does not show other refs than branches
     ");
 }

@@ -38,7 +38,7 @@ fn by_a_relative_path_from_any_folder() {
     env.write("repo/deep/down/file", "");
     insta::assert_snapshot!(env.handoff_in("repo/deep/down", ["push", "--all"]).exit(0).stdout, @"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.11f22d3b5be0
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4daf1d499b70
     ");
     env.handoff_in("repo/deep/down", ["fetch", "../../../hub"]).ends(0);
     clone(&env, "clone");
@@ -46,13 +46,13 @@ fn by_a_relative_path_from_any_folder() {
     env.write("clone/deep/down/file", "");
     insta::assert_snapshot!(env.handoff_in("clone/deep/down", ["fetch"]).exit(0).stdout, @"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.11f22d3b5be0
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4daf1d499b70
     ");
     env.git_in(".", ["clone", "--quiet", "--bare", "hub", "bare"]).success();
     env.git_in("bare", ["remote", "set-url", "origin", "../hub"]).success();
     insta::assert_snapshot!(env.handoff_in("bare/objects", ["fetch"]).exit(0).stdout, @"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.11f22d3b5be0
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4daf1d499b70
     ");
 }
 
@@ -97,19 +97,19 @@ fn what_is_said_on_the_way() {
     let env = shared();
     assert_output!(env.handoff(["push", "--all", "--dry-run"]), @"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.11f22d3b5be0
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4daf1d499b70
     ------- stderr -------
     nothing was pushed: --dry-run
     ");
     assert_eq!(refs(&env, "hub"), "");
     assert_output!(env.handoff(["push", "--all"]), @"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.11f22d3b5be0
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4daf1d499b70
     ");
     clone(&env, "clone");
     assert_output!(env.handoff_in("clone", ["fetch"]), @"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.11f22d3b5be0
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4daf1d499b70
     ------- stderr -------
     hint: git handoff verify origin/handoff-dag-1
     ");

@@ -67,12 +67,6 @@ fn revisions_are_numbered_and_linked() {
 }
 
 #[test]
-fn a_document_is_written_by_the_actor_of_its_entry() {
-    let report = tell_with(|_, run| run.document_with("other", b"x", |e| e.author = "human:eve".to_owned()));
-    assert_fails(&report, "chain", "misplaced, entry 2");
-}
-
-#[test]
 fn names_stand_side_by_side_with_all_others_of_the_run() {
     let clashing = [("notes/more", "notes"), ("score/x", "score"), ("Notes", "notes"), ("SCORE", "score")];
     for (name, beside) in clashing {

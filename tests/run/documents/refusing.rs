@@ -20,7 +20,7 @@ fn another_version_than_is_expected_is_refused_before_a_byte_is_given() {
     insta::assert_snapshot!(said, @r#"
     error: the document "score" is score@2 in revision 3, and score@1 is wanted
     caused by: revision 3 was produced by human:ada
-    caused by: agent:b changed that with revision 2, entry 2; it was score@1 before; at 2026-06-04T02:00:07.000Z, in commit 60fb67555d2ed36e7714b434d98406354352aeac
+    caused by: agent:b changed that with revision 2, entry 2; it was score@1 before; at 2026-06-04T02:00:07.000Z, in commit 899fcfbf18e923c49b067a1ad94f9e418f37de04
     hint: git handoff doc log r score
     "#);
     let commit = repo.entries("r")[2]["commit"].as_str().unwrap().to_owned();
