@@ -231,7 +231,8 @@ fn blob(store: &Store, named: &Product) -> Value {
 /// Returns the documents that an entry writes: name, product and author.
 fn written(entry: &Value) -> Vec<(String, &Value, String)> {
     if entry["kind"] == "document.written" {
-        return vec![(words::plain(&entry["name"]), entry, words::plain(&entry["author"]))];
+        let author = entry.get("author").unwrap_or(&entry["actor"]);
+        return vec![(words::plain(&entry["name"]), entry, words::plain(author))];
     }
     let products = entry["products"].as_object().into_iter().flatten();
     products
