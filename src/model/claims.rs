@@ -66,13 +66,13 @@ impl Claims {
     pub fn stated(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
     }
+}
 
-    /// Returns true if they are absent, or empty, which an entry must not have: as they are not
-    /// written, the entry that has them is not in its form.
-    #[expect(clippy::ref_option, reason = "serde calls it so")]
-    pub(super) fn is_nothing(claims: &Option<Box<Self>>) -> bool {
-        claims.as_ref().is_none_or(|claims| **claims == Self::default())
-    }
+/// Returns true for a claim that is absent, and for an empty one, which an entry must not have: as
+/// it is not written, the entry that has it is not in its form.
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+pub(super) fn says_nothing<T: Default + PartialEq>(claim: &Option<T>) -> bool {
+    claim.as_ref().is_none_or(|claim| *claim == T::default())
 }
 
 /// A worker's claims about itself, in its result file or its output. Nothing verifies them.
@@ -96,8 +96,12 @@ pub struct Reported {
 impl Reported {
     /// Returns those of an entry, or `None` if it has none of them.
     pub fn of(claims: Option<&Claims>, usage: Option<Usage>) -> Option<Self> {
-        let Claims { model, session, permission_denials, .. } = claims.cloned().unwrap_or_default();
-        let reported = Self { model, session, usage, permission_denials };
+        let reported = Self {
+            model: claims.and_then(|claims| claims.model.clone()),
+            session: claims.and_then(|claims| claims.session.clone()),
+            usage,
+            permission_denials: claims.and_then(|claims| claims.permission_denials),
+        };
         (reported != Self::default()).then_some(reported)
     }
 

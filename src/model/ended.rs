@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::claims::Claims;
+use super::claims::{Claims, says_nothing};
 use super::driver::{Because, DriverId};
 use super::name::ItemId;
 use super::outcome::{Exit, Transcript};
@@ -36,10 +36,10 @@ pub struct ItemEnded {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlockEnded>,
     /// The tokens and the price, by the worker's own word.
-    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
+    #[serde(default, skip_serializing_if = "says_nothing")]
     pub usage: Option<Usage>,
     /// The worker's claims about the attempt.
-    #[serde(default, skip_serializing_if = "Claims::is_nothing")]
+    #[serde(default, skip_serializing_if = "says_nothing")]
     pub claims: Option<Box<Claims>>,
     /// The earliest time of the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]

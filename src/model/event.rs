@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::archive::ArchiveAdded;
-use super::claims::Claims;
+use super::claims::{Claims, says_nothing};
 use super::decision::{ItemDecided, LogDecided};
 use super::digest::{Digest, Oid};
 use super::document::{DocumentWritten, LogWritten};
@@ -39,7 +39,7 @@ pub struct ItemFired {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<DriverId>,
     /// The driver's claims about itself.
-    #[serde(default, skip_serializing_if = "Claims::is_nothing")]
+    #[serde(default, skip_serializing_if = "says_nothing")]
     pub claims: Option<Box<Claims>>,
 }
 

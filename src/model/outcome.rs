@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::claims::Claims;
+use super::claims::{Claims, says_nothing};
 use super::digest::{Digest, Oid};
 use super::driver::DriverId;
 use super::event::Product;
@@ -147,10 +147,10 @@ pub struct ItemReconciled {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlockEnded>,
     /// The tokens and the price, by the worker's own word.
-    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
+    #[serde(default, skip_serializing_if = "says_nothing")]
     pub usage: Option<Usage>,
     /// The worker's claims about the attempt.
-    #[serde(default, skip_serializing_if = "Claims::is_nothing")]
+    #[serde(default, skip_serializing_if = "says_nothing")]
     pub claims: Option<Box<Claims>>,
     /// The tree of the base with the reference state of the protected files, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]

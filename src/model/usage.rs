@@ -38,13 +38,6 @@ impl Usage {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-
-    /// Returns true if it is absent, or empty, which an entry must not have: as it is not written,
-    /// the entry that has it is not in its form.
-    #[expect(clippy::ref_option, reason = "serde calls it so")]
-    pub(super) fn is_nothing(usage: &Option<Self>) -> bool {
-        usage.as_ref().is_none_or(Self::is_empty)
-    }
 }
 
 impl Sum for Usage {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::model::driver::MAX_TEXT;
 use crate::model::format;
 use crate::model::printable;
 use crate::model::protected::judged_in_words;
@@ -99,8 +100,9 @@ fn driver(entry: &Value) -> String {
     if entry["kind"] != "item.fired" {
         return String::new();
     }
-    let host = entry["claims"]["host"].as_str().map(|host| format!(" on {host}")).unwrap_or_default();
-    let job = entry["claims"]["job"].as_str().map(|job| format!(", job {job}")).unwrap_or_default();
+    let short = |name: &str| entry["claims"][name].as_str().filter(|text| text.len() <= MAX_TEXT);
+    let host = short("host").map(|host| format!(" on {host}")).unwrap_or_default();
+    let job = short("job").map(|job| format!(", job {job}")).unwrap_or_default();
     format!("driver {driver}{host}{job}")
 }
 

@@ -1,6 +1,6 @@
 // The status that an entry gives an item, whether that is red, and the subject of its commit.
 
-import { sortNames } from '../bytes.mjs';
+import { byteLength, sortNames } from '../bytes.mjs';
 
 export const authorOf = (actor) => actor.replace(/[\p{Cc}<>]/gu, '_');
 
@@ -38,4 +38,10 @@ export function isEndRed(end) {
 /** Returns true if an item changes protected files, unallowed and not judged by a check. */
 export function changesProtected(end) {
   return 'protected' in end && !end.protectedAllowed && !end.protectedJudged;
+}
+
+/** A driver's claim about itself in a dispatch, `host` or `job`, if it is short enough to show. */
+export function driverClaim({ claims = {} }, name) {
+  const text = claims[name];
+  return typeof text === 'string' && byteLength(text) <= 255 ? text : undefined;
 }

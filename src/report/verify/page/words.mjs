@@ -3,7 +3,7 @@
 import { sortNames } from '../bytes.mjs';
 import { canonical, isObject, maxInteger } from '../json.mjs';
 import { isCount, isInteger, isString } from '../values.mjs';
-import { isEndRed } from '../entries/subject.mjs';
+import { driverClaim, isEndRed } from '../entries/subject.mjs';
 import { isShown } from './template.mjs';
 
 const longestFact = 2000;
@@ -51,15 +51,17 @@ export function exitWord(exit) {
 export const joinWords = (words) => words.filter((word) => word !== '').join(', ');
 
 /** The driver that dispatches an attempt, or from which it was taken; empty for others. */
-function driverWord({ kind, driver, claims = {}, taker, because }) {
+function driverWord(entry) {
+  const { kind, driver, taker, because } = entry;
   if (driver === undefined) return '';
   const id = driver.slice(0, 8);
   if (because !== undefined) {
     return `taken from ${id}${taker === undefined ? '' : ` by ${taker.slice(0, 8)}`}: ${because}`;
   }
   if (kind !== 'item.fired') return '';
-  const place = isString(claims.host) ? ` on ${claims.host}` : '';
-  return `driver ${id}${place}${isString(claims.job) ? `, job ${claims.job}` : ''}`;
+  const [host, job] = ['host', 'job'].map((name) => driverClaim(entry, name));
+  const place = host === undefined ? '' : ` on ${host}`;
+  return `driver ${id}${place}${job === undefined ? '' : `, job ${job}`}`;
 }
 
 /** The result that an entry records, such as `done, red, exit 0, 51 ms`. */

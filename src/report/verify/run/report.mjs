@@ -1,7 +1,7 @@
 // The report of a run.
 
-import { byteLength } from '../bytes.mjs';
 import { Signers } from '../chain/signers.mjs';
+import { driverClaim } from '../entries/subject.mjs';
 import { headlineOf, judgeKeys } from '../findings.mjs';
 import { decisionOf, linkOf, reportOf } from '../report.mjs';
 import { RunVerifier } from './verifier.mjs';
@@ -15,17 +15,12 @@ function decisionsOf(verifier) {
     });
 }
 
-/** Returns the name of a driver's host, if its claims have one that is short enough to show. */
-function hostOf({ claims: { host } = {} }) {
-  return typeof host === 'string' && byteLength(host) <= 255 ? host : undefined;
-}
-
 /** Returns the attempts that were taken from their drivers, in the order of the entries. */
 function takeoversOf(verifier) {
   const hosts = new Map();
   const takeovers = [];
   for (const { entry, signer } of verifier.commits ?? []) {
-    if (entry.kind === 'item.fired') hosts.set(entry.item, hostOf(entry));
+    if (entry.kind === 'item.fired') hosts.set(entry.item, driverClaim(entry, 'host'));
     if (entry.kind !== 'item.requeued' || entry.reason !== 'lost') continue;
     const { seq, item, attempt, driver, taker, because } = entry;
     if (driver === undefined || because === undefined) continue;
