@@ -114,7 +114,7 @@ fn a_foreign_run_is_named_with_its_remote_and_its_key_is_judged() {
     repo.env.handoff_in("clone", ["run", "theirs"]).success();
     let said = repo.env.handoff_in("clone", ["verify", "theirs"]).exit(0).stdout;
     assert!(find_row(&said, "signature").ends_with(" not known to you"), "{said}");
-    insta::assert_snapshot!(find_line(&said, "✓ taken from run design ("), @"✓ taken from run design (root sha256:63787271…): here, intact");
+    insta::assert_snapshot!(find_line(&said, "✓ taken from run design ("), @"✓ taken from run design (root sha256:142a0af7…): here, intact");
     // A verifier that knows the key reports it; one that has revoked it rejects the source and
     // everything made from it.
     let line = repo.env.handoff(["key"]).success();
@@ -240,12 +240,12 @@ fn a_run_that_was_rewritten_here_is_told_apart_from_the_one_that_was_taken_from(
     let first = repo.env.git(["rev-list", "--max-parents=0", &tip]).success();
     repo.env.git(["update-ref", "refs/handoff/runs/design", first.trim()]).success();
     let said = repo.env.handoff(["verify", "build"]).exit(0).stdout;
-    insta::assert_snapshot!(find_line(&said, "─ taken from run design ("), @"─ taken from run design (root sha256:63787271…): here, but not to its seal");
+    insta::assert_snapshot!(find_line(&said, "─ taken from run design ("), @"─ taken from run design (root sha256:142a0af7…): here, but not to its seal");
     insta::assert_snapshot!(find_line(&said, "─ taken from 2 sources"), @"─ taken from 2 sources in all, at most 1 step back; 1 here and not proven");
     // Another run of that name is another run.
     repo.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
     let said = repo.env.handoff(["verify", "build"]).exit(0).stdout;
-    insta::assert_snapshot!(find_line(&said, "─ taken from run design ("), @"─ taken from run design (root sha256:63787271…): not here; proven by its seal and a proof");
+    insta::assert_snapshot!(find_line(&said, "─ taken from run design ("), @"─ taken from run design (root sha256:142a0af7…): not here; proven by its seal and a proof");
 }
 
 #[test]

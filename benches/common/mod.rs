@@ -56,8 +56,6 @@ impl Recording {
     pub(crate) fn fired(&self, item: &Item, attempt: u32) -> NewEntry {
         let manifest = Manifest {
             schema: SCHEMA.into(),
-            item: item.id.clone(),
-            attempt,
             start: None,
             executor: item.executor.clone(),
             subagent: None,
@@ -71,7 +69,6 @@ impl Recording {
             on_protected_change: OnProtectedChange::default(),
             pipeline: None,
             inputs: format::digest_of(&Value::Object(item.inputs.clone())),
-            input_refs: [].into(),
             timeout: 7200,
             claims: Surroundings {
                 env: ["HOME", "LANG", "PATH", "TMPDIR", "TZ"].map(str::to_owned).to_vec(),

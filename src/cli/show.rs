@@ -317,7 +317,12 @@ impl Shown<'_> {
         }));
         rows.extend(manifest.start.map(|tree| row("start", tree.to_string())));
         rows.extend(manifest.claims.tags.map(|digest| row("tags", digest.to_string())));
-        rows.extend(manifest.claims.branches.map(|digest| row("branches", digest.to_string())));
+        let dispatches = self.record.view.links.iter().rev().filter_map(|link| match &link.entry.event {
+            Event::ItemFired(fired) if fired.item == self.record.item().id => Some(fired),
+            _ => None,
+        });
+        let branches = dispatches.take(1).find_map(|fired| fired.claims.as_ref()?.branches);
+        rows.extend(branches.map(|digest| row("branches", digest.to_string())));
         rows.push(row("env", manifest.claims.env.join(" ")));
         if !manifest.claims.secret_env.is_empty() {
             rows.push(row("secrets", manifest.claims.secret_env.join(" ")));

@@ -104,7 +104,7 @@ async fn execute(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<bool>) -
         }
         Err(verdict) => finished.result.verdict = verdict.unless_short(&folders),
     }
-    job.handles.lives.end(&job.spec.manifest.item);
+    job.handles.lives.end(&job.spec.item);
     finished.result.verdict.describe_shortage(&folders);
     finished.result.redact(&job.secret_values());
     finished.result.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -131,7 +131,7 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let fill = || -> Result<TranscriptWriter, Verdict> {
         let remarks = furnish(host, job, &workspace)?;
         let mut transcript = TranscriptWriter::create(&workspace.dir, &job.secret_values(), host.settings.max_product)?;
-        transcript.show(job.handles.lives.begin(&job.spec.manifest.item));
+        transcript.show(job.handles.lives.begin(&job.spec.item));
         for remark in remarks {
             let line = format!("git-handoff: {remark}\n");
             transcript.push(Stream::Err, line.as_bytes())?;
@@ -156,8 +156,8 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
 
 /// Makes the worktree of an attempt, or takes the one that an earlier attempt left.
 fn worktree(host: &Host, job: &Job) -> Result<Workspace, workspace::Error> {
-    let manifest = &job.spec.manifest;
-    let (run, item, attempt, base) = (&job.spec.run, &manifest.item, manifest.attempt, job.spec.first_commit());
+    let AttemptSpec { run, item, attempt, .. } = &job.spec;
+    let (attempt, base) = (*attempt, job.spec.first_commit());
     let Origin::Left(earlier) = job.spec.origin else { return Workspace::create(host, run, item, attempt, base) };
     Workspace::take_left(host, (run, item, attempt), base, earlier)
 }
@@ -241,35 +241,30 @@ fn wind_up(
         match salvage::salvage(&workspace, host) {
             Ok(salvaged) => {
                 is_whole = salvaged.as_ref().is_none_or(Salvaged::is_whole);
-                finished.result.notes.extend(
-                    salvaged
-                        .iter()
-                        .flat_map(|saved| saved.messages(&job.spec.manifest.item, job.spec.manifest.attempt)),
-                );
+                finished
+                    .result
+                    .notes
+                    .extend(salvaged.iter().flat_map(|saved| saved.messages(&job.spec.item, job.spec.attempt)));
                 finished.result.salvaged = salvaged.as_ref().map(|salvaged| salvaged.tree);
                 salvaged.into_iter().for_each(|salvaged| finished.kept.join(salvaged.kept));
                 left.saved = true;
             }
             Err(error) => {
-                let (item, attempt, why) = (&job.spec.manifest.item, job.spec.manifest.attempt, in_words(&error));
+                let (item, attempt, why) = (&job.spec.item, job.spec.attempt, in_words(&error));
                 finished.result.notes.push(format!("{item}: the work of attempt {attempt} could not be saved: {why}"));
                 is_whole = false;
             }
         }
         if job.spec.keep {
             if let Err(error) = workspace.forget_logins() {
-                finished.result.notes.push(format!("{}: {}", job.spec.manifest.item, in_words(&error)));
+                finished.result.notes.push(format!("{}: {}", job.spec.item, in_words(&error)));
             }
-            finished.result.notes.push(format!(
-                "{}: the worktree stays in {}",
-                job.spec.manifest.item,
-                workspace.dir.display()
-            ));
+            finished.result.notes.push(format!("{}: the worktree stays in {}", job.spec.item, workspace.dir.display()));
             finished.result.worktree = Some(left);
             return finished;
         }
         if matches!(finished.result.verdict, Verdict::Shortage(_)) && !left.saved {
-            finished.result.notes.push(unsaved(&job.spec.manifest.item, job.spec.manifest.attempt, &workspace.dir));
+            finished.result.notes.push(unsaved(&job.spec.item, job.spec.attempt, &workspace.dir));
             finished.result.worktree = Some(left);
             return finished;
         }

@@ -97,7 +97,7 @@ impl Batch {
             reused: Some(found.reused),
             blocks: found.blocks,
             driver,
-            ..ItemReconciled::new(spec.manifest.item.clone(), spec.manifest.attempt, Outcome::Done)
+            ..ItemReconciled::new(spec.item.clone(), spec.attempt, Outcome::Done)
         };
         self.entries.push(NewEntry::reused(end, found.evidence));
     }

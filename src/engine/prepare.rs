@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::git::store::Store;
 use crate::model::catalog::Shape;
 use crate::model::causes::in_words;
+use crate::model::claims::Claims;
 use crate::model::digest::Digest;
 use crate::model::entry::{InputRef, ItemFired};
 use crate::model::item_index::ItemIndex;
@@ -97,7 +98,6 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         expect_program(&resolved, &env)?;
     }
     machine.host.expect_submodules(state.submitted.base).map_err(|error| Unready::Here(in_words(&error)))?;
-    let refs = machine.host.refs().map_err(|e| in_words(&e))?;
     let executed = match origin {
         Origin::Commit(_) => Executed::default(),
         _ => machine.programs.identify(&resolved, &env, by.as_ref()),
@@ -105,9 +105,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
     let start = start::start(&machine.host.store, state, at)?;
     let protect = protect(run, machine, at, &resolved, &inputs.refs)?;
     let check = check(machine, &resolved, by.as_ref(), pipeline.is_some())?;
-    let identity = Identity { item, subagent: resolved.subagent.clone(), refs: inputs.refs, executed: &executed };
-    let mut manifest = identity.manifest(state.items[at].attempts + 1);
-    machine.describe_access(item, &resolved, by.is_some(), &mut manifest);
+    let manifest = begin_manifest(machine, item, &resolved, &executed, by.is_some());
     let mut spec = AttemptSpec {
         schema: SCHEMA.to_owned(),
         repository: place_of(&machine.host.store),
@@ -115,9 +113,12 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         claim: Digest::of(&[]),
         run: run.id().clone(),
         base: state.submitted.base,
-        task: attempt::task(&item.inputs, &identity.refs),
+        item: item.id.clone(),
+        attempt: state.items[at].attempts + 1,
+        task: attempt::task(&item.inputs, &inputs.refs),
         manifest,
         inputs: inputs.blobs.into_iter().map(|(path, (oid, sha256))| (path, Blob { oid, sha256 })).collect(),
+        input_refs: inputs.refs,
         promised: Promised { products, wanted: state.wanted_of(at), documents: item.documents().collect() },
         preset: attempt::known_agent::preset(&resolved).map(str::to_owned),
         secrets: resolved.settings.secret_env.clone(),
@@ -131,7 +132,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         lease: None,
         protect,
         check,
-        refs,
+        refs: machine.host.refs().map_err(|e| in_words(&e))?,
         keep: machine.config.keep,
         notes: executed.notes,
     };
@@ -158,10 +159,12 @@ fn seal(mut spec: AttemptSpec, store: &Store) -> Result<Prepared, Unready> {
     }
     let named = store.named(&sealed).map_err(|error| Unready::Item(in_words(&error)))?;
     spec.claim = named.sha256;
-    let manifest = spec.manifest.clone();
-    let (item, input_refs) = (manifest.item.clone(), manifest.input_refs.clone());
-    let fired = ItemFired::new(item, manifest.attempt, named, input_refs);
-    Ok(Prepared { fired, manifest, spec })
+    let branches = spec.worktrees.give_refs.then(|| spec.refs.branches());
+    let fired = ItemFired {
+        claims: Claims { branches, ..Claims::default() }.stated(),
+        ..ItemFired::new(spec.item.clone(), spec.attempt, named, spec.input_refs.clone())
+    };
+    Ok(Prepared { fired, manifest: spec.manifest.clone(), spec })
 }
 
 /// Returns where the work of an item is done, or why it cannot be done now.
@@ -243,44 +246,39 @@ fn check(
     Ok(Check { held_out, feedback, red_first, verify_in })
 }
 
-/// The facts of a manifest that its spec does not have elsewhere.
-struct Identity<'a> {
-    item: &'a Item,
-    subagent: Option<String>,
-    refs: BTreeMap<FilePath, InputRef>,
-    executed: &'a Executed,
-}
-
-impl Identity<'_> {
-    /// Returns a manifest with these facts alone.
-    fn manifest(&self, attempt: u32) -> Manifest {
-        Manifest {
-            schema: manifest::SCHEMA.into(),
-            item: self.item.id.clone(),
-            attempt,
-            start: None,
-            executor: self.item.executor.clone(),
-            subagent: self.subagent.clone(),
-            inputs: format::digest_of(&Value::Object(self.item.inputs.clone())),
-            input_refs: self.refs.clone(),
-            argv: Vec::new(),
-            setup: None,
-            verify: None,
-            held_out: None,
-            red_first: false,
-            verify_in: VerifyIn::default(),
-            protect: BTreeSet::new(),
-            on_protected_change: OnProtectedChange::default(),
-            pipeline: None,
-            timeout: 0,
-            claims: Surroundings {
-                program: self.executed.program.clone(),
-                interpreter: self.executed.interpreter.clone(),
-                tool: format::TOOL.into(),
-                ..Surroundings::default()
-            },
-        }
-    }
+/// Returns a manifest with the facts that its spec does not have elsewhere.
+fn begin_manifest(
+    machine: &Machine,
+    item: &Item,
+    resolved: &Resolved,
+    executed: &Executed,
+    is_confined: bool,
+) -> Manifest {
+    let mut manifest = Manifest {
+        schema: manifest::SCHEMA.into(),
+        start: None,
+        executor: item.executor.clone(),
+        subagent: resolved.subagent.clone(),
+        inputs: format::digest_of(&Value::Object(item.inputs.clone())),
+        argv: Vec::new(),
+        setup: None,
+        verify: None,
+        held_out: None,
+        red_first: false,
+        verify_in: VerifyIn::default(),
+        protect: BTreeSet::new(),
+        on_protected_change: OnProtectedChange::default(),
+        pipeline: None,
+        timeout: 0,
+        claims: Surroundings {
+            program: executed.program.clone(),
+            interpreter: executed.interpreter.clone(),
+            tool: format::TOOL.into(),
+            ..Surroundings::default()
+        },
+    };
+    machine.describe_access(item, resolved, is_confined, &mut manifest);
+    manifest
 }
 
 /// Returns the blob of the pipeline that an item names, with the digest that was sealed with the

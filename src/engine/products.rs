@@ -38,8 +38,7 @@ impl Taken {
         let left = format!("as files that {agent} leaves behind");
         let note = |paths: &[String], what: &str| {
             let named = || printable::first_of(paths, MOST_NAMED);
-            (!paths.is_empty())
-                .then(|| format!("{}: left out of the patch, {what}: {}", job.spec.manifest.item, named()))
+            (!paths.is_empty()).then(|| format!("{}: left out of the patch, {what}: {}", job.spec.item, named()))
         };
         let repositories = note(&self.left_out, "as git repositories of their own");
         repositories.into_iter().chain(note(&self.excluded, &left)).collect()

@@ -186,8 +186,8 @@ impl Recheck<'_> {
             let id = run.state.graph.item(recorded.at).id.clone();
             let repeated = match ready {
                 Ok(ready) => {
-                    let consumes_patch =
-                        recorded.manifest.input_refs.values().any(|input| input.select == Selector::Patch);
+                    let consumed = &run.state.items[recorded.at].inputs;
+                    let consumes_patch = consumed.values().any(|input| input.select == Selector::Patch);
                     repeat(&host, Arc::new(ready.job), &ready.products, consumes_patch, &cancel).await
                 }
                 Err(why) => Repeated::Cannot(why),

@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use super::digest::Digest;
 use super::driver::MAX_TEXT;
 use super::usage::Usage;
 
@@ -19,6 +20,9 @@ pub struct Claims {
     /// At a dispatch: the job of an engine that started the driver, as short.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
+    /// At a dispatch: the digest of the worktree's branches, if it had refs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branches: Option<Digest>,
     /// The model that the worker used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -46,6 +50,7 @@ impl<'de> Deserialize<'de> for Claims {
         Ok(Self {
             host: take_short(of, "host"),
             job: take_short(of, "job"),
+            branches: take(of, "branches"),
             model: take(of, "model"),
             session: take(of, "session"),
             permission_denials: take(of, "permissionDenials"),
@@ -57,11 +62,6 @@ impl<'de> Deserialize<'de> for Claims {
 }
 
 impl Claims {
-    /// Returns the claims of a driver.
-    pub fn of_driver(host: Option<String>, job: Option<String>) -> Self {
-        Self { host, job, ..Self::default() }
-    }
-
     /// Returns these claims for an entry, or `None` if they say nothing.
     pub fn stated(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))

@@ -7,14 +7,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::entry::Product;
-use super::format;
-use super::json;
 use super::name::{FilePath, ItemId, NameError, RunId, ThreadId, decode_segment, encode_segment};
 use super::plan::{ProductKey, Selector};
-use super::proof::Proof;
 use super::thread::{CheckpointId, PACKET, STATE};
 
 /// The word for the latest checkpoint at submit.
@@ -154,38 +150,8 @@ impl FromStr for Elsewhere {
 pub struct Import {
     /// The product.
     pub product: Product,
-    /// The [`Evidence`].
+    /// The [`Evidence`](super::evidence::Evidence) of its origin.
     pub evidence: Product,
-}
-
-/// The evidence of a product's origin, complete by itself.
-#[derive(Clone, Debug)]
-pub enum Evidence {
-    /// A proof of an item of a sealed run.
-    Item(Box<Proof>),
-    /// The signed commit of a thread's entry.
-    Checkpoint(String),
-}
-
-impl Evidence {
-    /// Returns the bytes.
-    pub fn canonical(&self) -> Vec<u8> {
-        format::canonical(&match self {
-            Self::Item(proof) => json!({ "proof": proof }),
-            Self::Checkpoint(commit) => json!({ "commit": commit }),
-        })
-    }
-
-    /// Parses the bytes, or returns `None` unless they are in the written form.
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let Value::Object(mut fields) = json::lenient(bytes).ok()? else { return None };
-        let evidence = match (fields.remove("proof"), fields.remove("commit")) {
-            (Some(proof), None) => Self::Item(Box::new(Proof::parse(&format::canonical(&proof)).ok()?)),
-            (None, Some(Value::String(commit))) => Self::Checkpoint(commit),
-            _ => return None,
-        };
-        (evidence.canonical() == bytes).then_some(evidence)
-    }
 }
 
 /// Returns the product of a checkpoint with this key.

@@ -44,7 +44,8 @@ impl Event {
             Self::ItemFired(e) => add(format::MANIFEST.to_owned(), &e.manifest),
             Self::ItemReconciled(e) => {
                 e.products.iter().for_each(|(key, product)| add(format::product_path(key), product));
-                e.reused.iter().for_each(|reused| add(format::REUSED.to_owned(), &reused.evidence));
+                let evidence = e.reused.as_ref().and_then(|reused| reused.evidence.as_ref());
+                evidence.into_iter().for_each(|evidence| add(format::REUSED.to_owned(), evidence));
             }
             Self::RunExtended(e) => {
                 e.items.iter().for_each(|(item, bytes)| add(format::item_path(item), bytes));

@@ -1,16 +1,16 @@
-//! The dispatch manifest: the exact input of one attempt.
+//! The dispatch manifest: what one attempt runs, and how.
+//!
+//! It says nothing about which item of which run this is for, so equal work has equal bytes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::bounds;
 use super::digest::{Digest, Oid};
-use super::entry::InputRef;
 use super::format;
 use super::json;
-use super::name::{FilePath, ItemId};
 use super::protect_rule::ProtectRule;
 use super::protected::{OnProtectedChange, VerifyIn};
 use super::surroundings::Surroundings;
@@ -18,7 +18,8 @@ use super::surroundings::Surroundings;
 /// The manifest's `schema`.
 pub const SCHEMA: &str = "git-handoff.manifest/1";
 
-/// A manifest, written as canonical JSON, whose bytes the entry names.
+/// A manifest, written as canonical JSON, whose bytes the entry names. The item, the attempt and the
+/// inputs are in that entry.
 ///
 /// It has names of environment variables, no values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,10 +27,6 @@ pub const SCHEMA: &str = "git-handoff.manifest/1";
 pub struct Manifest {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// The item.
-    pub item: ItemId,
-    /// The attempt, from 1.
-    pub attempt: u32,
     /// The tree that it began on: the base with the patches that its needs apply. Absent if they
     /// apply none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,8 +64,6 @@ pub struct Manifest {
     pub pipeline: Option<Digest>,
     /// The digest of the canonical form of the item's `inputs` as submitted.
     pub inputs: Digest,
-    /// The resolved inputs by key.
-    pub input_refs: BTreeMap<FilePath, InputRef>,
     /// The time limit in seconds.
     pub timeout: u64,
     /// The writer's claims about the attempt's surroundings.

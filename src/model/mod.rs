@@ -22,6 +22,7 @@ pub mod elsewhere;
 pub mod ended;
 pub mod entry;
 pub mod event;
+pub mod evidence;
 pub mod extension;
 pub mod files;
 pub mod format;

@@ -57,9 +57,6 @@ pub struct Surroundings {
     /// The digest of the worktree's tags, or `None` if it had no refs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Digest>,
-    /// The digest of its branches. Clones have different ones, so they do not identify the work.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub branches: Option<Digest>,
     /// The program that dispatched it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tool: String,
@@ -87,7 +84,6 @@ impl<'de> Deserialize<'de> for Surroundings {
             linked: take(of, "linked"),
             copied: take(of, "copied"),
             tags: take(of, "tags"),
-            branches: take(of, "branches"),
             tool: take(of, "tool"),
             others: fields,
         })

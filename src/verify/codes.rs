@@ -117,7 +117,6 @@ codes! {
         Input = "input" of "handoff" => Handoff,
         InputBytes = "input-bytes" of "handoff" => Handoff,
         ManifestInvalid = "manifest-invalid" of "manifest" => Manifest,
-        ManifestEntry = "manifest-entry" of "manifest" => Manifest,
         ManifestPlan = "manifest-plan" of "manifest" => Manifest,
         RuleDocument = "rule-document" of "plan" => Plan,
         Rule = "rule" of "plan" => Plan,

@@ -8,9 +8,10 @@ use gix::objs::Kind;
 use crate::git::codec::{self, Decoded};
 use crate::ledger::merkle;
 use crate::model::bounds;
-use crate::model::continued::{self, Continues};
+use crate::model::continued::Continues;
 use crate::model::digest::Oid;
 use crate::model::entry::{Entry, Event, ItemFired, ItemReconciled, Outcome};
+use crate::model::evidence::Evidence;
 use crate::model::name::ItemId;
 use crate::model::role::Keys;
 use crate::model::time::Moment;
@@ -30,7 +31,7 @@ pub(super) struct Continued {
 }
 
 impl Continued {
-    /// Returns the last attempt that completed an item.
+    /// Returns the last attempt that completed an item, as a proof would show it.
     pub(super) fn done(&self, item: &ItemId) -> Option<(&ItemFired, &ItemReconciled)> {
         let mut ends = self.entries.iter().rev().filter_map(|entry| entry.event.end_of(item));
         let end = ends.find(|e| e.status == Outcome::Done)?;
@@ -73,7 +74,7 @@ pub(super) fn import(case: &Case<'_>, continued: Option<&Result<Continued, Inval
 }
 
 fn check(continues: &Continues, bytes: &[u8]) -> Result<Continued, String> {
-    let commits = continued::commits(bytes).ok_or("continues.json is not valid evidence")?;
+    let commits = Evidence::parse(bytes).and_then(Evidence::commits).ok_or("continues.json is not valid evidence")?;
     let decoded: Vec<Decoded> = commits
         .iter()
         .enumerate()

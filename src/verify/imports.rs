@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use crate::git::codec::{self, Decoded};
 use crate::model::bounds;
 use crate::model::digest::Digest;
-use crate::model::elsewhere::{Elsewhere, Evidence, Import, of_checkpoint};
+use crate::model::elsewhere::{Elsewhere, Import, of_checkpoint};
 use crate::model::entry::{Event, Product, RunSubmitted, ThreadCheckpointed};
+use crate::model::evidence::Evidence;
 use crate::model::name::{ItemId, RunId, ThreadId};
 use crate::model::plan::{Need, Plan, ProductKey};
 use crate::model::printable::cut_to;
@@ -158,15 +159,16 @@ fn named(name: &str) -> Option<(Elsewhere, ProductKey)> {
 fn read(case: &Case<'_>, objects: &Objects, named: &Product) -> Result<Option<Read>, Invalid> {
     let bytes = read_evidence(case, objects, named, bounds::BLOB, "its evidence")?;
     Ok(Evidence::parse(&bytes).map(|evidence| match evidence {
-        Evidence::Item(proof) => {
+        Evidence::Proof(proof) => {
             let sealed = proof::read_item_proof(&proof, &Options::default());
             Read::Item(proof, Box::new(sealed))
         }
-        Evidence::Checkpoint(commit) => Read::Checkpoint(Box::new(signed(&commit))),
+        Evidence::Commits(commits) => Read::Checkpoint(Box::new(signed(&commits))),
     }))
 }
 
-fn signed(commit: &str) -> Result<(Decoded, String), String> {
+fn signed(commits: &[String]) -> Result<(Decoded, String), String> {
+    let [commit] = commits else { return Err("its evidence is not one commit".to_owned()) };
     let decoded = codec::decode(commit.as_bytes()).map_err(|error| error.to_string())?;
     let signer = reader::signer(&decoded)?;
     Ok((decoded, signer))

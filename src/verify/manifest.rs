@@ -1,4 +1,4 @@
-//! The row `manifest`: every dispatch has a manifest that agrees with its entry and the plan.
+//! The row `manifest`: every dispatch has a manifest that agrees with the plan.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -129,8 +129,6 @@ impl Dispatch<'_> {
         let bytes = objects.named(&fired.manifest, lazy, bounds::MANIFEST).map_err(Problem::Fault)?;
         let wrong = |code: Code, why: String| Problem::Wrong(code, cut(why));
         let manifest = Manifest::parse(&bytes).map_err(|e| wrong(Code::ManifestInvalid, e.to_string()))?;
-        against_entry(&manifest, fired)
-            .map_err(|field| wrong(Code::ManifestEntry, format!("{field} is not the entry's")))?;
         if let Some(item) = item {
             against_plan(&manifest, item)
                 .map_err(|field| wrong(Code::ManifestPlan, format!("{field} is not the plan's")))?;
@@ -145,13 +143,6 @@ impl Dispatch<'_> {
 enum Problem {
     Wrong(Code, String),
     Fault(Fault),
-}
-
-/// Compares a manifest with its entry; returns the first field that differs.
-fn against_entry(manifest: &Manifest, fired: &ItemFired) -> Result<(), &'static str> {
-    check(manifest.item == fired.item, "item")?;
-    check(manifest.attempt == fired.attempt, "attempt")?;
-    check(manifest.input_refs == fired.input_refs, "inputRefs")
 }
 
 /// Compares a manifest with its item; returns the first field that differs.

@@ -8,7 +8,7 @@ use crate::git::store::Store;
 use crate::ledger::merkle::Frontier;
 use crate::model::entry::{Event, Product, RunSealed};
 use crate::model::format;
-use crate::model::name::{ItemId, RunId};
+use crate::model::name::RunId;
 use crate::model::state::RunState;
 
 use super::codes::Code;
@@ -51,7 +51,8 @@ pub fn check_applied(store: &Store, run: &RunId, state: &RunState, next: &Furthe
     let (reference, options, mut findings) = (format::run_ref(run), Options::default(), Findings::default());
     let case = Case::at(store, run, &reference, &options, RunChain::default());
     let mut protected = ProtectedFiles::new(&case);
-    if let Some(manifest) = manifest_of(state, &e.item) {
+    let at = state.graph.position(&e.item);
+    if let Some(manifest) = at.and_then(|at| state.items[at].manifest.as_ref()) {
         protected.note_manifest(&e.item, manifest);
     }
     protected.check(state, next.entry.seq, e, &mut findings);
@@ -77,11 +78,6 @@ fn pipeline<'s>(state: &'s RunState, event: &Event) -> Option<(&'s str, &'s Prod
     state.pipelines.get_key_value(name).map(|(name, bytes)| (name.as_str(), bytes))
 }
 
-/// Returns the manifest of the item's latest attempt.
-fn manifest_of<'s>(state: &'s RunState, item: &ItemId) -> Option<&'s Product> {
-    state.items[state.graph.position(item)?].manifest.as_ref()
-}
-
 fn check_event(case: &Case<'_>, state: &RunState, so_far: &Frontier, next: &Further, findings: &mut Findings) {
     let seq = next.entry.seq;
     let mut handoff = Handoff::new(case.shallow);
@@ -91,10 +87,7 @@ fn check_event(case: &Case<'_>, state: &RunState, so_far: &Frontier, next: &Furt
                 handoff.check_dispatch(state, seq, fired);
                 manifest::check_next(case, state, (seq, fired), findings);
             }
-            Event::ItemReconciled(e) => {
-                let manifest = manifest_of(state, &e.item);
-                handoff.add_imports(&Vec::from_iter(reuse::examine_next(case, state.submitted.base, manifest)));
-            }
+            Event::ItemReconciled(_) => handoff.add_imports(&Vec::from_iter(reuse::examine_next(case, state))),
             Event::RunConcluded(e) => {
                 growth::check_conclusion(case, state, seq, e, findings);
             }

@@ -2,14 +2,15 @@
 //!
 //! The evidence is part of the run, so the other run is not needed to check it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::model::bounds;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, ItemFired, ItemReconciled, Product};
-use crate::model::manifest::Manifest;
-use crate::model::name::ItemId;
-use crate::model::reused::{Evidence, Reused, task};
+use crate::model::entry::{Event, InputRef, ItemFired, ItemReconciled};
+use crate::model::evidence::Evidence;
+use crate::model::name::{FilePath, ItemId};
+use crate::model::reused::Reused;
+use crate::model::state::RunState;
 
 use super::continues::Continued;
 use super::imports::{ImportKind, Imported, Invalid, Origin, Source, read_evidence};
@@ -17,19 +18,31 @@ use super::objects::Objects;
 use super::proof::{self, ItemProof};
 use super::{Case, Options};
 
+/// The work of an attempt. Equal work has equal products, if the runs have the same base.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Work<'a> {
+    manifest: Digest,
+    inputs: &'a BTreeMap<FilePath, InputRef>,
+}
+
+impl<'a> Work<'a> {
+    fn of(fired: &'a ItemFired) -> Self {
+        Self { manifest: fired.manifest.sha256, inputs: &fired.input_refs }
+    }
+}
+
 /// Examines all reused items, in the order of their entries.
 pub(super) fn examine(case: &Case<'_>, continued: Option<&Result<Continued, Invalid>>) -> Vec<Imported> {
     let objects = Objects::new(case.store);
     let base = case.chain.submitted().map(|e| e.base);
-    let mut manifests: HashMap<&ItemId, &Product> = HashMap::new();
+    let mut works: HashMap<&ItemId, Work<'_>> = HashMap::new();
     let mut reuses = Vec::new();
     for link in &case.chain.links {
         match &link.entry.event {
-            Event::ItemFired(e) => drop(manifests.insert(&e.item, &e.manifest)),
+            Event::ItemFired(e) => drop(works.insert(&e.item, Work::of(e))),
             Event::ItemReconciled(e) if !link.verified_before => {
                 if let Some(reused) = &e.reused {
-                    let manifest = manifests.get(&e.item).copied();
-                    let reuse = Reuse { end: e, reused, manifest, base };
+                    let reuse = Reuse { end: e, reused, work: works.get(&e.item).copied(), base };
                     reuses.push(imported(case, &objects, continued, link.entry.seq, &reuse));
                 }
             }
@@ -39,15 +52,16 @@ pub(super) fn examine(case: &Case<'_>, continued: Option<&Result<Continued, Inva
     reuses
 }
 
-/// Examines the item of a chain of one entry; `base` is that of its run, and `manifest` that of its
-/// attempt.
+/// Examines the item of a chain of one entry; `state` is that of its run before.
 ///
 /// Items of a continued run are left out: their evidence is in entry 0.
-pub(super) fn examine_next(case: &Case<'_>, base: Oid, manifest: Option<&Product>) -> Option<Imported> {
+pub(super) fn examine_next(case: &Case<'_>, state: &RunState) -> Option<Imported> {
     let link = case.chain.links.first()?;
     let Event::ItemReconciled(end) = &link.entry.event else { return None };
-    let reused = end.reused.as_ref().filter(|reused| !reused.continued)?;
-    let reuse = Reuse { end, reused, manifest, base: Some(base) };
+    let reused = end.reused.as_ref().filter(|reused| reused.evidence.is_some())?;
+    let item = state.graph.position(&end.item).map(|at| &state.items[at]);
+    let work = item.and_then(|item| Some(Work { manifest: item.manifest?.sha256, inputs: &item.inputs }));
+    let reuse = Reuse { end, reused, work, base: Some(state.submitted.base) };
     Some(imported(case, &Objects::new(case.store), None, link.entry.seq, &reuse))
 }
 
@@ -65,8 +79,8 @@ fn imported(
 struct Reuse<'a> {
     end: &'a ItemReconciled,
     reused: &'a Reused,
-    /// The manifest of the attempt in this run, if there is an attempt.
-    manifest: Option<&'a Product>,
+    /// The work of the attempt in this run, if there is an attempt.
+    work: Option<Work<'a>>,
     /// The base of this run, if its entry 0 is known.
     base: Option<Oid>,
 }
@@ -75,36 +89,27 @@ fn one(
     case: &Case<'_>,
     objects: &Objects,
     continued: Option<&Result<Continued, Invalid>>,
-    &Reuse { end, reused, manifest, base }: &Reuse<'_>,
+    reuse: &Reuse<'_>,
 ) -> Result<Source, Invalid> {
     let differs = |why: &str| Invalid::Differs(why.to_owned());
-    let bytes = read_evidence(case, objects, &reused.evidence, bounds::BLOB, "reused.json")?;
-    let evidence = Evidence::parse(&bytes).ok_or_else(|| differs("reused.json is not valid evidence"))?;
-    let manifest = manifest.ok_or_else(|| differs("the item was not dispatched"))?;
-    let own = read_evidence(case, objects, manifest, bounds::MANIFEST, "the manifest of the attempt")?;
-    let own = Manifest::parse(&own).map_err(|error| Invalid::Differs(error.to_string()))?;
-    if task(&own) != task(&evidence.manifest) {
-        return Err(differs("its task differs from the task done there"));
-    }
-    if reused.continued == evidence.proof.is_some() {
-        return Err(differs("the entry names another kind of evidence"));
-    }
-    let Some(proof) = &evidence.proof else {
+    let reused = reuse.reused;
+    let Some(evidence) = &reused.evidence else {
         let (continued, dispatch, made) = of_continued(continued, reused).map_err(differs)?;
-        expect_base(base, continued.base).map_err(differs)?;
-        compare_products(end, &evidence.manifest, dispatch, made).map_err(differs)?;
+        reuse.compare(continued.base, dispatch, made).map_err(differs)?;
         return Ok(Source { keys: Vec::new(), from: continued.origin.clone() });
     };
+    let bytes = read_evidence(case, objects, evidence, bounds::BLOB, "reused.json")?;
+    let proof = Evidence::parse(&bytes).and_then(Evidence::proof);
+    let proof = proof.ok_or_else(|| differs("reused.json is not valid evidence"))?;
     let ItemProof { dispatch, end: made, keys, first, base: there } =
-        proof::read_item_proof(proof, &Options::default()).map_err(Invalid::Differs)?;
+        proof::read_item_proof(&proof, &Options::default()).map_err(Invalid::Differs)?;
     if (&proof.run, proof.item.as_ref(), &proof.root) != (&reused.run, Some(&reused.item), &reused.root) {
         return Err(differs("the proof is of another run, item or root"));
     }
     if proof.product.is_some() {
         return Err(differs("the proof is of one product, and not of the item"));
     }
-    expect_base(base, there).map_err(differs)?;
-    compare_products(end, &evidence.manifest, &dispatch, &made).map_err(differs)?;
+    reuse.compare(there, &dispatch, &made).map_err(differs)?;
     Ok(Source { keys, from: Origin::Run { run: proof.run.clone(), first, root: proof.root, open: None } })
 }
 
@@ -117,7 +122,7 @@ fn of_continued<'c>(
     let continued = match continued {
         Some(Ok(continued)) => continued,
         Some(Err(_)) => return Err("the run that this one continues does not hold"),
-        None => return Err("reused.json has no proof, and the run continues none"),
+        None => return Err("the entry names no evidence, and the run continues none"),
     };
     if !matches!(&continued.origin, Origin::Run { run, root, .. } if (run, root) == (&reused.run, &reused.root)) {
         return Err("it is of another run or root than the one that is continued");
@@ -126,32 +131,29 @@ fn of_continued<'c>(
     Ok((continued, dispatch, end))
 }
 
-/// Checks that the other run starts from the base of this one, which is part of every task.
-fn expect_base(own: Option<Oid>, there: Oid) -> Result<(), &'static str> {
-    if own == Some(there) { Ok(()) } else { Err("that run starts from another base") }
-}
-
-/// Compares the reused products with the attempt that made them.
-fn compare_products(
-    end: &ItemReconciled,
-    manifest: &Manifest,
-    dispatch: &ItemFired,
-    made: &ItemReconciled,
-) -> Result<(), &'static str> {
-    if dispatch.manifest.sha256 != Digest::of(&manifest.canonical()) {
-        return Err("the manifest is not the one that the proof shows");
+impl Reuse<'_> {
+    /// Compares the attempt with the one of the other run, which starts from `base`.
+    fn compare(&self, base: Oid, dispatch: &ItemFired, made: &ItemReconciled) -> Result<(), &'static str> {
+        let end = self.end;
+        let work = self.work.ok_or("the item was not dispatched")?;
+        if self.base != Some(base) {
+            return Err("that run starts from another base");
+        }
+        if work != Work::of(dispatch) {
+            return Err("its task differs from the task done there");
+        }
+        if made.reused.is_some() {
+            return Err("that run reused the products of a third run");
+        }
+        if made.is_red() {
+            return Err("the item of that run is red");
+        }
+        if made.protected_judged {
+            return Err("the item of that run changes protected files, which only its own check judged");
+        }
+        if (&made.products, &made.verify, &made.blocks) != (&end.products, &end.verify, &end.blocks) {
+            return Err("the item of that run has other products");
+        }
+        Ok(())
     }
-    if made.reused.is_some() {
-        return Err("that run reused the products of a third run");
-    }
-    if made.is_red() {
-        return Err("the item of that run is red");
-    }
-    if made.protected_judged {
-        return Err("the item of that run changes protected files, which only its own check judged");
-    }
-    if (&made.products, &made.verify, &made.blocks) != (&end.products, &end.verify, &end.blocks) {
-        return Err("the item of that run has other products");
-    }
-    Ok(())
 }

@@ -47,11 +47,11 @@ fn handoff_dag_from_plan_to_proof() {
     ");
     assert_output!(env.handoff(["log", "handoff-dag-1"]), @"
     0  5289ccf9  2026-06-04T02:00:05.000Z  human:ada  run.submitted handoff-dag-1
-    1  0ca8256b  2026-06-04T02:00:07.000Z  human:ada  item.fired edit-a #1: running
-    2  775d8313  2026-06-04T02:00:07.000Z  human:ada  item.reconciled edit-a #1: done
-    3  e8672366  2026-06-04T02:00:07.000Z  human:ada  item.fired apply-patch #1: running
-    4  7e9cf5fa  2026-06-04T02:00:07.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
-    5  4dc102ee  2026-06-04T02:00:07.000Z  human:ada  run.sealed handoff-dag-1
+    1  47a7245a  2026-06-04T02:00:07.000Z  human:ada  item.fired edit-a #1: running
+    2  68556a84  2026-06-04T02:00:07.000Z  human:ada  item.reconciled edit-a #1: done
+    3  2f62aa20  2026-06-04T02:00:07.000Z  human:ada  item.fired apply-patch #1: running
+    4  544b3a35  2026-06-04T02:00:07.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
+    5  0cbaf824  2026-06-04T02:00:07.000Z  human:ada  run.sealed handoff-dag-1
     ");
     assert_output!("handoff_dag_show", env.handoff(["show", "handoff-dag-1"]));
     assert_output!("handoff_dag_show_item", env.handoff(["show", "handoff-dag-1/apply-patch"]));

@@ -5,6 +5,7 @@
 
 use git_handoff::model::role::every_role;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
 
 use git_handoff::git::refs;
 use git_handoff::ledger::chain::{Draft, Head, Link};
@@ -46,7 +47,8 @@ pub(crate) fn point_to(event: &mut Event, path: &str, oid: Oid) {
         }
         Event::ItemFired(e) => vec![&mut e.manifest],
         Event::ItemReconciled(e) => {
-            e.products.values_mut().chain(e.reused.iter_mut().map(|reused| &mut reused.evidence)).collect()
+            let evidence = e.reused.iter_mut().filter_map(|reused| reused.evidence.as_mut());
+            e.products.values_mut().chain(evidence).collect()
         }
         Event::RunExtended(e) => e.items.values_mut().chain(e.pipelines.values_mut()).collect(),
         Event::DocumentWritten(e) => return e.oid = oid,
@@ -60,6 +62,27 @@ pub(crate) struct BuiltChain {
     pub(crate) run: RunId,
     pub(crate) head: Head,
     pub(crate) links: Vec<Link>,
+}
+
+/// A dispatch that is not an entry yet. Its manifest's fields are at hand.
+pub(crate) struct Dispatch {
+    pub(crate) attempt: u32,
+    pub(crate) input_refs: BTreeMap<FilePath, InputRef>,
+    pub(crate) manifest: Manifest,
+}
+
+impl Deref for Dispatch {
+    type Target = Manifest;
+
+    fn deref(&self) -> &Manifest {
+        &self.manifest
+    }
+}
+
+impl DerefMut for Dispatch {
+    fn deref_mut(&mut self) -> &mut Manifest {
+        &mut self.manifest
+    }
 }
 
 /// A chain that is not written yet: the plan, the entries so far and the state after them.
@@ -160,9 +183,8 @@ impl<'a> ChainBuilder<'a> {
         self.fire_with(item, |_| {});
     }
 
-    /// Dispatches an item with a manifest that is bent first; entry and manifest agree on input
-    /// refs and attempt.
-    pub(crate) fn fire_with(&mut self, item: &str, bend: impl FnOnce(&mut Manifest)) {
+    /// Dispatches an item, and bends the dispatch first.
+    pub(crate) fn fire_with(&mut self, item: &str, bend: impl FnOnce(&mut Dispatch)) {
         let id = ItemId::parse(item).unwrap();
         let at = self.state.graph.position(&id).unwrap();
         let node = self.state.graph.item(at).clone();
@@ -171,10 +193,8 @@ impl<'a> ChainBuilder<'a> {
             Some(Value::Array(argv)) => argv.iter().map(|arg| arg.as_str().unwrap().to_owned()).collect(),
             _ => vec!["agent".to_owned()],
         };
-        let mut manifest = Manifest {
+        let manifest = Manifest {
             schema: manifest::SCHEMA.to_owned(),
-            item: id.clone(),
-            attempt: self.state.items[at].attempts + 1,
             start: None,
             executor: node.executor.clone(),
             subagent: None,
@@ -188,7 +208,6 @@ impl<'a> ChainBuilder<'a> {
             verify: None,
             pipeline: None,
             inputs: format::digest_of(&Value::Object(node.inputs.clone())),
-            input_refs: node.needs.iter().map(|(key, need)| (key.clone(), self.resolve(need))).collect(),
             timeout: node.timeout.unwrap_or(7200),
             claims: Surroundings {
                 sandbox: "none".to_owned(),
@@ -196,9 +215,14 @@ impl<'a> ChainBuilder<'a> {
                 ..Surroundings::default()
             },
         };
-        bend(&mut manifest);
-        let bytes = manifest.canonical();
-        let fired = ItemFired::new(id, manifest.attempt, named(self.forge, &bytes), manifest.input_refs);
+        let mut dispatch = Dispatch {
+            attempt: self.state.items[at].attempts + 1,
+            input_refs: node.needs.iter().map(|(key, need)| (key.clone(), self.resolve(need))).collect(),
+            manifest,
+        };
+        bend(&mut dispatch);
+        let manifest = named(self.forge, &dispatch.manifest.canonical());
+        let fired = ItemFired::new(id, dispatch.attempt, manifest, dispatch.input_refs);
         self.add(Event::ItemFired(ItemFired { driver: self.driver.clone(), ..fired }));
     }
 

@@ -97,11 +97,11 @@ fn a_spoilt_copy_says_nothing_against_a_whole_one() {
     repo.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
     let said = repo.env.handoff(["verify", "build"]).exit(0).stdout;
     insta::assert_snapshot!(find_line(&said, "✓ taken from 2 sources"), @"✓ taken from 2 sources in all, at most 1 step back, all of them here");
-    insta::assert_snapshot!(find_line(&said, "✓ taken from run design ("), @"✓ taken from run design (root sha256:63787271…): here, intact");
+    insta::assert_snapshot!(find_line(&said, "✓ taken from run design ("), @"✓ taken from run design (root sha256:142a0af7…): here, intact");
     // Where there is none but that, it is not the same.
     repo.env.git(["update-ref", "-d", "refs/handoff/remotes/bob/runs/design"]).success();
     let said = repo.env.handoff(["verify", "build"]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "handoff"), @"✗ handoff    run design, a source of its imports, is here, but different: chain: commit 4eb8007: the commit is not an entry: the message is not a subject and an entry");
+    insta::assert_snapshot!(find_row(&said, "handoff"), @"✗ handoff    run design, a source of its imports, is here, but different: chain: commit 0f99eee: the commit is not an entry: the message is not a subject and an entry");
     insta::assert_snapshot!(find_line(&said, "─ taken from 2 sources"), @"─ taken from 2 sources in all, at most 1 step back; 1 here and not proven");
 }
 

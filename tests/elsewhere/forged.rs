@@ -9,8 +9,9 @@ use git_handoff::ledger::chain::{Draft, Head};
 use git_handoff::ledger::prove;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::{Digest, Oid};
-use git_handoff::model::elsewhere::{Evidence, Import};
+use git_handoff::model::elsewhere::Import;
 use git_handoff::model::entry::{Entry, Event, Product, RunSubmitted, ThreadCheckpointed, Verified, VerifiedBy};
+use git_handoff::model::evidence::Evidence;
 use git_handoff::model::name::ThreadId;
 use git_handoff::model::thread::Content;
 use git_handoff::model::time::Moment;
@@ -47,7 +48,7 @@ fn told_first(forge: &Forge, signer: &Signer, more: &[u8]) -> BuiltChain {
 
 fn proof(forge: &Forge, item: &str) -> Evidence {
     let proof = prove::item(&forge.store, "refs/handoff/runs/first", &item.parse().unwrap(), None).unwrap();
-    Evidence::Item(Box::new(proof))
+    Evidence::Proof(Box::new(proof))
 }
 
 fn product(forge: &Forge, bytes: &[u8]) -> Product {
@@ -232,7 +233,7 @@ fn what_it_did_not_hand_over_does_not_hold() {
 fn evidence_of_many_products_is_read_once() {
     let begun = Instant::now();
     let report = told(&Forge::new(), |_, s| {
-        s.evidence = Some(Evidence::Checkpoint("x".repeat(8 << 20)).canonical());
+        s.evidence = Some(Evidence::Commits(vec!["x".repeat(8 << 20)]).canonical());
         s.copies = 3000;
     });
     assert_says(&report, "plan", "entry 0: what was sealed from elsewhere is not what the plan takes");
@@ -251,9 +252,9 @@ fn a_long_name_is_cut() {
 #[test]
 fn a_signature_of_a_proof_that_was_changed_does_not_hold() {
     let report = told(&Forge::new(), |forge, s| {
-        let Evidence::Item(mut proof) = proof(forge, "make") else { unreachable!() };
+        let Evidence::Proof(mut proof) = proof(forge, "make") else { unreachable!() };
         proof.last.commit = proof.last.commit.replace("git-handoff", "git-handof");
-        s.evidence = Some(Evidence::Item(proof).canonical());
+        s.evidence = Some(Evidence::Proof(proof).canonical());
     });
     assert_says(
         &report,
@@ -267,7 +268,7 @@ fn a_signature_of_a_proof_that_was_changed_does_not_hold() {
 fn a_checkpoint_is_no_item() {
     let report = told(&Forge::new(), |forge, s| {
         let commit = forge.git(&["cat-file", "commit", "refs/handoff/runs/first"]);
-        s.evidence = Some(Evidence::Checkpoint(commit).canonical());
+        s.evidence = Some(Evidence::Commits(vec![commit]).canonical());
     });
     assert_says(
         &report,
@@ -278,7 +279,7 @@ fn a_checkpoint_is_no_item() {
     let forge = Forge::new();
     first(&forge);
     let commit = forge.git(&["cat-file", "commit", "refs/handoff/runs/first"]);
-    assert!(Evidence::parse(&Evidence::Checkpoint(commit).canonical()).is_some());
+    assert!(Evidence::parse(&Evidence::Commits(vec![commit]).canonical()).is_some());
 }
 
 #[test]
@@ -345,7 +346,7 @@ fn of_thread(by: u8, bend: impl Fn(&Forge, &mut Entry, &mut Oid)) -> Report {
         let (signer, parents) = (key(forge.path(), by), [links[0].commit]);
         let signature = signer.sign(&codec::payload(&entry, tree, &parents)).unwrap();
         let raw = codec::signed(&entry, tree, &parents, &signature);
-        s.evidence = Some(Evidence::Checkpoint(String::from_utf8(raw).unwrap()).canonical());
+        s.evidence = Some(Evidence::Commits(vec![String::from_utf8(raw).unwrap()]).canonical());
         s.need = Some(r#"{"thread":"login","select":{"kind":"output","path":"state"}}"#);
         "@thread/login/latest:outputs/state".clone_into(&mut s.name);
         s.product = match &entry.event {

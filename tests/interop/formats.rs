@@ -249,7 +249,7 @@ fn reused_products_are_said_to_be_reused() {
     assert_eq!((&ours(&record)["reused"]["run"], &ours(&record)["reused"]["item"]), (&json!("first"), &json!("a")));
     assert_eq!(record["files"][0]["conversations"][0]["contributor"]["type"], "unknown", "nothing was run here");
     let report = export(&repo, &["second", "--format", "junit"]);
-    insta::assert_snapshot!(find_line(&report, "reused from "), @"reused from first/a, sealed as 69301918");
+    insta::assert_snapshot!(find_line(&report, "reused from "), @"reused from first/a, sealed as bb702051");
 }
 
 #[test]

@@ -1,14 +1,13 @@
 //! False claims of continuing a run.
 
 use git_handoff::ledger::merkle;
-use git_handoff::model::continued::{Continues, commits, evidence};
+use git_handoff::model::continued::Continues;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Event, ItemReconciled, Outcome};
-use git_handoff::model::format;
-use git_handoff::model::manifest::Manifest;
+use git_handoff::model::evidence::Evidence;
 use git_handoff::model::name::RunId;
 use git_handoff::model::plan::ProductKey;
-use git_handoff::model::reused::{Evidence, Reused};
+use git_handoff::model::reused::Reused;
 use git_handoff::model::role::every_role;
 use git_handoff::verify::Report;
 use std::collections::BTreeMap;
@@ -33,7 +32,7 @@ pub(crate) struct Story {
     reused: Reused,
     item: &'static str,
     text: &'static [u8],
-    manifest: Manifest,
+    timeout: u64,
     bytes: Option<Vec<u8>>,
 }
 
@@ -47,30 +46,26 @@ fn told(forge: &Forge, first: &BuiltChain, bend: impl FnOnce(&mut Story)) -> Rep
 pub(crate) fn going_on<'a>(forge: &'a Forge, first: &BuiltChain, bend: impl FnOnce(&mut Story)) -> ChainBuilder<'a> {
     let read =
         |link: &git_handoff::ledger::chain::Link| String::from_utf8(forge.store.read(link.commit).unwrap().1).unwrap();
-    let path = format!("{}^{{/item.fired make }}:manifest.json", format::run_ref(&first.run));
-    let manifest = forge.store.read_blob(forge.git(&["rev-parse", &path]).parse().unwrap()).unwrap();
     let under: Vec<Digest> = first.links.iter().map(|link| link.hash).collect();
     let (run, root, none) = (first.run.clone(), merkle::root(under.iter().copied()), named(forge, b""));
     let mut story = Story {
         commits: first.links.iter().map(read).collect(),
         continues: Continues { run: run.clone(), entries: under.len() as u64, root, evidence: none },
-        reused: Reused { run, item: id("make"), root, evidence: none, continued: true },
+        reused: Reused { run, item: id("make"), root, evidence: None },
         item: "make",
         text: b"make",
-        manifest: Manifest::parse(&manifest).unwrap(),
+        timeout: 7200,
         bytes: None,
     };
     bend(&mut story);
-    let sealed = story.bytes.unwrap_or_else(|| evidence(&story.commits));
+    let sealed = story.bytes.unwrap_or_else(|| Evidence::Commits(story.commits).canonical());
     if story.continues.evidence == none {
         story.continues.evidence = named(forge, &sealed);
     }
-    let reused = Evidence { proof: None, manifest: story.manifest }.canonical();
-    story.reused.evidence = named(forge, &reused);
     let mut chain_builder = ChainBuilder::submit(forge, &plan("handoff-dag-1"));
     let Event::RunSubmitted(submitted) = &mut chain_builder.drafts[0].event else { panic!() };
     submitted.continues = Some(story.continues);
-    chain_builder.fire(story.item);
+    chain_builder.fire_with(story.item, |dispatch| dispatch.timeout = story.timeout);
     let made = ProductKey::named("outputs/report").unwrap();
     let event = ItemReconciled {
         products: BTreeMap::from([(made, named(forge, story.text))]),
@@ -130,7 +125,7 @@ fn a_run_continues_another_from_the_same_base() {
 #[test]
 fn what_the_other_run_does_not_show_does_not_hold() {
     type Bend = (&'static str, fn(&mut Story), &'static str);
-    let bends: [Bend; 16] = [
+    let bends: [Bend; 17] = [
         (
             "no evidence",
             |s| s.bytes = Some(b"{}".to_vec()),
@@ -202,9 +197,14 @@ fn what_the_other_run_does_not_show_does_not_hold() {
             "2: the products that item make reuses does not hold: the item of that run has other products",
         ),
         (
-            "no word that it is of that run",
-            |s| s.reused.continued = false,
-            "2: the products that item make reuses does not hold: the entry names another kind of evidence",
+            "another manifest",
+            |s| s.timeout = 1,
+            "2: the products that item make reuses does not hold: its task differs from the task done there",
+        ),
+        (
+            "evidence of its own",
+            |s| s.reused.evidence = Some(s.continues.evidence),
+            "2: the products that item make reuses does not hold: reused.json is not valid evidence",
         ),
         (
             "another root of the item",
@@ -279,8 +279,9 @@ fn a_copy_of_the_other_run_that_went_on_otherwise_is_told() {
 #[test]
 fn evidence_is_read_back_as_it_was_written() {
     let all = vec!["one\n".to_owned(), "two".to_owned()];
-    assert_eq!(commits(&evidence(&all)), Some(all));
+    let read = |bytes: &[u8]| Evidence::parse(bytes).and_then(Evidence::commits);
+    assert_eq!(read(&Evidence::Commits(all.clone()).canonical()), Some(all));
     for bad in [&b"[]"[..], b"{\"commits\":[1]}", b"{\"commits\": []}", b"{\"commits\":[],\"x\":0}"] {
-        assert_eq!(commits(bad), None);
+        assert_eq!(read(bad), None);
     }
 }

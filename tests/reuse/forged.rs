@@ -8,12 +8,12 @@ use git_handoff::ledger::sign::Signer;
 use git_handoff::model::bounds::CONTAINERS;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Event, ItemReconciled, Outcome, Product, Verified, VerifiedBy};
+use git_handoff::model::evidence::Evidence;
 use git_handoff::model::format;
-use git_handoff::model::manifest::Manifest;
 use git_handoff::model::name::RunId;
 use git_handoff::model::plan::ProductKey;
-use git_handoff::model::proof::Handed;
-use git_handoff::model::reused::{Evidence, Reused};
+use git_handoff::model::proof::{Handed, Proof};
+use git_handoff::model::reused::Reused;
 use git_handoff::verify::Options;
 use serde_json::json;
 
@@ -46,19 +46,22 @@ fn first_by(forge: &Forge, signer: &Signer) -> RunId {
     "first".parse().unwrap()
 }
 
-/// The evidence of an item of the run.
-fn evidence(forge: &Forge, run: &RunId, item: &str) -> Evidence {
-    let reference = format::run_ref(run);
-    let proof = prove::item(&forge.store, &reference, &id(item), None).unwrap();
-    let path = format!("{reference}^{{/item.fired {item} }}:manifest.json");
-    let oid = forge.git(&["rev-parse", &path]).parse().unwrap();
-    Evidence { proof: Some(proof), manifest: Manifest::parse(&forge.store.read_blob(oid).unwrap()).unwrap() }
+/// The proof of an item of the run.
+fn prove(forge: &Forge, run: &RunId, item: &str) -> Proof {
+    prove::item(&forge.store, &format::run_ref(run), &id(item), None).unwrap()
+}
+
+/// The proof as evidence.
+fn evidence(proof: &Proof) -> Vec<u8> {
+    Evidence::Proof(Box::new(proof.clone())).canonical()
 }
 
 /// The parts of a story of an item that was not run.
 pub(crate) struct Story {
-    pub(crate) evidence: Evidence,
+    proof: Proof,
     bytes: Option<Vec<u8>>,
+    /// The time limit of the attempt.
+    pub(crate) timeout: u64,
     pub(crate) item: &'static str,
     reused: Reused,
     pub(crate) products: BTreeMap<ProductKey, Product>,
@@ -84,9 +87,9 @@ pub(crate) fn taking(forge: &Forge, bend: impl FnOnce(&mut Story)) -> ChainBuild
 pub(crate) fn red(story: &mut Story) {
     let forge = Forge::new();
     let run = first(&forge);
-    story.evidence = evidence(&forge, &run, "other");
+    story.proof = prove(&forge, &run, "other");
     (story.item, story.reused.item) = ("other", id("other"));
-    story.reused.root = story.evidence.proof.as_ref().unwrap().root;
+    story.reused.root = story.proof.root;
     let text = b"other";
     let product = Product { sha256: Digest::of(text), oid: forge.store.write_blob(text).unwrap(), size: 5 };
     story.products = BTreeMap::from([(ProductKey::named("outputs/report").unwrap(), product)]);
@@ -94,26 +97,18 @@ pub(crate) fn red(story: &mut Story) {
 }
 
 fn story(forge: &Forge, run: RunId, bend: impl FnOnce(&mut Story)) -> ChainBuilder<'_> {
-    let evidence = evidence(forge, &run, "make");
+    let proof = prove(forge, &run, "make");
     let text = b"make";
     let product =
         Product { sha256: Digest::of(text), oid: forge.store.write_blob(text).unwrap(), size: text.len() as u64 };
     let products = BTreeMap::from([(ProductKey::named("outputs/report").unwrap(), product)]);
-    let reused = Reused {
-        run,
-        item: id("make"),
-        root: evidence.proof.as_ref().unwrap().root,
-        evidence: named(forge, b""),
-        continued: false,
-    };
-    let mut story = Story { evidence, bytes: None, item: "make", reused, products, verify: None };
+    let reused = Reused { run, item: id("make"), root: proof.root, evidence: None };
+    let mut story = Story { proof, bytes: None, timeout: 7200, item: "make", reused, products, verify: None };
     bend(&mut story);
-    let bytes = story.bytes.unwrap_or_else(|| story.evidence.canonical());
-    if story.reused.evidence == named(forge, b"") {
-        story.reused.evidence = named(forge, &bytes);
-    }
+    let bytes = story.bytes.unwrap_or_else(|| evidence(&story.proof));
+    story.reused.evidence.get_or_insert_with(|| named(forge, &bytes));
     let mut chain_builder = ChainBuilder::submit(forge, &plan("handoff-dag-1"));
-    chain_builder.fire(story.item);
+    chain_builder.fire_with(story.item, |dispatch| dispatch.timeout = story.timeout);
     let event = ItemReconciled {
         products: story.products,
         verify: story.verify,
@@ -122,6 +117,42 @@ fn story(forge: &Forge, run: RunId, bend: impl FnOnce(&mut Story)) -> ChainBuild
     };
     chain_builder.add(Event::ItemReconciled(event));
     chain_builder
+}
+
+/// A sealed run that takes `make` from the run `first`, where it consumed another artifact.
+pub(crate) fn taking_with_inputs(forge: &Forge) -> ChainBuilder<'_> {
+    let plan = |run: &str| {
+        format!(
+            r#"{{"id":"{run}","items":[{{"id":"make","executor":"command","inputs":{{"command":["make"]}},
+            "needs":{{"spec":{{"from":"@artifacts","select":{{"kind":"output","path":"spec"}}}}}}}}],
+            "artifacts":{{"spec":"spec"}}}}"#
+        )
+    };
+    let mut first = ChainBuilder::submit(forge, &plan("first"));
+    first.fire("make");
+    first.done("make", &[]);
+    first.seal();
+    forge.finish(first);
+    let run: RunId = "first".parse().unwrap();
+    let proof = prove(forge, &run, "make");
+    let evidence = Some(named(forge, &evidence(&proof)));
+    let mut taking = ChainBuilder::submit(forge, &plan("handoff-dag-1"));
+    let Event::RunSubmitted(e) = &mut taking.drafts[0].event else { panic!() };
+    e.artifacts.values_mut().for_each(|spec| *spec = named(forge, b"# Another\n"));
+    taking.state.submitted.artifacts = e.artifacts.clone();
+    taking.fire("make");
+    let reused = Some(Reused { run, item: id("make"), root: proof.root, evidence });
+    taking.add(Event::ItemReconciled(ItemReconciled { reused, ..ItemReconciled::new(id("make"), 1, Outcome::Done) }));
+    taking.seal();
+    taking
+}
+
+#[test]
+fn what_another_run_did_with_other_inputs_is_not_taken() {
+    let forge = Forge::new();
+    forge.finish(taking_with_inputs(&forge));
+    let part = "entry 2: the products that item make reuses does not hold: its task differs from the task done there";
+    assert_says(&forge.verify(), "handoff", part);
 }
 
 #[test]
@@ -145,7 +176,7 @@ fn what_another_run_did_not_do_does_not_hold() {
         ),
         (
             "other evidence than the entry names",
-            |s| s.reused.evidence.sha256 = Digest::of(b"x"),
+            |s| s.reused.evidence = Some(Product { sha256: Digest::of(b"x"), ..*s.products.values().next().unwrap() }),
             "entry 2: the products that item make reuses does not hold: reused.json is not the one that the \
              entry names",
         ),
@@ -177,7 +208,7 @@ fn what_another_run_did_not_do_does_not_hold() {
             "a proof of a single product",
             |s| {
                 let (key, is) = s.products.first_key_value().unwrap();
-                s.evidence.proof.as_mut().unwrap().product = Some(Handed { key: key.clone(), is: *is });
+                s.proof.product = Some(Handed { key: key.clone(), is: *is });
             },
             "entry 2: the products that item make reuses does not hold: the proof is of one product, and not \
              of the item",
@@ -195,10 +226,10 @@ fn what_another_run_did_not_do_does_not_hold() {
              there",
         ),
         (
-            "a manifest that was not dispatched",
-            |s| s.evidence.manifest.attempt = 2,
-            "entry 2: the products that item make reuses does not hold: the manifest is not the one that the \
-             proof shows",
+            "another manifest",
+            |s| s.timeout = 1,
+            "entry 2: the products that item make reuses does not hold: its task differs from the task done \
+             there",
         ),
     ];
     for (what, bend, part) in bends {
@@ -223,11 +254,11 @@ fn a_run_with_another_base_did_another_task() {
 fn a_red_item_and_a_forged_seal_are_nothing_to_take_from() {
     let forge = Forge::new();
     let run = first(&forge);
-    let red = evidence(&forge, &run, "other");
+    let red = prove(&forge, &run, "other");
     let report = told(&Forge::new(), |s| {
         (s.item, s.reused.item) = ("other", id("other"));
-        s.evidence = red;
-        s.reused.root = s.evidence.proof.as_ref().unwrap().root;
+        s.proof = red;
+        s.reused.root = s.proof.root;
     });
     assert_says(
         &report,
@@ -235,7 +266,7 @@ fn a_red_item_and_a_forged_seal_are_nothing_to_take_from() {
         "entry 2: the products that item other reuses does not hold: the item of that run is red",
     );
     let report = told(&Forge::new(), |s| {
-        let last = &mut s.evidence.proof.as_mut().unwrap().last;
+        let last = &mut s.proof.last;
         last.commit = last.commit.replace("git-handoff", "git-handof");
     });
     assert_says(
@@ -250,11 +281,11 @@ fn a_red_item_and_a_forged_seal_are_nothing_to_take_from() {
 fn evidence_is_not_read_that_is_heavier_than_any_can_be() {
     let forge = Forge::new();
     let run = first(&forge);
-    let mut heavy = evidence(&forge, &run, "make");
-    assert!(Evidence::parse(&heavy.canonical()).is_some());
+    let mut heavy = prove(&forge, &run, "make");
+    assert!(Evidence::parse(&evidence(&heavy)).is_some());
     // The included value is untrusted until parsed as an entry.
-    heavy.proof.as_mut().unwrap().shown[0].entry = vec![json!([]); 4 * CONTAINERS].into();
-    assert!(Evidence::parse(&heavy.canonical()).is_none());
+    heavy.shown[0].entry = vec![json!([]); 4 * CONTAINERS].into();
+    assert!(Evidence::parse(&evidence(&heavy)).is_none());
 }
 
 #[test]

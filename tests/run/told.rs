@@ -97,7 +97,7 @@ fn reuse_says_why_an_item_is_not_reused() {
     ");
     insta::assert_snapshot!(run("same", &[item("a", "echo x >outputs/x")]), @"
     ▶ a  attempt 1
-    ✓ a  reused from first/a, sealed as 5474681f, 1 product
+    ✓ a  reused from first/a, sealed as 0cfd8b9f, 1 product
     ");
     repo.config("handoff.executor.command.timeout", "77");
     let said = run("other", &[item("a", "echo y >outputs/x")]);

@@ -104,7 +104,8 @@ pub(crate) fn story(forge: &Forge, end: End) -> ChainBuilder<'_> {
         let transcript = Some(Transcript { sha256: Digest::of(b"said\n"), size: 5 });
         match &mut draft.event {
             Event::ItemFired(e) => {
-                e.claims = Claims::of_driver(Some("node7".to_owned()), Some("4711".to_owned())).stated();
+                e.claims = Claims { host: Some("node7".to_owned()), job: Some("4711".to_owned()), ..Claims::default() }
+                    .stated();
             }
             Event::ItemReconciled(e) => {
                 let code = i32::from(e.status == Outcome::Failed);

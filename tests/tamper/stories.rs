@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::Event;
+use git_handoff::model::entry::{Event, ItemFired};
+use git_handoff::model::manifest::Manifest;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::verify::{Options, Signers, State};
 
@@ -166,22 +167,22 @@ fn what_was_handed_over_exchanged() {
     tell("an item that consumed another's patch", &|_, tale| {
         let other = done(tale, "other");
         let stolen = patch(tale, other).sha256;
-        refire(&scene.forge, tale, "use", &|manifest| {
-            manifest.input_refs.get_mut(&path("patch")).unwrap().digest = stolen;
+        refire(&scene.forge, tale, "use", &|fired| {
+            fired.input_refs.get_mut(&path("patch")).unwrap().digest = stolen;
         });
     });
     tell("an item that consumed another artifact", &|_, tale| {
-        refire(&scene.forge, tale, "use", &|manifest| {
-            manifest.input_refs.get_mut(&path("spec")).unwrap().digest = Digest::of(b"# Another\n");
+        refire(&scene.forge, tale, "use", &|fired| {
+            fired.input_refs.get_mut(&path("spec")).unwrap().digest = Digest::of(b"# Another\n");
         });
     });
     tell("an item that did not consume what it needs", &|_, tale| {
-        refire(&scene.forge, tale, "use", &|manifest| drop(manifest.input_refs.pop_last()));
+        refire(&scene.forge, tale, "use", &|fired| drop(fired.input_refs.pop_last()));
     });
     for (what, revision) in [("an older revision", b"first\n".as_slice()), ("a later revision", b"third\n")] {
         tell(&format!("an item that consumed {what} of a document"), &|_, tale| {
-            refire(&scene.forge, tale, "use", &|manifest| {
-                manifest.input_refs.get_mut(&path("notes")).unwrap().digest = Digest::of(revision);
+            refire(&scene.forge, tale, "use", &|fired| {
+                fired.input_refs.get_mut(&path("notes")).unwrap().digest = Digest::of(revision);
             });
         });
     }
@@ -196,7 +197,11 @@ fn what_was_handed_over_exchanged() {
         *e.products.get_mut(&"documents/score".parse().unwrap()).unwrap() = named(forge, b"evil\n");
     });
     tell("a manifest of another command", &|_, tale| {
-        refire(&scene.forge, tale, "make", &|manifest| manifest.argv = vec!["evil".to_owned()]);
+        refire(&scene.forge, tale, "make", &|fired| {
+            let read = scene.forge.store.read_blob(fired.manifest.oid).unwrap();
+            let manifest = Manifest { argv: vec!["evil".to_owned()], ..Manifest::parse(&read).unwrap() };
+            fired.manifest = named(&scene.forge, &manifest.canonical());
+        });
     });
     tell("other bytes of a manifest than the entry names", &|forge, tale| {
         let at = tale.iter().position(|event| matches!(event, Event::ItemFired(_))).unwrap();
@@ -256,8 +261,8 @@ fn what_was_added(tell: &mut dyn FnMut(&str, Bend<'_>)) {
         for product in e.products.iter_mut().filter(|(key, _)| **key != ProductKey::Patch).map(|(_, product)| product) {
             *product = named(forge, high);
         }
-        refire(forge, tale, "use", &|manifest| {
-            let score = manifest.input_refs.iter_mut().find(|(key, _)| key.as_str() == "score").unwrap();
+        refire(forge, tale, "use", &|fired| {
+            let score = fired.input_refs.iter_mut().find(|(key, _)| key.as_str() == "score").unwrap();
             score.1.digest = Digest::of(high);
         });
     });
@@ -320,8 +325,8 @@ fn set_patch(tale: &mut Tale, at: usize, product: git_handoff::model::entry::Pro
     e.products.insert(ProductKey::Patch, product);
 }
 
-/// Dispatches an item with a bent manifest that its entry names truly.
-fn refire(forge: &Forge, tale: &mut Tale, item: &str, bend: &dyn Fn(&mut git_handoff::model::manifest::Manifest)) {
+/// Dispatches an item with other inputs.
+fn refire(forge: &Forge, tale: &mut Tale, item: &str, bend: &dyn Fn(&mut ItemFired)) {
     let mut chain_builder = super::run::story(forge, End::Closed);
     let made = chain_builder
         .drafts
@@ -329,11 +334,7 @@ fn refire(forge: &Forge, tale: &mut Tale, item: &str, bend: &dyn Fn(&mut git_han
         .position(|draft| matches!(&draft.event, Event::ItemFired(e) if e.item.as_str() == item));
     let at = made.unwrap();
     let Event::ItemFired(mut fired) = chain_builder.drafts.remove(at).event else { panic!() };
-    let read = forge.store.read_blob(fired.manifest.oid).unwrap();
-    let mut manifest = git_handoff::model::manifest::Manifest::parse(&read).unwrap();
-    bend(&mut manifest);
-    fired.manifest = named(forge, &manifest.canonical());
-    fired.input_refs = manifest.input_refs;
+    bend(&mut fired);
     tale[at] = Event::ItemFired(fired);
 }
 

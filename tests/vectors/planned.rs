@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Again, Event, InputRef, ItemFired};
-use git_handoff::model::manifest::Manifest;
 use git_handoff::model::name::{FilePath, ItemId};
 use git_handoff::model::plan::{Selector, Source};
 use git_handoff::model::schema::Schema;
@@ -106,9 +105,6 @@ pub(super) const VECTORS: &[Vector] = &[
             let text = String::from_utf8(forge.store.read_blob(e.manifest.oid).unwrap()).unwrap();
             e.manifest = named(forge, text.replacen(r#""claims":{"#, r#""claims":{"a":1.5,"#, 1).as_bytes());
         });
-    }),
-    Vector::new("manifest-of-another-attempt", "a manifest of another attempt than its entry's", |forge| {
-        bent(forge, |drafts| remade(forge, &mut drafts[1], |manifest| manifest.attempt = 2));
     }),
     Vector::new("document-without-previous", "a second revision without `previous`", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);
@@ -248,22 +244,11 @@ pub(super) fn rest(run: &mut ChainBuilder<'_>) {
 /// Dispatches an item that the run has not.
 fn unknown(forge: &Forge, run: &mut ChainBuilder<'_>) {
     let mut bytes = Vec::new();
-    run.fire_with("edit-a", |manifest| {
-        manifest.item = id("edit-z");
-        bytes = manifest.canonical();
-    });
+    run.fire_with("edit-a", |dispatch| bytes = dispatch.manifest.canonical());
     run.drafts.pop();
     let submitted = run.state.submitted.clone();
     run.state = git_handoff::model::state::RunState::new(submitted, &run.plan);
     run.add(Event::ItemFired(ItemFired::new(id("edit-z"), 1, named(forge, &bytes), BTreeMap::new())));
-}
-
-/// Bends the manifest of a dispatch, and has its entry name it.
-fn remade(forge: &Forge, draft: &mut git_handoff::ledger::chain::Draft, bend: impl FnOnce(&mut Manifest)) {
-    let Event::ItemFired(e) = &mut draft.event else { panic!() };
-    let mut manifest = Manifest::parse(&forge.store.read_blob(e.manifest.oid).unwrap()).unwrap();
-    bend(&mut manifest);
-    e.manifest = named(forge, &manifest.canonical());
 }
 
 /// The plan, with an item that declares an output of this schema.

@@ -335,7 +335,7 @@ fn driver_of(run: &mut ChainBuilder<'_>, at: usize, driver: Option<DriverId>) {
 /// Adds what the driver of the latest entry, a dispatch, says about itself.
 fn about(run: &mut ChainBuilder<'_>, host: &str, job: Option<&str>) {
     let Event::ItemFired(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
-    e.claims = Claims::of_driver(Some(host.to_owned()), job.map(str::to_owned)).stated();
+    e.claims = Claims { host: Some(host.to_owned()), job: job.map(str::to_owned), ..Claims::default() }.stated();
 }
 
 /// Tells a run in which the first item is taken from its driver by an entry that is bent.

@@ -21,13 +21,16 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new(
         "reused-with-another-manifest",
-        "the manifest in the evidence is not the one that was dispatched",
+        "an item takes the products of one that had another manifest",
         |forge| {
-            let mut run = reuse::taking(forge, |story| story.evidence.manifest.attempt = 2);
+            let mut run = reuse::taking(forge, |story| story.timeout = 1);
             rest(&mut run);
             forge.finish(run);
         },
     ),
+    Vector::new("reused-with-other-inputs", "an item takes the products of one that consumed other bytes", |forge| {
+        forge.finish(reuse::taking_with_inputs(forge));
+    }),
     Vector::new(
         "reused-for-another-task",
         "an item takes the products of one that had something else to do",

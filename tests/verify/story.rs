@@ -220,16 +220,15 @@ fn an_attempt_cannot_come_twice() {
 #[test]
 fn a_manifest_says_what_the_plan_says() {
     type Bend = fn(&mut git_handoff::model::manifest::Manifest);
-    let bends: [(Bend, &str); 5] = [
+    let bends: [(Bend, &str); 4] = [
         (|m| m.argv = vec!["rm".to_owned()], "the manifest of edit-a #1: argv is not the plan's"),
         (|m| m.executor = "dispatch".to_owned(), "the manifest of edit-a #1: executor is not the plan's"),
         (|m| m.inputs = Digest::of(b"{}"), "the manifest of edit-a #1: inputs is not the plan's"),
         (|m| m.subagent = Some("x".to_owned()), "the manifest of edit-a #1: subagent is not the plan's"),
-        (|m| m.item = "edit-b".parse().unwrap(), "the manifest of edit-a #1: item is not the entry's"),
     ];
     for (bend, wanted) in bends {
         let report = tell(|_, run| {
-            run.fire_with("edit-a", bend);
+            run.fire_with("edit-a", |dispatch| bend(&mut dispatch.manifest));
             run.done("edit-a", PATCH);
             run.fire("edit-b");
             run.done("edit-b", &[]);

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use super::spec::AttemptSpec;
 use super::step::{Commands, Line, judge};
 use super::{CheckedFresh, Finished, Job, StoredTranscript, Verdict, furnish, protect, store_transcript};
 use crate::git::{private_files, store};
@@ -14,7 +15,6 @@ use crate::model::credential;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{CheckRun, Exit, Transcript};
 use crate::model::format;
-use crate::model::manifest::Manifest;
 use crate::model::pipeline::CaptureKind;
 use crate::model::protected::VerifyIn;
 use crate::process::agent::{self, Ended};
@@ -181,8 +181,8 @@ impl Commands<'_> {
     ) -> Result<Checked, Verdict> {
         let job = self.job;
         let host = self.host.showing(job.spec.refs.clone());
-        let Manifest { item, attempt, .. } = &job.spec.manifest;
-        let fresh = Workspace::create(&host, &job.spec.run, item, attempt | FRESH, job.spec.first_commit())
+        let AttemptSpec { run, item, attempt, .. } = &job.spec;
+        let fresh = Workspace::create(&host, run, item, attempt | FRESH, job.spec.first_commit())
             .map_err(|e| Verdict::from_error("cannot create a fresh worktree: ", &e, Verdict::failed))?
             .for_check();
         let checked = self.check_in(&fresh, verify, patch, kept).await;
@@ -256,7 +256,7 @@ fn keep_privately(host: &Host, job: &Job, writer: TranscriptWriter, before: bool
     let (output, mut file) = writer.finish()?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
-    let name = format::withheld_check(&job.spec.manifest.item, job.spec.manifest.attempt, before);
+    let name = format::withheld_check(&job.spec.item, job.spec.attempt, before);
     private_files::put(&host.store, &private_files::checks_of(&job.spec.run), &name, &bytes)?;
     Ok(output)
 }

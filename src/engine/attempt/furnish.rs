@@ -21,7 +21,7 @@ pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<V
     let blobs = job.spec.inputs.iter().map(|(path, blob)| (path.clone(), (blob.oid, blob.sha256)));
     inputs::stage(workspace, &host.store, &blobs.collect())
         .map_err(|e| Verdict::from_error("", &e, Verdict::hopeless))?;
-    let patches = job.spec.manifest.input_refs.iter().filter(|(_, input)| input.select == Selector::Patch);
+    let patches = job.spec.input_refs.iter().filter(|(_, input)| input.select == Selector::Patch);
     let absent = consumed::put_objects(host, workspace, patches.map(|(key, _)| key))
         .map_err(|e| Verdict::from_error("", &e, Verdict::failed))?;
     std::fs::write(workspace.task(), worker_task(job))

@@ -69,10 +69,10 @@ fn record_claims(job: &Job, finished: &mut Finished, claims: Option<Reported>) {
     claims.texts().for_each(|text| *text = shorten(text));
     if let Some(denied) = claims.permission_denials {
         let actions = if denied == 1 { "action" } else { "actions" };
-        finished.result.notes.push(format!(
-            "{}: the agent was denied {denied} {actions} for lack of a permission",
-            job.spec.manifest.item
-        ));
+        finished
+            .result
+            .notes
+            .push(format!("{}: the agent was denied {denied} {actions} for lack of a permission", job.spec.item));
     }
     finished.reported = joined(finished.reported.take(), Some(claims));
     finished.result.claims.clone_from(&finished.reported);

@@ -56,7 +56,7 @@ pub(in crate::engine) async fn repeat(
     if consumes_patch && matches!(repeated, Err(Failed::Setup(Verdict::Failed { .. }))) {
         repeated = in_worktree(host, &job, recorded, SetupIn::Base, cancel).await;
     }
-    job.handles.lives.end(&job.spec.manifest.item);
+    job.handles.lives.end(&job.spec.item);
     repeated.unwrap_or_else(|(Failed::Setup(verdict) | Failed::Other(verdict))| match verdict.reason() {
         Some(why) => Repeated::Cannot(why.to_owned()),
         None => Repeated::Interrupted,

@@ -160,8 +160,7 @@ impl Ended {
 impl Finished {
     /// Returns the state of an attempt that has not begun.
     pub(super) fn not_begun(job: &Job) -> Self {
-        let result =
-            AttemptResult::not_begun(job.spec.run.clone(), job.spec.manifest.item.clone(), job.spec.manifest.attempt);
+        let result = AttemptResult::not_begun(job.spec.run.clone(), job.spec.item.clone(), job.spec.attempt);
         Self {
             result: AttemptResult { notes: job.spec.notes.clone(), ..result },
             checked_fresh: None,

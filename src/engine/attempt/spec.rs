@@ -16,11 +16,11 @@ use super::Origin;
 use crate::engine::command::Resolved;
 use crate::model::confinement::Network;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::Product;
+use crate::model::entry::{InputRef, Product};
 use crate::model::format;
 use crate::model::limits::Limits;
 use crate::model::manifest::Manifest;
-use crate::model::name::{FilePath, RunId};
+use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::{Declared, ProductKey};
 use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::{OnProtectedChange, VerifyIn};
@@ -51,11 +51,15 @@ pub struct AttemptSpec {
     pub(in crate::engine) run: RunId,
     /// The commit that the run starts from.
     pub(in crate::engine) base: Oid,
-    /// The item, the attempt and the commands as recorded.
+    pub(in crate::engine) item: ItemId,
+    pub(in crate::engine) attempt: u32,
+    /// The commands as recorded.
     pub(in crate::engine) manifest: Manifest,
     /// The task that the executor reads.
     pub(in crate::engine) task: String,
     pub(in crate::engine) inputs: BTreeMap<FilePath, Blob>,
+    /// Where these come from, as recorded.
+    pub(in crate::engine) input_refs: BTreeMap<FilePath, InputRef>,
     pub(in crate::engine) promised: Promised,
     pub(in crate::engine) command: Command,
     pub(in crate::engine) origin: Origin,

@@ -225,8 +225,8 @@ fn environment(
     env.extend(more.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
     let own: [OsString; 7] = [
         job.spec.run.as_str().into(),
-        job.spec.manifest.item.as_str().into(),
-        job.spec.manifest.attempt.to_string().into(),
+        job.spec.item.as_str().into(),
+        job.spec.attempt.to_string().into(),
         job.spec.first_commit().to_string().into(),
         workspace.task().into(),
         workspace.result().into(),

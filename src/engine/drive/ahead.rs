@@ -111,7 +111,7 @@ impl Driver<'_> {
     pub(super) fn keep_ahead(&mut self, ahead: Vec<(ItemIndex, Ahead)>) {
         for (at, one) in ahead {
             let manifest = self.run.state.items[at].manifest;
-            let is_held = self.holds(at, one.spec.manifest.attempt) && manifest == Some(one.manifest);
+            let is_held = self.holds(at, one.spec.attempt) && manifest == Some(one.manifest);
             if let Some(shared) = self.shared.as_mut().filter(|_| is_held) {
                 shared.ahead.insert(at, one);
             }
@@ -135,7 +135,7 @@ impl Driver<'_> {
             let Claim::Granted(slots) = self.slots.claim(locks, None)? else { continue };
             let ahead = self.shared.as_mut().and_then(|shared| shared.ahead.remove(&at));
             let Some(Ahead { spec, manifest, .. }) = ahead else { continue };
-            self.record_holder(&slots, &spec.manifest)?;
+            self.record_holder(&slots, &spec)?;
             claimed.insert(at, Claimed { spec, slots, manifest });
         }
         // Another driver may hold some of them by now.
@@ -153,7 +153,7 @@ impl Driver<'_> {
         let Some(shared) = &mut self.shared else { return Vec::new() };
         let driver: DriverId = shared.id().clone();
         let ahead: Vec<_> = claims.iter().filter_map(|at| shared.ahead.remove_entry(at)).collect();
-        let held = ahead.into_iter().filter(|(at, ahead)| self.holds(*at, ahead.spec.manifest.attempt));
+        let held = ahead.into_iter().filter(|(at, ahead)| self.holds(*at, ahead.spec.attempt));
         let back = |(at, _): (ItemIndex, Ahead)| {
             NewEntry::plain(Event::ItemRequeued(ItemEnded {
                 detail: Some(why.to_owned()),

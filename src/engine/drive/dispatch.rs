@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::engine::attempt::spec::AttemptSpec;
 use crate::engine::event::Progress;
 use crate::engine::outcome::Batch;
 use crate::engine::prepare::{self, Prepared};
@@ -9,7 +10,6 @@ use crate::engine::slots::{Claim, HeldSlots, Ticket};
 use crate::engine::{command, products};
 use crate::model::entry::Event;
 use crate::model::item_index::ItemIndex;
-use crate::model::manifest::Manifest;
 use crate::model::time::Moment;
 use crate::run::operate::NewEntry;
 use crate::run::operate::via::Via;
@@ -53,15 +53,14 @@ impl Driver<'_> {
                             let has_locks = !self.run.state.graph.item(at).resource_locks.is_empty();
                             spec.lease = has_locks.then(|| shared.lease());
                         }
-                        self.record_holder(&slots, &manifest)?;
+                        self.record_holder(&slots, &spec)?;
                         let fits = |products: &_| {
                             products::fit(&self.machine.host, &self.machine.schemas, &spec.promised, products)
                         };
-                        let found =
-                            self.machine.reusable.as_mut().and_then(|all| all.find(spec.base, &manifest, &fits));
+                        let found = self.machine.reusable.as_mut().and_then(|all| all.find(spec.base, &fired, &fits));
                         if let Some(all) = self.machine.reusable.as_ref().filter(|_| found.is_none()) {
-                            let why = all.why_not(spec.base, &manifest);
-                            (self.tell)(Progress::Note(format!("{}: not reused: {why}", manifest.item)));
+                            let why = all.why_not(spec.base, &fired, &manifest);
+                            (self.tell)(Progress::Note(format!("{}: not reused: {why}", fired.item)));
                         }
                         let (fired_by, digest) = (fired.driver.clone(), fired.manifest);
                         batch.entries.push(NewEntry::fired(Event::ItemFired(fired), &manifest));
@@ -87,8 +86,8 @@ impl Driver<'_> {
     }
 
     /// Records which attempt holds slots.
-    pub(super) fn record_holder(&self, slots: &HeldSlots, attempt: &Manifest) -> Result<(), Error> {
-        let place = Workspace::place(&self.machine.host, self.run.id(), &attempt.item, attempt.attempt);
+    pub(super) fn record_holder(&self, slots: &HeldSlots, spec: &AttemptSpec) -> Result<(), Error> {
+        let place = Workspace::place(&self.machine.host, self.run.id(), &spec.item, spec.attempt);
         Ok(slots.record_holder(&place)?)
     }
 

@@ -16,8 +16,7 @@ impl Driver<'_> {
     pub(super) fn concurrency(&self, own: usize) -> usize {
         let Some(shared) = &self.shared else { return self.most_at_once(own) };
         let running = self.running.iter().filter(|(at, running)| self.holds(**at, running.attempt)).count();
-        let mine =
-            running + shared.ahead.iter().filter(|(at, ahead)| self.holds(**at, ahead.spec.manifest.attempt)).count();
+        let mine = running + shared.ahead.iter().filter(|(at, ahead)| self.holds(**at, ahead.spec.attempt)).count();
         let others = usize::try_from(self.run.state.running()).unwrap_or(usize::MAX).saturating_sub(mine);
         self.most_at_once(own.saturating_add(others))
     }

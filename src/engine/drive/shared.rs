@@ -200,7 +200,9 @@ impl Colleagues {
     /// Names this driver in a dispatch.
     pub(super) fn sign(&self, fired: &mut crate::model::entry::ItemFired) {
         fired.driver = Some(self.identity.id.clone());
-        fired.claims = Claims::of_driver(self.identity.host.clone(), self.identity.job.clone()).stated();
+        let (host, job) = (self.identity.host.clone(), self.identity.job.clone());
+        let claims = fired.claims.take().map(|claims| *claims).unwrap_or_default();
+        fired.claims = Claims { host, job, ..claims }.stated();
     }
 
     /// Returns the sign of life that an attempt with a lock needs. Without it, the attempt ends
@@ -243,7 +245,7 @@ impl Driver<'_> {
     /// Returns true if the chain has this very claim of ours.
     fn has_claim(&self, at: ItemIndex, claimed: &Claimed) -> bool {
         let manifest = self.run.state.items[at].manifest;
-        self.holds(at, claimed.spec.manifest.attempt) && manifest.is_none_or(|manifest| manifest == claimed.manifest)
+        self.holds(at, claimed.spec.attempt) && manifest.is_none_or(|manifest| manifest == claimed.manifest)
     }
 
     /// Starts the claims that were accepted.
@@ -336,7 +338,7 @@ impl Driver<'_> {
         let may_land = shared.unsure_on == self.run.head().commit;
         let unsure = std::mem::take(&mut shared.unsure);
         let (held, late): (Vec<_>, Vec<_>) =
-            unsure.into_iter().partition(|(at, unsure)| self.holds(*at, unsure.spec.manifest.attempt));
+            unsure.into_iter().partition(|(at, unsure)| self.holds(*at, unsure.spec.attempt));
         self.keep_ahead(held);
         if let Some(shared) = self.shared.as_mut().filter(|_| may_land) {
             shared.unsure.extend(late);

@@ -14,7 +14,7 @@ impl Driver<'_> {
     /// Starts an attempt whose dispatch is recorded.
     pub(super) fn start(&mut self, at: ItemIndex, spec: AttemptSpec, slots: HeldSlots) {
         let (cancel, cancelled) = watch::channel(false);
-        self.running.insert(at, Running { attempt: spec.manifest.attempt, cancel, _slots: slots });
+        self.running.insert(at, Running { attempt: spec.attempt, cancel, _slots: slots });
         if let Some(short) = &mut self.short {
             short.begin_trial(at);
         }
@@ -22,8 +22,7 @@ impl Driver<'_> {
         let pinned = self.run.writer().clock.is_pinned();
         let store = self.run.store().clone();
         let handles = self.machine.handles();
-        let manifest = &spec.manifest;
-        let result = AttemptResult::not_begun(spec.run.clone(), manifest.item.clone(), manifest.attempt);
+        let result = AttemptResult::not_begun(spec.run.clone(), spec.item.clone(), spec.attempt);
         let folders = self.machine.host.written_folders();
         let attempt = tokio::spawn(async move { attempt::run(&handles, spec, cancelled).await });
         tokio::spawn(async move {

@@ -12,7 +12,7 @@ use crate::git::store::Store;
 use crate::model::causes::in_words;
 use crate::model::confinement::{NONE, Network};
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, Product};
+use crate::model::entry::{Event, InputRef, Product};
 use crate::model::item_index::ItemIndex;
 use crate::model::manifest::Manifest;
 use crate::model::name::FilePath;
@@ -57,7 +57,7 @@ impl Ready {
             return Err("a credential was removed from the recorded commands".to_owned());
         }
         let settings = settings(recorded, &machine.config);
-        let item = run.state.graph.item(at);
+        let (item, state) = (run.state.graph.item(at), &run.state.items[at]);
         let spec = AttemptSpec {
             schema: SCHEMA.to_owned(),
             repository: place_of(store),
@@ -65,9 +65,12 @@ impl Ready {
             claim: Digest::of(&recorded.canonical()),
             run: run.run.clone(),
             base,
-            manifest: Manifest { item: item.id.clone(), ..recorded.clone() },
-            task: attempt::task(&item.inputs, &recorded.input_refs),
-            inputs: inputs(run, recorded)?,
+            item: item.id.clone(),
+            attempt: state.attempts,
+            manifest: recorded.clone(),
+            task: attempt::task(&item.inputs, &state.inputs),
+            inputs: inputs(run, &state.inputs)?,
+            input_refs: state.inputs.clone(),
             promised: Promised::default(),
             env: command::environment(&machine.ambient, &settings),
             limits: machine.limits(&settings),
@@ -96,7 +99,7 @@ impl Ready {
     pub(super) fn shown(&self, recorded: &Manifest) -> Shown {
         let by = self.job.confinement.as_ref();
         Shown {
-            item: recorded.item.clone(),
+            item: self.job.spec.item.clone(),
             setup: recorded.setup.clone(),
             check: recorded.verify.clone().unwrap_or_default(),
             sandbox: by.map_or_else(|| NONE.to_owned(), |by| by.layers().to_string()),
@@ -141,7 +144,7 @@ fn settings(recorded: &Manifest, config: &Config) -> Executor {
 
 /// Returns the blobs of the consumed inputs. They are identified by their digests, because a
 /// document can have later revisions.
-fn inputs(run: &VerifiedRun, recorded: &Manifest) -> Result<BTreeMap<FilePath, Blob>, String> {
+fn inputs(run: &VerifiedRun, refs: &BTreeMap<FilePath, InputRef>) -> Result<BTreeMap<FilePath, Blob>, String> {
     let mut known: BTreeMap<Digest, Oid> = BTreeMap::new();
     for link in &run.links {
         match &link.entry.event {
@@ -152,11 +155,11 @@ fn inputs(run: &VerifiedRun, recorded: &Manifest) -> Result<BTreeMap<FilePath, B
     }
     known.extend(run.state.submitted.imports.values().map(|import| (import.product.sha256, import.product.oid)));
     known.extend(run.state.submitted.artifacts.values().map(|sealed| (sealed.sha256, sealed.oid)));
-    let blob = |(key, input): (&FilePath, &crate::model::entry::InputRef)| {
+    let blob = |(key, input): (&FilePath, &InputRef)| {
         let oid = known.get(&input.digest).ok_or_else(|| format!("the input {key} is not in this repository"))?;
         Ok((key.clone(), Blob { oid: *oid, sha256: input.digest }))
     };
-    recorded.input_refs.iter().map(blob).collect()
+    refs.iter().map(blob).collect()
 }
 
 /// Returns the products of an item. A document is written where the item left it.

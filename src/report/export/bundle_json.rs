@@ -125,7 +125,9 @@ fn manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> Resul
     manifest.insert("itemId".into(), json!(fired.item));
     manifest.insert("parent".into(), format!("run:{}", view.run).into());
     manifest.insert("executor".into(), json!(ours.executor));
-    manifest.insert("executorManifest".into(), json!(ours));
+    let mut executor = json!(ours);
+    executor["attempt"] = fired.attempt.into();
+    manifest.insert("executorManifest".into(), executor);
     manifest.insert("secretRefs".into(), json!(ours.claims.secret_env));
     manifest.insert("actor".into(), json!(link.entry.actor));
     manifest.insert("firedAt".into(), json!(link.entry.at));

@@ -13,7 +13,6 @@ use crate::model::claims::Reported;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Product;
 use crate::model::format;
-use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
 use crate::model::program::{Interpreter, Program};
@@ -64,7 +63,7 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
                     "inputs": item.inputs,
                 },
                 "internalParameters": { "manifest": manifest },
-                "resolvedDependencies": dependencies(view.state.submitted.base, manifest),
+                "resolvedDependencies": dependencies(view.state.submitted.base, done),
             },
             "runDetails": {
                 "builder": {
@@ -72,7 +71,7 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
                     "version": { "git-handoff": manifest.claims.tool },
                 },
                 "metadata": {
-                    "invocationId": format!("{}/{}#{}", view.run, item.id, manifest.attempt),
+                    "invocationId": format!("{}/{}#{}", view.run, item.id, done.fired.1.attempt),
                     "startedOn": done.fired.0.entry.at,
                     "finishedOn": done.reconciled.0.entry.at,
                 },
@@ -83,18 +82,19 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
 }
 
 /// Returns what an attempt started from: the base, its inputs and its program.
-fn dependencies(base: Oid, manifest: &Manifest) -> Vec<Value> {
+fn dependencies(base: Oid, done: &Done<'_>) -> Vec<Value> {
+    let claims = &done.manifest.claims;
     let mut dependencies = vec![json!({ "name": "base", "digest": { "gitCommit": base } })];
-    for (input, reference) in &manifest.input_refs {
+    for (input, reference) in &done.fired.1.input_refs {
         dependencies.push(json!({ "name": format!("inputs/{input}"), "digest": sha256(&reference.digest) }));
     }
-    if let Some(Program { path, sha256: digest, size, version }) = &manifest.claims.program {
+    if let Some(Program { path, sha256: digest, size, version }) = &claims.program {
         dependencies.push(file("program", path, digest, *size));
         if let (Some(version), Some(program)) = (version, dependencies.last_mut()) {
             program["annotations"]["version"] = json!(version);
         }
     }
-    if let Some(Interpreter { path, sha256: digest, size }) = &manifest.claims.interpreter {
+    if let Some(Interpreter { path, sha256: digest, size }) = &claims.interpreter {
         dependencies.push(file("interpreter", path, digest, *size));
     }
     dependencies

@@ -33,7 +33,6 @@ export const codesOfStages = {
     ['input', 'handoff'],
     ['input-bytes', 'handoff'],
     ['manifest-invalid', 'manifest'],
-    ['manifest-entry', 'manifest'],
     ['manifest-plan', 'manifest'],
     ['rule-document', 'plan'],
     ['rule', 'plan'],

@@ -13,6 +13,8 @@ export const limits = {
   path: 4096,
   containers: 131072,
   commas: 1048576,
+  // A proof has several entries.
+  evidence: { size: 32 * 1024 * 1024, containers: 4 * 131072, commas: 4 * 1048576 },
   chain: 64 * 1024 * 1024,
   pack: 256 * 1024 * 1024,
   packRatio: 1024,

@@ -211,7 +211,7 @@ impl<E: From<Error>> Walk<'_, E> {
     fn reused(&mut self, run: usize, item: &ItemId, depth: usize) -> Result<Option<Next>, E> {
         let Some(reused) = self.runs[run].reused.get(item).cloned() else { return Ok(None) };
         let continues = self.runs[run].run.state.submitted.continues.as_ref();
-        let entries = continues.filter(|_| reused.continued).map(|continues| continues.entries);
+        let entries = continues.filter(|_| reused.evidence.is_none()).map(|continues| continues.entries);
         let root = RunRoot { run: reused.run, root: reused.root, entries };
         self.step_to(root, reused.item, depth, Kind::Reused).map(Some)
     }

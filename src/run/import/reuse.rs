@@ -10,12 +10,14 @@ use crate::git::store::Store;
 use crate::ledger::prove;
 use crate::model::bounds;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, ItemReconciled, Outcome, Product, Verified};
+use crate::model::entry::{Event, ItemFired, ItemReconciled, Outcome, Product, Verified};
+use crate::model::evidence::Evidence;
+use crate::model::format;
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
 use crate::model::pipeline::BlockEnded;
 use crate::model::plan::ProductKey;
-use crate::model::reused::{BESIDE_TASK, Evidence, Reused, task};
+use crate::model::reused::Reused;
 use crate::repository::{Repository, Trust};
 use crate::verify::{AtHand, Gate, Logs, Options};
 
@@ -28,19 +30,28 @@ pub struct Reusable {
     store: Store,
     options: Options,
     logs: Arc<Logs>,
-    /// Candidates by their base and the digest of their task. None of them is verified yet.
-    tasks: HashMap<(Oid, Digest), Vec<Hint>>,
-    /// The first task of each item id with its run and base, to explain how another task differs.
-    by_item: HashMap<ItemId, (RunId, Oid, Manifest)>,
+    /// Candidates by their task. None of them is verified yet.
+    tasks: HashMap<Task, Vec<Hint>>,
+    /// The first task of each item id with its run, to explain how another task differs.
+    by_item: HashMap<ItemId, (RunId, Task, Oid)>,
     /// The verified runs by ref, or `None` if a run does not verify. A run is used as it was
     /// verified, even if its ref moves.
     vetted: BTreeMap<String, Option<Arc<Source>>>,
 }
 
+/// What decides whether two attempts did the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Task {
+    base: Oid,
+    manifest: Digest,
+    /// The digest of the resolved inputs.
+    inputs: Digest,
+}
+
 /// A verified run, with its reusable items.
 struct Source {
     run: VerifiedRun,
-    items: HashMap<ItemId, (ItemReconciled, Manifest)>,
+    items: HashMap<ItemId, (ItemReconciled, Task)>,
 }
 
 /// An item that looks done and green.
@@ -72,15 +83,14 @@ impl Repository {
         let logs = Logs::read(&self.store).ok();
         let own = own_runs(&self.store).unwrap_or_default().into_iter().map(Target::own);
         let fetched = Target::all_fetched(&self.store).unwrap_or_default();
-        let mut tasks: HashMap<(Oid, Digest), Vec<Hint>> = HashMap::new();
+        let mut tasks: HashMap<Task, Vec<Hint>> = HashMap::new();
         let mut by_item = HashMap::new();
         for Target { run, reference } in own.chain(fetched).filter(|target| logs.is_some() && target.run != *run) {
             let Ok(view) = (Target { run, reference: reference.clone() }).view(&self.store) else { continue };
-            let base = view.state.submitted.base;
-            for (ended, manifest) in done(&self.store, &view) {
+            for (ended, task, manifest) in done(&view) {
                 let hint = Hint { run: view.run.clone(), reference: reference.clone(), item: ended.item.clone() };
-                tasks.entry((base, task(&manifest))).or_default().push(hint);
-                by_item.entry(ended.item.clone()).or_insert_with(|| (view.run.clone(), base, manifest));
+                by_item.entry(ended.item.clone()).or_insert_with(|| (view.run.clone(), task.clone(), manifest));
+                tasks.entry(task).or_default().push(hint);
             }
         }
         let logs = Arc::new(logs.unwrap_or_default());
@@ -89,8 +99,8 @@ impl Repository {
 }
 
 /// Returns the items of a sealed run that were run there and are done, green and not superseded,
-/// each with its manifest.
-fn done<'v>(store: &Store, view: &'v View) -> Vec<(&'v ItemReconciled, Manifest)> {
+/// each with its task and the blob of its manifest.
+fn done(view: &View) -> Vec<(&ItemReconciled, Task, Oid)> {
     if !view.state.sealed {
         return Vec::new();
     }
@@ -106,68 +116,75 @@ fn done<'v>(store: &Store, view: &'v View) -> Vec<(&'v ItemReconciled, Manifest)
         }
         _ => None,
     });
-    let counts = ended.filter(|e| {
-        let at = view.state.graph.position(&e.item);
-        at.is_some_and(|at| view.state.items[at].products == e.products && !view.state.is_superseded(at))
-    });
-    let with_manifest = |e: &'v ItemReconciled| {
-        let blob = view.state.items[view.state.graph.position(&e.item)?].manifest?.oid;
-        let manifest = Manifest::parse(&store.contains(blob).then(|| store.read_blob(blob).ok())??).ok()?;
-        Some((e, manifest))
+    let with_task = |e: &'_ ItemReconciled| {
+        let at = view.state.graph.position(&e.item)?;
+        let item = &view.state.items[at];
+        let counts = item.products == e.products && !view.state.is_superseded(at);
+        let Product { sha256: manifest, oid, .. } = item.manifest.filter(|_| counts)?;
+        Some((
+            Task { base: view.state.submitted.base, manifest, inputs: Digest::of(&format::canonical(&item.inputs)) },
+            oid,
+        ))
     };
-    counts.filter_map(with_manifest).collect()
+    ended.filter_map(|e| with_task(e).map(|(task, manifest)| (e, task, manifest))).collect()
+}
+
+impl Task {
+    fn of(base: Oid, fired: &ItemFired) -> Self {
+        Self { base, manifest: fired.manifest.sha256, inputs: Digest::of(&format::canonical(&fired.input_refs)) }
+    }
 }
 
 impl Reusable {
-    /// Finds an item with this base and the task of this manifest in a run that verifies.
+    /// Finds an item with this base and the task of this dispatch in a run that verifies.
     ///
-    /// `fit` decides whether its products are what the item declares, because manifests do not say.
+    /// `fit` decides whether its products are what the item declares, because tasks do not say.
     pub fn find(
         &mut self,
         base: Oid,
-        manifest: &Manifest,
+        fired: &ItemFired,
         fit: &dyn Fn(&BTreeMap<ProductKey, Product>) -> bool,
     ) -> Option<Found> {
-        let wanted = (base, task(manifest));
+        let wanted = Task::of(base, fired);
         let hints = self.tasks.get(&wanted)?.clone();
         hints.into_iter().find_map(|hint| {
             let source = self.vetted(&hint)?;
             let (ended, there) = source.items.get(&hint.item)?;
-            let is_same = (source.run.state.submitted.base, task(there)) == wanted;
-            (is_same && fit(&ended.products)).then_some(())?;
+            (*there == wanted && fit(&ended.products)).then_some(())?;
             let proof = prove::item_of(&self.store, &source.run.links, &hint.item, None).ok()?;
             let root = proof.root;
-            let evidence = Evidence { proof: Some(proof), manifest: there.clone() }.canonical();
+            let evidence = Evidence::Proof(Box::new(proof)).canonical();
             // Evidence that no reader accepts is never written.
             let is_read = evidence.len() as u64 <= bounds::BLOB && Evidence::parse(&evidence).is_some();
             is_read.then_some(())?;
             let named = self.store.named(&evidence).ok()?;
-            let reused = Reused { run: hint.run, item: hint.item, root, evidence: named, continued: false };
+            let reused = Reused { run: hint.run, item: hint.item, root, evidence: Some(named) };
             let (products, blocks) = (ended.products.clone(), ended.blocks.clone());
             Some(Found { reused, evidence, products, verify: ended.verify, blocks })
         })
     }
 
-    /// Returns why [`Reusable::find`] returned nothing for this base and manifest.
-    pub fn why_not(&self, base: Oid, manifest: &Manifest) -> String {
-        if let Some(hint) = self.tasks.get(&(base, task(manifest))).and_then(|hints| hints.first()) {
+    /// Returns why [`Reusable::find`] returned nothing for this base and dispatch with its manifest.
+    pub fn why_not(&self, base: Oid, fired: &ItemFired, manifest: &Manifest) -> String {
+        let task = Task::of(base, fired);
+        if let Some(hint) = self.tasks.get(&task).and_then(|hints| hints.first()) {
             let named = format!("{}/{}", hint.run, hint.item);
             return match self.vetted.get(&hint.reference) {
                 Some(None) => format!("{named} did the same, and its run does not verify by keys that are known here"),
                 _ => format!("{named} did the same, and its products are not what this item has to hand over"),
             };
         }
-        match self.by_item.get(&manifest.item) {
-            Some((run, other_base, other)) => {
-                let mut differing = manifest.differing(other);
-                differing.retain(|name| !BESIDE_TASK.contains(&name.as_str()));
-                if *other_base != base {
-                    differing.insert(0, "base".to_owned());
-                }
-                format!("{run}/{} was given something else to do: {}", manifest.item, differing.join(", "))
-            }
-            None => "no sealed run here has an item that is done and green and had the same to do".to_owned(),
+        let Some((run, other, blob)) = self.by_item.get(&fired.item) else {
+            return "no sealed run here has an item that is done and green and had the same to do".to_owned();
+        };
+        let mut differing: Vec<String> = Vec::new();
+        differing.extend((other.base != base).then(|| "base".to_owned()));
+        differing.extend((other.inputs != task.inputs).then(|| "inputRefs".to_owned()));
+        let bytes = self.store.contains(*blob).then(|| self.store.read_blob(*blob).ok()).flatten();
+        if let Some(other) = bytes.and_then(|bytes| Manifest::parse(&bytes).ok()) {
+            differing.extend(manifest.differing(&other));
         }
+        format!("{run}/{} was given something else to do: {}", fired.item, differing.join(", "))
     }
 
     /// Returns the run of a candidate, if it verifies completely by known keys.
@@ -177,8 +194,8 @@ impl Reusable {
             let gate = Gate { store, at_hand: &AtHand::logs(logs), options, accept_untrusted: false };
             let admitted = gate.admit_unreserved(&hint.run, &hint.reference).ok()?;
             let run = VerifiedRun::read(store, &admitted).ok()?;
-            let items = done(store, &run).into_iter();
-            let items = items.map(|(ended, there)| (ended.item.clone(), (ended.clone(), there))).collect();
+            let items = done(&run).into_iter();
+            let items = items.map(|(ended, task, _)| (ended.item.clone(), (ended.clone(), task))).collect();
             Some(Arc::new(Source { run, items }))
         };
         vetted.entry(hint.reference.clone()).or_insert_with(look).clone()

@@ -13,8 +13,9 @@ use crate::model::catalog::Catalog;
 use crate::model::causes::in_words;
 use crate::model::continued::Continues;
 use crate::model::credential::gate::Gate;
-use crate::model::elsewhere::{Elsewhere, Evidence, of_checkpoint};
+use crate::model::elsewhere::{Elsewhere, of_checkpoint};
 use crate::model::entry::Product;
+use crate::model::evidence::Evidence;
 use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, ThreadId};
 use crate::model::place::Place;
@@ -186,7 +187,7 @@ impl Search<'_> {
         })?;
         let missing = || refused("select", Code::UndeclaredProduct, format!("{item} has no product {key}"));
         let product = proof.product.as_ref().map(|handed| handed.is).ok_or_else(missing)?;
-        Ok(Found { product, evidence: Evidence::Item(Box::new(proof)).canonical() })
+        Ok(Found { product, evidence: Evidence::Proof(Box::new(proof)).canonical() })
     }
 
     /// Reads a run if it is sealed and verifies.
@@ -233,7 +234,7 @@ impl Search<'_> {
         let unread = |why: String| refused("thread", Code::BadSource, why);
         let (_, raw) = self.store.read(checkpoint.commit).map_err(|error| unread(error.to_string()))?;
         let commit = String::from_utf8(raw).map_err(|error| unread(error.to_string()))?;
-        Ok(Found { product, evidence: Evidence::Checkpoint(commit).canonical() })
+        Ok(Found { product, evidence: Evidence::Commits(vec![commit]).canonical() })
     }
 
     /// Reads a thread if it verifies.

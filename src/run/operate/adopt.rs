@@ -11,15 +11,16 @@ use serde::Serialize;
 use crate::ledger::merkle;
 use crate::model::any_error::AnyError;
 use crate::model::bounds;
-use crate::model::continued::{self, Continues};
+use crate::model::continued::Continues;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{
-    Cause, DocumentWritten, Event, ItemFired, ItemReconciled, Outcome, RunExtended, RunSubmitted,
+    Cause, DocumentWritten, Event, InputRef, ItemFired, ItemReconciled, Outcome, RunExtended, RunSubmitted,
 };
 use crate::model::event::Unnamed;
+use crate::model::evidence::Evidence;
 use crate::model::manifest::Manifest;
-use crate::model::name::{ItemId, RunId};
-use crate::model::reused::{Evidence, Reused};
+use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::reused::Reused;
 use crate::model::state::{Phase, RunState};
 use crate::plan;
 use crate::plan::validate::Problems;
@@ -120,7 +121,7 @@ impl Repository {
             Ok(String::from_utf8(raw).map_err(|_| Error::Unreadable(old.run.clone()))?)
         };
         let commits = old.links.iter().map(|link| commit(link.commit)).collect::<Result<Vec<_>, _>>()?;
-        let evidence = continued::evidence(&commits);
+        let evidence = Evidence::Commits(commits).canonical();
         if evidence.len() as u64 > bounds::BLOB {
             return Err(Error::TooLarge { run: old.run.clone(), bytes: evidence.len() }.into());
         }
@@ -148,9 +149,9 @@ impl Repository {
         for link in &old.links[1..] {
             let entries = match &link.entry.event {
                 Event::ItemReconciled(e) if may_take(&open.state, e) => {
-                    let manifest = self.manifest(old, &e.item)?;
+                    let work = self.work(old, &e.item)?;
                     self.expect_here(old, e)?;
-                    done_again(open, continues, &manifest, e)?
+                    done_again(open, continues, (&work.0, work.1), e)?
                 }
                 Event::DocumentWritten(e) => vec![written_again(open, e)],
                 Event::RunExtended(e) if e.cause == Cause::Actor => added_again(old, e, self.store.hash_kind())?,
@@ -174,12 +175,17 @@ impl Repository {
         Ok(taken)
     }
 
-    /// Returns the manifest of the attempt that did an item, which is its last.
-    fn manifest(&self, old: &VerifiedRun, item: &ItemId) -> Result<Manifest, Error> {
+    /// Returns the manifest and the inputs of the attempt that did an item, which is its last.
+    fn work<'r>(
+        &self,
+        old: &'r VerifiedRun,
+        item: &ItemId,
+    ) -> Result<(Manifest, &'r BTreeMap<FilePath, InputRef>), Error> {
         let unreadable = || Error::Unreadable(old.run.clone());
         let blob = old.manifest(item).ok_or_else(unreadable)?;
         let bytes = blob.read(&self.store).map_err(|_| unreadable())?;
-        Manifest::parse(&bytes).map_err(|_| unreadable())
+        let at = old.state.graph.position(item).ok_or_else(unreadable)?;
+        Ok((Manifest::parse(&bytes).map_err(|_| unreadable())?, &old.state.items[at].inputs))
     }
 
     fn expect_here(&self, old: &VerifiedRun, e: &ItemReconciled) -> Result<(), AnyError> {
@@ -207,27 +213,18 @@ fn may_take(state: &RunState, e: &ItemReconciled) -> bool {
 fn done_again(
     open: &OpenRun,
     continues: &Continues,
-    old: &Manifest,
+    (manifest, inputs): (&Manifest, &BTreeMap<FilePath, InputRef>),
     e: &ItemReconciled,
 ) -> Result<Vec<NewEntry>, query::Error> {
     let state = &open.state;
     let Some(at) = state.graph.position(&e.item) else { return Ok(Vec::new()) };
     let named = state.graph.item(at).pipeline().and_then(|name| state.pipelines.get(name));
-    if old.pipeline != named.map(|bytes| bytes.sha256) {
+    if manifest.pipeline != named.map(|bytes| bytes.sha256) {
         return Ok(Vec::new());
     }
     let attempt = state.items[at].attempts + 1;
-    let manifest = Manifest { attempt, ..old.clone() };
-    let evidence = Evidence { proof: None, manifest: old.clone() }.canonical();
-    let reused = Reused {
-        run: continues.run.clone(),
-        item: e.item.clone(),
-        root: continues.root,
-        evidence: open.store().named(&evidence)?,
-        continued: true,
-    };
-    let fired =
-        ItemFired::new(e.item.clone(), attempt, open.store().named(&manifest.canonical())?, old.input_refs.clone());
+    let reused = Reused { run: continues.run.clone(), item: e.item.clone(), root: continues.root, evidence: None };
+    let fired = ItemFired::new(e.item.clone(), attempt, open.store().named(&manifest.canonical())?, inputs.clone());
     let ended = ItemReconciled {
         attempt,
         reason: None,
@@ -242,7 +239,7 @@ fn done_again(
         reused: Some(reused),
         ..e.clone()
     };
-    Ok(vec![NewEntry::fired(Event::ItemFired(fired), &manifest), NewEntry::reused(ended, evidence)])
+    Ok(vec![NewEntry::fired(Event::ItemFired(fired), manifest), NewEntry::plain(Event::ItemReconciled(ended))])
 }
 
 /// Returns the entry that writes a document of the old run again, with us as its author.

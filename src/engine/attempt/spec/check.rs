@@ -57,7 +57,7 @@ impl AttemptSpec {
             return Err(Error::Differs(differing));
         }
         let digests = self.inputs.iter().map(|(path, blob)| (path, blob.sha256));
-        if !digests.eq(self.manifest.input_refs.iter().map(|(path, input)| (path, input.digest))) {
+        if !digests.eq(self.input_refs.iter().map(|(path, input)| (path, input.digest))) {
             return Err(Error::Differs("inputRefs".to_owned()));
         }
         if !self.is_task_of_manifest() {
@@ -74,8 +74,8 @@ impl AttemptSpec {
         Ok(())
     }
 
-    /// Returns the manifest that describes the rest of the spec, confined like this. The item
-    /// and other facts about its origin are those of the manifest that it has.
+    /// Returns the manifest that describes the rest of the spec, confined like this. Facts that are
+    /// nowhere else are those of the manifest that it has.
     pub(in crate::engine) fn described(&self, by: Option<&Confinement>) -> Manifest {
         let (command, protect) = (&self.command, self.protect.as_ref());
         let manifest = Manifest {
@@ -98,7 +98,6 @@ impl AttemptSpec {
                 network: by.map(Confinement::network),
                 sockets: by.and_then(Confinement::sockets),
                 tags: self.worktrees.give_refs.then(|| self.refs.tags()),
-                branches: self.worktrees.give_refs.then(|| self.refs.branches()),
                 ..self.manifest.claims.clone()
             },
             ..self.manifest.clone()
@@ -106,11 +105,11 @@ impl AttemptSpec {
         redacted(manifest, command.is_configured)
     }
 
-    /// Returns true if the task has the inputs and the resolved needs that the manifest names.
+    /// Returns true if the task has the inputs that the manifest names, and the resolved needs.
     fn is_task_of_manifest(&self) -> bool {
         let Ok(Value::Object(mut task)) = serde_json::from_str(&self.task) else { return false };
         let refs = task.remove(INPUT_REFS);
-        refs == serde_json::to_value(&self.manifest.input_refs).ok()
+        refs == serde_json::to_value(&self.input_refs).ok()
             && format::digest_of(&Value::Object(task)) == self.manifest.inputs
     }
 }

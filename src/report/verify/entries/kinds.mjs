@@ -73,7 +73,7 @@ const isBlocks = arrayOf(
   1,
 );
 const isAbout = mapOf(isSource, mapOf(isProductKey, isDigest));
-export const isInputRefs = mapOf(isPath, shape({ from: isSource, select: isSelector, ref: isDigest }));
+const isInputRefs = mapOf(isPath, shape({ from: isSource, select: isSelector, ref: isDigest }));
 const isCheckRun = shape({
   argv: arrayOf(isString),
   'exit?': isExit,
@@ -182,8 +182,7 @@ const kindFields = {
       run: isRunName,
       item: isItemName,
       root: isDigest,
-      evidence: isProduct,
-      'continued?': isTrue,
+      'evidence?': isProduct,
     }),
     'blocks?': isBlocks,
     'usage?': isUsage,

@@ -5,7 +5,6 @@ import { limits } from '../limits.mjs';
 import { canonicalBytes, isObject, WrittenNumber } from '../json.mjs';
 import {
   arrayOf,
-  isAttempt,
   isCount,
   isDigest,
   isObjectId,
@@ -15,8 +14,7 @@ import {
   oneOf,
   shape,
 } from '../values.mjs';
-import { isItemName } from '../names.mjs';
-import { isInputRefs, isSortedRules } from '../entries/kinds.mjs';
+import { isSortedRules } from '../entries/kinds.mjs';
 import { readerOf } from './plan.mjs';
 
 /** Returns true if all numbers in a value are integers; section 1 allows no others. */
@@ -27,9 +25,6 @@ function hasIntegersAlone(value) {
 
 const isManifest = shape({
   schema: oneOf('git-handoff.manifest/1'),
-  item: isItemName,
-  attempt: isAttempt,
-  inputRefs: isInputRefs,
   'start?': isObjectId,
   executor: isString,
   'subagent?': isString,

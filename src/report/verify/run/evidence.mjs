@@ -3,31 +3,39 @@
 import { ensure, equalBytes, FormatError } from '../bytes.mjs';
 import { limits } from '../limits.mjs';
 import { areNamed } from '../crypto/hashes.mjs';
-import { canonicalBytes, canonicalDigest, isObject, readJson, sameJson } from '../json.mjs';
+import { canonicalBytes, readJson, sameJson } from '../json.mjs';
 import { arrayOf, isString, shape } from '../values.mjs';
 import { encodeSegment } from '../names.mjs';
 import { isEndRed } from '../entries/subject.mjs';
 import { hashText, readQuotedCommit } from '../entries/commit.mjs';
 import { merkleRoot } from '../entries/merkle.mjs';
-import { readManifest } from '../plan/manifest.mjs';
 import { checkOrder } from '../chain/chain.mjs';
 import { checkRoles } from '../chain/roles.mjs';
 import { contradicts } from '../findings.mjs';
 import { Proof } from '../proof.mjs';
 import { checkpointName } from '../thread/chain.mjs';
 
+const areCommits = shape({ commits: arrayOf(isString, 1) });
+
 /**
- * Reads canonical evidence that an entry names, and checks it. Reports what does not hold, which is
- * the message of a FormatError. Evidence that is left out is not checked.
+ * Reads canonical evidence that an entry names, and checks it. Evidence that is left out is not
+ * checked.
  */
 async function checkEvidence(verifier, commit, named, subject, check) {
   const bytes = verifier.readNamed(named, ['handoff']);
   if (bytes === undefined) return;
-  try {
+  await reportWrong(verifier, commit, subject, async () => {
     ensure(bytes !== null && areNamed(bytes, named), 'is not the one that its entry names');
-    const evidence = readJson(bytes, { size: limits.file });
+    const evidence = readJson(bytes, limits.evidence);
     ensure(equalBytes(canonicalBytes(evidence), bytes), 'is not canonical');
     await check(evidence);
+  });
+}
+
+/** Checks evidence. Reports what does not hold, which is the message of a FormatError. */
+async function reportWrong(verifier, commit, subject, check) {
+  try {
+    await check();
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;
     const text = `the evidence of ${subject} ${error.message}`;
@@ -35,23 +43,30 @@ async function checkEvidence(verifier, commit, named, subject, check) {
   }
 }
 
+/** Reads evidence as the proof of an item that holds. */
+async function readItemProof(verifier, evidence) {
+  const proof = await Proof.read(evidence);
+  verifier.addKeysOf(proof.keys);
+  ensure(proof.holds && proof.fired, 'has a proof that does not hold');
+  return proof;
+}
+
 export async function checkReused(verifier, commit) {
   const { entry } = commit;
-  const { evidence: named, continued = false } = entry.reused;
-  await checkEvidence(verifier, commit, named, entry.item, async (evidence) => {
-    const fields = continued ? { manifest: isObject } : { manifest: isObject, proof: isObject };
-    ensure(shape(fields)(evidence), 'has other fields');
-    const shown = continued
-      ? await shownByContinued(verifier, entry.reused)
-      : await shownByProof(verifier, entry.reused, evidence.proof);
-    compareReused(verifier, commit, evidence.manifest, shown);
-  });
+  const { evidence: named } = entry.reused;
+  const check = async (evidence) => {
+    const shown = named
+      ? await shownByProof(verifier, entry.reused, evidence)
+      : await shownByContinued(verifier, entry.reused);
+    compareReused(verifier, entry, shown);
+  };
+  if (named) await checkEvidence(verifier, commit, named, entry.item, check);
+  else await reportWrong(verifier, commit, entry.item, check);
 }
 
 async function shownByProof(verifier, reused, json) {
-  const proof = await Proof.read(json);
-  verifier.addKeysOf(proof.keys);
-  ensure(proof.holds && !('product' in json) && proof.fired, 'has a proof that does not hold');
+  const proof = await readItemProof(verifier, json);
+  ensure(!('product' in json), 'has a proof that does not hold');
   const fields = ['run', 'item', 'root'];
   ensure(
     fields.every((field) => json[field] === reused[field]),
@@ -77,19 +92,12 @@ async function shownByContinued(verifier, { run, root, item }) {
   return { fired, end, base: entries[0].base };
 }
 
-function compareReused(verifier, commit, json, { fired, end, base }) {
-  const { entry } = commit;
-  const manifest = readManifest(canonicalBytes(json));
-  ensure(
-    manifest && canonicalDigest(json) === fired.manifest.sha256,
-    'has another manifest than was dispatched',
-  );
+function compareReused(verifier, entry, { fired, end, base }) {
   ensure(base === verifier.begin.entry.base, 'is about a run with another base');
-  const own = verifier.readDispatchedManifest(entry.item, ['handoff']);
-  if (own === undefined) return;
-  ensure(own, 'cannot be compared with the manifest');
-  const strip = ({ item, attempt, claims: { branches, ...claims }, ...rest }) => ({ ...rest, claims });
-  ensure(sameJson(strip(manifest), strip(own)), 'is about another task');
+  const own = verifier.dispatches.get(entry.item)?.entry;
+  const isSameTask =
+    own?.manifest.sha256 === fired.manifest.sha256 && sameJson(own.inputRefs, fired.inputRefs);
+  ensure(isSameTask, 'is about another task');
   ensure(!('reused' in end) && !isEndRed(end), 'is about an item that is red or was reused');
   ensure(!('protectedJudged' in end), 'is about an item with judged changes to protected files');
   const isSame = ['products', 'verify', 'blocks'].every((field) =>
@@ -116,11 +124,8 @@ export async function checkImports(verifier) {
 }
 
 async function importedFromRun(verifier, evidence, parts, key) {
-  ensure(shape({ proof: isObject })(evidence), 'has other fields');
-  const proof = await Proof.read(evidence.proof);
-  verifier.addKeysOf(proof.keys);
-  ensure(proof.holds && proof.fired, 'has a proof that does not hold');
-  const { run, item } = evidence.proof;
+  const proof = await readItemProof(verifier, evidence);
+  const { run, item } = evidence;
   ensure(
     encodeSegment(run) === parts.at(-2) && encodeSegment(item) === parts.at(-1),
     'is about another item',
@@ -131,8 +136,8 @@ async function importedFromRun(verifier, evidence, parts, key) {
 }
 
 async function importedFromThread(verifier, evidence, parts, key) {
-  ensure(shape({ commit: isString })(evidence), 'has other fields');
-  const commit = await readQuotedCommit(evidence.commit, verifier.store.format);
+  ensure(areCommits(evidence) && evidence.commits.length === 1, 'has other fields');
+  const commit = await readQuotedCommit(evidence.commits[0], verifier.store.format);
   const { entry } = commit;
   ensure(entry?.kind === 'thread.checkpointed', 'is no checkpoint');
   ensure(encodeSegment(entry.thread) === parts.at(-2), 'is of another thread');
@@ -154,7 +159,7 @@ export async function readContinued(verifier) {
     const { continues } = verifier.begin.entry;
     let commits = null;
     const check = async (evidence) => {
-      ensure(shape({ commits: arrayOf(isString, 1) })(evidence), 'has other fields');
+      ensure(areCommits(evidence), 'has other fields');
       commits = await Promise.all(evidence.commits.map((text) => readQuotedCommit(text)));
       await compareContinued(verifier, commits, continues);
     };

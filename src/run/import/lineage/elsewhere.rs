@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use crate::git::codec;
 use crate::model::digest::Oid;
-use crate::model::elsewhere::{Elsewhere, Evidence};
+use crate::model::elsewhere::Elsewhere;
+use crate::model::evidence::Evidence;
 use crate::model::name::{FilePath, ItemId, RunId, ThreadId};
 use crate::model::place::Place;
 use crate::model::plan::Source;
@@ -26,13 +27,13 @@ impl<E: From<Error>> Walk<'_, E> {
             let Source::Elsewhere(from) = &input.from else { continue };
             let evidence = self.evidence(run, &from.import(&input.select))?;
             let mut steps = match (from, evidence) {
-                (Elsewhere::Item { item, .. }, Evidence::Item(proof)) => {
+                (Elsewhere::Item { item, .. }, Evidence::Proof(proof)) => {
                     let root = RunRoot { run: proof.run, root: proof.root, entries: None };
                     vec![self.step_to(root, item.clone(), depth, Kind::Imported)?]
                 }
-                (Elsewhere::Checkpoint { remote, thread, .. }, Evidence::Checkpoint(commit)) => {
+                (Elsewhere::Checkpoint { remote, thread, .. }, Evidence::Commits(commits)) => {
                     let consumer = self.runs[run].run.run.clone();
-                    let from = Consumed { remote: remote.as_ref(), thread, commit: &commit, consumer, depth };
+                    let from = Consumed { remote: remote.as_ref(), thread, commits: &commits, consumer, depth };
                     self.threads.origins(self.repository, &from)?
                 }
                 // No run with such evidence passes the gate.
@@ -63,7 +64,7 @@ struct Consumed<'a> {
     remote: Option<&'a FilePath>,
     thread: &'a ThreadId,
     /// The commit that was sealed as evidence.
-    commit: &'a str,
+    commits: &'a [String],
     consumer: RunId,
     depth: usize,
 }
@@ -82,7 +83,9 @@ impl Threads {
     /// they are here.
     fn origins(&mut self, repository: &Repository, from: &Consumed<'_>) -> Result<Vec<Next>, Error> {
         let Consumed { remote, thread, depth, .. } = *from;
-        let decoded = codec::decode(from.commit.as_bytes()).map_err(|_| Error::NoEvidence(thread.to_string()))?;
+        let none = || Error::NoEvidence(thread.to_string());
+        let [commit] = from.commits else { return Err(none()) };
+        let decoded = codec::decode(commit.as_bytes()).map_err(|_| none())?;
         let id = CheckpointId::new(decoded.entry.seq, decoded.hash);
         let step = |depth, thread: &ThreadId, id: &CheckpointId, by: String| Next {
             step: Step {
