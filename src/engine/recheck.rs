@@ -218,7 +218,7 @@ impl Recheck<'_> {
 fn prepare_host(repository: &Repository, machine: &Machine, run: &VerifiedRun) -> Result<RunLock, AnyError> {
     let (store, host) = (&repository.store, &machine.host);
     let lock = RunLock::take(&store.common_dir(), &run.run).map_err(Error::Lock)?;
-    host.prepare().map_err(Error::Workspace)?;
+    host.prepare(run.state.submitted.base).map_err(Error::Workspace)?;
     let own = Target::own(run.run.clone());
     if run.head.name == own.reference || refs::read(store, &own.reference)?.is_none() {
         let is_done = |left: &workspace::Leftover| {

@@ -15,8 +15,9 @@ use crate::git::quoted_path;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::name::FilePath;
+use crate::worktree::capture::large::is_object_name;
 use crate::worktree::host::Host;
-use crate::worktree::workspace::{self, Workspace, annex};
+use crate::worktree::workspace::{self, Workspace};
 
 /// The line of a patch that adds the name of an object of git-lfs.
 const OBJECT: &[u8] = b"+oid sha256:";
@@ -70,21 +71,14 @@ fn objects(patch: &Path) -> io::Result<BTreeSet<String>> {
     Ok(names)
 }
 
-fn is_object_name(name: &[u8]) -> bool {
-    name.len() == 64 && name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
 /// Returns true if [`refusal`] could find a reason in any patch.
 pub fn may_refuse(store: &Store) -> bool {
-    annex::is_used(store) || !process_filters(store).is_empty()
+    !process_filters(store).is_empty()
 }
 
 /// Returns why a worker cannot apply a patch: a filter would need contents that are not in the
 /// worker's git directory. Attributes come from the commit `base`.
 pub fn refusal(store: &Store, base: Oid, patch: &[u8]) -> Result<Option<String>, program::Error> {
-    if annex::is_used(store) && ByteSlice::lines(patch).any(annex::is_named_by) {
-        return Ok(Some("git-annex keeps contents of its files beside the repository".to_owned()));
-    }
     let filters = process_filters(store);
     let paths: BTreeSet<BString> = ByteSlice::lines(patch).filter_map(new_path).collect();
     let mut input = Vec::new();
@@ -114,7 +108,7 @@ fn process_filters(store: &Store) -> Vec<BString> {
     let sections = snapshot.plumbing().sections_by_name("filter").into_iter().flatten();
     let runs = sections.filter(|section| section.value("process").is_some_and(|line| !line.is_empty()));
     let names = runs.filter_map(|section| section.header().subsection_name().map(ToOwned::to_owned));
-    names.filter(|name| name != LFS && name != annex::FILTER).collect()
+    names.filter(|name| name != LFS).collect()
 }
 
 /// Why the contents of consumed patches are not in a worktree.
