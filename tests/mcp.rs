@@ -129,16 +129,6 @@ impl Client {
         answer["error"]["message"].as_str().expect("there is a message").to_owned()
     }
 
-    /// Sends a line as it is, and returns the answer, whatever its id.
-    #[track_caller]
-    fn line(&mut self, line: &[u8]) -> Value {
-        let to = self.to.as_mut().expect("the server is spoken to");
-        to.write_all(line).and_then(|()| to.write_all(b"\n")).expect("the server listens");
-        let mut line = String::new();
-        self.from.read_line(&mut line).expect("the server answers");
-        serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"))
-    }
-
     /// Fails unless a hint names a tool, or what the operator does, or needs no command at all.
     #[track_caller]
     fn hold_hint(&self, hint: &str) {

@@ -30,8 +30,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
     adopted.warnings.iter().for_each(|warning| output.warn(warning));
-    if output.json {
-        output.value(&adopted);
+    if output.answers(&adopted) {
         return Ok(Ending::Done);
     }
     let (taken, left) = (adopted.taken.len(), adopted.left);

@@ -39,9 +39,7 @@ pub(crate) struct Unarchive {
 pub(crate) fn archive(arguments: &Archive, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let request = arguments.older_than.map_or_else(|| Request::Named(arguments.runs.clone()), Request::OlderThan);
     let answer = repository.archive(&request, arguments.dry_run)?;
-    if output.json {
-        output.value(&answer);
-    } else {
+    if !output.answers(&answer) {
         print(&answer, output);
     }
     share::warn_unwritten(&repository.unwritten(&answer.ids())?, None, repository, output);
@@ -55,8 +53,7 @@ pub(crate) fn unarchive(
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     let answer = repository.unarchive(&arguments.runs)?;
-    if output.json {
-        output.value(&answer);
+    if output.answers(&answer) {
         return Ok(Ending::Done);
     }
     answer.runs.iter().for_each(|run| output.line(&format!("unarchived  {run}")));

@@ -50,9 +50,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let request = Request { transcripts, salvage, discard, remove };
     let answer = repository.clean(&arguments.runs, request)?;
     answer.notes.iter().for_each(|note| output.note(note));
-    if output.json {
-        output.value(&answer);
-    } else {
+    if !output.answers(&answer) {
         print(&answer, output);
     }
     Ok(Ending::Done)
@@ -68,8 +66,7 @@ fn clean_remotes(
     let runs: Vec<_> =
         named.iter().map(|name| Ok(Target::find(&repository.store, name)?.run)).collect::<Result<_, Failure>>()?;
     let answer = repository.clear_beats(&runs, remove)?;
-    if output.json {
-        output.value(&answer);
+    if output.answers(&answer) {
         return Ok(Ending::Done);
     }
     for beat in &answer.beats {

@@ -31,8 +31,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     } else {
         repository.coordinate(&arguments.run, arguments.explain)?
     };
-    if output.json {
-        output.value(&answer);
+    if output.answers(&answer) {
         return Ok(Ending::Done);
     }
     print(&answer, arguments.explain, output);

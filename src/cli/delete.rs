@@ -44,9 +44,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         }
     }
     let answer = repository.delete(found)?;
-    if output.json {
-        output.value(&answer);
-    } else {
+    if !output.answers(&answer) {
         answer.runs.iter().for_each(|run| print(run, output));
         output.note("git keeps objects that nothing refers to for two weeks; git gc --prune=now removes them at once");
     }

@@ -24,9 +24,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 }
 
 fn print_diagnosis(diagnosis: &Diagnosis, output: &mut Output) -> Ending {
-    if output.json {
-        output.value(diagnosis);
-    } else {
+    if !output.answers(diagnosis) {
         diagnosis.findings.iter().for_each(|finding| print(finding, output));
         if diagnosis.findings.is_empty() {
             output.note("nothing to complain about");

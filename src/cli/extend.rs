@@ -28,9 +28,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Ok(extended) => extended,
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
-    if output.json {
-        output.value(&extended);
-    } else {
+    if !output.answers(&extended) {
         extended.items.iter().for_each(|id| output.line(id.as_str()));
     }
     if extended.items.is_empty() {

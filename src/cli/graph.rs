@@ -212,7 +212,7 @@ impl Standing {
         let (word, color) = status::shaded(view, at);
         let mark = status::mark(view, at);
         if node.group.is_none() {
-            return Self { mark, words: word.to_owned(), bad: Vec::new(), color };
+            return Self { mark, words: word, bad: Vec::new(), color };
         }
         let counts = count_statuses(&view.state, &node.members).into_iter();
         let counts: Vec<String> = counts.map(|(word, count)| format!("{count} {word}")).collect();

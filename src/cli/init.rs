@@ -94,8 +94,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return Ok(nothing_written(output));
     }
     let answer = repository.write_setup(&setup)?;
-    if output.json {
-        output.value(&answer);
+    if output.answers(&answer) {
         return Ok(Ending::Done);
     }
     let changed = table::many(answer.added.len() + answer.removed.len(), "line");

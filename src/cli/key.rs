@@ -18,9 +18,7 @@ pub(crate) struct Arguments {
 /// Prints the line.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let key = repository.key_line(arguments.principal.as_deref())?;
-    if output.json {
-        output.value(&key);
-    } else {
+    if !output.answers(&key) {
         output.line(&key.allowed_signers);
     }
     Ok(Ending::Done)

@@ -26,8 +26,7 @@ const DEEPEST: usize = 40;
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let mut open = |target: &Target| gate::vetted(target, arguments.terms, repository, output);
     let lineage = repository.lineage::<Failure>(&arguments.what, &mut open)?;
-    if output.json {
-        output.value(&lineage);
+    if output.answers(&lineage) {
         return Ok(Ending::Done);
     }
     lineage.steps.iter().for_each(|step| output.line(&line(step)));

@@ -35,8 +35,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         None => find(&arguments.driver, &target, repository)?,
     };
     let lost = repository.lost(&target.run, &driver)?;
-    if output.json {
-        output.value(&lost);
+    if output.answers(&lost) {
         return Ok(Ending::Done);
     }
     if lost.items.is_empty() {
@@ -64,8 +63,7 @@ fn find(digits: &str, target: &Target, repository: &Repository) -> Result<Driver
 /// Prints the drivers of a shared run.
 pub(crate) fn print_drivers(target: &Target, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let shown = repository.drivers(&target.run)?;
-    if output.json {
-        output.value(&shown);
+    if output.answers(&shown) {
         return Ok(Ending::Done);
     }
     if shown.drivers.is_empty() {

@@ -94,137 +94,132 @@ struct Arguments {
     command: Option<Command>,
 }
 
-#[derive(Subcommand)]
-enum Command {
-    Plan(plan::Arguments),
-    Validate(validate::Arguments),
-    Submit(submit::Arguments),
-    Run(run::Arguments),
-    Record(record::Arguments),
-    Runs(runs::Arguments),
-    Status(status::Arguments),
-    Graph(graph::Arguments),
-    Watch(watch::Arguments),
-    Log(log::Arguments),
-    Show(show::Arguments),
-    Cat(cat::Arguments),
-    Verify(Box<verify::Arguments>),
-    Whence(whence::Arguments),
-    Lineage(lineage::Arguments),
-    Cancel(steer::Cancel),
-    Retry(steer::Retry),
-    Close(steer::Close),
-    Abandon(steer::Abandon),
-    Lost(lost::Arguments),
-    Approve(people::Approve),
-    Reject(people::Reject),
-    Waiting(people::Waiting),
-    Admit(people::Admit),
-    Dismiss(people::Dismiss),
-    AdoptRun(adopt_run::Arguments),
-    Extend(extend::Arguments),
-    Coordinate(coordinate::Arguments),
-    Apply(apply::Arguments),
-    Doc(doc::Arguments),
-    Checkpoint(checkpoint::Arguments),
-    Resume(resume::Arguments),
-    Offer(offer::Arguments),
-    Adopt(adopt::Arguments),
-    Fork(fork::Arguments),
-    Rollback(rollback::Arguments),
-    Thread(thread::Arguments),
-    Push(push::Arguments),
-    Fetch(fetch::Arguments),
-    Anchor(anchor::Arguments),
-    Bundle(bundle::Arguments),
-    Check(check::Arguments),
-    Packet(packet::Arguments),
-    Pipeline(pipeline::Arguments),
-    Mcp(mcp::Arguments),
-    Prove(prove::Arguments),
-    Init(init::Arguments),
-    Key(key::Arguments),
-    Export(export::Arguments),
-    Report(report::Arguments),
-    Doctor(doctor::Arguments),
-    Clean(clean::Arguments),
-    Delete(delete::Arguments),
-    Archive(archive::Archive),
-    Unarchive(archive::Unarchive),
-    Completions(completions::Arguments),
-    #[command(hide = true, subcommand)]
-    Attempt(attempt::Arguments),
-    /// Print the completions of the last word
-    #[command(hide = true)]
-    Complete(completions::Words),
+/// A property of some commands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Property {
+    /// It handles signals itself, as drivers do.
+    Signals,
+    /// Its output may be longer than a screen, is available at once, and is not raw bytes. No
+    /// question may hide behind a pager.
+    Pages,
+    /// It is not to read the remote of a run.
+    Offline,
+    /// It depends on registered executors and subagents.
+    Executors,
+    /// It works outside a repository.
+    Anywhere,
 }
 
-impl Command {
-    /// Returns true if the command handles signals itself, as drivers do.
-    fn hears_signals(&self) -> bool {
-        match self {
-            Self::Run(_) | Self::Record(_) | Self::Submit(_) => true,
-            Self::Verify(arguments) => arguments.runs_commands(),
-            _ => false,
+/// Defines the commands: each with its arguments, the function that runs it in a repository, and
+/// its properties, of which some depend on the arguments.
+macro_rules! commands {
+    (@is) => { |_| true };
+    (@is $is:expr) => { $is };
+    (@run ($($value:ident),*)) => { Err(Failure::bug()) };
+    (@run ($($value:ident),*) $run:path) => { $run($($value),*) };
+    ($($(#[$meta:meta])* $name:ident($arguments:ty) $(=> $run:path)? $(, [$($property:ident $(: $is:expr)?),*])?;)*) => {
+        #[derive(Subcommand)]
+        pub(crate) enum Command {
+            $($(#[$meta])* $name($arguments),)*
         }
-    }
 
-    /// Returns true if the output may be longer than a screen, is available at once, and is not raw
-    /// bytes.
-    fn is_read_in_pages(&self) -> bool {
-        match self {
-            Self::Runs(_)
-            | Self::Status(_)
-            | Self::Graph(_)
-            | Self::Show(_)
-            | Self::Whence(_)
-            | Self::Lineage(_)
-            | Self::Waiting(_) => true,
-            // A question must not hide behind a pager.
-            Self::Verify(arguments) => !arguments.runs_commands(),
-            Self::Log(arguments) => arguments.is_read_in_pages(),
-            Self::Doc(arguments) => arguments.is_read_in_pages(),
-            Self::Thread(arguments) => arguments.is_read_in_pages(),
-            Self::Pipeline(arguments) => arguments.is_read_in_pages(),
-            _ => false,
+        impl Command {
+            pub(crate) fn has(&self, property: Property) -> bool {
+                match self {
+                    $(Self::$name(arguments) => {
+                        let _ = arguments;
+                        $($(if property == Property::$property {
+                            let is: fn(&$arguments) -> bool = commands!(@is $($is)?);
+                            return is(arguments);
+                        })*)?
+                        false
+                    })*
+                }
+            }
+
+            /// Runs a command that needs a repository.
+            pub(crate) fn run(&self, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+                match self {
+                    $(Self::$name(arguments) => {
+                        let _ = arguments;
+                        commands!(@run (arguments, repository, output) $($run)?)
+                    })*
+                }
+            }
         }
-    }
+    };
+}
+pub(crate) use commands;
 
-    /// Returns true if the command is not to read the remote of a run.
-    fn is_offline(&self) -> bool {
-        match self {
-            Self::Run(arguments) => arguments.offline.offline,
-            Self::Status(arguments) => arguments.offline.offline,
-            Self::Graph(arguments) => arguments.offline.offline,
-            Self::Watch(arguments) => arguments.offline.offline,
-            Self::Cancel(arguments) => arguments.offline.offline,
-            Self::Retry(arguments) => arguments.offline.offline,
-            Self::Close(arguments) => arguments.offline.offline,
-            Self::Abandon(arguments) => arguments.offline.offline,
-            Self::Approve(arguments) => arguments.is_offline(),
-            Self::Reject(arguments) => arguments.is_offline(),
-            Self::Admit(arguments) => arguments.offline.offline,
-            Self::Dismiss(arguments) => arguments.offline.offline,
-            Self::Extend(arguments) => arguments.offline.offline,
-            Self::Doc(arguments) => arguments.is_offline(),
-            _ => false,
-        }
-    }
-
-    /// Returns true if the command depends on registered executors and subagents.
-    fn goes_by_executors(&self) -> bool {
-        matches!(self, Self::Validate(_) | Self::Submit(_) | Self::Extend(_) | Self::Run(_))
-    }
-
-    /// Returns true if the command works outside a repository.
-    fn works_anywhere(&self) -> bool {
-        match self {
-            Self::Verify(arguments) => arguments.works_anywhere(),
-            Self::Report(arguments) => arguments.works_anywhere(),
-            Self::Pipeline(arguments) => arguments.works_anywhere(),
-            _ => false,
-        }
-    }
+// Commands without a function run before a repository is opened.
+commands! {
+    Plan(plan::Arguments);
+    Validate(validate::Arguments) => validate::run, [Executors];
+    Submit(submit::Arguments) => submit::run, [Signals, Executors];
+    Run(run::Arguments) => run::run, [Signals, Offline: |it| it.offline.offline, Executors];
+    Record(record::Arguments) => record::run, [Signals];
+    Runs(runs::Arguments) => runs::run, [Pages];
+    Status(status::Arguments) => status::run, [Pages, Offline: |it| it.offline.offline];
+    Graph(graph::Arguments) => graph::run, [Pages, Offline: |it| it.offline.offline];
+    Watch(watch::Arguments) => watch::run, [Offline: |it| it.offline.offline];
+    Log(log::Arguments) => log::run, [Pages: |it| it.is_read_in_pages()];
+    Show(show::Arguments) => show::run, [Pages];
+    Cat(cat::Arguments) => cat::run;
+    Verify(Box<verify::Arguments>) => verify::run, [
+        Signals: |it| it.runs_commands(), Pages: |it| !it.runs_commands(), Anywhere: |it| it.works_anywhere()
+    ];
+    Whence(whence::Arguments) => whence::run, [Pages];
+    Lineage(lineage::Arguments) => lineage::run, [Pages];
+    Cancel(steer::Cancel) => steer::cancel, [Offline: |it| it.offline.offline];
+    Retry(steer::Retry) => steer::retry, [Offline: |it| it.offline.offline];
+    Close(steer::Close) => steer::close, [Offline: |it| it.offline.offline];
+    Abandon(steer::Abandon) => steer::abandon, [Offline: |it| it.offline.offline];
+    Lost(lost::Arguments) => lost::run;
+    Approve(people::Approve) => people::approve, [Offline: |it| it.said.offline.offline];
+    Reject(people::Reject) => people::reject, [Offline: |it| it.said.offline.offline];
+    Waiting(people::Waiting) => people::waiting, [Pages];
+    Admit(people::Admit) => people::admit, [Offline: |it| it.offline.offline];
+    Dismiss(people::Dismiss) => people::dismiss, [Offline: |it| it.offline.offline];
+    AdoptRun(adopt_run::Arguments) => adopt_run::run;
+    Extend(extend::Arguments) => extend::run, [Offline: |it| it.offline.offline, Executors];
+    Coordinate(coordinate::Arguments) => coordinate::run;
+    Apply(apply::Arguments) => apply::run;
+    Doc(doc::Arguments) => doc::run, [
+        Pages: |it| it.command.has(Property::Pages), Offline: |it| it.command.has(Property::Offline)
+    ];
+    Checkpoint(checkpoint::Arguments) => checkpoint::run;
+    Resume(resume::Arguments) => resume::run;
+    Offer(offer::Arguments) => offer::run;
+    Adopt(adopt::Arguments) => adopt::run;
+    Fork(fork::Arguments) => fork::run;
+    Rollback(rollback::Arguments) => rollback::run;
+    Thread(thread::Arguments) => thread::run, [Pages: |it| it.command.has(Property::Pages)];
+    Push(push::Arguments) => push::run;
+    Fetch(fetch::Arguments) => fetch::run;
+    Anchor(anchor::Arguments) => anchor::run;
+    Bundle(bundle::Arguments) => bundle::run;
+    Check(check::Arguments);
+    Packet(packet::Arguments);
+    Pipeline(pipeline::Arguments) => pipeline::run, [
+        Pages: |it| it.is_read_in_pages(), Anywhere: |it| it.works_anywhere()
+    ];
+    Mcp(mcp::Arguments);
+    Prove(prove::Arguments) => prove::run;
+    Init(init::Arguments) => init::run;
+    Key(key::Arguments) => key::run;
+    Export(export::Arguments) => export::run;
+    Report(report::Arguments) => report::run, [Anywhere: |it| it.works_anywhere()];
+    Doctor(doctor::Arguments) => doctor::run;
+    Clean(clean::Arguments) => clean::run;
+    Delete(delete::Arguments) => delete::run;
+    Archive(archive::Archive) => archive::archive;
+    Unarchive(archive::Unarchive) => archive::unarchive;
+    Completions(completions::Arguments);
+    #[command(hide = true, subcommand)]
+    Attempt(attempt::Arguments);
+    /// Print the completions of the last word
+    #[command(hide = true)]
+    Complete(completions::Words);
 }
 
 /// Runs the program; the only place where it exits.
@@ -286,10 +281,10 @@ fn execute(command: Option<Command>, actor: Option<String>, output: &mut Output)
         Some(Command::Attempt(arguments)) => attempt::run(&arguments, environment, output),
         Some(Command::Mcp(arguments)) => mcp::run(arguments, environment, output),
         Some(command) => {
-            if !command.hears_signals() {
+            if !command.has(Property::Signals) {
                 temporary::before_the_first(interrupt::tidy);
             }
-            let opened = context::open(environment.clone(), command.works_anywhere());
+            let opened = context::open(environment.clone(), command.has(Property::Anywhere));
             if opened.is_err()
                 && matches!(command, Command::Doctor(_))
                 && let Some(ending) = doctor::settings(&environment, output)?
@@ -297,86 +292,22 @@ fn execute(command: Option<Command>, actor: Option<String>, output: &mut Output)
                 return Ok(ending);
             }
             let mut repository = opened?;
-            repository.offline = command.is_offline();
+            repository.offline = command.has(Property::Offline);
             output.color_as(repository.config.colors, context::colors_reach_a_pager);
             if !output.json
-                && command.is_read_in_pages()
+                && command.has(Property::Pages)
                 && let Some(pager) = context::pager(&repository, output)?
             {
                 output.page(pager, repository.config.colors);
             }
             repository.config.warnings.iter().for_each(|warning| output.warn(warning));
-            if command.goes_by_executors() {
+            if command.has(Property::Executors) {
                 repository.config.unregistered().iter().for_each(|settings| output.warn(&settings.to_string()));
             }
-            let result = dispatch(command, &repository, output);
+            let result = command.run(&repository, output);
             repository.take_notes().iter().for_each(|note| output.note(note));
             result
         }
-    }
-}
-
-fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    match command {
-        Command::Validate(arguments) => validate::run(&arguments, repository, output),
-        Command::Submit(arguments) => submit::run(&arguments, repository, output),
-        Command::Run(arguments) => run::run(&arguments, repository, output),
-        Command::Record(arguments) => record::run(&arguments, repository, output),
-        Command::Runs(arguments) => runs::run(&arguments, repository, output),
-        Command::Status(arguments) => status::run(&arguments, repository, output),
-        Command::Graph(arguments) => graph::run(&arguments, repository, output),
-        Command::Watch(arguments) => watch::run(&arguments, repository, output),
-        Command::Log(arguments) => log::run(&arguments, repository, output),
-        Command::Show(arguments) => show::run(&arguments, repository, output),
-        Command::Cat(arguments) => cat::run(&arguments, repository, output),
-        Command::Verify(arguments) => verify::run(&arguments, repository, output),
-        Command::Whence(arguments) => whence::run(&arguments, repository, output),
-        Command::Lineage(arguments) => lineage::run(&arguments, repository, output),
-        Command::Cancel(arguments) => steer::cancel(&arguments, repository, output),
-        Command::Retry(arguments) => steer::retry(&arguments, repository, output),
-        Command::Close(arguments) => steer::close(&arguments, repository, output),
-        Command::Abandon(arguments) => steer::abandon(&arguments, repository, output),
-        Command::Lost(arguments) => lost::run(&arguments, repository, output),
-        Command::Approve(arguments) => people::approve(&arguments, repository, output),
-        Command::Reject(arguments) => people::reject(&arguments, repository, output),
-        Command::Waiting(arguments) => people::waiting(&arguments, repository, output),
-        Command::Admit(arguments) => people::admit(&arguments, repository, output),
-        Command::Dismiss(arguments) => people::dismiss(&arguments, repository, output),
-        Command::Extend(arguments) => extend::run(&arguments, repository, output),
-        Command::Coordinate(arguments) => coordinate::run(&arguments, repository, output),
-        Command::Apply(arguments) => apply::run(&arguments, repository, output),
-        Command::Doc(arguments) => doc::run(&arguments, repository, output),
-        Command::Checkpoint(arguments) => checkpoint::run(&arguments, repository, output),
-        Command::Resume(arguments) => resume::run(&arguments, repository, output),
-        Command::Offer(arguments) => offer::run(&arguments, repository, output),
-        Command::Adopt(arguments) => adopt::run(&arguments, repository, output),
-        Command::AdoptRun(arguments) => adopt_run::run(&arguments, repository, output),
-        Command::Fork(arguments) => fork::run(&arguments, repository, output),
-        Command::Rollback(arguments) => rollback::run(&arguments, repository, output),
-        Command::Thread(arguments) => thread::run(&arguments, repository, output),
-        Command::Push(arguments) => push::run(&arguments, repository, output),
-        Command::Fetch(arguments) => fetch::run(&arguments, repository, output),
-        Command::Anchor(arguments) => anchor::run(&arguments, repository, output),
-        Command::Bundle(arguments) => bundle::run(&arguments, repository, output),
-        Command::Pipeline(arguments) => pipeline::run(&arguments, repository, output),
-        // These run before a repository is opened.
-        Command::Plan(_)
-        | Command::Check(_)
-        | Command::Attempt(_)
-        | Command::Packet(_)
-        | Command::Mcp(_)
-        | Command::Completions(_)
-        | Command::Complete(_) => Err(Failure::bug()),
-        Command::Prove(arguments) => prove::run(&arguments, repository, output),
-        Command::Init(arguments) => init::run(&arguments, repository, output),
-        Command::Key(arguments) => key::run(&arguments, repository, output),
-        Command::Export(arguments) => export::run(&arguments, repository, output),
-        Command::Report(arguments) => report::run(&arguments, repository, output),
-        Command::Doctor(arguments) => doctor::run(&arguments, repository, output),
-        Command::Clean(arguments) => clean::run(&arguments, repository, output),
-        Command::Delete(arguments) => delete::run(&arguments, repository, output),
-        Command::Archive(arguments) => archive::archive(&arguments, repository, output),
-        Command::Unarchive(arguments) => archive::unarchive(&arguments, repository, output),
     }
 }
 

@@ -16,8 +16,7 @@ use super::{Ending, Failure, Output, runs};
 /// Prints the state of the repository's runs and threads, and the next command.
 pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let overview = repository.overview()?;
-    if output.json {
-        output.value(&overview);
+    if output.answers(&overview) {
         return Ok(Ending::Done);
     }
     section(AWAITED, &overview.waiting.iter().map(|one| vec![one.target.as_str().into()]).collect::<Vec<_>>(), output);

@@ -21,19 +21,19 @@ use super::{Ending, Failure, Output, gate, run, table};
 #[derive(clap::Args)]
 pub(crate) struct Approve {
     #[command(flatten)]
-    said: Said,
+    pub(super) said: Said,
 }
 
 /// Reject the products that an item waits for: the item fails with your reason
 #[derive(clap::Args)]
 pub(crate) struct Reject {
     #[command(flatten)]
-    said: Said,
+    pub(super) said: Said,
 }
 
 #[derive(clap::Args)]
 #[group(skip)]
-struct Said {
+pub(super) struct Said {
     /// The item
     #[arg(value_name = "RUN/ITEM")]
     target: String,
@@ -43,21 +43,7 @@ struct Said {
     #[command(flatten)]
     terms: gate::Terms,
     #[command(flatten)]
-    offline: Offline,
-}
-
-impl Approve {
-    /// Returns true if the remote of the run is not to be read.
-    pub(crate) fn is_offline(&self) -> bool {
-        self.said.offline.offline
-    }
-}
-
-impl Reject {
-    /// Returns true if the remote of the run is not to be read.
-    pub(crate) fn is_offline(&self) -> bool {
-        self.said.offline.offline
-    }
+    pub(super) offline: Offline,
 }
 
 /// Show what waits for your approval, with the commands to inspect it
@@ -105,9 +91,7 @@ pub(crate) struct Dismiss {
 /// Dismisses a key.
 pub(crate) fn dismiss(arguments: &Dismiss, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let dismissed = repository.dismiss(&arguments.run, &arguments.key)?;
-    if output.json {
-        output.value(&dismissed);
-    } else {
+    if !output.answers(&dismissed) {
         output.line(&format!("{}: {} has no role any more", dismissed.run, dismissed.key));
     }
     Ok(Ending::Done)
@@ -133,8 +117,7 @@ fn decide(said: &Said, decision: Decision, repository: &Repository, output: &mut
         }
         _ => repository.decide(&said.target, decision, message)?,
     };
-    if output.json {
-        output.value(&decided);
+    if output.answers(&decided) {
         return Ok(Ending::Done);
     }
     print(&decided, output);
@@ -159,8 +142,7 @@ fn print(decided: &Decided, output: &mut Output) {
 pub(crate) fn waiting(arguments: &Waiting, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let mut waiting = repository.waiting(arguments.all)?;
     waiting.declined = repository.declined_everywhere()?;
-    if output.json {
-        output.value(&waiting);
+    if output.answers(&waiting) {
         return Ok(Ending::Done);
     }
     waiting.unreadable.iter().for_each(|why| output.warn(why));
@@ -206,9 +188,7 @@ fn format_inspection(look: &Look) -> Vec<String> {
 pub(crate) fn admit(arguments: &Admit, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let roles = arguments.roles.iter().copied().collect();
     let admitted = repository.admit(&arguments.run, &arguments.key, &roles)?;
-    if output.json {
-        output.value(&admitted);
-    } else {
+    if !output.answers(&admitted) {
         let roles: Vec<_> = admitted.role.iter().chain(&admitted.roles).map(|role| role.word()).collect();
         output.line(&format!("{}: {} may {}", admitted.run, admitted.key, roles.join(", ")));
     }

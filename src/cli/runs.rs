@@ -23,9 +23,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let answer = repository.runs(Besides { fetched: arguments.all, archived: arguments.archived })?;
     repository.unreadable_archives()?.iter().for_each(|why| output.warn(&format!("runs are not listed: {why}")));
-    if output.json {
-        output.value(&answer);
-    } else {
+    if !output.answers(&answer) {
         let rows: Vec<_> = answer.runs.iter().map(row).collect();
         table::print(&rows, output);
         let archived = if arguments.archived { 0 } else { repository.count_archived()? };

@@ -10,9 +10,9 @@ pub(crate) const SAID: Option<Color> = Some(Color::Red);
 
 /// Returns the colour of a status word, or `None` for other words.
 pub(crate) fn of(word: &str) -> Option<Color> {
-    match word {
-        "done" | status::REUSED | status::EMPTY | status::REUSED_EMPTY | status::CLAIMED => Some(Color::Green),
-        "red" | "failed" | "timed out" | "unreadable" | status::RED | status::RED_AND_EMPTY => Some(Color::Red),
+    match word.strip_suffix(status::EMPTY).unwrap_or(word) {
+        "done" | status::REUSED | status::CLAIMED => Some(Color::Green),
+        "red" | "failed" | "timed out" | "unreadable" | status::RED => Some(Color::Red),
         "pending" | "ready" | "running" | "interrupted" | status::AWAITED | status::UNSTARTED => Some(Color::Yellow),
         "skipped" | "cancelled" | "superseded" => Some(Color::Dim),
         _ => None,

@@ -65,9 +65,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         }
         Some(rest) => {
             let record = Record::gather(&repository.store, &view, target::item(&view, rest)?)?;
-            if output.json {
-                output.value(&record);
-            } else {
+            if !output.answers(&record) {
                 Shown { record: &record, store: &repository.store }.print(output);
             }
         }
@@ -132,24 +130,18 @@ fn admissions(view: &View) -> Vec<String> {
 }
 
 fn row(step: &Step<'_>, state: &RunState) -> Vec<Cell> {
+    let with_nothing = matches!(&step.link.entry.event, Event::ItemReconciled(e) if state.ended_with_nothing(e));
     let kind = match &step.link.entry.event {
         Event::ItemReconciled(e) if e.status == Outcome::Failed => "failed",
-        Event::ItemReconciled(e) if state.ended_with_nothing(e) => {
-            if e.is_red() {
-                status::RED_AND_EMPTY
-            } else {
-                status::EMPTY
-            }
-        }
         event if event.is_red() => status::RED,
-        Event::ItemReconciled(e) if e.grade.is_some() => "claimed",
+        Event::ItemReconciled(e) if e.grade.is_some() && !with_nothing => "claimed",
         Event::ItemReconciled(_) => "done",
         other => other.kind().rsplit('.').next().unwrap_or_default(),
     };
     vec![
         format!("  #{}", step.attempt).into(),
         step.link.entry.at.to_string().into(),
-        Cell::default().and(kind, shade::of_event(&step.link.entry.event)),
+        Cell::default().and(status::ended(kind, with_nothing), shade::of_event(&step.link.entry.event)),
         ended(step.exit).into(),
         step.duration_ms.map(table::duration).unwrap_or_default().into(),
         reason_of(step).into(),
@@ -216,7 +208,7 @@ impl Shown<'_> {
         };
         output.line(&format!("item       {}/{}", self.record.view.run, item.id));
         let (word, shade) = status::shaded(self.record.view, self.record.at);
-        output.line(Painted::from("status     ").painted(word, shade.filter(|_| output.color)).words(&reason));
+        output.line(Painted::from("status     ").painted(&word, shade.filter(|_| output.color)).words(&reason));
         let mut lines = vec![format!("attempts   {}", state.attempts), format!("executor   {}", item.executor)];
         if item.is_claimed() {
             lines.push("grade      claimed: the commit was made before, and nothing of that is recorded".to_owned());

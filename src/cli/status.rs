@@ -8,6 +8,7 @@ use git_handoff::model::outcomes::{self, Outcomes};
 use git_handoff::model::printable::Color;
 use git_handoff::model::protected::{allowed_in_words, judged_in_words};
 use git_handoff::model::time::Moment;
+use git_handoff::report::graph::ItemStatus as ShownStatus;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::estimate::Estimate;
 use git_handoff::run::query::list::{Awaited, Driver, ItemStatus, Status};
@@ -20,7 +21,7 @@ use super::table::{self, Cell};
 use super::{Ending, Failure, Output, lost, remote_read, saved, shade, usage};
 
 /// The status text of a done item whose check failed.
-pub(crate) const RED: &str = "done, red";
+pub(crate) const RED: &str = ShownStatus::Red.word();
 
 /// The status word of a run that a rule ended, as in `verify`.
 pub(crate) const PARTIAL: &str = "PARTIAL";
@@ -28,17 +29,11 @@ pub(crate) const PARTIAL: &str = "PARTIAL";
 /// The status text of an item with products from another run.
 pub(crate) const REUSED: &str = "done, reused";
 
-/// The status text of a done item without products although it could have some.
-pub(crate) const EMPTY: &str = "done, nothing handed over";
-
-/// The status text of an item with both.
-pub(crate) const RED_AND_EMPTY: &str = "done, red, nothing handed over";
-
-/// The status text of an item that another run had done without products.
-pub(crate) const REUSED_EMPTY: &str = "done, reused, nothing handed over";
+/// The end of the status text of a done item without products although it could have some.
+pub(crate) const EMPTY: &str = ", nothing handed over";
 
 /// The status text of an item that takes a commit that was made before.
-pub(crate) const CLAIMED: &str = "done, claimed";
+pub(crate) const CLAIMED: &str = ShownStatus::Claimed.word();
 
 /// The status text of an item that a driver claimed and did not start yet.
 pub(crate) const UNSTARTED: &str = "claimed";
@@ -85,8 +80,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if arguments.usage {
         status = status.with_usage(&view);
     }
-    if output.json {
-        output.value(&status);
+    if output.answers(&status) {
         return Ok(Ending::Done);
     }
     if arguments.usage {
@@ -200,13 +194,13 @@ fn row(item: &ItemStatus) -> Vec<Cell> {
         (true, None, Some(reason)) => reason.clone(),
         (true, None, None) => String::new(),
     };
-    let status = match (item.red, item.handed_over.unwrap_or(true)) {
-        (true, true) => RED,
-        (true, false) => RED_AND_EMPTY,
-        (false, _) if item.awaits_approval => AWAITED,
-        (false, _) => item.status,
+    let status = match item.red {
+        true => ended(RED, item.handed_over == Some(false)),
+        false if item.awaits_approval => AWAITED.to_owned(),
+        false => item.status.to_owned(),
     };
-    vec![item.id.as_str().into(), Cell::default().and(status, shade::of(status)), waits.into()]
+    let shade = shade::of(&status);
+    vec![item.id.as_str().into(), Cell::default().and(status, shade), waits.into()]
 }
 
 /// Prints one line for each item, then one for the run.
@@ -292,34 +286,27 @@ pub(crate) fn came_out(line: Cell, outcomes: &Outcomes, awaiting: u64) -> Cell {
 }
 
 /// Returns the displayed status and its colour; replaced items are not highlighted.
-pub(crate) fn shaded(view: &View, at: ItemIndex) -> (&'static str, Option<Color>) {
+pub(crate) fn shaded(view: &View, at: ItemIndex) -> (String, Option<Color>) {
     let word = word(view, at);
-    (word, shade::of(if view.state.is_superseded(at) { "superseded" } else { word }))
+    let shade = shade::of(if view.state.is_superseded(at) { "superseded" } else { &word });
+    (word, shade)
+}
+
+/// Adds to the words of an end that the item handed nothing over.
+pub(crate) fn ended(words: &str, with_nothing: bool) -> String {
+    format!("{words}{}", if with_nothing { EMPTY } else { "" })
 }
 
 /// Returns the displayed status: a red item is never just done.
-pub(crate) fn word(view: &View, at: ItemIndex) -> &'static str {
-    let is_empty = view.state.handed_over_nothing(at);
-    match view.state.status(at) {
-        _ if view.state.items[at].red => {
-            if is_empty {
-                RED_AND_EMPTY
-            } else {
-                RED
-            }
-        }
-        _ if view.state.items[at].reused.is_some() => {
-            if is_empty {
-                REUSED_EMPTY
-            } else {
-                REUSED
-            }
-        }
-        "done" if view.state.graph.item(at).is_claimed() => CLAIMED,
-        "done" if is_empty => EMPTY,
+pub(crate) fn word(view: &View, at: ItemIndex) -> String {
+    let word = match view.state.status(at) {
+        _ if view.state.items[at].red => RED,
+        _ if view.state.items[at].reused.is_some() => REUSED,
+        "done" if view.state.graph.item(at).is_claimed() => return CLAIMED.to_owned(),
         "ready" if view.state.waits_for_people(at) => AWAITED,
         status => status,
-    }
+    };
+    ended(word, view.state.handed_over_nothing(at))
 }
 
 #[cfg(test)]

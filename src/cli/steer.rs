@@ -76,9 +76,7 @@ pub(crate) fn cancel(arguments: &Cancel, repository: &Repository, output: &mut O
 /// Retries an item.
 pub(crate) fn retry(arguments: &Retry, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let steered = repository.retry(&arguments.target)?;
-    if output.json {
-        output.value(&steered);
-    } else {
+    if !output.answers(&steered) {
         output.line(&format!("{} will be tried again", arguments.target));
     }
     tell_of_older(&arguments.target, repository, output)?;

@@ -45,9 +45,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if arguments.run {
         return run::drive(&[submission.run], &DriveOptions::default(), repository, output);
     }
-    if output.json {
-        output.value(&submission);
-    } else {
+    if !output.answers(&submission) {
         output.line(submission.run.as_str());
     }
     if !submission.created {

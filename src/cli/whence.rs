@@ -29,9 +29,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let with = repository.verification(VerifyRequest::default(), &mut |text| output.warn(text))?;
     let found = repository.whence(&arguments.asked, &with, &mut |text| output.warn(text))?;
-    if output.json {
-        output.value(&found);
-    } else {
+    if !output.answers(&found) {
         print(&found, output);
     }
     Ok(match found.proven {

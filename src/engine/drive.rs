@@ -138,7 +138,7 @@ async fn drive_locked(
     let interrupted = interrupt.clone();
     let stop = Cancellation::when(move || *interrupted.borrow());
     machine.host = Arc::new(machine.host.stopped_by(stop));
-    machine.host.prepare()?;
+    machine.host.prepare(run.state.submitted.base)?;
     if joining.is_some() {
         begin::expect_driven_here(run, &machine)?;
     }

@@ -87,7 +87,7 @@ pub async fn execute(
     }
     let mut handles = Machine::new(&repository, false)?.handles();
     handles.host = Arc::new(handles.host.configured(&spec.worktrees));
-    handles.host.prepare()?;
+    handles.host.prepare(spec.base)?;
     let mut result = attempt::run(&handles, spec, cancel).await?.result;
     if is_pinned {
         result.forget_times();

@@ -317,11 +317,10 @@ fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sand
     Sandbox::probe(around, program, environment.path.as_ref())
 }
 
-/// Returns the folders that workers read objects from: those of git, of checked-out submodules, and
-/// the contents of git-annex.
+/// Returns the folders that workers read objects from: those of git and of checked-out
+/// submodules.
 fn object_dirs(store: &Store, submodules: bool) -> Vec<PathBuf> {
     let mut folders = store.object_dirs().unwrap_or_else(|_| vec![store.objects_dir()]);
-    folders.push(store.common_dir().join("annex/objects"));
     if submodules {
         folders.extend(workspace::object_dirs(store));
     }

@@ -79,7 +79,6 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
     let state = &run.state;
     let item = state.graph.item(at);
     let inputs = needs::resolve(run, at)?;
-    start::expect_applicable(&machine.host.store, state, at, &inputs)?;
     let mut resolved = command::resolve(item, &machine.config)?;
     if state.is_gate(at) {
         // The verdict of a gate is its result, so a retry would not help.

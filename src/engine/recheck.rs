@@ -19,6 +19,7 @@ use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Selector;
 use crate::model::said::last_lines;
 use crate::model::state::Phase;
+use crate::model::words::words;
 use crate::repository::Repository;
 use crate::run::query::piece::PieceName;
 use crate::run::query::{Target, VerifiedRun};
@@ -30,26 +31,18 @@ use super::recover;
 use super::run_lock::{self, RunLock};
 use ready::Ready;
 
-/// Whether a check ends as recorded. The worst result comes last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// It ends as recorded.
-    Same,
-    /// It cannot be repeated here.
-    Cannot,
-    /// It ends otherwise.
-    Different,
-}
-
-impl Verdict {
-    /// Returns the word for reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Same => "same",
-            Self::Cannot => "cannot",
-            Self::Different => "different",
-        }
+words! {
+    as_str
+    /// Whether a check ends as recorded. The worst result comes last.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Verdict {
+        /// It ends as recorded.
+        Same = "same",
+        /// It cannot be repeated here.
+        Cannot = "cannot",
+        /// It ends otherwise.
+        Different = "different",
     }
 }
 
@@ -218,7 +211,7 @@ impl Recheck<'_> {
 fn prepare_host(repository: &Repository, machine: &Machine, run: &VerifiedRun) -> Result<RunLock, AnyError> {
     let (store, host) = (&repository.store, &machine.host);
     let lock = RunLock::take(&store.common_dir(), &run.run).map_err(Error::Lock)?;
-    host.prepare().map_err(Error::Workspace)?;
+    host.prepare(run.state.submitted.base).map_err(Error::Workspace)?;
     let own = Target::own(run.run.clone());
     if run.head.name == own.reference || refs::read(store, &own.reference)?.is_none() {
         let is_done = |left: &workspace::Leftover| {

@@ -4,9 +4,7 @@
 //! type count as silence, and no line can take much memory.
 
 mod aider;
-mod claude;
-mod codex;
-mod gemini;
+mod messages;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -16,7 +14,7 @@ use serde_json::Value;
 use crate::model::claims::Reported;
 use crate::model::json::MAX_SAFE_INTEGER;
 use crate::model::usage::{Dollars, Usage};
-use crate::repository::config::UsageForm;
+use crate::repository::config::Preset;
 
 /// The longest line or JSON value that is read, in bytes.
 const LONGEST: usize = 1 << 20;
@@ -44,19 +42,13 @@ struct Session {
 
 impl Report {
     /// Reads the output of a command.
-    pub(super) fn read(form: UsageForm, output: impl Read) -> io::Result<Self> {
+    pub(super) fn read(preset: &Preset, output: impl Read) -> io::Result<Self> {
         let mut report = Self::default();
-        if form == UsageForm::Aider {
+        if preset.prints_text {
             each_line(output, |line| aider::read(&mut report, &String::from_utf8_lossy(line)))?;
-            return Ok(report);
+        } else if !preset.messages.is_empty() {
+            each_value(output, |value| messages::read(&mut report, &preset.messages, value))?;
         }
-        each_value(output, |value| match form {
-            UsageForm::Claude => claude::read(&mut report, value, claude::Input::WithoutCache),
-            UsageForm::Qwen => claude::read(&mut report, value, claude::Input::WithCache),
-            UsageForm::Codex => codex::read(&mut report, value),
-            UsageForm::Gemini => gemini::read(&mut report, value),
-            UsageForm::Aider => {}
-        })?;
         Ok(report)
     }
 
@@ -114,20 +106,6 @@ fn within(usage: Usage) -> Usage {
 /// Returns a number that an entry can hold.
 fn count(number: u64) -> Option<u64> {
     (number <= MAX_SAFE_INTEGER).then_some(number)
-}
-
-/// Returns the sum of some members of an object, of which absent ones count as 0. Returns `None` if
-/// the first is absent, or one is no count.
-fn sum_of(object: &Value, names: &[&str]) -> Option<u64> {
-    let first = object.get(names.first()?);
-    first?;
-    let all = names.iter().filter_map(|name| object.get(name)).filter(|value| !value.is_null());
-    all.map(|value| value.as_u64().and_then(count)).try_fold(0_u64, |sum, value| count(sum + value?))
-}
-
-/// Returns a text member of an object.
-fn text_of<'v>(object: &'v Value, name: &str) -> Option<&'v str> {
-    object.get(name)?.as_str()
 }
 
 /// Calls a function with each JSON object that a line holds, or that stands between a line `{` and

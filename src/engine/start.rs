@@ -9,12 +9,9 @@ use crate::git::verified_stream;
 use crate::model::causes::in_words;
 use crate::model::entry::Product;
 use crate::model::item_index::ItemIndex;
-use crate::model::plan::Selector;
 use crate::model::state::RunState;
-use crate::worktree::consumed;
 
 use super::attempt::spec::{ConsumedPatch, Start};
-use super::needs::Resolved;
 
 /// The start of the reason if the patches that an item begins on conflict.
 pub(super) const PATCH_CONFLICT: &str = "patch-conflict: ";
@@ -55,30 +52,6 @@ pub(super) fn consumed(
         all.push(ConsumedPatch { patch, start, includes });
     }
     Ok(all)
-}
-
-/// Fails with the reason if the worker of an item could not apply a patch that it consumes.
-pub(super) fn expect_applicable(
-    store: &Store,
-    state: &RunState,
-    at: ItemIndex,
-    inputs: &Resolved,
-) -> Result<(), String> {
-    if !consumed::may_refuse(store) {
-        return Ok(());
-    }
-    let needs = state.graph.item(at).needs.iter().filter(|(_, need)| need.select == Selector::Patch && !need.apply);
-    for (key, (oid, digest)) in needs.filter_map(|(key, _)| Some((key, inputs.blobs.get(key)?))) {
-        let patch = verified_stream::read(store, *oid, &[*digest]).map_err(|error| in_words(&error))?;
-        let refusal = consumed::refusal(store, state.submitted.base, &patch).map_err(|error| in_words(&error))?;
-        if let Some(why) = refusal {
-            return Err(format!(
-                "a worker cannot apply the patch inputs/{key}, because {why}; with `\"apply\": true` in the need it is \
-                 applied before the worker starts"
-            ));
-        }
-    }
-    Ok(())
 }
 
 fn read(store: &Store, patch: Product) -> Result<Vec<u8>, verified_stream::Error> {

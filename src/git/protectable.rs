@@ -31,11 +31,11 @@ pub fn known_files(store: &Store) -> KnownFiles {
     let mut known = KnownFiles::default();
     let further = FURTHER.iter().filter(|pathspec| !committed(store, pathspec).is_empty());
     known.protect.extend(further.map(|&pathspec| pathspec.to_owned()));
-    for runner in RUNNERS.iter().filter(|runner| !own(store, runner.signs).is_empty()) {
+    for runner in RUNNERS.iter().filter(|runner| !own(store, &runner.signs).is_empty()) {
         let built = runner.built.iter().flat_map(|pathspec| paths_or_pathspec(pathspec, &own(store, &[pathspec])));
         known.protect.extend(built);
         known.protect.extend(runner.files.iter().map(|&pathspec| pathspec.to_owned()));
-        for manifest in runner.manifests {
+        for manifest in &runner.manifests {
             match own(store, &[manifest]).as_slice() {
                 [] => known.protect.push((*manifest).to_owned()),
                 [one] => known.manifests.extend(paths_or_pathspec(manifest, std::slice::from_ref(one))),

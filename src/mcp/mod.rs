@@ -13,7 +13,6 @@ mod ending;
 mod failures;
 mod handoff;
 mod hints;
-mod lines;
 mod packets;
 mod pieces;
 mod progress;
@@ -31,7 +30,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use git_handoff::repository::{Environment, Repository};
-use lines::Identified;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -83,8 +81,7 @@ pub(crate) fn run(me: Option<String>, environment: Environment, output: &mut Out
             }
         });
         let (requests, answers) = stdio();
-        let transport =
-            lines::split(ending.input(requests), |lines| AsyncRwTransport::new_server(lines, Identified::new(answers)));
+        let transport = AsyncRwTransport::new_server(ending.input(requests), answers);
         let running = match server.serve(transport).await {
             Ok(running) => running,
             // The client only tried whether the server starts.

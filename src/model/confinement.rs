@@ -1,8 +1,8 @@
 //! The confinement of workers: requested settings, and layers as a manifest names them.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+
+use super::words::words;
 
 /// The layer that restricts files, signals and sockets.
 pub const LANDLOCK: &str = "landlock";
@@ -17,36 +17,42 @@ pub const NONE: &str = "none";
 /// Words in a manifest that invalidate all layers beside them.
 const OFF: [&str; 2] = [NONE, "off"];
 
-/// The setting `handoff.sandbox`.
-///
-/// Ordered from weakest to strictest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Asked {
-    /// No confinement.
-    None,
-    /// As far as this machine can.
-    #[default]
-    Auto,
-    /// All layers, or nothing runs.
-    Require,
-    /// All layers, and only files needed to run programs, or nothing runs.
-    Strict,
+words! {
+    as_str
+    /// The setting `handoff.sandbox`.
+    ///
+    /// Ordered from weakest to strictest.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Asked {
+        /// No confinement.
+        None = "none",
+        /// As far as this machine can.
+        #[default]
+        Auto = "auto",
+        /// All layers, or nothing runs.
+        Require = "require",
+        /// All layers, and only files needed to run programs, or nothing runs.
+        Strict = "strict",
+    }
 }
 
-/// The setting `handoff.network`.
-///
-/// Ordered from weakest to strictest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Network {
-    /// Unrestricted.
-    #[default]
-    Any,
-    /// Only loopback addresses.
-    Loopback,
-    /// No internet sockets.
-    None,
+words! {
+    as_str
+    /// The setting `handoff.network`.
+    ///
+    /// Ordered from weakest to strictest.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Network {
+        /// Unrestricted.
+        #[default]
+        Any = "any",
+        /// Only loopback addresses.
+        Loopback = "loopback",
+        /// No internet sockets.
+        None = "none",
+    }
 }
 
 /// A home directory that was the user's own.
@@ -201,39 +207,6 @@ impl Asked {
     /// Returns true if a missing layer prevents a run.
     pub fn insists(self) -> bool {
         matches!(self, Self::Require | Self::Strict)
-    }
-
-    /// Returns the word of the setting.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Require => "require",
-            Self::Strict => "strict",
-            Self::None => "none",
-        }
-    }
-}
-
-impl Network {
-    /// Returns the word of the setting.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Any => "any",
-            Self::Loopback => "loopback",
-            Self::None => "none",
-        }
-    }
-}
-
-impl fmt::Display for Asked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -11,33 +11,29 @@ use super::outcome::Outcome;
 use super::plan::{ProductKey, Source};
 use super::submitted::fingerprint;
 use super::time::Moment;
+use super::words::words;
 
 /// The subject of a decision: the digests of all products of the item's dependencies, and of the
 /// artifacts and documents it needs.
 pub type About = BTreeMap<Source, BTreeMap<ProductKey, Digest>>;
 
-/// The decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Decision {
-    /// Approved.
-    Approved,
-    /// Rejected.
-    Rejected,
+words! {
+    word
+    /// The decision.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Decision {
+        /// Approved.
+        Approved = "approved",
+        /// Rejected.
+        Rejected = "rejected",
+    }
 }
 
 impl Decision {
     /// Returns true if approved.
     pub fn is_approved(self) -> bool {
         self == Self::Approved
-    }
-
-    /// Returns the word in entries.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Approved => "approved",
-            Self::Rejected => "rejected",
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::digest::hex;
+use super::words::words;
 
 /// The number of hex digits of a driver's id.
 const DIGITS: usize = 32;
@@ -69,29 +70,20 @@ impl<'de> Deserialize<'de> for DriverId {
     }
 }
 
-/// The reason why an attempt was taken from its driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Because {
-    /// The driver was silent for the time that `run.shared` names.
-    Silent,
-    /// An operator or the engine that started the driver said so.
-    Told,
-    /// The driver's successor in the same clone holds its lock.
-    Lock,
-    /// The driver's key was dismissed.
-    Dismissed,
-}
-
-impl Because {
-    /// Returns the word in entries.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Silent => "silent",
-            Self::Told => "told",
-            Self::Lock => "lock",
-            Self::Dismissed => "dismissed",
-        }
+words! {
+    word
+    /// The reason why an attempt was taken from its driver.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Because {
+        /// The driver was silent for the time that `run.shared` names.
+        Silent = "silent",
+        /// An operator or the engine that started the driver said so.
+        Told = "told",
+        /// The driver's successor in the same clone holds its lock.
+        Lock = "lock",
+        /// The driver's key was dismissed.
+        Dismissed = "dismissed",
     }
 }
 

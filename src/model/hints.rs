@@ -228,6 +228,7 @@ hints! {
     max_items(count) => "git config handoff.maxItems {count}";
     max_product_size() => "git config handoff.maxProductSize 1g";
     workspace_root() => "git config handoff.workspace.root /var/tmp/git-handoff   # or set XDG_CACHE_HOME to a folder that you can write to";
+    without_annex() => "work in a clone of a branch whose files are all in git: git clone --single-branch --branch BRANCH <this-repository> <folder>";
     unset_workspace_root() => "git config --unset handoff.workspace.root";
     no_pager() => "git --no-pager handoff   # or name another: git config core.pager less";
     workspace_folder(key) => "git config handoff.workspace.{key} <another folder>";

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::model::time::Moment;
+use crate::model::words::words;
 
 /// The required fields, in writing order.
 pub const FIELDS: [&str; 8] =
@@ -26,23 +27,16 @@ pub const MAX_BYTES: usize = 1 << 20;
 /// The maximum length of a list.
 pub const MAX_LIST: usize = 500;
 
-/// The classification of a packet that is not clean.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Unclean {
-    /// A person must look first.
-    Operational,
-    /// There is nothing to resume from.
-    Critical,
-}
-
-impl Unclean {
-    /// Returns the word in entries, descriptors and answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Operational => "operational",
-            Self::Critical => "critical",
-        }
+words! {
+    as_str
+    /// The classification of a packet that is not clean.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Unclean {
+        /// A person must look first.
+        Operational = "operational",
+        /// There is nothing to resume from.
+        Critical = "critical",
     }
 }
 
@@ -94,23 +88,16 @@ pub struct Packet {
     pub renamed: Vec<Renamed>,
 }
 
-/// The form of a note.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
-    /// One JSON object.
-    #[default]
-    Json,
-    /// Markdown with a packet in a fenced block, or a heading for each field.
-    Markdown,
-}
-
-impl Form {
-    /// Returns the name of the form.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Json => "JSON",
-            Self::Markdown => "Markdown",
-        }
+words! {
+    as_str
+    /// The form of a note.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Form {
+        /// One JSON object.
+        #[default]
+        Json = "JSON",
+        /// Markdown with a packet in a fenced block, or a heading for each field.
+        Markdown = "Markdown",
     }
 }
 

@@ -17,6 +17,7 @@ use super::digest::Digest;
 use super::plan::ProductKey;
 use super::printable;
 use super::problems::Problems;
+use super::words::words;
 
 pub use evidence::{BlockEnded, BlockStatus, Misfit};
 pub use read::{MAX_BLOCKS, MAX_BYTES};
@@ -85,16 +86,19 @@ impl CaptureKind {
     }
 }
 
-/// The kind of a block, as in files and evidence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BlockKind {
-    /// [`Block::Agent`]
-    Agent,
-    /// [`Block::Script`]
-    Script,
-    /// [`Block::Capture`]
-    Capture,
+words! {
+    word
+    /// The kind of a block, as in files and evidence.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum BlockKind {
+        /// [`Block::Agent`]
+        Agent = "agent",
+        /// [`Block::Script`]
+        Script = "script",
+        /// [`Block::Capture`]
+        Capture = "capture",
+    }
 }
 
 impl Block {
@@ -110,16 +114,6 @@ impl Block {
     /// Returns true if the block checks the result.
     pub fn verifies(&self) -> bool {
         matches!(self, Self::Script(Script { lens: Lens::Verify, .. }))
-    }
-}
-
-impl fmt::Display for BlockKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Agent => "agent",
-            Self::Script => "script",
-            Self::Capture => "capture",
-        })
     }
 }
 

@@ -3,6 +3,8 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::words::words;
+
 /// The start of the reason of an item whose product changes a protected file.
 pub const PROTECTED_CHANGED: &str = "protected-changed: ";
 
@@ -30,29 +32,20 @@ pub(crate) fn in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec
     }
 }
 
-/// The kind of a change to a protected file, compared with the reference state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ChangeKind {
-    /// The product adds the file.
-    Added,
-    /// The product changes its content or its permission to run.
-    Modified,
-    /// The product removes the file.
-    Deleted,
-    /// The product replaces it with another type, such as a symbolic link.
-    Type,
-}
-
-impl ChangeKind {
-    /// Returns the word in JSON and on the screen.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Modified => "modified",
-            Self::Deleted => "deleted",
-            Self::Type => "type",
-        }
+words! {
+    as_str
+    /// The kind of a change to a protected file, compared with the reference state.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ChangeKind {
+        /// The product adds the file.
+        Added = "added",
+        /// The product changes its content or its permission to run.
+        Modified = "modified",
+        /// The product removes the file.
+        Deleted = "deleted",
+        /// The product replaces it with another type, such as a symbolic link.
+        Type = "type",
     }
 }
 

@@ -1,7 +1,6 @@
 //! Authorization: keys and their roles, from entry 0 and later admissions.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -13,47 +12,31 @@ use super::event::Event;
 use super::extension::Cause;
 use super::name::ItemId;
 use super::submitted::{RunSubmitted, fingerprint};
+use super::words::words;
 
-/// A role of a key in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Owns the run: admits keys, adds and cancels items, closes it.
-    Own,
-    /// Drives the run: dispatches items and records results.
-    Work,
-    /// Approves and rejects.
-    Approve,
-    /// Writes documents.
-    Document,
-    /// Seals the run. In entry 0 part of `own` and `work`; later only an owner from entry 0 can
-    /// give it.
-    Seal,
+words! {
+    word
+    /// A role of a key in a run.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Role {
+        /// Owns the run: admits keys, adds and cancels items, closes it.
+        Own = "own",
+        /// Drives the run: dispatches items and records results.
+        Work = "work",
+        /// Approves and rejects.
+        Approve = "approve",
+        /// Writes documents.
+        Document = "document",
+        /// Seals the run. In entry 0 part of `own` and `work`; later only an owner from entry 0 can
+        /// give it.
+        Seal = "seal",
+    }
 }
 
 impl Role {
-    /// All roles, in writing order.
-    pub const ALL: [Self; 5] = [Self::Own, Self::Work, Self::Approve, Self::Document, Self::Seal];
-
     /// The roles in entry 0 of an unrestricted key.
     pub const SUBMITTER: [Self; 4] = [Self::Own, Self::Work, Self::Approve, Self::Document];
-
-    /// Returns the word in entries.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::Work => "work",
-            Self::Approve => "approve",
-            Self::Document => "document",
-            Self::Seal => "seal",
-        }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
 }
 
 impl FromStr for Role {

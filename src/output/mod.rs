@@ -123,6 +123,14 @@ impl Output {
         self.json_text(&value.to_string());
     }
 
+    /// Prints an answer if JSON is asked for, and returns whether it is.
+    pub(crate) fn answers(&mut self, answer: &impl Serialize) -> bool {
+        if self.json {
+            self.value(answer);
+        }
+        self.json
+    }
+
     /// Prints a text that is already JSON.
     pub(crate) fn json_text(&mut self, json: &str) {
         self.bytes(printable::json(&format!("{json}\n")).as_bytes());

@@ -9,19 +9,23 @@ use crate::ledger::chain::Link;
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
 use crate::model::plan::ProductKey;
+use crate::model::words::words;
 use crate::run::query::View;
 
-/// The patches, outputs, artifacts and saved states that a page carries. Everything else is always
-/// in its evidence.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Content {
-    /// None: only their digests.
-    None,
-    /// Those of at most [`SMALL`] bytes, up to [`SMALL_SUM`] bytes in all.
-    #[default]
-    Small,
-    /// All of them.
-    All,
+words! {
+    word
+    /// The patches, outputs, artifacts and saved states that a page carries. Everything else is
+    /// always in its evidence.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Content {
+        /// None: only their digests.
+        None = "none",
+        /// Those of at most [`SMALL`] bytes, up to [`SMALL_SUM`] bytes in all.
+        #[default]
+        Small = "small",
+        /// All of them.
+        All = "all",
+    }
 }
 
 /// The largest content that [`Content::Small`] includes, in bytes.
@@ -43,17 +47,6 @@ const IMAGES: [(&[u8], &str); 4] = [
     (b"GIF8", "image/gif"),
     (b"RIFF", "image/webp"),
 ];
-
-impl Content {
-    /// Returns its name on the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Small => "small",
-            Self::All => "all",
-        }
-    }
-}
 
 /// The blobs that a page does not carry.
 #[derive(Debug, Default)]

@@ -14,6 +14,7 @@ use crate::model::entry::{Event, Product};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::model::outcomes;
+use crate::report::graph::ItemStatus;
 use crate::run::query::View;
 use crate::run::query::attempts::AttemptShown;
 use crate::run::query::log_entry::entry_shown;
@@ -21,9 +22,6 @@ use crate::run::query::show::{self, SourceShown};
 
 /// From this number of items on, those that are done and green are only a row of the table.
 const MOST_DETAILED: usize = 2000;
-
-/// The status of an item that takes a commit that was made before.
-pub(super) const CLAIMED: &str = "done, claimed";
 
 /// A run on a page.
 pub(super) struct RunPage<'a> {
@@ -182,21 +180,14 @@ impl<'a> RunPage<'a> {
         self.view.state.graph.dependencies(at).iter().map(|on| self.id(*on)).collect()
     }
 
-    /// Returns the status for the page; items that are ready count as pending.
-    pub(super) fn status(&self, at: ItemIndex) -> String {
-        let state = &self.view.state;
-        let word = match state.status(at) {
-            _ if state.is_superseded(at) => "superseded",
-            "done" if state.items[at].red => "done, red",
-            "done" if state.graph.item(at).is_claimed() => CLAIMED,
-            "ready" => "pending",
-            word => word,
-        };
-        word.to_owned()
+    /// Returns the status for the page.
+    pub(super) fn status(&self, at: ItemIndex) -> ItemStatus {
+        ItemStatus::of(&self.view.state, at)
     }
 
-    pub(super) fn has_details(&self, status: &str) -> bool {
-        !matches!(status, "done" | CLAIMED) || self.view.state.graph.items().len() <= MOST_DETAILED
+    pub(super) fn has_details(&self, status: ItemStatus) -> bool {
+        let is_done = matches!(status, ItemStatus::Done | ItemStatus::Claimed);
+        !is_done || self.view.state.graph.items().len() <= MOST_DETAILED
     }
 
     /// Returns the item as its plan or the entry that added it has it.

@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::facts::{CLAIMED, RunPage};
+use super::facts::RunPage;
 use super::{content, words};
 use crate::model::item_index::ItemIndex;
 use crate::model::manifest::places_in_words;
-use crate::report::graph::Standing;
 use crate::report::words::Facts;
 
 /// Returns everything that the page shows of an item.
@@ -19,13 +18,13 @@ pub(super) fn facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Va
     let mut shown = json!({
         "anchor": page.anchor(at),
         "id": page.id(at),
-        "status": status,
-        "mark": standing(&status).mark(),
+        "status": status.word(),
+        "mark": status.standing().mark(),
         "attempts": page.view.state.items[at].attempts,
         "took": page.timing.took(at),
         "products": ended.map_or(0, |ended| ended["products"].as_object().map_or(0, serde_json::Map::len)),
     });
-    if page.has_details(&status) {
+    if page.has_details(status) {
         shown["details"] = json!({
             "facts": item_facts(page, at, fired, ended),
             "inputs": inputs(fired),
@@ -35,18 +34,6 @@ pub(super) fn facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Va
         });
     }
     shown
-}
-
-/// Returns the standing that gives a status of the page its mark and its colours.
-pub(super) fn standing(status: &str) -> Standing {
-    match status {
-        "done" | CLAIMED => Standing::Done,
-        "done, red" => Standing::Red,
-        "failed" => Standing::Failed,
-        "running" => Standing::Running,
-        "skipped" | "cancelled" | "superseded" => Standing::Dropped,
-        _ => Standing::Waiting,
-    }
 }
 
 fn item_facts(page: &RunPage<'_>, at: ItemIndex, fired: Option<&Value>, ended: Option<&Value>) -> Value {

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::facts::{CLAIMED, RunPage};
+use super::facts::RunPage;
 use super::thread::ShownThread;
-use super::{Request, ShownRun, item, words};
+use super::{Request, ShownRun, words};
 use crate::model::any_error::AnyError;
 use crate::model::item_index::ItemIndex;
 use crate::model::printable;
 use crate::model::protected::judged_in_words;
 use crate::model::quote::quoted;
+use crate::report::graph::ItemStatus;
 use crate::report::graph::{Outline, mermaid};
 use crate::repository::Repository;
 use crate::verify::{Row, SignerSeen, State};
@@ -89,7 +90,7 @@ fn signed(signers: &[SignerSeen], verify: &str) -> String {
 fn items(page: &RunPage<'_>) -> String {
     let mut order: Vec<ItemIndex> = page.view.state.graph.items().indices().collect();
     // The sort is stable.
-    order.sort_by_key(|at| matches!(page.status(*at).as_str(), "done" | CLAIMED));
+    order.sort_by_key(|at| matches!(page.status(*at), ItemStatus::Done | ItemStatus::Claimed));
     let mut lines = vec!["| item | status | attempts | took | note |".to_owned(), "|---|---|---|---|---|".to_owned()];
     for at in order.iter().take(MOST_ROWS) {
         let (state, status) = (&page.view.state.items[*at], page.status(*at));
@@ -100,8 +101,9 @@ fn items(page: &RunPage<'_>) -> String {
         let note = if note.is_empty() { String::new() } else { cell(&printable::cut_to(words::first_line(note), 200)) };
         let (id, took) = (cell(page.id(*at)), page.timing.took(*at));
         lines.push(format!(
-            "| {} {id} | {status} | {} | {took} | {note} |",
-            item::standing(&status).mark(),
+            "| {} {id} | {} | {} | {took} | {note} |",
+            status.standing().mark(),
+            status.word(),
             state.attempts
         ));
     }

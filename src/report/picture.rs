@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::facts::{CLAIMED, RunPage};
-use super::item;
+use super::facts::RunPage;
 use crate::model::item_index::ItemIndex;
+use crate::report::graph::ItemStatus;
 use crate::report::graph::{self, Outline};
 use crate::run::query::View;
 
@@ -67,20 +67,17 @@ pub(super) fn facts(page: &RunPage<'_>, picture: &Picture) -> Value {
 fn drawn(page: &RunPage<'_>, indices: &[ItemIndex], placed: &Placed, number: usize) -> Value {
     let Placed(x, y, width, height, members) = placed;
     let members: Vec<ItemIndex> = members.iter().filter_map(|at| indices.get(*at).copied()).collect();
-    let mut counts: BTreeMap<usize, (String, usize)> = BTreeMap::new();
-    for at in &members {
-        let status = page.status(*at);
-        counts.entry(rank(&status)).or_insert((status, 0)).1 += 1;
-    }
+    let mut counts: BTreeMap<ItemStatus, usize> = BTreeMap::new();
+    members.iter().for_each(|at| *counts.entry(page.status(*at)).or_default() += 1);
     // The worst status colours the box.
-    let worst = counts.values().next().map_or("pending", |(status, _)| status);
-    let words: Vec<String> = counts.values().map(|(status, count)| format!("{count} {status}")).collect();
+    let worst = counts.keys().next().copied().unwrap_or(ItemStatus::Pending);
+    let words: Vec<String> = counts.iter().map(|(status, count)| format!("{count} {}", status.word())).collect();
     let ids: Vec<&str> = members.iter().map(|at| page.id(*at)).collect();
     let (shown, name, title) = match ids.as_slice() {
-        [id] => (label(id), (*id).to_owned(), worst.to_owned()),
+        [id] => (label(id), (*id).to_owned(), worst.word().to_owned()),
         ids => (label(&format!("{}… {}", prefix(ids), ids.len())), prefix(ids) + "…", words.join(", ")),
     };
-    let standing = item::standing(worst);
+    let standing = worst.standing();
     let (fill, stroke) = standing.colors();
     let (anchor, group) = match members.as_slice() {
         [at] => (page.anchor(*at), Value::Null),
@@ -105,7 +102,7 @@ fn drawn(page: &RunPage<'_>, indices: &[ItemIndex], placed: &Placed, number: usi
 }
 
 fn member(page: &RunPage<'_>, at: ItemIndex) -> Value {
-    json!({ "anchor": page.anchor(at), "id": page.id(at), "mark": item::standing(&page.status(at)).mark() })
+    json!({ "anchor": page.anchor(at), "id": page.id(at), "mark": page.status(at).standing().mark() })
 }
 
 /// Returns the path of an edge from the right side of a box to the left side of another.
@@ -113,14 +110,6 @@ fn path(picture: &Picture, Drawn(from, to, bend): &Drawn) -> Option<String> {
     let (from, to) = (picture.boxes.get(*from)?, picture.boxes.get(*to)?);
     let bend = bend.map(|(x, y)| format!(" L{x} {y}")).unwrap_or_default();
     Some(format!("M{} {}{bend} L{} {}", from.0 + from.2, from.1 + from.3 / 2, to.0, to.1 + to.3 / 2))
-}
-
-/// Returns the order of statuses, the worst first.
-fn rank(status: &str) -> usize {
-    ["failed", "done, red", "running", "pending", "cancelled", "skipped", CLAIMED, "done", "superseded"]
-        .iter()
-        .position(|word| *word == status)
-        .unwrap_or(9)
 }
 
 /// Shortens a name for a box.

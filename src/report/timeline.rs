@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::facts::RunPage;
-use super::{item, picture, words};
+use super::{picture, words};
 use crate::model::entry::Event;
 use crate::model::item_index::{ItemIndex, ItemVec};
 use crate::model::time::Moment;
+use crate::report::graph::ItemStatus;
 use crate::run::query::View;
 use crate::run::query::attempts::AttemptShown;
 
@@ -166,12 +167,12 @@ fn bar(page: &RunPage<'_>, at: ItemIndex, attempt: &Attempt, y: i64) -> Value {
     let end = attempt.end.unwrap_or(timing.end);
     let (from, to) = (timing.x(attempt.begin), timing.x(end));
     let status = match attempt.end {
-        None => "running".to_owned(),
-        Some(_) if attempt.is_failed => "failed".to_owned(),
+        None => ItemStatus::Running,
+        Some(_) if attempt.is_failed => ItemStatus::Failed,
         Some(_) => page.status(at),
     };
     let took = words::duration((end - attempt.begin).max(0).unsigned_abs());
-    let standing = item::standing(&status);
+    let standing = status.standing();
     let (fill, stroke) = standing.colors();
     json!({
         "x": from,

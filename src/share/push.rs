@@ -16,6 +16,7 @@ use crate::ledger::log;
 use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
+use crate::model::words::words;
 use crate::run::query::target::{self, Target};
 
 use super::archived;
@@ -93,36 +94,27 @@ pub struct Moved {
     pub status: Status,
 }
 
-/// The relation of our object to the remote's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// The remote lacks it.
-    New,
-    /// The remote has an earlier head.
-    Updated,
-    /// Equal.
-    UpToDate,
-    /// The remote has a later head; nothing is pushed.
-    Behind,
-    /// The remote has it in an archive of ours; its own ref is deleted.
-    Archived,
-    /// Another log of our key on the remote contains all its statements; its ref is deleted.
-    Folded,
+words! {
+    word
+    /// The relation of our object to the remote's.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Status {
+        /// The remote lacks it.
+        New = "new",
+        /// The remote has an earlier head.
+        Updated = "updated",
+        /// Equal.
+        UpToDate = "up-to-date",
+        /// The remote has a later head; nothing is pushed.
+        Behind = "behind",
+        /// The remote has it in an archive of ours; its own ref is deleted.
+        Archived = "archived",
+        /// Another log of our key on the remote contains all its statements; its ref is deleted.
+        Folded = "folded",
+    }
 }
 
 impl Status {
-    /// Returns the word in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Updated => "updated",
-            Self::UpToDate => "up-to-date",
-            Self::Behind => "behind",
-            Self::Archived => "archived",
-            Self::Folded => "folded",
-        }
-    }
-
     /// Returns true if something is to be pushed.
     pub fn moves(self) -> bool {
         matches!(self, Self::New | Self::Updated)

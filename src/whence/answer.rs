@@ -320,33 +320,6 @@ impl Verdict {
     pub fn passes(self) -> bool {
         matches!(self, Self::Product | Self::Person)
     }
-
-    /// Returns the word in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Product => "product",
-            Self::Unproven => "unproven",
-            Self::Changed => "changed",
-            Self::UnknownRun => "unknown-run",
-            Self::Person => "person",
-            Self::Unclear => "unclear",
-        }
-    }
-}
-
-impl Serialize for Verdict {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl Serialize for How {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(match self {
-            Self::Tree => "tree",
-            Self::PatchId => "patch-id",
-        })
-    }
 }
 
 impl Serialize for Standing {

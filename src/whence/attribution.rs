@@ -6,12 +6,15 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use serde::Serialize;
+
 use crate::git::borrowed_repo::BorrowedRepo;
 use crate::git::history;
 use crate::git::program;
 use crate::git::store::Store;
 use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
+use crate::model::words::words;
 use crate::repository::shown;
 use crate::verify::{Gate, HOW_TO_KNOW};
 
@@ -24,25 +27,30 @@ use super::words;
 /// The maximum size of a commit's change to compare line by line.
 const LARGEST: usize = 64 << 20;
 
-/// The verdict on a commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Exactly the product of items; proven.
-    Product,
-    /// The product of items, but the run does not verify or an unknown key signed it.
-    Unproven,
-    /// It claims to be the product of an item and is not, or not exactly.
-    Changed,
-    /// It names a run that is not in this repository.
-    UnknownRun,
-    /// It makes no claim, and no known item made it.
-    Person,
-    /// Unknown.
-    Unclear,
+words! {
+    as_str
+    /// The verdict on a commit.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Verdict {
+        /// Exactly the product of items; proven.
+        Product = "product",
+        /// The product of items, but the run does not verify or an unknown key signed it.
+        Unproven = "unproven",
+        /// It claims to be the product of an item and is not, or not exactly.
+        Changed = "changed",
+        /// It names a run that is not in this repository.
+        UnknownRun = "unknown-run",
+        /// It makes no claim, and no known item made it.
+        Person = "person",
+        /// Unknown.
+        Unclear = "unclear",
+    }
 }
 
 /// The kind of match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum How {
     /// The patches, applied to the commit's parent, make exactly its tree.
     Tree,

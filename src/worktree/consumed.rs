@@ -8,15 +8,12 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
-use gix::bstr::{BString, ByteSlice};
+use gix::bstr::ByteSlice;
 
-use crate::git::program;
-use crate::git::quoted_path;
-use crate::git::store::Store;
-use crate::model::digest::Oid;
 use crate::model::name::FilePath;
+use crate::worktree::capture::large::is_object_name;
 use crate::worktree::host::Host;
-use crate::worktree::workspace::{self, Workspace, annex};
+use crate::worktree::workspace::{self, Workspace};
 
 /// The line of a patch that adds the name of an object of git-lfs.
 const OBJECT: &[u8] = b"+oid sha256:";
@@ -68,53 +65,6 @@ fn objects(patch: &Path) -> io::Result<BTreeSet<String>> {
         line.clear();
     }
     Ok(names)
-}
-
-fn is_object_name(name: &[u8]) -> bool {
-    name.len() == 64 && name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-/// Returns true if [`refusal`] could find a reason in any patch.
-pub fn may_refuse(store: &Store) -> bool {
-    annex::is_used(store) || !process_filters(store).is_empty()
-}
-
-/// Returns why a worker cannot apply a patch: a filter would need contents that are not in the
-/// worker's git directory. Attributes come from the commit `base`.
-pub fn refusal(store: &Store, base: Oid, patch: &[u8]) -> Result<Option<String>, program::Error> {
-    if annex::is_used(store) && ByteSlice::lines(patch).any(annex::is_named_by) {
-        return Ok(Some("git-annex keeps contents of its files beside the repository".to_owned()));
-    }
-    let filters = process_filters(store);
-    let paths: BTreeSet<BString> = ByteSlice::lines(patch).filter_map(new_path).collect();
-    let mut input = Vec::new();
-    paths.iter().for_each(|path| input.extend([path.as_slice(), b"\0"].concat()));
-    let git = store.git().env("GIT_ATTR_SOURCE", base.to_string());
-    let listed = git.args(["check-attr", "-z", "--stdin", "filter"]).input(input).run()?;
-    let fields: Vec<&[u8]> = listed.split(|byte| *byte == 0).collect();
-    let found = fields.chunks_exact(3).find(|fields| filters.iter().any(|name| name.as_slice() == fields[2]));
-    Ok(found.map(|fields| {
-        let (path, name) = (String::from_utf8_lossy(fields[0]), String::from_utf8_lossy(fields[2]));
-        format!("the process of the filter {name:?} may keep contents of {path} beside the repository")
-    }))
-}
-
-/// Returns the file that a line of a patch names as the new one.
-fn new_path(line: &[u8]) -> Option<BString> {
-    let name = line.strip_prefix(b"+++ ")?;
-    let name = name.split(|byte| *byte == b'\t').next()?;
-    let path = quoted_path::unquoted(name);
-    path.strip_prefix(b"b/").map(BString::from)
-}
-
-/// Returns the configured filters that run as a process, without those that are known.
-fn process_filters(store: &Store) -> Vec<BString> {
-    let repo = store.local();
-    let snapshot = repo.config_snapshot();
-    let sections = snapshot.plumbing().sections_by_name("filter").into_iter().flatten();
-    let runs = sections.filter(|section| section.value("process").is_some_and(|line| !line.is_empty()));
-    let names = runs.filter_map(|section| section.header().subsection_name().map(ToOwned::to_owned));
-    names.filter(|name| name != LFS && name != annex::FILTER).collect()
 }
 
 /// Why the contents of consumed patches are not in a worktree.

@@ -15,7 +15,7 @@ use crate::worktree::capture::large::Large;
 use crate::worktree::filters::Filters;
 use crate::worktree::known_folders::KnownFolders;
 use crate::worktree::settings::WorktreeSettings;
-use crate::worktree::workspace::{Base, Error, Pool, Refs, sweep};
+use crate::worktree::workspace::{Base, Error, Pool, Refs, annex, sweep};
 
 /// The default total size of worktrees above which finished ones are not kept.
 pub const CAP: u64 = 10 << 30;
@@ -179,9 +179,10 @@ impl Host {
         std::iter::once(self.clone()).chain(earlier).collect()
     }
 
-    /// Creates the folder of the attempts and checks that worktrees can be created in it, before
-    /// any attempt starts. Records the folder, so that it is found from then on.
-    pub fn prepare(&self) -> Result<(), Error> {
+    /// Creates the folder of the attempts and checks that worktrees of a base can be created in it,
+    /// before any attempt starts. Records the folder, so that it is found from then on.
+    pub fn prepare(&self, base: Oid) -> Result<(), Error> {
+        annex::refuse(&self.store, base)?;
         std::fs::create_dir_all(&self.settings.root)
             .and_then(|()| tempfile::tempdir_in(&self.settings.root)?.close())
             .and_then(|()| sweep(&self.settings.root))
@@ -194,10 +195,10 @@ impl Host {
         vec![self.settings.root.clone(), self.settings.private.clone(), self.store.objects_dir()]
     }
 
-    /// Fails if the commit of a submodule of a base is not in this repository.
+    /// Fails if the commit of a submodule of a base is not in this repository, or is of git-annex.
     pub(crate) fn expect_submodules(&self, commit: Oid) -> Result<(), Error> {
         match self.base(commit) {
-            Err(error @ Error::Submodule(..)) => Err(error),
+            Err(error @ (Error::Submodule(..) | Error::Annex(_))) => Err(error),
             // Other errors fail the attempt.
             _ => Ok(()),
         }

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use git_handoff::repository::config::{PRESETS, Preset, UsageForm};
+use git_handoff::repository::config::{PRESETS, Preset};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -120,13 +120,16 @@ fn facts(preset: &Preset) -> String {
     if !preset.exclude.is_empty() {
         add(format!("Left out of the patch: {}", listed(&preset.exclude, "and")));
     }
-    if let Some(form) = preset.usage {
-        let what = match form {
-            UsageForm::Claude => "model, session, tokens, price and errors",
-            UsageForm::Codex => "session, tokens and errors",
-            UsageForm::Gemini | UsageForm::Qwen => "model, session, tokens and errors",
-            UsageForm::Aider => "model, tokens, price and errors",
-        };
+    let rules = &preset.messages;
+    let recorded = [
+        ("model, ", preset.prints_text || rules.iter().any(|rule| rule.model.is_some())),
+        ("session, ", rules.iter().any(|rule| rule.session.is_some())),
+        ("tokens", true),
+        (", price", preset.prints_text || rules.iter().any(|rule| rule.cost.is_some())),
+        (" and errors", true),
+    ];
+    if preset.prints_text || !rules.is_empty() {
+        let what: String = recorded.iter().filter(|(_, is_there)| *is_there).map(|(what, _)| *what).collect();
         add(format!("Recorded from its report: {what}"));
     }
     if !preset.never.is_empty() {

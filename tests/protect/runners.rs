@@ -161,7 +161,7 @@ fn find(name: &str) -> &'static Runner {
 #[test]
 fn a_recognised_runner_protects_names_that_are_not_there_yet() {
     let (repo, said) = set_up(&["Makefile"], &[]);
-    assert_eq!(protected(&repo), [&["Makefile"], find("make").files].concat());
+    assert_eq!(protected(&repo), [&["Makefile"][..], &find("make").files].concat());
     let lines = "+ handoff.executor.command.verify = true\n\
                  + handoff.protect = Makefile\n\
                  + handoff.protect = 3 lines for make: GNUmakefile, makefile, *.mk\n\
@@ -220,8 +220,8 @@ fn code_of_others_and_samples_are_no_sign_of_a_runner() {
 #[test]
 fn each_known_pathspec_can_protect_and_belongs_to_one_runner() {
     let mut known: Vec<&str> = FURTHER.to_vec();
-    for one in RUNNERS {
-        for pathspec in one.files.iter().chain(one.manifests).chain(one.built) {
+    for one in RUNNERS.iter() {
+        for pathspec in one.files.iter().chain(&one.manifests).chain(&one.built) {
             assert_eq!(pathspec_fault(pathspec), None, "{pathspec}");
             let owner = (!one.built.contains(pathspec)).then_some(one.name);
             assert_eq!(runner(pathspec).map(|runner| runner.name), owner, "{pathspec}");

@@ -148,7 +148,7 @@ fn the_page_has_the_same_table() {
     };
     let names = |pathspecs: &[&str]| cell(pathspecs.iter().map(|pathspec| listed(pathspec)).collect());
     let row = |runner: &Runner| {
-        let (files, manifests, built) = (names(runner.files), names(runner.manifests), names(runner.built));
+        let (files, manifests, built) = (names(&runner.files), names(&runner.manifests), names(&runner.built));
         format!("| {} | {files} | {manifests} | {built} |", runner.name)
     };
     let further = cell(FURTHER.iter().map(|pathspec| (*pathspec).to_owned()).collect());

@@ -1,9 +1,7 @@
-//! Filters that are switched off, and repositories that keep more than git does: git-annex,
-//! `DataLad` and git-crypt.
+//! Filters that are switched off, and repositories that keep more than git does: git-annex
+//! and git-crypt.
 
-use std::path::Path;
-
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::pool;
 use crate::common::Environment;
@@ -113,81 +111,61 @@ fn items_edit_files_of_git_crypt() {
     }
 }
 
-/// A repository of git-annex with an unlocked and a locked file.
-const ANNEX: &str = "git annex init --quiet here && seq 2000 >big.dat && printf 'small\\n' >locked.dat && git annex add --quiet big.dat locked.dat \
-    && git annex unlock --quiet big.dat && git commit --quiet --message Annexed";
-
-#[test]
-fn items_work_in_a_repository_of_git_annex() {
-    if !has("git-annex") {
-        return;
+/// Asserts that neither a run nor a recording starts in a repository, which stays as it is.
+#[track_caller]
+fn refused(env: &Environment, sign: &str) {
+    let plan =
+        json!({ "id": "r", "items": [{ "id": "a", "executor": "command", "inputs": { "command": "touch ../ran" } }] });
+    env.write("plan.json", &plan.to_string());
+    let before = untouched(env);
+    for args in [&["run", "../plan.json", "--json"][..], &["record", "--json", "--", "touch", "../ran"]] {
+        let printed = env.handoff(args).exit(1);
+        let failure: Value =
+            serde_json::from_str(printed.stderr.lines().last().unwrap_or_default()).expect("it is JSON");
+        assert_eq!(failure["code"], "git-annex");
+        let message = failure["message"].as_str().expect("it is a text");
+        assert!(message.contains("git-annex") && message.contains(sign), "{message}");
+        assert!(failure["hint"].as_str().is_some_and(|hint| hint.contains("--single-branch")), "{failure}");
     }
-    for sandbox in ["none", "auto"] {
-        let env = repository(sandbox, ANNEX);
-        let before = untouched(&env);
-        // One that touches no annexed file.
-        assert_eq!(done(&env, "plain", "echo two >>README.md; git status --short"), " M README.md\n");
-        assert_eq!(applied(&env, "plain", "README.md"), "one\ntwo\n");
-        assert_eq!(env.git(["diff", "--name-only", "main", "plain"]).success(), "README.md\n");
-        // Contents are there, and nothing is changed by that.
-        let read = done(
-            &env,
-            "read",
-            "cat locked.dat; tail -1 big.dat; git status --short; git commit --quiet --allow-empty -m x",
-        );
-        assert_eq!(read, "small\n2000\n", "{sandbox}");
-        // Changed files are captured as git would commit them, with the content in the annex.
-        done(&env, "edit", "echo 2001 >>big.dat; echo new >new.txt");
-        let pointer = applied(&env, "edit", "big.dat");
-        let key = pointer.trim().strip_prefix("/annex/objects/").unwrap_or_else(|| panic!("{sandbox}: {pointer}"));
-        let mut expected = (1..=2001).fold(String::new(), |text, n| text + &n.to_string() + "\n");
-        assert_eq!(env.shell("repo", &format!("cat \"$(git annex contentlocation {key})\"")).success(), expected);
-        assert_eq!(env.git(["diff", "--name-only", "main", "edit"]).success(), "big.dat\nnew.txt\n");
-        for run in ["plain", "edit"] {
-            env.git(["branch", "--quiet", "-D", run]).success();
-        }
-        let after = untouched(&env);
-        let ours = |text: &str| {
-            text.lines().filter(|line| !line.contains("refs/heads/git-annex")).map(str::to_owned).collect::<Vec<_>>()
-        };
-        assert_eq!(ours(&after), ours(&before));
-        // A content that is not present leaves the pointer, and the item works.
-        env.shell("repo", "git annex drop --force --quiet big.dat && git annex drop --force --quiet locked.dat")
-            .success();
-        expected = done(
-            &env,
-            "absent",
-            "head -c 15 big.dat; echo; test ! -e locked.dat && git status --short; echo three >>README.md",
-        );
-        assert_eq!(expected, "/annex/objects/\n", "{sandbox}");
-        env.handoff(["apply", "absent", "--branch", "absent"]).success();
-        assert_eq!(env.git(["diff", "--name-only", "main", "absent"]).success(), "README.md\n");
-    }
+    assert_eq!(untouched(env), before);
+    let left = env.shell("", "find . -name ran -o -name 'a.1' -o -name 'record.1'").success();
+    assert_eq!(left, "");
 }
 
 #[test]
-fn items_work_in_a_dataset_of_datalad() {
-    if !has("datalad") || !has("git-annex") {
+fn no_run_starts_in_a_repository_of_git_annex() {
+    if !has("git-annex") {
         return;
     }
-    for sandbox in ["none", "auto"] {
-        let env = Environment::empty();
-        env.git_in("", ["config", "--global", "handoff.sandbox", sandbox]).success();
-        let make = "datalad -l critical create -c text2git repo >/dev/null 2>&1 && cd repo && echo one >README.md && head -c 3000 /dev/zero >data.bin \
-            && datalad -l critical save -m Start >/dev/null 2>&1 && test -L data.bin";
-        env.shell("", make).success();
-        assert!(Path::new(&env.path().join("repo/.datalad")).is_dir());
-        assert_eq!(
-            done(&env, "plain", "wc -c <data.bin; echo two >>README.md; git status --short"),
-            "3000\n M README.md\n"
-        );
-        assert_eq!(applied(&env, "plain", "README.md"), "one\ntwo\n");
-        // A new file that is not text is large, by the attributes of the dataset, and kept under an
-        // MD5.
-        done(&env, "new", "head -c 4000 /dev/zero >more.bin");
-        let pointer = applied(&env, "new", "more.bin");
-        assert!(pointer.starts_with("/annex/objects/MD5E-s4000--"), "{sandbox}: {pointer}");
-        let key = pointer.trim().trim_start_matches("/annex/objects/");
-        assert_eq!(env.shell("repo", &format!("wc -c <\"$(git annex contentlocation {key})\"")).success(), "4000\n");
-    }
+    let make = "git annex init --quiet here && seq 2000 >big.dat && printf 'small\\n' >locked.dat \
+        && git annex add --quiet big.dat locked.dat && git annex unlock --quiet big.dat && git commit --quiet --message Annexed";
+    let env = repository("auto", make);
+    refused(&env, "the setting annex.uuid");
+    // A clone in which git-annex never ran.
+    env.shell("", "mv repo origin && git clone --quiet origin repo").success();
+    refused(&env, "the branch refs/remotes/origin/git-annex");
+    // A branch without such files, from which the clone takes nothing else.
+    env.shell("origin", "git branch plain HEAD~").success();
+    env.shell("", "rm -rf repo && git clone --quiet --single-branch --branch plain origin repo").success();
+    done(&env, "r", "echo two >>README.md");
+    assert_eq!(applied(&env, "r", "README.md"), "one\ntwo\n");
+}
+
+#[test]
+fn links_to_contents_of_git_annex_are_enough_to_refuse() {
+    let make = "mkdir deep && ln -s ../.git/annex/objects/79/mG/K/K deep/locked.dat && git add --all && git commit --quiet --message More";
+    let env = repository("none", make);
+    refused(&env, "the link deep/locked.dat in ");
+    // In a submodule too, if it is checked out.
+    env.shell("", "mv repo sub && git init --quiet repo").success();
+    let add = "git -c protocol.file.allow=always submodule --quiet add ../sub sub && git commit --quiet --message Sub";
+    env.shell("repo", add).success();
+    done(&env, "without", "echo one >one.txt");
+    env.git(["config", "handoff.workspace.submodules", "true"]).success();
+    let plan =
+        json!({ "id": "with", "items": [{ "id": "a", "executor": "command", "inputs": { "command": "true" } }] });
+    env.write("plan.json", &plan.to_string());
+    let output = env.handoff(["run", "../plan.json"]);
+    assert_ne!(output.status, Some(0), "{output}");
+    assert!(output.stderr.contains("the link deep/locked.dat in "), "{output}");
 }

@@ -295,13 +295,13 @@ fn a_pool_ends_with_its_driver_and_is_swept_after_one_that_died() {
     // Another driver leaves a living one's alone.
     let mut other = repo.host();
     other.settings.root.clone_from(&host.settings.root);
-    other.prepare().unwrap();
+    other.prepare(repo.head()).unwrap();
     assert_eq!(fs::read_dir(&pools).unwrap().count(), 1);
     host.clear_pool().unwrap();
     assert!(!pools.exists());
     fs::create_dir_all(pools.join("dead/0/tree")).unwrap();
     fs::set_permissions(pools.join("dead/0"), fs::Permissions::from_mode(0o500)).unwrap();
-    other.prepare().unwrap();
+    other.prepare(repo.head()).unwrap();
     assert_eq!(fs::read_dir(&pools).unwrap().count(), 0);
 }
 

@@ -141,9 +141,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let name = arguments.name.as_str();
     let new = NewAnchor { name, settings: arguments.settings(), global: arguments.global };
     let anchor = repository.add_anchor(new)?;
-    if output.json {
-        output.value(&anchor);
-    } else {
+    if !output.answers(&anchor) {
         output.line(&format!("{name}: {} ({}) at {}", anchor.kind, anchor.guarantee, anchor.place));
         output.hint(&hints::push_anchor(name));
     }

@@ -26,9 +26,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     for check in checks.answers() {
         let check = check?;
         fine &= check.ok;
-        if output.json {
-            output.value(&check);
-        } else {
+        if !output.answers(&check) {
             rows.extend(check.anchors.iter().map(|anchored| row(&check, anchored)));
             rows.extend(check.times.iter().map(|timed| time_row(&check, timed)));
         }

@@ -14,8 +14,7 @@ pub(crate) struct Arguments {}
 /// Prints one line for each anchor.
 pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let list = repository.list_anchors()?;
-    if output.json {
-        output.value(&list);
+    if output.answers(&list) {
         return Ok(Ending::Done);
     }
     let rows: Vec<_> = list.anchors.into_iter().map(row).collect();

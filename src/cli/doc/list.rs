@@ -15,8 +15,7 @@ pub(crate) struct Arguments {
 /// Prints one line for each document.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let answer = repository.documents(&arguments.run)?;
-    if output.json {
-        output.value(&answer);
+    if output.answers(&answer) {
         return Ok(Ending::Done);
     }
     let row = |document: &DocumentShown| {

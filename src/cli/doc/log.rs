@@ -17,8 +17,7 @@ pub(crate) struct Arguments {
 /// Prints one line for each revision.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let answer = repository.document_log(&arguments.run, &arguments.name)?;
-    if output.json {
-        output.value(&answer);
+    if output.answers(&answer) {
         return Ok(Ending::Done);
     }
     let row = |document: &DocumentShown| {

@@ -6,10 +6,11 @@ pub(crate) mod list;
 pub(crate) mod log;
 pub(crate) mod put;
 
+use clap::Subcommand;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::{Target, VerifiedRun};
 
-use super::{Ending, Failure, Output, gate};
+use super::{Ending, Failure, Output, Property, commands, gate};
 
 /// Write and read documents of a run
 ///
@@ -18,40 +19,21 @@ use super::{Ending, Failure, Output, gate};
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    pub(super) command: Command,
 }
 
-#[derive(clap::Subcommand)]
-enum Command {
-    Put(put::Arguments),
+commands! {
+    Put(put::Arguments) => put::run, [Offline: |it| it.offline.offline];
     #[command(visible_alias = "cat")]
-    Get(get::Arguments),
-    List(list::Arguments),
-    Log(log::Arguments),
-    Diff(diff::Arguments),
-}
-
-impl Arguments {
-    /// Returns true if the output may be longer than a screen.
-    pub(crate) fn is_read_in_pages(&self) -> bool {
-        matches!(self.command, Command::List(_) | Command::Log(_) | Command::Diff(_))
-    }
-
-    /// Returns true if the remote of the run is not to be read.
-    pub(crate) fn is_offline(&self) -> bool {
-        matches!(&self.command, Command::Put(arguments) if arguments.offline.offline)
-    }
+    Get(get::Arguments) => get::run;
+    List(list::Arguments) => list::run, [Pages];
+    Log(log::Arguments) => log::run, [Pages];
+    Diff(diff::Arguments) => diff::run, [Pages];
 }
 
 /// Runs a subcommand of `doc`.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    match &arguments.command {
-        Command::Put(arguments) => put::run(arguments, repository, output),
-        Command::Get(arguments) => get::run(arguments, repository, output),
-        Command::List(arguments) => list::run(arguments, repository, output),
-        Command::Log(arguments) => log::run(arguments, repository, output),
-        Command::Diff(arguments) => diff::run(arguments, repository, output),
-    }
+    arguments.command.run(repository, output)
 }
 
 /// Verifies a run, ours or a fetched one.

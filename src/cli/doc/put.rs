@@ -49,9 +49,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if rest.is_none() && !target.is_own() {
         let run = gate::vetted(&target, arguments.terms, repository, output)?;
         let said = repository.write_elsewhere(&run, &asked, || context::save(repository, &arguments.file))?;
-        if output.json {
-            output.value(&said);
-        } else {
+        if !output.answers(&said) {
             output.line(&format!("{}: {} {}, in your log", said.run, said.name, said.sha256));
             output.hint(&hints::push_said(target.remote().unwrap_or_default(), &said.run));
         }
@@ -59,9 +57,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return Ok(Ending::Done);
     }
     let put = repository.put_document(&asked, || context::save(repository, &arguments.file))?;
-    if output.json {
-        output.value(&put);
-    } else {
+    if !output.answers(&put) {
         let document = &put.document;
         output.line(&format!("{}: {} revision {} {}", put.run, document.name, document.revision, document.sha256));
     }

@@ -23,9 +23,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Ok(added) => added,
         Err(problems) => return Ok(validate::refuse(&problems, output)),
     };
-    if output.json {
-        output.value(&added);
-    } else {
+    if !output.answers(&added) {
         output.line(&added.pinned);
     }
     match added.replaced {

@@ -13,8 +13,7 @@ pub(crate) struct Arguments {}
 /// Prints one line for each pipeline.
 pub(crate) fn run(_: &Arguments, repository: &Repository, output: &mut Output) -> Ending {
     let list = repository.list_pipelines();
-    if output.json {
-        output.value(&list);
+    if output.answers(&list) {
         return Ending::Done;
     }
     let row = |pipeline: &PipelineListed| {

@@ -15,8 +15,7 @@ pub(crate) struct Arguments {
 /// Prints the blocks in order.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let shown = repository.show_pipeline(&arguments.pipeline)?;
-    if output.json {
-        output.value(&shown);
+    if output.answers(&shown) {
         return Ok(Ending::Done);
     }
     output.line(&format!("pipeline   {}", shown.id));

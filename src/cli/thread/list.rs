@@ -12,9 +12,7 @@ pub(crate) struct Arguments {}
 /// Prints one line for each thread. An unreadable one does not hide the others.
 pub(crate) fn run(_: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let answer = repository.threads()?;
-    if output.json {
-        output.value(&answer);
-    } else {
+    if !output.answers(&answer) {
         let rows: Vec<_> = answer.threads.iter().map(row).collect();
         table::lines(&rows).iter().for_each(|line| output.line(line));
         if rows.is_empty() {

@@ -7,9 +7,10 @@ mod log;
 mod show;
 mod verify;
 
+use clap::Subcommand;
 use git_handoff::repository::Repository;
 
-use super::{Ending, Failure, Output};
+use super::{Ending, Failure, Output, Property, commands};
 
 pub(crate) use verify::print;
 
@@ -17,34 +18,19 @@ pub(crate) use verify::print;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    pub(super) command: Command,
 }
 
-#[derive(clap::Subcommand)]
-enum Command {
-    List(list::Arguments),
-    Show(show::Arguments),
-    Log(log::Arguments),
-    Diff(diff::Arguments),
-    Cat(cat::Arguments),
-    Verify(verify::Arguments),
-}
-
-impl Arguments {
-    /// Returns true if the output may be longer than a screen and is not raw bytes.
-    pub(crate) fn is_read_in_pages(&self) -> bool {
-        !matches!(self.command, Command::Cat(_))
-    }
+commands! {
+    List(list::Arguments) => list::run, [Pages];
+    Show(show::Arguments) => show::run, [Pages];
+    Log(log::Arguments) => log::run, [Pages];
+    Diff(diff::Arguments) => diff::run, [Pages];
+    Cat(cat::Arguments) => cat::run;
+    Verify(verify::Arguments) => verify::run, [Pages];
 }
 
 /// Runs a subcommand of `thread`.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    match &arguments.command {
-        Command::List(arguments) => list::run(arguments, repository, output),
-        Command::Show(arguments) => show::run(arguments, repository, output),
-        Command::Log(arguments) => log::run(arguments, repository, output),
-        Command::Diff(arguments) => diff::run(arguments, repository, output),
-        Command::Cat(arguments) => cat::run(arguments, repository, output),
-        Command::Verify(arguments) => verify::run(arguments, repository, output),
-    }
+    arguments.command.run(repository, output)
 }

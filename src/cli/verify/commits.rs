@@ -15,9 +15,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     let verified = repository.verify_commits(range, with, &mut |text| output.warn(text))?;
-    if output.json {
-        output.value(&verified);
-    } else {
+    if !output.answers(&verified) {
         for commit in &verified.commits {
             let line = whence::row(commit, output);
             output.line(line);

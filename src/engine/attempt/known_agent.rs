@@ -55,11 +55,10 @@ impl Commands<'_> {
 
     /// Reads what the agent printed about itself since a position of the transcript. `end` is the
     /// end of that, which a transcript beyond its limit lacks.
-    async fn report(&self, preset: &Preset, from: u64, end: &[u8]) -> Result<Report, Verdict> {
-        let Some(form) = preset.usage else { return Ok(Report::default()) };
+    async fn report(&self, preset: &'static Preset, from: u64, end: &[u8]) -> Result<Report, Verdict> {
         let lost = if self.transcript.is_cut() { end.to_vec() } else { Vec::new() };
         let output = self.transcript.read_from(from)?.chain(Cursor::new(lost));
-        Ok(blocking(move || Report::read(form, output)).await?)
+        Ok(blocking(move || Report::read(preset, output)).await?)
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn expect(
     let machine = Machine::new(&configured, true)?;
     let settings = configured.config.settings_of(COMMAND).unwrap_or_default();
     machine.confine(&settings).map_err(operations::Error::Sandbox)?;
-    machine.host.prepare().map_err(drive::Error::from)?;
+    machine.host.prepare(base).map_err(drive::Error::from)?;
     let line = recording.line.as_ref().map(|line| ["sh", "-c", line].map(str::to_owned));
     let words = line.as_ref().map_or(recording.command.as_slice(), <[String; 3]>::as_slice);
     let Some(program) = programs::name_of(words, line.is_some()) else { return Ok(()) };

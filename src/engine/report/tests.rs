@@ -1,8 +1,9 @@
 use super::*;
 use crate::model::usage::Usage;
+use crate::repository::config::PRESETS;
 
-fn read(form: UsageForm, output: &str) -> Report {
-    Report::read(form, output.as_bytes()).unwrap()
+fn read(agent: &str, output: &str) -> Report {
+    Report::read(&PRESETS[agent], output.as_bytes()).unwrap()
 }
 
 fn usage(input: u64, output: u64, cached: u64, price: Option<&str>) -> Usage {
@@ -31,7 +32,7 @@ fn claude_code_reports_its_use() {
         include_str!("../../../tests/fixtures/agents/claude.jsonl"),
         include_str!("../../../tests/fixtures/agents/claude.json"),
     ] {
-        assert_claims(&read(UsageForm::Claude, output), Some("claude-opus-4-8[1m]"), session, expected);
+        assert_claims(&read("claude", output), Some("claude-opus-4-8[1m]"), session, expected);
     }
 }
 
@@ -39,38 +40,38 @@ fn claude_code_reports_its_use() {
 fn codex_reports_its_use() {
     let output = include_str!("../../../tests/fixtures/agents/codex.jsonl");
     let session = "01a21846-be25-7cb3-9ecf-fd658d1e6888";
-    assert_claims(&read(UsageForm::Codex, output), None, session, usage(7000, 350, 2800, None));
+    assert_claims(&read("codex", output), None, session, usage(7000, 350, 2800, None));
 }
 
 #[test]
 fn gemini_cli_reports_its_use() {
     let output = include_str!("../../../tests/fixtures/agents/gemini.jsonl");
     let session = "8a56668c-fb3a-4dd0-9e85-2388a14a36ef";
-    assert_claims(&read(UsageForm::Gemini, output), Some("stub"), session, usage(8000, 400, 3200, None));
+    assert_claims(&read("gemini", output), Some("stub"), session, usage(8000, 400, 3200, None));
     let output = include_str!("../../../tests/fixtures/agents/gemini.json");
     let session = "68a8eeee-2bd4-479f-8d8c-1c68506bd9dd";
-    assert_claims(&read(UsageForm::Gemini, output), Some("stub"), session, usage(8000, 400, 3200, None));
+    assert_claims(&read("gemini", output), Some("stub"), session, usage(8000, 400, 3200, None));
 }
 
 #[test]
 fn qwen_code_counts_the_cache_as_input() {
     let output = include_str!("../../../tests/fixtures/agents/qwen.jsonl");
     let session = "2906b458-54b7-4e6b-bb73-97350834b0d4";
-    assert_claims(&read(UsageForm::Qwen, output), Some("stub"), session, usage(7000, 350, 2800, None));
+    assert_claims(&read("qwen", output), Some("stub"), session, usage(7000, 350, 2800, None));
 }
 
 #[test]
 fn aider_prints_rounded_numbers() {
-    let claims = read(UsageForm::Aider, include_str!("../../../tests/fixtures/agents/aider.txt")).claims().unwrap();
+    let claims = read("aider", include_str!("../../../tests/fixtures/agents/aider.txt")).claims().unwrap();
     let used = Usage { cached_tokens: None, ..usage(2300, 58, 0, Some("0.0079")) };
     assert_eq!((claims.model.as_deref(), claims.usage), (Some("anthropic/claude-sonnet-4-5"), Some(used)));
     let line = |tokens: &str| format!("Tokens: {tokens}. Cost: $0.01 message, $0.02 session.\n");
     let output = line("12k sent, 1.2k cache write, 3k cache hit, 200 received") + &line("1.0k sent, 5 received");
-    let claims = read(UsageForm::Aider, &output).claims().unwrap();
+    let claims = read("aider", &output).claims().unwrap();
     assert_eq!(claims.usage, Some(usage(13000, 205, 3000, Some("0.02"))));
     for output in ["Tokens: -1k sent, k received.", "Tokens: 1.5.5k sent, 9e9 received. Cost: $-1 session.", "Tokens:"]
     {
-        assert_eq!(read(UsageForm::Aider, output).claims(), None, "{output}");
+        assert_eq!(read("aider", output).claims(), None, "{output}");
     }
 }
 
@@ -78,24 +79,24 @@ fn aider_prints_rounded_numbers() {
 fn agents_report_the_errors_of_their_service() {
     for (form, output, error) in [
         (
-            UsageForm::Claude,
+            "claude",
             include_str!("../../../tests/fixtures/agents/claude-400.jsonl"),
             "API Error: 400 the stand-in answers with 400",
         ),
         (
-            UsageForm::Codex,
+            "codex",
             include_str!("../../../tests/fixtures/agents/codex-401.jsonl"),
             "unexpected status 401 Unauthorized: the stand-in answers with 401",
         ),
-        (UsageForm::Codex, include_str!("../../../tests/fixtures/agents/codex-400.jsonl"), "invalid_request_error"),
-        (UsageForm::Gemini, include_str!("../../../tests/fixtures/agents/gemini-401.jsonl"), "UNAUTHENTICATED"),
+        ("codex", include_str!("../../../tests/fixtures/agents/codex-400.jsonl"), "invalid_request_error"),
+        ("gemini", include_str!("../../../tests/fixtures/agents/gemini-401.jsonl"), "UNAUTHENTICATED"),
         (
-            UsageForm::Aider,
+            "aider",
             include_str!("../../../tests/fixtures/agents/aider-401.txt"),
             "litellm.AuthenticationError: AnthropicException",
         ),
         (
-            UsageForm::Qwen,
+            "qwen",
             include_str!("../../../tests/fixtures/agents/qwen-401.jsonl"),
             "[API Error: 401 the stand-in answers with 401]",
         ),
@@ -109,9 +110,9 @@ fn agents_report_the_errors_of_their_service() {
 fn an_error_before_the_end_is_none_if_the_agent_goes_on() {
     let failed = r#"{"type":"turn.failed","error":{"message":"no"}}"#;
     let done = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":2}}"#;
-    assert_eq!(read(UsageForm::Codex, &format!("{failed}\n{done}\n")).error, None);
-    assert_eq!(read(UsageForm::Codex, &format!("{done}\n{failed}\n")).error.as_deref(), Some("no"));
-    assert_eq!(read(UsageForm::Codex, r#"{"type":"error","message":"Reconnecting"}"#).error, None);
+    assert_eq!(read("codex", &format!("{failed}\n{done}\n")).error, None);
+    assert_eq!(read("codex", &format!("{done}\n{failed}\n")).error.as_deref(), Some("no"));
+    assert_eq!(read("codex", r#"{"type":"error","message":"Reconnecting"}"#).error, None);
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn the_latest_numbers_of_each_session_are_added() {
         )
     };
     let output = [result("a", "0.1"), result("a", "0.2"), result("b", "0.05")].join("\nsome text\n");
-    let claims = read(UsageForm::Claude, &output).claims().unwrap();
+    let claims = read("claude", &output).claims().unwrap();
     let expected = Usage { cached_tokens: None, ..usage(20, 2, 0, Some("0.25")) };
     assert_eq!(
         (claims.usage, claims.session.as_deref(), claims.permission_denials),
@@ -134,7 +135,7 @@ fn the_latest_numbers_of_each_session_are_added() {
         )
     };
     let output = thread("a", 5) + &thread("b", 7);
-    let claims = read(UsageForm::Codex, &output).claims().unwrap();
+    let claims = read("codex", &output).claims().unwrap();
     assert_eq!(claims.usage.unwrap().input_tokens, Some(12));
 }
 
@@ -153,10 +154,10 @@ fn hostile_values_count_as_silence() {
         "{\n\"type\": \"result\",\n",
         "}\n}\n{\n{\n}\n",
     ] {
-        assert_eq!(read(UsageForm::Claude, output).claims(), None, "{output}");
+        assert_eq!(read("claude", output).claims(), None, "{output}");
     }
     let text = r#"{"type":"result","session_id":5,"is_error":"yes","usage":{"input_tokens":5}}"#;
-    let report = read(UsageForm::Claude, text);
+    let report = read("claude", text);
     assert_eq!((report.claims().unwrap().usage.unwrap().input_tokens, report.error), (Some(5), None));
 }
 
@@ -164,13 +165,13 @@ fn hostile_values_count_as_silence() {
 fn a_line_that_is_too_long_is_skipped() {
     let long = format!("{{\"type\":\"result\",\"x\":\"{}\"}}", "x".repeat(3 << 20));
     let short = r#"{"type":"result","usage":{"input_tokens":5}}"#;
-    let report = read(UsageForm::Claude, &format!("{long}\n{short}\n{long}"));
+    let report = read("claude", &format!("{long}\n{short}\n{long}"));
     assert_eq!(report.claims().unwrap().usage.unwrap().input_tokens, Some(5));
     let block = format!("{{\n{}}}\n{short}\n", "\"x\": 1,\n".repeat(1 << 18));
-    let report = read(UsageForm::Claude, &block);
+    let report = read("claude", &block);
     assert_eq!(report.claims().unwrap().usage.unwrap().input_tokens, Some(5));
     let deep = format!("{{\"type\":\"result\",\"x\":{}", "[".repeat(1 << 19));
-    assert_eq!(read(UsageForm::Claude, &deep).claims(), None);
+    assert_eq!(read("claude", &deep).claims(), None);
 }
 
 #[test]
@@ -181,7 +182,7 @@ fn sums_stay_within_what_an_entry_can_hold() {
         )
     };
     let output = [result("a"), result("b")].join("\n");
-    let claims = read(UsageForm::Claude, &output).claims().unwrap();
+    let claims = read("claude", &output).claims().unwrap();
     assert_eq!(claims.usage.unwrap(), Usage { output_tokens: Some(2), ..Usage::default() });
     let other = Reported { usage: Some(usage(1, 1, 1, Some("1"))), ..Reported::default() };
     let both = joined(Some(claims.clone()), Some(other)).unwrap();

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Block, BlockKind, CaptureKind, Pipeline};
 use crate::model::entry::{Exit, ItemReconciled, Outcome, Verified, VerifiedBy};
 use crate::model::plan::ProductKey;
+use crate::model::words::words;
 
 /// The result of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,29 +29,20 @@ pub struct BlockEnded {
     pub verify: Option<Verified>,
 }
 
-/// The result of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BlockStatus {
-    /// Succeeded.
-    Done,
-    /// Failed.
-    Failed,
-    /// Its time limit, or the attempt's, was reached.
-    TimedOut,
-    /// The driver cancelled it.
-    Interrupted,
-}
-
-impl BlockStatus {
-    /// Returns the word in entries.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::TimedOut => "timed out",
-            Self::Interrupted => "interrupted",
-        }
+words! {
+    word
+    /// The result of a block.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum BlockStatus {
+        /// Succeeded.
+        Done = "done",
+        /// Failed.
+        Failed = "failed",
+        /// Its time limit, or the attempt's, was reached.
+        TimedOut = "timed out",
+        /// The driver cancelled it.
+        Interrupted = "interrupted",
     }
 }
 

@@ -6,6 +6,7 @@ use super::{Check, Op};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::state::{Phase, RunState};
+use crate::model::words::words;
 
 /// A condition on a number of items, outputs or attempts.
 ///
@@ -44,43 +45,29 @@ pub enum Quantity {
     Rounds,
 }
 
-/// A status word in conditions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Became {
-    /// It is done.
-    Done,
-    /// Done and not red.
-    Green,
-    /// Done and red.
-    Red,
-    /// It failed for good.
-    Failed,
-    /// It was skipped.
-    Skipped,
-    /// It was cancelled.
-    Cancelled,
-    /// Ended in any way.
-    Ended,
+words! {
+    as_str
+    /// A status word in conditions.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Became {
+        /// It is done.
+        Done = "done",
+        /// Done and not red.
+        Green = "green",
+        /// Done and red.
+        Red = "red",
+        /// It failed for good.
+        Failed = "failed",
+        /// It was skipped.
+        Skipped = "skipped",
+        /// It was cancelled.
+        Cancelled = "cancelled",
+        /// Ended in any way.
+        Ended = "ended",
+    }
 }
 
 impl Became {
-    /// Every word.
-    pub const ALL: [Self; 7] =
-        [Self::Done, Self::Green, Self::Red, Self::Failed, Self::Skipped, Self::Cancelled, Self::Ended];
-
-    /// Returns the word in rules.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Green => "green",
-            Self::Red => "red",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
-            Self::Cancelled => "cancelled",
-            Self::Ended => "ended",
-        }
-    }
-
     fn is_true_of(self, state: &RunState, at: ItemIndex) -> bool {
         let phase = state.items[at].phase;
         match self {

@@ -89,8 +89,8 @@ pub(super) fn drive(error: &drive::Error) -> Option<Failure> {
             Failure { exit: 5, ..Failure::of("held", error) }.hint(hints::end_there(run))
         }
         // The cache folder is not writable, as if HOME is `/`.
-        drive::Error::Workspace(root @ workspace::Error::Root { .. }) => {
-            Failure::of("no-cache", root).hint(hints::workspace_root())
+        drive::Error::Workspace(error @ (workspace::Error::Root { .. } | workspace::Error::Annex(_))) => {
+            no_worktrees(error)
         }
         drive::Error::Salvage(_) => Failure::of("run", error).hint(hints::salvage()),
         drive::Error::Slow(_) => Failure::of("slow-remote", error).hint(hints::slow_remote()),
@@ -103,8 +103,8 @@ pub(super) fn drive(error: &drive::Error) -> Option<Failure> {
 pub(super) fn execute(error: &execute::Error) -> Option<Failure> {
     Some(match error {
         execute::Error::NoCache(_) => return None,
-        execute::Error::Workspace(root @ workspace::Error::Root { .. }) => {
-            Failure::of("no-cache", root).hint(hints::workspace_root())
+        execute::Error::Workspace(error @ (workspace::Error::Root { .. } | workspace::Error::Annex(_))) => {
+            no_worktrees(error)
         }
         _ if error.is_of_spec() => Failure { exit: 2, ..Failure::of("spec", error) },
         _ => Failure::of("attempt", error),
@@ -120,9 +120,17 @@ pub(super) fn recheck(error: &recheck::Error) -> Failure {
         recheck::Error::Lock(run_lock::Error::Held { .. }) => {
             Failure { exit: 5, ..Failure::of("held", error) }.hint(hints::wait())
         }
-        recheck::Error::Workspace(root @ workspace::Error::Root { .. }) => {
-            Failure::of("no-cache", root).hint(hints::workspace_root())
+        recheck::Error::Workspace(error @ (workspace::Error::Root { .. } | workspace::Error::Annex(_))) => {
+            no_worktrees(error)
         }
         recheck::Error::Lock(_) | recheck::Error::Workspace(_) => Failure::of("recheck", error),
+    }
+}
+
+/// Returns the failure if no worktree can be created in this repository.
+fn no_worktrees(error: &workspace::Error) -> Failure {
+    match error {
+        workspace::Error::Annex(_) => Failure::of("git-annex", error).hint(hints::without_annex()),
+        _ => Failure::of("no-cache", error).hint(hints::workspace_root()),
     }
 }

@@ -14,7 +14,7 @@ use crate::model::log_name::is_fingerprint;
 use crate::model::name::FilePath;
 use crate::model::pipeline::Unusable;
 use crate::model::plan::{
-    AGENT, APPROVAL, APPROVERS, CHECK, DIRECTORY, ENV, HERE, NO_STDIN, PIPELINE, RECORDED, STDIN,
+    AGENT, APPROVAL, APPROVERS, CHECK, COMMAND, DIRECTORY, DISPATCH, ENV, HERE, NO_STDIN, PIPELINE, RECORDED, STDIN,
 };
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
@@ -161,7 +161,7 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
             problems.push(problem.hint(hints::add_pipeline()));
         }
     }
-    if executor == Some("dispatch") {
+    if executor == Some(DISPATCH) {
         if inputs.get(ENV).is_some() {
             let message = "a plan does not set the variables of an agent, because they can send its key elsewhere; \
                            the subagent's settings do: `handoff.subagent.NAME.env`";
@@ -181,7 +181,7 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
         let wanted = "an array of fingerprints, `SHA256:…`, as `git handoff key` prints yours";
         problems.push(wrong_type(&inputs.at(APPROVERS), wanted, approvers));
     }
-    if executor == Some("command") {
+    if executor == Some(COMMAND) {
         let command = inputs.required("command", problems);
         if let Some(command) = command.filter(|command| !is_command(command)) {
             let wanted = "a command: an array of strings (program and arguments) or one string for `sh -c`, \

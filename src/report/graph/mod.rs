@@ -35,7 +35,7 @@ pub mod tree;
 
 pub use answer::Drawing;
 pub use outline::{Keys, Outline, OutlineItem};
-pub use standing::{Standing, count_statuses, worst};
+pub use standing::{ItemStatus, Standing, count_statuses, worst};
 
 use crate::model::item_index::ItemIndex;
 

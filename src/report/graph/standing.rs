@@ -4,53 +4,33 @@ use std::collections::BTreeMap;
 
 use crate::model::item_index::ItemIndex;
 use crate::model::state::{Phase, RunState};
+use crate::model::words::words;
 
-/// The status of an item in a picture, from the best to the one that needs most attention.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
-    /// Done and green.
-    Done,
-    /// Skipped, cancelled or superseded.
-    Dropped,
-    /// Not dispatched yet.
-    Waiting,
-    /// Running.
-    Running,
-    /// Done although its check failed.
-    Red,
-    /// Failed.
-    Failed,
+words! {
+    word
+    /// The status of an item in a picture, from the best to the one that needs most attention.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Standing {
+        /// Done and green.
+        Done = "done",
+        /// Skipped, cancelled or superseded.
+        Dropped = "dropped",
+        /// Not dispatched yet.
+        Waiting = "waiting",
+        /// Running.
+        Running = "running",
+        /// Done although its check failed.
+        Red = "red",
+        /// Failed.
+        Failed = "failed",
+    }
 }
 
 impl Standing {
-    /// All of them.
-    pub const ALL: [Self; 6] = [Self::Done, Self::Dropped, Self::Waiting, Self::Running, Self::Red, Self::Failed];
-
     /// Returns the status of an item.
     #[must_use]
     pub fn of(state: &RunState, at: ItemIndex) -> Self {
-        match state.items[at].phase {
-            _ if state.is_superseded(at) => Self::Dropped,
-            Phase::Done if state.items[at].red => Self::Red,
-            Phase::Done => Self::Done,
-            Phase::Failed => Self::Failed,
-            Phase::Running => Self::Running,
-            Phase::Waiting => Self::Waiting,
-            Phase::Skipped | Phase::Cancelled => Self::Dropped,
-        }
-    }
-
-    /// Returns the status as a word, which is also its class in diagrams.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Dropped => "dropped",
-            Self::Waiting => "waiting",
-            Self::Running => "running",
-            Self::Red => "red",
-            Self::Failed => "failed",
-        }
+        ItemStatus::of(state, at).standing()
     }
 
     /// Returns its mark, as `git handoff status` has it.
@@ -75,6 +55,55 @@ impl Standing {
             Self::Running => ("#dbeafe", "#1d4ed8"),
             Self::Red => ("#fff1c2", "#9a6700"),
             Self::Failed => ("#ffe1de", "#b3261e"),
+        }
+    }
+}
+
+words! {
+    word
+    /// The status of an item as people read it, the worst first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[expect(missing_docs, reason = "the words say it")]
+    pub enum ItemStatus {
+        Failed = "failed",
+        Red = "done, red",
+        Running = "running",
+        Pending = "pending",
+        Cancelled = "cancelled",
+        Skipped = "skipped",
+        Claimed = "done, claimed",
+        Done = "done",
+        Superseded = "superseded",
+    }
+}
+
+impl ItemStatus {
+    /// Returns the status of an item; one that is ready counts as pending.
+    #[must_use]
+    pub fn of(state: &RunState, at: ItemIndex) -> Self {
+        match state.items[at].phase {
+            _ if state.is_superseded(at) => Self::Superseded,
+            Phase::Done if state.items[at].red => Self::Red,
+            Phase::Done if state.graph.item(at).is_claimed() => Self::Claimed,
+            Phase::Done => Self::Done,
+            Phase::Failed => Self::Failed,
+            Phase::Running => Self::Running,
+            Phase::Waiting => Self::Pending,
+            Phase::Skipped => Self::Skipped,
+            Phase::Cancelled => Self::Cancelled,
+        }
+    }
+
+    /// Returns the standing with its mark and colours.
+    #[must_use]
+    pub fn standing(self) -> Standing {
+        match self {
+            Self::Failed => Standing::Failed,
+            Self::Red => Standing::Red,
+            Self::Running => Standing::Running,
+            Self::Pending => Standing::Waiting,
+            Self::Cancelled | Self::Skipped | Self::Superseded => Standing::Dropped,
+            Self::Claimed | Self::Done => Standing::Done,
         }
     }
 }

@@ -42,7 +42,7 @@ use listed::Setting;
 pub use origin::{is_in_work_tree, work_trees};
 pub use outside::Outside;
 pub use pager::Paging;
-pub use preset::{AgentFolder, PRESETS, Preset, Service, UsageForm};
+pub use preset::{AgentFolder, MessageRule, PRESETS, Preset, Service, TokenRule};
 pub use registration::Registration;
 use registration::place;
 pub use secret_env::{SecretEnv, SecretSource};

@@ -8,136 +8,143 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 /// The settings of an agent that this program knows, as `agents.toml` describes them.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Preset {
     /// Its name for people.
     pub title: String,
-    /// A remark for the page about agents.
-    #[serde(default)]
+    /// A remark for docs/how-to/configure-an-agent.md.
     pub note: String,
-    /// The line that registers it as a subagent.
+    /// The line that registers it as a subagent. The task is the JSON on standard input, or the
+    /// file `$HANDOFF_TASK`. One argument has at most 128 KiB: a line that puts the task into one
+    /// names the file instead if the task is larger.
     pub command: String,
     /// The line that prints its version.
     #[serde(rename = "versionCommand")]
     pub version_command: Option<String>,
     /// Variables with a key or a token of its own.
-    #[serde(default)]
     pub keys: Vec<String>,
-    /// Variables of other programs that it takes for a login; the first that is set counts.
-    #[serde(default)]
+    /// Variables of other programs that it takes for a login. A worker gets the first that is set,
+    /// if the agent has neither a key of its own nor a login.
     pub borrowed: Vec<String>,
     /// True if a key counts more than a login in a file.
-    #[serde(default)]
     pub wins: bool,
     /// Further variables that a worker gets.
-    #[serde(default)]
     pub pass: Vec<String>,
     /// Variables that are set for it.
-    #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// Variables that are set for it if something confines it.
-    #[serde(default)]
     pub confined: BTreeMap<String, String>,
     /// Additional readable paths.
-    #[serde(default)]
     pub readable: Vec<PathBuf>,
     /// Its folders and files in the home directory, of which each attempt gets a private copy.
-    #[serde(default)]
     pub folders: Vec<AgentFolder>,
     /// Other services that give it its login.
-    #[serde(default)]
     pub services: Vec<Service>,
-    /// Paths that it leaves in a worktree, from its top, with `*` for any part of a name.
-    #[serde(default)]
+    /// Paths that it leaves in a worktree, from its top, with `*` for any part of a name. No patch
+    /// takes them or what is below them.
     pub exclude: Vec<String>,
-    /// The form in which it prints what it used.
-    pub usage: Option<UsageForm>,
+    /// How to read the JSON objects that it prints. Each fitting rule applies, in order.
+    pub messages: Vec<MessageRule>,
+    /// True if it prints what it used in lines for people, as aider does.
+    #[serde(rename = "printsText")]
+    pub prints_text: bool,
     /// Remarks on command lines that people write for it.
-    #[serde(default)]
     pub line: Vec<LineRule>,
     /// Texts of a failure that may pass.
-    #[serde(default)]
     pub later: Vec<String>,
-    /// Texts of a failure that stays until a person acts.
-    #[serde(default)]
+    /// Texts of a failure that stays until a person acts. The last text in the error that the agent
+    /// reports decides, or else in the end of its output.
     pub never: Vec<String>,
 }
 
 /// A folder of an agent in the home directory, or a file.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct AgentFolder {
     /// Its usual place, which begins with `~/`.
     pub path: PathBuf,
     /// The variable that names another place: `VARIABLE` or `VARIABLE/SUB`.
     pub moved: Option<String>,
-    /// Files in it that the agent renews.
-    #[serde(default)]
+    /// Files in it that the agent renews. They are the person's own, not a copy.
     pub login: Vec<PathBuf>,
-    /// Such files in which a worker could also name programs to run.
-    #[serde(default)]
+    /// Such files in which a worker could also name programs to run: a copy, of which new bytes go
+    /// back unless they add an entry of the type `wellknown`.
     pub checked: Vec<PathBuf>,
-    /// Files with its settings and a login that is not renewed.
-    #[serde(default)]
+    /// Files with its settings and a login that is not renewed; they are copied too.
     pub shared: Vec<PathBuf>,
-    /// The names that are copied.
-    #[serde(default)]
+    /// The names that are copied. Everything else counts as data of sessions and begins empty.
     pub settings: BTreeSet<PathBuf>,
 }
 
 /// A service that gives an agent its login in the place of the agent's own.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Service {
     /// The variable that chooses it.
     pub variable: String,
     /// Its name for people.
     pub title: String,
     /// Variables with a key or a token.
-    #[serde(default)]
     pub keys: Vec<String>,
     /// Further variables that a worker gets.
-    #[serde(default)]
     pub pass: Vec<String>,
     /// Variables that name a file which a worker may read.
-    #[serde(default)]
     pub files: Vec<String>,
     /// Paths that a worker may read if no key and no file is set.
-    #[serde(default)]
     pub readable: Vec<PathBuf>,
 }
 
 /// A remark on a command line of an agent, with the words that call for it.
 ///
 /// In two words with a space between them, the second is the value of the first.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct LineRule {
     /// The rule is about lines with one of these words; about all lines if this is empty.
-    #[serde(default)]
     pub with: Vec<String>,
     /// The rule is not about lines with one of these words.
-    #[serde(default)]
     pub without: Vec<String>,
     /// The remark, as a part of a sentence.
     pub says: String,
 }
 
-/// The form in which an agent prints what it used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum UsageForm {
-    /// Claude Code's `--output-format json` and `stream-json`.
-    Claude,
-    /// Codex's `--json`.
-    Codex,
-    /// Gemini CLI's `--output-format stream-json` and `json`.
-    Gemini,
-    /// aider's lines for people.
-    Aider,
-    /// Qwen Code's `--output-format json` and `stream-json`.
-    Qwen,
+/// A rule for a JSON object that an agent prints. Places are JSON pointers into the object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MessageRule {
+    /// The values by place: a text, the start of one with `*`, or empty for an absent value.
+    pub when: BTreeMap<String, String>,
+    /// The place of the model's name.
+    pub model: Option<String>,
+    /// The place of the session's name, instead of that of an earlier message.
+    pub session: Option<String>,
+    /// The tokens of the whole session, by the first rule whose object is there.
+    pub usage: Vec<TokenRule>,
+    /// The place of the price in dollars.
+    pub cost: Option<String>,
+    /// The place of the list of denied actions.
+    pub denials: Option<String>,
+    /// The places of the text of the error that such a message is.
+    pub error: Vec<String>,
+}
+
+/// The places of numbers of tokens, of which those of one kind are added.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TokenRule {
+    /// The object with the numbers.
+    pub at: String,
+    /// True if the object has one object for each model, by its name.
+    pub each: bool,
+    /// True if these names replace that of an earlier message.
+    pub names: bool,
+    /// Tokens of the input, with those from a cache.
+    pub input: Vec<String>,
+    /// Tokens of the output.
+    pub output: Vec<String>,
+    /// Tokens of the input from a cache.
+    pub cached: Vec<String>,
 }
 
 /// The known agents by name, which is also the name of the program.

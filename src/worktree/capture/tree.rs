@@ -74,7 +74,6 @@ impl Scratch {
             // Objects that the clean filter of git-lfs writes must outlive the capture.
             let settings = part.git_dir.filter_settings(part.git_dir.lfs());
             fs::write(&file, settings).map_err(Error::at(&file))?;
-            part.git_dir.lend_annex(&scratch.dir).map_err(Error::at(&scratch.dir))?;
         }
         Ok(scratch)
     }

@@ -12,7 +12,6 @@ use gix::index::entry::{Flags, Mode, Stage, Stat};
 use gix::worktree::stack::state::attributes::Source;
 use gix::worktree::state::checkout;
 
-use super::annex::{self, Annex};
 use super::extras::Extras;
 use super::git_dir::GitDir;
 use super::submodules::Submodule;
@@ -47,7 +46,6 @@ pub(super) struct Checkout {
     pub(super) tree: Oid,
     pub(super) index: Arc<gix::index::State>,
     options: Mutex<checkout::Options>,
-    annex: Option<Annex>,
 }
 
 impl Checkout {
@@ -66,11 +64,6 @@ impl Checkout {
         options.filters.driver_context_mut().treeish = Some(commit.0);
         let drivers = &mut options.filters.options_mut().drivers;
         drivers.retain(|driver| lfs || driver.name != "lfs");
-        let annex = Annex::find(store);
-        if annex.is_some() {
-            // At checkout its filter only records which contents to insert later.
-            drivers.retain(|driver| driver.name != annex::FILTER);
-        }
         for driver in drivers {
             // git runs no empty command, and an empty `process` disables all commands.
             let is_off = driver.process.as_ref().is_some_and(|command| command.is_empty());
@@ -78,7 +71,7 @@ impl Checkout {
                 command.take_if(|command| is_off || command.is_empty());
             }
         }
-        Ok(Self { tree: Oid(tree), index: Arc::new(index), options: Mutex::new(options), annex })
+        Ok(Self { tree: Oid(tree), index: Arc::new(index), options: Mutex::new(options) })
     }
 
     /// Writes the files of an index, except marked ones, and records their status.
@@ -92,7 +85,7 @@ impl Checkout {
         let outcome = outcome.map_err(|error| lacking(store, index).unwrap_or(Error::Checkout(Box::new(error))))?;
         match outcome.collisions.first() {
             Some(collision) => Err(Error::Collision(collision.path.to_string())),
-            None => self.annex.as_ref().map_or(Ok(()), |annex| annex.put(dir, index)),
+            None => Ok(()),
         }
     }
 }

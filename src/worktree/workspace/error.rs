@@ -50,6 +50,8 @@ pub enum Error {
         "cannot list the files that the sparse checkout excludes; handoff.workspace.sparse=false checks out all files"
     )]
     Sparse(#[source] Box<crate::git::program::Error>),
+    #[error("git-annex keeps contents of files beside this repository ({0}), which workers cannot work with")]
+    Annex(String),
     #[error("cannot read the refs of the repository")]
     Refs(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("{} could not be read or written", .0.display())]

@@ -13,13 +13,12 @@ use std::path::{Path, PathBuf};
 use gix::bstr::{BString, ByteSlice as _};
 use gix::config::Source;
 
-use super::annex::{self, Annex};
 use super::extras::Extras;
 use super::git_config::Config;
 use super::sparse::Sparse;
 use super::{Error, remotes};
+use crate::git::folder;
 use crate::git::store::{ATTEMPT_MARK, Store};
-use crate::git::{folder, refs};
 use crate::model::digest::Oid;
 use crate::worktree::host::Host;
 
@@ -41,9 +40,6 @@ const FILES: [(&str, &str); 2] = [("attributesFile", "attributes"), ("excludesFi
 /// The folder of git-crypt's keys in an unlocked repository.
 const CRYPT_KEYS: &str = "git-crypt/keys";
 
-/// The branch of git-annex's data.
-const ANNEX_BRANCH: &str = "refs/heads/git-annex";
-
 /// The branch of the empty repository in the folder of a submodule that is not checked out. git
 /// shows it when a command fails there.
 const UNBORN: &str = "ref: refs/heads/submodule-not-checked-out\n";
@@ -64,8 +60,6 @@ pub(crate) struct GitDir {
     filters: Vec<Filter>,
     /// The repository's git-lfs folder.
     lfs: PathBuf,
-    /// The repository's git-annex data, if any.
-    annex: Option<Annex>,
 }
 
 /// A configured filter.
@@ -114,7 +108,7 @@ impl GitDir {
     /// file and exits with 0.
     pub(super) fn empty(store: &Store) -> Self {
         let files = vec![("config".into(), Config::new(store).text), ("HEAD".into(), UNBORN.into())];
-        Self { files, users: Vec::new(), filters: Vec::new(), lfs: store.common_dir().join("lfs"), annex: None }
+        Self { files, users: Vec::new(), filters: Vec::new(), lfs: store.common_dir().join("lfs") }
     }
 
     /// Returns the git directory for captures.
@@ -142,17 +136,10 @@ impl GitDir {
         // work.
         config.section("core", None);
         config.value("safecrlf", b"false");
-        if Annex::find(store).is_some() {
-            annex::configure(store, &mut config);
-        }
         let users = FILES.map(|(setting, name)| users_file(host, store, setting, name));
         let users = users.into_iter().collect::<Result<_, _>>()?;
         let mut made = Self::new(store, config, left_out)?;
         made.files.push(("HEAD".into(), format!("{head}\n").into_bytes()));
-        if let Some(branch) = refs::read(store, ANNEX_BRANCH).map_err(|e| Error::Checkout(Box::new(e)))? {
-            // It may configure which files are large.
-            made.files.push((ANNEX_BRANCH.into(), format!("{branch}\n").into_bytes()));
-        }
         Ok(Self { users, filters: filters(host, store, |_| true), ..made })
     }
 
@@ -170,7 +157,7 @@ impl GitDir {
             }
         }
         files.extend(crypt_keys(&common)?);
-        Ok(Self { files, users: Vec::new(), filters: Vec::new(), lfs: common.join("lfs"), annex: Annex::find(store) })
+        Ok(Self { files, users: Vec::new(), filters: Vec::new(), lfs: common.join("lfs") })
     }
 
     /// Returns true if there are filters for captures.
@@ -201,16 +188,6 @@ impl GitDir {
     /// Returns the repository's git-lfs folder.
     pub(crate) fn lfs(&self) -> &Path {
         &self.lfs
-    }
-
-    /// Links the contents of locked files into a worker's git directory.
-    pub(super) fn link_contents(&self, dir: &Path) -> io::Result<()> {
-        self.annex.as_ref().map_or(Ok(()), |annex| annex.link(dir))
-    }
-
-    /// Makes an unconfined git-annex add contents to the repository itself.
-    pub(crate) fn lend_annex(&self, dir: &Path) -> io::Result<()> {
-        self.annex.as_ref().map_or(Ok(()), |annex| annex.lend(dir))
     }
 
     /// Writes the git directory to `dir`, which must not exist.
@@ -245,11 +222,7 @@ fn worker_config(host: &Host, store: &Store) -> Config {
     config.conversions(store, CONVERSIONS.into_iter().chain(["attributesFile"]), own);
     // git resolves this path from the top of the worktree, wherever the pool moved it.
     config.value("excludesFile", format!(".git/{EXCLUDES}").as_bytes());
-    let has_annex = Annex::find(store).is_some();
-    // The capture adds contents to the annex.
-    let is_given = |filter: &&Filter| !has_annex || filter.name != annex::FILTER;
-    let filters = filters(host, store, own);
-    filters.iter().filter(is_given).for_each(|filter| config.filter(filter.name.as_bstr(), &filter.settings));
+    filters(host, store, own).iter().for_each(|filter| config.filter(filter.name.as_bstr(), &filter.settings));
     config.identity(host);
     config
 }

@@ -129,7 +129,6 @@ const GIT: &str = ".git";
 pub(super) fn write_git(base: &Base, refs: &Refs, index: &Index, dir: &Path) -> Result<(), Error> {
     let git_dir = dir.join(TREE).join(GIT);
     base.worker.write(&git_dir).map_err(Error::at(&git_dir))?;
-    base.worker.link_contents(&git_dir).map_err(Error::at(&git_dir))?;
     refs.write(&git_dir, base.commit).map_err(Error::at(&git_dir))?;
     fs::write(git_dir.join("index"), bytes_of(&index.state)?).map_err(Error::at(&git_dir))
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use gix::bstr::{BString, ByteSlice as _};
 use gix::index::entry::Mode;
 
-use super::Error;
 use super::base::{Checkout, bytes_of};
 use super::git_dir::GitDir;
+use super::{Error, annex};
 use crate::git::program;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
@@ -40,6 +40,7 @@ impl Submodule {
             let name = names.iter().find(|(_, known)| known == path).map(|(name, _)| name.as_str());
             let mut found = git_dirs(host, name, path).into_iter().filter_map(|dir| Store::open(&dir).ok());
             let store = found.find(|store| store.contains(*at)).ok_or_else(missing)?;
+            annex::refuse(&store, *at)?;
             let checkout = Checkout::read(&store, *at, host.settings.lfs).map_err(|_| missing())?;
             let capture = Arc::new(GitDir::for_submodule(host, &store, *at)?);
             let worker = GitDir::for_worker_in_submodule(host, &store, *at)?;
@@ -79,7 +80,6 @@ impl Submodule {
     pub(super) fn write_git(&self, tree: &Path, index: &gix::index::State) -> Result<(), Error> {
         let git_dir = tree.join(self.path.to_path_lossy()).join(".git");
         self.worker.write(&git_dir).map_err(Error::at(&git_dir))?;
-        self.worker.link_contents(&git_dir).map_err(Error::at(&git_dir))?;
         let file = git_dir.join("index");
         fs::write(&file, bytes_of(index)?).map_err(Error::at(&file))
     }
