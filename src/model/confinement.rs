@@ -1,7 +1,6 @@
 //! The confinement of workers: requested settings, and layers as a manifest names them.
 
-use std::fmt;
-
+use super::words::words;
 use serde::{Deserialize, Serialize};
 
 /// The layer that restricts files, signals and sockets.
@@ -34,6 +33,8 @@ pub enum Asked {
     Strict,
 }
 
+words!(Asked.as_str: Auto = "auto", Require = "require", Strict = "strict", None = "none");
+
 /// The setting `handoff.network`.
 ///
 /// Ordered from weakest to strictest.
@@ -48,6 +49,8 @@ pub enum Network {
     /// No internet sockets.
     None,
 }
+
+words!(Network.as_str: Any = "any", Loopback = "loopback", None = "none");
 
 /// A home directory that was the user's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -201,39 +204,6 @@ impl Asked {
     /// Returns true if a missing layer prevents a run.
     pub fn insists(self) -> bool {
         matches!(self, Self::Require | Self::Strict)
-    }
-
-    /// Returns the word of the setting.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Require => "require",
-            Self::Strict => "strict",
-            Self::None => "none",
-        }
-    }
-}
-
-impl Network {
-    /// Returns the word of the setting.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Any => "any",
-            Self::Loopback => "loopback",
-            Self::None => "none",
-        }
-    }
-}
-
-impl fmt::Display for Asked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

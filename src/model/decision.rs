@@ -11,6 +11,7 @@ use super::outcome::Outcome;
 use super::plan::{ProductKey, Source};
 use super::submitted::fingerprint;
 use super::time::Moment;
+use super::words::words;
 
 /// The subject of a decision: the digests of all products of the item's dependencies, and of the
 /// artifacts and documents it needs.
@@ -26,18 +27,12 @@ pub enum Decision {
     Rejected,
 }
 
+words!(Decision.word: Approved = "approved", Rejected = "rejected");
+
 impl Decision {
     /// Returns true if approved.
     pub fn is_approved(self) -> bool {
         self == Self::Approved
-    }
-
-    /// Returns the word in entries.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Approved => "approved",
-            Self::Rejected => "rejected",
-        }
     }
 }
 

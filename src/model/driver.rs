@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::digest::hex;
+use super::words::words;
 
 /// The number of hex digits of a driver's id.
 const DIGITS: usize = 32;
@@ -83,17 +84,7 @@ pub enum Because {
     Dismissed,
 }
 
-impl Because {
-    /// Returns the word in entries.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Silent => "silent",
-            Self::Told => "told",
-            Self::Lock => "lock",
-            Self::Dismissed => "dismissed",
-        }
-    }
-}
+words!(Because.word: Silent = "silent", Told = "told", Lock = "lock", Dismissed = "dismissed");
 
 /// The fields of `run.shared`: the run is driven through a remote from here on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -73,3 +73,4 @@ pub mod takeover;
 pub mod thread;
 pub mod time;
 pub mod usage;
+pub(crate) mod words;

@@ -1,5 +1,6 @@
 //! Protected files: the pathspecs of an attempt, and the changes that its product makes to them.
 
+use super::words::words;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -44,17 +45,7 @@ pub enum ChangeKind {
     Type,
 }
 
-impl ChangeKind {
-    /// Returns the word in JSON and on the screen.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Modified => "modified",
-            Self::Deleted => "deleted",
-            Self::Type => "type",
-        }
-    }
-}
+words!(ChangeKind.as_str: Added = "added", Modified = "modified", Deleted = "deleted", Type = "type");
 
 /// The effect of a change to a protected file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

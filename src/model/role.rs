@@ -1,7 +1,6 @@
 //! Authorization: keys and their roles, from entry 0 and later admissions.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +12,7 @@ use super::event::Event;
 use super::extension::Cause;
 use super::name::ItemId;
 use super::submitted::{RunSubmitted, fingerprint};
+use super::words::words;
 
 /// A role of a key in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -31,29 +31,11 @@ pub enum Role {
     Seal,
 }
 
-impl Role {
-    /// All roles, in writing order.
-    pub const ALL: [Self; 5] = [Self::Own, Self::Work, Self::Approve, Self::Document, Self::Seal];
+words!(Role.word: Own = "own", Work = "work", Approve = "approve", Document = "document", Seal = "seal");
 
+impl Role {
     /// The roles in entry 0 of an unrestricted key.
     pub const SUBMITTER: [Self; 4] = [Self::Own, Self::Work, Self::Approve, Self::Document];
-
-    /// Returns the word in entries.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::Work => "work",
-            Self::Approve => "approve",
-            Self::Document => "document",
-            Self::Seal => "seal",
-        }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
 }
 
 impl FromStr for Role {

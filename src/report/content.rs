@@ -9,6 +9,7 @@ use crate::ledger::chain::Link;
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
 use crate::model::plan::ProductKey;
+use crate::model::words::words;
 use crate::run::query::View;
 
 /// The patches, outputs, artifacts and saved states that a page carries. Everything else is always
@@ -23,6 +24,8 @@ pub enum Content {
     /// All of them.
     All,
 }
+
+words!(Content.word: None = "none", Small = "small", All = "all");
 
 /// The largest content that [`Content::Small`] includes, in bytes.
 pub const SMALL: u64 = 32 << 10;
@@ -43,17 +46,6 @@ const IMAGES: [(&[u8], &str); 4] = [
     (b"GIF8", "image/gif"),
     (b"RIFF", "image/webp"),
 ];
-
-impl Content {
-    /// Returns its name on the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Small => "small",
-            Self::All => "all",
-        }
-    }
-}
 
 /// The blobs that a page does not carry.
 #[derive(Debug, Default)]

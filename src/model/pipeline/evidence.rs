@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Block, BlockKind, CaptureKind, Pipeline};
 use crate::model::entry::{Exit, ItemReconciled, Outcome, Verified, VerifiedBy};
 use crate::model::plan::ProductKey;
+use crate::model::words::words;
 
 /// The result of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,17 +43,7 @@ pub enum BlockStatus {
     Interrupted,
 }
 
-impl BlockStatus {
-    /// Returns the word in entries.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::TimedOut => "timed out",
-            Self::Interrupted => "interrupted",
-        }
-    }
-}
+words!(BlockStatus.word: Done = "done", Failed = "failed", TimedOut = "timed out", Interrupted = "interrupted");
 
 impl Pipeline {
     /// Validates the results of an attempt: they belong to the first blocks, in order, and all but

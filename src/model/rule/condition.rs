@@ -9,6 +9,7 @@ use super::values::Values;
 use super::{Check, Stop};
 use crate::model::json::{self, Found};
 use crate::model::name::FilePath;
+use crate::model::words::words;
 
 /// A condition on one value of a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +41,8 @@ pub enum Op {
     Greater,
 }
 
+words!(Op.as_str: Less = "<", LessOrEqual = "<=", Equal = "==", NotEqual = "!=", GreaterOrEqual = ">=", Greater = ">");
+
 impl Condition {
     /// Evaluates a condition on the values of its document.
     pub(crate) fn check(&self, values: &Values) -> Check {
@@ -67,22 +70,6 @@ impl fmt::Display for Condition {
 }
 
 impl Op {
-    /// Every operator.
-    pub const ALL: [Self; 6] =
-        [Self::Less, Self::LessOrEqual, Self::Equal, Self::NotEqual, Self::GreaterOrEqual, Self::Greater];
-
-    /// Returns the operator in rules.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Less => "<",
-            Self::LessOrEqual => "<=",
-            Self::Equal => "==",
-            Self::NotEqual => "!=",
-            Self::GreaterOrEqual => ">=",
-            Self::Greater => ">",
-        }
-    }
-
     /// Returns true if it compares numbers only.
     pub fn is_of_numbers(self) -> bool {
         !matches!(self, Self::Equal | Self::NotEqual)
@@ -116,12 +103,6 @@ impl Op {
             Self::GreaterOrEqual => order != Ordering::Less,
             Self::Greater => order == Ordering::Greater,
         }
-    }
-}
-
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -6,6 +6,7 @@ use super::{Check, Op};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::state::{Phase, RunState};
+use crate::model::words::words;
 
 /// A condition on a number of items, outputs or attempts.
 ///
@@ -63,24 +64,12 @@ pub enum Became {
     Ended,
 }
 
+words!(
+    Became.as_str: Done = "done", Green = "green", Red = "red", Failed = "failed", Skipped = "skipped",
+    Cancelled = "cancelled", Ended = "ended"
+);
+
 impl Became {
-    /// Every word.
-    pub const ALL: [Self; 7] =
-        [Self::Done, Self::Green, Self::Red, Self::Failed, Self::Skipped, Self::Cancelled, Self::Ended];
-
-    /// Returns the word in rules.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Green => "green",
-            Self::Red => "red",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
-            Self::Cancelled => "cancelled",
-            Self::Ended => "ended",
-        }
-    }
-
     fn is_true_of(self, state: &RunState, at: ItemIndex) -> bool {
         let phase = state.items[at].phase;
         match self {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::item_index::ItemIndex;
 use crate::model::state::{Phase, RunState};
+use crate::model::words::words;
 
 /// The status of an item in a picture, from the best to the one that needs most attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,10 +23,12 @@ pub enum Standing {
     Failed,
 }
 
-impl Standing {
-    /// All of them.
-    pub const ALL: [Self; 6] = [Self::Done, Self::Dropped, Self::Waiting, Self::Running, Self::Red, Self::Failed];
+words!(
+    Standing.word: Done = "done", Dropped = "dropped", Waiting = "waiting", Running = "running", Red = "red",
+    Failed = "failed"
+);
 
+impl Standing {
     /// Returns the status of an item.
     #[must_use]
     pub fn of(state: &RunState, at: ItemIndex) -> Self {
@@ -37,19 +40,6 @@ impl Standing {
             Phase::Running => Self::Running,
             Phase::Waiting => Self::Waiting,
             Phase::Skipped | Phase::Cancelled => Self::Dropped,
-        }
-    }
-
-    /// Returns the status as a word, which is also its class in diagrams.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Dropped => "dropped",
-            Self::Waiting => "waiting",
-            Self::Running => "running",
-            Self::Red => "red",
-            Self::Failed => "failed",
         }
     }
 
