@@ -1,8 +1,11 @@
 //! Shared refs, by kind and name.
 
+use serde::Serialize;
+
 use super::format::{FETCHED_REFS, REFS};
 use super::log_name::LogName;
 use super::name::{RunId, ThreadId, encode_segment};
+use super::words::{words, written_as_text};
 
 /// The maximum number of refs to fetch from one remote or bundle.
 pub const MOST_REFS: usize = 50_000;
@@ -26,33 +29,24 @@ pub enum Kind {
     ThreadStamps,
 }
 
+words!(
+    Kind.word: Run = "run", Thread = "thread", Log = "log", Archive = "archive", Transcripts = "transcripts",
+    Stamps = "time stamps", ThreadStamps = "time stamps"
+);
+written_as_text!(Kind);
+
 /// A shared ref, relative to a folder of refs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Place {
     /// The kind.
     pub kind: Kind,
     /// The decoded name.
     pub name: String,
+    #[serde(skip)]
     segment: String,
 }
 
 impl Kind {
-    /// All kinds.
-    const ALL: [Self; 7] =
-        [Self::Run, Self::Thread, Self::Log, Self::Archive, Self::Transcripts, Self::Stamps, Self::ThreadStamps];
-
-    /// Returns the word for the kind.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Thread => "thread",
-            Self::Log => "log",
-            Self::Archive => "archive",
-            Self::Transcripts => "transcripts",
-            Self::Stamps | Self::ThreadStamps => "time stamps",
-        }
-    }
-
     fn folder(self) -> &'static str {
         match self {
             Self::Run => "runs",

@@ -6,12 +6,15 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use serde::Serialize;
+
 use crate::git::borrowed_repo::BorrowedRepo;
 use crate::git::history;
 use crate::git::program;
 use crate::git::store::Store;
 use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
+use crate::model::words::words;
 use crate::repository::shown;
 use crate::verify::{Gate, HOW_TO_KNOW};
 
@@ -25,7 +28,8 @@ use super::words;
 const LARGEST: usize = 64 << 20;
 
 /// The verdict on a commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Exactly the product of items; proven.
     Product,
@@ -41,8 +45,14 @@ pub enum Verdict {
     Unclear,
 }
 
+words!(
+    Verdict.as_str: Product = "product", Unproven = "unproven", Changed = "changed", UnknownRun = "unknown-run",
+    Person = "person", Unclear = "unclear"
+);
+
 /// The kind of match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum How {
     /// The patches, applied to the commit's parent, make exactly its tree.
     Tree,
