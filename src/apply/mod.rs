@@ -98,7 +98,8 @@ pub enum Onto {
 }
 
 /// One item that was applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "each is true or not whatever the others are")]
 pub struct Step {
     /// The item.
@@ -106,21 +107,27 @@ pub struct Step {
     /// The patch.
     pub product: Digest,
     /// The tree after it.
+    #[serde(skip)]
     pub tree: Oid,
     /// True if it changed anything.
     pub changed: bool,
     /// True if it merges only together with the next item, because the target already has later
     /// changes.
+    #[serde(skip)]
     pub folded: bool,
     /// Its new commit.
     pub commit: Option<Oid>,
     /// True if its check failed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
     /// Its applied changes to protected files that a check judged.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub judged: Vec<ProtectedChange>,
     /// True if a person resolved its conflicts, or its changes to protected files are left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub resolved: bool,
     /// True if its changes to protected files are left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub without_protected: bool,
 }
 

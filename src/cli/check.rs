@@ -59,7 +59,7 @@ fn check(
         worst = worst.max(report.classification);
         let name = path.to_string_lossy();
         if output.json {
-            let mut value = report.to_json();
+            let mut value = serde_json::json!(report);
             value["packet"] = name.into();
             output.value(&value);
         } else {

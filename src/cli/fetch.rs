@@ -52,7 +52,12 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let followed = repository.follow_fetched(accepted_runs(&fetched))?;
     let taken_in = repository.accept_statements()?;
     if output.json {
-        output.value(&FetchAnswer::of(&request.remote.name, &fetched, &followed, &taken_in));
+        output.value(&FetchAnswer {
+            remote: &request.remote.name,
+            fetched: &fetched,
+            followed: &followed,
+            taken_in: &taken_in,
+        });
     } else {
         taken_in.iter().for_each(|taken| print_statement(taken, output));
         let rows: Vec<_> = fetched.taken.iter().filter(|taken| taken.status != Status::UpToDate).map(row).collect();
@@ -117,9 +122,8 @@ fn comment(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request, 
     if output.json {
         return;
     }
-    let archived = fetched.archived.iter().filter(|place| place.kind == Kind::Run).count();
-    if archived > 0 {
-        let runs = table::many(archived, "run");
+    if !fetched.archived.is_empty() {
+        let runs = table::many(fetched.archived.len(), "run");
         output.note(&format!("archived on {}, and here with it: {runs}", request.remote.name));
     }
     if fetched.taken.is_empty() {

@@ -4,7 +4,7 @@ use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use git_handoff::model::hints;
-use git_handoff::model::packet::{Draft, FIELDS, MAX_BYTES, Written, marker};
+use git_handoff::model::packet::{Draft, FIELDS, MAX_BYTES, line, marker, pretty};
 use git_handoff::model::printable::written_out;
 use git_handoff::model::time::Moment;
 use git_handoff::repository::{Environment, Repository};
@@ -133,7 +133,7 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
 
 /// Prints a packet, and the findings of a check.
 fn write(draft: &Draft, gate: Option<&Gate<'_>>, now: Moment, output: &mut Output) {
-    let text = if output.json { draft.line() } else { draft.pretty() };
+    let text = if output.json { line(draft) } else { pretty(draft) };
     output.json_text(&text);
     warn(&packet_operations::check(&packet::read(text.as_bytes()), gate, &Terms::new(now)), output);
 }
@@ -169,13 +169,12 @@ impl Import {
             let left: Vec<String> = packet.unknown.iter().map(|name| packet::quoted(name)).collect();
             output.note(&format!("not in the packet: {}", left.join(", ")));
         }
-        let written = Written::of(&packet);
         match self.output.as_deref().filter(|path| *path != Path::new("-")) {
             Some(path) => {
-                let text = format!("{}\n", written.pretty());
+                let text = format!("{}\n", pretty(&packet));
                 std::fs::write(path, text).map_err(|e| Failure::io(&format!("cannot write {}", path.display()), &e))?;
             }
-            None => output.json_text(&if output.json { written.line() } else { written.pretty() }),
+            None => output.json_text(&if output.json { line(&packet) } else { pretty(&packet) }),
         }
         warn(&report, output);
         Ok(())

@@ -7,7 +7,7 @@ use git_handoff::repository::Repository;
 use git_handoff::run::query::target::own_runs;
 use git_handoff::run::query::{is_sealed, view};
 use git_handoff::share::answers::PushAnswer;
-use git_handoff::share::push::{self as stage, Asked, Moved, Request, Status};
+use git_handoff::share::push::{self as stage, Asked, Moved, Request, Status, Stays};
 use git_handoff::share::{Kind, Rival};
 use git_handoff::thread::own_threads;
 
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         .map_err(|error| Failure::of_push(error, &request))?;
     let moves = &pushed.moved;
     if output.json {
-        output.value(&PushAnswer::of(&request, &pushed));
+        output.value(&PushAnswer::new(&request, &pushed));
     }
     let ending = if pushed.is_partial() { Ending::Refused } else { Ending::Done };
     for other in &pushed.others {
@@ -63,9 +63,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.hint_once(hints::rename_and_delete(&other.place.name));
     }
     pushed.rivals.iter().for_each(|rival| warn(rival, &request, output));
-    for (name, why) in &pushed.stays {
+    for Stays { reference: name, reason } in &pushed.stays {
         let on = remote::without_password(&request.remote.given);
-        output.warn(&format!("{name} stays on {on}, which has the run in an archive: {why}"));
+        output.warn(&format!("{name} stays on {on}, which has the run in an archive: {reason}"));
     }
     warn_bases(moves, &request, repository, output)?;
     share::warn_unwritten(&pushed.unwritten, Some(&request.remote.given), repository, output);

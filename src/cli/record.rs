@@ -77,8 +77,8 @@ pub(crate) struct Arguments {
 
 /// The answer of `record --json`.
 #[derive(Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.record/1")]
 struct Recorded<'a> {
-    schema: &'static str,
     run: &'a RunId,
     interrupted: bool,
     /// How the command ended.
@@ -198,7 +198,6 @@ fn finish(
     if output.json {
         let ended = ended(view);
         output.value(&Recorded {
-            schema: "git-handoff.record/1",
             run,
             interrupted: driven.interrupted,
             exit: ended.and_then(|ended| ended.exit),

@@ -157,12 +157,12 @@ fn print_sharing(sharing: Option<Sharing>, status: &Status, output: &mut Output)
 fn timed_row(view: &View, item: &ItemStatus, now: Moment) -> Option<Vec<Cell>> {
     let at = view.state.graph.position(&item.id)?;
     let mut row = table_row(view, at);
-    let took = match (item.started_at, item.ended_at, item.duration_ms) {
+    let took = match (item.times.started_at, item.times.ended_at, item.times.duration_ms) {
         (_, _, Some(took)) => table::duration(took),
         (Some(since), None, None) => table::duration(between(since, now)),
         _ => String::new(),
     };
-    let began = item.started_at.or(item.ended_at).map(table::minute).unwrap_or_default();
+    let began = item.times.started_at.or(item.times.ended_at).map(table::minute).unwrap_or_default();
     if item.status == UNSTARTED {
         row[1] = Cell::default().and(UNSTARTED, shade::of(UNSTARTED));
     }

@@ -22,18 +22,19 @@ fn row(item: &ItemStatus, usage: &ItemUsage) -> Vec<Cell> {
         cells.extend([usage.models.join(", ").into(), "unknown".into()]);
         return cells;
     }
+    let sum = usage.sum;
     let tokens = |tokens: Option<u64>, what: &str| tokens.map_or(String::new(), |tokens| format!("{tokens} {what}"));
-    let read = match usage.cached_tokens {
-        Some(cached) if cached > 0 => format!("{} ({cached} cached)", tokens(usage.input_tokens, "in")),
-        _ => tokens(usage.input_tokens, "in"),
+    let read = match sum.cached_tokens {
+        Some(cached) if cached > 0 => format!("{} ({cached} cached)", tokens(sum.input_tokens, "in")),
+        _ => tokens(sum.input_tokens, "in"),
     };
-    let price = usage.cost_usd.map_or_else(|| "no price".to_owned(), dollars);
+    let price = sum.cost_usd.map_or_else(|| "no price".to_owned(), dollars);
     let unknown = match usage.unknown_attempts {
         0 => String::new(),
         1 => "1 attempt unknown".to_owned(),
         more => format!("{more} attempts unknown"),
     };
-    let written = tokens(usage.output_tokens, "out");
+    let written = tokens(sum.output_tokens, "out");
     cells.extend([usage.models.join(", "), read, written, price, unknown].map(Cell::from));
     cells
 }

@@ -133,7 +133,7 @@ fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut O
     }
     let barred = commit.items.iter().find(|item| !matches!(item.standing, Standing::Proven));
     if let Some(item) = barred.filter(|_| commit.verdict == Verdict::Unproven) {
-        output.hint(&hints::verify(item.named().place()));
+        output.hint(&hints::verify(item.named.place()));
     }
 }
 
@@ -146,7 +146,7 @@ pub(super) fn row(commit: &CommitShown, output: &Output) -> Painted {
             (false, true) => ", claimed",
             (false, false) => "",
         };
-        format!("{}/{}{weaker}", item.run, item.item)
+        format!("{}/{}{weaker}", item.named.run, item.named.item)
     };
     let items: Vec<String> = commit.items.iter().map(name).collect();
     let who = match commit.verdict {
@@ -186,21 +186,22 @@ fn color(output: &Output, color: Color) -> Option<Color> {
 
 fn rows(item: &ItemShown) -> Vec<Vec<String>> {
     let row = |name: &str, value: String| vec![format!("  {name}"), value];
+    let Named { run, reference, item: id } = &item.named;
     let Some(made) = &item.made else {
         return vec![
-            row("run", format!("{}  {}", item.run, item.reference)),
-            row("item", item.item.to_string()),
+            row("run", format!("{run}  {reference}")),
+            row("item", id.to_string()),
             row("product", item.product.to_string()),
         ];
     };
     let state = if made.sealed { "sealed" } else { "open" };
-    let mut rows = vec![row("run", format!("{}, {state}  {}", item.run, item.reference))];
+    let mut rows = vec![row("run", format!("{run}, {state}  {reference}"))];
     let done = match (item.is_red(), item.is_claimed()) {
         (true, _) => status::RED,
         (false, true) => status::CLAIMED,
         (false, false) => "done",
     };
-    let when = format!("{}, attempt {}, {done} {}, by {}", item.item, made.attempt, made.at, made.actor);
+    let when = format!("{id}, attempt {}, {done} {}, by {}", made.attempt, made.at, made.actor);
     rows.push(row("item", when));
     rows.extend(made.superseded_by.as_ref().map(|by| row("superseded", format!("by {by}"))));
     let from = |from: &Reused| row("reused", format!("from {from}: nothing was run here"));

@@ -3,7 +3,8 @@
 use git_handoff::model::hints;
 use git_handoff::run::operate::documents::{DocumentPut, NewRevision};
 use git_handoff::run::query::Target;
-use git_handoff::run::query::documents::{DocumentLog, DocumentShown, Documents, WantedRevision};
+use git_handoff::run::query::documents::{DocumentLog, Documents, WantedRevision};
+use git_handoff::run::query::revisions::Change;
 use git_handoff::share::anchor::gate::Terms;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
@@ -112,21 +113,15 @@ fn get(call: &Call, parameters: &Get) -> Result<DocumentContent, Failure> {
     let mut content = Vec::new();
     repository.give_document(&run, &change, &mut content)?;
     let (content, encoding) = Encoding::write(content);
-    Ok(DocumentContent {
-        schema: "git-handoff.document-content/1",
-        run: parameters.run.clone(),
-        document: DocumentShown::of(&change),
-        content,
-        encoding,
-    })
+    Ok(DocumentContent { run: parameters.run.clone(), document: change, content, encoding })
 }
 
 /// A document with its bytes.
 #[derive(Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.document-content/1")]
 struct DocumentContent {
-    schema: &'static str,
     run: String,
-    document: DocumentShown,
+    document: Change,
     content: String,
     encoding: &'static str,
 }

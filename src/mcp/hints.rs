@@ -141,7 +141,7 @@ pub(super) fn report_text(report: &Report) -> String {
 
 /// Returns the check of a packet as JSON whose steps name tools.
 pub(super) fn report_json(report: &Report) -> Value {
-    let mut value = report.to_json();
+    let mut value = json!(report);
     for step in value["recovery"].as_array_mut().into_iter().flatten() {
         if let Some(text) = step.as_str() {
             *step = in_text(text).into();

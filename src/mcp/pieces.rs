@@ -36,15 +36,11 @@ struct Cat {
 
 /// A part of a piece.
 #[derive(Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.piece/1")]
 struct Piece {
-    schema: &'static str,
     what: String,
-    size: u64,
-    offset: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<u64>,
-    content: String,
-    encoding: &'static str,
+    #[serde(flatten)]
+    part: Cut,
 }
 
 fn cat(call: &Call, parameters: &Cat) -> Result<Piece, Failure> {
@@ -56,8 +52,7 @@ fn cat(call: &Call, parameters: &Cat) -> Result<Piece, Failure> {
         // The whole piece is hashed.
         blob.copy(&repository.store, &mut part)?;
     }
-    let Cut { size, offset, next, content, encoding } = part.cut();
-    Ok(Piece { schema: "git-handoff.piece/1", what: parameters.what.clone(), size, offset, next, content, encoding })
+    Ok(Piece { what: parameters.what.clone(), part: part.cut() })
 }
 
 /// A writer that keeps a part and counts everything.
@@ -69,12 +64,14 @@ pub(super) struct Part {
 }
 
 /// A part of some bytes, for an answer.
+#[derive(Serialize)]
 pub(super) struct Cut {
     /// The number of all bytes.
     pub(super) size: u64,
     /// The first byte of the part.
     pub(super) offset: u64,
     /// The first byte after the part, or `None` if it is the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) next: Option<u64>,
     /// The part.
     pub(super) content: String,

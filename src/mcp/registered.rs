@@ -1,12 +1,11 @@
 //! Tools that list what the operator has registered.
 
 use git_handoff::model::plan::BUILT_IN;
-use rmcp::schemars::{self, JsonSchema};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::output::Failure;
 
-use super::tools::{Call, Effect, Entry, tool};
+use super::tools::{Call, Effect, Entry, Nothing, tool};
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
@@ -28,13 +27,10 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-#[derive(Deserialize, JsonSchema)]
-struct Nothing {}
-
 /// The output of `subagents_list`.
 #[derive(Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.subagents/1")]
 struct Runnable {
-    schema: &'static str,
     /// Values of `inputs.subagent` for the executor `dispatch`.
     subagents: Vec<String>,
     /// Executors that a submitted plan may name.
@@ -43,8 +39,8 @@ struct Runnable {
 
 /// The output of `schemas_list`.
 #[derive(Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.schemas/1")]
 struct Known {
-    schema: &'static str,
     /// Schemas of documents and outputs, `id@N`.
     schemas: Vec<String>,
     /// For `subagentShape` of items.
@@ -59,7 +55,6 @@ fn subagents(call: &Call, _: &Nothing) -> Result<Runnable, Failure> {
     let built_in = BUILT_IN.map(str::to_owned);
     let executors = built_in.into_iter().chain(config.registered_executors().cloned());
     Ok(Runnable {
-        schema: "git-handoff.subagents/1",
         subagents: config.registered_subagents().cloned().collect(),
         executors: executors.filter(|name| config.mcp_allows(name)).collect(),
     })
@@ -68,7 +63,6 @@ fn subagents(call: &Call, _: &Nothing) -> Result<Runnable, Failure> {
 fn schemas(call: &Call, _: &Nothing) -> Result<Known, Failure> {
     let repository = call.repository()?;
     Ok(Known {
-        schema: "git-handoff.schemas/1",
         schemas: repository.schemas().names().map(ToString::to_string).collect(),
         shapes: repository.shapes().names().cloned().collect(),
         pipelines: repository.pipelines().known.names().cloned().collect(),

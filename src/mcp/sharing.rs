@@ -111,7 +111,7 @@ fn thread_push(call: &Call, parameters: &Push) -> Result<Value, Failure> {
     if let Some(rival) = pushed.left_out().next() {
         return Err(push::Error::Blocked(Box::new(rival.clone())).into());
     }
-    Ok(bounded(answer(&PushAnswer::of(&request, &pushed))?, thread.as_str()))
+    Ok(bounded(answer(&PushAnswer::new(&request, &pushed))?, thread.as_str()))
 }
 
 fn thread_fetch(call: &Call, parameters: &Fetch) -> Result<Value, Failure> {
@@ -135,7 +135,8 @@ fn thread_fetch(call: &Call, parameters: &Fetch) -> Result<Value, Failure> {
     if let Some(taken) = refused {
         return Err(not_taken(taken, &request));
     }
-    Ok(bounded(answer(&FetchAnswer::of(&request.remote.name, &fetched, &[], &[]))?, named))
+    let (remote, fetched) = (request.remote.name.as_str(), &fetched);
+    Ok(bounded(answer(&FetchAnswer { remote, fetched, followed: &[], taken_in: &[] })?, named))
 }
 
 /// Returns the reason why a requested thread was not updated.

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::output::Failure;
 
 use super::pieces::{Cut, Part};
-use super::tools::{Call, Effect, Encoding, Entry, Json, MOST_TEXT, tool};
+use super::tools::{Call, Effect, Encoding, Entry, Json, MOST_TEXT, Nothing, tool};
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
@@ -136,9 +136,6 @@ pub(super) fn target(thread: &str, checkpoint: Option<&str>) -> String {
     checkpoint.map_or_else(|| thread.to_owned(), |checkpoint| format!("{thread}:{checkpoint}"))
 }
 
-#[derive(Deserialize, JsonSchema)]
-struct Nothing {}
-
 fn list(call: &Call, _: &Nothing) -> Result<Value, Failure> {
     super::tools::answer(&call.repository()?.threads()?)
 }
@@ -173,8 +170,8 @@ fn save(call: &Call, parameters: &Save) -> Result<MadeCheckpoint, Failure> {
 
 /// A resumed state.
 #[derive(Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.resume/1")]
 struct Resumed {
-    schema: &'static str,
     /// The thread.
     thread_id: ThreadId,
     /// Its latest checkpoint.
@@ -216,7 +213,6 @@ fn resume(call: &Call, parameters: &Resume) -> Result<Resumed, Failure> {
     steps::hand_out(&repository.store, &checkpoint, content.state, &mut part)?;
     let Cut { size, offset, next, content: state, encoding } = part.cut();
     Ok(Resumed {
-        schema: "git-handoff.resume/1",
         thread_id,
         checkpoint_id: checkpoint.id.clone(),
         blob_sha256: content.state.sha256.hex(),

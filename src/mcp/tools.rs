@@ -187,6 +187,10 @@ pub(super) async fn off_the_loop<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(Failure::bug()))
 }
 
+/// The parameters of a tool without parameters.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Nothing {}
+
 /// A parameter that is a JSON object, or its text, because some models pass a string.
 #[derive(Deserialize)]
 #[serde(transparent)]

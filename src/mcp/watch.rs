@@ -85,7 +85,6 @@ async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
     let new =
         view.links.iter().skip(since).take(MOST_ENTRIES).map(|link| entry_shown(link, &view.state)).collect::<Vec<_>>();
     answer(&NewEntries {
-        schema: "git-handoff.watch/1",
         run: &view.run,
         entries: since.min(view.links.len()) + new.len(),
         new,
@@ -185,8 +184,8 @@ fn stand(view: &View) -> String {
 
 /// The new entries of a run.
 #[derive(Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.watch/1")]
 struct NewEntries<'a> {
-    schema: &'static str,
     /// The run.
     run: &'a RunId,
     /// The number of entries known after this.

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use super::words::as_text;
 use sha2::{Digest as _, Sha256};
 
 /// A SHA-256 digest, written `sha256:<64 lower-case hex digits>` wherever it appears.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
+
+as_text!(Digest, Oid);
 
 impl Digest {
     /// Hashes `bytes`.
@@ -57,18 +59,6 @@ impl FromStr for Digest {
         let digits = text.strip_prefix("sha256:").ok_or_else(bad)?;
         let bytes = unhex(digits).ok_or_else(bad)?;
         Ok(Self(bytes.try_into().map_err(|_| bad())?))
-    }
-}
-
-impl Serialize for Digest {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Digest {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -148,18 +138,6 @@ impl FromStr for Oid {
             Ok(id) if lower => Ok(Self(id)),
             _ => Err(BadOid(text.to_owned())),
         }
-    }
-}
-
-impl Serialize for Oid {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Oid {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

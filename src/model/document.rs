@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::digest::{Digest, Oid};
 use super::entry::Product;
@@ -108,13 +108,16 @@ impl fmt::Display for Author {
 }
 
 /// A revision of a document.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Revision {
     /// The number, from 1.
+    #[serde(rename = "revision")]
     pub number: u64,
     /// The product.
+    #[serde(flatten)]
     pub product: Product,
     /// The schema it was validated against.
+    #[serde(serialize_with = "schema_text")]
     pub schema: Option<Schema>,
     /// The digest of the previous revision.
     pub previous: Option<Digest>,
@@ -122,6 +125,11 @@ pub struct Revision {
     pub author: Author,
     /// The entry that added it.
     pub entry: u64,
+}
+
+#[expect(clippy::ref_option, reason = "what serde calls it with")]
+fn schema_text<S: Serializer>(schema: &Option<Schema>, serializer: S) -> Result<S::Ok, S::Error> {
+    schema.as_ref().map(ToString::to_string).serialize(serializer)
 }
 
 impl Revision {

@@ -6,10 +6,9 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
-
 use super::printable::written_out;
 use super::quote::quoted;
+use super::words::written_as_text;
 
 /// A next step, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,15 +42,11 @@ impl Hint {
     }
 }
 
+written_as_text!(Hint);
+
 impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for Hint {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

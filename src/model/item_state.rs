@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::Serialize;
+
 use super::driver::DriverId;
 use super::entry::{InputRef, ItemFired, Product};
 use super::item_index::ItemIndex;
@@ -14,9 +16,10 @@ use super::time::Moment;
 /// The status of an item, as far as entries record it.
 ///
 /// `pending` and `ready` are both [`Phase::Waiting`]; the dependencies tell them apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Not dispatched, or to be dispatched again.
+    #[default]
     Waiting,
     /// Its latest attempt is running.
     Running,
@@ -50,13 +53,15 @@ impl Phase {
 }
 
 /// The driver that holds a running attempt, as the dispatch names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Holder {
     /// The driver.
     pub driver: DriverId,
     /// The name of its host.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// The job of the engine that started it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
 }
 
@@ -80,7 +85,7 @@ impl fmt::Display for Holder {
 }
 
 /// The state of one item.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own from the entries")]
 pub struct ItemState {
     /// The status.
@@ -130,32 +135,4 @@ pub struct ItemState {
     pub inputs: BTreeMap<FilePath, InputRef>,
 }
 
-impl ItemState {
-    /// Returns the state of an item without entries.
-    pub(super) fn new() -> Self {
-        Self {
-            phase: Phase::Waiting,
-            attempts: 0,
-            granted_at: 0,
-            crashes: 0,
-            not_before: None,
-            holder: None,
-            manifest: None,
-            reason: None,
-            red: false,
-            protected: Vec::new(),
-            judged: false,
-            unprotected: false,
-            clearable: false,
-            approved_by: None,
-            allowed_by: None,
-            reference: BTreeMap::new(),
-            summary: None,
-            decided_by: None,
-            reused: None,
-            only_checks: false,
-            products: BTreeMap::new(),
-            inputs: BTreeMap::new(),
-        }
-    }
-}
+impl ItemState {}

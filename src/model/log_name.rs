@@ -7,6 +7,7 @@ use base64ct::{Base64Unpadded, Encoding as _};
 use super::digest::Digest;
 use super::format;
 use super::name::decode_segment;
+use super::words::written_as_text;
 
 /// The number of hex digits of an entry's hash in a log's name.
 const DIGITS: usize = 12;
@@ -27,6 +28,8 @@ pub struct LogName {
     key: String,
     entry: Option<String>,
 }
+
+written_as_text!(LogName);
 
 impl LogName {
     /// The first log of a key.

@@ -11,9 +11,11 @@ pub use clash::{clashes, fold};
 pub use dot_git::is_dot_git;
 pub use encoding::{decode_segment, encode_segment};
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
+
 use unicode_normalization::is_nfc;
+
+use super::words::as_text;
 
 /// The maximum length of an id or document name, in bytes.
 pub const MAX_NAME: usize = 128;
@@ -25,9 +27,10 @@ pub const MAX_ENCODED_PATH: usize = 1024;
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident checked by $check:path;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
+
+        as_text!($name);
 
         impl $name {
             /// Validates `name`.
@@ -74,12 +77,6 @@ macro_rules! names {
             fn try_from(name: String) -> Result<Self, NameError> {
                 $check(&name)?;
                 Ok(Self(name))
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(name: $name) -> Self {
-                name.0
             }
         }
     )*};

@@ -54,7 +54,9 @@ impl std::str::FromStr for Unclean {
 pub struct BadClass;
 
 /// A packet as far as it could be parsed; missing and wrong parts are listed in `faults`.
-#[derive(Clone, Debug, Default)]
+///
+/// Its known fields can be written again.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Packet {
     /// The objective.
     pub objective: Option<String>,
@@ -73,18 +75,25 @@ pub struct Packet {
     /// The resume token, which allows one resumption.
     pub resume_token: Option<String>,
     /// Verifiable facts.
+    #[serde(flatten)]
     pub claims: Claims,
     /// The field that says the token was used or revoked.
+    #[serde(skip)]
     pub consumed: Option<String>,
     /// Unknown fields.
+    #[serde(skip)]
     pub unknown: Vec<String>,
     /// Missing and wrong parts.
+    #[serde(skip)]
     pub faults: Vec<Fault>,
     /// Every text, including keys of unknown objects.
+    #[serde(skip)]
     pub passages: Vec<Passage>,
     /// The form of the note.
+    #[serde(skip)]
     pub form: Form,
     /// Fields with another name in the note.
+    #[serde(skip)]
     pub renamed: Vec<Renamed>,
 }
 
@@ -111,17 +120,22 @@ pub struct Renamed {
 }
 
 /// The facts in a packet; `None` if not mentioned.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Claims {
     /// The branch that the packet was written on.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Existing commits.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub commits: Option<Vec<String>>,
     /// An existing run.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// Items of that run with their statuses.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<BTreeMap<String, String>>,
     /// Documents of that run, with optional hashes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub documents: Option<BTreeMap<String, Option<String>>>,
 }
 
@@ -220,16 +234,6 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Formats the packet on one line.
-    pub fn line(&self) -> String {
-        serde_json::to_string(self).expect("strings and lists of them can be written")
-    }
-
-    /// Formats the packet for people.
-    pub fn pretty(&self) -> String {
-        serde_json::to_string_pretty(self).expect("strings and lists of them can be written")
-    }
-
     /// Returns true if another packet of the same form differs at most in its time, its token and
     /// its list of finished work.
     pub fn has_facts_of(&self, other: &[u8]) -> bool {
@@ -238,62 +242,18 @@ impl Draft {
             fields.retain(|name, _| !matches!(name.as_str(), "updated_at" | "resume_token" | "completed"));
             Some(fields)
         };
-        facts(self.line().as_bytes()) == facts(other)
+        facts(line(self).as_bytes()) == facts(other)
     }
 }
 
-/// A parsed packet to write again.
-#[derive(Clone, Debug, Serialize)]
-pub struct Written<'p> {
-    objective: Option<&'p str>,
-    completed: &'p [String],
-    unresolved: &'p [String],
-    assumptions: &'p [String],
-    next_action: Option<&'p str>,
-    risks: &'p [String],
-    updated_at: Option<&'p str>,
-    resume_token: Option<&'p str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    branch: Option<&'p str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    commits: Option<&'p [String]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run: Option<&'p str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    items: Option<&'p BTreeMap<String, String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    documents: Option<&'p BTreeMap<String, Option<String>>>,
+/// Formats a packet on one line.
+pub fn line(packet: &impl Serialize) -> String {
+    serde_json::to_string(packet).expect("strings and lists of them can be written")
 }
 
-impl<'p> Written<'p> {
-    /// Returns the known fields of a packet.
-    pub fn of(packet: &'p Packet) -> Self {
-        Self {
-            objective: packet.objective.as_deref(),
-            completed: &packet.completed,
-            unresolved: &packet.unresolved,
-            assumptions: &packet.assumptions,
-            next_action: packet.next_action.as_deref(),
-            risks: &packet.risks,
-            updated_at: packet.updated_at.as_deref(),
-            resume_token: packet.resume_token.as_deref(),
-            branch: packet.claims.branch.as_deref(),
-            commits: packet.claims.commits.as_deref(),
-            run: packet.claims.run.as_deref(),
-            items: packet.claims.items.as_ref(),
-            documents: packet.claims.documents.as_ref(),
-        }
-    }
-
-    /// Formats the packet on one line.
-    pub fn line(&self) -> String {
-        serde_json::to_string(self).expect("strings and lists of them can be written")
-    }
-
-    /// Formats the packet for people.
-    pub fn pretty(&self) -> String {
-        serde_json::to_string_pretty(self).expect("strings and lists of them can be written")
-    }
+/// Formats a packet for people.
+pub fn pretty(packet: &impl Serialize) -> String {
+    serde_json::to_string_pretty(packet).expect("strings and lists of them can be written")
 }
 
 /// Creates a continuity marker from a name and a date: `handoff-migrate-user-database-20240610`.

@@ -1,58 +1,50 @@
 //! Shared refs, by kind and name.
 
+use serde::Serialize;
+
 use super::format::{FETCHED_REFS, REFS};
 use super::log_name::LogName;
 use super::name::{RunId, ThreadId, encode_segment};
+use super::words::{words, written_as_text};
 
 /// The maximum number of refs to fetch from one remote or bundle.
 pub const MOST_REFS: usize = 50_000;
 
-/// The kind of a ref.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// The chain of a run.
-    Run,
-    /// The chain of a thread.
-    Thread,
-    /// The repository log of a key.
-    Log,
-    /// An archive of a key.
-    Archive,
-    /// The transcripts of a run: a tree, and not evidence.
-    Transcripts,
-    /// The time stamps of a run: a tree that only grows.
-    Stamps,
-    /// The time stamps of a thread, kept like those of a run.
-    ThreadStamps,
+words! {
+    word
+    /// The kind of a ref.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Kind {
+        /// The chain of a run.
+        Run = "run",
+        /// The chain of a thread.
+        Thread = "thread",
+        /// The repository log of a key.
+        Log = "log",
+        /// An archive of a key.
+        Archive = "archive",
+        /// The transcripts of a run: a tree, and not evidence.
+        Transcripts = "transcripts",
+        /// The time stamps of a run: a tree that only grows.
+        Stamps = "time stamps",
+        /// The time stamps of a thread, kept like those of a run.
+        ThreadStamps = "time stamps",
+    }
 }
+written_as_text!(Kind);
 
 /// A shared ref, relative to a folder of refs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Place {
     /// The kind.
     pub kind: Kind,
     /// The decoded name.
     pub name: String,
+    #[serde(skip)]
     segment: String,
 }
 
 impl Kind {
-    /// All kinds.
-    const ALL: [Self; 7] =
-        [Self::Run, Self::Thread, Self::Log, Self::Archive, Self::Transcripts, Self::Stamps, Self::ThreadStamps];
-
-    /// Returns the word for the kind.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Thread => "thread",
-            Self::Log => "log",
-            Self::Archive => "archive",
-            Self::Transcripts => "transcripts",
-            Self::Stamps | Self::ThreadStamps => "time stamps",
-        }
-    }
-
     fn folder(self) -> &'static str {
         match self {
             Self::Run => "runs",

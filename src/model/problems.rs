@@ -3,7 +3,7 @@
 use crate::model::hints;
 use std::ops::Deref;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::json::locate;
 use super::problem::{Code, Problem, nearest};
@@ -24,12 +24,17 @@ const COMPARISON: usize = 256;
 ///
 /// It dereferences to the kept ones: at most [`MAX_PROBLEMS`], within a size limit. It is empty if
 /// and only if nothing was found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct Problems {
     kept: Vec<Problem>,
+    #[serde(skip)]
     count: usize,
+    #[serde(skip)]
     text: usize,
+    #[serde(skip)]
     compared: usize,
+    #[serde(skip)]
     under: Option<Code>,
 }
 
@@ -167,12 +172,5 @@ impl<'p> IntoIterator for &'p Problems {
 
     fn into_iter(self) -> Self::IntoIter {
         self.kept.iter()
-    }
-}
-
-impl Serialize for Problems {
-    /// Serializes the kept ones.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.kept.serialize(serializer)
     }
 }

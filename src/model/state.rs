@@ -110,7 +110,7 @@ impl RunState {
             submitted,
             open_ended: plan.open_ended,
             concurrency: plan.concurrency,
-            items: graph.items().map(|_| ItemState::new()),
+            items: graph.items().map(|_| ItemState::default()),
             graph: Arc::new(graph),
             closed: None,
             cancelled: None,

@@ -11,6 +11,7 @@ use super::entry::{Entry, Event, Product};
 use super::name::{RunId, ThreadId};
 use super::packet::Unclean;
 use super::time::Moment;
+use super::words::as_text;
 
 /// The state's path in a thread's tree.
 pub const STATE: &str = "state";
@@ -23,9 +24,10 @@ pub const WORKTREE: &str = "worktree";
 pub const MAX_SUMMARY: usize = 1000;
 
 /// The name of a checkpoint: `<seq>-<first 12 hex digits of its entry's leaf hash>`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CheckpointId(String);
+
+as_text!(CheckpointId);
 
 impl CheckpointId {
     /// Returns the name of an entry's checkpoint.
@@ -55,20 +57,6 @@ impl FromStr for CheckpointId {
             number && hash.len() == 12 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
         });
         if good { Ok(Self(text.to_owned())) } else { Err(BadCheckpointId(text.to_owned())) }
-    }
-}
-
-impl TryFrom<String> for CheckpointId {
-    type Error = BadCheckpointId;
-
-    fn try_from(text: String) -> Result<Self, BadCheckpointId> {
-        text.parse()
-    }
-}
-
-impl From<CheckpointId> for String {
-    fn from(id: CheckpointId) -> Self {
-        id.0
     }
 }
 

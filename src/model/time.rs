@@ -3,10 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::words::as_text;
 use jiff::SignedDuration;
 use jiff::civil::{DateTime, date};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 /// The epoch.
 const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
 
@@ -18,6 +17,8 @@ const SPELT: &str = "2026-06-04T02:00:00.000Z";
 /// commits cannot express.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Moment(i64);
+
+as_text!(Moment);
 
 impl Moment {
     /// Wraps milliseconds since the epoch.
@@ -70,18 +71,6 @@ impl FromStr for Moment {
             (time.year() >= 1970 && moment.to_string() == text).then_some(moment)
         };
         read().ok_or_else(|| BadMoment(text.to_owned()))
-    }
-}
-
-impl Serialize for Moment {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Moment {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::iter::Sum;
 use std::str::FromStr;
 
+use super::words::as_text;
 use serde::{Deserialize, Serialize};
 
 /// The number of decimal places of a price.
@@ -61,9 +62,10 @@ impl Sum for Usage {
 /// A price in US dollars, exact to 10^-9 dollars.
 ///
 /// Its text is a decimal number without superfluous zeros, such as `0.03115`, `12` or `0`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dollars(u128);
+
+as_text!(Dollars);
 
 impl Dollars {
     /// Rounds a number of dollars. Returns `None` if it is negative, no number, or 10^9 or more.
@@ -88,12 +90,6 @@ impl fmt::Display for Dollars {
     }
 }
 
-impl From<Dollars> for String {
-    fn from(price: Dollars) -> Self {
-        price.to_string()
-    }
-}
-
 impl FromStr for Dollars {
     type Err = NoPrice;
 
@@ -107,14 +103,6 @@ impl FromStr for Dollars {
         let all = format!("{whole}{parts:0<PLACES$}").parse().map(Self).map_err(|_| no_price())?;
         // One price has one text.
         if all.to_string() == text { Ok(all) } else { Err(no_price()) }
-    }
-}
-
-impl TryFrom<String> for Dollars {
-    type Error = NoPrice;
-
-    fn try_from(text: String) -> Result<Self, NoPrice> {
-        text.parse()
     }
 }
 

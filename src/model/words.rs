@@ -1,4 +1,4 @@
-//! Defines enums whose variants are words.
+//! The words of enums, and types that JSON has as text: each form is written once.
 
 /// Defines an enum with a word for each variant, which a method of the given name returns and
 /// `Display` writes. `ALL` has every variant in order.
@@ -28,4 +28,29 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
+
+/// Writes types in JSON as their `Display` text.
+macro_rules! written_as_text {
+    ($($name:ty),+) => {$(
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    )+};
+}
+
+/// Writes types in JSON as their `Display` text, and reads them with `FromStr`.
+macro_rules! as_text {
+    ($($name:ty),+) => {$(
+        $crate::model::words::written_as_text!($name);
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <String as serde::Deserialize>::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )+};
+}
+
+pub(crate) use {as_text, words, written_as_text};

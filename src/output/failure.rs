@@ -33,44 +33,28 @@ use git_handoff::thread::packet::Report;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A failure of a command.
-#[derive(Debug)]
+/// A failure of a command. Its JSON form is printed on standard error.
+#[derive(Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.error/1")]
 pub(crate) struct Failure {
     /// A stable code for programs.
     pub(crate) code: &'static str,
     /// The exit code.
+    #[serde(skip)]
     pub(crate) exit: u8,
     /// The message.
     pub(crate) message: String,
     /// The causes, outermost first.
     pub(crate) causes: Vec<String>,
     /// The way out.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<Hint>,
     /// The report of the packet check that failed.
+    #[serde(rename = "check", skip_serializing_if = "Option::is_none")]
     pub(crate) report: Option<Box<Report>>,
     /// Further details for programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) details: Option<Box<Value>>,
-}
-
-/// The JSON form of a failure, printed on standard error.
-#[derive(Serialize)]
-struct FailureShown<'a> {
-    schema: &'static str,
-    /// A stable code for programs.
-    code: &'static str,
-    /// The message.
-    message: &'a str,
-    /// The causes, outermost first.
-    causes: &'a [String],
-    /// The way out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<&'a Hint>,
-    /// The report of the packet check that failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    check: Option<Value>,
-    /// Further details for programs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    details: Option<&'a Value>,
 }
 
 impl<E: Into<AnyError>> From<E> for Failure {
@@ -132,16 +116,7 @@ impl Failure {
 
     /// Returns the JSON form.
     pub(crate) fn to_json(&self) -> Value {
-        let shown = FailureShown {
-            schema: "git-handoff.error/1",
-            code: self.code,
-            message: &self.message,
-            causes: &self.causes,
-            hint: self.hint.as_ref(),
-            check: self.report.as_ref().map(|report| report.to_json()),
-            details: self.details.as_deref(),
-        };
-        credential::redact_json(serde_json::to_value(shown).expect("every answer can be written as JSON"))
+        credential::redact_json(serde_json::to_value(self).expect("every answer can be written as JSON"))
     }
 
     pub(crate) fn of(code: &'static str, error: &(dyn Error + 'static)) -> Self {

@@ -235,7 +235,7 @@ pub(super) fn artifacts(fields: &Fields<'_>, key: &str, problems: &mut Problems)
     for (key, value) in map {
         let path = file_key(key, &at, problems);
         let file = read::text(value, &at.key(key), problems);
-        artifacts.extend(path.zip(file).map(|(path, file)| (path.into(), Some(file.to_owned()))));
+        artifacts.extend(path.zip(file).map(|(path, file)| (path.to_string(), Some(file.to_owned()))));
     }
     report_clashes(map, &at, problems);
     artifacts

@@ -47,8 +47,8 @@ pub fn start(id: &RunId, protect: &[String], agent: Option<&str>) -> String {
 
 /// The output of `plan new --json`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.plan-new/1")]
 pub struct PlanStarted<'a> {
-    schema: &'static str,
     /// The file.
     pub file: &'a str,
     /// The id of its run.
@@ -58,6 +58,6 @@ pub struct PlanStarted<'a> {
 impl<'a> PlanStarted<'a> {
     /// Returns the answer for a written file.
     pub fn of(file: &'a str, id: &'a RunId) -> Self {
-        Self { schema: "git-handoff.plan-new/1", file, id }
+        Self { file, id }
     }
 }

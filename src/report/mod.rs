@@ -65,8 +65,8 @@ pub struct Request<'a> {
 
 /// The file that was written, as `report --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.report/1")]
 pub struct Written {
-    schema: &'static str,
     file: String,
     bytes: usize,
 }
@@ -74,7 +74,7 @@ pub struct Written {
 impl Written {
     /// Describes a file with this text.
     pub fn new(path: &Path, text: &str) -> Self {
-        Self { schema: "git-handoff.report/1", file: path.to_string_lossy().into_owned(), bytes: text.len() }
+        Self { file: path.to_string_lossy().into_owned(), bytes: text.len() }
     }
 }
 

@@ -8,9 +8,8 @@ use super::{Error, Repository};
 
 /// The output of `key --json`.
 #[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "schema", rename = "git-handoff.key/1", rename_all = "camelCase")]
 pub struct KeyLine {
-    schema: &'static str,
     /// `SHA256:<base64>` of the key.
     pub fingerprint: String,
     /// The principal.
@@ -30,6 +29,6 @@ impl Repository {
             return Err(Error::Principal(principal));
         }
         let allowed_signers = sign::allowed_signers_line(&principal, signer.public())?;
-        Ok(KeyLine { schema: "git-handoff.key/1", fingerprint: signer.fingerprint(), principal, allowed_signers })
+        Ok(KeyLine { fingerprint: signer.fingerprint(), principal, allowed_signers })
     }
 }

@@ -21,102 +21,81 @@ use crate::model::registered::{Registered, RegisteredBy};
 
 /// The output of `pipeline validate --json`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.pipeline-validate/1")]
+#[expect(missing_docs, reason = "docs/schema/pipeline-validate.json describes the fields")]
 pub struct PipelineVerdict<'a> {
-    schema: &'static str,
-    /// Whether the bytes are a valid pipeline.
     pub valid: bool,
-    /// The id, if valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<&'a str>,
-    /// The digest of the bytes, if valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<Digest>,
-    /// The number of blocks, if valid.
     pub blocks: usize,
-    /// The first problems.
     pub problems: &'a Problems,
-    /// The number of further problems.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
 }
 
 impl<'a> PipelineVerdict<'a> {
-    const SCHEMA: &'static str = "git-handoff.pipeline-validate/1";
-
     /// Returns the answer for an invalid pipeline.
     pub fn refused(problems: &'a Problems) -> Self {
         let more = Some(problems.more()).filter(|more| *more > 0);
-        Self { schema: Self::SCHEMA, valid: false, id: None, hash: None, blocks: 0, problems, more }
+        Self { valid: false, id: None, hash: None, blocks: 0, problems, more }
     }
 
     /// Returns the answer for a valid pipeline; `none` is an empty list of problems.
     pub fn valid(spec: &'a Spec, none: &'a Problems) -> Self {
         let (id, hash, blocks) = (Some(spec.id.as_str()), Some(spec.digest()), spec.blocks.len());
-        Self { schema: Self::SCHEMA, valid: true, id, hash, blocks, problems: none, more: None }
+        Self { valid: true, id, hash, blocks, problems: none, more: None }
     }
 }
 
 /// The output of `pipeline add --json`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.pipeline-add/1")]
+#[expect(missing_docs, reason = "docs/schema/pipeline-add.json describes the fields")]
 pub struct PipelineAdded {
-    schema: &'static str,
-    /// The name that plans refer to.
     pub id: String,
-    /// The digest of its bytes.
     pub hash: Digest,
-    /// The reference that pins these bytes.
     pub pinned: String,
-    /// Whether the registration changed.
     pub added: bool,
-    /// The digest that was registered under this id before, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<Digest>,
 }
 
 /// The output of `pipeline list --json`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.pipelines/1")]
 pub struct PipelineList {
-    schema: &'static str,
     /// The pipelines, in order of their ids.
     pub pipelines: Vec<PipelineListed>,
 }
 
 /// A listed pipeline.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/pipelines.json describes the fields")]
 pub struct PipelineListed {
-    /// The name that plans refer to.
     pub id: String,
-    /// The digest of its bytes, if usable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<Digest>,
-    /// The reference that pins these bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pinned: Option<String>,
-    /// A description of its blocks.
     pub blocks: Vec<String>,
-    /// The file, as the setting names it.
     pub file: String,
-    /// The reason why it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
 /// The output of `pipeline show --json`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.pipeline/1")]
+#[expect(missing_docs, reason = "docs/schema/pipeline.json describes the fields")]
 pub struct PipelineShown {
-    schema: &'static str,
-    /// The name that plans refer to.
     pub id: String,
-    /// The digest of its bytes.
     pub hash: Digest,
-    /// The reference that pins these bytes.
     pub pinned: String,
-    /// Whether the id alone refers to these bytes.
     pub registered: bool,
-    /// A description of its blocks.
     #[serde(skip)]
     pub blocks: Vec<String>,
-    /// The content of the file.
     pub spec: Value,
 }
 
@@ -175,7 +154,6 @@ impl Repository {
             self.store.git().args(["config", "--local", &key]).arg(&path).run().map_err(AddError::Config)?;
         }
         Ok(Ok(PipelineAdded {
-            schema: "git-handoff.pipeline-add/1",
             id: spec.id.clone(),
             hash: spec.digest(),
             pinned: spec.pinned(),
@@ -201,7 +179,7 @@ impl Repository {
                 Err(why) => Some(PipelineListed { problem: Some(why.to_string()), ..plain }),
             }
         };
-        PipelineList { schema: "git-handoff.pipelines/1", pipelines: all.names().filter_map(listed).collect() }
+        PipelineList { pipelines: all.names().filter_map(listed).collect() }
     }
 
     /// Shows the pipeline with an id, a digest, or both.
@@ -219,7 +197,6 @@ impl Repository {
         };
         let registered = all.known.get(&spec.id).and_then(Result::ok).is_some_and(|now| now.digest() == spec.digest());
         Ok(PipelineShown {
-            schema: "git-handoff.pipeline/1",
             id: spec.id.clone(),
             hash: spec.digest(),
             pinned: spec.pinned(),

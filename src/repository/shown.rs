@@ -42,20 +42,25 @@ pub struct Shown {
 }
 
 /// A run, thread or log that a remote lacks although it showed it before or a log of its names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Vanished {
     /// The remote.
+    #[serde(skip)]
     pub remote: String,
     /// The missing run, thread or log.
+    #[serde(flatten)]
     pub place: Place,
     /// Whether the remote showed it before. Otherwise it may never have been pushed.
     pub seen: bool,
     /// A local ref that still has it, up to its latest known commit: fetched from this remote, else
     /// our own, else fetched from another.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
     /// The name of our own ref for it; the ref may not exist.
+    #[serde(skip)]
     pub reference: String,
     /// The log, fetched from the remote, that names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
 }
 

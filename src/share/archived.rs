@@ -13,7 +13,7 @@ use crate::model::format::REFS;
 use crate::model::name::RunId;
 
 use super::diverged;
-use super::push::{self, Pushed, Request, Status};
+use super::push::{self, Pushed, Request, Status, Stays};
 use super::{Kind, Place};
 
 /// Returns the runs that an archive contains at `new` but not at `old`.
@@ -78,7 +78,7 @@ pub(super) fn clash(store: &Store, folder: &str, old: Option<Oid>, new: Oid) -> 
     Ok(None)
 }
 
-/// Deletes fetched refs of runs that a remote now has only in archives; returns their places.
+/// Deletes fetched refs that a remote now has only in archives; returns the names of the runs.
 ///
 /// Nothing is lost: the fetched archive contains exactly that run.
 pub(super) fn give_way(
@@ -86,19 +86,19 @@ pub(super) fn give_way(
     folder: &str,
     shown: &BTreeSet<Place>,
     held: &BTreeMap<Place, Oid>,
-) -> Result<Vec<Place>, refs::Error> {
+) -> Result<Vec<String>, refs::Error> {
     let there: BTreeMap<String, Oid> = refs::list(store, folder)?.into_iter().collect();
-    let (mut places, mut gone) = (Vec::new(), Vec::new());
+    let (mut runs, mut gone) = (Vec::new(), Vec::new());
     for (place, archived) in held.iter().filter(|(place, _)| !shown.contains(place)) {
         let reference = place.below(folder);
         let Some(here) = there.get(&reference).copied() else { continue };
         if here == *archived || (place.kind == Kind::Run && history::goes_on(store, here, *archived)) {
-            places.push(place.clone());
+            runs.extend(Some(place.name.clone()).filter(|_| place.kind == Kind::Run));
             gone.push((reference, here));
         }
     }
     refs::delete_all(store, &gone)?;
-    Ok(places)
+    Ok(runs)
 }
 
 /// Deletes the remote's refs of archived runs, each only if unchanged. Reports refused ones.
@@ -113,8 +113,8 @@ pub(super) fn retire(store: &Store, reach: &Reach, request: &Request, pushed: &m
     }
     let answers = remote::delete(store, reach, &request.remote.given, &refs)?;
     let refused = answers.into_iter().filter(|answer| !answer.taken);
-    pushed.stays = refused.map(|answer| (answer.to, answer.summary)).collect();
-    let stays: BTreeSet<&String> = pushed.stays.iter().map(|(to, _)| to).collect();
+    pushed.stays = refused.map(|answer| Stays { reference: answer.to, reason: answer.summary }).collect();
+    let stays: BTreeSet<&String> = pushed.stays.iter().map(|stays| &stays.reference).collect();
     pushed.moved.retain(|moved| moved.status != Status::Archived || !stays.contains(&moved.to));
     Ok(())
 }

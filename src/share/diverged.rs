@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::git::history;
 use crate::git::store::Store;
 use crate::ledger::{chain, sign};
@@ -9,15 +11,17 @@ use crate::model::digest::Oid;
 use crate::model::place::{Kind, Place};
 
 /// A chain that diverges from the remote's.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Diverged {
     /// The kind and name.
+    #[serde(flatten)]
     pub place: Place,
     /// Our head.
     pub ours: Oid,
     /// The remote's.
     pub theirs: Oid,
     /// The relation of the two.
+    #[serde(skip)]
     pub how: How,
 }
 

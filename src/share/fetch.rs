@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use serde::Serialize;
+
 use crate::git::remote::{self, Reach, Remote};
 use crate::git::retry::{self, Lost};
 use crate::git::store::{self, Batch, KeepGuard, Store};
@@ -50,22 +52,26 @@ impl Request {
 }
 
 /// The result for one ref of the remote.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Taken {
     /// The kind and name.
+    #[serde(flatten)]
     pub place: Place,
     /// Our ref for it.
+    #[serde(rename = "ref")]
     pub reference: String,
     /// The object fetched before.
     pub old: Option<Oid>,
     /// The remote's object. For fetched time stamps, the union with those that were here.
     pub new: Oid,
     /// The status.
+    #[serde(flatten)]
     pub status: Status,
 }
 
 /// The result of fetching a ref.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "status", content = "reason")]
 pub enum Status {
     /// Not here before.
     New,
@@ -76,14 +82,14 @@ pub enum Status {
     /// Not a fast-forward; the earlier object is kept.
     Rewritten,
     /// Not an object that this kind of ref may have; rejected.
-    Unfit(&'static str),
+    Unfit(#[serde(skip)] &'static str),
     /// Invalid objects or entries, or written by an unauthorized key, with the reason. The earlier
     /// object is kept.
     Unsound(String),
 }
 
 impl Status {
-    /// Returns the word in JSON.
+    /// Returns the word, as in JSON.
     pub fn word(&self) -> &'static str {
         match self {
             Self::New => "new",
@@ -95,6 +101,16 @@ impl Status {
         }
     }
 
+    /// Returns the reason why the remote's object was rejected.
+    fn refusal(&self) -> Option<String> {
+        match self {
+            Self::New | Self::Updated | Self::UpToDate => None,
+            Self::Rewritten => Some("it does not continue what was fetched before".to_owned()),
+            Self::Unfit(what) => Some(format!("it is {what}")),
+            Self::Unsound(why) => Some(why.clone()),
+        }
+    }
+
     /// Returns true if the remote's object was rejected.
     pub fn is_refused(&self) -> bool {
         self.refusal().is_some()
@@ -102,9 +118,10 @@ impl Status {
 }
 
 /// The result of a fetch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Fetched {
     /// Every examined ref.
+    #[serde(rename = "refs")]
     pub taken: Vec<Taken>,
     /// Names on the remote that are not valid.
     pub skipped: Vec<String>,
@@ -112,9 +129,11 @@ pub struct Fetched {
     pub blobs: usize,
     /// Names that the remote lacks although it had them or a log of its names them. Fetched copies
     /// stay here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vanished: Vec<Vanished>,
     /// Runs whose fetched refs were replaced by an archive of the remote.
-    pub archived: Vec<Place>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub archived: Vec<String>,
 }
 
 /// Fetches.

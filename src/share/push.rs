@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use serde::Serialize;
+
 use crate::git::porcelain::{self, Answer};
 use crate::git::remote::{self, Reach, Remote};
 use crate::git::retry::{Lost as _, Retry};
@@ -80,11 +82,13 @@ pub struct Request {
 }
 
 /// The result, or planned result, for one ref of the remote.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Moved {
     /// The kind and name.
+    #[serde(flatten)]
     pub place: Place,
     /// The remote's ref.
+    #[serde(rename = "ref")]
     pub to: String,
     /// The remote's object before.
     pub old: Option<Oid>,
@@ -97,7 +101,8 @@ pub struct Moved {
 words! {
     word
     /// The relation of our object to the remote's.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "kebab-case")]
     pub enum Status {
         /// The remote lacks it.
         New = "new",
@@ -122,18 +127,32 @@ impl Status {
 }
 
 /// The result of a push.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Pushed {
     /// Every examined ref, except those left out.
+    #[serde(rename = "refs")]
     pub moved: Vec<Moved>,
     /// Invalid objects on the remote under the names of our chains.
+    #[serde(rename = "unsound", skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<Rival>,
-    /// Refs of archived runs that the remote refused to delete, with the reasons.
-    pub stays: Vec<(String, String)>,
+    /// Refs of archived runs that the remote refused to delete.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stays: Vec<Stays>,
     /// Runs and threads that were left out, because the remote has others of the same name.
+    #[serde(rename = "leftOut", skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Diverged>,
     /// Runs and threads whose log only another key can write, as after a rotation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unwritten: Vec<Unwritten>,
+}
+
+/// A ref of an archived run that the remote refused to delete.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/push.json describes the fields")]
+pub struct Stays {
+    #[serde(rename = "ref")]
+    pub reference: String,
+    pub reason: String,
 }
 
 impl Pushed {

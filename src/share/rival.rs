@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::git::history;
 use crate::git::remote::{self, Depth, Reach};
 use crate::git::store::{KeepGuard, Store};
@@ -18,13 +20,16 @@ use super::push::{Error, Status};
 use super::{Kind, Place};
 
 /// An invalid object on a remote under the name of one of our chains.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Rival {
     /// The place.
+    #[serde(flatten)]
     pub place: Place,
     /// The object.
+    #[serde(rename = "head")]
     pub theirs: Oid,
     /// The reason why it is invalid.
+    #[serde(rename = "reason")]
     pub why: String,
     /// The alternative name of our log; `None` if ours was not pushed.
     pub instead: Option<LogName>,

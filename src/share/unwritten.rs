@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::git::refs;
 use crate::git::store::KeepGuard;
 use crate::ledger::sign::Signer;
@@ -22,11 +24,12 @@ use super::travelling::Travelling;
 use super::{Place, wanted};
 
 /// A run or thread with statements of a key that no shared log has.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Unwritten {
     /// The key that can write them.
     pub key: String,
     /// The run or thread.
+    #[serde(flatten)]
     pub place: Place,
 }
 

@@ -15,13 +15,12 @@ use crate::model::descriptor::{self, Received};
 use crate::model::entry::{AdoptedFrom, Origin, SourceCheckpoint};
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
-use crate::model::thread::Checkpoint;
-use crate::thread::packet::{Classification, Terms};
+use crate::thread::packet::Terms;
 use crate::verify::{self, Ancestor, Options, SignerSeen, Unsound};
 
+use super::answers::{AdoptedCheckpoint, CheckpointState};
 use super::checkout::{self, Plan};
 use super::nonce::{self, Nonces};
-use super::submodules::Behind;
 use super::used::{self, Used};
 use super::{gate, save, taken, vacant};
 
@@ -48,26 +47,6 @@ pub struct Request {
     pub checkout: bool,
 }
 
-/// The result.
-#[derive(Clone, Debug)]
-pub struct Adopted {
-    /// `<thread>:<checkpoint>` of the source.
-    pub from: String,
-    /// The key that signed the descriptor.
-    pub signer: String,
-    /// Whether a key was unknown: this one, or one of the lineage, to the adopter or to an earlier
-    /// one.
-    pub accepted_unknown: bool,
-    /// The lineage, nearest first.
-    pub lineage: Vec<Ancestor>,
-    /// The classification of the attached packet, if any.
-    pub packet: Option<Classification>,
-    /// Submodules that are not at the saved commit.
-    pub behind: Vec<Behind>,
-    /// The new thread.
-    pub made: Checkpoint,
-}
-
 /// A descriptor with valid content, signature and recipient.
 struct Accepted {
     received: Received,
@@ -76,7 +55,7 @@ struct Accepted {
 }
 
 /// Adopts.
-pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
+pub fn adopt(writer: &Writer, request: &Request) -> Result<AdoptedCheckpoint, Error> {
     let accepted = accept(writer, request)?;
     let descriptor = &accepted.received.descriptor;
     vacant(writer, &request.new)?;
@@ -111,14 +90,18 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
         signer: SignerSeen { trusted: !unknown, unknown: *unknown, ..SignerSeen::unknown(signer.clone()) },
         accepted_unknown,
     };
-    Ok(Adopted {
-        from: descriptor.source.clone(),
+    let lineage = std::iter::once(source).chain(found.sound.into_inner().lineage);
+    Ok(AdoptedCheckpoint {
+        adopted_from: descriptor.source.clone(),
+        new_thread_id: request.new.to_string(),
+        made: CheckpointState::of(&made),
         signer: signer.clone(),
-        accepted_unknown,
-        lineage: std::iter::once(source).chain(found.sound.into_inner().lineage).collect(),
+        accepted_unknown_signer: accepted_unknown,
+        lineage: lineage.map(|ancestor| ancestor.to_json()).collect(),
         packet: passed.found,
-        behind,
-        made,
+        checked_out: request.checkout,
+        submodules: behind,
+        verified: true,
     })
 }
 

@@ -1,23 +1,21 @@
 //! JSON output of operations on threads. Field names are those that clients of other systems use.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::model::digest::Oid;
-use crate::model::entry::{Origin, Product, Worktree};
 use crate::model::name::ThreadId;
 use crate::model::thread::{Checkpoint, CheckpointId};
 use crate::model::time::Moment;
 use crate::thread::packet::Classification;
 use crate::verify::{Ancestor, ThreadSnapshot};
 
-use super::adopt::Adopted;
 use super::submodules::Behind;
 
 /// The output of `thread list`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.threads/1")]
 pub struct Threads {
-    pub(super) schema: &'static str,
     /// The threads, in order of name.
     pub threads: Vec<ThreadSummary>,
 }
@@ -43,20 +41,31 @@ pub struct ThreadSummary {
     pub error: Option<String>,
 }
 
+/// A checkpoint and its state, for several answers.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/checkpoint.json describes the fields")]
+pub struct CheckpointState {
+    pub checkpoint_id: CheckpointId,
+    pub blob_id: Oid,
+    pub blob_sha256: String,
+    pub commit: Oid,
+}
+
+impl CheckpointState {
+    pub(super) fn of(checkpoint: &Checkpoint) -> Self {
+        let (checkpoint_id, state) = (checkpoint.id.clone(), checkpoint.content().state);
+        Self { checkpoint_id, blob_id: state.oid, blob_sha256: state.sha256.hex(), commit: checkpoint.commit }
+    }
+}
+
 /// The output of `checkpoint`, `fork` and `rollback`.
 #[derive(Clone, Debug, Serialize)]
 pub struct MadeCheckpoint {
     schema: &'static str,
-    /// The thread.
-    pub thread_id: String,
-    /// The checkpoint.
-    pub checkpoint_id: CheckpointId,
-    /// The blob of the state.
-    pub blob_id: Oid,
-    /// Its SHA-256 in hexadecimal.
-    pub blob_sha256: String,
-    /// The commit of the entry.
-    pub commit: Oid,
+    thread_id: String,
+    /// The new checkpoint.
+    #[serde(flatten)]
+    pub state: CheckpointState,
     /// Nested worktrees of the repository, and untracked files above the limit. The checkpoint does
     /// not include them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -79,18 +88,8 @@ impl MadeCheckpoint {
 
     /// Returns the answer for a new checkpoint.
     pub(super) fn of(checkpoint: &Checkpoint, schema: &'static str) -> Self {
-        let state = checkpoint.content().state;
-        Self {
-            schema,
-            thread_id: checkpoint.entry.about.as_str().to_owned(),
-            checkpoint_id: checkpoint.id.clone(),
-            blob_id: state.oid,
-            blob_sha256: state.sha256.hex(),
-            commit: checkpoint.commit,
-            left_out: Vec::new(),
-            too_large: Vec::new(),
-            unchanged: false,
-        }
+        let (thread_id, state) = (checkpoint.entry.about.as_str().to_owned(), CheckpointState::of(checkpoint));
+        Self { schema, thread_id, state, left_out: Vec::new(), too_large: Vec::new(), unchanged: false }
     }
 
     /// Returns the answer for a checkpoint that was not made, because the latest holds the same.
@@ -101,166 +100,70 @@ impl MadeCheckpoint {
 
 /// The output of `adopt`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.adopt/1")]
 pub struct AdoptedCheckpoint {
-    schema: &'static str,
     /// `<thread>:<checkpoint>` of the source.
-    pub adopted_from: String,
-    /// The new thread.
-    pub new_thread_id: String,
-    /// Its first checkpoint.
-    pub checkpoint_id: CheckpointId,
-    /// The blob of the state.
-    pub blob_id: Oid,
-    /// Its SHA-256 in hexadecimal.
-    pub blob_sha256: String,
-    /// The commit of the entry.
-    pub commit: Oid,
+    pub(super) adopted_from: String,
+    pub(super) new_thread_id: String,
+    #[serde(flatten)]
+    pub(super) made: CheckpointState,
     /// The key that signed the descriptor.
-    pub signer: String,
-    /// Whether that key, or a key of the lineage, is unknown.
-    pub accepted_unknown_signer: bool,
+    pub(super) signer: String,
+    /// Whether a key was unknown: this one, or one of the lineage, to the adopter or to an earlier
+    /// one.
+    pub(super) accepted_unknown_signer: bool,
     /// The lineage, nearest first.
-    pub lineage: Vec<Value>,
+    pub(super) lineage: Vec<Value>,
     /// The classification of the attached packet, if any.
-    pub packet: Option<&'static str>,
+    pub(super) packet: Option<Classification>,
     /// Whether the saved working tree was restored.
-    pub checked_out: bool,
+    pub(super) checked_out: bool,
     /// Submodules that are not at the saved commit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub submodules: Vec<Behind>,
     /// Always true: an unverified checkpoint is an error.
-    pub verified: bool,
+    pub(super) verified: bool,
 }
 
-impl AdoptedCheckpoint {
-    /// Returns the answer for an adopted checkpoint.
-    pub(super) fn of(adopted: &Adopted, checked_out: bool) -> Self {
-        let (made, state) = (&adopted.made, adopted.made.content().state);
-        Self {
-            schema: "git-handoff.adopt/1",
-            adopted_from: adopted.from.clone(),
-            new_thread_id: made.entry.about.as_str().to_owned(),
-            checkpoint_id: made.id.clone(),
-            blob_id: state.oid,
-            blob_sha256: state.sha256.hex(),
-            commit: made.commit,
-            signer: adopted.signer.clone(),
-            accepted_unknown_signer: adopted.accepted_unknown,
-            lineage: adopted.lineage.iter().map(Ancestor::to_json).collect(),
-            packet: adopted.packet.map(Classification::as_str),
-            checked_out,
-            submodules: adopted.behind.clone(),
-            verified: true,
-        }
-    }
+/// Returns a checkpoint with its entry and content: a line of `thread log --json`.
+pub fn logged(checkpoint: &Checkpoint) -> Value {
+    let Checkpoint { id, commit, hash, entry, resumed } = checkpoint;
+    let content = checkpoint.content();
+    json!({
+        "thread_id": entry.about.as_str(),
+        "checkpoint_id": id,
+        "kind": entry.event.kind(),
+        "at": entry.at,
+        "actor": entry.actor,
+        "summary": content.summary,
+        "blob_id": content.state.oid,
+        "blob_sha256": content.state.sha256.hex(),
+        "size": content.state.size,
+        "packet": content.packet,
+        "worktree": content.worktree,
+        "base": content.base,
+        "resumed": resumed,
+        "hash": hash,
+        "commit": commit,
+        "entry": entry.to_json(),
+    })
 }
 
-/// A checkpoint with its entry and content: a line of `thread log --json`.
-#[derive(Clone, Debug, Serialize)]
-pub struct CheckpointShown {
-    /// The thread.
-    pub thread_id: String,
-    /// The checkpoint.
-    pub checkpoint_id: CheckpointId,
-    /// The kind of its entry.
-    pub kind: &'static str,
-    /// Its origin; for JSON, in the entry.
-    #[serde(skip)]
-    pub origin: Option<Origin>,
-    /// The time of the entry.
-    pub at: Moment,
-    /// The actor.
-    pub actor: String,
-    /// The summary.
-    pub summary: Option<String>,
-    /// The blob of the state.
-    pub blob_id: Oid,
-    /// Its SHA-256 in hexadecimal.
-    pub blob_sha256: String,
-    /// Its size in bytes.
-    pub size: u64,
-    /// The packet.
-    pub packet: Option<Product>,
-    /// The saved working tree.
-    pub worktree: Option<Worktree>,
-    /// The commit that the work was based on.
-    pub base: Option<Oid>,
-    /// The time at which it was resumed.
-    pub resumed: Vec<Moment>,
-    /// The hash of the entry.
-    pub hash: crate::model::digest::Digest,
-    /// Its commit.
-    pub commit: Oid,
-    /// The signed entry.
-    pub entry: Value,
-    /// Fields of `thread show --json` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    schema: Option<&'static str>,
-    /// The key of the thread.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub signer: Option<String>,
-    /// The lineage, nearest first, without a judgement of keys; see `thread verify`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lineage: Option<Vec<AncestorShown>>,
-}
-
-/// A checkpoint of another thread in the lineage.
-#[derive(Clone, Debug, Serialize)]
-pub struct AncestorShown {
-    /// The thread.
-    pub thread_id: ThreadId,
-    /// The checkpoint.
-    pub checkpoint_id: CheckpointId,
-    /// Its commit.
-    pub commit: Oid,
-    /// The key of the thread.
-    pub signer: String,
-    /// Whether it was adopted with an unknown key.
-    pub accepted_unknown_signer: bool,
-}
-
-impl CheckpointShown {
-    /// Returns the record of a checkpoint.
-    pub fn of(checkpoint: &Checkpoint) -> Self {
-        let content = checkpoint.content();
-        Self {
-            thread_id: checkpoint.entry.about.as_str().to_owned(),
-            checkpoint_id: checkpoint.id.clone(),
-            kind: checkpoint.entry.event.kind(),
-            origin: checkpoint.entry.event.origin().cloned(),
-            at: checkpoint.entry.at,
-            actor: checkpoint.entry.actor.clone(),
-            summary: content.summary.clone(),
-            blob_id: content.state.oid,
-            blob_sha256: content.state.sha256.hex(),
-            size: content.state.size,
-            packet: content.packet,
-            worktree: content.worktree.clone(),
-            base: content.base,
-            resumed: checkpoint.resumed.clone(),
-            hash: checkpoint.hash,
-            commit: checkpoint.commit,
-            entry: checkpoint.entry.to_json(),
-            schema: None,
-            signer: None,
-            lineage: None,
-        }
-    }
-
-    /// Returns the record with the thread's key and lineage.
-    pub fn whole(checkpoint: &Checkpoint, sound: &ThreadSnapshot) -> Self {
-        let one = |ancestor: &Ancestor| AncestorShown {
-            thread_id: ancestor.source.thread.clone(),
-            checkpoint_id: ancestor.source.checkpoint.clone(),
-            commit: ancestor.source.commit,
-            signer: ancestor.signer.fingerprint.clone(),
-            accepted_unknown_signer: ancestor.accepted_unknown,
-        };
-        Self {
-            schema: Some("git-handoff.checkpoint-show/1"),
-            signer: Some(sound.key.clone()),
-            lineage: Some(sound.lineage.iter().map(one).collect()),
-            ..Self::of(checkpoint)
-        }
-    }
+/// Returns the output of `thread show --json`: the same, with the thread's key and lineage, nearest
+/// first. The keys of the lineage are not judged; see `thread verify`.
+pub fn shown(checkpoint: &Checkpoint, sound: &ThreadSnapshot) -> Value {
+    let one = |Ancestor { source, signer, accepted_unknown, .. }: &Ancestor| {
+        json!({
+            "thread_id": source.thread,
+            "checkpoint_id": source.checkpoint,
+            "commit": source.commit,
+            "signer": signer.fingerprint,
+            "accepted_unknown_signer": accepted_unknown,
+        })
+    };
+    let mut shown = logged(checkpoint);
+    shown["schema"] = "git-handoff.checkpoint-show/1".into();
+    shown["signer"] = sound.key.as_str().into();
+    shown["lineage"] = sound.lineage.iter().map(one).collect();
+    shown
 }

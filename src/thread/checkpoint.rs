@@ -8,7 +8,7 @@ use crate::ledger::chain::Writer;
 use crate::model::any_error::AnyError;
 use crate::model::entry::{Content, Origin, Product, RunTie, Worktree};
 use crate::model::name::ThreadId;
-use crate::model::packet::{Draft, MAX_BYTES};
+use crate::model::packet::{Draft, MAX_BYTES, pretty};
 use crate::model::thread::{Checkpoint, MAX_SUMMARY, Trail};
 use crate::repository::Repository;
 use crate::run::query::{self, Target};
@@ -110,7 +110,7 @@ impl Repository {
         }
         let mut content = content.clone();
         if let (Some(draft), Some(gate)) = (draft, besides.auto_packet) {
-            let text = format!("{}\n", draft.pretty());
+            let text = format!("{}\n", pretty(&draft));
             content.packet = Some(self.save_bytes("packet", text.as_bytes())?);
             self.warn_if_unclean(text.as_bytes(), gate, trail, warn)?;
         }

@@ -16,7 +16,7 @@ use crate::repository::{Repository, Trust};
 use crate::verify::{Options, knows_key};
 
 use super::adopt::{self, Request};
-use super::answers::{AdoptedCheckpoint, CheckpointShown, MadeCheckpoint, ThreadSummary, Threads};
+use super::answers::{AdoptedCheckpoint, MadeCheckpoint, ThreadSummary, Threads};
 use super::offer::{self, AtRemotes, Terms};
 use super::target::ThreadTarget;
 use super::{own_threads, steps};
@@ -125,13 +125,13 @@ impl Repository {
                 Err(error) => ThreadSummary { error: Some(error.to_string()), ..unknown },
             });
         }
-        Ok(Threads { schema: "git-handoff.threads/1", threads })
+        Ok(Threads { threads })
     }
 
-    /// Shows the checkpoints of a thread, newest first.
-    pub fn thread_log(&self, thread: &str) -> Result<Vec<CheckpointShown>, AnyError> {
+    /// Returns the checkpoints of a thread, newest first.
+    pub fn thread_log(&self, thread: &str) -> Result<Vec<Checkpoint>, AnyError> {
         let sound = ThreadTarget::find(&self.store, thread)?.sound(&self.store)?;
-        Ok(sound.trail.checkpoints.iter().rev().map(CheckpointShown::of).collect())
+        Ok(sound.trail.checkpoints.iter().rev().cloned().collect())
     }
 
     /// Draws the entries of some threads, and of those that they come from, as `git log --graph`
@@ -215,8 +215,7 @@ impl Repository {
         // The request decides whether to accept an unknown key.
         let options = Options { strict_signers: false, ..request.options.clone() };
         self.free_of_secrets(THREAD, request.new.as_str())?;
-        let adopted = adopt::adopt(&self.writer()?, &Request { options, ..request.clone() })?;
-        Ok(AdoptedCheckpoint::of(&adopted, request.checkout))
+        Ok(adopt::adopt(&self.writer()?, &Request { options, ..request.clone() })?)
     }
 }
 

@@ -4,17 +4,16 @@ use serde::Serialize;
 
 use crate::model::any_error::AnyError;
 use crate::repository::Repository;
-use crate::run::query::list::{Besides, RunSummary};
+use crate::run::query::list::{Besides, RunSummary, is_zero};
 use crate::run::query::waiting::Waits;
 
 use super::answers::ThreadSummary;
 
 /// The overview that the program prints without a command.
 #[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "schema", rename = "git-handoff.overview/1", rename_all = "camelCase")]
 #[expect(missing_docs, reason = "docs/schema/overview.json describes the fields")]
 pub struct Overview {
-    schema: &'static str,
     /// Our runs that are not sealed.
     pub open: Vec<RunSummary>,
     /// Our sealed runs that are not all done and green.
@@ -36,11 +35,6 @@ pub struct Overview {
     pub threads: Vec<ThreadSummary>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
 impl Repository {
     /// Returns an overview of the threads of this repository, and of its runs that have refs of
     /// their own.
@@ -52,7 +46,6 @@ impl Repository {
         let mut threads = self.threads()?.threads;
         threads.sort_by_key(|thread| std::cmp::Reverse(thread.at));
         Ok(Overview {
-            schema: "git-handoff.overview/1",
             open,
             not_green,
             green: good.len(),

@@ -41,36 +41,27 @@ pub enum Request {
 
 /// The output of `archive --json`.
 #[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "schema", rename = "git-handoff.archive/1", rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/archive.json describes the fields")]
 pub struct ArchiveAnswer {
-    schema: &'static str,
-    /// Whether this was a dry run.
     pub dry_run: bool,
-    /// The ref of the archive, or `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archive: Option<String>,
-    /// The archived runs, in order of name.
     pub runs: Vec<PutAway>,
-    /// The skipped runs and the reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<LeftThere>,
-    /// The number of refs below `refs/handoff/`, before and after.
     pub refs: Counted,
 }
 
 /// An archived run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/archive.json describes the fields")]
 pub struct PutAway {
-    /// The run.
     pub run: RunId,
-    /// The commit of its seal.
     pub commit: Oid,
-    /// The time of the seal.
     pub sealed_at: Moment,
-    /// Whether it had been archived before.
     pub already: bool,
-    /// The results of its items; an archived run need not be done and green.
     pub outcome: Outcomes,
     #[serde(skip)]
     held: ArchivedRun,
@@ -78,10 +69,9 @@ pub struct PutAway {
 
 /// A skipped run.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/archive.json describes the fields")]
 pub struct LeftThere {
-    /// The run.
     pub run: RunId,
-    /// The reason.
     pub reason: String,
 }
 
@@ -96,11 +86,10 @@ pub struct Counted {
 
 /// The output of `unarchive --json`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.unarchive/1")]
+#[expect(missing_docs, reason = "docs/schema/unarchive.json describes the fields")]
 pub struct UnarchiveAnswer {
-    schema: &'static str,
-    /// The restored runs, in the given order.
     pub runs: Vec<RunId>,
-    /// The number of refs below `refs/handoff/`, before and after.
     pub refs: Counted,
 }
 
@@ -114,7 +103,6 @@ impl Repository {
         let writer = self.writer()?;
         let before = refs::list(&self.store, REFS)?.len();
         let mut answer = ArchiveAnswer {
-            schema: "git-handoff.archive/1",
             dry_run,
             archive: archive::own(&self.store, &writer.signer.fingerprint())
                 .map_err(Error::Archive)?
@@ -152,7 +140,7 @@ impl Repository {
             replaced::restore(&self.store, run)?;
         }
         let after = refs::list(&self.store, REFS)?.len();
-        Ok(UnarchiveAnswer { schema: "git-handoff.unarchive/1", runs, refs: Counted { before, after } })
+        Ok(UnarchiveAnswer { runs, refs: Counted { before, after } })
     }
 
     fn named_for_archive(&self, names: &[String]) -> Result<Vec<PutAway>, AnyError> {

@@ -28,22 +28,16 @@ use super::replaced;
 /// Everything a repository has of a run. A deletion removes all of it except logs and fetched
 /// copies.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/delete.json describes the fields")]
 pub struct Deletion {
-    /// The run.
     pub run: RunId,
-    /// Its refs.
     pub refs: Vec<String>,
-    /// The archives that contain it; they are rewritten without it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub archives: Vec<String>,
-    /// The number of its worktrees.
     pub worktrees: usize,
-    /// Their size in bytes.
     pub bytes: u64,
-    /// The log that names it; it stays unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// Copies fetched from remotes, `REMOTE/RUN`; they stay.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<String>,
     #[serde(skip)]
@@ -52,8 +46,8 @@ pub struct Deletion {
 
 /// The output of `delete --json`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.delete/1")]
 pub struct DeleteAnswer {
-    schema: &'static str,
     /// The deleted runs, in the given order.
     pub runs: Vec<Deletion>,
 }
@@ -96,7 +90,7 @@ impl Repository {
         for found in &runs {
             self.delete_one(found)?;
         }
-        Ok(DeleteAnswer { schema: "git-handoff.delete/1", runs })
+        Ok(DeleteAnswer { runs })
     }
 
     fn delete_one(&self, found: &Deletion) -> Result<(), AnyError> {

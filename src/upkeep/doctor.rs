@@ -37,16 +37,10 @@ pub enum Severity {
 
 /// The output of `doctor --json`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.doctor/1")]
 pub struct Diagnosis {
-    schema: &'static str,
     /// The findings, in the order of the checks.
     pub findings: Vec<Finding>,
-}
-
-impl Diagnosis {
-    pub(super) fn of(findings: Vec<Finding>) -> Self {
-        Self { schema: "git-handoff.doctor/1", findings }
-    }
 }
 
 /// A finding.

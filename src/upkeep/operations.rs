@@ -20,33 +20,25 @@ use super::doctor::{Diagnosis, Patient, examine};
 
 /// The output of `clean --json`.
 #[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "schema", rename = "git-handoff.clean/1", rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/clean.json describes the fields")]
 pub struct CleanAnswer {
-    schema: &'static str,
-    /// Whether this was a dry run.
     pub dry_run: bool,
-    /// Removed or removable things.
     pub pieces: Vec<Piece>,
-    /// The freed bytes.
     pub bytes: u64,
-    /// Kept things, with reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<Stay>,
-    /// The folder of worktrees, if it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worktrees: Option<WorktreesShown>,
-    /// Messages about what happened.
     pub notes: Vec<String>,
 }
 
 /// The folder of this repository's worktrees.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/clean.json describes the fields")]
 pub struct WorktreesShown {
-    /// The folder.
     pub path: String,
-    /// Its size at the end, in bytes.
     pub bytes: u64,
-    /// The limit above which used worktrees are removed.
     pub cap: u64,
 }
 
@@ -58,7 +50,7 @@ impl Repository {
         let writer = self.own_fingerprint().map(|_| self.writer()).transpose()?;
         let options = self.options(&Trust::default(), &mut |_| ()).unwrap_or_default();
         let patient = Patient { repository: self, store: &self.store, writer, host: host(self)?, options };
-        Ok(Diagnosis::of(examine(&patient, fix)?))
+        Ok(Diagnosis { findings: examine(&patient, fix)? })
     }
 
     /// Frees the disk space of some runs, or of all if none is named.
@@ -117,7 +109,7 @@ impl Repository {
         }
         let dry_run = !request.remove;
         let bytes = pieces.iter().filter(|piece| piece.removed || dry_run).map(|piece| piece.bytes).sum();
-        Ok(CleanAnswer { schema: "git-handoff.clean/1", dry_run, pieces, bytes, stays, worktrees, notes })
+        Ok(CleanAnswer { dry_run, pieces, bytes, stays, worktrees, notes })
     }
 
     /// Removes the keep marks of dead processes from packs; returns messages.

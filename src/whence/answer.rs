@@ -4,7 +4,7 @@ mod lines;
 
 use std::rc::Rc;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::model::claims::Reported;
 use crate::model::digest::{Digest, Oid};
@@ -20,7 +20,7 @@ use crate::model::time::Moment;
 use crate::run::query::VerifiedRun;
 
 use super::attribution::{Attribution, Finding, How, Origin, Verdict};
-use super::known::{Known, Standing};
+use super::known::Standing;
 use super::lines::Line;
 
 pub use lines::{LinesBy, LinesShown};
@@ -30,130 +30,92 @@ const PROMPT: usize = 200;
 
 /// The output of `whence --json`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.whence/1")]
+#[expect(missing_docs, reason = "docs/schema/whence.json describes the fields")]
 pub struct Whence {
-    schema: &'static str,
-    /// The question.
     pub asked: String,
-    /// Whether the origin of everything is proven.
     pub proven: bool,
-    /// The commits, oldest first; for lines, the commits that introduced them, in order of lines.
     pub commits: Vec<CommitShown>,
-    /// The lines, if the question was about a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<Vec<LinesShown>>,
 }
 
 /// The output of `verify --commits --json`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.verify-commits/1")]
+#[expect(missing_docs, reason = "docs/schema/verify-commits.json describes the fields")]
 pub struct CommitsVerified {
-    schema: &'static str,
-    /// The range.
     pub range: String,
-    /// Whether every commit is exactly the product of items, or a person's.
     pub passed: bool,
-    /// Whether one of these items is red: done, but its check failed.
     pub red: bool,
-    /// The commits, oldest first.
     pub commits: Vec<CommitShown>,
 }
 
 /// A commit and its origin.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
 pub struct CommitShown {
-    /// The commit.
     pub commit: Oid,
-    /// The first line of its message.
     pub subject: String,
-    /// The author: a claim.
     pub author: String,
-    /// The verdict.
     pub verdict: Verdict,
-    /// The kind of match; `None` if no item made it.
     pub by: Option<How>,
-    /// The reason, in one line.
     pub detail: String,
-    /// The items whose products the commit consists of, in order; for an altered commit, the items
-    /// that it names.
     pub items: Vec<ItemShown>,
-    /// Other items that made the same change.
     pub others: Vec<Named>,
 }
 
 /// A reference to an item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
 pub struct Named {
-    /// The run.
     pub run: RunId,
-    /// The ref of the run.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// The item.
     pub item: ItemId,
 }
 
 /// An item with the record of how its patch was made.
 #[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
 pub struct ItemShown {
-    /// The run.
-    pub run: RunId,
-    /// The ref of the run.
-    #[serde(rename = "ref")]
-    pub reference: String,
-    /// The item.
-    pub item: ItemId,
-    /// The digest of its patch.
+    #[serde(flatten)]
+    pub named: Named,
     pub product: Digest,
-    /// The trust in the run.
     pub standing: Standing,
-    /// How it was made; `None` if the run does not verify.
     pub made: Option<Made>,
 }
 
 /// How a patch was made, as recorded by its run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
 pub struct Made {
-    /// The attempt.
     pub attempt: u32,
-    /// The time of the record.
     pub at: Moment,
-    /// The actor: a claim.
     pub actor: String,
-    /// The executor.
     pub executor: String,
-    /// The subagent, for the executor `dispatch`.
     pub subagent: Option<String>,
-    /// The command; `None` if the manifest is missing.
     pub argv: Option<Vec<String>>,
-    /// The confinement; `None` if the manifest is missing.
     pub sandbox: Option<String>,
-    /// The task.
     pub prompt: Prompt,
-    /// The result of the check, if there was one.
     pub check: Option<Verified>,
-    /// The worker's claims about itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claims: Option<Reported>,
-    /// Whether the run is sealed.
     pub sealed: bool,
-    /// The item that replaced it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<ItemId>,
-    /// The item of another run whose products were reused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reused: Option<Reused>,
-    /// `claimed` if the item takes a commit that was made before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
 }
 
 /// The task of an item.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
 pub struct Prompt {
-    /// The digest of the inputs in canonical form, as in the manifest.
     pub digest: Digest,
-    /// The start of the inputs.
     pub text: String,
 }
 
@@ -179,7 +141,7 @@ impl Whence {
                 let at = commits.iter().position(|commit| commit.commit == finding.commit.oid).unwrap_or_default();
                 for origin in &line.origins {
                     let named = Named::of(origin);
-                    if !commits[at].items.iter().any(|item| item.named() == named) {
+                    if !commits[at].items.iter().any(|item| item.named == named) {
                         let item = ItemShown::of(origin, attribution);
                         commits[at].items.push(item);
                     }
@@ -191,7 +153,7 @@ impl Whence {
             Some(lines) => lines.iter().all(|line| line.proven),
             None => commits.iter().all(|commit| commit.verdict == Verdict::Product),
         };
-        Self { schema: "git-handoff.whence/1", asked: asked.to_owned(), proven, commits, lines: shown }
+        Self { asked: asked.to_owned(), proven, commits, lines: shown }
     }
 }
 
@@ -200,7 +162,7 @@ impl CommitsVerified {
         let commits = found.iter().map(|finding| CommitShown::of(finding, attribution)).collect::<Vec<_>>();
         let passed = commits.iter().all(|commit| commit.verdict.passes());
         let red = commits.iter().any(|commit| commit.verdict == Verdict::Product && commit.is_red());
-        Self { schema: "git-handoff.verify-commits/1", range: range.to_owned(), passed, red, commits }
+        Self { range: range.to_owned(), passed, red, commits }
     }
 }
 
@@ -248,14 +210,10 @@ impl Named {
 
 impl ItemShown {
     fn of(origin: &Origin, attribution: &mut Attribution<'_>) -> Self {
-        let Named { run, reference, item } = Named::of(origin);
+        let named = Named::of(origin);
         let known = attribution.runs.known(&origin.patch.record.at);
-        let made = match &known.run {
-            Some(run) => Made::of(run, &item, attribution),
-            None => None,
-        };
-        let Known { standing, .. } = &*known;
-        Self { run, reference, item, product: origin.patch.product.sha256, standing: standing.clone(), made }
+        let made = known.run.as_ref().and_then(|run| Made::of(run, &named.item, attribution));
+        Self { named, product: origin.patch.product.sha256, standing: known.standing.clone(), made }
     }
 
     /// Returns true if the item is red: done, but its check failed.
@@ -266,11 +224,6 @@ impl ItemShown {
     /// Returns true if the item takes a commit that was made before.
     pub fn is_claimed(&self) -> bool {
         self.made.as_ref().is_some_and(|made| made.grade.is_some())
-    }
-
-    /// Returns the reference to the item.
-    pub fn named(&self) -> Named {
-        Named { run: self.run.clone(), reference: self.reference.clone(), item: self.item.clone() }
     }
 }
 
@@ -319,15 +272,5 @@ impl Verdict {
     /// Returns true if such a commit is what it claims: an item's, or a person's without a claim.
     pub fn passes(self) -> bool {
         matches!(self, Self::Product | Self::Person)
-    }
-}
-
-impl Serialize for Standing {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(match self {
-            Self::Proven => "proven",
-            Self::Stranger(_) => "unknown-key",
-            Self::Barred(_) => "not-verified",
-        })
     }
 }

@@ -17,14 +17,17 @@ use crate::verify::Gate;
 use super::index::{Patch, RunPlace};
 
 /// The trust in a run.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// It verifies, and all its keys are known.
     Proven,
     /// It verifies, but an unknown key signed it.
-    Stranger(String),
+    #[serde(rename = "unknown-key")]
+    Stranger(#[serde(skip)] String),
     /// It does not verify, or is distrusted.
-    Barred(String),
+    #[serde(rename = "not-verified")]
+    Barred(#[serde(skip)] String),
 }
 
 /// A run after verification.

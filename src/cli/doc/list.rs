@@ -1,6 +1,6 @@
 //! `git handoff doc list`
 
-use git_handoff::run::query::documents::DocumentShown;
+use git_handoff::run::query::revisions::Change;
 
 use super::super::table;
 use super::{Ending, Failure, Output, Repository};
@@ -18,14 +18,14 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if output.answers(&answer) {
         return Ok(Ending::Done);
     }
-    let row = |document: &DocumentShown| {
+    let row = |Change { name, revision, at, .. }: &Change| {
         vec![
-            document.name.to_string(),
-            format!("revision {}", document.revision),
-            document.is.clone(),
-            table::size(document.size),
-            document.at.to_string(),
-            document.author.to_string(),
+            name.to_string(),
+            format!("revision {}", revision.number),
+            revision.is(),
+            table::size(revision.product.size),
+            at.to_string(),
+            revision.author.to_string(),
         ]
     };
     let rows: Vec<Vec<String>> = answer.documents.iter().map(row).collect();

@@ -1,6 +1,6 @@
 //! `git handoff doc log`
 
-use git_handoff::run::query::documents::DocumentShown;
+use git_handoff::run::query::revisions::Change;
 
 use super::super::table;
 use super::{Ending, Failure, Output, Repository};
@@ -20,15 +20,15 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if output.answers(&answer) {
         return Ok(Ending::Done);
     }
-    let row = |document: &DocumentShown| {
+    let row = |Change { revision, at, .. }: &Change| {
         vec![
-            document.revision.to_string(),
-            document.sha256.to_string(),
-            document.is.clone(),
-            table::size(document.size),
-            document.at.to_string(),
-            format!("entry {}", document.entry),
-            document.author.to_string(),
+            revision.number.to_string(),
+            revision.product.sha256.to_string(),
+            revision.is(),
+            table::size(revision.product.size),
+            at.to_string(),
+            format!("entry {}", revision.entry),
+            revision.author.to_string(),
         ]
     };
     let rows: Vec<Vec<String>> = answer.revisions.iter().map(row).collect();

@@ -58,8 +58,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     let put = repository.put_document(&asked, || context::save(repository, &arguments.file))?;
     if !output.answers(&put) {
-        let document = &put.document;
-        output.line(&format!("{}: {} revision {} {}", put.run, document.name, document.revision, document.sha256));
+        let (name, revision) = (&put.document.name, &put.document.revision);
+        output.line(&format!("{}: {name} revision {} {}", put.run, revision.number, revision.product.sha256));
     }
     warn(&put.uncompared, output);
     Ok(Ending::Done)

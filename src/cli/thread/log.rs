@@ -1,6 +1,7 @@
 //! `git handoff thread log`
 
-use git_handoff::thread::answers::CheckpointShown;
+use git_handoff::model::thread::Checkpoint;
+use git_handoff::thread::answers::logged;
 
 use super::super::table;
 use super::{Ending, Failure, Output, Repository};
@@ -30,7 +31,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     };
     let checkpoints = repository.thread_log(thread)?;
     if output.json {
-        checkpoints.iter().for_each(|checkpoint| output.value(checkpoint));
+        checkpoints.iter().for_each(|checkpoint| output.value(&logged(checkpoint)));
         return Ok(Ending::Done);
     }
     let rows: Vec<Vec<String>> = checkpoints.iter().map(row).collect();
@@ -38,13 +39,14 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(Ending::Done)
 }
 
-fn row(checkpoint: &CheckpointShown) -> Vec<String> {
+fn row(checkpoint: &Checkpoint) -> Vec<String> {
+    let (entry, content) = (&checkpoint.entry, checkpoint.content());
     vec![
-        checkpoint.checkpoint_id.to_string(),
-        checkpoint.at.to_string(),
-        checkpoint.actor.clone(),
-        checkpoint.origin.as_ref().map_or_else(|| "saved".to_owned(), ToString::to_string),
-        table::size(checkpoint.size),
-        checkpoint.summary.clone().unwrap_or_default(),
+        checkpoint.id.to_string(),
+        entry.at.to_string(),
+        entry.actor.clone(),
+        entry.event.origin().map_or_else(|| "saved".to_owned(), ToString::to_string),
+        table::size(content.state.size),
+        content.summary.clone().unwrap_or_default(),
     ]
 }

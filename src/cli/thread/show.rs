@@ -3,9 +3,8 @@
 use git_handoff::model::entry::{AdoptedFrom, Origin};
 use git_handoff::model::quote::quoted;
 use git_handoff::model::thread::Checkpoint;
-use git_handoff::thread::answers::CheckpointShown;
-use git_handoff::thread::steps;
 use git_handoff::thread::target::ThreadTarget;
+use git_handoff::thread::{answers, steps};
 
 use super::super::table;
 use super::{Ending, Failure, Output, Repository};
@@ -24,7 +23,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let sound = target.sound(&repository.store)?;
     let checkpoint = steps::find(&sound, target.checkpoint.as_ref())?;
     if output.json {
-        output.value(&CheckpointShown::whole(checkpoint, &sound));
+        output.value(&answers::shown(checkpoint, &sound));
         return Ok(Ending::Done);
     }
     let mut rows = rows(checkpoint);

@@ -14,6 +14,7 @@ use crate::model::problems::Problems;
 use crate::model::read::Fields;
 
 use super::product::{Selector, SelectorError, read_selector};
+use crate::model::words::as_text;
 
 /// A binding of an input key to a product.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -60,8 +61,7 @@ impl Serialize for Need {
 }
 
 /// The source of a needed product.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// An item of the run.
     Item(ItemId),
@@ -72,6 +72,8 @@ pub enum Source {
     /// An item of another run or a checkpoint of a thread: `@run/…`, `@thread/…`.
     Elsewhere(Elsewhere),
 }
+
+as_text!(Source);
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,20 +96,6 @@ impl FromStr for Source {
             elsewhere if elsewhere.starts_with('@') => elsewhere.parse().map(Self::Elsewhere),
             id => ItemId::parse(id).map(Self::Item),
         }
-    }
-}
-
-impl TryFrom<String> for Source {
-    type Error = NameError;
-
-    fn try_from(text: String) -> Result<Self, NameError> {
-        text.parse()
-    }
-}
-
-impl From<Source> for String {
-    fn from(source: Source) -> Self {
-        source.to_string()
     }
 }
 

@@ -12,6 +12,7 @@ use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
 use crate::model::schema::{Schema, SchemaError, Wanted};
+use crate::model::words::as_text;
 
 /// Lists the kinds with word, selector fields and further declaration fields.
 macro_rules! product_kinds {
@@ -163,8 +164,7 @@ impl Serialize for Produced {
 }
 
 /// The key of a product in records: `patch`, `outputs/<path>` or `documents/<name>`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProductKey {
     /// The change to the worktree.
     Patch,
@@ -173,6 +173,8 @@ pub enum ProductKey {
     /// A document of the run.
     Document(FilePath),
 }
+
+as_text!(ProductKey);
 
 impl ProductKey {
     /// Parses a product's key, or the path of an output alone.
@@ -211,20 +213,6 @@ impl FromStr for ProductKey {
             Some(("documents", name)) => Ok(Self::Document(FilePath::parse_document(name)?)),
             _ => Err(ProductKeyError::Kind(text.to_owned())),
         }
-    }
-}
-
-impl TryFrom<String> for ProductKey {
-    type Error = ProductKeyError;
-
-    fn try_from(text: String) -> Result<Self, ProductKeyError> {
-        text.parse()
-    }
-}
-
-impl From<ProductKey> for String {
-    fn from(key: ProductKey) -> Self {
-        key.to_string()
     }
 }
 

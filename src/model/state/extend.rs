@@ -97,7 +97,7 @@ impl RunState {
         self.pipelines.extend(e.pipelines.clone());
         names.iter().for_each(|name| self.documents.take(name));
         self.batches.push(ItemIndex::new(self.items.len()));
-        self.items.extend(ids.iter().map(|_| ItemState::new()));
+        self.items.extend(ids.iter().map(|_| ItemState::default()));
         self.open += ids.len();
         match &e.cause {
             Cause::Rule(rule) => {

@@ -90,7 +90,7 @@ fn case(facts: &Facts<'_>, at: ItemIndex, item: &ItemStatus, verdict: &Verdict) 
     let mut case = Element::new("testcase")
         .attribute("name", item.id.as_str())
         .attribute("classname", facts.run.run.as_str())
-        .attribute("time", &seconds(item.duration_ms.unwrap_or_default()));
+        .attribute("time", &seconds(item.times.duration_ms.unwrap_or_default()));
     case = match verdict {
         Verdict::Passed => case,
         Verdict::Failed(kind, message) => {

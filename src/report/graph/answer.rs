@@ -11,8 +11,8 @@ use crate::run::query::remote_read::RemoteRead;
 
 /// A picture with the names and statuses of its items.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.graph/1")]
 pub struct Drawing {
-    schema: &'static str,
     /// The run, or `None` for a plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<RunId>,
@@ -22,37 +22,21 @@ pub struct Drawing {
     width: u32,
     height: u32,
     boxes: Vec<BoxShown>,
-    edges: Vec<EdgeShown>,
+    edges: Vec<Edge>,
     /// The remote that the run was pushed to or is shared through, if it was to be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     remote: Option<RemoteRead>,
 }
 
-/// A box.
+/// A box with the ids and statuses of its items.
 #[derive(Clone, Debug, Serialize)]
 struct BoxShown {
-    label: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    group: Option<String>,
+    #[serde(flatten)]
+    node: Node,
     members: Vec<ItemId>,
     /// The number of items by status; empty for a plan.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     statuses: BTreeMap<&'static str, u64>,
-    layer: usize,
-    place: usize,
-    x: u32,
-    y: u32,
-    width: u32,
-    height: u32,
-}
-
-/// An edge, between positions in the list of boxes.
-#[derive(Clone, Debug, Serialize)]
-struct EdgeShown {
-    from: usize,
-    to: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bend: Option<[u32; 2]>,
 }
 
 impl Drawing {
@@ -76,26 +60,17 @@ impl Drawing {
 
     fn new(outline: &Outline, picture: &Picture, state: Option<&RunState>) -> Self {
         let shown = |node: &Node| BoxShown {
-            label: node.label.clone(),
-            group: node.group.clone(),
+            node: node.clone(),
             members: node.members.iter().map(|at| outline.items[*at].id.clone()).collect(),
             statuses: state.map(|state| count_statuses(state, &node.members)).unwrap_or_default(),
-            layer: node.layer,
-            place: node.place,
-            x: node.x,
-            y: node.y,
-            width: node.width,
-            height: node.height,
         };
-        let line = |edge: &Edge| EdgeShown { from: edge.from, to: edge.to, bend: edge.bend.map(|(x, y)| [x, y]) };
         Self {
-            schema: "git-handoff.graph/1",
             run: None,
             plan: None,
             width: picture.width,
             height: picture.height,
             boxes: picture.boxes.iter().map(shown).collect(),
-            edges: picture.edges.iter().map(line).collect(),
+            edges: picture.edges.clone(),
             remote: None,
         }
     }

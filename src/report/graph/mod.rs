@@ -37,6 +37,8 @@ pub use answer::Drawing;
 pub use outline::{Keys, Outline, OutlineItem};
 pub use standing::{ItemStatus, Standing, count_statuses, worst};
 
+use serde::Serialize;
+
 use crate::model::item_index::ItemIndex;
 
 /// The number of boxes of a picture that people can still read.
@@ -65,13 +67,15 @@ pub struct Picture {
 }
 
 /// A box: an item or a group of items.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Node {
     /// Printable ASCII of at most [`LABEL`] columns; other characters are escaped.
     pub label: String,
     /// The items, at least one; more than one for a group.
+    #[serde(skip)]
     pub members: Vec<ItemIndex>,
     /// The name of a group, or `None` for an item.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The layer from 0: one more than the greatest layer among the boxes that it depends on.
     pub layer: usize,
@@ -91,13 +95,14 @@ pub struct Node {
 ///
 /// It is drawn from the middle of the right side of one to the middle of the left side of the
 /// other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Edge {
     /// The box that is depended on, by position.
     pub from: usize,
     /// The dependent box, by position.
     pub to: usize,
     /// The point at which the line bends, or `None` for a straight line.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bend: Option<(u32, u32)>,
 }
 

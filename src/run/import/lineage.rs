@@ -29,8 +29,8 @@ const MAX_STEPS: usize = 100_000;
 
 /// The origins of an item, as `lineage` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.lineage/1")]
 pub struct Lineage {
-    schema: &'static str,
     /// The steps. Each is followed by its own origins, which are one deeper.
     pub steps: Vec<Step>,
 }
@@ -184,7 +184,7 @@ impl Repository {
             }
             steps.push(step);
         }
-        Ok(Lineage { schema: "git-handoff.lineage/1", steps })
+        Ok(Lineage { steps })
     }
 }
 

@@ -35,9 +35,9 @@ use super::{NewEntry, OpenRun, coordinate};
 
 /// A run that continues another one, as `adopt-run` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.adopt-run/1")]
 #[expect(missing_docs, reason = "docs/schema/adopt-run.json describes the fields")]
 pub struct AdoptedRun {
-    schema: &'static str,
     pub run: RunId,
     /// Whether it was created now, not by an earlier call.
     pub created: bool,
@@ -89,7 +89,6 @@ impl Repository {
         let left = open.state.items.iter().filter(|item| !item.phase.is_terminal()).count();
         let Continues { run, entries, root, .. } = continues;
         Ok(Ok(AdoptedRun {
-            schema: "git-handoff.adopt-run/1",
             run: submission.run,
             created: submission.created,
             continues: run,

@@ -13,7 +13,8 @@ use crate::model::rule::{MAX_CONDITION_BYTES, Rule};
 use crate::model::schema::Schema;
 use crate::repository::Repository;
 use crate::run::query::VerifiedRun;
-use crate::run::query::documents::{self as read, DocumentShown};
+use crate::run::query::documents as read;
+use crate::run::query::revisions::Change;
 use crate::run::query::target::Target;
 use crate::run::query::view::is_sealed;
 
@@ -22,11 +23,11 @@ use super::{OpenRun, people, steer};
 
 /// A recorded document, as `doc put --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.document/1")]
 #[expect(missing_docs, reason = "docs/schema/document.json describes the fields")]
 pub struct DocumentPut {
-    schema: &'static str,
     pub run: RunId,
-    pub document: DocumentShown,
+    pub document: Change,
     /// Conditions of rules that cannot be checked against this revision.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uncompared: Vec<Uncompared>,
@@ -44,9 +45,9 @@ pub struct Uncompared {
 
 /// A document in the log of our key, for a run of another key, as `doc put --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.document-said/1")]
 #[expect(missing_docs, reason = "docs/schema/document-said.json describes the fields")]
 pub struct DocumentSaid {
-    schema: &'static str,
     pub run: RunId,
     pub name: FilePath,
     pub sha256: Digest,
@@ -95,8 +96,8 @@ impl Repository {
         let put = Put { name, product: bytes()?, schema, instead_of, said: None };
         let uncompared = self.uncompared(asked, &open.state.rules, &put)?;
         let change = revisions::put(&mut open, &put, &self.schemas());
-        let document = DocumentShown::of(&change.map_err(|source| asked.failed(source))?);
-        Ok(DocumentPut { schema: "git-handoff.document/1", run: open.id().clone(), document, uncompared })
+        let document = change.map_err(|source| asked.failed(source))?;
+        Ok(DocumentPut { run: open.id().clone(), document, uncompared })
     }
 
     /// Writes a document for a fetched and verified run, in the log of our own key. The run's
@@ -127,7 +128,7 @@ impl Repository {
         let said = LogWritten { log, first, name: name.clone(), schema, sha256, oid, size, previous, made: None };
         log::record_statement(&writer, &run.run, &Event::LogWritten(said)).map_err(AnyError::from)?;
         let run = run.run.clone();
-        Ok(DocumentSaid { schema: "git-handoff.document-said/1", run, name, sha256, size, by, uncompared })
+        Ok(DocumentSaid { run, name, sha256, size, by, uncompared })
     }
 
     fn parse(&self, asked: &NewRevision<'_>) -> Result<Parsed, AnyError> {

@@ -33,10 +33,9 @@ const LARGEST: u64 = 4 << 20;
 
 /// The drivers of a shared run, as `status --drivers --json` prints them.
 #[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "schema", rename = "git-handoff.drivers/1", rename_all = "camelCase")]
 #[expect(missing_docs, reason = "docs/schema/drivers.json describes the fields")]
 pub struct DriversShown {
-    schema: &'static str,
     pub run: RunId,
     pub remote: String,
     /// The silence after which a driver counts as lost, in milliseconds.
@@ -101,9 +100,9 @@ pub enum DriverState {
 
 /// The answer of `lost --json`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.lost/1")]
 #[expect(missing_docs, reason = "docs/schema/lost.json describes the fields")]
 pub struct LostShown {
-    schema: &'static str,
     pub run: RunId,
     pub driver: DriverId,
     /// The items whose attempts were taken from the driver.
@@ -112,10 +111,9 @@ pub struct LostShown {
 
 /// The answer of `clean --remote --json`.
 #[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "schema", rename = "git-handoff.clean-remote/1", rename_all = "camelCase")]
 #[expect(missing_docs, reason = "docs/schema/clean-remote.json describes the fields")]
 pub struct StaleBeats {
-    schema: &'static str,
     pub dry_run: bool,
     pub beats: Vec<StaleBeat>,
 }
@@ -182,13 +180,7 @@ impl Repository {
             shown.holds.push(state.graph.item(at).id.clone());
         }
         let drivers = drivers.into_values().collect();
-        Ok(DriversShown {
-            schema: "git-handoff.drivers/1",
-            run: run.clone(),
-            remote: sharing.remote,
-            lost_after,
-            drivers,
-        })
+        Ok(DriversShown { run: run.clone(), remote: sharing.remote, lost_after, drivers })
     }
 
     /// Returns the silence after which a driver counts as lost, as it is configured here.
@@ -272,7 +264,7 @@ impl Repository {
         let entries: Vec<NewEntry> = held.iter().map(lost).collect();
         let recorded = open.record(&entries)?;
         let items = recorded.iter().filter_map(|link| link.entry.event.item().map(|(item, _)| item.clone())).collect();
-        Ok(LostShown { schema: "git-handoff.lost/1", run: run.clone(), driver: driver.clone(), items })
+        Ok(LostShown { run: run.clone(), driver: driver.clone(), items })
     }
 
     /// Finds the beats of drivers that ended, for the runs that this repository shares, and removes
@@ -320,7 +312,7 @@ impl Repository {
                 });
             }
         }
-        Ok(StaleBeats { schema: "git-handoff.clean-remote/1", dry_run: !remove, beats: stale })
+        Ok(StaleBeats { dry_run: !remove, beats: stale })
     }
 }
 

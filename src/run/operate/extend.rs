@@ -26,9 +26,9 @@ use super::{NewEntry, OpenRun, coordinate};
 
 /// The added items, as `extend --json` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.extend/1")]
 #[expect(missing_docs, reason = "docs/schema/extend.json describes the fields")]
 pub struct Extended {
-    schema: &'static str,
     pub run: RunId,
     /// In the order of their ids. Empty if the run had all of them.
     pub items: Vec<ItemId>,
@@ -36,9 +36,9 @@ pub struct Extended {
 
 /// The results of the rules, as `coordinate --json` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.coordinate/1")]
 #[expect(missing_docs, reason = "docs/schema/coordinate.json describes the fields")]
 pub struct Coordinated {
-    schema: &'static str,
     pub run: RunId,
     /// Whether the items were recorded.
     pub recorded: bool,
@@ -118,7 +118,7 @@ impl Repository {
                 open.propose(&[entry])?.is_some()
             };
             if is_done {
-                return Ok(Ok(Extended { schema: "git-handoff.extend/1", run: run.clone(), items }));
+                return Ok(Ok(Extended { run: run.clone(), items }));
             }
         }
     }
@@ -212,8 +212,7 @@ impl Repository {
             checks: judged.checks,
         };
         let rules = judgements.into_iter().zip(&state.rules).map(rule).collect();
-        let (schema, over) = ("git-handoff.coordinate/1", is_over(state));
-        Ok(Coordinated { schema, run, recorded: false, items: Vec::new(), rules, over })
+        Ok(Coordinated { run, recorded: false, items: Vec::new(), rules, over: is_over(state) })
     }
 }
 

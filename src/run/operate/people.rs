@@ -30,9 +30,9 @@ const MAX_MESSAGE: usize = 4000;
 
 /// A decision, as `approve` and `reject` print it.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.decision/1")]
 #[expect(missing_docs, reason = "docs/schema/decision.json describes the fields")]
 pub struct Decided {
-    schema: &'static str,
     pub run: RunId,
     pub item: ItemId,
     pub decision: Decision,
@@ -44,18 +44,18 @@ pub struct Decided {
 
 /// The key that lost its roles, as `dismiss` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.dismiss/1")]
 #[expect(missing_docs, reason = "docs/schema/dismiss.json describes the fields")]
 pub struct Dismissal {
-    schema: &'static str,
     pub run: RunId,
     pub key: String,
 }
 
 /// The roles that a key got, as `admit` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.admit/1")]
 #[expect(missing_docs, reason = "docs/schema/admit.json describes the fields")]
 pub struct Admittance {
-    schema: &'static str,
     pub run: RunId,
     pub key: String,
     /// The role, if it is a single one.
@@ -92,15 +92,7 @@ impl Repository {
             // If another writer appended first, the products may have changed.
             if open.propose(&[NewEntry::plain(Event::ItemDecided(event))])?.is_some() {
                 let run = open.id().clone();
-                return Ok(Decided {
-                    schema: "git-handoff.decision/1",
-                    run,
-                    item,
-                    decision,
-                    about,
-                    by,
-                    recorded: true,
-                });
+                return Ok(Decided { run, item, decision, about, by, recorded: true });
             }
         }
     }
@@ -141,7 +133,7 @@ impl Repository {
         };
         log::record_statement(&writer, &run.run, &Event::LogDecided(said))?;
         let run = run.run.clone();
-        Ok(Decided { schema: "git-handoff.decision/1", run, item, decision, about, by, recorded: false })
+        Ok(Decided { run, item, decision, about, by, recorded: false })
     }
 
     /// Gives roles to a key in a run of this repository, all or none. Roles that the key has are
@@ -167,7 +159,7 @@ impl Repository {
             if open.propose(&missing.iter().map(admitted).collect::<Vec<_>>())?.is_some() {
                 let role = if missing.len() == 1 { missing.pop() } else { None };
                 let run = open.id().clone();
-                return Ok(Admittance { schema: "git-handoff.admit/1", run, key, role, roles: missing });
+                return Ok(Admittance { run, key, role, roles: missing });
             }
         }
     }
@@ -180,7 +172,7 @@ impl Repository {
             return Err(Error::WholeRun.into());
         }
         open.record(&[NewEntry::plain(Event::RunDismissed(RunDismissed { key: key.clone() }))])?;
-        Ok(Dismissal { schema: "git-handoff.dismiss/1", run: open.id().clone(), key })
+        Ok(Dismissal { run: open.id().clone(), key })
     }
 
     /// Returns the fingerprint of a key, given as a fingerprint, a public key, or a file with one

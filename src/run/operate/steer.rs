@@ -24,9 +24,9 @@ const REASON: &str = "reason";
 
 /// A recorded change, as `cancel`, `retry`, `close` and `abandon` print it.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.steer/1")]
 #[expect(missing_docs, reason = "docs/schema/steer.json describes the fields")]
 pub struct Steered {
-    schema: &'static str,
     pub run: RunId,
     /// The number of recorded entries.
     pub entries: u64,
@@ -43,11 +43,11 @@ impl Steered {
     fn new(open: &OpenRun, entries: u64) -> Self {
         let (run, sealed, stopped) = (open.id().clone(), open.state.sealed, open.state.outcomes().stopped);
         let cannot_seal = (!sealed && open.state.is_ended()).then(|| open.writer().signer.fingerprint());
-        Self { schema: "git-handoff.steer/1", run, entries, sealed, stopped, cannot_seal }
+        Self { run, entries, sealed, stopped, cannot_seal }
     }
 
     fn sealed_before(run: RunId) -> Self {
-        Self { schema: "git-handoff.steer/1", run, entries: 0, sealed: true, stopped: None, cannot_seal: None }
+        Self { run, entries: 0, sealed: true, stopped: None, cannot_seal: None }
     }
 }
 

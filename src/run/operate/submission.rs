@@ -62,9 +62,9 @@ impl Wanted {
 
 /// The result of a validation, as `validate --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.validate/1")]
 #[expect(missing_docs, reason = "docs/schema/validate.json describes the fields")]
 pub struct Verdict<'a> {
-    schema: &'static str,
     pub valid: bool,
     pub items: usize,
     pub problems: &'a Problems,
@@ -98,9 +98,7 @@ impl<'a> Verdict<'a> {
     }
 
     fn blank(problems: &'a Problems) -> Self {
-        let schema = "git-handoff.validate/1";
         Self {
-            schema,
             valid: true,
             items: 0,
             problems,
@@ -115,9 +113,9 @@ impl<'a> Verdict<'a> {
 
 /// A submitted run, as `submit --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.submit/1")]
 #[expect(missing_docs, reason = "docs/schema/submit.json describes the fields")]
 pub struct Submission {
-    schema: &'static str,
     pub run: RunId,
     /// Whether it was created now, not by an earlier submission of the same plan.
     pub created: bool,
@@ -262,7 +260,7 @@ impl Repository {
             warnings.extend(unseen);
             warnings.extend(self.same_id(&run)?);
         }
-        Ok(Submission { schema: "git-handoff.submit/1", run, created, warnings })
+        Ok(Submission { run, created, warnings })
     }
 }
 

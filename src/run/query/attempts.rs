@@ -52,8 +52,20 @@ impl<'a> AttemptShown<'a> {
             let Some(at) = view.state.graph.position(item) else { continue };
             if let Event::ItemFired(e) = &link.entry.event {
                 running[at] = Some(attempts.len());
-                let begun = Self::begun(link, item, attempt);
-                attempts.push(Self { driver: e.driver.as_ref(), host: e.host(), job: e.job(), ..begun });
+                attempts.push(Self {
+                    item,
+                    attempt,
+                    actor: &link.entry.actor,
+                    driver: e.driver.as_ref(),
+                    host: e.host(),
+                    job: e.job(),
+                    started_at: link.entry.at,
+                    ended_at: None,
+                    status: "running",
+                    red: false,
+                    fired: link,
+                    ended: None,
+                });
             } else if let Some(open) = running[at].take() {
                 let open = &mut attempts[open];
                 open.ended = Some(link);
@@ -63,22 +75,5 @@ impl<'a> AttemptShown<'a> {
             }
         }
         attempts
-    }
-
-    fn begun(fired: &'a Link, item: &'a ItemId, attempt: u32) -> Self {
-        Self {
-            item,
-            attempt,
-            actor: &fired.entry.actor,
-            driver: None,
-            host: None,
-            job: None,
-            started_at: fired.entry.at,
-            ended_at: None,
-            status: "running",
-            red: false,
-            fired,
-            ended: None,
-        }
     }
 }

@@ -10,8 +10,8 @@ const MAX_PATCH: usize = 1 << 20;
 
 /// A difference, as `thread diff --json` and `doc diff --json` print it.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.diff/1")]
 pub struct Difference {
-    schema: &'static str,
     /// The first fields that differ, or `None` unless both are JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Vec<Change>>,
@@ -36,6 +36,6 @@ impl Difference {
         let truncated = all > patch.len();
         let (changes, more) = fields.map(|fields| (fields.told, fields.more)).unzip();
         let (more, patch) = (more.filter(|more| *more > 0), String::from_utf8_lossy(&patch).into_owned());
-        Ok(Self { schema: "git-handoff.diff/1", changes, more, patch, truncated })
+        Ok(Self { changes, more, patch, truncated })
     }
 }

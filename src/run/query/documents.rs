@@ -5,83 +5,33 @@ use std::io::Write;
 use serde::Serialize;
 
 use crate::model::any_error::AnyError;
-use crate::model::digest::{Digest, Oid};
-use crate::model::document::Author;
 use crate::model::name::{FilePath, NameError, RunId};
 use crate::model::schema::Wanted;
-use crate::model::time::Moment;
 use crate::repository::Repository;
 
 use super::revisions::{self, Change};
 use super::target::Target;
 use super::{VerifiedRun, View};
 
-/// A revision, with the entry that recorded it.
-#[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/document.json describes the fields")]
-pub struct DocumentShown {
-    pub name: FilePath,
-    /// The number of the revision, from 1.
-    pub revision: u64,
-    pub sha256: Digest,
-    pub oid: Oid,
-    pub size: u64,
-    /// Its declared schema.
-    pub schema: Option<String>,
-    /// The schema for people.
-    #[serde(skip)]
-    pub is: String,
-    /// The digest of the revision before it.
-    pub previous: Option<Digest>,
-    pub author: Author,
-    /// The number of the entry.
-    pub entry: u64,
-    /// When it was recorded.
-    pub at: Moment,
-    /// The commit of the entry.
-    pub commit: Oid,
-}
-
-impl DocumentShown {
-    /// Returns a revision for an answer.
-    pub fn of(change: &Change) -> Self {
-        let Change { name, revision, at, commit } = change;
-        Self {
-            name: name.clone(),
-            revision: revision.number,
-            sha256: revision.product.sha256,
-            oid: revision.product.oid,
-            size: revision.product.size,
-            schema: revision.schema.as_ref().map(ToString::to_string),
-            is: revision.is(),
-            previous: revision.previous,
-            author: revision.author.clone(),
-            entry: revision.entry,
-            at: *at,
-            commit: *commit,
-        }
-    }
-}
-
 /// The highest revisions of all documents, as `doc list --json` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.documents/1")]
 #[expect(missing_docs, reason = "docs/schema/documents.json describes the fields")]
 pub struct Documents {
-    schema: &'static str,
     pub run: RunId,
     /// In order of name.
-    pub documents: Vec<DocumentShown>,
+    pub documents: Vec<Change>,
 }
 
 /// The revisions of a document, as `doc log --json` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.document-log/1")]
 #[expect(missing_docs, reason = "docs/schema/document-log.json describes the fields")]
 pub struct DocumentLog {
-    schema: &'static str,
     pub run: RunId,
     pub name: FilePath,
     /// Newest first.
-    pub revisions: Vec<DocumentShown>,
+    pub revisions: Vec<Change>,
 }
 
 /// A revision to read, as people write it.
@@ -117,17 +67,17 @@ impl Repository {
     /// Lists the highest revisions of all documents of a run, ours or a fetched one.
     pub fn documents(&self, run: &str) -> Result<Documents, AnyError> {
         let view = self.view(run)?;
-        let documents = revisions::list(&view).iter().map(DocumentShown::of).collect();
-        Ok(Documents { schema: "git-handoff.documents/1", run: view.run, documents })
+        let documents = revisions::list(&view);
+        Ok(Documents { run: view.run, documents })
     }
 
     /// Lists the revisions of a document, newest first.
     pub fn document_log(&self, run: &str, document: &str) -> Result<DocumentLog, AnyError> {
         let name = name(document)?;
         let view = self.view(run)?;
-        let changes = revisions::log(&view, &name).map_err(|source| Error::document(run, document, source))?;
-        let revisions = changes.iter().rev().map(DocumentShown::of).collect();
-        Ok(DocumentLog { schema: "git-handoff.document-log/1", run: view.run, name, revisions })
+        let mut revisions = revisions::log(&view, &name).map_err(|source| Error::document(run, document, source))?;
+        revisions.reverse();
+        Ok(DocumentLog { run: view.run, name, revisions })
     }
 
     /// Copies the bytes of a revision after checking them.

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::model::digest::Digest;
-use crate::model::driver::DriverId;
 use crate::model::entry::Grade;
 use crate::model::item_index::{ItemIndex, ItemVec};
+use crate::model::item_state::Holder;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::ProductKey;
 use crate::model::protected::ProtectedChange;
 use crate::model::state::Phase;
-use crate::model::time::Moment;
 
 use super::list::{Awaited, is_zero};
 use super::times::Times;
@@ -73,21 +72,11 @@ pub struct ItemStatus {
     /// The lock or the queue that it waits for, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<Awaited>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<Moment>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended_at: Option<Moment>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<u64>,
+    #[serde(flatten)]
+    pub times: Times,
     /// The driver that holds its running attempt, in a shared run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub driver: Option<DriverId>,
-    /// The name of that driver's host.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    /// The job of the engine that started that driver.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub job: Option<String>,
+    #[serde(flatten)]
+    pub holder: Option<Holder>,
     /// The key that decided on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
@@ -145,12 +134,8 @@ impl ItemStatus {
             superseded: view.state.is_superseded(at),
             awaits_approval: view.state.waits_for_people(at),
             waits_for: None,
-            started_at: times.started_at,
-            ended_at: times.ended_at,
-            duration_ms: times.duration_ms,
-            driver: state.holder.as_ref().map(|holder| holder.driver.clone()),
-            host: state.holder.as_ref().and_then(|holder| holder.host.clone()),
-            job: state.holder.as_ref().and_then(|holder| holder.job.clone()),
+            times,
+            holder: state.holder.clone(),
             decided_by: state.decided_by.clone(),
             grade: (state.phase == Phase::Done && view.state.graph.item(at).is_claimed()).then_some(Grade::Claimed),
             reused: state.reused.as_ref().map(|(run, item)| format!("{run}/{item}")),

@@ -26,8 +26,8 @@ use super::view::View;
 
 /// The runs of a repository, as `runs --json` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.runs/1")]
 pub struct Runs {
-    schema: &'static str,
     /// Newest first. Unreadable runs come last.
     pub runs: Vec<RunSummary>,
 }
@@ -87,9 +87,9 @@ pub struct Besides {
 
 /// The status of a run, as `status --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.status/1")]
 #[expect(missing_docs, reason = "docs/schema/status.json describes the fields")]
 pub struct Status {
-    schema: &'static str,
     pub run: RunId,
     pub queue: String,
     pub sealed: bool,
@@ -141,7 +141,7 @@ pub struct Awaited {
     pub holders: Vec<String>,
 }
 
-pub(super) fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
+pub(crate) fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
     *count == N::default()
 }
 
@@ -168,7 +168,7 @@ impl Repository {
         runs.iter_mut().filter(|run| run.archived && run.error.is_none()).for_each(|run| run.state = "archived");
         // The sort is stable, so runs that were submitted at the same moment stay in order of name.
         runs.sort_by_key(|run| (run.submitted_at.is_none(), Reverse(run.submitted_at)));
-        Ok(Runs { schema: "git-handoff.runs/1", runs })
+        Ok(Runs { runs })
     }
 
     /// Returns the errors of our archives that cannot be read. Their runs are not listed.
@@ -267,7 +267,6 @@ impl Status {
     pub fn of(view: &View) -> Self {
         let document = RunDocument::of(view, &view.head.name);
         Self {
-            schema: "git-handoff.status/1",
             run: view.run.clone(),
             queue: document.queue.to_owned(),
             sealed: document.sealed,

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use serde::Serialize;
+
 use crate::git::store::{self, Store};
 use crate::git::verified_stream;
 use crate::model::digest::Oid;
@@ -13,10 +15,11 @@ use crate::model::time::Moment;
 use super::{VerifiedRun, View};
 
 /// A revision, with the entry that recorded it.
-#[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the types say it")]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/document.json describes the fields")]
 pub struct Change {
     pub name: FilePath,
+    #[serde(flatten)]
     pub revision: Revision,
     /// When it was recorded.
     pub at: Moment,

@@ -26,22 +26,17 @@ use crate::model::time::Moment;
 
 use super::View;
 use super::attempts::AttemptShown;
-use super::documents::DocumentShown;
 use super::list::ItemStatus;
 use super::log_entry::has_no_products;
-use super::revisions;
+use super::revisions::{self, Change};
 use super::saved::Saved;
 use super::usage::{Attempts, RunUsage};
 
-/// The format of both answers.
-const SCHEMA: &str = "git-handoff.show/1";
-
 /// A run as data: what `show RUN --json` prints, and what pages and other answers are made of.
 #[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "schema", rename = "git-handoff.show/1", rename_all = "camelCase")]
 #[expect(missing_docs, reason = "docs/schema/show.json describes the fields")]
 pub struct RunDocument<'a> {
-    schema: &'static str,
     pub run: &'a RunId,
     /// The ref that holds it.
     #[serde(rename = "ref")]
@@ -71,7 +66,7 @@ pub struct RunDocument<'a> {
     pub closed: Option<&'a str>,
     pub cancelled: Option<&'a str>,
     /// The highest revisions of its documents.
-    pub documents: Vec<DocumentShown>,
+    pub documents: Vec<Change>,
     pub outcome: Outcomes,
     /// The goal that all items have.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,7 +98,6 @@ impl<'a> RunDocument<'a> {
         let first = &view.links[0].entry;
         let attempts = Attempts::of(view);
         Self {
-            schema: SCHEMA,
             usage: RunUsage::of(&attempts),
             attempts: AttemptShown::all(view),
             sources: SourceShown::all(view),
@@ -125,7 +119,7 @@ impl<'a> RunDocument<'a> {
             root: seal(view).map(|seal| seal.root),
             closed: state.closed.as_deref(),
             cancelled: state.cancelled.as_deref(),
-            documents: revisions::list(view).iter().map(DocumentShown::of).collect(),
+            documents: revisions::list(view),
             outcome: state.outcomes(),
             goal: view.goal(),
             items: ItemStatus::with_attempts(view, &attempts),
@@ -370,7 +364,7 @@ impl Serialize for Record<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let item = self.item();
         let mut shown = json!(ItemStatus::of(self.view, self.at));
-        shown["schema"] = json!(SCHEMA);
+        shown["schema"] = json!("git-handoff.show/1");
         shown["run"] = json!(self.view.run);
         shown["base"] = json!(self.view.state.submitted.base);
         if let Some((link, cause)) = self.added() {

@@ -1,4 +1,6 @@
 //! Finds in the entries when items began and ended.
+use serde::Serialize;
+
 use crate::model::entry::Event;
 use crate::model::item_index::ItemVec;
 use crate::model::time::Moment;
@@ -6,13 +8,17 @@ use crate::model::time::Moment;
 use super::View;
 
 /// The times of an item's latest attempt.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Times {
     /// When it was dispatched.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Moment>,
     /// When it ended, or the item was decided, skipped or cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Moment>,
     /// How long it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
 }
 

@@ -19,14 +19,8 @@ use super::list::Status;
 pub struct ItemUsage {
     /// The models that the worker named, each once.
     pub models: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub input_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cached_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<Dollars>,
+    #[serde(flatten)]
+    pub sum: Usage,
     /// The number of attempts that reported nothing.
     pub unknown_attempts: u64,
     /// The number of attempts that reported tokens and no price.
@@ -100,10 +94,7 @@ impl Attempts {
         }
         Some(ItemUsage {
             models,
-            input_tokens: sum.input_tokens,
-            output_tokens: sum.output_tokens,
-            cached_tokens: sum.cached_tokens,
-            cost_usd: sum.cost_usd,
+            sum,
             unknown_attempts: (self.0.len() - used().count()) as u64,
             unpriced_attempts: used().filter(|usage| usage.cost_usd.is_none()).count() as u64,
         })
@@ -113,16 +104,7 @@ impl Attempts {
 impl ItemUsage {
     /// Returns true if no attempt reported any use.
     pub fn is_unknown(&self) -> bool {
-        self.total().is_empty()
-    }
-
-    fn total(&self) -> Usage {
-        Usage {
-            input_tokens: self.input_tokens,
-            output_tokens: self.output_tokens,
-            cached_tokens: self.cached_tokens,
-            cost_usd: self.cost_usd,
-        }
+        self.sum.is_empty()
     }
 }
 
@@ -148,7 +130,7 @@ impl RunUsage {
 
     /// Sums the use of items.
     pub fn sum(items: &[&ItemUsage]) -> Self {
-        let sum: Usage = items.iter().map(|usage| usage.total()).sum();
+        let sum: Usage = items.iter().map(|usage| usage.sum).sum();
         let count = |is: fn(&ItemUsage) -> bool| items.iter().filter(|usage| is(usage)).count() as u64;
         Self {
             input_tokens: sum.input_tokens.unwrap_or_default(),

@@ -86,9 +86,9 @@ impl Changes {
 }
 
 /// All waiting items, as `waiting --json` prints them.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.waiting/1")]
 pub struct Waiting {
-    schema: &'static str,
     /// In order of the runs, our own first.
     pub items: Vec<Waits>,
     /// The ready items of shared runs that every driver declines.
@@ -103,12 +103,7 @@ impl Repository {
     /// `all`, also returns those that other keys decide.
     pub fn waiting(&self, all: bool) -> Result<Waiting, target::Error> {
         let key = self.own_fingerprint();
-        let mut waiting = Waiting {
-            schema: "git-handoff.waiting/1",
-            items: Vec::new(),
-            declined: Vec::new(),
-            unreadable: Vec::new(),
-        };
+        let mut waiting = Waiting::default();
         let own = unarchived_runs(&self.store)?;
         let fetched = Target::unarchived_fetched(&self.store)?;
         // If our own run was fetched back from a remote, only ours counts.

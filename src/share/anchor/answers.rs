@@ -9,17 +9,14 @@ use super::{Anchor, Error, Published};
 
 /// The output of `anchor add --json`, and an element of `anchor list --json`.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/anchor.json describes the fields")]
 pub struct AnchorShown {
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<&'static str>,
-    /// Its name in the configuration.
     pub name: String,
-    /// Its kind.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The strength of its evidence, or `time`.
     pub guarantee: &'static str,
-    /// The address.
     pub place: String,
 }
 
@@ -49,8 +46,8 @@ impl AnchorShown {
 
 /// The output of `anchor list --json`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.anchors/1")]
 pub struct AnchorList {
-    schema: &'static str,
     /// The anchors, starting with the logs in the repository.
     pub anchors: Vec<AnchorShown>,
 }
@@ -58,14 +55,14 @@ pub struct AnchorList {
 impl AnchorList {
     pub(super) fn of(anchors: &[Anchor]) -> Self {
         let anchors = std::iter::once(AnchorShown::local()).chain(anchors.iter().map(AnchorShown::of)).collect();
-        Self { schema: "git-handoff.anchors/1", anchors }
+        Self { anchors }
     }
 }
 
 /// The output of `anchor push --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.anchor-push/1")]
 pub struct AnchorPush {
-    schema: &'static str,
     /// The results, up to the anchor that failed.
     pub published: Vec<PublishedShown>,
     /// The anchor that failed, with the reason; none is asked after it.
@@ -75,23 +72,15 @@ pub struct AnchorPush {
 
 /// One result.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/anchor-push.json describes the fields")]
 pub struct PublishedShown {
-    /// The anchor.
     pub anchor: String,
-    /// `log`, `run`, `thread` or `time stamp`.
     pub kind: &'static str,
-    /// The name of the log, run or thread.
     pub name: String,
-    /// `new`, `updated`, `up-to-date` or `behind`.
     pub status: &'static str,
 }
 
 impl AnchorPush {
-    /// Creates an empty answer.
-    pub(super) fn new() -> Self {
-        Self { schema: "git-handoff.anchor-push/1", published: Vec::new(), stopped: None }
-    }
-
     pub(super) fn add(&mut self, anchor: &Anchor, published: Vec<Published>) {
         let of = |Published { kind, name, status }| PublishedShown { anchor: anchor.name.clone(), kind, name, status };
         self.published.extend(published.into_iter().map(of));
@@ -100,8 +89,8 @@ impl AnchorPush {
 
 /// The output of `anchor check --json` for each run.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.anchor-check/1")]
 pub struct AnchorCheck {
-    schema: &'static str,
     /// The run.
     pub run: String,
     /// Its root; `None` if it is not sealed.
@@ -122,7 +111,7 @@ impl AnchorCheck {
     pub(super) fn of(report: Report) -> Self {
         let holds = holds(&report.anchors) && report.times.iter().all(|timed| timed.at.is_ok());
         let Report { run, root, sealed, anchors, times, .. } = report;
-        Self { schema: "git-handoff.anchor-check/1", run, root, ok: sealed && holds, anchors, times, sealed }
+        Self { run, root, ok: sealed && holds, anchors, times, sealed }
     }
 }
 

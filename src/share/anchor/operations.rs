@@ -76,7 +76,7 @@ impl Repository {
         }
         let evidence = self.to_anchor(runs)?;
         let means = Means { writer: self.log_writer()?, ..Means::of(self) };
-        let mut answer = AnchorPush::new();
+        let mut answer = AnchorPush::default();
         for anchor in &anchors {
             match anchor.publish(&means, &evidence, &|subject| self.refuse_unsound(subject)) {
                 Ok(published) => answer.add(anchor, published),

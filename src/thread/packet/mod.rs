@@ -82,7 +82,8 @@ impl Terms {
 }
 
 /// The classification of a packet.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Classification {
     /// Every check passes.
     Clean,

@@ -2,23 +2,27 @@
 
 use std::fmt::Write as _;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::{Finding, Report, Row, State, rule_name};
 
-impl Report {
-    /// Returns the report as `git-handoff.check/1`.
-    pub fn to_json(&self) -> Value {
+/// As `git-handoff.check/1`.
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let checks: Map<String, Value> = self.rows.iter().map(|row| (row.name.to_owned(), check(row))).collect();
-        json!({
+        let report = json!({
             "schema": "git-handoff.check/1",
-            "classification": self.classification.as_str(),
+            "classification": self.classification,
             "checks": checks,
             "recovery": self.recovery,
             "escalation": self.escalation,
-        })
+        });
+        report.serialize(serializer)
     }
+}
 
+impl Report {
     /// Formats the report as text.
     pub fn to_text(&self) -> String {
         let mut text = String::from("Check Summary:\n");

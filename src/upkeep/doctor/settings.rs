@@ -18,7 +18,7 @@ impl Environment {
         let mut findings: Vec<Finding> = faults.iter().map(finding).collect();
         findings
             .push(Finding::note("not-examined", "nothing else was looked at, which takes settings that can be read"));
-        Ok(Some(Diagnosis::of(findings)))
+        Ok(Some(Diagnosis { findings }))
     }
 }
 

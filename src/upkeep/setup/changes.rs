@@ -16,7 +16,7 @@ pub struct Line {
 }
 
 /// The composed changes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Setup {
     steps: Vec<Step>,
     /// Lines that stay as they are.
@@ -38,8 +38,8 @@ struct Step {
 
 /// The output of `init --json`.
 #[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "git-handoff.init/1")]
 pub struct SetupAnswer<'a> {
-    schema: &'static str,
     /// The configuration file.
     pub file: String,
     /// Lines that were written.
@@ -102,10 +102,7 @@ impl Composer {
             Line { key: key.to_owned(), value: value.to_owned() }
         };
         let local = listed.split('\0').filter(|pair| !pair.is_empty()).map(line).collect();
-        Ok(Self {
-            local,
-            setup: Setup { steps: Vec::new(), kept: Vec::new(), warnings: Vec::new(), notes: Vec::new() },
-        })
+        Ok(Self { local, setup: Setup::default() })
     }
 
     /// Returns the values of a key.
@@ -234,7 +231,6 @@ impl Repository {
     /// Returns the answer about changes that are written, or that are none.
     pub fn describe_setup<'a>(&self, setup: &'a Setup) -> SetupAnswer<'a> {
         SetupAnswer {
-            schema: "git-handoff.init/1",
             file: self.setup_file(),
             added: setup.added(),
             removed: setup.removed(),

@@ -10,27 +10,18 @@ use crate::whence::lines::Line;
 
 /// Consecutive lines of one origin.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/whence.json describes the fields")]
 pub struct LinesShown {
-    /// The file, from the top of the repository.
     pub path: String,
-    /// The first line.
     pub from: u64,
-    /// The last line.
     pub to: u64,
-    /// The commit that introduced them; `None` if not committed.
     pub commit: Option<Oid>,
-    /// The items that made them; several if each of them added the line.
     pub items: Vec<Named>,
-    /// Whether that is proven.
     pub proven: bool,
-    /// The kind of author: items or a person. `None` if unknown.
     pub by: Option<LinesBy>,
-    /// The reason, in one line.
     pub detail: String,
-    /// The later commit that `blame.ignoreRevsFile` skips.
     #[serde(rename = "passedOver", skip_serializing_if = "Option::is_none")]
     pub passed_over: Option<Oid>,
-    /// Whether the commit also contains a person's changes.
     #[serde(skip)]
     pub mixed: bool,
 }
@@ -74,6 +65,6 @@ impl LinesShown {
 impl LinesShown {
     /// Returns true if an item made them.
     pub fn by_item(&self, item: &ItemShown) -> bool {
-        self.items.contains(&item.named())
+        self.items.contains(&item.named)
     }
 }
