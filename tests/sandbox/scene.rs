@@ -248,7 +248,7 @@ fn abstract_name(repo: &TestRepo) -> String {
 
 fn settings(env: &Environment) -> String {
     format!(
-        "[user]\n\tname = Ada\n\temail = ada@example.com\n[handoff]\n\tsigningKey = {0}/home/signing_key\n\
+        "[user]\n\tname = Ada\n\temail = ada@example.com\n[maintenance]\n\tauto = false\n[handoff]\n\tsigningKey = {0}/home/signing_key\n\
          [handoff \"workspace\"]\n\troot = {0}/worktrees\n",
         env.path().display()
     )

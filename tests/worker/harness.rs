@@ -74,7 +74,8 @@ impl Repo {
     pub(super) fn try_git(&self, dir: &Path, args: &[impl AsRef<OsStr>]) -> Output {
         let path = std::env::var_os("PATH").unwrap();
         let mut command = spawned("git".as_ref(), &path);
-        command.args(args).current_dir(dir).env_clear().env("HOME", self.dir.path().join("home"));
+        command.args(["-c", "maintenance.auto=false"]).args(args).current_dir(dir).env_clear();
+        command.env("HOME", self.dir.path().join("home"));
         command.env("PATH", path).env("GIT_CONFIG_NOSYSTEM", "1");
         command.output().unwrap()
     }
