@@ -24,13 +24,13 @@ const HOGS: &[(&str, &str, &str, &str)] = &[
     (
         "maxMemory",
         "210m",
-        "python3 -c 'import os\nf = os.memfd_create(\"x\")\nwhile True: os.write(f, bytes(1 << 20))'",
+        "python3 -c 'import os, time\nf = os.memfd_create(\"x\")\nwhile True: os.write(f, bytes(1 << 20)); time.sleep(0.001)'",
         "used more than 220200960 bytes of memory",
     ),
     (
         "maxMemory",
         "220m",
-        "python3 -c 'import threading, ctypes\ndef eat():\n x = []\n while True: x.append(bytearray(1 << 20))\nthreading.Thread(target=eat).start()\nctypes.CDLL(None).syscall(60, 0)'",
+        "python3 -c 'import threading, ctypes, time\ndef eat():\n x = []\n while True: x.append(bytearray(1 << 20)); time.sleep(0.001)\nthreading.Thread(target=eat).start()\nctypes.CDLL(None).syscall(60, 0)'",
         "used more than 230686720 bytes of memory",
     ),
     (
