@@ -138,8 +138,12 @@ fn repo_of_format(format: &str, sandbox: &str) -> TestRepo {
 }
 
 fn status(repo: &TestRepo, run: &str, id: &str) -> Value {
-    let items = repo.status(run)["items"].clone();
-    items.as_array().unwrap().iter().find(|item| item["id"] == id).unwrap().clone()
+    find(&repo.status(run), id)
+}
+
+/// Returns one item of what `status --json` printed.
+fn find(status: &Value, id: &str) -> Value {
+    status["items"].as_array().unwrap().iter().find(|item| item["id"] == id).unwrap().clone()
 }
 
 fn changes(item: &Value) -> Vec<(String, String)> {
@@ -155,8 +159,9 @@ fn no_bend_is_green(sandbox: &str) {
     let ended = repo.drive("bends", &items);
     assert_eq!(ended.status, Some(4), "{ended}");
     let mut wrong = Vec::new();
+    let bends = repo.status("bends");
     for (at, (what, _, expected)) in BENDS.iter().enumerate() {
-        let item = status(&repo, "bends", &format!("b{at}"));
+        let item = find(&bends, &format!("b{at}"));
         let expected: Vec<_> =
             expected.iter().map(|(path, change)| ((*path).to_owned(), (*change).to_owned())).collect();
         let is_green = item["status"] == "done" && item["red"] != true;

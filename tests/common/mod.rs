@@ -80,6 +80,7 @@ impl Environment {
         // The programs of this machine would change every commit id.
         let text = format!(
             "[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n\
+             [maintenance]\n\tauto = false\n\
              [handoff]\n\tsigningKey = {0}/home/signing_key\n\tsandbox = none\n\trecordProgram = false\n[handoff \"workspace\"]\n\troot = {0}/worktrees\n",
             env.path().display()
         );

@@ -100,17 +100,7 @@ impl TestRepo {
     }
 
     pub(crate) fn items(&self, run: &str) -> BTreeMap<String, Seen> {
-        let status = self.status(run);
-        let items = status["items"].as_array().unwrap().iter().map(|item| {
-            let seen = Seen {
-                status: item["status"].as_str().unwrap().to_owned(),
-                attempts: item["attempts"].as_u64().unwrap(),
-                reason: item["reason"].as_str().unwrap_or_default().to_owned(),
-                outputs: item["outputRefs"].as_object().unwrap().keys().cloned().collect(),
-            };
-            (item["id"].as_str().unwrap().to_owned(), seen)
-        });
-        items.collect()
+        items_in(&self.status(run))
     }
 
     pub(crate) fn entries(&self, run: &str) -> Vec<Value> {
@@ -289,6 +279,20 @@ impl Drop for Driver {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Returns the items in what `status --json` printed.
+pub(crate) fn items_in(status: &Value) -> BTreeMap<String, Seen> {
+    let items = status["items"].as_array().unwrap().iter().map(|item| {
+        let seen = Seen {
+            status: item["status"].as_str().unwrap().to_owned(),
+            attempts: item["attempts"].as_u64().unwrap(),
+            reason: item["reason"].as_str().unwrap_or_default().to_owned(),
+            outputs: item["outputRefs"].as_object().unwrap().keys().cloned().collect(),
+        };
+        (item["id"].as_str().unwrap().to_owned(), seen)
+    });
+    items.collect()
 }
 
 /// Returns an item that runs a line of shell.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::scene::{Layers, Scene, has_bubblewrap};
 use crate::common::Output;
-use crate::common::repo::item;
+use crate::common::repo::{Seen, item};
 use crate::common::report::{find_line, find_row};
 
 /// The row of an item whose products could not be taken in time.
@@ -161,7 +161,7 @@ fn nothing_that_a_filter_leaves_is_used_but_bytes() {
         let scene = Scene::new(layers);
         set_up(&scene);
         let (key, taken) = (scene.repo.path("home/signing_key"), scene.repo.path("beside/taken"));
-        for (name, conf) in [
+        let confs = [
             ("link", format!("ln -s {} $GIT_DIR/blobs", key.display())),
             ("pipe", "mkfifo $GIT_DIR/blobs".to_owned()),
             (
@@ -169,20 +169,27 @@ fn nothing_that_a_filter_leaves_is_used_but_bytes() {
                 "sleep 0.1 && echo 0 blob 9999999999 >$GIT_DIR/blobs & echo '[core' >>$GIT_DIR/config".to_owned(),
             ),
             ("moved", "mv $GIT_DIR $GIT_DIR.away; ln -s / $GIT_DIR".to_owned()),
-        ] {
-            scene.repo.env.write("conf", &conf);
-            scene.repo.config("handoff.captureTimeout", "4");
+        ];
+        let left = |(name, conf): &(&str, String)| {
             let quoted = conf.replace('\'', "'\\''");
-            let output = run(&scene, name, &format!("echo '{quoted}' >tidy.conf; echo text >a.tidy"));
-            let patch = scene.handoff(&["cat", &format!("{name}/a:patch")]).stdout;
-            let said = format!("{}{}{patch}", output.stdout, output.stderr);
-            let is_told = said.contains("a filter of the repository") || said.contains("captureTimeout");
-            match output.status {
-                Some(0) => assert!(patch.contains("+TEXT\n"), "{name}: {said}"),
-                status => assert!(status == Some(4) && is_told, "{name}: {output}"),
+            item(name, &format!("echo '{quoted}' >tidy.conf; echo text >a.tidy"))
+        };
+        scene.repo.config("handoff.captureTimeout", "4");
+        let output = drive(&scene, "left", &confs.each_ref().map(left));
+        let items = scene.repo.items("left");
+        for (name, _) in &confs {
+            let patch = scene.handoff(&["cat", &format!("left/{name}:patch")]).stdout;
+            let Seen { status, reason, .. } = &items[*name];
+            let is_told = reason.contains("a filter of the repository") || reason.contains("captureTimeout");
+            match &**status {
+                "done" => assert!(patch.contains("+TEXT\n"), "{name}: {patch}{output}"),
+                _ => assert!(status == "failed" && is_told, "{name}: {status}: {reason}: {output}"),
             }
-            assert!(!said.contains("PRIVATE"), "{name}: {said}");
+            assert!(!format!("{reason}{patch}").contains("PRIVATE"), "{name}: {reason}{patch}");
         }
+        let is_failed = items.values().any(|item| item.status == "failed");
+        assert_eq!(output.status, Some(if is_failed { 4 } else { 0 }), "{output}");
+        assert!(!output.to_string().contains("PRIVATE"), "{output}");
         // A configuration of its making runs nothing of ours.
         let conf =
             format!("git config core.fsmonitor 'touch {0}; false'; git config core.hooksPath . ", taken.display());
@@ -299,26 +306,29 @@ fn what_a_filter_that_fails_would_have_made_is_not_what_a_file_holds() {
 fn what_git_lfs_keeps_is_bounded_as_all_else_is() {
     let scene = Scene::new(Layers::Inner);
     set_up(&scene);
-    scene.repo.config("handoff.captureTimeout", "8");
+    scene.repo.config("handoff.captureTimeout", "2");
     // One of nothing but holes, and one that differs; whatever the file, a pointer to the one that
     // it names comes of it.
-    let conf = "set -e; read which; f=$(mktemp); truncate -s 90M $f; \
+    let conf = "set -e; read which; f=$(mktemp); truncate -s $SIZE $f; \
                 [ $which = one ] || printf x >>$f; \
                 if [ $which = one ]; then n=$ONE; else n=$OTHER; fi; \
                 d=$(git config lfs.storage)/objects/$(echo $n | cut -c1-2)/$(echo $n | cut -c3-4); mkdir -p $d; \
                 [ -e $d/$n ] || mv $f $d/$n; \
                 printf \"version https://git-lfs.github.com/spec/v1\\noid sha256:%s\\nsize 1\\n\" $n; exit 0";
-    let prepare = format!(
-        "f=$(mktemp); truncate -s 90M $f; ONE=$(sha256sum $f | cut -c1-64); \
-         printf x >>$f; OTHER=$(sha256sum $f | cut -c1-64); rm $f; {{ echo ONE=$ONE; echo OTHER=$OTHER; echo '{conf}'; }} >tidy.conf"
-    );
+    let prepare = |size: &str| {
+        format!(
+            "f=$(mktemp); truncate -s {size} $f; ONE=$(sha256sum $f | cut -c1-64); \
+             printf x >>$f; OTHER=$(sha256sum $f | cut -c1-64); rm $f; \
+             {{ echo SIZE={size}; echo ONE=$ONE; echo OTHER=$OTHER; echo '{conf}'; }} >tidy.conf"
+        )
+    };
     let many = "for i in $(seq 40); do echo one >$i.tidy; done";
-    let output = run(&scene, "often", &format!("{prepare}; {many}"));
+    let output = run(&scene, "often", &format!("{}; {many}", prepare("90M")));
     assert_eq!(output.status, Some(4), "{output}");
     assert_eq!(find_row(&output.stdout, "a"), TOO_SLOW);
     scene.repo.config("handoff.captureTimeout", "300");
-    scene.repo.config("handoff.maxDisk", "120m");
-    let output = run(&scene, "much", &format!("{prepare}; echo one >1.tidy; echo other >2.tidy"));
+    scene.repo.config("handoff.maxDisk", "12m");
+    let output = run(&scene, "much", &format!("{}; echo one >1.tidy; echo other >2.tidy", prepare("9M")));
     assert_eq!(output.status, Some(4), "{output}");
     insta::assert_snapshot!(find_row(&output.stdout, "a"), @"✗ a  failed  1 attempt  what the filter of git-lfs left of 2.tidy is not what it names, or more than may be taken");
 }

@@ -24,13 +24,13 @@ const HOGS: &[(&str, &str, &str, &str)] = &[
     (
         "maxMemory",
         "210m",
-        "python3 -c 'import os\nf = os.memfd_create(\"x\")\nwhile True: os.write(f, bytes(1 << 20))'",
+        "python3 -c 'import os, time\nf = os.memfd_create(\"x\")\nwhile True: os.write(f, bytes(1 << 20)); time.sleep(0.001)'",
         "used more than 220200960 bytes of memory",
     ),
     (
         "maxMemory",
         "220m",
-        "python3 -c 'import threading, ctypes\ndef eat():\n x = []\n while True: x.append(bytearray(1 << 20))\nthreading.Thread(target=eat).start()\nctypes.CDLL(None).syscall(60, 0)'",
+        "python3 -c 'import threading, ctypes, time\ndef eat():\n x = []\n while True: x.append(bytearray(1 << 20)); time.sleep(0.001)\nthreading.Thread(target=eat).start()\nctypes.CDLL(None).syscall(60, 0)'",
         "used more than 230686720 bytes of memory",
     ),
     (
@@ -41,35 +41,35 @@ const HOGS: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "maxDisk",
-        "55m",
-        "exec 3>a 4>b; rm a b; while :; do head -c 5000000 /dev/zero >&3; head -c 5000000 /dev/zero >&4; sleep 0.05; done",
-        "filled more than 57671680 bytes of the disk",
+        "5m",
+        "exec 3>a 4>b; rm a b; while :; do head -c 500000 /dev/zero >&3; head -c 500000 /dev/zero >&4; sleep 0.05; done",
+        "filled more than 5242880 bytes of the disk",
     ),
     (
         "maxDisk",
-        "57m",
-        "python3 -c 'import os, time\nfor i in range(30): os.mkdir(\"x\" * 250); os.chdir(\"x\" * 250)\nfor i in range(1000): open(str(i), \"wb\").write(bytes(1 << 20)); time.sleep(0.01)\ntime.sleep(100)'",
-        "filled more than 59768832 bytes of the disk",
+        "7m",
+        "python3 -c 'import os, time\nfor i in range(30): os.mkdir(\"x\" * 250); os.chdir(\"x\" * 250)\nfor i in range(1000): open(str(i), \"wb\").write(bytes(1 << 16)); time.sleep(0.01)\ntime.sleep(100)'",
+        "filled more than 7340032 bytes of the disk",
     ),
     (
         "maxDisk",
-        "50m",
-        "while :; do head -c 10000000 /dev/zero >$TMPDIR/$(date +%N); sleep 0.05; done",
-        "filled more than 52428800 bytes of the disk",
+        "6m",
+        "while :; do head -c 1000000 /dev/zero >$TMPDIR/$(date +%N); sleep 0.05; done",
+        "filled more than 6291456 bytes of the disk",
     ),
     (
         "maxDisk",
-        "60m",
-        "mkdir outputs/x; while :; do head -c 10000000 /dev/zero >outputs/x/$(date +%N); sleep 0.05; done",
-        "filled more than 62914560 bytes of the disk",
+        "9m",
+        "mkdir outputs/x; while :; do head -c 1000000 /dev/zero >outputs/x/$(date +%N); sleep 0.05; done",
+        "filled more than 9437184 bytes of the disk",
     ),
     (
         "maxDisk",
-        "53m",
-        "python3 -c 'import time\nfor i in range(60000): open(str(i), \"w\").close()\ntime.sleep(100)'",
-        "filled more than 55574528 bytes of the disk",
+        "8m",
+        "python3 -c 'import time\nfor i in range(6000): open(str(i), \"w\").close()\ntime.sleep(100)'",
+        "filled more than 8388608 bytes of the disk",
     ),
-    ("maxOutput", "5m", "yes", "wrote more than 5242880 bytes to its output"),
+    ("maxOutput", "1m", "yes", "wrote more than 1048576 bytes to its output"),
     ("maxFileSize", "1m", "trap '' XFSZ; head -c 2000000 /dev/zero >big", "exited with 1"),
     ("maxCpuTime", "1", "exec python3 -c 'while True: pass'", "was ended by signal"),
     (
@@ -94,12 +94,13 @@ fn hogs(layers: Layers, user: Option<u32>) {
     // A well-behaved item runs beside them.
     items.extend((0..4).map(|at| item(&format!("good{at}"), "sleep 1; echo fine >outputs/x")));
     scene.drive("hogs", &items).ends(4);
+    let items = scene.repo.items("hogs");
     for (at, (setting, _, _, reason)) in HOGS.iter().enumerate() {
-        let seen = scene.repo.item("hogs", &format!("hog{at}"));
+        let seen = &items[&format!("hog{at}")];
         assert!(seen.reason.starts_with(reason), "{layers:?}, {user:?}, {setting}: {seen:?}");
     }
     for at in 0..4 {
-        assert_eq!(scene.repo.item("hogs", &format!("good{at}")).status, "done");
+        assert_eq!(items[&format!("good{at}")].status, "done");
     }
     scene.repo.no_process_is_left();
     scene.repo.passes_fsck();

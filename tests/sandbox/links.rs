@@ -92,14 +92,16 @@ pub(super) fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
 #[test]
 fn each_leads_there_where_nothing_confines_the_workers() {
     // Copying happens outside a worker, and follows no link of a confined one.
-    for way in WAYS.iter().filter(|way| way.setting.0 != "handoff.workspace.copy") {
-        let tried = Tried::of(Layers::None, None, way, TARGETS[1]);
-        assert!(
-            tried.said.contains("SECRET"),
-            "{} does not work anywhere, and so shows nothing: {}",
-            way.name,
-            tried.said
-        );
+    let ways = WAYS.iter().filter(|way| way.setting.0 != "handoff.workspace.copy");
+    for together in scenes(ways.map(|way| (way, TARGETS[1]))) {
+        for (tried, (way, _)) in try_all(Layers::None, None, &together).iter().zip(&together) {
+            let Tried { said, output, .. } = tried;
+            assert!(
+                said.contains("SECRET"),
+                "{} does not work anywhere, and so shows nothing: {said}{output}",
+                way.name
+            );
+        }
     }
 }
 
@@ -181,34 +183,51 @@ fn a_link_of_the_users_own_is_followed() {
 }
 
 fn none_leads_anywhere(layers: Layers, user: Option<u32>) {
-    for (at, way) in WAYS.iter().enumerate() {
+    let tries = WAYS.iter().enumerate().flat_map(|(at, way)| {
         // Similar ones lead to different targets.
         let targets = if at < 2 { &TARGETS[..] } else { &TARGETS[at % TARGETS.len()..][..1] };
-        for target in targets {
-            let tried = Tried::of(layers, user, way, target);
-            assert!(!tried.said.contains("SECRET"), "{layers:?}: {} to {target}: {}", way.name, tried.said);
-            assert!(!tried.was_written, "{layers:?}: {} to {target} was written to", way.name);
+        targets.iter().map(move |target| (way, *target))
+    });
+    for together in scenes(tries) {
+        for (tried, (way, target)) in try_all(layers, user, &together).iter().zip(&together) {
+            let Tried { said, output, was_written } = tried;
+            assert!(!said.contains("SECRET"), "{layers:?}: {} to {target}: {said}", way.name);
+            assert!(!output.contains("SECRET"), "{layers:?}: {} to {target} or another: {output}", way.name);
+            assert!(!was_written, "{layers:?}: {} to {target} was written to", way.name);
         }
     }
 }
 
+/// Divides the tries into scenes: those of executors of their own share one, and those that lead
+/// every worker have one each.
+fn scenes<'a>(tries: impl Iterator<Item = (&'a Way, &'a str)>) -> Vec<Vec<(&'a Way, &'a str)>> {
+    let leads_all = |(way, _): &(&Way, &str)| way.setting.0.starts_with("handoff.workspace.");
+    let (alone, together): (Vec<_>, Vec<_>) = tries.partition(leads_all);
+    let scenes: Vec<Vec<_>> = alone.into_iter().map(|one| vec![one]).chain([together]).collect();
+    assert!(scenes.iter().all(|scene| !scene.is_empty()));
+    scenes
+}
+
 /// The result of one path.
 struct Tried {
-    /// The output of the misled workers, in the same and in another driver, and the driver's
-    /// messages.
+    /// The output of the misled workers, in the same and in another driver.
     said: String,
+    /// The messages of the drivers, which are about all paths of the scene.
+    output: String,
     was_written: bool,
 }
 
-impl Tried {
-    fn of(layers: Layers, user: Option<u32>, way: &Way, target: &str) -> Self {
-        let scene = Scene::of(layers, user);
-        let secret = scene.repo.path(target).join("secret");
+/// Tries some paths in one scene, each with executors and folders of its own.
+fn try_all(layers: Layers, user: Option<u32>, tries: &[(&Way, &str)]) -> Vec<Tried> {
+    let scene = Scene::of(layers, user);
+    for (_, target) in tries {
         let _ = fs::remove_dir_all(scene.repo.path(target));
+    }
+    for (at, (way, target)) in tries.iter().enumerate() {
         for (file, text) in [
             (&*format!("{target}/secret"), "SECRET"),
-            ("shared/out/file", "fine"),
-            ("shared/deep/in/file", "fine"),
+            (&*format!("shared{at}/out/file"), "fine"),
+            (&*format!("shared{at}/deep/in/file"), "fine"),
             ("repo/web/sub/modules/file", "fine"),
             ("repo/web/sub/secret", "fine"),
             ("repo/.git/info/exclude", "/web\n"),
@@ -217,30 +236,53 @@ impl Tried {
         }
         let place = |name: &str| scene.repo.path(name).to_str().unwrap().to_owned();
         let fill = |text: &str| {
-            text.replace("{shared}", &place("shared")).replace("{repo}", &place("repo")).replace("{to}", &place(target))
+            text.replace("{shared}", &place(&format!("shared{at}")))
+                .replace("{repo}", &place("repo"))
+                .replace("{to}", &place(target))
         };
-        for (key, value) in [
+        let key = |name: &str| {
+            name.replace(".subagent.a.", &format!(".subagent.a{at}."))
+                .replace(".subagent.b.", &format!(".subagent.b{at}."))
+        };
+        for (name, value) in [
             way.setting,
             ("handoff.subagent.a.writable", way.writable),
             ("handoff.subagent.a.command", way.plants),
             ("handoff.subagent.b.command", way.reads),
         ] {
-            scene.repo.config(key, &fill(value));
+            scene.repo.config(&key(name), &fill(value));
         }
-        if let Some(user) = user {
-            own(&scene.repo.path(""), user);
-        }
-        // The misled worker was checked before, too.
-        let items =
-            [dispatch("before", "b", &[]), dispatch("plants", "a", &["before"]), dispatch("led", "b", &["plants"])];
-        let mut said = scene.drive("one", &items).to_string();
-        assert_eq!(scene.repo.item("one", "plants").status, "done", "{}: {said}", way.name);
-        said.push_str(&scene.drive("two", &[dispatch("led", "b", &[])]).to_string());
-        for run in ["one", "two"] {
-            said.push_str(&scene.handoff(&["cat", &format!("{run}/led:transcript")]).stdout);
-        }
-        Self { said, was_written: secret.with_file_name("planted").exists() && layers != Layers::None }
     }
+    if let Some(user) = user {
+        own(&scene.repo.path(""), user);
+    }
+    let names = |at: usize| ["before", "plants", "led"].map(|name| format!("{name}{at}"));
+    let plan = |at: usize| {
+        let [before, plants, led] = names(at);
+        let (a, b) = (format!("a{at}"), format!("b{at}"));
+        // The misled worker was checked before, too.
+        [dispatch(&before, &b, &[]), dispatch(&plants, &a, &[&before]), dispatch(&led, &b, &[&plants])]
+    };
+    let items: Vec<Value> = (0..tries.len()).flat_map(plan).collect();
+    let mut output = scene.drive("one", &items).to_string();
+    let one = scene.repo.items("one");
+    for (at, (way, _)) in tries.iter().enumerate() {
+        let [_, plants, _] = names(at);
+        assert_eq!(one[&plants].status, "done", "{}: {output}", way.name);
+    }
+    let again: Vec<Value> = (0..tries.len()).map(|at| dispatch(&names(at)[2], &format!("b{at}"), &[])).collect();
+    output.push_str(&scene.drive("two", &again).to_string());
+    let said = |at: usize| {
+        let [.., led] = names(at);
+        ["one", "two"].map(|run| scene.handoff(&["cat", &format!("{run}/{led}:transcript")]).stdout).concat()
+    };
+    let was_written = |target: &str| scene.repo.path(target).join("planted").exists() && layers != Layers::None;
+    let tried = tries.iter().enumerate().map(|(at, (_, target))| Tried {
+        said: said(at),
+        output: output.clone(),
+        was_written: was_written(target),
+    });
+    tried.collect()
 }
 
 fn own(folder: &Path, user: u32) {

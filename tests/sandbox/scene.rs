@@ -15,7 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::repo::{TestRepo, item};
-use crate::common::{Environment, Output, attendant_path, program_path};
+use crate::common::{Environment, Output, attendant_path, program_path, spawned};
 
 /// The victim's environment.
 pub(super) const SECRET: &str = "a-secret-of-the-victim";
@@ -248,7 +248,7 @@ fn abstract_name(repo: &TestRepo) -> String {
 
 fn settings(env: &Environment) -> String {
     format!(
-        "[user]\n\tname = Ada\n\temail = ada@example.com\n[handoff]\n\tsigningKey = {0}/home/signing_key\n\
+        "[user]\n\tname = Ada\n\temail = ada@example.com\n[maintenance]\n\tauto = false\n[handoff]\n\tsigningKey = {0}/home/signing_key\n\
          [handoff \"workspace\"]\n\troot = {0}/worktrees\n",
         env.path().display()
     )
@@ -257,7 +257,7 @@ fn settings(env: &Environment) -> String {
 /// Returns a command that runs as another user.
 fn as_user(command: Command, user: Option<u32>) -> Command {
     let Some(user) = user else { return command };
-    let mut other = Command::new("setpriv");
+    let mut other = spawned("setpriv".as_ref(), &std::env::var_os("PATH").unwrap());
     let id = |what: &str| format!("--{what}={user}");
     other.args([id("reuid"), id("regid"), "--clear-groups".to_owned(), "--".to_owned()]);
     other.arg(command.get_program()).args(command.get_args()).env_clear();

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use git_handoff::git::store::Store;
 use git_handoff::model::digest::Oid;
@@ -11,6 +11,8 @@ use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::worktree::capture::{Captured, Error, capture};
 use git_handoff::worktree::host::Host;
 use git_handoff::worktree::workspace::Workspace;
+
+use crate::common::spawned;
 
 pub(super) const FORMATS: [&str; 2] = ["sha1", "sha256"];
 
@@ -70,9 +72,11 @@ impl Repo {
     }
 
     pub(super) fn try_git(&self, dir: &Path, args: &[impl AsRef<OsStr>]) -> Output {
-        let mut command = Command::new("git");
-        command.args(args).current_dir(dir).env_clear().env("HOME", self.dir.path().join("home"));
-        command.env("PATH", std::env::var_os("PATH").unwrap()).env("GIT_CONFIG_NOSYSTEM", "1");
+        let path = std::env::var_os("PATH").unwrap();
+        let mut command = spawned("git".as_ref(), &path);
+        command.args(["-c", "maintenance.auto=false"]).args(args).current_dir(dir).env_clear();
+        command.env("HOME", self.dir.path().join("home"));
+        command.env("PATH", path).env("GIT_CONFIG_NOSYSTEM", "1");
         command.output().unwrap()
     }
 
@@ -100,9 +104,10 @@ impl Repo {
 
     /// Runs a shell script as a worker would, without our machinery.
     pub(super) fn script(&self, workspace: &Workspace, script: &str) {
-        let mut command = Command::new("sh");
+        let path = std::env::var_os("PATH").unwrap();
+        let mut command = spawned("sh".as_ref(), &path);
         command.arg("-euc").arg(script).current_dir(workspace.tree()).env_clear();
-        command.env("HOME", self.dir.path().join("home")).env("PATH", std::env::var_os("PATH").unwrap());
+        command.env("HOME", self.dir.path().join("home")).env("PATH", path);
         command.env("CANARY", self.canary()).env("GIT_CONFIG_NOSYSTEM", "1");
         let output = command.output().unwrap();
         assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
