@@ -18,8 +18,8 @@ use super::surroundings::Surroundings;
 /// The manifest's `schema`.
 pub const SCHEMA: &str = "git-handoff.manifest/1";
 
-/// A manifest, written as canonical JSON, whose bytes the entry names. The item, the attempt and the
-/// inputs are in that entry.
+/// A manifest, written as canonical JSON, whose bytes the entry names. Item, attempt and inputs are
+/// in that entry.
 ///
 /// It has names of environment variables, no values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

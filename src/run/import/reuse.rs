@@ -39,7 +39,7 @@ pub struct Reusable {
     vetted: BTreeMap<String, Option<Arc<Source>>>,
 }
 
-/// What decides whether two attempts did the same.
+/// The facts that decide whether two attempts do equal work.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Task {
     base: Oid,
@@ -164,7 +164,7 @@ impl Reusable {
         })
     }
 
-    /// Returns why [`Reusable::find`] returned nothing for this base and dispatch with its manifest.
+    /// Returns why [`Reusable::find`] returned nothing for this dispatch, which has this manifest.
     pub fn why_not(&self, base: Oid, fired: &ItemFired, manifest: &Manifest) -> String {
         let task = Task::of(base, fired);
         if let Some(hint) = self.tasks.get(&task).and_then(|hints| hints.first()) {
