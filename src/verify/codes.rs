@@ -3,30 +3,23 @@
 //! Section 9 of `docs/reference/format.md` has a line for each code, and `docs/vectors` a run.
 //! A test compares the three.
 
+use crate::model::words::words;
+
 use super::Failure;
 
-/// A stage of the verification. Only the first stage with a finding is judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
-    /// Commits and entries: their bytes, order, signatures and roles, and the root.
-    Chain,
-    /// The plan, the replay and the bytes that these need.
-    Plan,
-    /// All other bytes.
-    Content,
-    /// Keys, logs and anchors that the reader knows.
-    Policy,
-}
-
-impl Stage {
-    /// Returns the word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Chain => "chain",
-            Self::Plan => "plan",
-            Self::Content => "content",
-            Self::Policy => "policy",
-        }
+words! {
+    word
+    /// A stage of the verification. Only the first stage with a finding is judged.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Stage {
+        /// Commits and entries: their bytes, order, signatures and roles, and the root.
+        Chain = "chain",
+        /// The plan, the replay and the bytes that these need.
+        Plan = "plan",
+        /// All other bytes.
+        Content = "content",
+        /// Keys, logs and anchors that the reader knows.
+        Policy = "policy",
     }
 }
 

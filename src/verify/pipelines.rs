@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::model::bounds;
 use crate::model::digest::Digest;
@@ -32,7 +32,7 @@ pub(super) struct SealedPipelines {
 }
 
 /// The blocks of the attempt that ended an item.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct ItemBlocks {
     /// The item.
     pub item: ItemId,
@@ -52,11 +52,6 @@ impl ItemBlocks {
             _ => None,
         });
         ended.collect()
-    }
-
-    /// Returns the JSON form.
-    pub fn to_json(&self) -> Value {
-        json!({ "item": self.item, "attempt": self.attempt, "blocks": self.blocks })
     }
 
     /// Returns one line of text.

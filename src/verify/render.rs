@@ -18,11 +18,7 @@ use crate::model::pipeline::BlockStatus;
 use crate::model::printable::{Color, Painted, cut, line};
 use crate::model::state::checks::unprotected_in_words;
 
-use super::pipelines::ItemBlocks;
-use super::{
-    Admission, Anchored, Claim, Decided, Failure, Guarantee, LOCAL, Report, Row, SameId, SignerSeen, Since, State,
-    TakenOver, Timed, Uncovered, Upstream,
-};
+use super::{Decided, Failure, Guarantee, LOCAL, Report, Row, SameId, Since, State, TakenOver, Timed, Upstream};
 
 const HEADLINE_COLUMN: usize = 64;
 
@@ -60,7 +56,7 @@ impl Report {
             "plan": self.plan,
             "base": self.base,
             "checks": checks(self.rows.iter()),
-            "signers": self.signers.iter().map(signer).collect::<Vec<_>>(),
+            "signers": self.signers,
             "sandbox": self.sandbox,
         });
         self.add_optional_fields(&mut report);
@@ -99,13 +95,13 @@ impl Report {
         }
         if !self.pipelines.is_empty() {
             report["pipelines"] = json!(self.pipelines);
-            report["blocks"] = self.blocks.iter().map(ItemBlocks::to_json).collect();
+            report["blocks"] = json!(self.blocks);
         }
         if self.anchors.iter().any(|anchored| anchored.kind != LOCAL) {
-            report["anchors"] = self.anchors.iter().map(Anchored::to_json).collect();
+            report["anchors"] = json!(self.anchors);
         }
         if !self.times.is_empty() {
-            report["times"] = self.times.iter().map(Timed::to_json).collect();
+            report["times"] = json!(self.times);
         }
         if let Some(head) = self.so_far {
             report["soFar"] = json!({ "entries": head.size, "root": head.root });
@@ -120,8 +116,7 @@ impl Report {
             report["sameId"] = same.to_json();
         }
         if !self.uncovered.is_empty() {
-            let one = |it: &Uncovered| json!({ "path": it.path, "detail": it.detail });
-            report["uncovered"] = self.uncovered.iter().map(one).collect();
+            report["uncovered"] = json!(self.uncovered);
         }
     }
 
@@ -237,23 +232,6 @@ impl Report {
     }
 }
 
-impl Anchored {
-    /// Returns the JSON form.
-    pub fn to_json(&self) -> Value {
-        let mut value = json!({
-            "name": self.name,
-            "type": self.kind,
-            "guarantee": self.guarantee.as_str(),
-            "standing": self.standing.as_str(),
-            "detail": self.detail,
-        });
-        if let Some(since) = self.since {
-            value["since"] = since.to_string().into();
-        }
-        value
-    }
-}
-
 impl Timed {
     /// Returns the JSON form.
     pub fn to_json(&self) -> Value {
@@ -270,36 +248,9 @@ impl Timed {
     }
 }
 
-impl Serialize for Anchored {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.to_json().serialize(serializer)
-    }
-}
-
 impl Serialize for Timed {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.to_json().serialize(serializer)
-    }
-}
-
-impl Claim {
-    /// Returns the word in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::TamperDetecting => "tamper-detecting",
-            Self::TamperEvident => "tamper-evident",
-        }
-    }
-}
-
-impl Guarantee {
-    /// Returns the word in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Detect => "detect",
-            Self::External => "external",
-            Self::ExternalImmutable => "external-immutable",
-        }
     }
 }
 
@@ -307,28 +258,7 @@ impl std::str::FromStr for Guarantee {
     type Err = ();
 
     fn from_str(word: &str) -> Result<Self, ()> {
-        [Self::Detect, Self::External, Self::ExternalImmutable].into_iter().find(|one| one.as_str() == word).ok_or(())
-    }
-}
-
-impl Failure {
-    /// Returns the word in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Chain => "chain",
-            Self::AnchorMissing => "anchor-missing",
-            Self::Root => "root",
-            Self::Signature => "signature",
-            Self::Manifest => "manifest",
-            Self::Plan => "plan",
-            Self::Handoff => "handoff",
-            Self::Content => "content",
-            Self::Mismatch => "mismatch",
-            Self::Conflict => "conflict",
-            Self::Required => "required",
-            Self::NotSealed => "not-sealed",
-            Self::Incomplete => "incomplete",
-        }
+        Self::ALL.into_iter().find(|one| one.as_str() == word).ok_or(())
     }
 }
 
@@ -364,17 +294,6 @@ fn row_line(text: Painted, row: &Row, color: bool) -> Painted {
 
 fn labelled(text: Painted, state: State, label: &str, detail: &str, color: bool) -> Painted {
     text.painted(state.mark(), color.then(|| shade(state))).words(&format!(" {label:<10} {detail}")).end()
-}
-
-fn signer(signer: &SignerSeen) -> Value {
-    let mut value = json!({ "fingerprint": signer.fingerprint, "trusted": signer.trusted });
-    if let Some(principal) = &signer.principal {
-        value["principal"] = principal.as_str().into();
-    }
-    if let Some(Admission { by, entry, roles }) = &signer.admitted {
-        value["admitted"] = json!({ "by": by, "entry": entry, "roles": roles });
-    }
-    value
 }
 
 impl State {

@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use crate::ledger::merkle::TreeHead;
 use crate::model::continued::Continues;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::ItemId;
 use crate::model::outcomes::Outcomes;
 use crate::model::role::Role;
+use crate::model::words::words;
 
 use super::claims::{Decided, TakenOver};
 use super::codes::Code;
@@ -19,16 +22,20 @@ use super::same_id::SameId;
 use super::upstream::Upstream;
 use super::witness::{Anchored, Standing, Timed};
 
-/// The strength of an anchor that holds a run's root.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Guarantee {
-    /// A log in the same repository. It detects tampering by a process that cannot rewrite both.
-    #[default]
-    Detect,
-    /// An anchor that other people operate.
-    External,
-    /// An anchor that cannot be rewritten.
-    ExternalImmutable,
+words! {
+    as_str
+    /// The strength of an anchor that holds a run's root.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Guarantee {
+        /// A log in the same repository. It detects tampering by a process that cannot rewrite both.
+        #[default]
+        Detect = "detect",
+        /// An anchor that other people operate.
+        External = "external",
+        /// An anchor that cannot be rewritten.
+        ExternalImmutable = "external-immutable",
+    }
 }
 
 impl Guarantee {
@@ -47,45 +54,51 @@ pub(crate) const MISMATCH: &str = "MISMATCH";
 /// The headline of a run whose id another run has as well.
 pub(crate) const CONFLICT: &str = "CONFLICT";
 
-/// The property that an intact run proves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Claim {
-    /// Tampering is visible to everyone who trusts the anchors at hand.
-    #[default]
-    TamperDetecting,
-    /// Tampering is visible to everyone.
-    TamperEvident,
+words! {
+    as_str
+    /// The property that an intact run proves.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Claim {
+        /// Tampering is visible to everyone who trusts the anchors at hand.
+        #[default]
+        TamperDetecting = "tamper-detecting",
+        /// Tampering is visible to everyone.
+        TamperEvident = "tamper-evident",
+    }
 }
 
-/// The reason why a run fails, in order of precedence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Failure {
-    /// The chain of entries is broken.
-    Chain,
-    /// No anchor holds the run's root.
-    AnchorMissing,
-    /// The root differs from the entries or from an anchor.
-    Root,
-    /// A signature is invalid, or its key is not allowed or not trusted.
-    Signature,
-    /// A dispatch does not match its manifest.
-    Manifest,
-    /// The run does not follow its plan.
-    Plan,
-    /// A consumed product is not the one that the plan binds.
-    Handoff,
-    /// A product has other bytes than recorded.
-    Content,
-    /// The run is valid, but not the one that the verifier expects.
-    Mismatch,
-    /// Another run has the same id, and it is unknown which one is meant.
-    Conflict,
-    /// The run is intact, but does not meet a requirement.
-    Required,
-    /// The run is not sealed.
-    NotSealed,
-    /// Evidence is missing from this repository.
-    Incomplete,
+words! {
+    as_str
+    /// The reason why a run fails, in order of precedence.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Failure {
+        /// The chain of entries is broken.
+        Chain = "chain",
+        /// No anchor holds the run's root.
+        AnchorMissing = "anchor-missing",
+        /// The root differs from the entries or from an anchor.
+        Root = "root",
+        /// A signature is invalid, or its key is not allowed or not trusted.
+        Signature = "signature",
+        /// A dispatch does not match its manifest.
+        Manifest = "manifest",
+        /// The run does not follow its plan.
+        Plan = "plan",
+        /// A consumed product is not the one that the plan binds.
+        Handoff = "handoff",
+        /// A product has other bytes than recorded.
+        Content = "content",
+        /// The run is valid, but not the one that the verifier expects.
+        Mismatch = "mismatch",
+        /// Another run has the same id, and it is unknown which one is meant.
+        Conflict = "conflict",
+        /// The run is intact, but does not meet a requirement.
+        Required = "required",
+        /// The run is not sealed.
+        NotSealed = "not-sealed",
+        /// Evidence is missing from this repository.
+        Incomplete = "incomplete",
+    }
 }
 
 /// The state of a row.
@@ -128,22 +141,25 @@ impl Report {
 }
 
 /// A key that signed entries of the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SignerSeen {
     /// `SHA256:<base64>` of the key.
     pub fingerprint: String,
     /// The principal, if the verifier's signers name one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
     /// True if the verifier trusts the key at all times at which it signed.
     pub trusted: bool,
     /// True if no signer, revocation or own key mentions it.
+    #[serde(skip)]
     pub unknown: bool,
     /// The admission of the key, if another key admitted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub admitted: Option<Admission>,
 }
 
 /// The admission of a key to a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Admission {
     /// The fingerprint of the key that signed the entry.
     pub by: String,
@@ -170,7 +186,7 @@ pub struct Since {
 }
 
 /// A part of the evidence that no signature covers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Uncovered {
     /// Its path, such as `items[].attempts`.
     pub path: String,

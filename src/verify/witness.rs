@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use serde::Serialize;
+
 use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::RunId;
 use crate::model::time::Moment;
+use crate::model::words::words;
 
 use super::{AskThread, Guarantee, Logs, no_place};
 
@@ -137,11 +140,12 @@ pub struct Timed {
 }
 
 /// The answer of an anchor about a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Anchored {
     /// The name in the verifier's configuration; `local` for the logs at hand.
     pub name: String,
     /// The kind, such as `local` or `git`.
+    #[serde(rename = "type")]
     pub kind: String,
     /// The strength.
     pub guarantee: Guarantee,
@@ -150,31 +154,24 @@ pub struct Anchored {
     /// One line of text.
     pub detail: String,
     /// The time since when it holds the run, by its own clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Moment>,
 }
 
-/// The state of an anchor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It holds the run's seal.
-    Holds,
-    /// It does not hold the seal.
-    Missing,
-    /// It did not answer, or its evidence is incomplete.
-    Unreachable,
-    /// It holds something else.
-    Differs,
-}
-
-impl Standing {
-    /// Returns the word in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::Missing => "missing",
-            Self::Unreachable => "unreachable",
-            Self::Differs => "differs",
-        }
+words! {
+    as_str
+    /// The state of an anchor.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Standing {
+        /// It holds the run's seal.
+        Holds = "holds",
+        /// It does not hold the seal.
+        Missing = "missing",
+        /// It did not answer, or its evidence is incomplete.
+        Unreachable = "unreachable",
+        /// It holds something else.
+        Differs = "differs",
     }
 }
 

@@ -8,7 +8,7 @@ use crate::model::printable::{Painted, line};
 use crate::verify::report::{MISMATCH, UNKNOWN_KEY};
 use crate::verify::{Ancestor, State, ThreadReport};
 
-use super::{checks, row_line, signer, title_line};
+use super::{checks, row_line, title_line};
 
 impl ThreadReport {
     /// Returns the report as `git-handoff.thread-verify/1`.
@@ -21,7 +21,7 @@ impl ThreadReport {
             "entries": self.entries,
             "checkpoints": self.checkpoints,
             "checks": checks(self.rows.iter()),
-            "signers": self.signers.iter().map(signer).collect::<Vec<_>>(),
+            "signers": self.signers,
             "lineage": self.lineage.iter().map(Ancestor::to_json).collect::<Vec<_>>(),
             "accepted_unknown_signer": self.accepted_unknown(),
         });
@@ -71,7 +71,7 @@ impl Ancestor {
             "checkpoint_id": self.source.checkpoint,
             "commit": self.source.commit,
             "how": if self.adopted { "adopted" } else { "forked" },
-            "signer": signer(&self.signer),
+            "signer": self.signer,
             "accepted_unknown_signer": self.accepted_unknown,
         })
     }
