@@ -233,31 +233,22 @@ fn table_row(view: &View, at: ItemIndex) -> Vec<Cell> {
     if state.crashes > 0 {
         attempts = format!("{attempts}, {}", counted(state.crashes, "crash", "crashes"));
     }
-    let said = match (&state.reason, &state.holder) {
+    let result = match (&state.reason, &state.holder) {
         (Some(reason), _) => reason.clone(),
         (None, Some(holder)) => holder.to_string(),
         (None, None) => state.products.keys().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     };
-    let said = if state.judged { format!("! {}; {said}", judged_in_words(state.protected.len())) } else { said };
-    let said = match &state.approved_by {
-        Some(key) => format!("{said}; approved by {key}"),
-        None => said,
-    };
-    let said = match &state.allowed_by {
-        Some(key) => format!("{said}; protected files changed, {}", allowed_in_words(key)),
-        None => said,
-    };
-    let said = match &state.reused {
-        Some((run, item)) => format!("from {run}/{item}; {said}"),
-        None => said,
-    };
-    let said = match view.state.replaced_by(at) {
-        Some(by) => format!("superseded by {by}; {said}"),
-        None => said,
-    };
+    let mut notes = Vec::new();
+    notes.extend(view.state.replaced_by(at).map(|by| format!("superseded by {by}")));
+    notes.extend(state.reused.iter().map(|(run, item)| format!("from {run}/{item}")));
+    notes.extend(state.judged.then(|| format!("! {}", judged_in_words(state.protected.len()))));
+    notes.extend(Some(result).filter(|result| !result.is_empty()));
+    notes.extend(state.approved_by.iter().map(|key| format!("approved by {key}")));
+    let allowed = state.allowed_by.iter();
+    notes.extend(allowed.map(|key| format!("protected files changed, {}", allowed_in_words(key))));
     let (word, shade) = shaded(view, at);
     let name = Cell::default().and(mark, shade).and(format!(" {}", view.state.graph.item(at).id), None);
-    vec![name, Cell::default().and(word, shade), attempts.into(), said.into()]
+    vec![name, Cell::default().and(word, shade), attempts.into(), notes.join("; ").into()]
 }
 
 /// Formats the run.
