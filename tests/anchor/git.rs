@@ -33,7 +33,7 @@ fn from_adding_it_to_asking_it() {
     vault  git    external  $TEST/vault.git
     ");
     assert_output!("anchor_git_missing", env.handoff(["verify", RUN]).exit(3));
-    assert_output!(env.handoff(["anchor", "push"]), @"vault  new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.a6de864e74cd");
+    assert_output!(env.handoff(["anchor", "push"]), @"vault  new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.af31cbdef700");
     assert_output!("anchor_git_verify", env.handoff(["verify", RUN]));
     assert_output!(env.handoff(["anchor", "check"]), @r"
     handoff-dag-1  local  detect    holds
@@ -57,7 +57,7 @@ fn a_forged_run_with_a_forged_log_is_caught_and_not_published() {
     let mine = refs(&env);
     let pushed = env.handoff(["anchor", "push"]).exit(3);
     insta::assert_snapshot!(pushed.stderr, @"
-    error: vault: it holds the root eeacfc00 of run handoff-dag-1, ours is 93321e26; what it holds was there first
+    error: vault: it holds the root 686de33f of run handoff-dag-1, ours is 0e52a20b; what it holds was there first
     hint: git handoff anchor check handoff-dag-1
     ");
     assert_eq!(env.git_in("vault.git", ["for-each-ref"]).success(), before);
@@ -107,7 +107,7 @@ fn an_anchor_whose_log_was_cut_or_is_broken_does_not_hold_the_run() {
     assert!(row(&report).starts_with("vault: refs/handoff/logs/"), "{report}");
     assert_eq!(
         row(&report),
-        "vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.d848bcc22940 is broken: commit bd8ad9f: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count"
+        "vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.d848bcc22940 is broken: commit 976a805: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count"
     );
 }
 
@@ -139,10 +139,10 @@ fn bundles_proofs_and_fetched_runs_are_held_against_it() {
     let proof = env.handoff(["prove", &format!("{RUN}/edit-a:patch")]).success();
     env.write("repo/forged.json", &proof);
     let said = env.handoff(["verify", "--bundle", "forged.bundle"]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.a6de864e74cd holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:34e5e1b6e056070c24483150f2e0d68c1a821d26c95dc488579bbf78b14a0bc4");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.af31cbdef700 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:34e5e1b6e056070c24483150f2e0d68c1a821d26c95dc488579bbf78b14a0bc4");
     assert_eq!(verdict(&said), "✗ TAMPERED");
     let said = env.handoff(["verify", "--proof", "forged.json"]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.a6de864e74cd holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:34e5e1b6e056070c24483150f2e0d68c1a821d26c95dc488579bbf78b14a0bc4");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.af31cbdef700 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:34e5e1b6e056070c24483150f2e0d68c1a821d26c95dc488579bbf78b14a0bc4");
     assert_eq!(verdict(&said), "✗ NOT PROVEN");
 }
 

@@ -77,7 +77,7 @@ fn what_is_put_over_it_later_does_not_count() {
     let before = refs(&env);
     let pushed = env.handoff(["anchor", "push"]).exit(3);
     insta::assert_snapshot!(pushed.stderr, @"
-    error: lock: it holds the root eeacfc00 of run handoff-dag-1, ours is 08c76d6d; what it holds was there first
+    error: lock: it holds the root 686de33f of run handoff-dag-1, ours is 85e4cc93; what it holds was there first
     hint: git handoff anchor check handoff-dag-1
     ");
     assert_eq!((refs(&env), moto.send("GET", &path, &[], "")), (before, held.clone()));
@@ -136,7 +136,7 @@ fn what_does_not_verify_is_not_put_where_it_stays() {
     let evil = env.git(["commit-tree", tree.trim(), "-p", "refs/handoff/runs/handoff-dag-1", "-m", "evil"]).success();
     env.git(["update-ref", "refs/handoff/runs/handoff-dag-1", evil.trim()]).success();
     insta::assert_snapshot!(env.handoff(["anchor", "push"]).exit(3).stderr, @"
-    error: lock: run handoff-dag-1 does not verify: chain: commit fd9a8bf: the commit is not an entry: the message is not a subject and an entry
+    error: lock: run handoff-dag-1 does not verify: chain: commit 8bbe0a5: the commit is not an entry: the message is not a subject and an entry
     hint: git handoff verify handoff-dag-1
     ");
     assert!(!moto.send("GET", "/evidence?versions", &[], "").contains("<Version>"));

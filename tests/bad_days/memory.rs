@@ -242,7 +242,7 @@ fn git_is_bounded_where_nothing_else_bounds_it() {
     with(&stranger, "plan.json", huge);
     stranger.bundle();
     let said = stranger.env.handoff(["verify", "--bundle", "../bundle"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @"error: the objects in ../bundle have more than 349634560 bytes, the limit for a file of its size");
+    insta::assert_snapshot!(said.stderr, @"error: the objects in ../bundle have more than 349414400 bytes, the limit for a file of its size");
 }
 
 #[test]

@@ -70,6 +70,9 @@ fn a_file_gives_the_products_that_a_driver_gets() {
 #[test]
 fn a_spec_that_is_wrong_is_refused_before_anything_runs() {
     let repo = with_spec("true");
+    repo.env.git(["tag", "v1"]).success();
+    fs::remove_file(repo.path("spec.json")).unwrap();
+    small(&repo, &["spec", "r", "a", "../spec.json"]).success();
     let original: Value = serde_json::from_slice(&fs::read(repo.path("spec.json")).unwrap()).unwrap();
     let fails = |code: i32, words: &str, change: &dyn Fn(&mut Value)| {
         let mut spec = original.clone();
@@ -86,7 +89,7 @@ fn a_spec_that_is_wrong_is_refused_before_anything_runs() {
     fails(2, "the spec differs from its manifest here in: argv", &|spec| spec["command"]["argv"] = json!(["false"]));
     fails(2, "the spec differs from its manifest here in: env", &|spec| spec["env"]["LD_PRELOAD"] = json!("/x.so"));
     fails(2, "the spec differs from its manifest here in: inputs", &|spec| spec["task"] = json!("{}"));
-    fails(2, "the spec differs from its manifest here in: branches", &|spec| spec["refs"]["packed"] = json!([]));
+    fails(2, "the spec differs from its manifest here in: tags", &|spec| spec["refs"]["packed"] = json!([]));
     let other_schema = "the spec's schema is \"git-handoff.attempt/2\"; this version of git-handoff runs \
                         \"git-handoff.attempt/1\"";
     fails(2, other_schema, &|spec| spec["schema"] = json!("git-handoff.attempt/2"));

@@ -46,11 +46,11 @@ fn a_sha256_repository_is_like_any_other() {
     ");
     assert_output!(env.handoff(["log", "handoff-dag-1"]), @"
     0  c51dae48  2026-06-04T02:00:04.000Z  human:ada  run.submitted handoff-dag-1
-    1  75a8511a  2026-06-04T02:00:04.000Z  human:ada  item.fired edit-a #1: running
-    2  f3397520  2026-06-04T02:00:04.000Z  human:ada  item.reconciled edit-a #1: done
-    3  5ade4133  2026-06-04T02:00:04.000Z  human:ada  item.fired apply-patch #1: running
-    4  7596bcc5  2026-06-04T02:00:04.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
-    5  61d2ba65  2026-06-04T02:00:04.000Z  human:ada  run.sealed handoff-dag-1
+    1  718678bf  2026-06-04T02:00:04.000Z  human:ada  item.fired edit-a #1: running
+    2  09e5477c  2026-06-04T02:00:04.000Z  human:ada  item.reconciled edit-a #1: done
+    3  8b6b0a67  2026-06-04T02:00:04.000Z  human:ada  item.fired apply-patch #1: running
+    4  8c5ef39c  2026-06-04T02:00:04.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
+    5  cb19e43b  2026-06-04T02:00:04.000Z  human:ada  run.sealed handoff-dag-1
     ");
     assert_output!("sha256_verify", env.handoff(["verify", "handoff-dag-1"]));
     env.git(["fsck", "--strict", "--no-dangling"]).success();

@@ -35,7 +35,7 @@ fn an_open_run_goes_on_under_another_id_and_key() {
     assert_output!("people_adopt_run_1", bob(&repo, &["adopt-run", "r", "--id", "r2"]));
     assert_eq!(statuses(&repo, "r2"), "done ready pending");
     let said = bob(&repo, &["verify", "r2"]).exit(3).stdout;
-    let origin = "✓ origin     continues r (3 entries, root sha256:49566c4f…)";
+    let origin = "✓ origin     continues r (3 entries, root sha256:f3a0792e…)";
     assert_eq!(find_row(&said, "origin"), origin);
     assert_eq!(verdict(&said), "✗ NOT SEALED");
     // Nothing is run again, and the rest is as it would have been.
@@ -45,7 +45,7 @@ fn an_open_run_goes_on_under_another_id_and_key() {
     let said = bob(&repo, &["verify", "r2"]).success();
     assert_eq!(find_row(&said, "origin"), origin);
     assert_eq!(verdict(&said), "✓ INTACT · tamper-detecting");
-    insta::assert_snapshot!(find_line(&said, "✓ taken from run r ("), @"✓ taken from run r (root sha256:49566c4f…): here, intact");
+    insta::assert_snapshot!(find_line(&said, "✓ taken from run r ("), @"✓ taken from run r (root sha256:f3a0792e…): here, intact");
     // The way back names the old run, which is open.
     let said = bob(&repo, &["lineage", "r2/ship"]).success();
     insta::assert_snapshot!(said, @"
@@ -70,14 +70,14 @@ fn an_open_run_goes_on_under_another_id_and_key() {
     repo.env.handoff_in("home", ["verify", "--proof", "proof.json"]).success();
     repo.env.git(["update-ref", "-d", "refs/handoff/runs/r"]).success();
     let said = bob(&repo, &["verify", "r2"]).success();
-    insta::assert_snapshot!(find_row(&said, "origin"), @"✓ origin     continues r (3 entries, root sha256:49566c4f…)");
-    insta::assert_snapshot!(find_line(&said, "─ taken from run r ("), @"─ taken from run r (root sha256:49566c4f…): not here; proven by its signed entries");
+    insta::assert_snapshot!(find_row(&said, "origin"), @"✓ origin     continues r (3 entries, root sha256:f3a0792e…)");
+    insta::assert_snapshot!(find_line(&said, "─ taken from run r ("), @"─ taken from run r (root sha256:f3a0792e…): not here; proven by its signed entries");
     let said = bob(&repo, &["lineage", "r2/ship"]).success();
     insta::assert_snapshot!(said, @"
     r2/ship  by command
       r2/sign-off  by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
         r2/build  by command
-          r/build  not here; its signed entries are sealed with the run, root 49566c4f
+          r/build  not here; its signed entries are sealed with the run, root f3a0792e
     ");
 }
 
@@ -122,8 +122,8 @@ fn a_sealed_run_is_continued_in_a_clone() {
     bob_says(&repo, &["approve", "r2/sign-off"]).success();
     bob_says(&repo, &["run", "r2"]).success();
     let said = bob_says(&repo, &["verify", "r2"]).success();
-    insta::assert_snapshot!(find_row(&said, "origin"), @"✓ origin     continues r (6 entries, root sha256:3f7a69fb…)");
-    insta::assert_snapshot!(find_line(&said, "✓ taken from run r ("), @"✓ taken from run r (root sha256:3f7a69fb…): here, intact");
+    insta::assert_snapshot!(find_row(&said, "origin"), @"✓ origin     continues r (6 entries, root sha256:4dd9df72…)");
+    insta::assert_snapshot!(find_line(&said, "✓ taken from run r ("), @"✓ taken from run r (root sha256:4dd9df72…): here, intact");
 }
 
 #[test]
@@ -158,5 +158,5 @@ fn documents_and_what_they_are_needed_for_are_taken_over() {
     assert_eq!(repo.env.handoff(["cat", "r2/build:outputs/report"]).success(), "mind the gap\n");
     bob(&repo, &["abandon", "r2"]).success();
     let said = bob(&repo, &["verify", "r2"]).exit(4).stdout;
-    insta::assert_snapshot!(find_row(&said, "origin"), @"✓ origin     continues r (4 entries, root sha256:3010e792…)");
+    insta::assert_snapshot!(find_row(&said, "origin"), @"✓ origin     continues r (4 entries, root sha256:25bce4e6…)");
 }

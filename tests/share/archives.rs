@@ -147,7 +147,7 @@ fn an_archive_that_names_a_run_otherwise_is_refused() {
     let output = env.handoff_in("clone", ["fetch"]).exit(1);
     insta::assert_snapshot!(output.stderr, @r#"
     warning: run "handoff-dag-1" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/runs/handoff-dag-1
-    warning: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.f31a05dbf35f" on origin is not sound: run "handoff-dag-1", which it holds, does not go on from what was fetched before, c0ff5b16aca3218af0639f9e890d80ff15c546f9; it was not taken
+    warning: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.dc6bc169303e" on origin is not sound: run "handoff-dag-1", which it holds, does not go on from what was fetched before, 85f2ada785e46701b517845c655bd7952dcd5fa7; it was not taken
     "#);
     assert!(refs(&env, "clone").contains(&format!("{} {FETCHED}", tip.trim())));
     assert!(!names(&env, "clone").iter().any(|name| name.contains("archives")));
@@ -187,7 +187,7 @@ fn what_was_put_on_top_of_an_archive_comes_nowhere() {
     let output = env.handoff_in("clone", ["fetch"]).exit(1);
     insta::assert_snapshot!(output.stderr, @r#"
     warning: run "handoff-dag-1" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/runs/handoff-dag-1
-    warning: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.f31a05dbf35f" on origin is not sound: commit d7fdbf6: the commit is not an entry: the message is not a subject and an entry; it was not taken
+    warning: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.dc6bc169303e" on origin is not sound: commit 7b73ca0: the commit is not an entry: the message is not a subject and an entry; it was not taken
     "#);
     assert!(names(&env, "clone").contains(&FETCHED.to_owned()), "what was fetched before stays");
     // By plain git it comes in; it holds nothing then, hides nothing, and the doctor names it.
@@ -218,7 +218,7 @@ fn an_archive_that_was_refused_takes_the_place_of_nothing() {
     let output = env.handoff_in("clone", ["fetch"]).exit(1);
     insta::assert_snapshot!(output.stderr, @r#"
     warning: run "handoff-dag-1" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/runs/handoff-dag-1
-    warning: archive "SHA256:AEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.f31a05dbf35f" on origin is not sound: entry 0 belongs to "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg"; it was not taken
+    warning: archive "SHA256:AEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.dc6bc169303e" on origin is not sound: entry 0 belongs to "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg"; it was not taken
     "#);
     assert!(names(&env, "clone").contains(&FETCHED.to_owned()), "what was fetched before stays");
     env.git_in("clone", ["gc", "--quiet", "--prune=now"]).success();

@@ -192,7 +192,7 @@ fn a_log_that_is_taken_away_is_missed_where_no_other_says_as_much() {
     env.git_in("hub", ["update-ref", "-d", first]).success();
     let fetched = env.handoff_in("reader", ["fetch"]).exit(0);
     insta::assert_snapshot!(fetched.stderr, @r#"
-    warning: log "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.6a2c3ea9ec71" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.6a2c3ea9ec71
+    warning: log "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.35d452f7293b" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.35d452f7293b
     everything is here already
     "#);
     assert_eq!(logs(&env, "reader", "refs/handoff/remotes/origin/logs").len(), 2);
@@ -206,7 +206,7 @@ fn a_remote_that_lets_no_log_go_keeps_both() {
     env.write("hub/hooks/update", "#!/bin/sh\ncase $3 in *[!0]*) exit 0 ;; esac\nexit 1\n");
     env.shell(".", "chmod +x hub/hooks/update").success();
     let said = env.handoff_in("job1", ["push", "--all"]).exit(0);
-    insta::assert_snapshot!(said, @"updated  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.6a2c3ea9ec71");
+    insta::assert_snapshot!(said, @"updated  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.35d452f7293b");
     assert_eq!(logs(&env, "hub", "refs/handoff/logs").len(), 2);
     env.handoff_in("job2", ["push", "--all"]).success();
     is_whole_elsewhere(&env, "reader", &["job1".to_owned(), "job2".to_owned()]);
@@ -274,7 +274,7 @@ fn one_name_for_two_runs_is_found_out() {
     // One key tells two stories of one run.
     let said = env.handoff(["verify", "same"]).exit(3).stdout;
     assert_eq!(verdict(&said), "✗ TAMPERED");
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:35d8b2a020e67c5caae72d2e242ebf6d5e30f46ded56bf81bbd7349738890dbe; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:15bea6e2c1ae24499f75d593b69d7e020061bb5c33cf0635ee91626178af339d");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:35d8b2a020e67c5caae72d2e242ebf6d5e30f46ded56bf81bbd7349738890dbe; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:15bea6e2c1ae24499f75d593b69d7e020061bb5c33cf0635ee91626178af339d");
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn one_run_that_is_refused_keeps_no_other_back_where_each_goes_alone() {
     hook(&env, "pre-receive", &format!("cat >in; {ONE_REF} <in; exec <in; {}", refuses.replace("; n=$((n+1))", "")));
     let said = env.handoff(["push", "--all"]).exit(1).stderr;
     insta::assert_snapshot!(said, @"
-    error: the remote refused refs/handoff/runs/second [remote rejected] (pre-receive hook declined); it took refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70, refs/handoff/runs/handoff-dag-1, refs/handoff/runs/third
+    error: the remote refused refs/handoff/runs/second [remote rejected] (pre-receive hook declined); it took refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd, refs/handoff/runs/handoff-dag-1, refs/handoff/runs/third
     caused by: no second
     hint: git handoff push origin --all --as-branch handoff   # if the host takes branches alone; else do what it says above
     ");
@@ -98,7 +98,7 @@ fn a_host_that_refuses_every_ref_is_asked_for_one_and_no_more() {
     hook(&env, "pre-receive", "echo x >>asked; echo 'branches and tags alone' >&2; exit 1");
     let said = env.handoff(["push", "--all"]).exit(1).stderr;
     insta::assert_snapshot!(said, @"
-    error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (pre-receive hook declined), refs/handoff/runs/second [remote rejected] (pre-receive hook declined), refs/handoff/runs/third [remote rejected] (pre-receive hook declined), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 [remote rejected] (pre-receive hook declined)
+    error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (pre-receive hook declined), refs/handoff/runs/second [remote rejected] (pre-receive hook declined), refs/handoff/runs/third [remote rejected] (pre-receive hook declined), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd [remote rejected] (pre-receive hook declined)
     caused by: branches and tags alone
     hint: git handoff push origin --all --as-branch handoff   # or in a file: git handoff bundle --all --output runs.bundle
     ");
@@ -141,7 +141,7 @@ fn what_a_hook_says_is_answered_by_a_hint_that_fits() {
     hook(&env, "pre-receive", "echo 'ticket number is missing' >&2; exit 1");
     let said = env.handoff(["push", "origin", RUN, "--as-branch", "handoff"]).exit(1).stderr;
     insta::assert_snapshot!(said, @"
-    error: the remote refused refs/heads/handoff/runs/handoff-dag-1 [remote rejected] (pre-receive hook declined), refs/heads/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 [remote rejected] (pre-receive hook declined)
+    error: the remote refused refs/heads/handoff/runs/handoff-dag-1 [remote rejected] (pre-receive hook declined), refs/heads/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd [remote rejected] (pre-receive hook declined)
     caused by: ticket number is missing
     hint: git handoff bundle --all --output runs.bundle
     ");
@@ -157,7 +157,7 @@ fn a_host_that_checks_objects_or_bounds_a_push_is_told_apart() {
     env.git_in("hub", ["config", "uploadpack.hideRefs", "refs/handoff"]).success();
     let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
     insta::assert_snapshot!(said, @"
-    error: refs/handoff/runs/handoff-dag-1 was pushed as b9d842a4483a2d9924da3878e368508cae499e36, but the remote shows nothing
+    error: refs/handoff/runs/handoff-dag-1 was pushed as dac5fe1608cb204940f9260e9813a8705af13135, but the remote shows nothing
     hint: git handoff push origin handoff-dag-1 --as-branch handoff   # the host does not show other refs than branches
     ");
 }
@@ -226,7 +226,7 @@ fn refs_of_archived_runs_go_one_by_one_where_the_host_wants_that() {
     insta::assert_snapshot!(said, @"
     archived  run      second
     archived  run      third
-    new       archive  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.3f485c10d3ab
+    new       archive  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.1e5ed4849961
     ");
     assert_eq!(names(&env), ["archives/", "logs/", "runs/handoff-dag-1"]);
 }
@@ -237,9 +237,9 @@ fn names_that_are_too_long_are_no_shorter_as_branches() {
     hook(&env, "update", "[ ${#1} -le 60 ] || { echo \"ref name too long (${#1})\" >&2; exit 1; }");
     let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
     insta::assert_snapshot!(said, @"
-    error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (atomic push failure), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 [remote rejected] (hook declined)
+    error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (atomic push failure), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd [remote rejected] (hook declined)
     caused by: ref name too long (85)
-    caused by: error: hook declined to update refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70
+    caused by: error: hook declined to update refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd
     hint: git handoff bundle --all --output runs.bundle
     ");
 }

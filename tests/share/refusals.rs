@@ -44,7 +44,7 @@ fn a_head_that_is_not_here_is_refused_as_well() {
     env.git_in("hub", ["update-ref", RUN_REF, other.trim()]).success();
     let said = env.handoff(["push", "--all"]).exit(1).stderr;
     insta::assert_snapshot!(said, @r#"
-    error: run "handoff-dag-1" is at b9d842a4483a2d9924da3878e368508cae499e36 here and at 9908342798c467306cbaaf287acd0afd28ac0bcb on the remote, which is not here; nothing was pushed
+    error: run "handoff-dag-1" is at dac5fe1608cb204940f9260e9813a8705af13135 here and at 7f52fa23974c86ddabf533831b3cf975eefc794f on the remote, which is not here; nothing was pushed
     hint: git handoff fetch origin handoff-dag-1 && git handoff verify origin/handoff-dag-1   # if it is another person's: git handoff adopt-run handoff-dag-1 --id ID, and git handoff delete handoff-dag-1
     "#);
     // Once it was looked at, it is known to be none of ours; it stays, and keeps nothing else back.
@@ -134,7 +134,7 @@ fn a_remote_that_hides_the_refs_is_told_of() {
     env.git_in("hub", ["config", "receive.hideRefs", "refs/handoff"]).success();
     let said = env.handoff(["push", "--all"]).exit(1).stderr;
     insta::assert_snapshot!(said, @"
-    error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (deny updating a hidden ref), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 [remote rejected] (deny updating a hidden ref)
+    error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (deny updating a hidden ref), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd [remote rejected] (deny updating a hidden ref)
     hint: git handoff push origin --all --as-branch handoff   # or in a file: git handoff bundle --all --output runs.bundle
     ");
 }
@@ -168,7 +168,7 @@ fn a_remote_that_lies_about_what_it_took_is_found_out() {
     hook(&env, "post-receive", "#!/bin/sh\ngit update-ref -d refs/handoff/runs/handoff-dag-1\n");
     let said = env.handoff(["push", "--all"]).exit(1).stderr;
     insta::assert_snapshot!(said, @"
-    error: refs/handoff/runs/handoff-dag-1 was pushed as b9d842a4483a2d9924da3878e368508cae499e36, but the remote shows nothing
+    error: refs/handoff/runs/handoff-dag-1 was pushed as dac5fe1608cb204940f9260e9813a8705af13135, but the remote shows nothing
     hint: git handoff push origin --all --as-branch handoff   # the host does not show other refs than branches
     ");
 }
@@ -263,7 +263,7 @@ fn what_was_named_is_what_a_hint_names_again() {
     hook(&env, "update", ONLY_BRANCHES);
     let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
     insta::assert_snapshot!(said, @"
-    error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (hook declined), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 [remote rejected] (atomic push failure)
+    error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (hook declined), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd [remote rejected] (atomic push failure)
     caused by: only branches may be pushed here
     caused by: error: hook declined to update refs/handoff/runs/handoff-dag-1
     hint: git handoff push origin handoff-dag-1 --as-branch handoff   # or in a file: git handoff bundle --all --output runs.bundle

@@ -80,7 +80,7 @@ fn nothing_of_it_is_needed_where_git_refuses_it() {
     crate::tamper::fetched::unsound(&remote, &remote.log);
     run(env, "second");
     let said = env.handoff(["push", "origin", "second"]).exit(0);
-    insta::assert_snapshot!(said.stderr, @r#"warning: log "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.a6de864e74cd" on origin is not sound: git finds what it holds unsound: object cf91d6e29957d774b3c5e8ec63c6a3af817f31e8: missingEmail: invalid author/committer line - missing email; ours goes on beside it, as "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.94b16602b1fa""#);
+    insta::assert_snapshot!(said.stderr, @r#"warning: log "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.af31cbdef700" on origin is not sound: git finds what it holds unsound: object 43418c089050aca919f115602c278a557ae788ab: missingEmail: invalid author/committer line - missing email; ours goes on beside it, as "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.3f9c024a80e8""#);
     anchored(env, "second");
 }
 
@@ -109,7 +109,7 @@ fn a_damaged_run_does_not_keep_the_others_back() {
     env.handoff(["fetch"]).ends(1);
     run(env, "second");
     let said = env.handoff(["push", "--all"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @r#"warning: run "handoff-dag-1" on origin is not sound: commit fadf148: the commit is not an entry: the message is not a subject and an entry; ours was left out"#);
+    insta::assert_snapshot!(said.stderr, @r#"warning: run "handoff-dag-1" on origin is not sound: commit 519848d: the commit is not an entry: the message is not a subject and an entry; ours was left out"#);
     assert!(refs(env, "hub").contains("refs/handoff/runs/second"));
 }
 
@@ -207,7 +207,7 @@ fn what_a_remote_shows_twice_is_not_taken() {
     assert_eq!(shown.lines().filter(|line| line.ends_with(SEALED)).count(), 2, "git shows both");
     env.shell(".", "git init --quiet fresh && git -C fresh remote add origin ../hub").success();
     let fetched = json(&env.handoff_in("fresh", ["fetch", "--json"]).exit(1));
-    insta::assert_snapshot!(fetched.to_string(), @r#"{"blobs":0,"refs":[{"kind":"run","name":"handoff-dag-1","new":"e42be01e4adf9c79a1816d5af116e888d820eba0","old":null,"reason":"it is shown more than once, with different objects","ref":"refs/handoff/remotes/origin/runs/handoff-dag-1","status":"unsound"},{"kind":"run","name":"open","new":"2b46dc392169d6e8d10c18175d74fc4aae2323c7","old":null,"ref":"refs/handoff/remotes/origin/runs/open","status":"new"},{"kind":"thread","name":"research","new":"4bdf28621ccc71dd3028472ef5041b3bdccad607","old":null,"ref":"refs/handoff/remotes/origin/threads/research","status":"new"},{"kind":"log","name":"SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.a6de864e74cd","new":"53e24b4b60341f50d51e83a3fef693caa058b26b","old":null,"ref":"refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.a6de864e74cd","status":"new"}],"remote":"origin","schema":"git-handoff.fetch/1","skipped":[],"vanished":[{"kind":"run","log":"refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.a6de864e74cd","name":"handoff-dag-1","seen":false}]}"#);
+    insta::assert_snapshot!(fetched.to_string(), @r#"{"blobs":0,"refs":[{"kind":"run","name":"handoff-dag-1","new":"b20ae1aaefc5cd02f611a6514fa58518cd3597de","old":null,"reason":"it is shown more than once, with different objects","ref":"refs/handoff/remotes/origin/runs/handoff-dag-1","status":"unsound"},{"kind":"run","name":"open","new":"2b46dc392169d6e8d10c18175d74fc4aae2323c7","old":null,"ref":"refs/handoff/remotes/origin/runs/open","status":"new"},{"kind":"thread","name":"research","new":"4bdf28621ccc71dd3028472ef5041b3bdccad607","old":null,"ref":"refs/handoff/remotes/origin/threads/research","status":"new"},{"kind":"log","name":"SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.af31cbdef700","new":"f5155cc2d1538278e4482af3b8253deb9fb5c9ca","old":null,"ref":"refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.af31cbdef700","status":"new"}],"remote":"origin","schema":"git-handoff.fetch/1","skipped":[],"vanished":[{"kind":"run","log":"refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.af31cbdef700","name":"handoff-dag-1","seen":false}]}"#);
     assert!(!refs(env, "fresh").contains("handoff-dag-1"));
 }
 
@@ -284,6 +284,6 @@ fn a_remote_that_lags_has_an_older_copy_and_no_forgery() {
     env.handoff_in("reader", ["verify", "ahead/going"]).success();
     let older = env.handoff_in("reader", ["verify", "origin/going"]).exit(3);
     assert_eq!(verdict(&older.stdout), "✗ NOT SEALED");
-    insta::assert_snapshot!(find_row(&older.stdout, "anchor"), @"─ anchor     not sealed, submission logged; refs/handoff/remotes/ahead/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.a6de864e74cd says that the run was sealed after 4 entries: this is an older copy");
+    insta::assert_snapshot!(find_row(&older.stdout, "anchor"), @"─ anchor     not sealed, submission logged; refs/handoff/remotes/ahead/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.af31cbdef700 says that the run was sealed after 4 entries: this is an older copy");
     env.handoff_in("reader", ["show", "origin/going"]).success();
 }

@@ -211,7 +211,7 @@ fn a_run_rewritten_by_its_own_key_is_tampered_with() {
     env.handoff_in("clone", ["fetch"]).success();
     let said = env.handoff_in("clone", ["verify", RUN]).exit(3).stdout;
     assert_eq!(verdict(&said), "✗ TAMPERED");
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:3050e2608c0bf128cd1acd06af2791ef0bb165a200135bbc97aba75ddca090c3");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:3050e2608c0bf128cd1acd06af2791ef0bb165a200135bbc97aba75ddca090c3");
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn a_thread_that_was_rewritten_is_refused_also_behind_a_merge() {
     env.git_in("hub", ["update-ref", THREAD, &format!("{THREAD}^")]).success();
     let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
     insta::assert_snapshot!(said, @r#"
-    warning: thread "research" was rewritten on origin: it was at 6c019981600d2d6ba6666074803bd71840cd9257 and is at 94c6ea9daecadc21c92063f0c8c077a72a0dc17b now, which does not go on from there; what was fetched before is kept
+    warning: thread "research" was rewritten on origin: it was at 432530be55ae042b1425fd20e8ebf10c839849f5 and is at 94c6ea9daecadc21c92063f0c8c077a72a0dc17b now, which does not go on from there; what was fetched before is kept
     hint: git update-ref -d refs/handoff/remotes/origin/threads/research   # forgets what was seen there before; then fetch again
     "#);
     let tree = format!("{THREAD}^{{tree}}");

@@ -128,7 +128,7 @@ fn a_dry_run_moves_no_log() {
     let said = env.handoff(["push", "origin", "good", "--dry-run"]).success();
     insta::assert_snapshot!(said, @"
     new  run  good
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.6a6604e93b02
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.15c396112b55
     ");
     assert_eq!((super::refs(&env, "repo"), super::refs(&env, "hub")), (before, String::new()));
 }

@@ -38,7 +38,7 @@ fn by_a_relative_path_from_any_folder() {
     env.write("repo/deep/down/file", "");
     insta::assert_snapshot!(env.handoff_in("repo/deep/down", ["push", "--all"]).exit(0).stdout, @"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4daf1d499b70
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.e54ff5b564bd
     ");
     env.handoff_in("repo/deep/down", ["fetch", "../../../hub"]).ends(0);
     clone(&env, "clone");
@@ -97,7 +97,7 @@ fn what_is_said_on_the_way() {
     let env = shared();
     assert_output!(env.handoff(["push", "--all", "--dry-run"]), @"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4daf1d499b70
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.e54ff5b564bd
     ------- stderr -------
     nothing was pushed: --dry-run
     ");

@@ -97,8 +97,8 @@ fn what_is_gone_there_and_here_is_missed() {
     assert_eq!(vanished(&env, &[]), [format!("run {RUN} true -"), "thread research true -".to_owned()]);
     let said = env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).exit(3);
     insta::assert_snapshot!(said.stderr, @r#"
-    run "handoff-dag-1" is gone from origin, where it was, and is not here; the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 names it
-    error: the ref refs/handoff/remotes/origin/runs/handoff-dag-1 is gone, but the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 holds the run
+    run "handoff-dag-1" is gone from origin, where it was, and is not here; the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd names it
+    error: the ref refs/handoff/remotes/origin/runs/handoff-dag-1 is gone, but the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd holds the run
     "#);
     let said = env.handoff_in("clone", ["verify", "--all"]).exit(3);
     insta::assert_snapshot!(said.stderr, @r#"error: run "handoff-dag-1" is gone from origin, where it was, and is not here; the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 names it"#);
