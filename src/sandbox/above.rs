@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Confinement;
-use super::access_map::{Access, AccessMap, Led};
+use super::access_map::{Access, AccessMap};
+use super::resolve::Led;
 use super::settings::{Strictness, read_harmless};
 use super::tools::{TOOLS, is_named};
 
@@ -70,8 +71,7 @@ impl Hidden<'_> {
     /// Returns the real paths of files that are not granted yet. Skips links that a worker may have
     /// made.
     fn real(&self, paths: impl Iterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
-        let mut way = self.map.clone();
-        let real = paths.filter_map(|path| match way.resolve(&path)? {
+        let real = paths.filter_map(|path| match self.map.follow(&path)? {
             Led { real, is_there: true, planted: None } if real.is_file() => Some(real),
             _ => None,
         });

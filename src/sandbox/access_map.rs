@@ -1,14 +1,13 @@
 //! Maps paths to a worker's access.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// The most links to follow, as in the kernel.
-const MOST_LINKS: usize = 40;
+use super::resolve::{KnownFolders, Led, Walk};
 
 /// The access to a file, or to everything in a folder.
 ///
@@ -37,23 +36,21 @@ pub(crate) struct AccessMap {
     own: BTreeSet<PathBuf>,
     /// The folders that workers may write: links in them are not trusted.
     worked: Vec<PathBuf>,
-}
-
-/// The result of resolving a path.
-pub(super) struct Led {
-    /// The resolved path.
-    pub(super) real: PathBuf,
-    /// True if it exists.
-    pub(super) is_there: bool,
-    /// The first link on the path that a worker may have made.
-    pub(super) planted: Option<PathBuf>,
+    /// The folders that were looked at while the map is made, or `None` for a finished map.
+    folders: Option<KnownFolders>,
 }
 
 impl AccessMap {
-    /// Creates a map in which everything is hidden. Workers may write in `worked`, paths without
-    /// links.
-    pub(super) fn among(worked: &[PathBuf]) -> Self {
-        Self { worked: worked.to_vec(), ..Self::default() }
+    /// Begins a map in which everything is hidden. Workers may write in `worked`, paths without
+    /// links. Until [`finish`](Self::finish), each folder is looked at once.
+    pub(super) fn begin(worked: &[PathBuf]) -> Self {
+        Self { worked: worked.to_vec(), folders: Some(KnownFolders::default()), ..Self::default() }
+    }
+
+    /// Finishes a map: from now on every folder is looked at again, because workers may replace
+    /// folders by links.
+    pub(super) fn finish(&mut self) {
+        self.folders = None;
     }
 
     /// Sets the access to a path and returns its resolved path, or `None` if it does not exist or
@@ -73,7 +70,9 @@ impl AccessMap {
     /// if it does not exist.
     pub(super) fn give_whole(&mut self, path: &Path) -> Option<PathBuf> {
         let real = self.set(path, Access::Write)?;
-        self.places.retain(|place, access| *access == Access::Hidden || !place.starts_with(&real) || *place == real);
+        let below = self.at_or_below(&real).filter(|(place, access)| **access != Access::Hidden && **place != real);
+        let below: Vec<PathBuf> = below.map(|(place, _)| place.clone()).collect();
+        self.remove(&below);
         Some(real)
     }
 
@@ -93,28 +92,25 @@ impl AccessMap {
     /// entries with the access of their folder become part of it, and other entries stay.
     pub(super) fn make_own(&mut self, real: &Path) {
         let above = |place: &Path| place.ancestors().skip(1).find_map(|above| self.places.get(above));
-        let is_part = |(place, access): &(&PathBuf, &Access)| {
-            *place != real && place.starts_with(real) && above(place) == Some(*access)
-        };
-        let parts: BTreeSet<PathBuf> = self.places.iter().filter(is_part).map(|(place, _)| place.clone()).collect();
-        self.places.retain(|place, _| !parts.contains(place));
+        let is_part = |(place, access): &(&PathBuf, &Access)| *place != real && above(place) == Some(*access);
+        let parts: Vec<PathBuf> = self.at_or_below(real).filter(is_part).map(|(place, _)| place.clone()).collect();
+        self.remove(&parts);
         self.places.insert(real.to_owned(), Access::Write);
         self.own.insert(real.to_owned());
         let gives = |path: &&Path| self.places.get(*path).is_some_and(|access| *access != Access::Hidden);
         let is_moot = |(place, access): &(&PathBuf, &Access)| {
-            **access == Access::Hidden && place.starts_with(real) && place.ancestors().skip(1).find(gives) == Some(real)
+            **access == Access::Hidden && place.ancestors().skip(1).find(gives) == Some(real)
         };
-        let moot: Vec<PathBuf> = self.places.iter().filter(is_moot).map(|(place, _)| place.clone()).collect();
-        for place in moot {
-            self.places.remove(&place);
-        }
+        let moot: Vec<PathBuf> = self.at_or_below(real).filter(is_moot).map(|(place, _)| place.clone()).collect();
+        self.remove(&moot);
     }
 
     /// Hides the direct subfolders of an own place in which something deeper is granted: nothing
     /// new can be created there.
     pub(super) fn close_around(&mut self, place: &Path) {
         let below = |path: &PathBuf| Some(path.strip_prefix(place).ok()?.components().next()?.as_os_str().to_owned());
-        let tops: BTreeSet<PathBuf> = self.places.keys().filter_map(below).map(|name| place.join(name)).collect();
+        let below = self.at_or_below(place).filter_map(|(path, _)| below(path));
+        let tops: BTreeSet<PathBuf> = below.map(|name| place.join(name)).collect();
         for top in tops {
             self.places.entry(top).or_insert(Access::Hidden);
         }
@@ -123,7 +119,7 @@ impl AccessMap {
     /// Returns true if no folder below a path is granted in part. What does not exist is no part of
     /// a folder that is only read, because no worker can make it.
     pub(super) fn keeps_nothing_below(&self, path: &Path) -> bool {
-        let mut given = self.places().filter(|(place, access)| place.starts_with(path) && *access != Access::Hidden);
+        let mut given = self.places_below(path).filter(|(_, access)| *access != Access::Hidden);
         given.all(|(place, access)| {
             !self.has_part_below(place, access, |below| access != Access::Read || below.exists())
         })
@@ -138,7 +134,7 @@ impl AccessMap {
 
     /// Returns the hidden paths below a path, without those inside other hidden ones.
     pub(super) fn hidden_below(&self, path: &Path) -> impl Iterator<Item = &Path> {
-        let below = self.places().filter(move |(place, _)| *place != path && place.starts_with(path));
+        let below = self.places_below(path).filter(move |(place, _)| *place != path);
         below.filter(|(_, access)| *access == Access::Hidden).map(|(place, _)| place)
     }
 
@@ -155,7 +151,8 @@ impl AccessMap {
     /// Hides a path and everything below it.
     pub(super) fn hide(&mut self, path: &Path) {
         let real = self.resolve(path).map_or_else(|| path.to_owned(), |led| led.real);
-        self.places.retain(|place, _| !place.starts_with(&real));
+        let below: Vec<PathBuf> = self.at_or_below(&real).map(|(place, _)| place.clone()).collect();
+        self.remove(&below);
         self.places.insert(real, Access::Hidden);
     }
 
@@ -173,16 +170,49 @@ impl AccessMap {
     /// Returns every place whose access differs from the place above, parents first, or that
     /// exposes the machine's files within an own place.
     pub(super) fn places(&self) -> impl Iterator<Item = (&Path, Access)> {
-        let above = |place: &Path| match place.ancestors().skip(1).find_map(|above| self.places.get_key_value(above)) {
-            // An own folder contains none of the machine's files.
-            Some((above, _)) if self.own.contains(above) => None,
-            Some((_, access)) => Some(*access),
-            None => Some(Access::Hidden),
+        self.differing(None, self.places.iter())
+    }
+
+    /// Returns those of [`places`](Self::places) that are a path or below it.
+    pub(super) fn places_below(&self, path: &Path) -> impl Iterator<Item = (&Path, Access)> {
+        let above = path.ancestors().skip(1).find_map(|above| self.places.get_key_value(above));
+        self.differing(above, self.at_or_below(path))
+    }
+
+    /// Selects such places from sorted entries, which all lie below `above`.
+    fn differing<'a>(
+        &'a self,
+        above: Option<(&'a PathBuf, &'a Access)>,
+        places: impl Iterator<Item = (&'a PathBuf, &'a Access)>,
+    ) -> impl Iterator<Item = (&'a Path, Access)> {
+        // The entries above the last one, outermost first: those below an entry follow it.
+        let mut above: Vec<(&PathBuf, &Access)> = above.into_iter().collect();
+        let differs = move |(place, access): &(&'a PathBuf, &'a Access)| {
+            while above.last().is_some_and(|(above, _)| !place.starts_with(above)) {
+                above.pop();
+            }
+            let differs = match above.last() {
+                // An own folder contains none of the machine's files.
+                Some((above, _)) if self.own.contains(*above) => true,
+                Some((_, more)) => more != access,
+                None => **access != Access::Hidden,
+            };
+            above.push((place, access));
+            differs
         };
-        self.places
-            .iter()
-            .filter(move |(place, access)| above(place) != Some(**access))
-            .map(|(place, access)| (&**place, *access))
+        places.filter(differs).map(|(place, access)| (&**place, *access))
+    }
+
+    /// Returns the entries that are a path or below it.
+    fn at_or_below(&self, path: &Path) -> impl Iterator<Item = (&PathBuf, &Access)> {
+        let from = self.places.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
+        from.take_while(move |(place, _)| place.starts_with(path))
+    }
+
+    fn remove(&mut self, places: &[PathBuf]) {
+        for place in places {
+            self.places.remove(place);
+        }
     }
 
     /// Returns the links on paths with their targets.
@@ -197,12 +227,10 @@ impl AccessMap {
 
     /// Returns true if a link below a path is pinned, or a path below it that counts allows less.
     fn has_part_below(&self, path: &Path, access: Access, counts: impl Fn(&Path) -> bool) -> bool {
-        let below = self.places.range(path.to_owned()..).skip_while(|(place, _)| *place == path);
-        let mut pinned = self.pinned.range(path.to_owned()..);
+        let mut below = self.at_or_below(path).skip_while(|(place, _)| *place == path);
+        let mut pinned = self.pinned.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
         pinned.next().is_some_and(|link| link.starts_with(path))
-            || below
-                .take_while(|(place, _)| place.starts_with(path))
-                .any(|(place, less)| *less < access && counts(place))
+            || below.any(|(place, less)| *less < access && counts(place))
     }
 
     /// Returns the entries for a layer that can only grant: a folder with less access somewhere
@@ -234,60 +262,108 @@ impl AccessMap {
 
     /// Resolves a path and records each link, or returns `None` if it leads nowhere.
     pub(super) fn resolve(&mut self, path: &Path) -> Option<Led> {
-        let mut real = PathBuf::from("/");
-        let mut left: Vec<OsString> = parts(path);
-        let mut links = 0;
-        let mut is_there = true;
-        // True if `real` does not exist, so that nothing below it does.
-        let mut is_missing = false;
-        let mut planted = None;
-        while let Some(part) = left.pop() {
-            if part == ".." {
-                real.pop();
-                is_missing = false;
-                continue;
-            }
-            let next = real.join(&part);
-            if is_missing {
-                real = next;
-                continue;
-            }
-            match fs::symlink_metadata(&next) {
-                Ok(meta) if meta.is_symlink() => {
-                    let target = fs::read_link(&next).ok()?;
-                    links += 1;
-                    if links > MOST_LINKS {
-                        return None;
-                    }
-                    if target.is_absolute() {
-                        real = PathBuf::from("/");
-                    }
-                    left.extend(parts(&target));
-                    if planted.is_none() && self.worked.iter().any(|worked| next.starts_with(worked) && next != *worked)
-                    {
-                        planted = Some(next.clone());
-                    }
-                    self.links.insert(next, target);
-                }
-                Ok(_) => real = next,
-                Err(_) => {
-                    (is_there, is_missing) = (false, true);
-                    real = next;
-                }
-            }
+        let walk = self.walk(path);
+        self.links.extend(walk.links().map(|(link, target)| (link.to_owned(), target.to_owned())));
+        walk.end()
+    }
+
+    /// Follows a path without recording its links.
+    pub(super) fn walk(&mut self, path: &Path) -> Walk {
+        match &mut self.folders {
+            Some(folders) => folders.follow(path, &self.worked),
+            None => Walk::along(path, &self.worked),
         }
-        Some(Led { real, is_there, planted })
+    }
+
+    /// Resolves a path of a finished map without recording its links, or returns `None` if it leads
+    /// nowhere.
+    pub(super) fn follow(&self, path: &Path) -> Option<Led> {
+        Walk::along(path, &self.worked).end()
     }
 }
 
-/// Returns the components of a path, last first.
-fn parts(path: &Path) -> Vec<OsString> {
-    let parts = path.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
-    });
-    let mut parts: Vec<OsString> = parts.collect();
-    parts.reverse();
-    parts
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::super::policy::{ExecutorPolicy, More, Surroundings};
+    use super::*;
+
+    /// Returns maps with places in each other, beside each other, and with names that begin alike.
+    fn maps() -> Vec<AccessMap> {
+        let paths = ["/", "/a", "/a/b", "/a/b/c", "/a/b/d/e", "/a-b", "/a/b-c", "/a.b/c", "/b/a", "/b/a/c"];
+        let of = |seed: usize| {
+            let mut map = AccessMap::default();
+            for (n, path) in paths.iter().enumerate() {
+                let access = match (seed / [1, 7, 49, 343][n % 4] + n * seed) % 5 {
+                    0 => Access::Hidden,
+                    1 | 2 => Access::Read,
+                    3 => Access::Write,
+                    _ => continue,
+                };
+                map.places.insert(path.into(), access);
+                if access == Access::Write && n % 2 == 0 {
+                    map.own.insert(path.into());
+                }
+            }
+            map
+        };
+        (1..200).map(of).collect()
+    }
+
+    #[test]
+    fn places_are_those_that_differ_from_the_place_above() {
+        for map in maps() {
+            let above = |place: &Path| match place.ancestors().skip(1).find_map(|it| map.places.get_key_value(it)) {
+                Some((above, _)) if map.own.contains(above) => None,
+                Some((_, access)) => Some(*access),
+                None => Some(Access::Hidden),
+            };
+            let differing = map.places.iter().filter(|(place, access)| above(place) != Some(**access));
+            let differing: Vec<(&Path, Access)> = differing.map(|(place, access)| (&**place, *access)).collect();
+            assert_eq!(map.places().collect::<Vec<_>>(), differing, "{map:?}");
+            for path in ["/", "/a", "/a/b", "/a/b/d", "/a/none", "/b", "/c"].map(Path::new) {
+                let below: Vec<_> = differing.iter().copied().filter(|(place, _)| place.starts_with(path)).collect();
+                assert_eq!(map.places_below(path).collect::<Vec<_>>(), below, "{} in {map:?}", path.display());
+            }
+        }
+    }
+
+    #[test]
+    fn hiding_a_path_removes_only_entries_below_it() {
+        let top = Path::new("/no-folder-of-this-name");
+        for map in maps() {
+            let mut map = AccessMap {
+                places: map.places.iter().map(|(p, a)| (under(top, p), *a)).collect(),
+                ..Default::default()
+            };
+            let mut expected = map.places.clone();
+            expected.retain(|place, _| !place.starts_with(top.join("a")));
+            expected.insert(top.join("a"), Access::Hidden);
+            map.hide(&top.join("a"));
+            assert_eq!(map.places, expected);
+        }
+    }
+
+    fn under(top: &Path, path: &Path) -> PathBuf {
+        top.join(path.strip_prefix("/").expect("it is absolute"))
+    }
+
+    #[test]
+    fn a_folder_that_becomes_a_link_after_the_map_was_made_is_found() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let top = fs::canonicalize(folder.path()).expect("it exists");
+        let shared = top.join("shared");
+        fs::create_dir_all(shared.join("deep/in")).expect("folders are made");
+        let around = Surroundings { worked: vec![shared.clone()], ..Surroundings::default() };
+        let path = shared.join("deep/in/file");
+        let more = More { readable: vec![path.clone(), shared.join("deep/in")], ..More::default() };
+        let policy = ExecutorPolicy::of(&around, &more).expect("nothing is refused");
+        fs::rename(shared.join("deep"), top.join("was")).expect("the folder is moved");
+        symlink(top.join("was"), shared.join("deep")).expect("a link is made");
+        for led in [policy.map.clone().resolve(&path), policy.map.follow(&path)] {
+            let led = led.expect("it leads somewhere");
+            assert_eq!((led.real, led.planted), (top.join("was/in/file"), Some(shared.join("deep"))));
+        }
+    }
 }

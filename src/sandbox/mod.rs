@@ -33,6 +33,7 @@ pub mod probe;
 mod programs;
 mod protocol;
 pub(crate) mod removal;
+mod resolve;
 mod scratch;
 mod secrets;
 mod servers;
@@ -56,9 +57,10 @@ pub(crate) use mount_identity::open_folder;
 pub(crate) use mounts::PROGRAM;
 pub(crate) use protocol::{ExecSetup, Inner, Instructions, Lease, Outer, Word};
 
-use access_map::{Access, AccessMap, Led};
+use access_map::{Access, AccessMap};
 use mounts::Mounts;
 use policy::ExecutorPolicy;
+use resolve::Led;
 use scratch::Over;
 
 use crate::model::confinement::{Asked, BWRAP, Home, LANDLOCK, NONE, Network, SECCOMP, Sockets};

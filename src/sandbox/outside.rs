@@ -7,9 +7,10 @@
 use std::fs;
 use std::path::Path;
 
-use super::access_map::{Access, AccessMap, Led};
+use super::access_map::{Access, AccessMap};
 use super::policy::Surroundings;
 use super::programs::MOST_PROGRAMS;
+use super::resolve::Led;
 
 /// Makes everything that runs unconfined read-only: the last step of a map.
 pub(super) fn keep(map: &mut AccessMap, around: &Surroundings) {
@@ -32,9 +33,9 @@ pub(super) fn keep(map: &mut AccessMap, around: &Surroundings) {
 /// Protects a path's target from writing and the links on the path from replacement. Nothing can be
 /// created at a missing path.
 fn shut(map: &mut AccessMap, path: &Path) {
-    let mut way = AccessMap::default();
-    let Some(Led { real, is_there, .. }) = way.resolve(path) else { return };
-    for (link, _) in way.links().filter(|(link, _)| map.access(link) == Access::Write).collect::<Vec<_>>() {
+    let walk = map.walk(path);
+    let Some(Led { real, is_there, .. }) = walk.end() else { return };
+    for (link, _) in walk.links().filter(|(link, _)| map.access(link) == Access::Write).collect::<Vec<_>>() {
         map.pin(link);
     }
     map.lower(&real, if is_there { Access::Read } else { Access::Hidden });

@@ -10,12 +10,13 @@ use std::thread::{self, ScopedJoinHandle};
 
 use serde::{Deserialize, Serialize};
 
-use super::access_map::{Access, AccessMap, Led};
+use super::access_map::{Access, AccessMap};
 use super::caches::Caches;
 use super::default_paths::{SELF_INSTALLED, SETTINGS, SHARED_MEMORY, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS};
 use super::home::at_home;
 use super::named::is_led_away;
 use super::programs::Programs;
+use super::resolve::Led;
 use super::secrets::{MOST_LOOKED, OTHERS, bit_for_others, is_secret, kept_by_mode, peoples_homes, secrets_of, umask};
 use super::tools::TOOLS;
 use super::{PrivateCopy, Refused, Word, outside, private_copies, servers};
@@ -164,7 +165,7 @@ impl ExecutorPolicy {
     /// Computes what an executor's workers reach. Fails if a writable path does not exist or may be
     /// a link made by a worker.
     pub(super) fn of(around: &Surroundings, more: &More) -> Result<Self, Refused> {
-        let mut map = AccessMap::among(&around.worked);
+        let mut map = AccessMap::begin(&around.worked);
         give_system(&mut map);
         let asked = more.asked_for();
         hide_by_mode(&mut map, &around.kept, &asked);
@@ -195,6 +196,7 @@ impl ExecutorPolicy {
         };
         let private = private_copies::check(&mut map, more)?;
         private_copies::hide(&mut map, around, more);
+        map.finish();
         let at_home = match (&home, more.home) {
             (Some(home), Home::Private) => at_home(&map, around, home, caches.known()),
             _ => Vec::new(),
@@ -325,7 +327,7 @@ fn keep_apart(map: &mut AccessMap, around: &Surroundings, real: Option<&Path>) {
         return;
     };
     for place in TOOLS.caches.iter().map(|cache| home.join(cache.path)) {
-        let led = AccessMap::default().resolve(&place);
+        let led = map.walk(&place).end();
         if led.is_some_and(|led| led.real.starts_with(home) && map.access(&led.real) == Access::Read) {
             map.set(&place, Access::Write);
         }
@@ -345,7 +347,7 @@ fn hide_by_mode(map: &mut AccessMap, kept: &[PathBuf], asked: &[PathBuf]) {
 
 /// Returns true if anything in a folder is reachable.
 pub(super) fn reaches(map: &AccessMap, folder: &Path) -> bool {
-    let mut below = map.places().filter(|(place, _)| place.starts_with(folder));
+    let mut below = map.places_below(folder);
     map.access(folder) != Access::Hidden || below.any(|(_, access)| access != Access::Hidden)
 }
 

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::access_map::{Access, AccessMap, Led};
+use super::access_map::{Access, AccessMap};
 use super::policy::{More, Surroundings, by_no_planted_link};
+use super::resolve::Led;
 use super::{Confinement, Refused};
 use crate::model::confinement::Home;
 
@@ -51,10 +52,10 @@ pub(super) fn check(map: &mut AccessMap, more: &More) -> Result<Vec<PrivateCopy>
 /// Hides the user's own folders: those of the copies and those of all known agents, unless a
 /// setting names one.
 pub(super) fn hide(map: &mut AccessMap, around: &Surroundings, more: &More) {
+    let named: Vec<&PathBuf> = more.readable.iter().chain(&more.writable).collect();
+    let real: BTreeSet<PathBuf> = named.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
     let named = |path: &PathBuf| {
-        let mut named = more.readable.iter().chain(&more.writable);
-        let real = fs::canonicalize(path).ok();
-        named.any(|named| named == path || real.is_some() && fs::canonicalize(named).ok() == real)
+        named.contains(&path) || !real.is_empty() && fs::canonicalize(path).is_ok_and(|path| real.contains(&path))
     };
     let agents = around.agents.iter().filter(|folder| !named(folder));
     for folder in more.private.iter().map(|copy| &copy.from).chain(agents) {
@@ -76,7 +77,7 @@ impl Confinement {
     pub fn may_copy(&self, copy: &PrivateCopy, path: &Path) -> bool {
         let own = fs::canonicalize(&copy.from).unwrap_or_else(|_| copy.from.clone());
         let reach = &self.reach;
-        let Some(Led { real, is_there: true, planted: None }) = reach.map.clone().resolve(path) else { return false };
+        let Some(Led { real, is_there: true, planted: None }) = reach.map.follow(path) else { return false };
         let is_own = real.starts_with(own);
         let is_secret = || reach.secrets.iter().any(|secret| real.starts_with(secret));
         let is_shut =

@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::access_map::{Access, AccessMap, Led};
+use super::access_map::{Access, AccessMap};
 use super::policy::Surroundings;
+use super::resolve::Led;
 use super::secrets::{beside_programs, in_tool, is_secret};
 use super::tools::{Place, TOOLS, named};
 
@@ -144,20 +145,20 @@ impl Programs<'_> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_PROGRAMS);
         let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
         for link in links.map(|entry| entry.path()).collect::<Vec<_>>() {
-            let mut way = AccessMap::among(&self.around.worked);
-            let Some(Led { real, is_there: true, planted: None }) = way.resolve(&link) else { continue };
+            let walk = self.map.walk(&link);
+            let Some(Led { real, is_there: true, planted: None }) = walk.end() else { continue };
             if !real.is_file() || is_secret(&real, self.homes) {
                 continue;
             }
             if self.map.access(&real) != Access::Hidden {
                 // Below bubblewrap only links in the map exist.
                 let is_hidden = |folder: &Path| self.map.access(folder) == Access::Hidden;
-                if way.links().any(|(step, _)| step.parent().is_some_and(is_hidden)) {
+                if walk.links().any(|(step, _)| step.parent().is_some_and(is_hidden)) {
                     self.map.resolve(&link);
                 }
                 continue;
             }
-            let steps = way.links().map(|(step, _)| step).chain([&*real]);
+            let steps = walk.links().map(|(step, _)| step).chain([&*real]);
             for step in steps.filter(|step| !is_secret(step, self.homes)).map(Path::to_owned).collect::<Vec<_>>() {
                 self.add_around(&step);
             }
@@ -221,8 +222,8 @@ impl Programs<'_> {
 
     /// Resolves a path, or returns `None` if it does not exist or leads through a link that a
     /// worker may have made.
-    fn follow(&self, path: &Path) -> Option<PathBuf> {
-        match AccessMap::among(&self.around.worked).resolve(path)? {
+    fn follow(&mut self, path: &Path) -> Option<PathBuf> {
+        match self.map.walk(path).end()? {
             Led { real, is_there: true, planted: None } => Some(real),
             Led { .. } => None,
         }
@@ -230,7 +231,7 @@ impl Programs<'_> {
 
     /// Resolves a variable's path, or returns `None` if it does not exist, is secret, or is more
     /// than a tool: a home directory, a folder around one, or a folder that all programs share.
-    fn real(&self, path: &Path) -> Option<PathBuf> {
+    fn real(&mut self, path: &Path) -> Option<PathBuf> {
         let real = self.follow(path)?;
         let is_kept = is_secret(&real, self.homes) || is_secret(path, self.homes);
         let is_shared = self.homes.iter().any(|home| SHARED.iter().any(|shared| real == home.join(shared)));

@@ -154,6 +154,10 @@ pub(super) fn search(
     while let Some(folder) = next.pop_front().filter(|_| looked < most) {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             looked += 1;
+            // The folder's list often tells links apart without another call.
+            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                continue;
+            }
             let Ok(meta) = entry.metadata() else { continue };
             let path = entry.path();
             if meta.is_symlink() {
@@ -183,6 +187,7 @@ pub(super) fn peoples_homes() -> Vec<PathBuf> {
 }
 
 pub(super) fn is_secret(path: &Path, homes: &[PathBuf]) -> bool {
-    let of_home = |home: &PathBuf| TOOLS.secrets.iter().any(|secret| path.starts_with(home.join(secret)));
-    homes.iter().any(of_home) || SYSTEM_SECRETS.iter().any(|secret| path.starts_with(secret))
+    let mut below = homes.iter().filter_map(|home| path.strip_prefix(home).ok());
+    below.any(|below| TOOLS.secrets.iter().any(|secret| below.starts_with(secret)))
+        || SYSTEM_SECRETS.iter().any(|secret| path.starts_with(secret))
 }

@@ -4,8 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::access_map::{Access, AccessMap, Led};
+use super::access_map::{Access, AccessMap};
 use super::policy::{Surroundings, reaches};
+use super::resolve::Led;
 use super::tools::TOOLS;
 
 /// Hides the files in which servers publish their addresses, in home directories and at variables'
@@ -17,7 +18,7 @@ pub(super) fn hide(map: &mut AccessMap, around: &Surroundings, homes: &[PathBuf]
         let usual = homes.iter().map(|home| home.join(server.path));
         let moved = server.moved(|name| around.variable(name)).chain(around.moved(server.path));
         for place in usual.chain(moved).flat_map(|path| expand(&path)) {
-            let Some(Led { real, is_there, .. }) = AccessMap::default().resolve(&place) else { continue };
+            let Some(Led { real, is_there, .. }) = map.walk(&place).end() else { continue };
             if reaches(map, &real) && (is_there || map.access(&real) != Access::Write) {
                 map.hide(&real);
             }
