@@ -27,11 +27,6 @@ impl Message {
             None => Ok(Self(text)),
         }
     }
-
-    /// Returns the text without a final newline.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// Returns the message of a commit of one or more items.
@@ -185,7 +180,7 @@ mod tests {
 
     #[test]
     fn trailers_that_a_message_ends_with_stay_trailers() {
-        let put = |text: &str| with_trailers(Message::new(&[text]).unwrap().as_str(), "Handoff-Run: r\n");
+        let put = |text: &str| with_trailers(Message::new(&[text]).unwrap().0.as_str(), "Handoff-Run: r\n");
         assert_eq!(put("Fix"), "Fix\n\nHandoff-Run: r\n");
         assert_eq!(put("Fix: it"), "Fix: it\n\nHandoff-Run: r\n");
         assert_eq!(put("Fix \n\n\n\nWhy\n\n"), "Fix\n\nWhy\n\nHandoff-Run: r\n");

@@ -10,9 +10,10 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::git::store::Store;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Digest;
 use crate::model::name::ItemId;
-use crate::repository::{self, Environment, Repository};
+use crate::repository::{Environment, Repository};
 use crate::worktree::workspace;
 
 use super::attempt;
@@ -81,7 +82,7 @@ pub async fn execute(
     let is_pinned = environment.clock.is_pinned();
     let place = spec.repository.clone();
     let repository = Repository::open(Environment { directory: place.clone(), ..environment })
-        .map_err(|source| Error::NoRepository { place: place.clone(), source: Box::new(source) })?;
+        .map_err(|source| Error::NoRepository { place: place.clone(), source })?;
     if place_of(&repository.store) != place {
         return Err(Error::Elsewhere { place, found: place_of(&repository.store) });
     }
@@ -127,7 +128,7 @@ pub enum Error {
     #[error("{0}")]
     Spec(#[from] SpecError),
     #[error("cannot open the repository {} of the spec", place.display())]
-    NoRepository { place: PathBuf, source: Box<repository::Error> },
+    NoRepository { place: PathBuf, source: AnyError },
     #[error("the spec names the repository {}, but that path belongs to {}", place.display(), found.display())]
     Elsewhere { place: PathBuf, found: PathBuf },
     #[error("the run has no item {:?}", .0.as_str())]

@@ -1,9 +1,9 @@
 //! Cleans up after a dead driver, before anything is dispatched.
 
-use std::error::Error;
 use std::io;
 use std::path::Path;
 
+use super::drive::Error;
 use crate::git::store::Edit;
 use crate::model::causes::{self, in_words};
 use crate::model::digest::Oid;
@@ -31,7 +31,7 @@ pub(crate) fn clear(
     run_state: &RunState,
     host: &Host,
     filters: &dyn Fn(&Item) -> Filters,
-) -> Result<Vec<String>, super::drive::Error> {
+) -> Result<Vec<String>, Error> {
     clear_some(run, run_state, host, filters, Workspace::leftovers(host, run)?)
 }
 
@@ -42,7 +42,7 @@ pub(super) fn clear_some(
     host: &Host,
     filters: &dyn Fn(&Item) -> Filters,
     left: Vec<Leftover>,
-) -> Result<Vec<String>, super::drive::Error> {
+) -> Result<Vec<String>, Error> {
     let mut notes = Vec::new();
     for leftover in left {
         let ended = survivors::end(&leftover.dir);
@@ -73,7 +73,8 @@ pub(super) fn clear_some(
                 let is_whole = saved.is_whole();
                 let Salvaged { tree, kept: _kept, .. } = saved;
                 let path = format::transcript_path(&item, attempt);
-                transcript_refs::add(&host.store, &format::salvage_ref(run), &[(path, Edit::Tree(tree))])?;
+                transcript_refs::add(&host.store, &format::salvage_ref(run), &[(path, Edit::Tree(tree))])
+                    .map_err(Error::Keep)?;
                 notes.push(format!("{item}: the work of attempt {attempt} was saved to {}", format::salvage_ref(run)));
                 if !(is_whole && has_all_commits) {
                     let aside = workspace.set_aside()?;
@@ -89,7 +90,7 @@ pub(super) fn clear_some(
             }
             // The work waits on disk until there is space again.
             Err(error) if is_shortage(&error) => {
-                return Err(super::drive::Error::Salvage(Box::new(error)));
+                return Err(Error::Salvage(Box::new(error)));
             }
             Err(error) => {
                 let aside = workspace.set_aside()?;
@@ -107,13 +108,13 @@ pub(super) fn clear_some(
 
 /// Saves the commits that the work of an attempt does not contain. Returns false if they are only
 /// in the worktree.
-fn save_commits(workspace: &Workspace, host: &Host, notes: &mut Vec<String>) -> Result<bool, super::drive::Error> {
+fn save_commits(workspace: &Workspace, host: &Host, notes: &mut Vec<String>) -> Result<bool, Error> {
     let Ok(stray) = stray::save(workspace, host) else { return Ok(false) };
     let (run, item) = (&workspace.run, &workspace.item);
     notes.extend(stray.sentences.iter().map(|sentence| format!("{item}: {sentence}")));
     let path = format::commits_path(item, workspace.attempt);
     let edits = stray.bundle.map(|bundle| (path, Edit::Blob(bundle)));
-    transcript_refs::add(&host.store, &format::salvage_ref(run), edits.as_slice())?;
+    transcript_refs::add(&host.store, &format::salvage_ref(run), edits.as_slice()).map_err(Error::Keep)?;
     Ok(stray.is_whole)
 }
 
@@ -124,12 +125,7 @@ pub(super) fn stays(item: &ItemId, attempt: u32, folder: &Path) -> String {
 
 /// Ends leftover processes, and discards the work of their attempts. Returns notes for the
 /// operator. The caller holds the run lock.
-pub(crate) fn discard(
-    host: &Host,
-    run: &RunId,
-    left: Vec<Leftover>,
-    base: Oid,
-) -> Result<Vec<String>, super::drive::Error> {
+pub(crate) fn discard(host: &Host, run: &RunId, left: Vec<Leftover>, base: Oid) -> Result<Vec<String>, Error> {
     let mut notes = Vec::new();
     for leftover in left {
         survivors::end(&leftover.dir);
@@ -144,8 +140,8 @@ pub(crate) fn discard(
 
 /// Returns true if an operation failed because the machine, or a limit of this process, lacks
 /// something for now.
-fn is_shortage(error: &(dyn Error + 'static)) -> bool {
+fn is_shortage(error: &(dyn std::error::Error + 'static)) -> bool {
     // A failed fork is reported as `WouldBlock`.
     let is_fork = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
-    Shortage::of(error).is_some() || causes::chain(error).filter_map(<dyn Error>::downcast_ref).any(is_fork)
+    Shortage::of(error).is_some() || causes::chain(error).filter_map(<dyn std::error::Error>::downcast_ref).any(is_fork)
 }

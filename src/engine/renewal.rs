@@ -14,7 +14,7 @@ impl Machine {
     /// The folders of worktrees stay as they were when the driver began.
     pub(super) fn renew(&mut self) -> Result<BTreeSet<String>, String> {
         let environment = Environment { directory: self.top.clone(), ..self.environment.clone() };
-        let repository = Repository::open(environment).map_err(|error| in_words(&error))?;
+        let repository = Repository::open(environment).map_err(|error| in_words(&*error))?;
         let trusted = repository.options(&Trust::default(), &mut |_| ()).map_err(|error| in_words(&error))?;
         // A recording has the settings that were sealed with it.
         if !self.is_recording && *repository.config != *self.config {

@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 
 use gix::objs::Kind;
 
-use crate::git::quarantine::{self, Quarantine};
+use crate::git::quarantine::Quarantine;
 use crate::git::retry::Retry;
 use crate::git::secret_scan::{self, Range};
 use crate::git::store::{self, Durability, Store};
 use crate::git::tip::{Move, Swap, Tip};
 use crate::git::{passing, program, refs, remote, tree};
+use crate::model::any_error::AnyError;
 use crate::model::causes::in_words;
-use crate::model::credential::gate::{Gate, Secret};
+use crate::model::credential::gate::Gate;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::RunId;
@@ -114,19 +115,25 @@ impl Pusher {
         let (began, mut race) = (Instant::now(), Retry::default());
         for tries in 1.. {
             let is_enough = began.elapsed() >= limit && (!is_last || tries >= LAST_TRIES);
-            match self.push(is_last) {
-                Ok(()) => return,
-                Err(Error::Lost(_)) if !is_enough && race.again() => {}
-                Err(Error::Lost(_)) if !is_last => return,
-                Err(error) if is_last && !is_enough && error.is_passing() => thread::sleep(PAUSE),
-                Err(error) => return self.report(&error),
+            let Err(error) = self.push(is_last) else { return };
+            let is_lost = matches!(error.downcast_ref(), Some(Error::Lost(_)));
+            if is_lost && !is_enough && race.again() {
+                continue;
             }
+            let is_passing = error.is::<remote::Error>() && passing::is_passing(&in_words(&*error));
+            if is_lost && !is_last {
+                return;
+            }
+            if !(is_passing && is_last && !is_enough) {
+                return self.report(&error);
+            }
+            thread::sleep(PAUSE);
         }
     }
 
     /// Reports each cause once.
-    fn report(&mut self, error: &Error) {
-        let why = printable::line(&in_words(error));
+    fn report(&mut self, error: &AnyError) {
+        let why = printable::line(&in_words(&**error));
         if self.causes.insert(why.clone()) {
             let (run, remote) = (self.upload.run.as_str(), self.upload.tip.remote());
             let remote = remote::without_password(remote);
@@ -138,7 +145,7 @@ impl Pusher {
     }
 
     /// Adds our transcripts to those of the remote, if it lacks any.
-    fn push(&mut self, is_last: bool) -> Result<(), Error> {
+    fn push(&mut self, is_last: bool) -> Result<(), AnyError> {
         let Upload { tip, store, run, gate, .. } = &self.upload;
         let name = format::transcripts_ref(run);
         let Some(ours) = refs::read_stored(store, &name)? else { return Ok(()) };
@@ -151,13 +158,14 @@ impl Pusher {
         if old != Some(new) {
             let known = old.iter().filter(|old| quarantine.store().contains(**old)).map(Oid::to_string).collect();
             let range = Range { tips: vec![new], known };
-            let secret = secret_scan::new_objects(&|| quarantine.store().git(), &range, gate)?.into_iter().next();
-            secret.map_or(Ok(()), |(_, secret)| Err(Error::Secret(secret)))?;
+            let secret = secret_scan::new_objects(&|| quarantine.store().git(), &range, gate).map_err(Error::Git)?;
+            let secret = secret.into_iter().next();
+            secret.map_or(Ok(()), |(_, secret)| Err(secret))?;
             match tip.swap_from(&quarantine, &Move { name, old, new: Some(new) })? {
                 Swap::Won => {}
-                Swap::Lost => return Err(Error::Lost("other drivers were always first".to_owned())),
-                Swap::Locked(why) | Swap::Unknown(why) => return Err(Error::Lost(why)),
-                Swap::Refused(why) => return Err(Error::Refused(why)),
+                Swap::Lost => return Err(Error::Lost("other drivers were always first".to_owned()).into()),
+                Swap::Locked(why) | Swap::Unknown(why) => return Err(Error::Lost(why).into()),
+                Swap::Refused(why) => return Err(Error::Refused(why).into()),
             }
         }
         self.pushed = Some(ours);
@@ -169,9 +177,9 @@ impl Pusher {
 /// not here.
 ///
 /// An object of another kind holds no transcripts, and gives way.
-fn unite(tip: &Tip, quarantine: &Quarantine, theirs: Option<Oid>, ours: Oid) -> Result<Oid, Error> {
+fn unite(tip: &Tip, quarantine: &Quarantine, theirs: Option<Oid>, ours: Oid) -> Result<Oid, AnyError> {
     let store = quarantine.store().clone().with_durability(Durability::Relaxed);
-    let write = || -> Result<Oid, Error> {
+    let write = || -> Result<Oid, AnyError> {
         let base = match theirs {
             Some(theirs) if store.kind(theirs)?.ok_or(store::Error::Missing(theirs))? == Kind::Tree => Some(theirs),
             _ => None,
@@ -198,23 +206,6 @@ enum Error {
     Lost(String),
     #[error("{0}")]
     Refused(String),
-    #[error("{0}")]
-    Secret(#[source] Secret),
-    #[error("{0}")]
-    Remote(#[from] remote::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Quarantine(#[from] quarantine::Error),
     #[error("cannot search for credentials")]
-    Git(#[from] program::Error),
-}
-
-impl Error {
-    /// Returns true if the remote may answer soon.
-    fn is_passing(&self) -> bool {
-        matches!(self, Self::Remote(why) if passing::is_passing(&in_words(why)))
-    }
+    Git(#[source] program::Error),
 }

@@ -4,13 +4,14 @@
 
 use super::finished::Finished;
 use crate::git::refs;
-use crate::git::retry::{self, Lost};
-use crate::git::store::{self, Edit, Store};
+use crate::git::retry::{self};
+use crate::git::store::{Edit, Store};
+use crate::model::any_error::AnyError;
 use crate::model::format;
 use crate::run::operate::OpenRun;
 
 /// Adds the transcripts and the salvaged work of attempts to their refs.
-pub(super) fn add_all(run: &OpenRun, finished: &[Finished]) -> Result<(), Error> {
+pub(super) fn add_all(run: &OpenRun, finished: &[Finished]) -> Result<(), AnyError> {
     let mut transcripts = Vec::new();
     let mut salvage = Vec::new();
     for one in finished.iter().map(|finished| &finished.result) {
@@ -35,7 +36,7 @@ pub(super) fn add_all(run: &OpenRun, finished: &[Finished]) -> Result<(), Error>
 }
 
 /// Edits the tree of one of these refs, and tries again if another process moved it meanwhile.
-pub(super) fn add(store: &Store, name: &str, edits: &[(String, Edit)]) -> Result<(), Error> {
+pub(super) fn add(store: &Store, name: &str, edits: &[(String, Edit)]) -> Result<(), AnyError> {
     if edits.is_empty() {
         return Ok(());
     }
@@ -49,21 +50,6 @@ pub(super) fn add(store: &Store, name: &str, edits: &[(String, Edit)]) -> Result
             None => Ok(refs::begin(store, name, tree)?),
         }
     })
-}
-
-/// Failures to keep transcripts and salvaged work.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-}
-
-impl Lost for Error {
-    fn is_lost(&self) -> bool {
-        matches!(self, Self::Ref(error) if error.is_lost())
-    }
 }
 
 #[cfg(test)]

@@ -78,13 +78,6 @@ impl BorrowedRepo {
         if large { Ok(None) } else { streamed.map(|()| Some(patch)) }
     }
 
-    /// Returns the paths in which two trees differ.
-    pub fn paths(&self, old: Oid, new: Oid) -> Result<Vec<BString>, program::Error> {
-        let call = self.git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only"]);
-        let listed = call.args([old.to_string(), new.to_string()]).run()?;
-        Ok(listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(BString::from).collect())
-    }
-
     /// Returns the stable patch id of each patch, which ignores line numbers and white space.
     ///
     /// For input that is not a patch written by git, a label may be returned more than once or with

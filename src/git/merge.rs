@@ -60,12 +60,7 @@ impl Scratch {
         oid(&self.git().args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).line()?)
     }
 
-    /// Applies a patch to the base. Ignores settings for white space and line ends.
-    pub fn patched(&self, patch: Vec<u8>) -> Result<Oid, program::Error> {
-        self.patched_on(self.base, patch)
-    }
-
-    /// Applies a patch to a tree, in the same way.
+    /// Applies a patch to a tree. Ignores settings for white space and line ends.
     pub fn patched_on(&self, tree: Oid, patch: Vec<u8>) -> Result<Oid, program::Error> {
         let index = self.folder.path().join("index");
         let git = || self.git().env("GIT_INDEX_FILE", &index);

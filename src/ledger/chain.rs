@@ -11,6 +11,7 @@ use crate::git::refs;
 use crate::git::retry::Lost;
 use crate::git::store::{self, Batch, Edit, KeepGuard, Store};
 use crate::ledger::sign::{self, Signer};
+use crate::model::any_error::AnyError;
 use crate::model::bounds::{self, Meter};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, Subject};
@@ -316,5 +317,13 @@ pub enum Error {
 impl Lost for Error {
     fn is_lost(&self) -> bool {
         matches!(self, Self::LostRace(_))
+    }
+}
+
+impl Lost for AnyError {
+    /// Only the error itself counts: the operations of a wrapped one have had their own turns.
+    fn is_lost(&self) -> bool {
+        let of_ref = || self.downcast_ref::<refs::Error>().is_some_and(Lost::is_lost);
+        self.downcast_ref::<Error>().map_or_else(of_ref, Lost::is_lost)
     }
 }

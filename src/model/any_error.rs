@@ -13,6 +13,13 @@ use std::ops::Deref;
 /// It does not implement [`Error`], whose implementation would contradict the conversion.
 pub struct AnyError(Box<dyn Error + Send + Sync>);
 
+impl AnyError {
+    /// Returns the error if it is of this type.
+    pub fn downcast<E: Error + 'static>(self) -> Result<E, Self> {
+        self.0.downcast().map(|error| *error).map_err(Self)
+    }
+}
+
 impl<E: Error + Send + Sync + 'static> From<E> for AnyError {
     fn from(error: E) -> Self {
         Self(Box::new(error))

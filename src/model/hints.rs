@@ -157,7 +157,6 @@ hints! {
     open_ended() => "submit another plan, or one with \"openEnded\": true from the beginning";
     add_pipeline() => "git handoff pipeline add FILE";
     id_of_run() => "give the plan the id of the run";
-    other_id_and_key() => "give the plan another id, and submit it under your own key";
     know_beginner() => "if you trust that key with the commands that you execute for it: add its `git handoff key` line to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE";
     approve_or_reject(item, same) => "git handoff approve {item}   # or: git handoff reject {same} -m WHY";
     waiting() => "git handoff waiting --all";

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::ledger::sign;
+use crate::model::any_error::AnyError;
 
 use super::{Error, Repository};
 
@@ -21,12 +22,12 @@ pub struct KeyLine {
 impl Repository {
     /// Returns the allowed-signers line for our key, with a given name or the email address of `git
     /// config`.
-    pub fn key_line(&self, principal: Option<&str>) -> Result<KeyLine, Error> {
+    pub fn key_line(&self, principal: Option<&str>) -> Result<KeyLine, AnyError> {
         let signer = self.signer()?;
         let email = self.config.user.as_ref().map(|(_, email)| email.as_str());
         let principal = principal.or(email).unwrap_or("git-handoff").to_owned();
         if principal.is_empty() || principal.contains(|c: char| c.is_whitespace() || c == ',' || c == '"') {
-            return Err(Error::Principal(principal));
+            return Err(Error::Principal(principal).into());
         }
         let allowed_signers = sign::allowed_signers_line(&principal, signer.public())?;
         Ok(KeyLine { fingerprint: signer.fingerprint(), principal, allowed_signers })

@@ -28,12 +28,13 @@ use ssh_key::PublicKey;
 use crate::clock::Clock;
 use crate::git::remote::{PROTOCOLS, Reach};
 use crate::git::save;
-use crate::git::scratch_repo::{self, ScratchRepo};
+use crate::git::scratch_repo::ScratchRepo;
 use crate::git::store::{self, KeepGuard, Store};
 use crate::ledger::chain::Writer;
 use crate::ledger::sign::{self, Signer};
+use crate::model::any_error::AnyError;
 use crate::model::catalog::{Catalog, Shape};
-use crate::model::credential::gate::{Gate, Secret};
+use crate::model::credential::gate::Gate;
 use crate::model::entry::Product;
 use crate::model::json;
 use crate::model::registered::Registered;
@@ -132,13 +133,13 @@ pub struct Repository {
 
 impl Repository {
     /// Opens the repository that contains the directory.
-    pub fn open(environment: Environment) -> Result<Self, Error> {
+    pub fn open(environment: Environment) -> Result<Self, AnyError> {
         let store = Store::discover(&environment.directory)?;
         Self::of(store, None, environment)
     }
 
     /// Opens it, or an empty temporary one to read the user's own configuration.
-    pub fn open_anywhere(environment: Environment) -> Result<Self, Error> {
+    pub fn open_anywhere(environment: Environment) -> Result<Self, AnyError> {
         match Store::discover(&environment.directory) {
             Err(store::Error::Nowhere(_) | store::Error::Open(..)) => {
                 let scratch = ScratchRepo::new("sha1")?;
@@ -148,13 +149,13 @@ impl Repository {
         }
     }
 
-    fn of(store: Store, outside: Option<ScratchRepo>, environment: Environment) -> Result<Self, Error> {
+    fn of(store: Store, outside: Option<ScratchRepo>, environment: Environment) -> Result<Self, AnyError> {
         let config = Config::read(&store)?;
         Ok(Self::assemble(store, config, environment, outside))
     }
 
     /// Opens the same repository with another configuration.
-    pub(crate) fn with_config(&self, config: Config) -> Result<Self, Error> {
+    pub(crate) fn with_config(&self, config: Config) -> Result<Self, AnyError> {
         let store = Store::discover(&self.environment.directory)?;
         Ok(Self { offline: self.offline, ..Self::assemble(store, config, self.environment.clone(), None) })
     }
@@ -170,7 +171,7 @@ impl Repository {
     }
 
     /// Returns the actor: the given one, else `HANDOFF_ACTOR`, else the user.
-    pub fn actor(&self) -> Result<String, Error> {
+    pub fn actor(&self) -> Result<String, AnyError> {
         let named = self.environment.actor.clone().or_else(|| self.environment.variable(ACTOR));
         let actor = named.unwrap_or_else(|| {
             let name = self.config.user_name.clone();
@@ -178,7 +179,7 @@ impl Repository {
             format!("human:{}", name.or_else(login).unwrap_or_else(|| "unknown".into()))
         });
         if actor.trim().is_empty() || actor.len() > MAX_ACTOR {
-            return Err(Error::Actor);
+            return Err(Error::Actor.into());
         }
         Ok(actor)
     }
@@ -186,9 +187,9 @@ impl Repository {
     /// Returns what appending needs; creates the repository's key on first use.
     ///
     /// The repository of an attempt is refused: it is removed with the attempt.
-    pub fn writer(&self) -> Result<Writer, Error> {
+    pub fn writer(&self) -> Result<Writer, AnyError> {
         if self.store.is_of_attempt() {
-            return Err(Error::Attempt);
+            return Err(Error::Attempt.into());
         }
         let (clock, actor) = (self.environment.clock, self.actor()?);
         self.free_of_secrets("actor", &actor)?;
@@ -196,12 +197,12 @@ impl Repository {
     }
 
     /// Returns the writer of logs, or `None` if there is no key yet and so nothing to log.
-    pub fn log_writer(&self) -> Result<Option<Writer>, Error> {
+    pub fn log_writer(&self) -> Result<Option<Writer>, AnyError> {
         self.own_key().filter(|_| !self.store.is_of_attempt()).map(|_| self.writer()).transpose()
     }
 
     /// Returns the signing key: the configured one, else the repository's own.
-    pub fn signer(&self) -> Result<Signer, Error> {
+    pub fn signer(&self) -> Result<Signer, AnyError> {
         let folder = self.store.common_dir().join("handoff");
         let signer = match &self.config.signing_key {
             Some(key) => match sign::literal(key) {
@@ -251,7 +252,7 @@ impl Repository {
     }
 
     /// Returns what plans for a queue may refer to.
-    pub fn catalog(&self, queue: &str, reserved_in_base: Vec<String>) -> Result<Catalog, Error> {
+    pub fn catalog(&self, queue: &str, reserved_in_base: Vec<String>) -> Result<Catalog, AnyError> {
         let rules = self.config.queues.get(queue).and_then(|settings| settings.rules.as_deref());
         let mut catalog = Catalog {
             queue_rules: rules.map(|path| self.queue_rules(queue, path)).transpose()?,
@@ -283,28 +284,28 @@ impl Repository {
     }
 
     /// Refuses to record a text that contains a credential; `what` names the text in messages.
-    pub fn free_of_secrets(&self, what: &str, text: &str) -> Result<(), Error> {
+    pub fn free_of_secrets(&self, what: &str, text: &str) -> Result<(), AnyError> {
         Ok(self.gate().check(what, text.as_bytes())?)
     }
 
     /// Stores a file and keeps it for the life of this value; `name` names it in messages.
-    pub fn save(&self, name: &Path, file: File) -> Result<Product, Error> {
+    pub fn save(&self, name: &Path, file: File) -> Result<Product, AnyError> {
         let shown = name.display().to_string();
         let check = |file: &mut File| Ok(self.gate().check_reader(&shown, file).map_err(save::Error::Read)??);
         let saved = save::save(&self.store, file, self.config.max_product_size, check);
-        let (product, kept) = saved.map_err(|error| match error {
-            Error::Save(source) => Error::Saved { name: name.to_owned(), source },
-            other => other,
+        let (product, kept) = saved.map_err(|error: AnyError| match error.downcast() {
+            Ok(source) => Error::Saved { name: name.to_owned(), source }.into(),
+            Err(other) => other,
         })?;
         self.keep(kept);
         Ok(product)
     }
 
     /// Stores bytes and keeps them for the life of this value; `name` names them in messages.
-    pub fn save_bytes(&self, name: &str, bytes: &[u8]) -> Result<Product, Error> {
+    pub fn save_bytes(&self, name: &str, bytes: &[u8]) -> Result<Product, AnyError> {
         let limit = self.config.max_product_size;
         if bytes.len() as u64 > limit {
-            return Err(Error::Save(save::Error::TooLarge(limit)));
+            return Err(save::Error::TooLarge(limit).into());
         }
         self.gate().check(name, bytes)?;
         let mut batch = self.store.batch();
@@ -351,10 +352,10 @@ impl Repository {
     }
 
     /// Reads a queue's file of rules.
-    fn queue_rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, Error> {
+    fn queue_rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, AnyError> {
         let read = read_up_to(&self.below_top(path), MAX_PLAN_BYTES as u64);
         let unreadable = |source| Error::Rules { queue: queue.to_owned(), path: path.to_owned(), source };
-        read.map(|bytes| json::unmarked(&bytes).to_vec()).map_err(unreadable)
+        Ok(json::unmarked(&read.map_err(unreadable)?).to_vec())
     }
 
     /// Resolves a path from a setting; a relative one starts from the top of the work tree.
@@ -382,18 +383,6 @@ pub enum Error {
     Principal(String),
     #[error("the file of rules of the queue {queue:?} could not be read from {}", path.display())]
     Rules { queue: String, path: PathBuf, source: io::Error },
-    #[error("{0}")]
-    Save(#[from] save::Error),
-    #[error("{0}")]
-    Secret(#[from] Secret),
     #[error("{}: {source}", name.display())]
     Saved { name: PathBuf, source: save::Error },
-    #[error("{0}")]
-    Sign(#[from] sign::Error),
-    #[error("{0}")]
-    Config(#[from] config::Error),
-    #[error("{0}")]
-    ScratchRepo(#[from] scratch_repo::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
 }

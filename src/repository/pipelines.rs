@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Error, Repository, read_up_to};
+use super::{Repository, read_up_to};
 use crate::git::program;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Digest;
 use crate::model::json;
 use crate::model::pipeline::{MAX_BYTES, Pipelines, Spec, Unusable};
@@ -144,7 +145,7 @@ impl Repository {
             Ok(spec) => spec,
             Err(problems) => return Ok(Err(problems)),
         };
-        self.gate().check("pipeline", bytes).map_err(Error::from)?;
+        self.gate().check("pipeline", bytes).map_err(AnyError::from)?;
         let before = self.pipelines().known.get(&spec.id).and_then(Result::ok).map(Spec::digest);
         let path = self.pipelines_folder().join(format!("{}.json", spec.digest().hex()));
         store(&path, bytes).map_err(|source| AddError::Write(path.clone(), source))?;
@@ -247,5 +248,5 @@ pub enum AddError {
     #[error("the pipeline could not be registered")]
     Config(#[source] program::Error),
     #[error("{0}")]
-    Repository(#[from] Error),
+    Repository(#[from] AnyError),
 }

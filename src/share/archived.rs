@@ -13,7 +13,7 @@ use crate::model::format::REFS;
 use crate::model::name::RunId;
 
 use super::diverged;
-use super::push::{self, Pushed, Request, Status, Stays};
+use super::push::{Pushed, Request, Status, Stays};
 use super::{Kind, Place};
 
 /// Returns the runs that an archive contains at `new` but not at `old`.
@@ -102,7 +102,7 @@ pub(super) fn give_way(
 }
 
 /// Deletes the remote's refs of archived runs, each only if unchanged. Reports refused ones.
-pub(super) fn retire(store: &Store, reach: &Reach, request: &Request, pushed: &mut Pushed) -> Result<(), push::Error> {
+pub(super) fn retire(store: &Store, reach: &Reach, request: &Request, pushed: &mut Pushed) -> Result<(), AnyError> {
     let archives = pushed.moved.iter().filter(|moved| moved.place.kind == Kind::Archive);
     let there = held(store, archives.map(|moved| moved.new));
     pushed.moved.retain(|moved| moved.status != Status::Archived || there.get(&moved.place) == Some(&moved.new));

@@ -172,7 +172,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     kept.join(batch.keep()?);
     // The fetched refs become visible from here on.
     for taken in &mut fetched.taken {
-        retry::run_while(is_lost, || show(store, taken, &mut kept))?;
+        retry::run(|| show(store, taken, &mut kept))?;
     }
     let shown: BTreeSet<Place> = listing.places.iter().map(|(place, _)| place.clone()).collect();
     // Only accepted objects count.
@@ -392,9 +392,4 @@ pub enum Error {
     TooMany(usize),
     #[error("{0}")]
     Archive(#[source] AnyError),
-}
-
-/// Returns true if another process moved the ref first.
-fn is_lost(error: &AnyError) -> bool {
-    error.downcast_ref::<refs::Error>().is_some_and(Lost::is_lost)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::git::remote::{self, Spec};
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
 use super::own_logs::{self, Overtaken};
@@ -17,7 +18,7 @@ pub(super) fn hand_over(
     request: &Request,
     moves: &[Moved],
     key: Option<&str>,
-) -> Result<Option<BTreeMap<Place, Oid>>, Error> {
+) -> Result<Option<BTreeMap<Place, Oid>>, AnyError> {
     let Remotely { store, reach, url, .. } = *there;
     let moving = || moves.iter().filter(|moved| moved.status.moves());
     let spec = |moved: &Moved| Spec {
@@ -39,8 +40,8 @@ pub(super) fn hand_over(
         });
         let error = Error::Declined { answers, said };
         return Err(match overtaken {
-            Some(how) => Error::Overtaken(Box::new(error), how),
-            None => error,
+            Some(how) => Error::Overtaken(error.into(), how).into(),
+            None => error.into(),
         });
     }
     let has = has?;
@@ -54,7 +55,7 @@ pub(super) fn hand_over(
         let error = Error::ReadBack { name: moved.to.clone(), pushed: moved.new, found };
         // Another push may have folded the log into another.
         let is_ours = key.is_some_and(|key| own_logs::is_log_of(&moved.place, key));
-        return Err(if is_ours { Error::Overtaken(Box::new(error), Overtaken::Busy) } else { error });
+        Err(if is_ours { Error::Overtaken(error.into(), Overtaken::Busy) } else { error })?;
     }
     Ok(Some(has))
 }

@@ -6,13 +6,14 @@ use crate::git::porcelain::Answer;
 use crate::git::remote::{self, Reach};
 use crate::git::store::{KeepGuard, Store};
 use crate::git::{history, refs};
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::log_name::LogName;
 
 use super::outbound::Logs;
 use super::place::refuses;
-use super::push::{Delivered, Error, Moved, Pushed, Request, Status};
+use super::push::{Delivered, Moved, Pushed, Request, Status};
 use super::rival::Remotely;
 use super::{Kind, Place};
 
@@ -28,7 +29,7 @@ pub(super) fn heads(
     key: &str,
     folds: bool,
     kept: &mut KeepGuard,
-) -> Result<BTreeMap<LogName, Oid>, Error> {
+) -> Result<BTreeMap<LogName, Oid>, AnyError> {
     let store = there.store;
     let mut candidates = Vec::new();
     for (log, head) in logs_of(&there.has, key) {
@@ -101,7 +102,7 @@ pub(super) fn is_log_of(place: &Place, key: &str) -> bool {
 
 /// Returns true if the remote shows a later head than the pushed one: another push with the same
 /// key continued our log.
-pub(super) fn went_on(there: &Remotely<'_>, moved: &Moved, found: Option<Oid>) -> Result<bool, Error> {
+pub(super) fn went_on(there: &Remotely<'_>, moved: &Moved, found: Option<Oid>) -> Result<bool, AnyError> {
     let Some(found) = found.filter(|_| moved.place.kind == Kind::Log) else { return Ok(false) };
     let fault = there.bring(&moved.place, found, &mut KeepGuard::default())?;
     Ok(fault.is_none() && history::goes_on(there.store, moved.new, found))
@@ -140,7 +141,7 @@ pub(super) fn retire(
     reach: &Reach,
     request: &Request,
     mut going: Vec<Moved>,
-) -> Result<Vec<Moved>, Error> {
+) -> Result<Vec<Moved>, AnyError> {
     if request.dry_run || going.is_empty() {
         return Ok(going);
     }

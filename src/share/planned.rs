@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::git::history;
 use crate::git::store::{KeepGuard, Store};
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;
 
@@ -43,7 +44,7 @@ impl<'a> Plan<'a> {
         new: Oid,
         held: bool,
         kept: &mut KeepGuard,
-    ) -> Result<(), Error> {
+    ) -> Result<(), AnyError> {
         let (store, old) = (there.store, there.has.get(&place).copied());
         let (found, rival) = there.look(&place, new, kept)?;
         self.pushed.rivals.extend(rival);
@@ -95,8 +96,8 @@ impl<'a> Plan<'a> {
         !self.pushed.others.is_empty()
     }
 
-    pub(super) fn refuse_apart(&mut self) -> Result<(), Error> {
+    pub(super) fn refuse_apart(&mut self) -> Result<(), AnyError> {
         let diverged = std::mem::take(&mut self.diverged);
-        if diverged.is_empty() { Ok(()) } else { Err(Error::Diverged(diverged)) }
+        if diverged.is_empty() { Ok(()) } else { Err(Error::Diverged(diverged).into()) }
     }
 }

@@ -11,11 +11,12 @@ use serde::Serialize;
 use crate::git::porcelain::{self, Answer};
 use crate::git::remote::{self, Reach, Remote};
 use crate::git::retry::{Lost as _, Retry};
-use crate::git::store::{self, Batch, KeepGuard, Store};
-use crate::git::{program, refs, work_tree};
+use crate::git::store::{Batch, KeepGuard, Store};
+use crate::git::work_tree;
 use crate::ledger::chain::Writer;
 use crate::ledger::log;
-use crate::model::credential::gate::{Gate, Secret};
+use crate::model::any_error::AnyError;
+use crate::model::credential::gate::Gate;
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
 use crate::model::words::words;
@@ -170,7 +171,7 @@ impl Pushed {
 /// Pushes, and reports what was left out.
 ///
 /// Includes a log with the statements of `writer` about what is pushed, and no others.
-pub fn push(store: &Store, reach: &Reach, request: &Request, writer: Option<&Writer>) -> Result<Pushed, Error> {
+pub fn push(store: &Store, reach: &Reach, request: &Request, writer: Option<&Writer>) -> Result<Pushed, AnyError> {
     let request = &Request { asked: request.asked.expanded(store)?, ..request.clone() };
     let here = wanted::here(store)?;
     let wanted = Wanted::all(store, request, &here)?;
@@ -191,7 +192,7 @@ pub fn push_logs(
     request: &Request,
     writer: Option<&Writer>,
     told: BTreeSet<Subject>,
-) -> Result<Pushed, Error> {
+) -> Result<Pushed, AnyError> {
     let (here, handed) = (wanted::here(store)?, Some(told));
     Delivery { store, reach, request, writer, here, wanted: Vec::new(), handed }.deliver()
 }
@@ -210,7 +211,7 @@ struct Delivery<'a> {
 
 impl Delivery<'_> {
     /// Pushes the requested chains and the logs that name them.
-    fn deliver(&self) -> Result<Pushed, Error> {
+    fn deliver(&self) -> Result<Pushed, AnyError> {
         let key = self.writer.map(|writer| writer.signer.fingerprint());
         let all = self.handed.is_none();
         let done = self.deliver_in_turn(all)?;
@@ -227,17 +228,17 @@ impl Delivery<'_> {
     }
 
     /// Retries while other pushes with the same key move the log first.
-    fn deliver_in_turn(&self, folds: bool) -> Result<Delivered, Error> {
+    fn deliver_in_turn(&self, folds: bool) -> Result<Delivered, AnyError> {
         let (mut race, mut busy) = (Retry::default(), 0);
         loop {
-            match self.deliver_once(folds) {
-                Err(Error::Overtaken(error, how)) => {
-                    busy += u32::from(how == Overtaken::Busy);
-                    if busy > MOST_BUSY || !race.again() {
-                        return Err(*error);
-                    }
-                }
-                other => return other,
+            let error = match self.deliver_once(folds) {
+                Err(error) => error.downcast()?,
+                delivered => return delivered,
+            };
+            let Error::Overtaken(error, how) = error else { return Err(error.into()) };
+            busy += u32::from(how == Overtaken::Busy);
+            if busy > MOST_BUSY || !race.again() {
+                return Err(error);
             }
         }
     }
@@ -249,7 +250,7 @@ impl Delivery<'_> {
         in_archives: &BTreeMap<Place, Oid>,
         batch: &mut Batch,
         kept: &mut KeepGuard,
-    ) -> Result<Plan<'_>, Error> {
+    ) -> Result<Plan<'_>, AnyError> {
         let store = self.store;
         let mut plan = Plan::new(self.request.space.folder());
         for wanted in &self.wanted {
@@ -273,7 +274,7 @@ impl Delivery<'_> {
         Ok(plan)
     }
 
-    fn deliver_once(&self, folds: bool) -> Result<Delivered, Error> {
+    fn deliver_once(&self, folds: bool) -> Result<Delivered, AnyError> {
         let Self { store, reach, request, writer, ref here, .. } = *self;
         let url = remote::push_url(store, &request.remote)?;
         let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
@@ -331,7 +332,7 @@ pub(super) struct Delivered {
 }
 
 /// Returns the remote's refs in its folder, without invalid names.
-pub(super) fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Result<BTreeMap<Place, Oid>, Error> {
+pub(super) fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Result<BTreeMap<Place, Oid>, AnyError> {
     let listed = remote::list(store, reach, url, &space.pattern())?;
     Ok(listed
         .into_iter()
@@ -352,25 +353,11 @@ pub enum Error {
     #[error("the remote refused {}", porcelain::refused(answers))]
     Declined { answers: Vec<Answer>, said: String },
     #[error("{0}")]
-    Overtaken(#[source] Box<Error>, Overtaken),
+    Overtaken(#[source] AnyError, Overtaken),
     #[error("{name} was pushed as {pushed}, but the remote shows {}", .found.map_or("nothing".into(), |oid| oid.to_string()))]
     ReadBack { name: String, pushed: Oid, found: Option<Oid> },
     #[error("cannot record the remote with a pushed run")]
     Record(#[source] io::Error),
     #[error("{0}")]
-    Secret(#[source] Secret),
-    #[error("{0}")]
-    Git(#[from] program::Error),
-    #[error("{0}")]
-    Head(#[from] work_tree::Error),
-    #[error("{0}")]
-    Remote(#[from] remote::Error),
-    #[error("{0}")]
-    Log(#[from] log::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Target(#[from] target::Error),
+    Head(#[source] work_tree::Error),
 }

@@ -11,12 +11,13 @@ use crate::git::history;
 use crate::git::remote::{self, Depth, Reach};
 use crate::git::store::{KeepGuard, Store};
 use crate::ledger::log;
+use crate::model::any_error::AnyError;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;
 
 use super::place::refuses;
-use super::push::{Error, Status};
+use super::push::Status;
 use super::{Kind, Place};
 
 /// An invalid object on a remote under the name of one of our chains.
@@ -58,7 +59,12 @@ pub(super) struct Remotely<'a> {
 impl Remotely<'_> {
     /// Compares our object with the remote's. Fetches what the comparison needs and keeps it as
     /// long as `kept`.
-    pub(super) fn look(&self, place: &Place, ours: Oid, kept: &mut KeepGuard) -> Result<(Found, Option<Rival>), Error> {
+    pub(super) fn look(
+        &self,
+        place: &Place,
+        ours: Oid,
+        kept: &mut KeepGuard,
+    ) -> Result<(Found, Option<Rival>), AnyError> {
         let Some(theirs) = self.has.get(place).copied() else { return Ok((Found::Stands(Status::New), None)) };
         let (status, fault) = match self.bring(place, theirs, kept)? {
             Some(why) => (None, Some(why)),
@@ -84,7 +90,7 @@ impl Remotely<'_> {
         theirs: Oid,
         ours: Oid,
         log: Option<LogName>,
-    ) -> Result<Found, Error> {
+    ) -> Result<Found, AnyError> {
         if let Some(status) = status {
             return Ok(Found::Stands(status));
         }
@@ -96,7 +102,7 @@ impl Remotely<'_> {
     }
 
     /// Fetches the remote's log for comparison; returns a reason if the log is invalid.
-    pub(super) fn bring(&self, place: &Place, theirs: Oid, kept: &mut KeepGuard) -> Result<Option<String>, Error> {
+    pub(super) fn bring(&self, place: &Place, theirs: Oid, kept: &mut KeepGuard) -> Result<Option<String>, AnyError> {
         if place.kind != Kind::Log || self.store.contains(theirs) {
             return Ok(None);
         }
@@ -138,7 +144,7 @@ impl Remotely<'_> {
     }
 
     /// Returns the first alternative name for our log that is free or that ours continues.
-    fn free(&self, log: &LogName, theirs: Oid, ours: Oid) -> Result<Option<(LogName, Status)>, Error> {
+    fn free(&self, log: &LogName, theirs: Oid, ours: Oid) -> Result<Option<(LogName, Status)>, AnyError> {
         let names = log::further_names(self.store, log, ours, theirs)?.into_iter();
         Ok(names.filter_map(|name| Some((self.stand(&Place::of_log(&name), ours)?, name))).map(|(s, n)| (n, s)).next())
     }

@@ -3,12 +3,13 @@
 use crate::git::secret_scan::{self, Range};
 use crate::git::store::Store;
 use crate::git::work_tree;
+use crate::model::any_error::AnyError;
 use crate::model::format;
 
 use super::push::{Error, Moved, Request, Status};
 
 /// Refuses to push new objects that contain a secret. The user's own commits are not checked.
-pub(super) fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), Error> {
+pub(super) fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), AnyError> {
     let moving = || moves.iter().filter(|moved| moved.status.moves());
     if moving().next().is_none() {
         return Ok(());
@@ -21,11 +22,11 @@ pub(super) fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Res
     let own = call.args(["refs/heads", "refs/remotes", &format::bases()]).run()?;
     let own = String::from_utf8_lossy(&own).into_owned();
     range.known.extend(own.lines().map(str::to_owned));
-    range.known.extend(work_tree::head(store)?.map(|(head, _)| format!("{head}^{{tree}}")));
+    range.known.extend(work_tree::head(store).map_err(Error::Head)?.map(|(head, _)| format!("{head}^{{tree}}")));
     range.known.sort();
     range.known.dedup();
     match secret_scan::new_objects(&|| store.git(), &range, &request.gate)?.into_iter().next() {
-        Some((_, secret)) => Err(Error::Secret(secret)),
+        Some((_, secret)) => Err(secret.into()),
         None => Ok(()),
     }
 }

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::git::remote::{self, Depth};
 use crate::git::store::KeepGuard;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
 use super::own_logs::Overtaken;
-use super::push::{Error, Moved};
+use super::push::Moved;
 use super::rival::Remotely;
 use super::{Kind, Place};
 
 /// Returns the remote's tree of transcripts, fetched if necessary. Returns `None` for an object
 /// that cannot be fetched soundly or is no tree, which gives way.
-pub(super) fn bring(there: &Remotely<'_>, theirs: Oid, kept: &mut KeepGuard) -> Result<Option<Oid>, Error> {
+pub(super) fn bring(there: &Remotely<'_>, theirs: Oid, kept: &mut KeepGuard) -> Result<Option<Oid>, AnyError> {
     if !there.store.contains(theirs) {
         match remote::fetch(there.store, there.reach, there.url, &[theirs], Depth::History) {
             Ok(brought) => kept.join(brought),

@@ -18,7 +18,6 @@ use crate::repository::Repository;
 
 use super::outbound::{Logs, Outbound, place_of};
 use super::own_logs::logs_of;
-use super::push::Error;
 use super::rival::Remotely;
 use super::travelling::Travelling;
 use super::{Place, wanted};
@@ -63,7 +62,7 @@ pub(super) fn after_push(
     logs: &Logs,
     there: &Remotely<'_>,
     kept: &mut KeepGuard,
-) -> Result<Vec<Unwritten>, Error> {
+) -> Result<Vec<Unwritten>, AnyError> {
     let unwritten = outbound.unwritten(&logs.heads)?;
     let mut shared = logs.heads.clone();
     for key in unwritten.iter().map(|one| &one.key).collect::<BTreeSet<_>>() {

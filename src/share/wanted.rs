@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::git::refs;
 use crate::git::store::{Batch, KeepGuard, Store};
 use crate::git::tree;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::format::REFS;
 use crate::model::name::RunId;
@@ -42,7 +43,7 @@ pub(super) struct Wanted {
 impl Wanted {
     /// Returns the refs to push, without the logs, which [`super::outbound`] selects. An archived
     /// run that is named gets a ref of its own.
-    pub(super) fn all(store: &Store, request: &Request, here: &BTreeMap<Place, Oid>) -> Result<Vec<Self>, Error> {
+    pub(super) fn all(store: &Store, request: &Request, here: &BTreeMap<Place, Oid>) -> Result<Vec<Self>, AnyError> {
         let stored: BTreeMap<Place, Oid> =
             refs::list(store, REFS)?.into_iter().filter_map(|(name, oid)| own(&name, oid)).collect();
         let mut ours = here.clone();
@@ -52,7 +53,7 @@ impl Wanted {
         let among: Vec<&Place> = ours.keys().collect();
         for name in names {
             if unknown(std::slice::from_ref(name), &among).is_some() && !is_fetched(store, name)? {
-                return Err(Error::Unknown(name.clone()));
+                return Err(Error::Unknown(name.clone()).into());
             }
         }
         let all = request.asked == Asked::All;
@@ -63,7 +64,12 @@ impl Wanted {
 
     /// Returns the object to push. For time stamps, it includes those that the remote already has,
     /// as far as they are here, and for transcripts, those of others, which are fetched.
-    pub(super) fn united(&self, there: &Remotely<'_>, batch: &mut Batch, kept: &mut KeepGuard) -> Result<Oid, Error> {
+    pub(super) fn united(
+        &self,
+        there: &Remotely<'_>,
+        batch: &mut Batch,
+        kept: &mut KeepGuard,
+    ) -> Result<Oid, AnyError> {
         let (store, ours) = (there.store, self.ours);
         let Some(theirs) = there.has.get(&self.place).copied().filter(|theirs| *theirs != ours) else {
             return Ok(ours);

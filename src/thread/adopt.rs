@@ -7,10 +7,11 @@ mod source;
 
 use source::{find, is_stranger};
 
-use crate::git::remote::{self, Reach};
-use crate::git::{quarantine, refs};
+use crate::git::quarantine;
+use crate::git::remote::Reach;
 use crate::ledger::chain::Writer;
 use crate::ledger::sign;
+use crate::model::any_error::AnyError;
 use crate::model::descriptor::{self, Received};
 use crate::model::entry::{AdoptedFrom, Origin, SourceCheckpoint};
 use crate::model::name::ThreadId;
@@ -21,7 +22,7 @@ use crate::verify::{self, Ancestor, Options, SignerSeen, Unsound};
 use super::answers::{AdoptedCheckpoint, CheckpointState};
 use super::checkout::{self, Plan};
 use super::nonce::{self, Nonces};
-use super::used::{self, Used};
+use super::used::Used;
 use super::{gate, save, taken, vacant};
 
 /// A request to adopt.
@@ -55,7 +56,7 @@ struct Accepted {
 }
 
 /// Adopts.
-pub fn adopt(writer: &Writer, request: &Request) -> Result<AdoptedCheckpoint, Error> {
+pub fn adopt(writer: &Writer, request: &Request) -> Result<AdoptedCheckpoint, AnyError> {
     let accepted = accept(writer, request)?;
     let descriptor = &accepted.received.descriptor;
     vacant(writer, &request.new)?;
@@ -66,21 +67,23 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<AdoptedCheckpoint, Er
     let passed = gate::pass(&candidate, &writer.store, &request.options, request.accept_packet, terms)?;
     let plan = || Plan::new(&writer.store, &found.quarantine, found.checkpoint.content());
     let plan = request.checkout.then(plan).transpose()?;
-    let nonces = Nonces::lock(&writer.store)?;
+    let nonces = Nonces::lock(&writer.store).map_err(Error::Nonce)?;
     // The chains are the record; the files also cover deleted threads.
-    if nonces.is_used(&descriptor.nonce)? || Used::read(&writer.store)?.has_nonce(&descriptor.nonce) {
-        return Err(Error::Used);
+    if nonces.is_used(&descriptor.nonce).map_err(Error::Nonce)?
+        || Used::read(&writer.store)?.has_nonce(&descriptor.nonce)
+    {
+        return Err(Error::Used.into());
     }
     // The lock excludes other adoptions, so only a checkpoint or fork can create the thread now.
     vacant(writer, &request.new)?;
-    let promote = || found.quarantine.promote(descriptor.commit, None);
+    let promote = || found.quarantine.promote(descriptor.commit, None).map_err(Error::Quarantine);
     let _kept = found.fetched.then(promote).transpose()?;
     let content = found.checkpoint.content();
     let accepted_unknown = accepted.unknown || found.sound.lineage.iter().any(is_stranger);
     let origin = accepted.origin(&passed, accepted_unknown);
     let made = save(writer, &request.new, None, content.clone(), Some(Origin::Adopted(origin)));
     let made = made.map_err(|error| taken(&request.new, error))?;
-    nonces.consume(&descriptor.nonce)?;
+    nonces.consume(&descriptor.nonce).map_err(Error::Nonce)?;
     let unfinished = |source| Error::Unfinished { thread: request.new.clone(), source };
     let behind = plan.map(|plan| plan.apply()).transpose().map_err(unfinished)?.unwrap_or_default();
     let Accepted { signer, unknown, .. } = &accepted;
@@ -106,8 +109,8 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<AdoptedCheckpoint, Er
 }
 
 /// Makes the checks that need no source.
-fn accept(writer: &Writer, request: &Request) -> Result<Accepted, Error> {
-    let received = Received::parse(&request.descriptor)?;
+fn accept(writer: &Writer, request: &Request) -> Result<Accepted, AnyError> {
+    let received = Received::parse(&request.descriptor).map_err(Error::Descriptor)?;
     let descriptor = &received.descriptor;
     let key = sign::check(&received.signed, &received.signature).map_err(Error::Signature)?;
     let signer = sign::fingerprint(&key);
@@ -115,19 +118,19 @@ fn accept(writer: &Writer, request: &Request) -> Result<Accepted, Error> {
     if let Some(to) = &descriptor.to_agent
         && request.me.as_ref() != Some(to)
     {
-        return Err(Error::Recipient { to: to.clone(), me: request.me.clone() });
+        return Err(Error::Recipient { to: to.clone(), me: request.me.clone() }.into());
     }
     if now > descriptor.expires {
-        return Err(Error::Expired(descriptor.expires));
+        return Err(Error::Expired(descriptor.expires).into());
     }
     let known = verify::knows_key(&request.options, &signer, now);
     let known = known.map_err(|why| Error::Distrusted { key: signer.clone(), why })?;
     if !known && !request.accept_unknown {
-        return Err(Error::UnknownSigner(signer));
+        return Err(Error::UnknownSigner(signer).into());
     }
     let here = writer.store.object_format();
     if descriptor.object_format != here {
-        return Err(Error::ObjectFormat { there: descriptor.object_format.clone(), here });
+        return Err(Error::ObjectFormat { there: descriptor.object_format.clone(), here }.into());
     }
     Ok(Accepted { received, signer, unknown: !known })
 }
@@ -162,7 +165,7 @@ impl Accepted {
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("{0}")]
-    Descriptor(#[from] descriptor::Error),
+    Descriptor(#[source] descriptor::Error),
     #[error("the descriptor is not what was signed")]
     Signature(#[source] sign::Error),
     #[error("the checkpoint is offered to {to:?}, not to {}", me.as_ref().map_or("an unnamed agent".to_owned(), |me| format!("{me:?}")))]
@@ -193,25 +196,11 @@ pub enum Error {
     #[error("the descriptor's `{0}` is not what the thread's signed entries say")]
     Forged(&'static str),
     #[error("the source does not verify")]
-    Unsound(#[from] Unsound),
+    Unsound(#[source] Unsound),
     #[error("{0}")]
-    Quarantine(#[from] quarantine::Error),
-    #[error("{0}")]
-    Checkout(#[from] checkout::Error),
+    Quarantine(#[source] quarantine::Error),
     #[error("the checkpoint was adopted, but its working tree could not be put back")]
     Unfinished { thread: ThreadId, source: checkout::Error },
-    #[error("{0}")]
-    Packet(#[from] gate::Error),
-    #[error("{0}")]
-    Record(#[from] used::Error),
-    #[error("{0}")]
-    Logs(#[from] verify::Error),
-    #[error("{0}")]
-    Remotes(#[from] remote::Error),
     #[error("the nonce could not be noted")]
-    Nonce(#[from] nonce::Error),
-    #[error("{0}")]
-    Thread(#[from] super::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
+    Nonce(#[source] nonce::Error),
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::git::retry::{self, Lost};
+use crate::git::retry::{self};
 use crate::git::work_tree;
 use crate::ledger::chain::Writer;
 use crate::model::any_error::AnyError;
@@ -59,11 +59,11 @@ impl Repository {
             return Err(AnyError::from(Error::Summary).into());
         }
         if let Some(summary) = besides.summary {
-            self.free_of_secrets("summary", summary).map_err(AnyError::from)?;
+            self.free_of_secrets("summary", summary)?;
         }
-        self.free_of_secrets(THREAD, thread.as_str()).map_err(AnyError::from)?;
+        self.free_of_secrets(THREAD, thread.as_str())?;
         let run = besides.run.map(|run| self.tie(run)).transpose()?;
-        let writer = self.writer().map_err(AnyError::from)?;
+        let writer = self.writer()?;
         let base = work_tree::head(&self.store).map_err(|error| AnyError::from(Error::Head(error)))?;
         let (state, packet) = bytes()?;
         let saved = besides.worktree.then(|| self.save_worktree()).transpose()?;
@@ -80,7 +80,7 @@ impl Repository {
             check_tie(&writer, tie)?;
         }
         let unsaved = Unsaved { thread, content, run, besides };
-        let mut answer = retry::run_while(is_lost, || self.append_checkpoint(&writer, &unsaved, warn))?;
+        let mut answer = retry::run(|| self.append_checkpoint(&writer, &unsaved, warn))?;
         answer.left_out = [linked, too_large.clone()].concat();
         answer.too_large = too_large;
         Ok(answer)
@@ -146,7 +146,7 @@ impl Repository {
     ) -> Result<(), AnyError> {
         let terms = Terms::new(self.environment.clock.now());
         let report = attached::report(&packet::read(packet), &Gate { accept_untrusted: false, ..*gate }, trail, terms);
-        let report = report.map_err(|error| Error::Packet(error.into()))?;
+        let report = report.map_err(Error::Packet)?;
         if report.classification != Classification::Clean {
             let class = report.classification.as_str();
             warn(&format!("`git handoff check` finds the packet of this checkpoint {class}, so it stops a resumption"));
@@ -169,11 +169,6 @@ impl Repository {
         let names = |paths: Vec<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         Ok((saved.worktree, [names(saved.linked), names(saved.too_large)]))
     }
-}
-
-/// Returns true if another process extended the thread first.
-fn is_lost(error: &AnyError) -> bool {
-    error.downcast_ref::<super::Error>().is_some_and(Lost::is_lost)
 }
 
 /// Verifies a run that is to be tied to a checkpoint.

@@ -6,15 +6,16 @@
 
 use std::io::{self, Write};
 
-use crate::git::store::{self, Store};
+use crate::git::store::Store;
 use crate::ledger::chain::Writer;
+use crate::model::any_error::AnyError;
 use crate::model::packet::{MAX_BYTES, Packet, Unclean, Unusable};
 use crate::model::thread::{Checkpoint, CheckpointId, Trail};
 use crate::thread::packet::facts::{self, Absent};
 use crate::thread::packet::{self, Classification, Report, Terms};
-use crate::verify::{self, AtHand, Gate, Logs, Options};
+use crate::verify::{AtHand, Gate, Logs, Options};
 
-use super::used::{self, Used};
+use super::used::Used;
 
 /// A passed check.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +47,7 @@ pub(super) fn pass(
     reader: &Options,
     accept: Option<Unclean>,
     terms: Terms,
-) -> Result<Passed, Error> {
+) -> Result<Passed, AnyError> {
     let Candidate { objects, checkpoint, trail } = *candidate;
     let Some(read) = read(objects, checkpoint)? else { return Ok(Passed::default()) };
     let logs = Logs::read(here)?;
@@ -55,7 +56,7 @@ pub(super) fn pass(
     let found = report.classification;
     let accepted = found.unclean();
     if accepted > accept {
-        return Err(Error::Unclean { checkpoint: checkpoint.id.clone(), report: Box::new(report) });
+        return Err(Error::Unclean { checkpoint: checkpoint.id.clone(), report: Box::new(report) }.into());
     }
     let token = read.ok().and_then(|packet| packet::plain_token(&packet).map(str::to_owned));
     Ok(Passed { found: Some(found), accepted, token })
@@ -67,7 +68,12 @@ pub(super) fn own(writer: &Writer) -> Options {
 }
 
 /// Checks the packet of a thread's checkpoint; tokens used by any local thread count as used.
-pub fn report(read: &Result<Packet, Unusable>, gate: &Gate<'_>, trail: &Trail, terms: Terms) -> Result<Report, Error> {
+pub fn report(
+    read: &Result<Packet, Unusable>,
+    gate: &Gate<'_>,
+    trail: &Trail,
+    terms: Terms,
+) -> Result<Report, AnyError> {
     let consumed = trail.consumed.union(Used::read(gate.store)?.tokens()).cloned().collect();
     let facts = match read {
         Ok(packet) => facts::look_up(&packet.claims, Some(gate), Absent::Open, terms.elsewhere),
@@ -77,11 +83,11 @@ pub fn report(read: &Result<Packet, Unusable>, gate: &Gate<'_>, trail: &Trail, t
 }
 
 /// Reads the packet of a checkpoint, or returns `None` if there is none.
-pub fn read(objects: &Store, checkpoint: &Checkpoint) -> Result<Option<Result<Packet, Unusable>>, Error> {
+pub fn read(objects: &Store, checkpoint: &Checkpoint) -> Result<Option<Result<Packet, Unusable>>, AnyError> {
     let Some(product) = checkpoint.content().packet else { return Ok(None) };
     let mut head = Head(Vec::new());
     if objects.copy_blob(product.oid, &mut head)? != (product.sha256, product.size) {
-        return Err(Error::Altered(checkpoint.id.clone()));
+        return Err(Error::Altered(checkpoint.id.clone()).into());
     }
     Ok(Some(packet::read(&head.0)))
 }
@@ -109,10 +115,4 @@ pub enum Error {
     Unclean { checkpoint: CheckpointId, report: Box<Report> },
     #[error("the packet of {0} is not what its entry says")]
     Altered(CheckpointId),
-    #[error("{0}")]
-    Used(#[from] used::Error),
-    #[error("{0}")]
-    Logs(#[from] verify::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
 }

@@ -38,6 +38,7 @@ use crate::git::retry::{Lost, Retry};
 use crate::git::store::{Edit, Store};
 use crate::ledger::chain::{self, Appended, Draft, Head, Link, Writer};
 use crate::ledger::log;
+use crate::model::any_error::AnyError;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Content, Event, LogRecorded, Origin, Product, ThreadCheckpointed};
 use crate::model::format;
@@ -45,7 +46,7 @@ use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, Place};
 use crate::model::thread::{Checkpoint, CheckpointId, PACKET, STATE, WORKTREE};
 use crate::repository::marks;
-use crate::verify::{self, Mark, ThreadSnapshot, Unsound, Verified};
+use crate::verify::{self, Mark, ThreadSnapshot, Verified};
 
 /// A valid thread of ours that can be continued.
 pub struct OpenThread {
@@ -57,7 +58,7 @@ impl OpenThread {
     /// Opens a thread of this repository, or returns `None` if it does not exist.
     ///
     /// Remembers the verified head, so the next append checks newer signatures only.
-    pub fn find(writer: &Writer, thread: &ThreadId) -> Result<Option<Self>, Error> {
+    pub fn find(writer: &Writer, thread: &ThreadId) -> Result<Option<Self>, AnyError> {
         let (store, key) = (&writer.store, writer.signer.fingerprint());
         let Some(tip) = tip(writer, thread)? else { return Ok(None) };
         let mark = marks::read(store, VERIFIED_THREADS, &thread.encoded());
@@ -71,17 +72,17 @@ impl OpenThread {
     }
 
     /// Opens a verified thread of this repository; appends go onto exactly the verified entry.
-    pub fn of(writer: &Writer, vouched: &VerifiedThread) -> Result<Self, Error> {
+    pub fn of(writer: &Writer, vouched: &VerifiedThread) -> Result<Self, AnyError> {
         if vouched.reference() != format::thread_ref(&vouched.sound().thread) {
-            return Err(Error::Unknown(vouched.sound().thread.clone()));
+            return Err(Error::Unknown(vouched.sound().thread.clone()).into());
         }
         Self::ours(writer, vouched.sound().clone())
     }
 
-    fn ours(writer: &Writer, sound: Verified<ThreadSnapshot>) -> Result<Self, Error> {
+    fn ours(writer: &Writer, sound: Verified<ThreadSnapshot>) -> Result<Self, AnyError> {
         let (thread, key) = (&sound.thread, writer.signer.fingerprint());
         if sound.key != key {
-            return Err(Error::NotOurs { thread: thread.clone(), owner: sound.key.clone(), key });
+            return Err(Error::NotOurs { thread: thread.clone(), owner: sound.key.clone(), key }.into());
         }
         let known = log::find(&writer.store, &key, thread.clone())?;
         if known.is_some_and(|known| known.last_seq >= sound.entries) {
@@ -89,7 +90,11 @@ impl OpenThread {
             // The log is written after the ref, so a concurrent append can make it name more
             // entries than were read.
             let has_moved = refs::read(&writer.store, &name)?.is_some_and(|tip| tip != sound.commit);
-            return Err(if has_moved { chain::Error::LostRace(name).into() } else { Error::Shortened(thread.clone()) });
+            return Err(if has_moved {
+                chain::Error::LostRace(name).into()
+            } else {
+                Error::Shortened(thread.clone()).into()
+            });
         }
         Ok(Self { writer: writer.clone(), sound })
     }
@@ -100,7 +105,7 @@ impl OpenThread {
     }
 
     /// Appends an entry.
-    pub(crate) fn append(&self, event: Event) -> Result<Link, Error> {
+    pub(crate) fn append(&self, event: Event) -> Result<Link, AnyError> {
         let appended = draft(&self.writer, &self.sound.thread, Some(&self.sound), event)?;
         publish(&self.writer, &self.sound.thread, Some(self.sound.first), appended)
     }
@@ -108,19 +113,19 @@ impl OpenThread {
 
 /// Returns the head of a thread, or `None` if it does not exist. A thread that only the log names
 /// is an error.
-pub fn tip(writer: &Writer, thread: &ThreadId) -> Result<Option<Oid>, Error> {
+pub fn tip(writer: &Writer, thread: &ThreadId) -> Result<Option<Oid>, AnyError> {
     // The log is written after the ref, so it is read first: what it names must then exist.
     let known = log::find(&writer.store, &writer.signer.fingerprint(), thread.clone())?;
     let tip = refs::read(&writer.store, &format::thread_ref(thread))?;
-    if tip.is_none() && known.is_some() { Err(Error::Gone(thread.clone())) } else { Ok(tip) }
+    if tip.is_none() && known.is_some() { Err(Error::Gone(thread.clone()).into()) } else { Ok(tip) }
 }
 
 /// Runs an operation on a verified thread; after a lost race, repeats it on the new state.
 pub(crate) fn in_turn<T>(
     writer: &Writer,
     mut thread: VerifiedThread,
-    mut act: impl FnMut(&VerifiedThread) -> Result<T, Error>,
-) -> Result<T, Error> {
+    mut act: impl FnMut(&VerifiedThread) -> Result<T, AnyError>,
+) -> Result<T, AnyError> {
     let mut race = Retry::default();
     loop {
         match act(&thread) {
@@ -139,7 +144,7 @@ fn save(
     open: Option<&OpenThread>,
     content: Content,
     origin: Option<Origin>,
-) -> Result<Checkpoint, Error> {
+) -> Result<Checkpoint, AnyError> {
     let event = Event::ThreadCheckpointed(ThreadCheckpointed { content, origin });
     let sound = open.map(|open| &open.sound);
     let appended = draft(writer, thread, sound, event)?;
@@ -148,13 +153,13 @@ fn save(
 }
 
 /// Refuses a name that a thread has or had. An unreadable ref is an error.
-pub(crate) fn vacant(writer: &Writer, thread: &ThreadId) -> Result<(), Error> {
-    if tip(writer, thread)?.is_some() { Err(Error::Exists(thread.clone())) } else { Ok(()) }
+pub(crate) fn vacant(writer: &Writer, thread: &ThreadId) -> Result<(), AnyError> {
+    if tip(writer, thread)?.is_some() { Err(Error::Exists(thread.clone()).into()) } else { Ok(()) }
 }
 
 /// Turns a lost race for a name into the error for an existing thread.
-pub(crate) fn taken(thread: &ThreadId, error: Error) -> Error {
-    if error.is_lost() { Error::Exists(thread.clone()) } else { error }
+pub(crate) fn taken(thread: &ThreadId, error: AnyError) -> AnyError {
+    if error.is_lost() { Error::Exists(thread.clone()).into() } else { error }
 }
 
 /// Returns the edits after which a tree has exactly this content.
@@ -172,7 +177,7 @@ fn draft(
     thread: &ThreadId,
     onto: Option<&Verified<ThreadSnapshot>>,
     event: Event,
-) -> Result<Appended, Error> {
+) -> Result<Appended, AnyError> {
     let edits = if let Event::ThreadCheckpointed(e) = &event { edits(&e.content) } else { Vec::new() };
     let name = format::thread_ref(thread);
     let head = match onto {
@@ -193,7 +198,7 @@ fn draft(
 ///
 /// `first` is the leaf hash of entry 0, or `None` if this is that entry.
 /// After a crash in between, the log names an earlier entry; the next append corrects it.
-fn publish(writer: &Writer, thread: &ThreadId, first: Option<Digest>, appended: Appended) -> Result<Link, Error> {
+fn publish(writer: &Writer, thread: &ThreadId, first: Option<Digest>, appended: Appended) -> Result<Link, AnyError> {
     let (_, links) = appended.publish()?;
     let link = links.into_iter().next().expect("one draft makes one entry");
     let (log, first) = (writer.signer.fingerprint(), first.unwrap_or(link.hash));
@@ -208,13 +213,13 @@ fn path_of(bytes: &[u8]) -> PathBuf {
 }
 
 /// Returns the threads of this repository, in order of name.
-pub fn own_threads(store: &Store) -> Result<Vec<ThreadId>, Error> {
+pub fn own_threads(store: &Store) -> Result<Vec<ThreadId>, AnyError> {
     let names = refs::list(store, format::THREAD_REFS)?;
     Ok(names.iter().filter_map(|(name, _)| ThreadId::decode(name.strip_prefix(format::THREAD_REFS)?)).collect())
 }
 
 /// Returns the fetched threads with their refs.
-pub fn fetched_threads(store: &Store) -> Result<Vec<(ThreadId, String)>, Error> {
+pub fn fetched_threads(store: &Store) -> Result<Vec<(ThreadId, String)>, AnyError> {
     let thread = |(reference, _): (String, Oid)| {
         let place = Place::fetched_of(&reference, Kind::Thread)?;
         Some((ThreadId::parse(&place.name).ok()?, reference))
@@ -238,36 +243,8 @@ pub enum Error {
     NoCheckpoint { thread: ThreadId, checkpoint: CheckpointId },
     #[error("the thread {:?} belongs to the key {owner}, not to {key}", thread.as_str())]
     NotOurs { thread: ThreadId, owner: String, key: String },
-    #[error("{0}")]
-    Unsound(#[from] Unsound),
-    #[error("{0}")]
-    Vouch(#[from] vouch::Error),
     #[error("the run {:?} cannot be tied to a checkpoint: {finding}", run.as_str())]
     Tie { run: RunId, finding: String },
     #[error("the state of {0} is not what its entry says")]
     Altered(CheckpointId),
-    #[error("{0}")]
-    Nonce(#[from] nonce::Error),
-    #[error("{0}")]
-    Packet(#[from] gate::Error),
-    #[error("{0}")]
-    Sign(#[from] crate::ledger::sign::Error),
-    #[error("{0}")]
-    Checkout(#[from] checkout::Error),
-    #[error("{0}")]
-    Worktree(#[from] worktree::Error),
-    #[error("{0}")]
-    Chain(#[from] chain::Error),
-    #[error("{0}")]
-    Store(#[from] crate::git::store::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Log(#[from] log::Error),
-}
-
-impl Lost for Error {
-    fn is_lost(&self) -> bool {
-        matches!(self, Self::Chain(error) if error.is_lost())
-    }
 }

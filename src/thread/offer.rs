@@ -9,6 +9,7 @@ use crate::git::remote::{self, Reach};
 use crate::git::store::Store;
 use crate::ledger::chain::Writer;
 use crate::ledger::sign;
+use crate::model::any_error::AnyError;
 use crate::model::descriptor::Descriptor;
 use crate::model::format;
 use crate::model::packet::Unclean;
@@ -39,11 +40,11 @@ pub fn offer(
     source: &VerifiedThread,
     at: Option<&CheckpointId>,
     terms: Terms,
-) -> Result<Value, Error> {
+) -> Result<Value, AnyError> {
     let source = source.sound();
     let key = writer.signer.fingerprint();
     if source.key != key {
-        return Err(Error::NotOurs { thread: source.thread.clone(), owner: source.key.clone(), key });
+        return Err(Error::NotOurs { thread: source.thread.clone(), owner: source.key.clone(), key }.into());
     }
     let checkpoint = steps::find(source, at)?;
     steps::intact(&writer.store, checkpoint)?;
@@ -104,7 +105,7 @@ pub fn at_remotes(
     reach: &Reach,
     source: &VerifiedThread,
     at: Option<&CheckpointId>,
-) -> Result<AtRemotes, Error> {
+) -> Result<AtRemotes, AnyError> {
     let checkpoint = steps::find(source.sound(), at)?;
     let reference = format::thread_ref(&source.sound().thread);
     let reach = Reach { prompt: false, within: Some(PATIENCE), ..reach.clone() };

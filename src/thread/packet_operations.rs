@@ -56,8 +56,8 @@ fn of_thread(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report
     };
     let sound = vouched.sound();
     let read = match steps::find(sound, target.checkpoint.as_ref()) {
-        Ok(checkpoint) => attached::read(store, checkpoint).map_err(|why| absent(&why)),
-        Err(why) => Err(absent(&why)),
+        Ok(checkpoint) => attached::read(store, checkpoint).map_err(|why| absent(&*why)),
+        Err(why) => Err(absent(&*why)),
     };
     let none = || Err(Unusable::absent("there is no packet: none is attached to the checkpoint".into()));
     let read = read.and_then(|read| read.unwrap_or_else(none));

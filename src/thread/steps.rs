@@ -5,6 +5,7 @@ use std::io::Write;
 use crate::git::quarantine::Quarantine;
 use crate::git::store::Store;
 use crate::ledger::chain::Writer;
+use crate::model::any_error::AnyError;
 use crate::model::entry::{Event, Origin, Product, SourceCheckpoint, ThreadResumed};
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
@@ -16,10 +17,10 @@ use super::checkout::Plan;
 use super::nonce::Nonces;
 use super::submodules::Behind;
 use super::vouch::VerifiedThread;
-use super::{Error, OpenThread, gate, in_turn, save, taken, vacant, worktree};
+use super::{Error, OpenThread, gate, in_turn, save, taken, vacant};
 
 /// Appends an earlier checkpoint's content as the latest, even if it already is.
-pub fn rollback(writer: &Writer, thread: VerifiedThread, to: &CheckpointId) -> Result<Checkpoint, Error> {
+pub fn rollback(writer: &Writer, thread: VerifiedThread, to: &CheckpointId) -> Result<Checkpoint, AnyError> {
     in_turn(writer, thread, |thread| {
         let open = OpenThread::of(writer, thread)?;
         let target = find(open.sound(), Some(to))?;
@@ -34,7 +35,7 @@ pub fn fork(
     source: &VerifiedThread,
     at: Option<&CheckpointId>,
     new: &ThreadId,
-) -> Result<Checkpoint, Error> {
+) -> Result<Checkpoint, AnyError> {
     let source = source.sound();
     let target = find(source, at)?;
     intact(&writer.store, target)?;
@@ -53,7 +54,7 @@ pub fn resume(
     thread: VerifiedThread,
     checkout: bool,
     accept: Option<Unclean>,
-) -> Result<(Checkpoint, Vec<Behind>), Error> {
+) -> Result<(Checkpoint, Vec<Behind>), AnyError> {
     let _one_at_a_time = Nonces::lock(&writer.store)?;
     in_turn(writer, thread, |thread| resume_once(writer, thread, checkout, accept))
 }
@@ -63,7 +64,7 @@ fn resume_once(
     thread: &VerifiedThread,
     checkout: bool,
     accept: Option<Unclean>,
-) -> Result<(Checkpoint, Vec<Behind>), Error> {
+) -> Result<(Checkpoint, Vec<Behind>), AnyError> {
     let open = OpenThread::of(writer, thread)?;
     let latest = find(open.sound(), None)?.clone();
     intact(&writer.store, &latest)?;
@@ -71,7 +72,7 @@ fn resume_once(
     let terms = Terms { thread: Some(open.sound().thread.to_string()), ..Terms::new(writer.clock.now()) };
     let candidate = gate::Candidate { objects: store, checkpoint: &latest, trail: &open.sound().trail };
     let passed = gate::pass(&candidate, store, &gate::own(writer), accept, terms)?;
-    let quarantine = checkout.then(|| Quarantine::new(&writer.store)).transpose().map_err(worktree::Error::from)?;
+    let quarantine = checkout.then(|| Quarantine::new(&writer.store)).transpose()?;
     let plan =
         quarantine.as_ref().map(|quarantine| Plan::new(&writer.store, quarantine, latest.content())).transpose()?;
     open.append(Event::ThreadResumed(ThreadResumed {
@@ -84,31 +85,31 @@ fn resume_once(
 }
 
 /// Returns a checkpoint of a thread; by default the latest.
-pub fn find<'s>(sound: &'s ThreadSnapshot, at: Option<&CheckpointId>) -> Result<&'s Checkpoint, Error> {
+pub fn find<'s>(sound: &'s ThreadSnapshot, at: Option<&CheckpointId>) -> Result<&'s Checkpoint, AnyError> {
     match at {
-        Some(id) => sound
-            .trail
-            .find(id)
-            .ok_or_else(|| Error::NoCheckpoint { thread: sound.thread.clone(), checkpoint: id.clone() }),
-        None => sound.trail.latest().ok_or_else(|| Error::Unknown(sound.thread.clone())),
+        Some(id) => {
+            let missing = || Error::NoCheckpoint { thread: sound.thread.clone(), checkpoint: id.clone() };
+            Ok(sound.trail.find(id).ok_or_else(missing)?)
+        }
+        None => Ok(sound.trail.latest().ok_or_else(|| Error::Unknown(sound.thread.clone()))?),
     }
 }
 
 /// Writes the bytes of a state or packet. Verifies them before writing, and again while writing.
-pub fn hand_out(store: &Store, checkpoint: &Checkpoint, product: Product, out: &mut dyn Write) -> Result<(), Error> {
+pub fn hand_out(store: &Store, checkpoint: &Checkpoint, product: Product, out: &mut dyn Write) -> Result<(), AnyError> {
     intact(store, checkpoint)?;
     if store.copy_blob(product.oid, out)? != (product.sha256, product.size) {
-        return Err(Error::Altered(checkpoint.id.clone()));
+        return Err(Error::Altered(checkpoint.id.clone()).into());
     }
     Ok(())
 }
 
 /// Fails if the state or packet differs from the entry's digest.
-pub fn intact(store: &Store, checkpoint: &Checkpoint) -> Result<(), Error> {
+pub fn intact(store: &Store, checkpoint: &Checkpoint) -> Result<(), AnyError> {
     for product in [Some(checkpoint.content().state), checkpoint.content().packet].into_iter().flatten() {
         let found = store.copy_blob(product.oid, &mut std::io::sink())?;
         if found != (product.sha256, product.size) {
-            return Err(Error::Altered(checkpoint.id.clone()));
+            return Err(Error::Altered(checkpoint.id.clone()).into());
         }
     }
     Ok(())

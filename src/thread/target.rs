@@ -13,7 +13,7 @@ use crate::run::query::target::located;
 use crate::verify::{Options, ThreadSnapshot, Verified, verified_thread};
 
 use super::own_threads;
-use super::vouch::{self, Trust, VerifiedThread, vouch};
+use super::vouch::{Trust, VerifiedThread, vouch};
 
 /// A thread, its local or fetched ref, and the named checkpoint.
 pub struct ThreadTarget {
@@ -118,5 +118,5 @@ pub enum Error {
     #[error("there is no thread {named:?} here")]
     Unknown { named: String, near: Option<String> },
     #[error("{source}")]
-    Vouch { named: String, source: vouch::Error },
+    Vouch { named: String, source: AnyError },
 }

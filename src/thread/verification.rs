@@ -42,8 +42,8 @@ impl Repository {
         which: Which<'_>,
         trust: &Trust<'_>,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<ThreadsToVerify<'_>, Error> {
-        let options = self.options(trust, warn)?;
+    ) -> Result<ThreadsToVerify<'_>, AnyError> {
+        let options = self.options(trust, warn).map_err(Error::Trust)?;
         let find = |name: &str| ThreadTarget::find(&self.store, name).map(|target| (target.thread, target.reference));
         let logs = Logs::read(&self.store)?;
         let fetched = |name: &str| {
@@ -97,11 +97,11 @@ impl ThreadsToVerify<'_> {
 
     /// Verifies the threads one by one. When verifying all, an error of one does not end the
     /// others.
-    pub fn reports(&self) -> impl Iterator<Item = Result<ThreadReport, Error>> {
+    pub fn reports(&self) -> impl Iterator<Item = Result<ThreadReport, AnyError>> {
         self.targets.iter().map(|(thread, reference)| self.report(thread, reference))
     }
 
-    fn report(&self, thread: &ThreadId, reference: &str) -> Result<ThreadReport, Error> {
+    fn report(&self, thread: &ThreadId, reference: &str) -> Result<ThreadReport, AnyError> {
         let store = &self.repository.store;
         let at_hand = ThreadsAtHand { logs: &self.logs, ask: &*self.ask };
         match verify_thread(store, at_hand, thread, reference, &self.options) {
@@ -120,13 +120,5 @@ impl ThreadsToVerify<'_> {
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("{0}")]
-    Trust(#[from] trust::Error),
-    #[error("{0}")]
-    Shown(#[from] shown::Error),
-    #[error("{0}")]
-    Target(#[from] AnyError),
-    #[error("{0}")]
-    Thread(#[from] super::Error),
-    #[error("{0}")]
-    Verify(#[from] verify::Error),
+    Trust(#[source] trust::Error),
 }

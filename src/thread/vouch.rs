@@ -6,6 +6,7 @@
 
 use crate::git::refs;
 use crate::git::store::Store;
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::name::ThreadId;
 use crate::verify::{self, HOW_TO_KNOW, Logs, Options, Standpoint, ThreadSnapshot, Unproven, Unsound, Verified};
@@ -35,7 +36,7 @@ pub fn vouch(
     reference: &str,
     tip: Oid,
     trust: &Trust,
-) -> Result<VerifiedThread, Error> {
+) -> Result<VerifiedThread, AnyError> {
     let logs = Logs::read(store)?;
     // Logs are written after the ref, so a concurrent append can make them name more entries than
     // were read.
@@ -45,8 +46,8 @@ pub fn vouch(
     let (report, whole_lineage) = (examined.report.clone(), examined.whole_lineage);
     let sound = match examined.proven(trust.accept_untrusted) {
         Ok(sound) => Some(sound),
-        Err(Unproven::Tampered(finding)) => return Err(Error::Tampered(Unsound { thread: thread.clone(), finding })),
-        Err(Unproven::Untrusted(finding)) => return Err(Error::Untrusted { thread: thread.clone(), finding }),
+        Err(Unproven::Tampered(finding)) => return Err(Unsound { thread: thread.clone(), finding }.into()),
+        Err(Unproven::Untrusted(finding)) => return Err(Error::Untrusted { thread: thread.clone(), finding }.into()),
         Err(Unproven::Unread) => None,
     };
     let mut warnings = Vec::new();
@@ -56,7 +57,7 @@ pub fn vouch(
     if !whole_lineage {
         let finding = "lineage: some of its threads are not here, so their keys are unknown".to_owned();
         if trust.options.strict_signers && !trust.accept_untrusted {
-            return Err(Error::Untrusted { thread: thread.clone(), finding });
+            return Err(Error::Untrusted { thread: thread.clone(), finding }.into());
         }
         warnings.push(format!("of the thread {thread}, {finding}"));
     }
@@ -85,7 +86,7 @@ impl VerifiedThread {
     }
 
     /// Verifies the present state of the thread with the same trust.
-    pub(super) fn renewed(&self, store: &Store) -> Result<Self, Error> {
+    pub(super) fn renewed(&self, store: &Store) -> Result<Self, AnyError> {
         vouch(store, &self.sound.thread, &self.reference, self.sound.commit, &self.trust)
     }
 
@@ -104,12 +105,6 @@ impl VerifiedThread {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("{0}")]
-    Tampered(#[from] Unsound),
     #[error("thread {thread} is not to be trusted: {finding}")]
     Untrusted { thread: ThreadId, finding: String },
-    #[error("{0}")]
-    Logs(#[from] verify::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use git_handoff::model::hints;
 use git_handoff::repository::Trust;
 use git_handoff::share::anchor::threads::AnchoredThreads;
-use git_handoff::thread::verification::{Error, Which};
+use git_handoff::thread::verification::Which;
 use git_handoff::verify::{self, State, ThreadReport};
 
 use super::super::verify::{hint_at_clone, of_signers};
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let (mut ending, mut lacking) = (Ending::Done, false);
     for (at, report) in threads.reports().enumerate() {
         match report {
-            Err(gone @ Error::Verify(verify::Error::VanishedThread { .. })) => {
+            Err(gone) if matches!(gone.downcast_ref(), Some(verify::Error::VanishedThread { .. })) => {
                 ending = Ending::CheckFailed;
                 output.fail(&gone.into());
             }

@@ -78,11 +78,11 @@ pub(super) fn run(
 
 /// Returns the commit that a revision names.
 fn commit(revision: &str, repository: &Repository) -> Result<Oid, Failure> {
-    submit::resolve_base(&repository.store, revision).map_err(|error| match error {
-        submit::Error::Base(_) => {
+    submit::resolve_base(&repository.store, revision).map_err(|error| match error.downcast_ref() {
+        Some(submit::Error::Base(_)) => {
             Failure::refused("bad-commit", format!("{revision:?} is not a commit here")).hint(hints::commits())
         }
-        other => other.into(),
+        _ => error.into(),
     })
 }
 

@@ -5,7 +5,7 @@ use crate::model::name::{ItemId, RunId};
 use crate::run::operate::{self, coordinate};
 use crate::worktree::{capture, workspace};
 
-use crate::engine::{run_lock, slots, transcript_refs};
+use crate::engine::{run_lock, slots};
 
 /// Failures to drive a run.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ pub enum Error {
     #[error("cannot create a folder beside the attempts")]
     Folder(#[source] std::io::Error),
     #[error("cannot keep the transcript or the salvaged work of an attempt")]
-    Keep(#[from] transcript_refs::Error),
+    Keep(#[source] AnyError),
     #[error("{0}")]
     Ref(#[from] refs::Error),
     #[error("cannot send signs of life to the remote: {0}")]

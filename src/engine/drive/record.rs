@@ -32,12 +32,12 @@ impl Driver<'_> {
         // Transcripts and salvaged work come first: they can be lost, but no entry must refer to
         // something that is missing.
         if let Err(error) = transcript_refs::add_all(self.run, &reports) {
-            if Shortage::of(&error).is_some() {
+            if Shortage::of(&*error).is_some() {
                 self.unfiled = reports;
             } else {
                 self.dispose(reports, false, false);
             }
-            return Err(error.into());
+            return Err(Error::Keep(error));
         }
         let mut batch = Batch::default();
         for finished in &reports {

@@ -1,7 +1,7 @@
 //! Failures of anchors.
 
 #[cfg(feature = "anchors")]
-mod web;
+pub(super) mod web;
 
 use git_handoff::model::entry::Subject;
 use git_handoff::model::hints;
@@ -23,12 +23,14 @@ pub(super) fn setting_error(error: &SettingError) -> Failure {
 
 pub(super) fn anchor(error: &Error) -> Option<Failure> {
     Some(match error {
+        Error::Push(error) => {
+            let differs = matches!(error.downcast_ref(), Some(push::Error::Diverged(_)));
+            return differs.then(|| Failure { exit: 3, ..Failure::of("anchor-differs", &**error) });
+        }
         // The anchor has different evidence: a failed check.
-        Error::Push(push::Error::Diverged(_))
-        | Error::NotOurs(_)
-        | Error::Elsewhere { .. }
-        | Error::ThreadElsewhere { .. } => Failure { exit: 3, ..Failure::of("anchor-differs", error) },
-        Error::Push(_) | Error::Remote(_) | Error::Scratch(_) | Error::Ref(_) | Error::Verify(_) => return None,
+        Error::NotOurs(_) | Error::Elsewhere { .. } | Error::ThreadElsewhere { .. } => {
+            Failure { exit: 3, ..Failure::of("anchor-differs", error) }
+        }
         Error::Itself(_) => Failure::of("anchor-itself", error),
         Error::Differs { run, .. } => {
             Failure { exit: 3, ..Failure::of("anchor-differs", error) }.hint(hints::check_anchors(run))
@@ -50,7 +52,5 @@ pub(super) fn anchor(error: &Error) -> Option<Failure> {
         Error::Status(..) | Error::NoStamp(_) | Error::Refused(_) | Error::Nonce | Error::NoRoot | Error::NoToken => {
             Failure::of("time-stamp", error)
         }
-        #[cfg(feature = "anchors")]
-        _ => return web::failure(error),
     })
 }

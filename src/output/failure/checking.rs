@@ -9,22 +9,18 @@ use git_handoff::verify;
 
 use super::Failure;
 
-pub(super) fn operations(error: &operations::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn operations(error: &operations::Error) -> Failure {
+    match error {
         operations::Error::Exists(name) => Failure::of("anchor-exists", error).hint(hints::remove_anchor(name)),
         operations::Error::NoAnchors => Failure::of("no-anchors", error).hint(hints::add_anchor()),
         operations::Error::UnknownName(_) => Failure::of("unknown-name", error).hint(hints::anchors_and_runs()),
         operations::Error::NotSealed(run) => Failure::of("not-sealed", error).hint(hints::verify(run)),
         operations::Error::NotOurThread(thread) => Failure::of("not-logged", error).hint(hints::verify_thread(thread)),
-        _ => return None,
-    })
+    }
 }
 
-pub(super) fn verification(error: &verification::Error) -> Option<Failure> {
-    Some(match error {
-        verification::Error::NoId(_) => Failure::usage(error.to_string()),
-        _ => return None,
-    })
+pub(super) fn verification(error: &verification::Error) -> Failure {
+    Failure::usage(error.to_string())
 }
 
 pub(super) fn threads(error: &threads::Error) -> Option<Failure> {

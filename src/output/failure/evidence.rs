@@ -56,8 +56,8 @@ pub(super) fn lineage(error: &lineage::Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn piece(error: &piece::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn piece(error: &piece::Error) -> Failure {
+    match error {
         piece::Error::NotSaid => Failure::usage(error.to_string()),
         piece::Error::NoSuchThing { run, .. } => Failure::of("no-such-thing", error).hint(hints::show(run)),
         piece::Error::NoCheck(_)
@@ -67,6 +67,5 @@ pub(super) fn piece(error: &piece::Error) -> Option<Failure> {
         piece::Error::NoTranscript { remote: Some(remote), .. } => {
             Failure::of("no-transcript", error).hint(hints::fetch_transcripts(remote))
         }
-        _ => return None,
-    })
+    }
 }

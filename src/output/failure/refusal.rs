@@ -31,63 +31,23 @@ enum Reason {
     Newer,
 }
 
-/// Lower-case phrases by reason; the first match counts.
-const WORDS: [(Reason, &[&str]); 9] = [
-    (Reason::Shallow, &["shallow update not allowed", "(shallow)"]),
-    (Reason::Newer, &["(fetch first)", "non-fast-forward", "(stale info)", "(needs force)", "(already exists)"]),
-    (
-        Reason::Size,
-        &[
-            "exceeds maximum allowed size",
-            "too large",
-            "size limit",
-            "exceeds the maximum",
-            "exceeds github",
-            "http 413",
-        ],
-    ),
+/// Lower-case phrases by reason, with a bar between them; the first match counts.
+const WORDS: [(Reason, &str); 9] = [
+    (Reason::Shallow, "shallow update not allowed|(shallow)"),
+    (Reason::Newer, "(fetch first)|non-fast-forward|(stale info)|(needs force)|(already exists)"),
+    (Reason::Size, "exceeds maximum allowed size|too large|size limit|exceeds the maximum|exceeds github|http 413"),
     (
         Reason::Disk,
-        &[
-            "no space left",
-            "quota",
-            "read-only file system",
-            "insufficient permission for adding",
-            "unable to create temp",
-        ],
+        "no space left|quota|read-only file system|insufficient permission for adding|unable to create temp",
     ),
-    (Reason::Objects, &["fsck", "unpacker error"]),
-    (Reason::Long, &["too long", "name length"]),
-    (Reason::Protected, &["protected", "gh006", "gh013", "rule violation", "restricted"]),
-    (
-        Reason::Names,
-        &[
-            "hidden ref",
-            "illegal",
-            "branches",
-            "branch names",
-            "ref name",
-            "refname",
-            "refs/heads",
-            "not a branch",
-            "namespace",
-        ],
-    ),
+    (Reason::Objects, "fsck|unpacker error"),
+    (Reason::Long, "too long|name length"),
+    (Reason::Protected, "protected|gh006|gh013|rule violation|restricted"),
+    (Reason::Names, "hidden ref|illegal|branches|branch names|ref name|refname|refs/heads|not a branch|namespace"),
     (
         Reason::Rights,
-        &[
-            "read only",
-            "read-only",
-            "readonly",
-            "not allowed to",
-            "permission",
-            "write access",
-            "denied to",
-            "unauthorized",
-            "not authorized",
-            "access denied",
-            "forbidden",
-        ],
+        "read only|read-only|readonly|not allowed to|permission|write access|denied to|unauthorized|not authorized|\
+         access denied|forbidden",
     ),
 ];
 
@@ -191,6 +151,6 @@ fn signs_in(said: &str) -> bool {
 
 fn reason(said: &str) -> Option<Reason> {
     let small = said.to_ascii_lowercase();
-    let found = WORDS.iter().find(|(_, words)| words.iter().any(|words| small.contains(words)));
+    let found = WORDS.iter().find(|(_, words)| words.split('|').any(|words| small.contains(words)));
     found.map(|(reason, _)| *reason)
 }

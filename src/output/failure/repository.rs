@@ -33,8 +33,8 @@ pub(super) fn store(error: &store::Error) -> Failure {
     }
 }
 
-pub(super) fn repository(error: &repository::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn repository(error: &repository::Error) -> Failure {
+    match error {
         repository::Error::Attempt => Failure::refused("in-attempt", error.to_string()).hint(hints::hand_over_files()),
         repository::Error::Actor | repository::Error::Principal(_) => Failure::usage(error.to_string()),
         repository::Error::Rules { .. } => Failure::of("bad-rule", error),
@@ -42,8 +42,7 @@ pub(super) fn repository(error: &repository::Error) -> Option<Failure> {
             let failure = Failure::new(source);
             Failure { message: format!("{}: {}", name.display(), failure.message), ..failure }
         }
-        _ => return None,
-    })
+    }
 }
 
 pub(super) fn no_cache(error: &NoCache) -> Failure {

@@ -10,9 +10,11 @@ use std::error::Error;
 use git_handoff::git::scratch_repo;
 use git_handoff::report;
 use git_handoff::run::operate::statements;
-use git_handoff::thread::packet_operations;
+use git_handoff::thread::{nonce, packet_operations, used};
 use git_handoff::upkeep::{clean, disk, doctor, operations};
 
+#[cfg(feature = "anchors")]
+use super::anchor::web;
 use super::{
     Failure, anchor, apply, checking, document, driving, evidence, people, repository, running, share, sharing,
 };
@@ -41,9 +43,13 @@ pub(super) fn decide(error: &(dyn Error + 'static)) -> Option<Failure> {
         "doctor": doctor::Error;
         "head": packet_operations::Error;
         "io": statements::Error;
+        "nonce": nonce::Error;
         "not-ours": operations::Error;
         "scratch": scratch_repo::Error;
+        "unreadable-thread": used::Error;
     };
+    #[cfg(feature = "anchors")]
+    let coded = coded.or_else(|| first! { error; web: s3 token stamps program; });
     coded.or_else(|| by_function(error))
 }
 

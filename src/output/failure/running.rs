@@ -5,9 +5,9 @@ use git_handoff::run::query::{self, Unreadable};
 
 use super::{Failure, people, sharing};
 
-pub(super) fn submit(error: &submit::Error) -> Option<Failure> {
+pub(super) fn submit(error: &submit::Error) -> Failure {
     let failure = Failure::of("submit", error);
-    Some(match error {
+    match error {
         submit::Error::Different(run) => Failure { code: "run-exists", ..failure }.hint(hints::show_or_rename(run)),
         submit::Error::Used(run) => Failure { code: "id-used", ..failure }.hint(hints::other_id(run.as_str())),
         submit::Error::OtherCase { run, .. } => {
@@ -18,8 +18,7 @@ pub(super) fn submit(error: &submit::Error) -> Option<Failure> {
         submit::Error::Unsealed(_) => failure.race(),
         submit::Error::Copy(_) => Failure::of("io", error),
         submit::Error::Artifact { .. } | submit::Error::Git(_) | submit::Error::Head(_) => failure,
-        _ => return None,
-    })
+    }
 }
 
 pub(super) fn submission(error: &submission::Error) -> Failure {

@@ -1,6 +1,7 @@
 //! Failures of sharing.
 
 use git_handoff::git::remote;
+use git_handoff::model::any_error::AnyError;
 use git_handoff::model::{format, hints};
 use git_handoff::repository::shown;
 use git_handoff::share::{Diverged, How, Kind, bundle, fetch, protected_files, push};
@@ -19,14 +20,23 @@ const NO_PUSH_OPTIONS: &str = "the receiving end does not support push options";
 
 impl Failure {
     /// Creates the failure of a push, with a hint.
-    pub(crate) fn of_push(error: push::Error, request: &push::Request) -> Self {
+    pub(crate) fn of_push(error: AnyError, request: &push::Request) -> Self {
         let (to, names) = (&request.remote.given, request.asked.names());
-        if matches!(&error, push::Error::Declined { said, .. } if said.contains(LOCKED)) {
+        if matches!(error.downcast_ref(), Some(push::Error::Declined { said, .. }) if said.contains(LOCKED)) {
             return Self::from(error).hint(hints::push_again(to, names)).race();
         }
         let outside = request.space.folder() == format::REFS;
-        let hint = match &error {
-            push::Error::Diverged(diverged) => {
+        let of_remote = || match error.downcast_ref()? {
+            remote::Error::Forbidden(_, why) => {
+                let by_right = refusal::of_push(request, &why.to_string());
+                let otherwise = || if outside { hints::forbidden(to, names) } else { hints::bundle() };
+                Some(by_right.unwrap_or_else(otherwise))
+            }
+            remote::Error::Failed(_, why) => refusal::of_push(request, &why.to_string()),
+            _ => None,
+        };
+        let hint = match error.downcast_ref() {
+            Some(push::Error::Diverged(diverged)) => {
                 let chain = diverged.iter().find(|one| matches!(one.place.kind, Kind::Run | Kind::Thread));
                 chain.or(diverged.first()).map(|one| match one.place.kind {
                     Kind::Run if one.how == How::Another => hints::rename_and_delete(&one.place.name),
@@ -39,15 +49,9 @@ impl Failure {
                     Kind::Archive | Kind::Transcripts | Kind::Stamps | Kind::ThreadStamps => hints::fetch(to),
                 })
             }
-            push::Error::Declined { answers, said } => Some(refusal::of_declined(request, answers, said)),
-            push::Error::ReadBack { .. } if outside => Some(hints::hidden(to, names)),
-            push::Error::Remote(remote::Error::Forbidden(_, why)) => {
-                let by_right = refusal::of_push(request, &why.to_string());
-                let otherwise = || if outside { hints::forbidden(to, names) } else { hints::bundle() };
-                Some(by_right.unwrap_or_else(otherwise))
-            }
-            push::Error::Remote(remote::Error::Failed(_, why)) => refusal::of_push(request, &why.to_string()),
-            _ => None,
+            Some(push::Error::Declined { answers, said }) => Some(refusal::of_declined(request, answers, said)),
+            Some(push::Error::ReadBack { .. }) if outside => Some(hints::hidden(to, names)),
+            _ => of_remote(),
         };
         Self::from(error).hint_if(hint)
     }

@@ -28,12 +28,11 @@ pub(super) fn sharing(error: &sharing::Error) -> Option<Failure> {
     })
 }
 
-pub(super) fn drivers(error: &drivers::Error) -> Option<Failure> {
-    Some(match error {
+pub(super) fn drivers(error: &drivers::Error) -> Failure {
+    match error {
         drivers::Error::NotShared(run) => Failure::of("not-shared", error).hint(hints::run_via(run, "REMOTE")),
         drivers::Error::Seen(_) => Failure::of("io", error),
-        _ => return None,
-    })
+    }
 }
 
 pub(super) fn denied(denied: &operate::Denied) -> Option<Failure> {

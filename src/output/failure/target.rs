@@ -7,7 +7,7 @@ use git_handoff::repository::trust;
 use git_handoff::run::query::target;
 use git_handoff::share::anchor::{gate, held};
 use git_handoff::thread::{operations, target as thread_target, vouch};
-use git_handoff::verify::Barred;
+use git_handoff::verify::{Barred, Unsound};
 
 use super::Failure;
 
@@ -38,8 +38,8 @@ pub(super) fn thread_target(error: &thread_target::Error) -> Failure {
             Failure::of("unknown-thread", error).did_you_mean(near.as_deref(), hints::threads())
         }
         thread_target::Error::Vouch { named, source } => {
-            let judged = matches!(source, vouch::Error::Tampered(_) | vouch::Error::Untrusted { .. });
-            let failure = Failure::new(source);
+            let judged = source.is::<vouch::Error>() || source.is::<Unsound>();
+            let failure = Failure::new(&**source);
             if judged { failure.hint(hints::verify_thread(named)) } else { failure }
         }
     }
@@ -70,11 +70,8 @@ pub(super) fn trust(error: &trust::Error) -> Failure {
     }
 }
 
-pub(super) fn gate(error: &gate::Error) -> Option<Failure> {
-    Some(match error {
-        gate::Error::Unknown(_) => Failure::of("unknown-anchor", error).hint(hints::anchors()),
-        _ => return None,
-    })
+pub(super) fn gate(error: &gate::Error) -> Failure {
+    Failure::of("unknown-anchor", error).hint(hints::anchors())
 }
 
 pub(super) fn barred(barred: &Barred) -> Option<Failure> {

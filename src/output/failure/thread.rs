@@ -12,9 +12,9 @@ pub(super) fn unsound(unsound: &verify::Unsound) -> Failure {
     Failure::of("unsound", unsound).hint(hints::verify_thread(&unsound.thread))
 }
 
-pub(super) fn gate(error: &gate::Error) -> Option<Failure> {
+pub(super) fn gate(error: &gate::Error) -> Failure {
     let failure = Failure::of("packet", error);
-    Some(match error {
+    match error {
         gate::Error::Unclean { report, .. } => {
             let class = report.classification;
             let exit = if class == Classification::Critical { 4 } else { 3 };
@@ -26,19 +26,16 @@ pub(super) fn gate(error: &gate::Error) -> Option<Failure> {
             Failure { exit, report: Some(report.clone()), ..failure }.hint(hint)
         }
         gate::Error::Altered(_) => Failure { code: "altered", ..failure },
-        gate::Error::Used(_) => Failure { code: "unreadable-thread", ..failure },
-        _ => return None,
-    })
+    }
 }
 
-pub(super) fn vouch(error: &vouch::Error) -> Option<Failure> {
-    let is_untrusted = matches!(error, vouch::Error::Untrusted { .. });
-    is_untrusted.then(|| Failure::of("untrusted", error).hint(hints::know_writer()))
+pub(super) fn vouch(error: &vouch::Error) -> Failure {
+    Failure::of("untrusted", error).hint(hints::know_writer())
 }
 
-pub(super) fn thread(error: &thread::Error) -> Option<Failure> {
+pub(super) fn thread(error: &thread::Error) -> Failure {
     let failure = Failure::of("thread", error);
-    Some(match error {
+    match error {
         thread::Error::Unknown(_) => Failure { code: "unknown-thread", ..failure }.hint(hints::threads()),
         thread::Error::Exists(_) => Failure { code: "thread-exists", ..failure }.hint(hints::other_name()),
         thread::Error::Gone(thread) | thread::Error::Shortened(thread) => {
@@ -50,15 +47,13 @@ pub(super) fn thread(error: &thread::Error) -> Option<Failure> {
         thread::Error::NotOurs { thread, .. } => Failure { code: "not-a-writer", ..failure }.hint(hints::fork(thread)),
         thread::Error::Altered(_) => Failure { code: "altered", ..failure },
         thread::Error::Tie { run, .. } => Failure { code: "unsound-run", ..failure }.hint(hints::verify(run)),
-        thread::Error::Nonce(_) => Failure { code: "nonce", ..failure },
-        _ => return None,
-    })
+    }
 }
 
-pub(super) fn adopt(error: &thread::adopt::Error) -> Option<Failure> {
+pub(super) fn adopt(error: &thread::adopt::Error) -> Failure {
     use thread::adopt::Error as E;
     let of = |code| Failure::of(code, error);
-    Some(match error {
+    match error {
         E::Descriptor(_) => of("bad-descriptor"),
         E::Signature(_) => of("bad-signature"),
         E::Recipient { to, .. } => of("wrong-recipient").hint(hints::me(to)),
@@ -77,11 +72,9 @@ pub(super) fn adopt(error: &thread::adopt::Error) -> Option<Failure> {
         E::Quarantine(quarantine::Error::Unreachable(_, why)) => of("source").hint_if(refusal::of_remote(why)),
         E::Quarantine(_) => of("source"),
         E::Nonce(_) => of("nonce"),
-        E::Record(_) => of("unreadable-thread"),
         // The offer is used up.
         E::Unfinished { thread, .. } => Failure { hint: Some(hints::checkout(thread)), ..of("unfinished") },
-        E::Thread(_) | E::Packet(_) | E::Ref(_) | E::Logs(_) | E::Remotes(_) | E::Checkout(_) => return None,
-    })
+    }
 }
 
 pub(super) fn checkout(error: &thread::checkout::Error) -> Failure {

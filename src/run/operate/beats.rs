@@ -189,7 +189,11 @@ pub(super) enum ReadError {
     Remote(#[from] remote::Error),
     /// The objects of the run's head at the remote were refused here.
     #[error("{why}")]
-    Head { head: Oid, why: remote::Error },
+    Head {
+        head: Oid,
+        #[source]
+        why: remote::Error,
+    },
     #[error("{0}")]
     Ref(#[from] refs::Error),
 }

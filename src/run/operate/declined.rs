@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::model::any_error::AnyError;
 use crate::model::name::ItemId;
 use crate::repository::Repository;
 use crate::run::query::declined::{DeclinedItem, Lack};
@@ -11,8 +12,10 @@ use crate::run::query::target::unarchived_runs;
 use crate::run::query::view::is_sealed;
 use crate::run::query::{Target, View};
 
-use super::drivers::{DriverShown, DriverState, DriversShown, Error};
+use super::beats::ReadError;
+use super::drivers::{DriverShown, DriverState, DriversShown};
 use super::remote_state::LISTED_WITHIN;
+use super::sharing;
 
 impl DriversShown {
     fn alive(&self) -> impl Iterator<Item = &DriverShown> {
@@ -44,7 +47,7 @@ impl Repository {
     /// that they decline.
     ///
     /// Reads the remote of a shared run that is not sealed.
-    pub fn with_beats(&self, mut status: Status, view: &View) -> Result<Status, Error> {
+    pub fn with_beats(&self, mut status: Status, view: &View) -> Result<Status, AnyError> {
         if self.offline || view.state.sealed || view.state.shared.is_none() {
             return Ok(status);
         }
@@ -62,7 +65,7 @@ impl Repository {
 
     /// Returns the items of shared runs of this repository that are ready and that every driver
     /// declines. A run whose remote cannot be read is left out.
-    pub fn declined_everywhere(&self) -> Result<Vec<DeclinedItem>, Error> {
+    pub fn declined_everywhere(&self) -> Result<Vec<DeclinedItem>, AnyError> {
         let mut declined = Vec::new();
         for run in unarchived_runs(&self.store)? {
             let target = Target::own(run.clone());
@@ -74,7 +77,7 @@ impl Repository {
                 continue;
             }
             let drivers = match self.drivers_through(&run, |tip| tip.within(LISTED_WITHIN)) {
-                Err(Error::Sharing(_)) => continue,
+                Err(error) if is_of_remote(&error) => continue,
                 read => read?,
             };
             let view = target.view(&self.store)?;
@@ -82,6 +85,12 @@ impl Repository {
         }
         Ok(declined)
     }
+}
+
+/// Returns true if the remote of a shared run could not be read.
+fn is_of_remote(error: &AnyError) -> bool {
+    let is_read = |error| !matches!(error, &ReadError::Ref(_));
+    error.is::<sharing::Error>() || error.downcast_ref().is_some_and(is_read)
 }
 
 fn ready(view: &View) -> impl Iterator<Item = &ItemId> {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::git::tip::{Move, Swap, Tip};
-use crate::git::{private_files, refs, store};
+use crate::git::{private_files, refs};
+use crate::model::any_error::AnyError;
 use crate::model::beat::Declined;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
@@ -20,13 +21,12 @@ use crate::model::time::Moment;
 use crate::repository::Repository;
 use crate::run::query::sharing::Sharing;
 use crate::run::query::target::own_runs;
-use crate::run::query::{Target, View, target};
+use crate::run::query::{Target, View};
 use crate::verify::dispatchers;
 
-use super::beats::{Judge, Mark, ReadError, Reader, Sign};
-use super::sharing;
+use super::NewEntry;
+use super::beats::{Judge, Mark, Reader, Sign};
 use super::steer::requeued;
-use super::{Denied, NewEntry};
 
 /// The most bytes of such a file.
 const LARGEST: u64 = 4 << 20;
@@ -141,12 +141,16 @@ struct Seen {
 
 impl Repository {
     /// Reads the remote of a shared run once, and returns its drivers.
-    pub fn drivers(&self, run: &RunId) -> Result<DriversShown, Error> {
+    pub fn drivers(&self, run: &RunId) -> Result<DriversShown, AnyError> {
         self.drivers_through(run, |tip| tip)
     }
 
     /// Returns the drivers of a shared run, as read through its remote with a limit.
-    pub(super) fn drivers_through(&self, run: &RunId, limit: impl FnOnce(Tip) -> Tip) -> Result<DriversShown, Error> {
+    pub(super) fn drivers_through(
+        &self,
+        run: &RunId,
+        limit: impl FnOnce(Tip) -> Tip,
+    ) -> Result<DriversShown, AnyError> {
         let sharing = Sharing::read(&self.store, run).ok_or_else(|| Error::NotShared(run.clone()))?;
         let tip = limit(self.tip(&sharing.remote)?);
         let ours = format::run_ref(run);
@@ -189,7 +193,7 @@ impl Repository {
     }
 
     /// Returns the state of a run, with the keys that dispatched what drivers hold.
-    fn state_with_dispatchers(&self, run: &RunId) -> Result<RunState, Error> {
+    fn state_with_dispatchers(&self, run: &RunId) -> Result<RunState, AnyError> {
         let View { head, mut state, .. } = Target::own(run.clone()).view(&self.store)?;
         if let Some(tip) = head.commit {
             let found = dispatchers(&self.store, &state.keys, tip);
@@ -228,7 +232,11 @@ impl Repository {
 
     /// Returns since when this clone has seen the value of each driver's ref. A value that is no
     /// higher beat than those before it changes nothing.
-    fn seen(&self, run: &RunId, signs: &BTreeMap<DriverId, Option<Sign>>) -> Result<BTreeMap<DriverId, Seen>, Error> {
+    fn seen(
+        &self,
+        run: &RunId,
+        signs: &BTreeMap<DriverId, Option<Sign>>,
+    ) -> Result<BTreeMap<DriverId, Seen>, AnyError> {
         let path = private_files::path(&self.store, private_files::VIA_SEEN, &run.encoded());
         let before: BTreeMap<DriverId, Seen> = private_files::read(&path, LARGEST)
             .ok()
@@ -247,10 +255,10 @@ impl Repository {
     }
 
     /// Takes the attempts of a driver from it at once, because the caller knows that it is dead.
-    pub fn lost(&self, run: &RunId, driver: &DriverId) -> Result<LostShown, Error> {
+    pub fn lost(&self, run: &RunId, driver: &DriverId) -> Result<LostShown, AnyError> {
         let mut open = self.opened(run).map_err(|denied| denied.lacking(&[Role::Own, Role::Work]))?;
         if open.state.shared.is_none() {
-            return Err(Error::NotShared(run.clone()));
+            return Err(Error::NotShared(run.clone()).into());
         }
         let held = held_by(&open.state, driver);
         let lost = |at: &ItemIndex| {
@@ -272,7 +280,7 @@ impl Repository {
     ///
     /// A beat is removable if its run is sealed, or if its driver holds nothing and was silent for
     /// longer than a driver may be.
-    pub fn clear_beats(&self, runs: &[RunId], remove: bool) -> Result<StaleBeats, Error> {
+    pub fn clear_beats(&self, runs: &[RunId], remove: bool) -> Result<StaleBeats, AnyError> {
         let mut stale = Vec::new();
         for run in own_runs(&self.store)?.into_iter().filter(|run| runs.is_empty() || runs.contains(run)) {
             if Sharing::read(&self.store, &run).is_none() {
@@ -282,7 +290,7 @@ impl Repository {
                 Ok(shown) => shown,
                 // The remote that a run was only pushed to may be gone, or the run there.
                 Err(error) if !Sharing::is_joined(&self.store, &run) && runs.is_empty() => {
-                    self.note(format!("{run}: {}", in_words(&error)));
+                    self.note(format!("{run}: {}", in_words(&*error)));
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -298,7 +306,7 @@ impl Repository {
                 let mut removed = false;
                 if remove {
                     let one = Move { name: name.clone(), old: Some(beat), new: None };
-                    let answer = tip.swap(&[one]).map_err(sharing::Error::from)?;
+                    let answer = tip.swap(&[one])?;
                     removed = answer == Swap::Won;
                     if let Some(copy) = refs::read_stored(&self.store, &name)?.filter(|_| removed) {
                         refs::delete(&self.store, &name, copy)?;
@@ -330,25 +338,4 @@ pub enum Error {
     NotShared(RunId),
     #[error("cannot record which beats were seen")]
     Seen(#[source] std::io::Error),
-    #[error("{0}")]
-    Sharing(#[from] sharing::Error),
-    #[error("{0}")]
-    Denied(#[from] Denied),
-    #[error("{0}")]
-    Run(#[from] super::Error),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-}
-
-impl From<ReadError> for Error {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::Remote(error) | ReadError::Head { why: error, .. } => Self::Sharing(error.into()),
-            ReadError::Ref(error) => Self::Ref(error),
-        }
-    }
 }

@@ -7,12 +7,13 @@ use std::fs;
 
 use crate::git::private_files::{self, VERIFIED};
 use crate::ledger::chain::{Head, Writer};
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::role::{Refused, Role};
 use crate::model::time::Moment;
-use crate::repository::{self, Repository, Trust, marks};
+use crate::repository::{Repository, Trust, marks};
 use crate::run::query::remote_read::driven_twice;
 use crate::verify::{Appender, Begun, Continuable, Mark, Refusal, Verified, continuable_on};
 
@@ -142,7 +143,7 @@ pub enum Denied {
     #[error("{0}")]
     Remote(#[source] Box<sharing::Error>),
     #[error("{0}")]
-    Repository(#[from] repository::Error),
+    Repository(#[from] AnyError),
 }
 
 /// Formats when the entries that are here were last compared with those of a remote.

@@ -304,9 +304,13 @@ fn not_in(store: &Store, base: Oid) -> Result<Option<String>, work_tree::Error> 
 }
 
 /// Turns an unreadable registration into a problem of the plan.
-fn unreadable(error: &repository::Error) -> Problem {
-    let code = if matches!(error, repository::Error::Rules { .. }) { Code::BadRule } else { Code::UnknownShape };
-    Problem::new(code, &JsonPath::root(), crate::model::causes::in_words(error))
+fn unreadable(error: &AnyError) -> Problem {
+    let code = if matches!(error.downcast_ref(), Some(repository::Error::Rules { .. })) {
+        Code::BadRule
+    } else {
+        Code::UnknownShape
+    };
+    Problem::new(code, &JsonPath::root(), crate::model::causes::in_words(&**error))
 }
 
 /// Failures to submit a plan.

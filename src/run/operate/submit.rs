@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::git::store::{self, Batch, Store};
+use crate::git::store::{Batch, Store};
 use crate::git::{program, refs, work_tree};
 use crate::ledger::chain::{self, Draft, Head, Writer};
 use crate::ledger::log;
+use crate::model::any_error::AnyError;
 use crate::model::bounds;
-use crate::model::credential::gate::{Gate, Secret};
+use crate::model::credential::gate::Gate;
 use crate::model::digest::{Digest, Oid};
 use crate::model::elsewhere::Import;
 use crate::model::entry::{Event, LogRecorded, Product, RunSubmitted};
@@ -54,7 +55,7 @@ pub struct Submitted {
 ///
 /// Submitting the same plan again changes nothing. Another plan with the id of a run is rejected. A
 /// failure leaves no run behind.
-pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<Submitted, Error> {
+pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<Submitted, AnyError> {
     let plan = valid.plan();
     let run = plan.id.clone();
     let name = format::run_ref(&run);
@@ -64,7 +65,7 @@ pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<S
     if !log::witnesses(&writer.store, &writer.signer.fingerprint(), &run)?.is_empty() {
         // The log is written after the ref, so another process may just have submitted the same
         // plan.
-        return existing(writer, &run, valid)?.ok_or(Error::Used(run));
+        return existing(writer, &run, valid)?.ok_or(Error::Used(run).into());
     }
     refuse_other_case(&writer.store, &run)?;
     let mut batch = writer.store.batch();
@@ -75,7 +76,7 @@ pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<S
     match appended.publish() {
         // If two submissions race, the second one counts as a repetition.
         Err(chain::Error::LostRace(name)) => {
-            return existing(writer, &run, valid)?.ok_or(Error::Chain(chain::Error::LostRace(name)));
+            return existing(writer, &run, valid)?.ok_or(chain::Error::LostRace(name).into());
         }
         other => other?,
     };
@@ -85,7 +86,7 @@ pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<S
 }
 
 /// Adds the base ref and the log entry of a submitted run. Safe to repeat.
-pub fn register(writer: &Writer, run: &RunId, base: Oid, first: Digest) -> Result<(), Error> {
+pub fn register(writer: &Writer, run: &RunId, base: Oid, first: Digest) -> Result<(), AnyError> {
     let name = format::base_ref(run);
     if writer.store.contains(base) && refs::read(&writer.store, &name)? != Some(base) {
         refs::set(&writer.store, &name, base)?;
@@ -95,7 +96,7 @@ pub fn register(writer: &Writer, run: &RunId, base: Oid, first: Digest) -> Resul
 }
 
 /// Resolves a revision to the base commit of a run.
-pub fn resolve_base(store: &Store, revision: &str) -> Result<Oid, Error> {
+pub fn resolve_base(store: &Store, revision: &str) -> Result<Oid, AnyError> {
     // HEAD, the base of nearly every run, needs no call of git.
     if revision == "HEAD" {
         return Ok(work_tree::head(store).map_err(Error::Head)?.ok_or(Error::Unborn)?.0);
@@ -106,14 +107,14 @@ pub fn resolve_base(store: &Store, revision: &str) -> Result<Oid, Error> {
         .arg(format!("{revision}^{{commit}}"))
         .line();
     match parsed {
-        Ok(id) => id.parse().map_err(|_| Error::Base(revision.to_owned())),
-        Err(program::Error::Failed { .. }) => Err(Error::Base(revision.to_owned())),
-        Err(other) => Err(Error::Git(other)),
+        Ok(id) => Ok(id.parse().map_err(|_| Error::Base(revision.to_owned()))?),
+        Err(program::Error::Failed { .. }) => Err(Error::Base(revision.to_owned()).into()),
+        Err(other) => Err(Error::Git(other).into()),
     }
 }
 
 /// Returns which of the folders that items use are tracked in the base commit.
-pub fn reserved_in_base(store: &Store, base: Oid, folders: [&str; 2]) -> Result<Vec<String>, Error> {
+pub fn reserved_in_base(store: &Store, base: Oid, folders: [&str; 2]) -> Result<Vec<String>, AnyError> {
     let listed = store.git().args(["ls-tree", "-z", "--name-only"]).arg(base.to_string()).run().map_err(Error::Git)?;
     let names = listed.split(|b| *b == 0).map(String::from_utf8_lossy);
     // File systems can ignore case, so `Inputs` and `inputs` can be one folder.
@@ -123,28 +124,28 @@ pub fn reserved_in_base(store: &Store, base: Oid, folders: [&str; 2]) -> Result<
 /// Returns an error if the id differs from that of another run only in case.
 ///
 /// File systems can ignore case, and then their refs and their worktrees would clash.
-fn refuse_other_case(store: &Store, run: &RunId) -> Result<(), Error> {
+fn refuse_other_case(store: &Store, run: &RunId) -> Result<(), AnyError> {
     let folded = fold(run.as_str());
     for (name, _) in refs::list_with_archived(store, format::RUN_REFS)? {
         let other = name.strip_prefix(format::RUN_REFS).and_then(RunId::decode);
         if let Some(other) = other.filter(|other| other != run && fold(other.as_str()) == folded) {
-            return Err(Error::OtherCase { run: run.clone(), other });
+            return Err(Error::OtherCase { run: run.clone(), other }.into());
         }
     }
     Ok(())
 }
 
 /// Returns the existing run if it has the same plan, or an error if it has another one.
-fn existing(writer: &Writer, run: &RunId, valid: &ValidPlan) -> Result<Option<Submitted>, Error> {
+fn existing(writer: &Writer, run: &RunId, valid: &ValidPlan) -> Result<Option<Submitted>, AnyError> {
     let Some((_, links)) = chain::read(&writer.store, &format::run_ref(run))? else { return Ok(None) };
     let Some(Event::RunSubmitted(first)) = links.first().map(|link| &link.entry.event) else {
-        return Err(Error::Different(run.clone()));
+        return Err(Error::Different(run.clone()).into());
     };
     // A run that another key planted under this id is not ours, whatever its plan is.
     let is_same = first.plan.sha256 == Digest::of(valid.bytes())
         || plan::is_same(&writer.store.read_blob_of(first.plan.oid, bounds::PLAN)?, valid.bytes());
     if !is_same || !first.roles.contains_key(&writer.signer.fingerprint()) {
-        return Err(Error::Different(run.clone()));
+        return Err(Error::Different(run.clone()).into());
     }
     Ok(Some(Submitted { run: run.clone(), created: false }))
 }
@@ -154,7 +155,7 @@ fn first_entry(
     batch: &mut Batch,
     valid: &ValidPlan,
     request: &Request,
-) -> Result<RunSubmitted, Error> {
+) -> Result<RunSubmitted, AnyError> {
     let plan = valid.plan();
     request.gate.check("plan", valid.bytes())?;
     let mut artifacts = BTreeMap::new();
@@ -200,7 +201,7 @@ fn seal_imports(
     batch: &mut Batch,
     plan: &Plan,
     found: &BTreeMap<String, Found>,
-) -> Result<BTreeMap<String, Import>, Error> {
+) -> Result<BTreeMap<String, Import>, AnyError> {
     let mut imports = BTreeMap::new();
     let names: BTreeSet<String> =
         plan.items.iter().flat_map(|item| item.needs.values()).filter_map(Need::import).collect();
@@ -211,18 +212,18 @@ fn seal_imports(
         writer.store.copy_blob(product.oid, &mut file)?;
         let Product { oid, sha256, .. } = batch.write_file(&mut file)?;
         if (oid, sha256) != (product.oid, product.sha256) {
-            return Err(unsealed());
+            return Err(unsealed().into());
         }
         imports.insert(name, Import { product: *product, evidence: batch.write_named(evidence)? });
     }
     Ok(imports)
 }
 
-fn seal_file(batch: &mut Batch, gate: &Gate, path: &FilePath, file: &Path) -> Result<Product, Error> {
+fn seal_file(batch: &mut Batch, gate: &Gate, path: &FilePath, file: &Path) -> Result<Product, AnyError> {
     let failed = |source| Error::Artifact { path: path.clone(), file: file.to_owned(), source };
     let mut opened = std::fs::File::open(file).map_err(failed)?;
     if !opened.metadata().map_err(failed)?.is_file() {
-        return Err(failed(std::io::Error::other("it is not a regular file")));
+        return Err(failed(std::io::Error::other("it is not a regular file")).into());
     }
     gate.check_reader(&file.display().to_string(), &mut opened).map_err(failed)??;
     Ok(batch.write_file(&mut opened)?)
@@ -250,16 +251,6 @@ pub enum Error {
     Unsealed(String),
     #[error("cannot copy an imported product to a temporary file")]
     Copy(#[source] std::io::Error),
-    #[error("{0}")]
-    Secret(#[from] Secret),
     #[error("cannot inspect the base")]
     Git(#[source] program::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Chain(#[from] chain::Error),
-    #[error("{0}")]
-    Log(#[from] log::Error),
 }

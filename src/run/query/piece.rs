@@ -1,10 +1,11 @@
 //! Finds the pieces of a run by name: `<run>:plan.json`, `<run>/<item>:patch`, `:outputs/<path>`,
 //! `:documents/<name>`, `:manifest`, `:transcript` of the latest attempt, and `:transcript@N`.
 //! Bytes come only from verified runs.
-use crate::git::store::{self, Store};
+use crate::git::store::Store;
 use crate::git::{private_files, refs};
 use crate::ledger::chain::Link;
 use crate::model::ansi;
+use crate::model::any_error::AnyError;
 use crate::model::confinement::{NONE, Refusal, find_refusal};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, Product, Transcript};
@@ -56,12 +57,12 @@ impl<'t> PieceName<'t> {
     }
 
     /// Finds the piece in the verified run. Returns `None` for an empty transcript.
-    pub fn of(&self, store: &Store, run: &VerifiedRun) -> Result<Option<Blob>, Error> {
+    pub fn of(&self, store: &Store, run: &VerifiedRun) -> Result<Option<Blob>, AnyError> {
         let nothing = || Error::NoSuchThing { run: run.run.clone(), named: self.text.to_owned() };
         let said = match self.part {
-            Part::Path(path) => return run.file(path).ok_or_else(nothing).map(Some),
+            Part::Path(path) => return Ok(Some(run.file(path).ok_or_else(nothing)?)),
             Part::Item(said) => said,
-            Part::Whole => return Err(Error::NotSaid),
+            Part::Whole => return Err(Error::NotSaid.into()),
         };
         let (at, selected) = target::item_and_rest(run, said)?;
         let item = &run.state.graph.item(at).id;
@@ -79,7 +80,7 @@ impl<'t> PieceName<'t> {
                 Err(_) => None,
             },
         };
-        blob.ok_or_else(nothing).map(Some)
+        Ok(Some(blob.ok_or_else(nothing)?))
     }
 }
 
@@ -96,7 +97,7 @@ pub fn withheld_output(store: &Store, view: &View, item: &ItemId, before: bool) 
 
 /// Returns the output of the check of a done item, after or before the work. Returns `None` if it
 /// is empty.
-fn check_output(store: &Store, run: &VerifiedRun, item: &ItemId, before: bool) -> Result<Option<Blob>, Error> {
+fn check_output(store: &Store, run: &VerifiedRun, item: &ItemId, before: bool) -> Result<Option<Blob>, AnyError> {
     let end = run.links.iter().rev().find_map(|link| link.entry.event.end_of(item));
     let end = end.ok_or_else(|| Error::NotEnded(item.clone()))?;
     let check = end.check(before).ok_or_else(|| Error::NoCheck(item.clone()))?;
@@ -104,7 +105,7 @@ fn check_output(store: &Store, run: &VerifiedRun, item: &ItemId, before: bool) -
 }
 
 /// Returns the transcript of an attempt, by default the latest. Returns `None` if it is empty.
-fn transcript(store: &Store, run: &VerifiedRun, item: &ItemId, of: Option<u32>) -> Result<Option<Blob>, Error> {
+fn transcript(store: &Store, run: &VerifiedRun, item: &ItemId, of: Option<u32>) -> Result<Option<Blob>, AnyError> {
     let (attempt, transcript) = recorded(&run.links, item, of).ok_or_else(|| match of {
         Some(attempt) => Error::NoAttempt { item: item.clone(), attempt },
         None => Error::NotEnded(item.clone()),
@@ -119,7 +120,7 @@ fn beside(
     item: &ItemId,
     transcript: Transcript,
     path: &str,
-) -> Result<Option<Blob>, Error> {
+) -> Result<Option<Blob>, AnyError> {
     if transcript.size == 0 {
         return Ok(None);
     }
@@ -138,7 +139,7 @@ fn beside(
 ///
 /// Other drivers of a run of ours keep their transcripts in clones of their own. So fetched ones
 /// count as well, if they are what was recorded: another run of the same id may have been fetched.
-fn find_beside(store: &Store, run: &RunId, name: &str, path: &str, recorded: Digest) -> Result<Option<Oid>, Error> {
+fn find_beside(store: &Store, run: &RunId, name: &str, path: &str, recorded: Digest) -> Result<Option<Oid>, AnyError> {
     let place = Place::of_transcripts(run);
     let at = |tree: Option<Oid>| tree.map_or(Ok(None), |tree| store.blob_at(tree, path));
     if let Some((remote, _)) = Place::fetched(name) {
@@ -184,7 +185,7 @@ pub struct Tail {
 
 /// Returns the last lines of the latest transcript of an item, or `None` if it is missing, empty or
 /// very large.
-pub fn tail(store: &Store, run: &View, at: ItemIndex) -> Result<Option<Tail>, Error> {
+pub fn tail(store: &Store, run: &View, at: ItemIndex) -> Result<Option<Tail>, AnyError> {
     let item = &run.state.graph.item(at).id;
     let Some((attempt, transcript)) = recorded(&run.links, item, None) else { return Ok(None) };
     let Some(text) = text_beside(store, run, transcript, &format::transcript_path(item, attempt))? else {
@@ -203,14 +204,14 @@ pub fn has_transcript(run: &View, item: &ItemId) -> bool {
 
 /// Returns the latest transcript of an item as text without control sequences, or `None` if it is
 /// missing or very large.
-pub fn transcript_text(store: &Store, run: &View, item: &ItemId) -> Result<Option<String>, Error> {
+pub fn transcript_text(store: &Store, run: &View, item: &ItemId) -> Result<Option<String>, AnyError> {
     let Some((attempt, transcript)) = recorded(&run.links, item, None) else { return Ok(None) };
     text_beside(store, run, transcript, &format::transcript_path(item, attempt))
 }
 
 /// Returns the output of the check after the work of an item as text without control sequences, or
 /// `None` if there is none here or it is very large.
-pub fn check_text(store: &Store, run: &View, item: &ItemId) -> Result<Option<String>, Error> {
+pub fn check_text(store: &Store, run: &View, item: &ItemId) -> Result<Option<String>, AnyError> {
     if let Some(bytes) = withheld_output(store, run, item, false) {
         return Ok(Some(ansi::without(&String::from_utf8_lossy(&bytes))));
     }
@@ -221,7 +222,7 @@ pub fn check_text(store: &Store, run: &View, item: &ItemId) -> Result<Option<Str
 
 /// Returns a file of the transcripts ref that has the recorded digest as text without control
 /// sequences, or `None` if it is missing, altered or very large.
-fn text_beside(store: &Store, run: &View, recorded: Transcript, path: &str) -> Result<Option<String>, Error> {
+fn text_beside(store: &Store, run: &View, recorded: Transcript, path: &str) -> Result<Option<String>, AnyError> {
     if recorded.size > LARGEST {
         return Ok(None);
     }
@@ -242,7 +243,7 @@ pub fn last_lines(text: &str, most: usize) -> (Vec<String>, bool) {
 }
 
 /// Returns true if the item's latest attempt ran in a sandbox.
-fn is_confined(store: &Store, run: &View, item: &ItemId) -> Result<bool, Error> {
+fn is_confined(store: &Store, run: &View, item: &ItemId) -> Result<bool, AnyError> {
     let named = run.state.graph.position(item).and_then(|at| run.state.items[at].manifest);
     let Some(named) = named.filter(|named| store.contains(named.oid)) else { return Ok(false) };
     let manifest = Manifest::parse(&store.read_blob(named.oid)?);
@@ -265,12 +266,4 @@ pub enum Error {
     NoCheck(ItemId),
     #[error("the transcript of {:?} is not here; only its hash is recorded", item.as_str())]
     NoTranscript { item: ItemId, remote: Option<String> },
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Run(#[from] super::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
 }

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
+use crate::model::any_error::AnyError;
 use crate::model::digest::Digest;
 use crate::verify::{Anchored, Guarantee, LOCAL, Report, Standing, Timed};
 
-use super::{Anchor, Error, Published};
+use super::{Anchor, Published};
 
 /// The output of `anchor add --json`, and an element of `anchor list --json`.
 #[derive(Clone, Debug, Serialize)]
@@ -67,7 +68,7 @@ pub struct AnchorPush {
     pub published: Vec<PublishedShown>,
     /// The anchor that failed, with the reason; none is asked after it.
     #[serde(skip)]
-    pub stopped: Option<(String, Error)>,
+    pub stopped: Option<(String, AnyError)>,
 }
 
 /// One result.

@@ -5,13 +5,14 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::model::any_error::AnyError;
 use crate::model::name::RunId;
-use crate::repository::{Repository, Trust, trust};
-use crate::run::query::piece::{self, PieceName};
-use crate::run::query::{self, Blob, Target, VerifiedRun, target};
-use crate::verify::{self, AtHand, Barred, Gate, GatedRun, LOCAL, Logs, Options, Question, Verified, ask_none};
+use crate::repository::{Repository, Trust};
+use crate::run::query::piece::PieceName;
+use crate::run::query::{Blob, Target, VerifiedRun};
+use crate::verify::{AtHand, Gate, GatedRun, LOCAL, Logs, Options, Question, Verified, ask_none};
 
-use super::{Anchor, Means, SettingError, ask_all, read};
+use super::{Anchor, Means, ask_all, read};
 
 /// The user's options.
 #[derive(Clone, Copy, Default)]
@@ -32,18 +33,18 @@ pub struct Gatekeeper<'a> {
 
 impl Repository {
     /// Returns named anchors, or all configured ones. `local` is always included.
-    pub fn anchors(&self, names: &[String]) -> Result<Vec<Anchor>, Error> {
+    pub fn anchors(&self, names: &[String]) -> Result<Vec<Anchor>, AnyError> {
         let configured = &self.config.anchors;
         let outside = names.iter().filter(|name| *name != LOCAL);
         if let Some(unknown) = outside.clone().find(|name| !configured.contains_key(*name)) {
-            return Err(Error::Unknown(unknown.clone()));
+            return Err(Error::Unknown(unknown.clone()).into());
         }
         let wanted = configured.iter().filter(|(name, _)| names.is_empty() || outside.clone().any(|one| one == *name));
         wanted.map(|(name, settings)| self.anchor(name, settings)).collect()
     }
 
     /// Reads an anchor's settings. Files about trust must lie outside the work tree.
-    pub fn anchor(&self, name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, Error> {
+    pub fn anchor(&self, name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, AnyError> {
         let environment = &self.environment;
         let own = environment.program.as_ref().and_then(|program| program.canonicalize().ok());
         let own = own.as_deref().and_then(Path::parent).map(Path::to_owned);
@@ -60,7 +61,7 @@ impl Repository {
     /// Creates a gate with the keys, logs and anchors of `verify`, without prompts.
     ///
     /// Calls `warn` for ignored files.
-    pub fn gatekeeper(&self, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Gatekeeper<'_>, Error> {
+    pub fn gatekeeper(&self, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Gatekeeper<'_>, AnyError> {
         let anchors = self.anchors(&[])?;
         let mut means = Means::of(self);
         means.reach.prompt = false;
@@ -68,13 +69,13 @@ impl Repository {
     }
 
     /// Creates a gate with local logs only, for checking packets offline.
-    pub fn gatekeeper_at_hand(&self, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Gatekeeper<'_>, Error> {
+    pub fn gatekeeper_at_hand(&self, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Gatekeeper<'_>, AnyError> {
         let options = self.options(&Trust::default(), warn)?;
         Ok(Gatekeeper { repository: self, terms, options, logs: Logs::read(&self.store)?, outside: None })
     }
 
     /// Verifies a run; calls `warn` with notes for the reader.
-    pub fn vetted(&self, target: &Target, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<VerifiedRun, Error> {
+    pub fn vetted(&self, target: &Target, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<VerifiedRun, AnyError> {
         let keeper = self.gatekeeper(terms, warn)?;
         keeper.open(|gate| let_in(gate, &gate.admit(&target.run, &target.reference)?, warn))
     }
@@ -85,14 +86,14 @@ impl Repository {
         target: &Target,
         terms: Terms,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<VerifiedRun, Error> {
+    ) -> Result<VerifiedRun, AnyError> {
         let keeper = self.gatekeeper(terms, warn)?;
         keeper.open(|gate| let_in(gate, &gate.admit_intact(&target.run, &target.reference)?, warn))
     }
 
     /// Reads a piece of a verified run, named as in [`piece`]; calls `warn` with notes for the
     /// reader.
-    pub fn piece(&self, name: &str, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Piece, Error> {
+    pub fn piece(&self, name: &str, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Piece, AnyError> {
         let name = PieceName::find(&self.store, name)?;
         let run = self.vetted(&name.target, terms, warn)?;
         Ok(Piece { blob: name.of(&self.store, &run)?, run: run.run.clone() })
@@ -125,7 +126,7 @@ pub fn let_in(
     gate: &Gate<'_>,
     admitted: &Verified<GatedRun>,
     warn: &mut dyn FnMut(&str),
-) -> Result<VerifiedRun, Error> {
+) -> Result<VerifiedRun, AnyError> {
     admitted.cautions.iter().for_each(|caution| warn(caution));
     Ok(VerifiedRun::read(gate.store, admitted)?)
 }
@@ -136,18 +137,4 @@ pub fn let_in(
 pub enum Error {
     #[error("there is no anchor {0:?} in your configuration")]
     Unknown(String),
-    #[error("{0}")]
-    Setting(#[from] SettingError),
-    #[error("{0}")]
-    Trust(#[from] trust::Error),
-    #[error("{0}")]
-    Barred(#[from] Barred),
-    #[error("{0}")]
-    Verify(#[from] verify::Error),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Piece(#[from] piece::Error),
-    #[error("{0}")]
-    Run(#[from] query::Error),
 }

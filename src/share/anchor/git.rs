@@ -12,6 +12,7 @@ use crate::git::isolated_config::IsolatedConfig;
 use crate::git::refs;
 use crate::git::remote::{self, Depth, Reach, Remote, Remotes};
 use crate::git::scratch_repo::ScratchRepo;
+use crate::model::any_error::AnyError;
 use crate::model::credential::gate::Gate;
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
@@ -51,7 +52,7 @@ impl GitPlace {
 
     /// Replaces the name of a remote, which may later mean another place, by its URL; ignores files
     /// inside the work tree.
-    pub(super) fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), Error> {
+    pub(super) fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), AnyError> {
         let Some(url) = settings.get_mut("url") else { return Ok(()) };
         let store = &repository.store;
         let apart = IsolatedConfig::new(store.object_format(), &repository.config.reaching)?;
@@ -75,7 +76,7 @@ impl AnchorKind for GitPlace {
         Some(Guarantee::External)
     }
 
-    fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<AnchorAnswer, Error> {
+    fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<AnchorAnswer, AnyError> {
         let keys = question.keys();
         Ok(Answer::Logs(self.logs(means, within, question.object_format, &|key| keys.contains(key))?).into())
     }
@@ -85,7 +86,7 @@ impl AnchorKind for GitPlace {
         means: &Means,
         within: Duration,
         question: &ThreadQuestion<'_>,
-    ) -> Result<ThreadAnswer, Error> {
+    ) -> Result<ThreadAnswer, AnyError> {
         let mut answer = ThreadAnswer::default();
         for logs in self.logs(means, within, question.store.object_format(), &|key| key == question.owner)? {
             let ThreadAnswer { statements, complaints, .. } = logs.statements(question.thread, question.owner);
@@ -96,7 +97,7 @@ impl AnchorKind for GitPlace {
     }
 
     /// Returns the runs and threads in the logs of a key, and complaints about invalid logs.
-    fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error> {
+    fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, AnyError> {
         let mut holdings = Holdings::default();
         for logs in self.logs(means, within, means.store.object_format(), &|of| of == key)? {
             holdings.runs.extend(logs.held(Some(key)).into_keys());
@@ -106,13 +107,13 @@ impl AnchorKind for GitPlace {
         Ok(holdings)
     }
 
-    fn probe(&self, means: &Means, within: Duration) -> Result<(), Error> {
+    fn probe(&self, means: &Means, within: Duration) -> Result<(), AnyError> {
         let path = Path::new(self.url.strip_prefix("file://").unwrap_or(&self.url));
         if let Ok(path) = path.canonicalize() {
             let store = &means.store;
             let own = [Some(store.git_dir()), Some(store.common_dir()), store.work_dir()];
             if own.into_iter().flatten().any(|dir| dir.canonicalize().is_ok_and(|dir| dir == path)) {
-                return Err(Error::Itself(self.shown()));
+                return Err(Error::Itself(self.shown()).into());
             }
         }
         self.heads(means, within).map(drop)
@@ -124,7 +125,7 @@ impl AnchorKind for GitPlace {
         within: Duration,
         evidence: &Evidence,
         _: Unsure<'_>,
-    ) -> Result<Vec<Published>, Error> {
+    ) -> Result<Vec<Published>, AnyError> {
         let Evidence { sealings, threads } = evidence;
         self.refuse_others(means, within, sealings)?;
         let request = Request {
@@ -140,11 +141,12 @@ impl AnchorKind for GitPlace {
         let runs = sealings.iter().map(|sealing| Subject::Run(sealing.run.clone()));
         let told = runs.chain(threads.iter().map(|tip| Subject::Thread(tip.thread.clone()))).collect();
         let reach = self.reach(means, within)?;
-        let pushed = push::push_logs(&means.store, &reach, &request, means.writer.as_ref(), told)?;
+        let pushed =
+            push::push_logs(&means.store, &reach, &request, means.writer.as_ref(), told).map_err(Error::Push)?;
         // Forgets the earlier refs.
         self.seen.take();
         if let Some(rival) = pushed.left_out().next() {
-            return Err(push::Error::Blocked(Box::new(rival.clone())).into());
+            return Err(Error::Push(push::Error::Blocked(Box::new(rival.clone())).into()).into());
         }
         let published =
             |moved: push::Moved| Published { kind: "log", name: moved.place.name, status: moved.status.word() };
@@ -155,7 +157,7 @@ impl AnchorKind for GitPlace {
 impl GitPlace {
     /// Returns how to reach the repository: without settings from the work tree, and without
     /// prompts.
-    fn reach(&self, means: &Means, within: Duration) -> Result<Reach, Error> {
+    fn reach(&self, means: &Means, within: Duration) -> Result<Reach, AnyError> {
         if self.apart.get().is_none() {
             let made = IsolatedConfig::new(means.store.object_format(), &means.settings)?;
             self.apart.get_or_init(|| Arc::new(made));
@@ -167,24 +169,24 @@ impl GitPlace {
     /// Fails if a log of the same key at the anchor has another seal of a run.
     ///
     /// Logs have distinct names, so the two would otherwise coexist.
-    fn refuse_others(&self, means: &Means, within: Duration, sealings: &[Sealing]) -> Result<(), Error> {
+    fn refuse_others(&self, means: &Means, within: Duration, sealings: &[Sealing]) -> Result<(), AnyError> {
         let is_of_key = |key: &str| sealings.iter().any(|sealing| sealing.fingerprint == key);
         let there = match self.logs(means, within, means.store.object_format(), &is_of_key) {
             // An invalid log states nothing.
-            Err(Error::Remote(remote::Error::Unsound(..))) => Vec::new(),
+            Err(error) if matches!(error.downcast_ref(), Some(remote::Error::Unsound(..))) => Vec::new(),
             logs => logs?,
         };
         for Sealing { run, seal, .. } in sealings {
             let mut roots = there.iter().flat_map(|logs| logs.roots(run));
             if let Some(held) = roots.find(|root| *root != seal.root) {
-                return Err(Error::Differs { run: run.clone(), held, ours: seal.root });
+                return Err(Error::Differs { run: run.clone(), held, ours: seal.root }.into());
             }
         }
         Ok(())
     }
 
     /// Returns the heads of the logs.
-    fn heads(&self, means: &Means, within: Duration) -> Result<BTreeMap<LogName, Oid>, Error> {
+    fn heads(&self, means: &Means, within: Duration) -> Result<BTreeMap<LogName, Oid>, AnyError> {
         let listed = remote::list(&means.store, &self.reach(means, within)?, &self.url, &self.space.pattern())?;
         let log = |(oid, name): (Oid, String)| {
             let place = Place::parse(name.strip_prefix(self.space.folder())?)?;
@@ -200,7 +202,7 @@ impl GitPlace {
         within: Duration,
         format: &str,
         wanted: &dyn Fn(&str) -> bool,
-    ) -> Result<Vec<Rc<Logs>>, Error> {
+    ) -> Result<Vec<Rc<Logs>>, AnyError> {
         let mut seen = self.seen.borrow_mut();
         let seen = match &mut *seen {
             Some(seen) => seen,

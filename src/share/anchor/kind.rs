@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::model::any_error::AnyError;
 use crate::model::digest::Digest;
 use crate::model::entry::Subject;
 use crate::model::name::{RunId, ThreadId};
@@ -11,6 +12,7 @@ use crate::model::time::Moment;
 use crate::repository::Repository;
 use crate::verify::{Answer, Guarantee, Question, Seal, ThreadAnswer, ThreadQuestion};
 
+use super::Means;
 use super::git::GitPlace;
 #[cfg(feature = "anchors")]
 use super::program::{self, Program};
@@ -19,7 +21,6 @@ use super::rfc3161::Authority;
 #[cfg(feature = "anchors")]
 use super::s3::S3Place;
 use super::settings::{SettingError, Settings};
-use super::{Error, Means};
 
 /// The kinds that need the feature `anchors`.
 const OVER_HTTP: [&str; 2] = ["s3", "rfc3161"];
@@ -37,17 +38,21 @@ pub(super) trait AnchorKind {
     fn claims(&self) -> Option<Guarantee>;
 
     /// Asks it about a run.
-    fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<AnchorAnswer, Error>;
+    fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<AnchorAnswer, AnyError>;
 
     /// Returns the runs and threads that it has for a key.
-    fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error>;
+    fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, AnyError>;
 
     /// Asks it about a thread.
-    fn ask_thread(&self, means: &Means, within: Duration, question: &ThreadQuestion<'_>)
-    -> Result<ThreadAnswer, Error>;
+    fn ask_thread(
+        &self,
+        means: &Means,
+        within: Duration,
+        question: &ThreadQuestion<'_>,
+    ) -> Result<ThreadAnswer, AnyError>;
 
     /// Checks its properties as far as possible without writing.
-    fn probe(&self, means: &Means, within: Duration) -> Result<(), Error>;
+    fn probe(&self, means: &Means, within: Duration) -> Result<(), AnyError>;
 
     /// Publishes what it lacks; returns the results.
     ///
@@ -58,7 +63,7 @@ pub(super) trait AnchorKind {
         within: Duration,
         evidence: &Evidence,
         unsure: Unsure<'_>,
-    ) -> Result<Vec<Published>, Error>;
+    ) -> Result<Vec<Published>, AnyError>;
 
     /// Returns its file of trusted certificates, if any.
     fn trust_file(&mut self) -> Option<&mut PathBuf> {
@@ -93,7 +98,7 @@ pub(super) fn read(
 }
 
 /// Normalises settings, so that they mean the same later and from any folder.
-pub(super) fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), Error> {
+pub(super) fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), AnyError> {
     match settings.get("type").map(String::as_str) {
         Some("git") => GitPlace::settle(repository, settings),
         #[cfg(feature = "anchors")]
@@ -171,7 +176,7 @@ pub struct ThreadTip {
 }
 
 /// Returns why a run or thread must not be published, if so.
-pub type Unsure<'a> = &'a dyn Fn(&Subject) -> Result<(), Error>;
+pub type Unsure<'a> = &'a dyn Fn(&Subject) -> Result<(), AnyError>;
 
 /// One result of publishing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,16 +28,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::git::remote::Reach;
+use crate::git::remote::{self, Reach};
+use crate::git::scratch_repo;
 use crate::git::store::Store;
 use crate::ledger::chain::Writer;
+use crate::model::any_error::AnyError;
 use crate::model::causes::in_words;
 use crate::model::digest::Digest;
 use crate::model::entry::Subject;
 use crate::model::name::{RunId, ThreadId};
 use crate::repository::Repository;
-use crate::share::push;
-use crate::verify::{self, Answer, Guarantee, Question, ThreadQuestion, ThreadWitness, Witness};
+use crate::verify::{Answer, Guarantee, Question, ThreadQuestion, ThreadWitness, Witness};
 
 use kind::{AnchorAnswer, AnchorKind};
 pub use kind::{Evidence, Holdings, Published, Sealing, ThreadTip, Unsure};
@@ -163,23 +164,23 @@ impl Anchor {
     }
 
     /// Returns the reason for a missing answer; an unreachable anchor is not asked again.
-    fn give_up(&self, error: &Error) -> String {
-        let why = in_a_line(error);
-        if error.is_for_all() {
+    fn give_up(&self, error: &AnyError) -> String {
+        let why = in_a_line(&**error);
+        if is_for_all(error) {
             self.gave_up.get_or_init(|| why.clone());
         }
         why
     }
 
     /// Checks its properties as far as possible without writing.
-    pub fn probe(&self, means: &Means) -> Result<(), Error> {
+    pub fn probe(&self, means: &Means) -> Result<(), AnyError> {
         self.place.probe(means, self.within)
     }
 
     /// Publishes what it lacks; returns the results.
     ///
     /// Calls `unsure` before writing something irrevocable about a run or thread.
-    pub fn publish(&self, means: &Means, evidence: &Evidence, unsure: Unsure<'_>) -> Result<Vec<Published>, Error> {
+    pub fn publish(&self, means: &Means, evidence: &Evidence, unsure: Unsure<'_>) -> Result<Vec<Published>, AnyError> {
         self.place.publish(means, self.within, evidence, unsure)
     }
 
@@ -217,6 +218,8 @@ fn in_a_line(error: &(dyn std::error::Error + 'static)) -> String {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
+    #[error("{0}")]
+    Push(#[source] AnyError),
     #[error("{0} is this repository itself, which anchors nothing for itself")]
     Itself(String),
     #[error("it holds the root {} of run {run}, ours is {}; what it holds was there first", .held.short(), .ours.short())]
@@ -240,8 +243,6 @@ pub enum Error {
     ThreadElsewhere { expected: u64, thread: ThreadId, entries: u64, fingerprint: String },
     #[error("{what} does not verify: {1}", what = named(.0))]
     Unsound(Subject, String),
-    #[error("{0}")]
-    Verify(#[from] verify::Error),
     #[error("there are more than {0} keys to be asked about: the run's writers and those in your signers")]
     TooManyKeys(usize),
     #[error("the run is not sealed")]
@@ -250,9 +251,6 @@ pub enum Error {
     NoToken,
     #[error("the CA certificates in {} could not be read", .0.display())]
     Ca(PathBuf, #[source] std::io::Error),
-    #[cfg(feature = "anchors")]
-    #[error("{0}")]
-    Token(#[from] TokenError),
     #[error("it answers with status {0}: {1}")]
     Status(u16, String),
     #[error("the answer is no time stamp: {0}")]
@@ -261,33 +259,13 @@ pub enum Error {
     Refused(u32),
     #[error("its time stamp answers another request")]
     Nonce,
-    #[cfg(feature = "anchors")]
-    #[error("{0}")]
-    Stamps(#[from] StampsError),
-    #[cfg(feature = "anchors")]
-    #[error("{0}")]
-    Program(#[from] ProgramError),
-    #[cfg(feature = "anchors")]
-    #[error("{0}")]
-    S3(#[from] S3Error),
-    #[error("{0}")]
-    Push(#[from] push::Error),
-    #[error("{0}")]
-    Remote(#[from] crate::git::remote::Error),
-    #[error("{0}")]
-    Scratch(#[from] crate::git::scratch_repo::Error),
-    #[error("{0}")]
-    Ref(#[from] crate::git::refs::Error),
 }
 
-impl Error {
-    /// Returns true if the place is unreachable, regardless of the run.
-    fn is_for_all(&self) -> bool {
-        match self {
-            Self::Remote(_) | Self::Scratch(_) => true,
-            #[cfg(feature = "anchors")]
-            Self::S3(S3Error::Program(error)) => error.is_for_all(),
-            _ => false,
-        }
+/// Returns true if the place is unreachable, regardless of the run.
+fn is_for_all(error: &AnyError) -> bool {
+    #[cfg(feature = "anchors")]
+    if let Some(S3Error::Program(error)) = error.downcast_ref() {
+        return error.is_for_all();
     }
+    error.is::<remote::Error>() || error.is::<scratch_repo::Error>()
 }

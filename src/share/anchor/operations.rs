@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 
 use crate::git::{program, refs};
 use crate::ledger::log;
+use crate::model::any_error::AnyError;
 use crate::model::entry::{LogRecorded, Subject};
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
-use crate::repository::{self, Repository};
+use crate::repository::Repository;
 use crate::run::query::target::{self, Target, own_runs};
-use crate::thread::{self, own_threads};
+use crate::thread::own_threads;
 use crate::verify::{self, Logs, Options, Seal, State, ThreadsAtHand, thread_leaves, verify};
 
+use super::Means;
 use super::answers::{AnchorCheck, AnchorList, AnchorPush, AnchorShown};
 use super::held::Missed;
 use super::kind::{self, Evidence, Sealing, ThreadTip};
-use super::verification::{self, RunsToVerify, VerifyRequest};
-use super::{Means, gate};
+use super::verification::{RunsToVerify, VerifyRequest};
 
 /// An anchor to configure.
 pub struct NewAnchor<'a> {
@@ -30,10 +31,10 @@ pub struct NewAnchor<'a> {
 
 impl Repository {
     /// Configures an anchor after checking it; writes nothing to it.
-    pub fn add_anchor(&self, new: NewAnchor<'_>) -> Result<AnchorShown, Error> {
+    pub fn add_anchor(&self, new: NewAnchor<'_>) -> Result<AnchorShown, AnyError> {
         let NewAnchor { name, mut settings, global } = new;
         if self.config.anchors.contains_key(name) {
-            return Err(Error::Exists(name.to_owned()));
+            return Err(Error::Exists(name.to_owned()).into());
         }
         kind::settle(self, &mut settings)?;
         let lower = settings.iter().map(|(key, value)| (key.to_ascii_lowercase(), value.clone())).collect();
@@ -59,20 +60,20 @@ impl Repository {
     }
 
     /// Lists the anchors that verify asks.
-    pub fn list_anchors(&self) -> Result<AnchorList, Error> {
+    pub fn list_anchors(&self) -> Result<AnchorList, AnyError> {
         Ok(AnchorList::of(&self.anchors(&[])?))
     }
 
     /// Publishes sealed runs and threads: the named ones or all, to the named anchors or all.
     ///
     /// Stops at the first failing anchor; earlier ones keep what they got.
-    pub fn push_to_anchors(&self, names: &[String]) -> Result<AnchorPush, Error> {
+    pub fn push_to_anchors(&self, names: &[String]) -> Result<AnchorPush, AnyError> {
         let names = names.iter().map(|name| Target::expanded(&self.store, name)).collect::<Result<Vec<_>, _>>()?;
         let is_anchor = |name: &String| self.config.anchors.contains_key(name);
         let (anchors, runs): (Vec<String>, Vec<String>) = names.into_iter().partition(is_anchor);
         let anchors = self.anchors(&anchors)?;
         if anchors.is_empty() {
-            return Err(Error::NoAnchors);
+            return Err(Error::NoAnchors.into());
         }
         let evidence = self.to_anchor(runs)?;
         let means = Means { writer: self.log_writer()?, ..Means::of(self) };
@@ -90,7 +91,7 @@ impl Repository {
     }
 
     /// Returns what to publish: the runs that our key sealed and its threads, all or named ones.
-    fn to_anchor(&self, names: Vec<String>) -> Result<Evidence, Error> {
+    fn to_anchor(&self, names: Vec<String>) -> Result<Evidence, AnyError> {
         let own = own_threads(&self.store)?;
         let all = names.is_empty();
         let is_thread = |name: &String| own.iter().any(|thread| thread.as_str() == name);
@@ -111,17 +112,17 @@ impl Repository {
                     threads.push(ThreadTip { thread, entries, last, fingerprint: fingerprint.clone(), leaves });
                 }
                 _ if all => {}
-                _ => return Err(Error::NotOurThread(thread)),
+                _ => return Err(Error::NotOurThread(thread).into()),
             }
         }
         Ok(Evidence { sealings, threads })
     }
 
     /// Returns the runs that our key sealed, all or named ones.
-    fn sealings(&self, names: &[String]) -> Result<Vec<Sealing>, Error> {
+    fn sealings(&self, names: &[String]) -> Result<Vec<Sealing>, AnyError> {
         let runs = own_runs(&self.store)?;
         if let Some(unknown) = names.iter().find(|name| !runs.iter().any(|run| run.as_str() == *name)) {
-            return Err(Error::UnknownName(unknown.clone()));
+            return Err(Error::UnknownName(unknown.clone()).into());
         }
         let Some(fingerprint) = self.own_fingerprint() else { return Ok(Vec::new()) };
         let mut sealings = Vec::new();
@@ -137,7 +138,7 @@ impl Repository {
                     let seal = Seal { root, entries, seal, commit };
                     sealings.push(Sealing { run, seal, fingerprint: fingerprint.clone() });
                 }
-                _ if named => return Err(Error::NotSealed(run)),
+                _ if named => return Err(Error::NotSealed(run).into()),
                 _ => {}
             }
         }
@@ -145,7 +146,7 @@ impl Repository {
     }
 
     /// Fails if a run or thread does not verify with this repository's logs.
-    fn refuse_unsound(&self, subject: &Subject) -> Result<(), super::Error> {
+    fn refuse_unsound(&self, subject: &Subject) -> Result<(), AnyError> {
         let options = Options { own_key: self.own_fingerprint(), ..Options::default() };
         // Evidence missing in a partial clone is acceptable if everything published was recomputed.
         let failed = match subject {
@@ -161,7 +162,7 @@ impl Repository {
             }
             Subject::Archive(_) => None,
         };
-        failed.map_or(Ok(()), |why| Err(super::Error::Unsound(subject.clone(), why)))
+        failed.map_or(Ok(()), |why| Err(super::Error::Unsound(subject.clone(), why).into()))
     }
 
     /// Prepares to ask anchors about named runs, or about all sealed ones.
@@ -172,7 +173,7 @@ impl Repository {
         runs: &[String],
         anchors: &[String],
         warn: &mut dyn FnMut(&str),
-    ) -> Result<AnchorChecks<'_>, Error> {
+    ) -> Result<AnchorChecks<'_>, AnyError> {
         let with = self.verification(VerifyRequest { anchors, ..VerifyRequest::default() }, warn)?;
         let all = runs.is_empty();
         Ok(AnchorChecks { runs: if all { with.all()? } else { with.found(runs)? }, all })
@@ -188,7 +189,7 @@ pub struct AnchorChecks<'r> {
 
 impl AnchorChecks<'_> {
     /// Asks about each run.
-    pub fn answers(&self) -> impl Iterator<Item = Result<AnchorCheck, Error>> {
+    pub fn answers(&self) -> impl Iterator<Item = Result<AnchorCheck, AnyError>> {
         let checks = self.runs.reports().map(|report| Ok(AnchorCheck::of(report?)));
         checks.filter(|check| !self.all || !matches!(check, Ok(AnchorCheck { sealed: false, .. })))
     }
@@ -213,22 +214,4 @@ pub enum Error {
     NotSealed(RunId),
     #[error("your log says nothing of the thread {:?}", .0.as_str())]
     NotOurThread(ThreadId),
-    #[error("{0}")]
-    Thread(#[from] thread::Error),
-    #[error("{0}")]
-    Verify(#[from] verify::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
-    #[error("{0}")]
-    Anchors(#[from] gate::Error),
-    #[error("{0}")]
-    Anchor(#[from] super::Error),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Log(#[from] log::Error),
-    #[error("{0}")]
-    Repository(#[from] repository::Error),
-    #[error("{0}")]
-    Verification(#[from] verification::Error),
 }

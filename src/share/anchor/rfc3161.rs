@@ -19,6 +19,7 @@ use der::{Decode as _, Encode as _};
 use x509_cert::spki::AlgorithmIdentifier;
 use x509_tsp::{MessageImprint, TimeStampReq, TimeStampResp, TspVersion};
 
+use crate::model::any_error::AnyError;
 use crate::model::digest::Digest;
 use crate::model::entry::Subject;
 use crate::model::format;
@@ -60,7 +61,7 @@ impl Authority {
     }
 
     /// Makes the path of the certificates absolute.
-    pub(super) fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), Error> {
+    pub(super) fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), AnyError> {
         let Some(ca) = settings.get_mut("ca") else { return Ok(()) };
         let whole = repository.environment.directory.join(&*ca).canonicalize();
         let whole = whole.map_err(|source| Error::Unreadable { path: PathBuf::from(&*ca), source })?;
@@ -83,18 +84,18 @@ impl AnchorKind for Authority {
         None
     }
 
-    fn ask(&self, _: &Means, _: Duration, question: &Question<'_>) -> Result<AnchorAnswer, Error> {
-        Ok(Answer::Time(self.time(question).map_err(|error| in_a_line(&error))).into())
+    fn ask(&self, _: &Means, _: Duration, question: &Question<'_>) -> Result<AnchorAnswer, AnyError> {
+        Ok(Answer::Time(self.time(question).map_err(|error| in_a_line(&*error))).into())
     }
 
     /// The authority stores nothing: tokens are kept here.
-    fn holdings(&self, _: &Means, _: Duration, _: &str) -> Result<Holdings, Error> {
+    fn holdings(&self, _: &Means, _: Duration, _: &str) -> Result<Holdings, AnyError> {
         Ok(Holdings::default())
     }
 
     /// Reads the tokens beside a thread. Each is over the leaf hash of an entry; its name has the
     /// number of entries at that time.
-    fn ask_thread(&self, _: &Means, _: Duration, question: &ThreadQuestion<'_>) -> Result<ThreadAnswer, Error> {
+    fn ask_thread(&self, _: &Means, _: Duration, question: &ThreadQuestion<'_>) -> Result<ThreadAnswer, AnyError> {
         let (roots, store) = (self.roots()?, question.store);
         let stamps = Stamps::list(store, &Place::of_thread(question.thread))?;
         let (mut statements, mut first_error) = (Vec::new(), None);
@@ -114,12 +115,12 @@ impl AnchorKind for Authority {
                 Err(error) => first_error = first_error.or(Some(error)),
             }
         }
-        let nothing = in_a_line(&explain_nothing(stamps, first_error));
+        let nothing = in_a_line(&*explain_nothing(stamps, first_error));
         Ok(ThreadAnswer { statements, complaints: Vec::new(), nothing: Some(nothing) })
     }
 
     /// Requests and verifies a test token.
-    fn probe(&self, means: &Means, within: Duration) -> Result<(), Error> {
+    fn probe(&self, means: &Means, within: Duration) -> Result<(), AnyError> {
         let root = Digest::of(crate::ledger::sign::nonce().as_bytes());
         self.request(means, &self.roots()?, root, within).map(drop)
     }
@@ -133,11 +134,11 @@ impl AnchorKind for Authority {
         within: Duration,
         evidence: &Evidence,
         unsure: Unsure<'_>,
-    ) -> Result<Vec<Published>, Error> {
+    ) -> Result<Vec<Published>, AnyError> {
         let roots = self.roots()?;
         let mut published = Vec::new();
         let mut publish =
-            |subject: Place, entries: Option<u64>, root: Digest, sound: &dyn Fn() -> Result<(), Error>| {
+            |subject: Place, entries: Option<u64>, root: Digest, sound: &dyn Fn() -> Result<(), AnyError>| {
                 let known = Stamps::list(&means.store, &subject)?;
                 let mut status = "up-to-date";
                 if !known.read(&means.store).any(|token| token::check(&token.bytes, &root, &roots).is_ok()) {
@@ -146,7 +147,7 @@ impl AnchorKind for Authority {
                     status = "new";
                 }
                 published.push(Published { kind: "time stamp", name: subject.name, status });
-                Ok::<_, Error>(())
+                Ok::<_, AnyError>(())
             };
         for sealing in &evidence.sealings {
             publish(Place::of_run(&sealing.run), None, sealing.seal.root, &|| Ok(()))?;
@@ -164,22 +165,22 @@ impl AnchorKind for Authority {
 }
 
 /// Returns the reason why tokens prove no time: unread ones, else the first wrong one, else none.
-fn explain_nothing(stamps: Stamps, first_error: Option<token::Error>) -> Error {
+fn explain_nothing(stamps: Stamps, first_error: Option<token::Error>) -> AnyError {
     match (stamps.overfull.into_iter().next(), first_error) {
         (Some(place), _) => StampsError::Overfull(place).into(),
         (None, Some(error)) => error.into(),
-        (None, None) => Error::NoToken,
+        (None, None) => Error::NoToken.into(),
     }
 }
 
 impl Authority {
-    fn roots(&self) -> Result<token::Roots, Error> {
+    fn roots(&self) -> Result<token::Roots, AnyError> {
         let text = std::fs::read(&self.ca).map_err(|error| Error::Ca(self.ca.clone(), error))?;
         Ok(token::Roots::read(&text)?)
     }
 
     /// Returns the earliest time proven by a local token.
-    fn time(&self, question: &Question<'_>) -> Result<Moment, Error> {
+    fn time(&self, question: &Question<'_>) -> Result<Moment, AnyError> {
         let roots = self.roots()?;
         let root = question.root.ok_or(Error::NoRoot)?;
         let store = question.store.ok_or(Error::NoToken)?;
@@ -196,7 +197,13 @@ impl Authority {
     }
 
     /// Requests a token for a root and verifies it.
-    fn request(&self, means: &Means, roots: &token::Roots, root: Digest, within: Duration) -> Result<Vec<u8>, Error> {
+    fn request(
+        &self,
+        means: &Means,
+        roots: &token::Roots,
+        root: Digest,
+        within: Duration,
+    ) -> Result<Vec<u8>, AnyError> {
         let nonce = Digest::of(crate::ledger::sign::nonce().as_bytes());
         // Positive, and without a leading zero.
         let mut number = nonce.as_bytes()[..8].to_vec();
@@ -217,7 +224,7 @@ impl Authority {
         let request = [("url", self.url.as_str()), ("body", &Base64::encode_string(&body))];
         let reply = Program::own(self.kind(), program::RFC3161).ask(means, within, LONGEST, &request)?;
         if !reply.is_success() {
-            return Err(Error::Status(reply.status, reply.excerpt()));
+            return Err(Error::Status(reply.status, reply.excerpt()).into());
         }
         // A proxy may answer with a web page.
         let answer = TimeStampResp::from_der(&reply.body).map_err(|_| Error::NoStamp(reply.excerpt()))?;
@@ -227,7 +234,7 @@ impl Authority {
         let bytes = token.to_der().map_err(token::Error::Der)?;
         let stamp = token::check(&bytes, &root, roots)?;
         if stamp.nonce != Some(nonce) {
-            return Err(Error::Nonce);
+            return Err(Error::Nonce.into());
         }
         Ok(bytes)
     }

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::git::remote::without_password;
+use crate::model::any_error::AnyError;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Subject;
 use crate::model::format;
@@ -120,12 +121,12 @@ impl AnchorKind for S3Place {
         Some(if self.kind == S3 { Guarantee::ExternalImmutable } else { Guarantee::External })
     }
 
-    fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<AnchorAnswer, Error> {
+    fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<AnchorAnswer, AnyError> {
         let bucket = self.open(means, within);
         let (mut held, mut answer) = (Vec::new(), AnchorAnswer::from(Answer::None(String::new())));
         let keys = question.keys();
         if keys.len() > MOST_KEYS {
-            return Err(Error::TooManyKeys(MOST_KEYS));
+            return Err(Error::TooManyKeys(MOST_KEYS).into());
         }
         for key in keys {
             let Some(Found { object, stored }) = self.find(&bucket, key, question.run)? else { continue };
@@ -148,7 +149,7 @@ impl AnchorKind for S3Place {
     }
 
     /// Returns the runs and threads with an object of a key, whatever its content.
-    fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error> {
+    fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, AnyError> {
         let folder = self.folder(key);
         let run = |object: &String| {
             let segment = object.strip_prefix(&folder)?.strip_suffix(".json")?.replace('!', "%");
@@ -165,11 +166,11 @@ impl AnchorKind for S3Place {
         means: &Means,
         within: Duration,
         question: &ThreadQuestion<'_>,
-    ) -> Result<ThreadAnswer, Error> {
+    ) -> Result<ThreadAnswer, AnyError> {
         self.thread_word(&self.open(means, within), means.clock.now(), question)
     }
 
-    fn probe(&self, means: &Means, within: Duration) -> Result<(), Error> {
+    fn probe(&self, means: &Means, within: Duration) -> Result<(), AnyError> {
         let bucket = self.open(means, within);
         bucket.check_lock()?;
         Ok(bucket.check_list(&self.prefix)?)
@@ -182,7 +183,7 @@ impl AnchorKind for S3Place {
         within: Duration,
         evidence: &Evidence,
         unsure: Unsure<'_>,
-    ) -> Result<Vec<Published>, Error> {
+    ) -> Result<Vec<Published>, AnyError> {
         let bucket = self.open(means, within);
         let mut published = Vec::new();
         for sealing in &evidence.sealings {
@@ -210,10 +211,10 @@ impl AnchorKind for S3Place {
             let Found { object: held, stored } = found.ok_or_else(|| Error::NotKept(subject.clone()))?;
             let why = stored.is_loose(means.clock.now()).filter(|_| status == "new" && held == object);
             if let Some(why) = why {
-                return Err(Error::NotLocked(subject, why));
+                return Err(Error::NotLocked(subject, why).into());
             }
             if held != object {
-                return Err(Error::Differs { run: sealing.run.clone(), held: held.root, ours: root });
+                return Err(Error::Differs { run: sealing.run.clone(), held: held.root, ours: root }.into());
             }
             published.push(Published { kind: "run", name: sealing.run.to_string(), status });
         }
@@ -231,7 +232,7 @@ impl S3Place {
     }
 
     /// Puts an object in canonical form, locked for the retention period.
-    fn put<T: Serialize>(&self, bucket: &Bucket<'_>, means: &Means, key: &str, object: &T) -> Result<(), Error> {
+    fn put<T: Serialize>(&self, bucket: &Bucket<'_>, means: &Means, key: &str, object: &T) -> Result<(), AnyError> {
         let until = means.clock.now().plus_millis(self.retention_days * DAY);
         Ok(bucket.put(key, &format::canonical(object), until)?)
     }
@@ -246,12 +247,12 @@ impl S3Place {
         format!("{}{}/", self.prefix, encode_segment(fingerprint).replace('%', "!"))
     }
 
-    fn find(&self, bucket: &Bucket<'_>, fingerprint: &str, run: &RunId) -> Result<Option<Found>, Error> {
+    fn find(&self, bucket: &Bucket<'_>, fingerprint: &str, run: &RunId) -> Result<Option<Found>, AnyError> {
         let Some(stored) = bucket.earliest(&self.key(fingerprint, run))? else { return Ok(None) };
         let object = parse_object(&stored.bytes).filter(|object: &Object| object.schema == SCHEMA);
         let object = object.ok_or(Error::NotOurs("run"))?;
         if object.run != *run || object.fingerprint != fingerprint {
-            return Err(Error::Elsewhere { run: object.run, fingerprint: object.fingerprint });
+            return Err(Error::Elsewhere { run: object.run, fingerprint: object.fingerprint }.into());
         }
         Ok(Some(Found { object, stored }))
     }

@@ -1,12 +1,12 @@
 //! Verification of threads with anchors.
 
-use crate::git::refs;
+use crate::model::any_error::AnyError;
 use crate::repository::{Repository, Trust};
-use crate::thread::verification::{self as threads, ThreadsToVerify, Which};
+use crate::thread::verification::{ThreadsToVerify, Which};
 use crate::verify::ThreadReport;
 
 use super::held::{self, Missed};
-use super::{Means, ask_all_of_thread, gate};
+use super::{Means, ask_all_of_thread};
 
 /// Threads to verify, and missing ones.
 pub struct AnchoredThreads<'r> {
@@ -25,7 +25,7 @@ impl Repository {
         which: Which<'_>,
         trust: &Trust<'_>,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<AnchoredThreads<'_>, Error> {
+    ) -> Result<AnchoredThreads<'_>, AnyError> {
         let mut threads = self.verify_threads(which, trust, warn)?;
         let (anchors, means) = (self.anchors(&[])?, Means::of(self));
         let mut missed: Vec<Missed> =
@@ -44,24 +44,11 @@ impl Repository {
     }
 
     /// Verifies one thread.
-    pub fn verify_thread(&self, name: &str, warn: &mut dyn FnMut(&str)) -> Result<ThreadReport, Error> {
+    pub fn verify_thread(&self, name: &str, warn: &mut dyn FnMut(&str)) -> Result<ThreadReport, AnyError> {
         let names = [name.to_owned()];
         let AnchoredThreads { threads, .. } =
             self.verify_anchored_threads(Which::Named(&names), &Trust::default(), warn)?;
         let mut reports = threads.reports();
-        Ok(reports.next().expect("a name means a thread")?)
+        reports.next().expect("a name means a thread")
     }
-}
-
-/// An error while verifying threads.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}")]
-    Anchors(#[from] gate::Error),
-    #[error("{0}")]
-    Threads(#[from] threads::Error),
-    /// Refs could not be read.
-    #[error("{0}")]
-    Refs(#[from] refs::Error),
 }

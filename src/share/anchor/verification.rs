@@ -3,22 +3,23 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
 use crate::model::proof::Proof;
 use crate::repository::shown::{self, Vanished};
-use crate::repository::{Repository, Trust, trust};
+use crate::repository::{Repository, Trust};
 use crate::run::operate::submit;
 use crate::run::query::{Target, target};
 use crate::verify::{
-    self, AskAnchors, AtHand, Beside, Bundle, BundleError, ChainReport, Gate, LocalCopies, Logs, Options, Question,
-    Report, ThreadQuestion, Witness, verify_beside, verify_proof,
+    self, AskAnchors, AtHand, Beside, Bundle, ChainReport, Gate, LocalCopies, Logs, Options, Question, Report,
+    ThreadQuestion, Witness, verify_beside, verify_proof,
 };
 
 use super::held::{self, Missed};
-use super::{Anchor, Means, ask_all, ask_all_of_thread, gate};
+use super::{Anchor, Means, ask_all, ask_all_of_thread};
 
 /// Requirements, and the anchors to ask.
 #[derive(Clone, Default)]
@@ -59,7 +60,7 @@ impl Repository {
         &self,
         request: VerifyRequest<'_>,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<Verification<'_>, Error> {
+    ) -> Result<Verification<'_>, AnyError> {
         let options = self.options(&request.trust, warn)?;
         let base = request.base.map(|base| self.commit(base)).transpose()?;
         let options = Options { plan: request.plan, base, ..options };
@@ -68,11 +69,11 @@ impl Repository {
     }
 
     /// Returns the required base.
-    fn commit(&self, base: Base<'_>) -> Result<Oid, Error> {
+    fn commit(&self, base: Base<'_>) -> Result<Oid, AnyError> {
         let (Base::Here(text) | Base::Elsewhere(text)) = base;
         match text.parse() {
             Ok(oid) if matches!(base, Base::Elsewhere(_)) => Ok(oid),
-            Err(_) if self.is_outside() => Err(Error::NoId(text.to_owned())),
+            Err(_) if self.is_outside() => Err(Error::NoId(text.to_owned()).into()),
             _ => Ok(submit::resolve_base(&self.store, text)?),
         }
     }
@@ -80,7 +81,7 @@ impl Repository {
 
 impl<'r> Verification<'r> {
     /// Selects all runs: of this repository, named by logs or anchors, and fetched.
-    pub fn all(self) -> Result<RunsToVerify<'r>, Error> {
+    pub fn all(self) -> Result<RunsToVerify<'r>, AnyError> {
         let logs = Logs::read(&self.repository.store)?;
         let (store, key) = (&self.repository.store, self.options.own_key.as_deref());
         let holders = held::Holders { store, key, anchors: &self.anchors, means: &self.means };
@@ -101,14 +102,14 @@ impl<'r> Verification<'r> {
     }
 
     /// Verifies a local run.
-    pub fn run(self, name: &str) -> Result<Report, Error> {
+    pub fn run(self, name: &str) -> Result<Report, AnyError> {
         let target = Target::find(&self.repository.store, name)?;
         let logs = Logs::read(&self.repository.store)?;
         RunsToVerify::of(self, logs, Vec::new()).report(&target)
     }
 
     /// Selects named runs. A missing ref is reported if a log names the run.
-    pub fn named(self, names: &[String]) -> Result<RunsToVerify<'r>, Error> {
+    pub fn named(self, names: &[String]) -> Result<RunsToVerify<'r>, AnyError> {
         let mut runs = self.found_by(names, |logs, name, unknown| {
             let fetched = || {
                 let (remote, id) = name.rsplit_once('/')?;
@@ -125,7 +126,7 @@ impl<'r> Verification<'r> {
     }
 
     /// Selects named runs, which must exist.
-    pub fn found(self, names: &[String]) -> Result<RunsToVerify<'r>, Error> {
+    pub fn found(self, names: &[String]) -> Result<RunsToVerify<'r>, AnyError> {
         self.found_by(names, |_, _, unknown| Err(unknown))
     }
 
@@ -133,7 +134,7 @@ impl<'r> Verification<'r> {
         self,
         names: &[String],
         otherwise: impl Fn(&Logs, &str, target::Error) -> Result<Target, target::Error>,
-    ) -> Result<RunsToVerify<'r>, Error> {
+    ) -> Result<RunsToVerify<'r>, AnyError> {
         let store = &self.repository.store;
         let logs = Logs::read(store)?;
         let find = |name: &String| Target::find(store, name).or_else(|unknown| otherwise(&logs, name, unknown));
@@ -147,7 +148,7 @@ impl<'r> Verification<'r> {
     }
 
     /// Creates a gate with these keys and anchors that rejects untrusted runs.
-    pub fn open<T>(&self, pass: impl FnOnce(&Gate<'_>) -> T) -> Result<T, Error> {
+    pub fn open<T>(&self, pass: impl FnOnce(&Gate<'_>) -> T) -> Result<T, AnyError> {
         let logs = Logs::read(&self.repository.store)?;
         let ask = |question: &Question<'_>| self.ask(question);
         let at_hand = AtHand { logs: &logs, ask: &ask, bases: None };
@@ -156,14 +157,14 @@ impl<'r> Verification<'r> {
     }
 
     /// Verifies a proof with its requirements.
-    pub fn proof(&self, proof: &Proof, beside: Beside) -> Result<Report, Error> {
+    pub fn proof(&self, proof: &Proof, beside: Beside) -> Result<Report, AnyError> {
         let logs = Logs::read(&self.repository.store)?;
         let ask = |question: &Question<'_>| self.ask(question);
         Ok(verify_proof(proof, beside, &self.options, &AtHand { logs: &logs, ask: &ask, bases: None }))
     }
 
     /// Verifies a bundle, or named parts of it, and passes each report to `told`.
-    pub fn bundle(&self, bundle: &Bundle, names: &[String], told: &mut dyn FnMut(ChainReport)) -> Result<(), Error> {
+    pub fn bundle(&self, bundle: &Bundle, names: &[String], told: &mut dyn FnMut(ChainReport)) -> Result<(), AnyError> {
         let witnesses = Logs::read(&self.repository.store)?;
         let ask = |question: &Question<'_>| self.ask(question);
         let ask_thread = |question: &ThreadQuestion<'_>| ask_all_of_thread(&self.anchors, &self.means, question);
@@ -218,11 +219,11 @@ impl<'r> RunsToVerify<'r> {
     }
 
     /// Verifies the runs one by one.
-    pub fn reports(&self) -> impl Iterator<Item = Result<Report, Error>> {
+    pub fn reports(&self) -> impl Iterator<Item = Result<Report, AnyError>> {
         self.targets.iter().map(|target| self.report(target))
     }
 
-    fn report(&self, target: &Target) -> Result<Report, Error> {
+    fn report(&self, target: &Target) -> Result<Report, AnyError> {
         let Verification { repository, options, .. } = &self.with;
         let store = &repository.store;
         let ask = |question: &Question<'_>| self.with.ask(question);
@@ -254,18 +255,4 @@ fn describe_vanished(vanished: &[Vanished]) -> Vec<String> {
 pub enum Error {
     #[error("{0:?} must be a commit's full id: there is no repository here")]
     NoId(String),
-    #[error("{0}")]
-    Base(#[from] submit::Error),
-    #[error("{0}")]
-    Trust(#[from] trust::Error),
-    #[error("{0}")]
-    Anchors(#[from] gate::Error),
-    #[error("{0}")]
-    Target(#[from] target::Error),
-    #[error("{0}")]
-    Shown(#[from] shown::Error),
-    #[error("{0}")]
-    Bundle(#[from] BundleError),
-    #[error("{0}")]
-    Verify(#[from] verify::Error),
 }

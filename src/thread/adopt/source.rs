@@ -6,6 +6,7 @@ use crate::git::refs;
 use crate::git::remote::Remotes;
 use crate::git::store::Store;
 use crate::ledger::chain::Writer;
+use crate::model::any_error::AnyError;
 use crate::model::descriptor::Descriptor;
 use crate::model::digest::Oid;
 use crate::model::format;
@@ -26,13 +27,13 @@ pub(super) struct Found {
 }
 
 /// Finds the checkpoint at the requested source, or here, or on a remote.
-pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> Result<Found, Error> {
+pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> Result<Found, AnyError> {
     let store = &writer.store;
     let descriptor = &accepted.received.descriptor;
     let logs = Logs::read(store)?;
-    let fetch = |from: &str| -> Result<Found, Error> {
-        let quarantine = Quarantine::new(store)?;
-        let tip = quarantine.fetch(&request.reach, from, &descriptor.reference)?;
+    let fetch = |from: &str| -> Result<Found, AnyError> {
+        let quarantine = Quarantine::new(store).map_err(Error::Quarantine)?;
+        let tip = quarantine.fetch(&request.reach, from, &descriptor.reference).map_err(Error::Quarantine)?;
         let place = place(store, from, &descriptor.thread)?;
         let (objects, thread) = (quarantine.store(), &descriptor.thread);
         let at = Standpoint { objects, home: store, thread, reference: "", place: &place, tip };
@@ -43,9 +44,9 @@ pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> R
         return fetch(from);
     }
     let mut first = None;
-    let mut keep = |error| {
+    let mut keep = |error: AnyError| {
         // Any other error says more than that one source lacks it.
-        if first.as_ref().is_none_or(|first| matches!(first, Error::NotThere { .. })) {
+        if first.as_ref().is_none_or(|first: &AnyError| matches!(first.downcast_ref(), Some(Error::NotThere { .. }))) {
             first = Some(error);
         }
     };
@@ -54,7 +55,7 @@ pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> R
         let at = Standpoint { objects: store, home: store, thread, reference, place: reference, tip };
         match examine(&at, &logs, request, accepted) {
             Ok((checkpoint, sound)) => {
-                let quarantine = Quarantine::new(store)?;
+                let quarantine = Quarantine::new(store).map_err(Error::Quarantine)?;
                 return Ok(Found { checkpoint, sound, quarantine, fetched: false });
             }
             Err(error) => keep(error),
@@ -66,17 +67,17 @@ pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> R
             Err(error) => keep(error),
         }
     }
-    Err(first.unwrap_or_else(|| Error::NoSource(descriptor.source.clone())))
+    Err(first.unwrap_or_else(|| Error::NoSource(descriptor.source.clone()).into()))
 }
 
 /// Returns the ref that the thread would have if fetched from this remote; empty for other sources.
-fn place(store: &Store, from: &str, thread: &ThreadId) -> Result<String, Error> {
+fn place(store: &Store, from: &str, thread: &ThreadId) -> Result<String, AnyError> {
     let is_remote = Remotes::read(store)?.names().contains(&from);
     Ok(if is_remote { Place::of_thread(thread).below(&format::fetched_refs(from)) } else { String::new() })
 }
 
 /// Returns the heads of the thread's local and fetched refs.
-fn local_heads(store: &Store, descriptor: &Descriptor) -> Result<Vec<(String, Oid)>, Error> {
+fn local_heads(store: &Store, descriptor: &Descriptor) -> Result<Vec<(String, Oid)>, AnyError> {
     let own = refs::read(store, &descriptor.reference)?.map(|tip| (descriptor.reference.clone(), tip));
     let fetched = refs::fetched_at(store, &Place::of_thread(&descriptor.thread))?;
     Ok(own.into_iter().chain(fetched).collect())
@@ -88,17 +89,17 @@ fn examine(
     logs: &Logs,
     request: &Request,
     accepted: &Accepted,
-) -> Result<(Checkpoint, Verified<ThreadSnapshot>), Error> {
+) -> Result<(Checkpoint, Verified<ThreadSnapshot>), AnyError> {
     let descriptor = &accepted.received.descriptor;
     let sound = sound(verify::thread_at(at, logs, &request.options), &descriptor.thread)?;
     if sound.key != accepted.signer {
-        return Err(Error::OtherKey { offered: accepted.signer.clone(), owner: sound.key.clone() });
+        return Err(Error::OtherKey { offered: accepted.signer.clone(), owner: sound.key.clone() }.into());
     }
     let Some(checkpoint) = sound.trail.find(&descriptor.checkpoint).cloned() else {
         return Err(if descriptor.checkpoint.seq() < sound.entries {
-            Error::Forged("checkpoint_id")
+            Error::Forged("checkpoint_id").into()
         } else {
-            Error::NotThere { offered: descriptor.source.clone(), entries: sound.entries }
+            Error::NotThere { offered: descriptor.source.clone(), entries: sound.entries }.into()
         });
     };
     let state = &checkpoint.content().state;
@@ -110,7 +111,7 @@ fn examine(
         ("summary", checkpoint.content().summary == descriptor.summary),
     ];
     if let Some((field, _)) = same.iter().find(|(_, same)| !same) {
-        return Err(Error::Forged(field));
+        return Err(Error::Forged(field).into());
     }
     if let Some(stranger) = sound.lineage.iter().find(|ancestor| is_stranger(ancestor))
         && !request.accept_unknown
@@ -119,22 +120,23 @@ fn examine(
             thread: stranger.source.thread.clone(),
             signer: stranger.signer.fingerprint.clone(),
             known: stranger.signer.trusted,
-        });
+        }
+        .into());
     }
     steps::intact(at.objects, &checkpoint)?;
     Ok((checkpoint, sound))
 }
 
 /// Returns the thread if nothing failed and its lineage is complete.
-fn sound(examined: verify::Examined, thread: &ThreadId) -> Result<Verified<ThreadSnapshot>, Error> {
+fn sound(examined: verify::Examined, thread: &ThreadId) -> Result<Verified<ThreadSnapshot>, AnyError> {
     let unsound = |finding: String| Unsound { thread: thread.clone(), finding };
     let cut = || Error::Unsound(unsound("it could not be read to its beginning".to_owned()));
     let whole = examined.whole_lineage;
     match examined.proven(false) {
         Ok(sound) if whole => Ok(sound),
-        Ok(_) | Err(Unproven::Unread) => Err(cut()),
-        Err(Unproven::Tampered(finding)) => Err(Error::Unsound(unsound(finding))),
-        Err(Unproven::Untrusted(finding)) => Err(Error::Untrusted(finding)),
+        Ok(_) | Err(Unproven::Unread) => Err(cut().into()),
+        Err(Unproven::Tampered(finding)) => Err(Error::Unsound(unsound(finding)).into()),
+        Err(Unproven::Untrusted(finding)) => Err(Error::Untrusted(finding).into()),
     }
 }
 

@@ -1,27 +1,31 @@
 //! Failures of anchors that are reached over HTTP.
 
 use git_handoff::model::hints::{self, Hint};
-use git_handoff::share::anchor::{Error, ProgramError, S3_SKEWED, S3Error, StampsError, TokenError};
+use git_handoff::share::anchor::{ProgramError, S3_SKEWED, S3Error, StampsError, TokenError};
 
 use super::Failure;
 
-/// Returns the failure for an error that only such an anchor has.
-pub(super) fn failure(error: &Error) -> Option<Failure> {
-    Some(match error {
-        Error::Stamps(StampsError::Ref(_) | StampsError::Store(_)) => return None,
-        Error::S3(S3Error::Program(ProgramError::Credentials(_))) => Failure::of("credentials", error),
-        Error::S3(S3Error::Refused { status, code, .. }) => {
-            let hint = s3_hint(*status, code);
-            Failure::of("s3", error).hint_if(hint)
-        }
-        Error::S3(S3Error::Program(ProgramError::Redirect(301 | 302 | 307 | 308))) => {
-            Failure::of("s3", error).hint(hints::s3_region())
-        }
-        Error::S3(S3Error::NoLock) => Failure::of("no-object-lock", error).hint(hints::s3_lock()),
-        Error::S3(_) => Failure::of("s3", error),
-        Error::Token(TokenError::NoRoots) => Failure::of("bad-ca", error),
-        _ => Failure::of("time-stamp", error),
-    })
+pub(in super::super) fn s3(error: &S3Error) -> Failure {
+    let failure = Failure::of("s3", error);
+    match error {
+        S3Error::Program(ProgramError::Credentials(_)) => Failure { code: "credentials", ..failure },
+        S3Error::Refused { status, code, .. } => failure.hint_if(s3_hint(*status, code)),
+        S3Error::Program(ProgramError::Redirect(301 | 302 | 307 | 308)) => failure.hint(hints::s3_region()),
+        S3Error::NoLock => Failure { code: "no-object-lock", ..failure }.hint(hints::s3_lock()),
+        _ => failure,
+    }
+}
+
+pub(in super::super) fn token(error: &TokenError) -> Failure {
+    Failure::of(if matches!(error, TokenError::NoRoots) { "bad-ca" } else { "time-stamp" }, error)
+}
+
+pub(in super::super) fn stamps(error: &StampsError) -> Failure {
+    Failure::of("time-stamp", error)
+}
+
+pub(in super::super) fn program(error: &ProgramError) -> Failure {
+    Failure::of("time-stamp", error)
 }
 
 /// Returns the hint for a refusal of S3.

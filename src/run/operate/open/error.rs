@@ -3,13 +3,13 @@
 use crate::git::retry::Lost;
 use crate::git::{refs, remote, store};
 use crate::ledger::{chain, log};
+use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::hints::{self, Hint};
 use crate::model::name::{ItemId, RunId};
 use crate::model::role::Refused;
 use crate::model::state::Illegal;
 
-use crate::run::operate::submit;
 use crate::run::query::{self, Unreadable};
 
 /// Failures to extend a run.
@@ -53,7 +53,7 @@ pub enum Error {
     #[error("{0}")]
     Ref(#[from] refs::Error),
     #[error("{0}")]
-    Submit(#[from] submit::Error),
+    Submit(#[from] AnyError),
     #[error("{0}")]
     Log(#[from] log::Error),
 }

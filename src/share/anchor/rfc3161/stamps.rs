@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::git::retry::{self, Lost};
-use crate::git::store::{self, Edit, Store};
+use crate::git::retry::{self};
+use crate::git::store::{Edit, Store};
 use crate::git::{refs, tree};
+use crate::model::any_error::AnyError;
 use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::place::Place;
@@ -44,7 +45,7 @@ pub(super) struct Token {
 impl Stamps {
     /// Lists the files beside a run or thread that may be tokens. Other files are skipped, and do
     /// not count against the limit.
-    pub(super) fn list(store: &Store, subject: &Place) -> Result<Self, Error> {
+    pub(super) fn list(store: &Store, subject: &Place) -> Result<Self, AnyError> {
         let place = subject.stamps().expect("it is a run's or a thread's");
         let own = place.below(format::REFS);
         let mut places: Vec<(String, Oid)> =
@@ -83,7 +84,7 @@ impl Stamps {
 }
 
 /// Adds a token, with the number of entries if it is about a thread. No file is removed.
-pub(super) fn keep(store: &Store, subject: &Place, entries: Option<u64>, token: &[u8]) -> Result<(), Error> {
+pub(super) fn keep(store: &Store, subject: &Place, entries: Option<u64>, token: &[u8]) -> Result<(), AnyError> {
     let name = subject.stamps().expect("it is a run's or a thread's").below(format::REFS);
     retry::run(|| {
         let old = refs::read(store, &name)?;
@@ -105,14 +106,4 @@ pub(super) fn keep(store: &Store, subject: &Place, entries: Option<u64>, token: 
 pub enum Error {
     #[error("{0} holds more time stamps than are looked at, and none of those that were looked at holds")]
     Overfull(String),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-}
-
-impl Lost for Error {
-    fn is_lost(&self) -> bool {
-        matches!(self, Self::Ref(error) if error.is_lost())
-    }
 }

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::any_error::AnyError;
 use crate::model::digest::Digest;
 use crate::model::entry::Subject;
 use crate::model::name::ThreadId;
@@ -35,7 +36,7 @@ impl S3Place {
         bucket: &Bucket<'_>,
         now: Moment,
         question: &ThreadQuestion<'_>,
-    ) -> Result<ThreadAnswer, Error> {
+    ) -> Result<ThreadAnswer, AnyError> {
         let found = self.find_thread(bucket, question.owner, question.thread, &|_| true)?;
         let statements = found.into_iter().map(|(object, stored)| {
             let loose = stored.is_loose(now);
@@ -65,20 +66,20 @@ impl S3Place {
         means: &Means,
         tip: &ThreadTip,
         unsure: Unsure<'_>,
-    ) -> Result<Published, Error> {
+    ) -> Result<Published, AnyError> {
         let ThreadTip { thread, entries, last, fingerprint, leaves } = tip;
         let published = |status| Published { kind: "thread", name: thread.to_string(), status };
         let differs = |entries: u64| Error::DiffersOnThread { thread: thread.clone(), entries };
         let now = |found: Vec<(Object, Stored)>| found.into_iter().next();
         let exactly = |number: u64| number == *entries;
         if let Some((held, _)) = now(self.find_thread(bucket, fingerprint, thread, &exactly)?) {
-            return if held.last == *last { Ok(published("up-to-date")) } else { Err(differs(*entries)) };
+            return if held.last == *last { Ok(published("up-to-date")) } else { Err(differs(*entries).into()) };
         }
         for (held, _) in self.find_thread(bucket, fingerprint, thread, &|_| true)? {
             let at = usize::try_from(held.entries - 1).unwrap_or(usize::MAX);
             match leaves.get(at) {
                 Some(leaf) if *leaf == held.last => {}
-                Some(_) => return Err(differs(held.entries)),
+                Some(_) => return Err(differs(held.entries).into()),
                 None if held.entries > *entries => return Ok(published("behind")),
                 // The chain is unreadable up to there, which the check below reports.
                 None => {}
@@ -98,10 +99,10 @@ impl S3Place {
         let found = now(self.find_thread(bucket, fingerprint, thread, &exactly)?);
         let (held, stored) = found.ok_or_else(|| Error::NotKept(subject.clone()))?;
         if held != object {
-            return Err(differs(*entries));
+            return Err(differs(*entries).into());
         }
         match stored.is_loose(means.clock.now()) {
-            Some(why) => Err(Error::NotLocked(subject, why)),
+            Some(why) => Err(Error::NotLocked(subject, why).into()),
             None => Ok(published("new")),
         }
     }
@@ -113,7 +114,7 @@ impl S3Place {
         fingerprint: &str,
         thread: &ThreadId,
         is_wanted: &dyn Fn(u64) -> bool,
-    ) -> Result<Vec<(Object, Stored)>, Error> {
+    ) -> Result<Vec<(Object, Stored)>, AnyError> {
         let folder = self.folder(fingerprint);
         let entries = |key: &str| parse(&folder, key).filter(|(name, _)| name == thread).map(|(_, entries)| entries);
         let is_one = |key: &str| entries(key).is_some_and(is_wanted);
@@ -124,7 +125,7 @@ impl S3Place {
             let expected = entries(&key).unwrap_or_default();
             if object.thread != *thread || object.entries != expected || object.fingerprint != fingerprint {
                 let Object { thread, entries, fingerprint, .. } = object;
-                return Err(Error::ThreadElsewhere { expected, thread, entries, fingerprint });
+                return Err(Error::ThreadElsewhere { expected, thread, entries, fingerprint }.into());
             }
             found.push((object, stored));
         }
