@@ -24,12 +24,8 @@ pub(super) fn verification(error: &verification::Error) -> Failure {
 }
 
 pub(super) fn threads(error: &threads::Error) -> Option<Failure> {
-    Some(match error {
-        threads::Error::Trust(trust::Error::NoSigners) => {
-            Failure::of("no-signers", error).hint(hints::verify_thread_by_signer())
-        }
-        _ => return None,
-    })
+    let is_unknown = matches!(error, threads::Error::Trust(trust::Error::NoSigners));
+    is_unknown.then(|| Failure::of("no-signers", error).hint(hints::verify_thread_by_signer()))
 }
 
 pub(super) fn refusal(refusal: &verify::Refusal) -> Failure {

@@ -89,7 +89,7 @@ pub(super) fn push(error: &push::Error) -> Option<Failure> {
         push::Error::Blocked(_) => Failure::of("unsound", error),
         push::Error::ReadBack { .. } => Failure::of("read-back", error),
         push::Error::Head(_) => Failure::of("git", error),
-        _ => return None,
+        push::Error::Overtaken(..) => return None,
     })
 }
 
