@@ -28,7 +28,7 @@ words! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Guarantee {
-        /// A log in the same repository. It detects tampering by a process that cannot rewrite both.
+        /// A log in the same repository. It detects tampering by who cannot rewrite both.
         #[default]
         Detect = "detect",
         /// An anchor that other people operate.
