@@ -91,7 +91,7 @@ impl Repository {
         keeper.open(|gate| let_in(gate, &gate.admit_intact(&target.run, &target.reference)?, warn))
     }
 
-    /// Reads a piece of a verified run, named as in [`piece`]; calls `warn` with notes for the
+    /// Reads a piece of a verified run, named as in [`PieceName`]; calls `warn` with notes for the
     /// reader.
     pub fn piece(&self, name: &str, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Piece, AnyError> {
         let name = PieceName::find(&self.store, name)?;
