@@ -124,7 +124,7 @@ fn a_red_item_and_a_reused_one_say_it_as_well() {
     repo.submit("second", &[item("a", "true")]);
     let run = repo.env.handoff(["run", "--reuse", "second"]).exit(0);
     insta::assert_snapshot!(run.stdout, @"
-    ✓ a  done, reused, nothing handed over  1 attempt  from first/a;
+    ✓ a  done, reused, nothing handed over  1 attempt  from first/a
     second: 1 of 1 done, sealed
     ─ nothing changed
     proof ✓ intact, 4 entries, your key: git handoff verify second

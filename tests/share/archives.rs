@@ -159,7 +159,7 @@ fn an_archive_that_names_a_run_otherwise_is_refused() {
     let differs: Vec<_> =
         answer["findings"].as_array().unwrap().iter().filter(|found| found["code"] == "archive-differs").collect();
     assert_eq!(differs.len(), 1, "{answer}");
-    insta::assert_snapshot!(differs[0]["message"].as_str().unwrap(), @r#"refs/handoff/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.f31a05dbf35f holds b9d842a4483a2d9924da3878e368508cae499e36 of the run "handoff-dag-1", and refs/handoff/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.a6846260e4f7 is at c0ff5b16aca3218af0639f9e890d80ff15c546f9"#);
+    insta::assert_snapshot!(differs[0]["message"].as_str().unwrap(), @r#"refs/handoff/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.dc6bc169303e holds dac5fe1608cb204940f9260e9813a8705af13135 of the run "handoff-dag-1", and refs/handoff/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.59e50818fda8 is at 85f2ada785e46701b517845c655bd7952dcd5fa7"#);
 }
 
 #[test]
@@ -195,11 +195,11 @@ fn what_was_put_on_top_of_an_archive_comes_nowhere() {
     env.git_in("clone", ["fetch", "--quiet", "origin", &format!("{archive}:{to}{spec}")]).success();
     env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
     let found = env.handoff_in("clone", ["doctor"]).exit(3);
-    insta::assert_snapshot!(find_line(&found.stdout, "problem: "), @"problem: the archive refs/handoff/remotes/origin/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.f31a05dbf35f is not sound: commit d7fdbf6: the commit is not an entry: the message is not a subject and an entry");
+    insta::assert_snapshot!(find_line(&found.stdout, "problem: "), @"problem: the archive refs/handoff/remotes/origin/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.dc6bc169303e is not sound: commit 7b73ca0: the commit is not an entry: the message is not a subject and an entry");
     // Ours goes nowhere in its place.
     let output = env.handoff(["push", "--all"]).exit(1);
     insta::assert_snapshot!(output.stderr, @r#"
-    error: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.f31a05dbf35f" is at 188aa5c03c709f835cd3f89cff85b27a8afda433 here and at d7fdbf616ec7d5a013b409e89d49ff15c32c3510 on the remote, which is not here; nothing was pushed
+    error: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.dc6bc169303e" is at e89885888e992d6381bba10e660f476c84fc2682 here and at 7b73ca0f9a0d91e35ebe2e7fbecea730a7260aeb on the remote, which is not here; nothing was pushed
     hint: git handoff fetch origin
     "#);
 }

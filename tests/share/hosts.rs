@@ -83,7 +83,7 @@ fn no_run_goes_without_its_log_where_the_host_does_not_take_all_or_none() {
         env.git_in("hub", ["config", setting, value]).success();
         hook(&env, "update", "case $1 in refs/handoff/logs/*) echo 'no logs' >&2; exit 1;; esac");
         let said = env.handoff(["push", "--all"]).exit(1).stderr;
-        let log = "refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 [remote rejected] (hook declined)";
+        let log = "refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd [remote rejected] (hook declined)";
         let run = |run| format!("refs/handoff/runs/{run} [remote rejected] (atomic push failure), ");
         let runs = if value == "true" { [RUN, "second", "third"].map(run).concat() } else { String::new() };
         assert_eq!(find_line(&said, "error: "), format!("error: the remote refused {runs}{log}"));

@@ -49,7 +49,7 @@ fn a_head_that_is_not_here_is_refused_as_well() {
     "#);
     // Once it was looked at, it is known to be none of ours; it stays, and keeps nothing else back.
     env.handoff(["fetch"]).ends(1);
-    insta::assert_snapshot!(env.handoff(["push", "--all"]).exit(1).stderr, @r#"warning: run "handoff-dag-1" on origin is not sound: commit 9908342: the commit is not an entry: the message is not a subject and an entry; ours was left out"#);
+    insta::assert_snapshot!(env.handoff(["push", "--all"]).exit(1).stderr, @r#"warning: run "handoff-dag-1" on origin is not sound: commit 7f52fa2: the commit is not an entry: the message is not a subject and an entry; ours was left out"#);
     assert!(refs(&env, "hub").contains(other.trim()));
 }
 
@@ -64,10 +64,10 @@ fn a_host_that_takes_only_branches_is_told_of_and_worked_around() {
     env.git(["push", "--quiet"]).success();
     assert_output!(env.handoff(["push", "origin", "--all", "--as-branch", "team/handoff"]), @"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4daf1d499b70
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.e54ff5b564bd
     ");
     assert_output!(env.git_in("hub", ["for-each-ref", "--format=%(refname)", "refs/heads/team"]), @"
-    refs/heads/team/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70
+    refs/heads/team/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd
     refs/heads/team/handoff/runs/handoff-dag-1
     ");
     clone(&env, "clone");

@@ -46,13 +46,13 @@ fn by_a_relative_path_from_any_folder() {
     env.write("clone/deep/down/file", "");
     insta::assert_snapshot!(env.handoff_in("clone/deep/down", ["fetch"]).exit(0).stdout, @"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4daf1d499b70
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.e54ff5b564bd
     ");
     env.git_in(".", ["clone", "--quiet", "--bare", "hub", "bare"]).success();
     env.git_in("bare", ["remote", "set-url", "origin", "../hub"]).success();
     insta::assert_snapshot!(env.handoff_in("bare/objects", ["fetch"]).exit(0).stdout, @"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4daf1d499b70
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.e54ff5b564bd
     ");
 }
 
@@ -104,12 +104,12 @@ fn what_is_said_on_the_way() {
     assert_eq!(refs(&env, "hub"), "");
     assert_output!(env.handoff(["push", "--all"]), @"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4daf1d499b70
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.e54ff5b564bd
     ");
     clone(&env, "clone");
     assert_output!(env.handoff_in("clone", ["fetch"]), @"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4daf1d499b70
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.e54ff5b564bd
     ------- stderr -------
     hint: git handoff verify origin/handoff-dag-1
     ");

@@ -101,12 +101,12 @@ fn what_is_gone_there_and_here_is_missed() {
     error: the ref refs/handoff/remotes/origin/runs/handoff-dag-1 is gone, but the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd holds the run
     "#);
     let said = env.handoff_in("clone", ["verify", "--all"]).exit(3);
-    insta::assert_snapshot!(said.stderr, @r#"error: run "handoff-dag-1" is gone from origin, where it was, and is not here; the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 names it"#);
+    insta::assert_snapshot!(said.stderr, @r#"error: run "handoff-dag-1" is gone from origin, where it was, and is not here; the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd names it"#);
     let said = env.handoff_in("clone", ["thread", "verify", "--all"]).exit(3);
-    insta::assert_snapshot!(said.stderr, @r#"error: thread "research" is gone from origin, where it was, and is not here; the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 names it"#);
+    insta::assert_snapshot!(said.stderr, @r#"error: thread "research" is gone from origin, where it was, and is not here; the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd names it"#);
     assert_eq!(vanished_findings(&env, 3), ["problem", "problem"]);
     let said = env.handoff_in("clone", ["thread", "verify", "origin/research"]).exit(3);
-    insta::assert_snapshot!(said.stderr, @"error: the ref refs/handoff/remotes/origin/threads/research is gone, but the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.4daf1d499b70 holds the thread");
+    insta::assert_snapshot!(said.stderr, @"error: the ref refs/handoff/remotes/origin/threads/research is gone, but the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd holds the thread");
     let said = env.handoff_in("clone", ["--json", "verify", "origin/handoff-dag-1"]).exit(3);
     assert_eq!(error_code(&said.stderr), "vanished");
     // A name that no log holds is only unknown.
