@@ -1,7 +1,6 @@
 //! A run that is recorded entry by entry, without a driver: for measuring what entries cost, and
 //! what is made of many.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use git_handoff::clock::Clock;
@@ -12,15 +11,11 @@ use git_handoff::model::catalog::Catalog;
 use git_handoff::model::credential::gate::Gate;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Event, ItemFired, ItemReconciled, Outcome, Product};
-use git_handoff::model::format;
-use git_handoff::model::manifest::{Manifest, SCHEMA};
+use git_handoff::model::manifest::Manifest;
 use git_handoff::model::plan::Item;
-use git_handoff::model::protected::{OnProtectedChange, VerifyIn};
-use git_handoff::model::surroundings::Surroundings;
 use git_handoff::plan::validate::validate;
 use git_handoff::run::operate::submit::{self, Request};
 use git_handoff::run::operate::{NewEntry, OpenRun};
-use serde_json::Value;
 
 /// A run with everything that its entries are made of.
 pub(crate) struct Recording {
@@ -54,29 +49,9 @@ impl Recording {
 
     /// Returns the dispatch of an item that needs nothing.
     pub(crate) fn fired(&self, item: &Item, attempt: u32) -> NewEntry {
-        let manifest = Manifest {
-            schema: SCHEMA.into(),
-            start: None,
-            executor: item.executor.clone(),
-            subagent: None,
-            argv: vec!["true".into()],
-            setup: None,
-            verify: None,
-            held_out: None,
-            red_first: false,
-            verify_in: VerifyIn::default(),
-            protect: BTreeSet::new(),
-            on_protected_change: OnProtectedChange::default(),
-            pipeline: None,
-            inputs: format::digest_of(&Value::Object(item.inputs.clone())),
-            timeout: 7200,
-            claims: Surroundings {
-                env: ["HOME", "LANG", "PATH", "TMPDIR", "TZ"].map(str::to_owned).to_vec(),
-                sandbox: "none".into(),
-                tool: format::TOOL.into(),
-                ..Surroundings::default()
-            },
-        };
+        let mut manifest = Manifest { argv: vec!["true".into()], timeout: 7200, ..Manifest::begin(item) };
+        manifest.claims.env = ["HOME", "LANG", "PATH", "TMPDIR", "TZ"].map(str::to_owned).to_vec();
+        manifest.claims.sandbox = "none".into();
         let named = self.open.store().named(&manifest.canonical()).expect("the manifest has a name");
         let fired = ItemFired::new(item.id.clone(), attempt, named, [].into());
         NewEntry::fired(Event::ItemFired(fired), &manifest)

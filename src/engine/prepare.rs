@@ -6,21 +6,20 @@ use std::ffi::OsString;
 use serde_json::Value;
 
 use crate::git::store::Store;
+use crate::model::bounds;
 use crate::model::catalog::Shape;
 use crate::model::causes::in_words;
 use crate::model::claims::Claims;
 use crate::model::digest::Digest;
 use crate::model::entry::{InputRef, ItemFired};
 use crate::model::item_index::ItemIndex;
-use crate::model::manifest::{self, Manifest};
+use crate::model::manifest::Manifest;
 use crate::model::name::FilePath;
 use crate::model::plan::{COMMIT, Item, PIPELINE, ProductKey};
 use crate::model::protect_rule::{self, ProtectRule};
-use crate::model::protected::{OnProtectedChange, VerifyIn};
+use crate::model::protected::VerifyIn;
 use crate::model::registered::Registered;
 use crate::model::schema::Schema;
-use crate::model::surroundings::Surroundings;
-use crate::model::{bounds, format};
 use crate::repository::config::OnVerifyFail;
 use crate::run::operate::OpenRun;
 use crate::sandbox::Confinement;
@@ -253,29 +252,9 @@ fn begin_manifest(
     executed: &Executed,
     is_confined: bool,
 ) -> Manifest {
-    let mut manifest = Manifest {
-        schema: manifest::SCHEMA.into(),
-        start: None,
-        executor: item.executor.clone(),
-        subagent: resolved.subagent.clone(),
-        inputs: format::digest_of(&Value::Object(item.inputs.clone())),
-        argv: Vec::new(),
-        setup: None,
-        verify: None,
-        held_out: None,
-        red_first: false,
-        verify_in: VerifyIn::default(),
-        protect: BTreeSet::new(),
-        on_protected_change: OnProtectedChange::default(),
-        pipeline: None,
-        timeout: 0,
-        claims: Surroundings {
-            program: executed.program.clone(),
-            interpreter: executed.interpreter.clone(),
-            tool: format::TOOL.into(),
-            ..Surroundings::default()
-        },
-    };
+    let mut manifest = Manifest { subagent: resolved.subagent.clone(), ..Manifest::begin(item) };
+    manifest.claims.program.clone_from(&executed.program);
+    manifest.claims.interpreter.clone_from(&executed.interpreter);
     machine.describe_access(item, resolved, is_confined, &mut manifest);
     manifest
 }

@@ -4,7 +4,7 @@
 
 use super::finished::Finished;
 use crate::git::refs;
-use crate::git::retry::{self};
+use crate::git::retry;
 use crate::git::store::{Edit, Store};
 use crate::model::any_error::AnyError;
 use crate::model::format;

@@ -108,7 +108,7 @@ impl Received {
             return Err(Error::TooLarge);
         }
         let value = json::parse(json::unmarked(bytes)).map_err(|problems| Error::Json(problems[0].to_string()))?;
-        let digest = Digest::of(&format::canonical(&value));
+        let digest = format::digest_of(&value);
         let Value::Object(mut map) = value else { return Err(Error::NotAnObject) };
         let signature = required(&map, "signature")?;
         map.remove("signature");

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::words::as_text;
 use sha2::{Digest as _, Sha256};
+
+use super::words::as_text;
 
 /// A SHA-256 digest, written `sha256:<64 lower-case hex digits>` wherever it appears.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -35,10 +35,12 @@ impl Evidence {
         if !bounds::are_light(bytes, HEAVY) {
             return None;
         }
-        let Value::Object(mut fields) = json::lenient(bytes).ok()? else { return None };
-        let evidence = match fields.remove("commits") {
-            Some(commits) => Self::Commits(serde_json::from_value(commits).ok()?),
-            None => Self::Proof(Box::new(Proof::parse(bytes).ok()?)),
+        // The canonical form begins with the first key, and a proof has no such field.
+        let evidence = if bytes.starts_with(br#"{"commits":"#) {
+            let Value::Object(mut fields) = json::lenient(bytes).ok()? else { return None };
+            Self::Commits(serde_json::from_value(fields.remove("commits")?).ok()?)
+        } else {
+            Self::Proof(Box::new(Proof::parse(bytes).ok()?))
         };
         (evidence.canonical() == bytes).then_some(evidence)
     }

@@ -168,7 +168,7 @@ pub fn leaf_hash(bytes: &[u8]) -> Digest {
 }
 
 /// Returns the digest of a value's canonical form.
-pub fn digest_of(value: &Value) -> Digest {
+pub fn digest_of<T: Serialize>(value: &T) -> Digest {
     Digest::of(&canonical(value))
 }
 

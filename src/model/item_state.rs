@@ -134,5 +134,3 @@ pub struct ItemState {
     /// The inputs of the latest attempt.
     pub inputs: BTreeMap<FilePath, InputRef>,
 }
-
-impl ItemState {}

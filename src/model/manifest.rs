@@ -11,6 +11,7 @@ use super::bounds;
 use super::digest::{Digest, Oid};
 use super::format;
 use super::json;
+use super::plan::Item;
 use super::protect_rule::ProtectRule;
 use super::protected::{OnProtectedChange, VerifyIn};
 use super::surroundings::Surroundings;
@@ -76,6 +77,28 @@ fn is_red(effect: &OnProtectedChange) -> bool {
 }
 
 impl Manifest {
+    /// Returns the manifest of an item that runs nothing yet.
+    pub fn begin(item: &Item) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            start: None,
+            executor: item.executor.clone(),
+            subagent: None,
+            argv: Vec::new(),
+            setup: None,
+            verify: None,
+            held_out: None,
+            red_first: false,
+            verify_in: VerifyIn::default(),
+            protect: BTreeSet::new(),
+            on_protected_change: OnProtectedChange::default(),
+            pipeline: None,
+            inputs: format::digest_of(&item.inputs),
+            timeout: 0,
+            claims: Surroundings { tool: format::TOOL.to_owned(), ..Surroundings::default() },
+        }
+    }
+
     /// Returns the digest of the recorded commands.
     pub fn digest_of_lines(&self) -> Digest {
         format::digest_of(&json!({ "argv": self.argv, "setup": self.setup, "verify": self.verify }))

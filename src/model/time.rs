@@ -3,9 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::words::as_text;
 use jiff::SignedDuration;
 use jiff::civil::{DateTime, date};
+
+use super::words::as_text;
+
 /// The epoch.
 const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
 

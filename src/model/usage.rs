@@ -4,8 +4,9 @@ use std::fmt;
 use std::iter::Sum;
 use std::str::FromStr;
 
-use super::words::as_text;
 use serde::{Deserialize, Serialize};
+
+use super::words::as_text;
 
 /// The number of decimal places of a price.
 const PLACES: usize = 9;

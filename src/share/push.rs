@@ -19,7 +19,7 @@ use crate::model::any_error::AnyError;
 use crate::model::credential::gate::Gate;
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
-use crate::model::words::words;
+use crate::model::words::{words, written_as_text};
 use crate::run::query::target::{self, Target};
 
 use super::archived;
@@ -102,8 +102,7 @@ pub struct Moved {
 words! {
     word
     /// The relation of our object to the remote's.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    #[serde(rename_all = "kebab-case")]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Status {
         /// The remote lacks it.
         New = "new",
@@ -119,6 +118,8 @@ words! {
         Folded = "folded",
     }
 }
+
+written_as_text!(Status);
 
 impl Status {
     /// Returns true if something is to be pushed.

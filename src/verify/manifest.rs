@@ -148,7 +148,7 @@ enum Problem {
 /// Compares a manifest with its item; returns the first field that differs.
 fn against_plan(manifest: &Manifest, item: &Item) -> Result<(), &'static str> {
     check(manifest.executor == item.executor, "executor")?;
-    check(manifest.inputs == format::digest_of(&Value::Object(item.inputs.clone())), "inputs")?;
+    check(manifest.inputs == format::digest_of(&item.inputs), "inputs")?;
     check(item.timeout.is_none_or(|timeout| manifest.timeout == timeout), "timeout")?;
     if item.executor == "command" {
         check(Some(&manifest.argv) == command(item).as_ref(), "argv")?;

@@ -10,7 +10,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::name::ItemId;
 use crate::model::outcomes::Outcomes;
 use crate::model::role::Role;
-use crate::model::words::words;
+use crate::model::words::{words, written_as_text};
 
 use super::claims::{Decided, TakenOver};
 use super::codes::Code;
@@ -25,8 +25,7 @@ use super::witness::{Anchored, Standing, Timed};
 words! {
     as_str
     /// The strength of an anchor that holds a run's root.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-    #[serde(rename_all = "kebab-case")]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Guarantee {
         /// A log in the same repository. It detects tampering by who cannot rewrite both.
         #[default]
@@ -37,6 +36,8 @@ words! {
         ExternalImmutable = "external-immutable",
     }
 }
+
+written_as_text!(Guarantee);
 
 impl Guarantee {
     /// Returns the strongest guarantee of the anchors that hold the run; `Detect` if there are

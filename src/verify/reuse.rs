@@ -2,14 +2,14 @@
 //!
 //! The evidence is part of the run, so the other run is not needed to check it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use crate::model::bounds;
-use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, InputRef, ItemFired, ItemReconciled};
+use crate::model::digest::Oid;
+use crate::model::entry::{Event, ItemFired, ItemReconciled};
 use crate::model::evidence::Evidence;
-use crate::model::name::{FilePath, ItemId};
-use crate::model::reused::Reused;
+use crate::model::name::ItemId;
+use crate::model::reused::{Reused, Work};
 use crate::model::state::RunState;
 
 use super::continues::Continued;
@@ -17,19 +17,6 @@ use super::imports::{ImportKind, Imported, Invalid, Origin, Source, read_evidenc
 use super::objects::Objects;
 use super::proof::{self, ItemProof};
 use super::{Case, Options};
-
-/// The work of an attempt. Equal work has equal products, if the runs have the same base.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Work<'a> {
-    manifest: Digest,
-    inputs: &'a BTreeMap<FilePath, InputRef>,
-}
-
-impl<'a> Work<'a> {
-    fn of(fired: &'a ItemFired) -> Self {
-        Self { manifest: fired.manifest.sha256, inputs: &fired.input_refs }
-    }
-}
 
 /// Examines all reused items, in the order of their entries.
 pub(super) fn examine(case: &Case<'_>, continued: Option<&Result<Continued, Invalid>>) -> Vec<Imported> {
@@ -59,8 +46,7 @@ pub(super) fn examine_next(case: &Case<'_>, state: &RunState) -> Option<Imported
     let link = case.chain.links.first()?;
     let Event::ItemReconciled(end) = &link.entry.event else { return None };
     let reused = end.reused.as_ref().filter(|reused| reused.evidence.is_some())?;
-    let item = state.graph.position(&end.item).map(|at| &state.items[at]);
-    let work = item.and_then(|item| Some(Work { manifest: item.manifest?.sha256, inputs: &item.inputs }));
+    let work = state.graph.position(&end.item).and_then(|at| Work::latest(&state.items[at]));
     let reuse = Reuse { end, reused, work, base: Some(state.submitted.base) };
     Some(imported(case, &Objects::new(case.store), None, link.entry.seq, &reuse))
 }

@@ -9,7 +9,7 @@ use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::RunId;
 use crate::model::time::Moment;
-use crate::model::words::words;
+use crate::model::words::{words, written_as_text};
 
 use super::{AskThread, Guarantee, Logs, no_place};
 
@@ -161,8 +161,7 @@ pub struct Anchored {
 words! {
     as_str
     /// The state of an anchor.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    #[serde(rename_all = "kebab-case")]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Standing {
         /// It holds the run's seal.
         Holds = "holds",
@@ -174,6 +173,8 @@ words! {
         Differs = "differs",
     }
 }
+
+written_as_text!(Standing);
 
 impl Anchored {
     /// Describes the anchor: `local (detect)`, `vault: s3 (external-immutable)`.

@@ -258,7 +258,7 @@ impl Made {
 
 impl Prompt {
     fn of(item: &Item) -> Self {
-        let digest = Digest::of(&format::canonical(&item.inputs));
+        let digest = format::digest_of(&item.inputs);
         let text = match (item.inputs.get("command"), item.inputs.get("workerInput")) {
             (Some(serde_json::Value::String(command)), _) => command.clone(),
             (Some(told), _) | (None, Some(told)) => told.to_string(),

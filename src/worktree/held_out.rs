@@ -98,7 +98,7 @@ fn digest(folder: &Path, paths: &[PathBuf]) -> Result<Digest, Error> {
         };
         list.push(json!({ "path": hex(path.as_os_str().as_bytes()), "kind": kind, "sha256": content }));
     }
-    Ok(format::digest_of(&json!(list)))
+    Ok(format::digest_of(&list))
 }
 
 /// Why held-out files cannot be used.

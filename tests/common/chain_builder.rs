@@ -4,13 +4,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use git_handoff::model::role::every_role;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
 use git_handoff::git::refs;
 use git_handoff::ledger::chain::{Draft, Head, Link};
 use git_handoff::ledger::merkle::Frontier;
 use git_handoff::ledger::sign::Signer;
+use git_handoff::model::confinement::NONE;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::document::Revision;
 use git_handoff::model::driver::{Because, DriverId};
@@ -21,11 +22,10 @@ use git_handoff::model::entry::{
 use git_handoff::model::extension::definition;
 use git_handoff::model::format;
 use git_handoff::model::judge;
-use git_handoff::model::manifest::{self, Manifest};
+use git_handoff::model::manifest::Manifest;
 use git_handoff::model::name::{FilePath, ItemId, RunId};
 use git_handoff::model::plan::{Item, Need, Plan, ProductKey, Selector, Source};
 use git_handoff::model::state::{Phase, RunState};
-use git_handoff::model::surroundings::Surroundings;
 use serde_json::Value;
 
 use super::forge::{Forge, PLAN, named, next, path};
@@ -193,28 +193,8 @@ impl<'a> ChainBuilder<'a> {
             Some(Value::Array(argv)) => argv.iter().map(|arg| arg.as_str().unwrap().to_owned()).collect(),
             _ => vec!["agent".to_owned()],
         };
-        let manifest = Manifest {
-            schema: manifest::SCHEMA.to_owned(),
-            start: None,
-            executor: node.executor.clone(),
-            subagent: None,
-            argv,
-            setup: None,
-            held_out: None,
-            red_first: false,
-            verify_in: git_handoff::model::protected::VerifyIn::Worktree,
-            protect: BTreeSet::new(),
-            on_protected_change: git_handoff::model::protected::OnProtectedChange::Red,
-            verify: None,
-            pipeline: None,
-            inputs: format::digest_of(&Value::Object(node.inputs.clone())),
-            timeout: node.timeout.unwrap_or(7200),
-            claims: Surroundings {
-                sandbox: "none".to_owned(),
-                tool: format::TOOL.to_owned(),
-                ..Surroundings::default()
-            },
-        };
+        let mut manifest = Manifest { argv, timeout: node.timeout.unwrap_or(7200), ..Manifest::begin(&node) };
+        manifest.claims.sandbox = NONE.into();
         let mut dispatch = Dispatch {
             attempt: self.state.items[at].attempts + 1,
             input_refs: node.needs.iter().map(|(key, need)| (key.clone(), self.resolve(need))).collect(),

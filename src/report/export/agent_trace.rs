@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::model::claims::Reported;
-use crate::model::digest::{Digest, Oid};
+use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::time::Moment;
@@ -105,7 +105,7 @@ fn record<'l>(facts: &Facts<'_>, lines: &'l ItemLines<'_, '_>, lines_in: LinesIn
     }
     Record {
         version: VERSION,
-        id: uuid(&Digest::of(&format::canonical(&json!([OURS, attempt.entry(), state])))),
+        id: uuid(&format::digest_of(&json!([OURS, attempt.entry(), state]))),
         timestamp: attempt.shown.ended_at.unwrap_or(attempt.shown.started_at),
         vcs: lines_in.commit().map(|revision| Vcs { kind: "git", revision }),
         tool: Tool { name: "git-handoff", version: tool_version(&attempt.manifest.claims.tool) },

@@ -138,7 +138,7 @@ fn manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> Resul
         }
         manifest.insert("inputRefs".into(), Value::Object(refs));
     }
-    let hash = Digest::of(&format::canonical(&manifest));
+    let hash = format::digest_of(&manifest);
     manifest.insert("manifestHash".into(), json!(hash));
     Ok((Value::Object(manifest), hash))
 }

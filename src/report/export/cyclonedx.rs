@@ -105,7 +105,7 @@ pub(super) fn export(facts: &Facts<'_>) -> Value {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
-        "serialNumber": format!("urn:uuid:{}", uuid(&Digest::of(&format::canonical(&json!([OURS, facts.origin.seal]))))),
+        "serialNumber": format!("urn:uuid:{}", uuid(&format::digest_of(&json!([OURS, facts.origin.seal])))),
         "version": 1,
         "metadata": {
             "timestamp": sealed_at,

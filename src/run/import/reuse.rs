@@ -10,19 +10,19 @@ use crate::git::store::Store;
 use crate::ledger::prove;
 use crate::model::bounds;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, ItemFired, ItemReconciled, Outcome, Product, Verified};
+use crate::model::entry::{Event, InputRef, ItemFired, ItemReconciled, Outcome, Product, Verified};
 use crate::model::evidence::Evidence;
 use crate::model::format;
 use crate::model::manifest::Manifest;
-use crate::model::name::{ItemId, RunId};
+use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::pipeline::BlockEnded;
 use crate::model::plan::ProductKey;
-use crate::model::reused::Reused;
+use crate::model::reused::{Reused, Work};
 use crate::repository::{Repository, Trust};
 use crate::verify::{AtHand, Gate, Logs, Options};
 
 use crate::run::query::target::{Target, own_runs};
-use crate::run::query::{VerifiedRun, View};
+use crate::run::query::{VerifiedRun, View, show};
 
 /// Items of other runs that may be reused.
 #[derive(Clone)]
@@ -30,28 +30,28 @@ pub struct Reusable {
     store: Store,
     options: Options,
     logs: Arc<Logs>,
-    /// Candidates by their task. None of them is verified yet.
-    tasks: HashMap<Task, Vec<Hint>>,
-    /// The first task of each item id with its run, to explain how another task differs.
-    by_item: HashMap<ItemId, (RunId, Task, Oid)>,
+    /// Candidates by their base and the digest of their work. None of them is verified yet.
+    tasks: HashMap<(Oid, Digest), Vec<Hint>>,
+    /// The first attempt of each item id with its run, to explain how another task differs.
+    by_item: HashMap<ItemId, Earlier>,
     /// The verified runs by ref, or `None` if a run does not verify. A run is used as it was
     /// verified, even if its ref moves.
     vetted: BTreeMap<String, Option<Arc<Source>>>,
 }
 
-/// The facts that decide whether two attempts do equal work.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Task {
+/// An attempt that another one is compared with in words.
+#[derive(Clone)]
+struct Earlier {
+    run: RunId,
     base: Oid,
-    manifest: Digest,
-    /// The digest of the resolved inputs.
-    inputs: Digest,
+    manifest: Product,
+    inputs: BTreeMap<FilePath, InputRef>,
 }
 
 /// A verified run, with its reusable items.
 struct Source {
     run: VerifiedRun,
-    items: HashMap<ItemId, (ItemReconciled, Task)>,
+    items: HashMap<ItemId, (ItemReconciled, Digest)>,
 }
 
 /// An item that looks done and green.
@@ -83,14 +83,16 @@ impl Repository {
         let logs = Logs::read(&self.store).ok();
         let own = own_runs(&self.store).unwrap_or_default().into_iter().map(Target::own);
         let fetched = Target::all_fetched(&self.store).unwrap_or_default();
-        let mut tasks: HashMap<Task, Vec<Hint>> = HashMap::new();
+        let mut tasks: HashMap<(Oid, Digest), Vec<Hint>> = HashMap::new();
         let mut by_item = HashMap::new();
         for Target { run, reference } in own.chain(fetched).filter(|target| logs.is_some() && target.run != *run) {
             let Ok(view) = (Target { run, reference: reference.clone() }).view(&self.store) else { continue };
-            for (ended, task, manifest) in done(&view) {
+            let base = view.state.submitted.base;
+            for (ended, work, manifest) in done(&view) {
                 let hint = Hint { run: view.run.clone(), reference: reference.clone(), item: ended.item.clone() };
-                by_item.entry(ended.item.clone()).or_insert_with(|| (view.run.clone(), task.clone(), manifest));
-                tasks.entry(task).or_default().push(hint);
+                tasks.entry((base, format::digest_of(&work))).or_default().push(hint);
+                let earlier = || Earlier { run: view.run.clone(), base, manifest, inputs: work.inputs.clone() };
+                by_item.entry(ended.item.clone()).or_insert_with(earlier);
             }
         }
         let logs = Arc::new(logs.unwrap_or_default());
@@ -99,8 +101,8 @@ impl Repository {
 }
 
 /// Returns the items of a sealed run that were run there and are done, green and not superseded,
-/// each with its task and the blob of its manifest.
-fn done(view: &View) -> Vec<(&ItemReconciled, Task, Oid)> {
+/// each with its work and its manifest.
+fn done<'v>(view: &'v View) -> Vec<(&'v ItemReconciled, Work<'v>, Product)> {
     if !view.state.sealed {
         return Vec::new();
     }
@@ -116,23 +118,13 @@ fn done(view: &View) -> Vec<(&ItemReconciled, Task, Oid)> {
         }
         _ => None,
     });
-    let with_task = |e: &'_ ItemReconciled| {
+    let with_work = |e: &'v ItemReconciled| {
         let at = view.state.graph.position(&e.item)?;
         let item = &view.state.items[at];
         let counts = item.products == e.products && !view.state.is_superseded(at);
-        let Product { sha256: manifest, oid, .. } = item.manifest.filter(|_| counts)?;
-        Some((
-            Task { base: view.state.submitted.base, manifest, inputs: Digest::of(&format::canonical(&item.inputs)) },
-            oid,
-        ))
+        Some((e, Work::latest(item)?, item.manifest.filter(|_| counts)?))
     };
-    ended.filter_map(|e| with_task(e).map(|(task, manifest)| (e, task, manifest))).collect()
-}
-
-impl Task {
-    fn of(base: Oid, fired: &ItemFired) -> Self {
-        Self { base, manifest: fired.manifest.sha256, inputs: Digest::of(&format::canonical(&fired.input_refs)) }
-    }
+    ended.filter_map(with_work).collect()
 }
 
 impl Reusable {
@@ -145,12 +137,13 @@ impl Reusable {
         fired: &ItemFired,
         fit: &dyn Fn(&BTreeMap<ProductKey, Product>) -> bool,
     ) -> Option<Found> {
-        let wanted = Task::of(base, fired);
+        let wanted = (base, format::digest_of(&Work::of(fired)));
         let hints = self.tasks.get(&wanted)?.clone();
         hints.into_iter().find_map(|hint| {
             let source = self.vetted(&hint)?;
             let (ended, there) = source.items.get(&hint.item)?;
-            (*there == wanted && fit(&ended.products)).then_some(())?;
+            let is_same = (source.run.state.submitted.base, *there) == wanted;
+            (is_same && fit(&ended.products)).then_some(())?;
             let proof = prove::item_of(&self.store, &source.run.links, &hint.item, None).ok()?;
             let root = proof.root;
             let evidence = Evidence::Proof(Box::new(proof)).canonical();
@@ -166,7 +159,7 @@ impl Reusable {
 
     /// Returns why [`Reusable::find`] returned nothing for this dispatch, which has this manifest.
     pub fn why_not(&self, base: Oid, fired: &ItemFired, manifest: &Manifest) -> String {
-        let task = Task::of(base, fired);
+        let task = (base, format::digest_of(&Work::of(fired)));
         if let Some(hint) = self.tasks.get(&task).and_then(|hints| hints.first()) {
             let named = format!("{}/{}", hint.run, hint.item);
             return match self.vetted.get(&hint.reference) {
@@ -174,14 +167,13 @@ impl Reusable {
                 _ => format!("{named} did the same, and its products are not what this item has to hand over"),
             };
         }
-        let Some((run, other, blob)) = self.by_item.get(&fired.item) else {
+        let Some(Earlier { run, base: other_base, manifest: other, inputs }) = self.by_item.get(&fired.item) else {
             return "no sealed run here has an item that is done and green and had the same to do".to_owned();
         };
         let mut differing: Vec<String> = Vec::new();
-        differing.extend((other.base != base).then(|| "base".to_owned()));
-        differing.extend((other.inputs != task.inputs).then(|| "inputRefs".to_owned()));
-        let bytes = self.store.contains(*blob).then(|| self.store.read_blob(*blob).ok()).flatten();
-        if let Some(other) = bytes.and_then(|bytes| Manifest::parse(&bytes).ok()) {
+        differing.extend((*other_base != base).then(|| "base".to_owned()));
+        differing.extend((*inputs != fired.input_refs).then(|| "inputRefs".to_owned()));
+        if let Ok(Some(other)) = show::manifest(&self.store, other) {
             differing.extend(manifest.differing(&other));
         }
         format!("{run}/{} was given something else to do: {}", fired.item, differing.join(", "))
@@ -195,7 +187,8 @@ impl Reusable {
             let admitted = gate.admit_unreserved(&hint.run, &hint.reference).ok()?;
             let run = VerifiedRun::read(store, &admitted).ok()?;
             let items = done(&run).into_iter();
-            let items = items.map(|(ended, task, _)| (ended.item.clone(), (ended.clone(), task))).collect();
+            let items =
+                items.map(|(ended, work, _)| (ended.item.clone(), (ended.clone(), format::digest_of(&work)))).collect();
             Some(Arc::new(Source { run, items }))
         };
         vetted.entry(hint.reference.clone()).or_insert_with(look).clone()

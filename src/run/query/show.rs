@@ -152,7 +152,7 @@ pub fn digests<K: Ord + Clone>(named: &BTreeMap<K, Product>) -> BTreeMap<K, Dige
 
 /// Reads a manifest that an entry names. Returns `None` if it is not that or not valid, or if a
 /// partial clone lacks it.
-pub(super) fn manifest(store: &Store, named: &Product) -> Result<Option<Manifest>, store::Error> {
+pub(crate) fn manifest(store: &Store, named: &Product) -> Result<Option<Manifest>, store::Error> {
     let bytes = store.contains(named.oid).then(|| store.read_blob(named.oid)).transpose()?;
     let bytes = bytes.filter(|bytes| Digest::of(bytes) == named.sha256);
     Ok(bytes.and_then(|bytes| Manifest::parse(&bytes).ok()))

@@ -1,4 +1,5 @@
 //! Finds in the entries when items began and ended.
+
 use serde::Serialize;
 
 use crate::model::entry::Event;

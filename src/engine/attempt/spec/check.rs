@@ -109,8 +109,7 @@ impl AttemptSpec {
     fn is_task_of_manifest(&self) -> bool {
         let Ok(Value::Object(mut task)) = serde_json::from_str(&self.task) else { return false };
         let refs = task.remove(INPUT_REFS);
-        refs == serde_json::to_value(&self.input_refs).ok()
-            && format::digest_of(&Value::Object(task)) == self.manifest.inputs
+        refs == serde_json::to_value(&self.input_refs).ok() && format::digest_of(&task) == self.manifest.inputs
     }
 }
 
