@@ -3,21 +3,18 @@
 //! git uses a binary search and other programs a linear one. If a name occurs twice, or the order
 //! is not as the header says, they find different values. git never writes such a file.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{LazyLock, Mutex};
+use std::sync::PoisonError;
 use std::time::SystemTime;
 
 use super::store::Store;
 
-/// The files that this process checked and found valid, with their state at the time.
-static GOOD: LazyLock<Mutex<HashMap<PathBuf, Seen>>> = LazyLock::new(Mutex::default);
-
 /// The metadata that identifies a state of the file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Seen {
+#[derive(PartialEq, Eq)]
+pub(super) struct Seen {
     written: Option<SystemTime>,
     length: u64,
     inode: u64,
@@ -30,6 +27,9 @@ impl Seen {
 }
 
 /// Refuses a file of packed refs that two readers could read differently. Accepts a missing file.
+///
+/// If the file is not the one of the last check, the values that gix remembers are read again. gix
+/// does so only for a file with a later date, and after a clock was set back it is earlier.
 pub fn check(store: &Store) -> Result<(), Error> {
     let path = store.common_dir().join("packed-refs");
     let failed = |error| Error::Read(path.clone(), error);
@@ -37,15 +37,14 @@ pub fn check(store: &Store) -> Result<(), Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         meta => Seen::of(&meta.map_err(failed)?),
     };
-    let is_good = |known: &HashMap<PathBuf, Seen>| known.get(&path) == Some(&seen);
-    if GOOD.lock().is_ok_and(|known| is_good(&known)) {
+    let mut good = store.known.packed.lock().unwrap_or_else(PoisonError::into_inner);
+    if good.as_ref() == Some(&seen) {
         return Ok(());
     }
     let bytes = fs::read(&path).map_err(failed)?;
     read(&bytes).map_err(|(line, what)| Error::Ambiguous(path.clone(), line, what))?;
-    if let Ok(mut known) = GOOD.lock() {
-        known.insert(path, seen);
-    }
+    store.local().refs.force_refresh_packed_buffer().map_err(|error| failed(io::Error::other(error)))?;
+    *good = Some(seen);
     Ok(())
 }
 

@@ -2,13 +2,14 @@
 //!
 //! The file alone does not show whether its owner is alive, and a slow process is easily taken for
 //! dead. So ours also hold an operating system lock, which ends with the process, and start with a
-//! mark. For git's own there is only the age.
+//! mark. For git's own there is only the time that it stays.
 //!
 //! gix also locks `packed-refs` for every change if that file exists; a process killed then would
 //! block the repository. git does so only to remove a ref from that file, and so do we.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -22,14 +23,17 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// The content of our lock file before the new value.
 const MARK: &[u8] = b"git-handoff\n";
 
-/// The age at which our lock file is stale: longer than it takes to lock a new file.
-const OURS: Duration = Duration::from_secs(1);
-
-/// The age at which any other lock file is stale.
+/// For how long the same lock file of another program must be there before it is stale.
+///
+/// This is counted by a monotonic clock from the first look at the file. Its date is not used,
+/// because the clock may be wrong, here or on the machine that has the disk.
 const OTHERS: Duration = Duration::from_secs(10);
 
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(2);
+
+/// The pause between two looks at a lock that may be stale.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// The lock on a ref. Dropping it releases the lock and changes nothing.
 pub(super) struct RefLock {
@@ -107,19 +111,23 @@ impl Drop for RefLock {
 /// Removes a stale lock file, waiting if necessary until that is certain. The file of a live
 /// process stays and is an error.
 pub(super) fn clear_left(lock: &Path) -> io::Result<()> {
+    let mut first = None;
     loop {
         let mut file = match OpenOptions::new().read(true).write(true).open(lock) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             other => other?,
         };
-        let made = file.metadata()?.modified()?;
+        let meta = file.metadata()?;
+        let seen = (id(&meta), meta.modified()?);
+        let since = match first {
+            Some((same, since)) if same == seen => since,
+            _ => first.insert((seen, Instant::now())).1,
+        };
         let mut begins = Vec::new();
         (&mut file).take(MARK.len() as u64).read_to_end(&mut begins)?;
-        let left = if begins == MARK { OURS } else { OTHERS };
-        // A file dated in the future is not being written now.
-        let age = made.elapsed().unwrap_or(left);
-        if age < left {
-            std::thread::sleep(left.saturating_sub(age).min(Duration::from_millis(20)));
+        // A live owner of ours holds a lock on it, or finds that it is gone.
+        if begins != MARK && since.elapsed() < OTHERS {
+            std::thread::sleep(AGAIN);
             continue;
         }
         file.try_lock().map_err(|error| NoLocks::explain(lock, error.into()))?;
@@ -130,10 +138,13 @@ pub(super) fn clear_left(lock: &Path) -> io::Result<()> {
 
 /// Returns true if the open file is the one at `path`.
 fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    let id = |of: &fs::Metadata| (of.dev(), of.ino());
     let (own, there) = (file.metadata(), fs::symlink_metadata(path));
     own.is_ok_and(|own| there.is_ok_and(|there| id(&own) == id(&there)))
+}
+
+/// Returns what no other file has while this one is there: its device and inode.
+fn id(of: &fs::Metadata) -> (u64, u64) {
+    (of.dev(), of.ino())
 }
 
 /// Returns the path of a file's lock file.
@@ -149,8 +160,8 @@ mod tests {
 
     use super::*;
 
-    fn age(lock: &Path, by: Duration) {
-        File::open(lock).unwrap().set_modified(SystemTime::now() - by).unwrap();
+    fn date(lock: &Path, at: SystemTime) {
+        File::open(lock).unwrap().set_modified(at).unwrap();
     }
 
     #[test]
@@ -159,19 +170,35 @@ mod tests {
         let path = folder.path().join("ref");
         let held = RefLock::take(&path).unwrap().unwrap();
         let lock = lock_of(&path);
-        age(&lock, Duration::from_secs(3600));
+        date(&lock, SystemTime::UNIX_EPOCH);
         assert_eq!(clear_left(&lock).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         assert!(RefLock::take(&path).unwrap().is_none());
         let new: Oid = "0123456789012345678901234567890123456789".parse().unwrap();
         held.set(new, false).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{new}\n"));
-        // Ours is recognised at once, another's by its age.
-        for (text, by) in [(MARK, OURS), (b"", OTHERS)] {
+        // Ours is recognised at once, another's by the time that it is there.
+        for text in [MARK, b""] {
             fs::write(&lock, text).unwrap();
-            age(&lock, by);
             clear_left(&lock).unwrap();
             assert!(!lock.exists());
         }
         clear_left(&lock).unwrap();
+    }
+
+    #[test]
+    fn no_clock_makes_a_lock_of_git_stale() {
+        let hour = Duration::from_secs(3600);
+        for dated in [SystemTime::now() - hour, SystemTime::now() + hour] {
+            let folder = tempfile::tempdir().unwrap();
+            let lock = lock_of(&folder.path().join("ref"));
+            File::create(&lock).unwrap();
+            date(&lock, dated);
+            std::thread::scope(|scope| {
+                let cleared = scope.spawn(|| clear_left(&lock));
+                std::thread::sleep(Duration::from_millis(200));
+                fs::remove_file(&lock).expect("git ends and removes its own lock");
+                cleared.join().unwrap().unwrap();
+            });
+        }
     }
 }

@@ -21,6 +21,7 @@ use super::folder::absolute;
 use super::keep_pack;
 pub use super::keep_pack::KeepGuard;
 use super::midx;
+use super::packed;
 use super::program::{self, Git};
 use crate::model::bounds;
 use crate::model::digest::{Digest, Hasher, Oid};
@@ -62,6 +63,8 @@ pub(super) struct Known {
     gathering: Mutex<()>,
     /// The cache of archives.
     pub(super) archives: Mutex<archives::Known>,
+    /// The file of packed refs that was last checked and found valid.
+    pub(super) packed: Mutex<Option<packed::Seen>>,
 }
 
 /// The file in a git directory that marks it as that of an attempt, which is removed with it.
@@ -102,6 +105,7 @@ impl Store {
             renewed: Mutex::new((keep_pack::written(), None)),
             gathering: Mutex::new(()),
             archives: Mutex::default(),
+            packed: Mutex::default(),
         };
         Ok(Self { repo, durability: Durability::Strict, known: Arc::new(known) })
     }

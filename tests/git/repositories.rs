@@ -1,5 +1,10 @@
 //! The kinds of repositories that there are, and what git does to them in the meantime.
 
+use std::fs::File;
+use std::time::{Duration, SystemTime};
+
+use git_handoff::git::refs;
+use git_handoff::git::store::Store;
 use serde_json::{Value, json};
 
 use crate::common::finished;
@@ -99,6 +104,22 @@ fn packed_refs_and_a_gc_change_nothing() {
     );
     env.handoff(["run", "second.json"]).success();
     env.handoff(["verify", "--all"]).success();
+}
+
+/// A clock may be set back while a process has the repository open.
+#[test]
+fn packed_refs_with_an_earlier_date_are_read_again() {
+    let env = Environment::example("handoff-dag");
+    let store = Store::discover(&env.repo()).unwrap();
+    let name = "refs/handoff/runs/r";
+    for (text, hours) in [("one", 0), ("two", 1), ("six", 2)] {
+        let new = store.write_blob(text.as_bytes()).unwrap();
+        env.git(["update-ref", name, &new.to_string()]).success();
+        env.git(["pack-refs", "--all"]).success();
+        let packed = File::open(env.repo().join(".git/packed-refs")).unwrap();
+        packed.set_modified(SystemTime::now() - Duration::from_secs(3600 * hours)).unwrap();
+        assert_eq!(refs::read(&store, name).unwrap(), Some(new), "{text}");
+    }
 }
 
 #[test]
