@@ -9,15 +9,15 @@ use crate::git::no_locks::NoLocks;
 use crate::model::name::RunId;
 use crate::run::query::driver_lock::path;
 
-/// How often to retry a lock whose holder is not known to be alive.
-const RETRIES: usize = 100;
+/// How often to retry a lock whose holder is not known to be alive, or a person's command.
+const RETRIES: usize = 1000;
 /// How long to wait between two of them.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The lock on a run, held until it is dropped.
 #[derive(Debug)]
 pub struct RunLock {
-    _file: File,
+    file: File,
 }
 
 impl RunLock {
@@ -42,18 +42,25 @@ impl RunLock {
             file.rewind().and_then(|()| file.read_to_string(&mut holder)).map_err(io)?;
             let holder = holder.trim();
             // A new holder has yet to write its name. After a kill, a child between fork and exec
-            // can keep the lock for a moment.
+            // can keep the lock for a moment, and a command for as long as it pushes.
             if retries > 0 && !is_alive(holder) {
                 retries -= 1;
                 std::thread::sleep(PAUSE);
                 continue;
             }
-            let holder = if holder.is_empty() { "another process".into() } else { holder.to_owned() };
+            let holder = if is_alive(holder) { holder.to_owned() } else { "another process".to_owned() };
             return Err(Error::Held { run: run.clone(), holder });
         }
         file.set_len(0).and_then(|()| file.rewind()).map_err(io)?;
         writeln!(file, "process {}", std::process::id()).map_err(io)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+impl Drop for RunLock {
+    fn drop(&mut self) {
+        // A command that holds the lock next does not write its name.
+        let _ = self.file.set_len(0);
     }
 }
 

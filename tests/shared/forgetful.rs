@@ -1,6 +1,8 @@
 //! A clone that submitted and pushed a run, and did not join it, reads the remote first.
 
 use std::fs;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -60,6 +62,28 @@ fn leads_out(hub: &Hub, commands: &[&[&str]]) {
         let (_, out, said) = hub.command("repo", &["verify", name]);
         assert!(!out.contains("TAMPERED") && !out.contains("CONFLICT"), "{name}: {out}{said}");
     }
+}
+
+/// A command records through the remote, and a driver here in its repository. If they overlapped,
+/// the run would go on twice.
+#[test]
+fn a_driver_of_a_pushed_run_waits_for_the_command_of_a_person() {
+    let hub = pushed(&plan(&items(2, "0")));
+    hub.repo.env.write(
+        "hub.git/hooks/update",
+        "#!/bin/sh\ncase $1 in refs/handoff/runs/*) touch ../held;\nuntil test -e ../go; do sleep 0.05; done ;; esac\n",
+    );
+    hub.repo.env.shell(".", "chmod +x hub.git/hooks/update").success();
+    let command = hub.repo.start(&["cancel", "r/i0"]);
+    wait_for("the push", || hub.repo.path("held").exists());
+    let driver = run(&hub, "repo");
+    thread::sleep(Duration::from_millis(500));
+    hub.repo.env.write("go", "");
+    assert_eq!(command.wait().0.code(), Some(0));
+    assert_eq!(driver.wait().0.code(), Some(4));
+    hub.repo.env.handoff(["close", "r"]).success();
+    hub.repo.env.handoff(["push", "origin", "r"]).success();
+    hub.repo.env.handoff(["verify", "r", "--allow-partial"]).success();
 }
 
 #[test]

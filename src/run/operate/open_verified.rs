@@ -14,6 +14,7 @@ use crate::model::name::RunId;
 use crate::model::role::{Refused, Role};
 use crate::model::time::Moment;
 use crate::repository::{Repository, Trust, marks};
+use crate::run::query::driver_lock::NoDriver;
 use crate::run::query::remote_read::driven_twice;
 use crate::verify::{Appender, Begun, Continuable, Mark, Refusal, Verified, continuable_on};
 
@@ -101,14 +102,20 @@ impl Repository {
 
     /// Opens a run after reading the remote that it was pushed to. A shared run is only opened,
     /// because following its remote reads and judges that.
+    ///
+    /// A driver here records in this repository and a command through the remote, so neither may
+    /// begin while the other is at it: the run would go on twice.
     fn opened_after_read(&self, run: &RunId, open: &dyn Fn() -> Result<OpenRun, Denied>) -> Result<OpenRun, Denied> {
         let here = open()?;
         if here.state.shared.is_some() {
             return self.follow_sharing(here, None);
         }
+        let kept = NoDriver::keep(&self.store.common_dir(), run).map_err(|error| Denied::Lock(run.clone(), error))?;
         let read = self.read_to_change(run)?;
         let is_behind = read.as_ref().is_some_and(|read| read.state.has_gained());
-        self.follow_sharing(if is_behind { open()? } else { here }, read)
+        let mut open = self.follow_sharing(if is_behind { open()? } else { here }, read)?;
+        open.keep_drivers_out(kept);
+        Ok(open)
     }
 }
 
@@ -142,6 +149,8 @@ pub enum Denied {
     Twice { run: RunId, remote: String, ours: Oid, theirs: Oid },
     #[error("{0}")]
     Remote(#[source] Box<sharing::Error>),
+    #[error("cannot keep drivers out of the run {:?}", .0.as_str())]
+    Lock(RunId, #[source] std::io::Error),
     #[error("{0}")]
     Repository(#[from] AnyError),
 }

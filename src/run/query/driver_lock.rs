@@ -1,8 +1,11 @@
-//! The lock file of a run: where it is, and whether a driver of this repository holds it.
+//! The lock file of a run. Its driver holds the lock alone, commands that must not meet a driver
+//! hold it together.
 
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::git::no_locks::NoLocks;
 use crate::model::name::RunId;
 
 /// The folder of the lock files of runs, below the git directory.
@@ -19,4 +22,21 @@ pub fn path(common_dir: &Path, run: &RunId) -> PathBuf {
 pub fn is_driven_here(common_dir: &Path, run: &RunId) -> bool {
     let file = File::open(path(common_dir, run));
     file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+/// No driver of this repository begins to drive the run until this is dropped.
+pub struct NoDriver(#[expect(dead_code, reason = "it holds the lock")] File);
+
+impl NoDriver {
+    /// Keeps drivers out, or returns `None` if a driver of this repository drives the run.
+    pub fn keep(common_dir: &Path, run: &RunId) -> io::Result<Option<Self>> {
+        let path = path(common_dir, run);
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(NoLocks::explain(&path, error)),
+        }
+    }
 }

@@ -16,6 +16,7 @@ use crate::run::operate::beats::{Judge, ReadError};
 use crate::run::operate::new_entry::NewEntry;
 use crate::run::operate::now;
 use crate::run::operate::via::{RunRead, Via};
+use crate::run::query::driver_lock::NoDriver;
 use crate::run::query::{self, stopped_rules, view};
 use crate::verify::{Further, check_applied, check_date, check_next, dispatchers, read_further};
 
@@ -29,6 +30,8 @@ pub(super) struct Shared {
     pub(super) confirmed: RunState,
     /// How often in a row a lock file at the remote was in the way, and nothing new was read.
     pub(super) locked: u32,
+    /// Held while a command records entries of a run that drivers here do not share.
+    pub(super) kept: Option<NoDriver>,
 }
 
 impl OpenRun {
@@ -39,8 +42,15 @@ impl OpenRun {
             let found = found.map_err(|why| Error::Stranger(self.run.clone(), why))?;
             found.into_iter().for_each(|(item, key)| self.state.keys.set_dispatcher(item, key));
         }
-        self.shared = Some(Box::new(Shared { via, confirmed: self.state.clone(), locked: 0 }));
+        self.shared = Some(Box::new(Shared { via, confirmed: self.state.clone(), locked: 0, kept: None }));
         Ok(())
+    }
+
+    /// Keeps drivers of this repository out while entries are recorded through a remote.
+    pub(in crate::run::operate) fn keep_drivers_out(&mut self, kept: Option<NoDriver>) {
+        if let Some(shared) = &mut self.shared {
+            shared.kept = kept;
+        }
     }
 
     /// Returns the remote of a shared run.
