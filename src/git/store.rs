@@ -280,9 +280,7 @@ impl Store {
             .frugal()
             .env("GIT_NO_REPLACE_OBJECTS", "1")
             .env("GIT_NO_LAZY_FETCH", "1")
-            .arg("cat-file")
-            .arg("blob")
-            .arg(oid.to_string())
+            .args(["cat-file", "blob", &oid.to_string()])
             .stream(&mut |chunk| {
                 hasher.update(chunk);
                 out.write_all(chunk)
@@ -308,10 +306,7 @@ impl Store {
     fn freshen(&self, oid: Oid) -> bool {
         let hex = oid.to_string();
         let path = self.objects_dir().join(&hex[..2]).join(&hex[2..]);
-        let Ok(file) = fs::File::open(path) else {
-            return false;
-        };
-        file.set_modified(SystemTime::now()).is_ok()
+        fs::File::open(path).is_ok_and(|file| file.set_modified(SystemTime::now()).is_ok())
     }
 }
 

@@ -13,12 +13,14 @@ use super::document::{DocumentWritten, LogWritten};
 use super::driver::{DriverId, RunShared};
 pub use super::ended::{Again, ItemEnded};
 use super::entry::Error;
-use super::extension::{RunConcluded, RunExtended};
+use super::extension::{Cause, RunConcluded, RunExtended};
+use super::illegal::Illegal;
 use super::log_recorded::LogRecorded;
 use super::name::{FilePath, ItemId};
 use super::outcome::{ItemReconciled, Outcome};
 use super::plan::{Selector, Source};
-use super::role::{RunAdmitted, RunDismissed};
+use super::role::{Role, RunAdmitted, RunDismissed};
+use super::state::RunState;
 use super::submitted::RunSubmitted;
 use super::thread::{Origin, ThreadCheckpointed, ThreadResumed};
 use super::time::Moment;
@@ -132,9 +134,12 @@ pub struct RunSealed {
     pub stopped: BTreeMap<ItemId, String>,
 }
 
-/// Defines the events by a table of kinds, and maps kinds to events in both directions.
+/// Defines the events by a table: the kind, the fields, the roles of which one is required, and the
+/// function that applies the event to the state of a run. Without roles, any key of the run may
+/// append it.
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:literal => $variant:ident($fields:ident),)*) => {
+    ($($(#[$doc:meta])* $kind:literal => $variant:ident($fields:ident) by |$e:pat_param| $roles:expr
+        $(, then $follow:expr)?;)*) => {
         /// An event with the fields of its kind.
         #[derive(Clone, Debug, PartialEq)]
         #[expect(clippy::large_enum_variant, reason = "only entry 0 is so large, and a run has one")]
@@ -163,57 +168,77 @@ macro_rules! kinds {
                     _ => Err(Error::Kind(kind.to_owned())),
                 }
             }
+
+            /// Returns the roles of which one is required, whatever the keys of the run hold.
+            pub(super) fn roles(&self) -> &'static [Role] {
+                use Role::{Approve, Document, Own, Seal, Work};
+                match self { $(Event::$variant($e) => $roles),* }
+            }
+
+            /// Applies the event to the state of its run, or returns why it is illegal.
+            pub(super) fn follow(&self, state: &mut RunState) -> Result<(), Illegal> {
+                match self {
+                    $($(Event::$variant(e) => $follow(state, e),)?)*
+                    _ => Err(Illegal::Misplaced(self.kind())),
+                }
+            }
         }
     };
 }
 
 kinds! {
     /// The run was submitted; always and only entry 0.
-    "run.submitted" => RunSubmitted(RunSubmitted),
+    "run.submitted" => RunSubmitted(RunSubmitted) by |_| &[Own];
     /// A key got a role.
-    "run.admitted" => RunAdmitted(RunAdmitted),
+    "run.admitted" => RunAdmitted(RunAdmitted) by |_| &[Own], then RunState::expect_admission;
     /// A key lost its roles.
-    "run.dismissed" => RunDismissed(RunDismissed),
+    "run.dismissed" => RunDismissed(RunDismissed) by |_| &[Own], then RunState::expect_dismissal;
     /// The run is driven through a remote from here on.
-    "run.shared" => RunShared(RunShared),
+    "run.shared" => RunShared(RunShared) by |_| &[Own, Work], then RunState::share;
     /// An attempt was dispatched.
-    "item.fired" => ItemFired(ItemFired),
+    "item.fired" => ItemFired(ItemFired) by |_| &[Work], then RunState::fire;
     /// An attempt ended with its final result, or an item failed before dispatch.
-    "item.reconciled" => ItemReconciled(ItemReconciled),
-    /// A person approved or rejected an item.
-    "item.decided" => ItemDecided(ItemDecided),
+    "item.reconciled" => ItemReconciled(ItemReconciled) by |_| &[Work], then RunState::reconcile;
+    /// A person approved or rejected an item. A statement is appended by the driver; its author is
+    /// checked separately.
+    "item.decided" => ItemDecided(ItemDecided) by |e| if e.said.is_some() { &[Own, Work] } else { &[Approve] },
+        then RunState::decide;
     /// An attempt failed and another will follow.
-    "item.retried" => ItemRetried(ItemEnded),
+    "item.retried" => ItemRetried(ItemEnded) by |_| &[Work], then RunState::retry;
     /// An attempt was lost to a crash, or an operator requested a retry.
-    "item.requeued" => ItemRequeued(ItemEnded),
+    "item.requeued" => ItemRequeued(ItemEnded) by |e| if e.reason == Again::Crash { &[Work] } else { &[Own, Work] },
+        then RunState::requeue;
     /// The item is skipped because a dependency did not get done.
-    "item.skipped" => ItemSkipped(ItemDropped),
+    "item.skipped" => ItemSkipped(ItemDropped) by |_| &[Own, Work], then RunState::skip;
     /// The item was cancelled, with its running attempt if there is one.
-    "item.cancelled" => ItemCancelled(ItemDropped),
+    "item.cancelled" => ItemCancelled(ItemDropped) by |_| &[Own], then RunState::cancel;
     /// A revision of a document was added.
-    "document.written" => DocumentWritten(DocumentWritten),
-    /// Items were added to the run.
-    "run.extended" => RunExtended(RunExtended),
+    "document.written" => DocumentWritten(DocumentWritten)
+        by |e| if e.said.is_some() { &[Own, Work] } else { &[Document] }, then RunState::write_document;
+    /// Items were added to the run. A rule's effect is no decision: any key can apply rules, and
+    /// `verify` evaluates them again.
+    "run.extended" => RunExtended(RunExtended) by |e| if e.cause == Cause::Actor { &[Own] } else { &[] },
+        then RunState::expect_items;
     /// A rule recorded an outcome of the run.
-    "run.concluded" => RunConcluded(RunConcluded),
+    "run.concluded" => RunConcluded(RunConcluded) by |_| &[], then RunState::conclude;
     /// The run was closed; unfinished items stay unfinished.
-    "run.closed" => RunClosed(RunEnded),
+    "run.closed" => RunClosed(RunEnded) by |_| &[Own, Work], then RunState::close;
     /// The whole run was cancelled.
-    "run.cancelled" => RunCancelled(RunEnded),
+    "run.cancelled" => RunCancelled(RunEnded) by |_| &[Own], then RunState::cancel_run;
     /// The last entry: the Merkle root of all entries before it.
-    "run.sealed" => RunSealed(RunSealed),
+    "run.sealed" => RunSealed(RunSealed) by |_| &[Seal], then RunState::seal;
     /// In a repository log: a run or thread has an entry.
-    "log.recorded" => LogRecorded(LogRecorded),
+    "log.recorded" => LogRecorded(LogRecorded) by |_| &[Own];
     /// In a repository log: its key decided about an item of another key's run.
-    "log.decided" => LogDecided(LogDecided),
+    "log.decided" => LogDecided(LogDecided) by |_| &[Own];
     /// In a repository log: its key wrote a document for another key's run.
-    "log.written" => LogWritten(LogWritten),
+    "log.written" => LogWritten(LogWritten) by |_| &[Own];
     /// A state was saved. This and all following events are those of threads and archives.
-    "thread.checkpointed" => ThreadCheckpointed(ThreadCheckpointed),
+    "thread.checkpointed" => ThreadCheckpointed(ThreadCheckpointed) by |_| &[Own];
     /// The latest checkpoint was resumed.
-    "thread.resumed" => ThreadResumed(ThreadResumed),
+    "thread.resumed" => ThreadResumed(ThreadResumed) by |_| &[Own];
     /// In an archive: runs were added.
-    "archive.added" => ArchiveAdded(ArchiveAdded),
+    "archive.added" => ArchiveAdded(ArchiveAdded) by |_| &[Own];
 }
 
 impl Event {

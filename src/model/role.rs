@@ -9,7 +9,6 @@ use super::digest::Digest;
 use super::driver::Because;
 use super::entry::Again;
 use super::event::Event;
-use super::extension::Cause;
 use super::name::ItemId;
 use super::submitted::{RunSubmitted, fingerprint};
 use super::words::words;
@@ -212,7 +211,7 @@ impl Keys {
         match event {
             Event::ItemRequeued(e) if e.reason == Again::Operator && e.driver.is_some() => &[Role::Work],
             Event::ItemRequeued(e) if e.reason == Again::Operator && self.held.contains_key(&e.item) => &[Role::Own],
-            event => wanted(event),
+            event => event.roles(),
         }
     }
 }
@@ -235,50 +234,4 @@ pub enum Refused {
 
 fn either(roles: &[Role]) -> String {
     roles.iter().map(|role| role.word()).collect::<Vec<_>>().join(" or ")
-}
-
-/// Returns the roles of which one is required for an event; empty if any key of the run may append
-/// it.
-///
-/// A rule's effect is no decision: any key can apply rules, and `verify` evaluates them again.
-fn wanted(event: &Event) -> &'static [Role] {
-    use Role::{Approve, Document, Own, Seal, Work};
-    match event {
-        Event::RunExtended(e) => match e.cause {
-            Cause::Rule(_) => &[],
-            Cause::Actor => &[Own],
-        },
-        Event::RunConcluded(_) => &[],
-        Event::ItemFired(_) | Event::ItemReconciled(_) | Event::ItemRetried(_) => &[Work],
-        // A statement is appended by the driver; its author is checked separately.
-        Event::ItemDecided(e) => {
-            if e.said.is_some() {
-                &[Own, Work]
-            } else {
-                &[Approve]
-            }
-        }
-        Event::DocumentWritten(e) => {
-            if e.said.is_some() {
-                &[Own, Work]
-            } else {
-                &[Document]
-            }
-        }
-        Event::ItemRequeued(e) if e.reason == Again::Crash => &[Work],
-        Event::ItemRequeued(_) | Event::ItemSkipped(_) | Event::RunClosed(_) | Event::RunShared(_) => &[Own, Work],
-        Event::RunSealed(_) => &[Seal],
-        // An owner; other events are not in a run's chain.
-        Event::RunSubmitted(_)
-        | Event::RunAdmitted(_)
-        | Event::RunDismissed(_)
-        | Event::RunCancelled(_)
-        | Event::ItemCancelled(_)
-        | Event::LogRecorded(_)
-        | Event::LogDecided(_)
-        | Event::LogWritten(_)
-        | Event::ThreadCheckpointed(_)
-        | Event::ThreadResumed(_)
-        | Event::ArchiveAdded(_) => &[Own],
-    }
 }

@@ -19,7 +19,9 @@ use std::sync::Arc;
 use super::digest::Digest;
 use super::document::Documents;
 use super::driver::RunShared;
-use super::entry::{Event, ItemFired, ItemReconciled, Outcome, Product, RunSubmitted};
+use super::entry::{
+    Event, ItemDropped, ItemFired, ItemReconciled, Outcome, Product, RunEnded, RunSealed, RunSubmitted,
+};
 pub use super::extension::RunConcluded;
 use super::graph::Graph;
 pub use super::illegal::Illegal;
@@ -193,7 +195,7 @@ impl RunState {
         if self.sealed {
             return Err(Illegal::AfterSeal);
         }
-        self.follow(event)?;
+        event.follow(self)?;
         self.keys.take(event, key);
         match event {
             Event::RunSealed(e) => self.stopped.clone_from(&e.stopped),
@@ -214,51 +216,47 @@ impl RunState {
         }
     }
 
-    fn follow(&mut self, event: &Event) -> Result<(), Illegal> {
-        match event {
-            Event::ItemFired(e) => self.fire(e),
-            Event::ItemReconciled(e) => self.reconcile(e),
-            Event::ItemRetried(e) => self.retry(e),
-            Event::ItemRequeued(e) => self.requeue(e),
-            Event::ItemDecided(e) => self.decide(e),
-            Event::RunAdmitted(e) => self.expect_admission(e),
-            Event::RunDismissed(e) => self.expect_dismissal(e),
-            Event::RunShared(e) => self.share(*e),
-            Event::ItemSkipped(e) => {
-                let at = self.find(&e.item)?;
-                self.expect_phase(at, &[Phase::Waiting], e.attempt)?;
-                if !self.graph.dependencies(at).iter().any(|on| self.edge(at, *on) == Edge::Lost) {
-                    return Err(Illegal::SkippedForNothing(e.item.clone()));
-                }
-                self.settle(at, Phase::Skipped, Some(e.reason.clone()));
-                Ok(())
-            }
-            Event::ItemCancelled(e) => {
-                let at = self.find(&e.item)?;
-                self.expect_phase(at, &[Phase::Waiting, Phase::Running], e.attempt)?;
-                self.settle(at, Phase::Cancelled, Some(e.reason.clone()));
-                Ok(())
-            }
-            Event::RunClosed(e) => self.end(|state| &mut state.closed, &e.reason),
-            Event::RunCancelled(e) => self.end(|state| &mut state.cancelled, &e.reason),
-            Event::RunSealed(e) => {
-                if !self.is_settled() || !(self.is_ended() || self.seals_itself()) {
-                    return Err(Illegal::SealedUnsettled);
-                }
-                if let Some(rule) = e.stopped.keys().find(|rule| self.rule(rule).is_none() || self.has_said()) {
-                    return Err(Illegal::WrongStop(rule.clone()));
-                }
-                self.sealed = true;
-                Ok(())
-            }
-            Event::DocumentWritten(e) => self.write_document(e),
-            Event::RunConcluded(e) => self.conclude(e),
-            Event::RunExtended(_) => Err(Illegal::OtherItems),
-            _ => Err(Illegal::Misplaced(event.kind())),
+    pub(super) fn skip(&mut self, e: &ItemDropped) -> Result<(), Illegal> {
+        let at = self.find(&e.item)?;
+        self.expect_phase(at, &[Phase::Waiting], e.attempt)?;
+        if !self.graph.dependencies(at).iter().any(|on| self.edge(at, *on) == Edge::Lost) {
+            return Err(Illegal::SkippedForNothing(e.item.clone()));
         }
+        self.settle(at, Phase::Skipped, Some(e.reason.clone()));
+        Ok(())
     }
 
-    fn fire(&mut self, e: &ItemFired) -> Result<(), Illegal> {
+    pub(super) fn cancel(&mut self, e: &ItemDropped) -> Result<(), Illegal> {
+        let at = self.find(&e.item)?;
+        self.expect_phase(at, &[Phase::Waiting, Phase::Running], e.attempt)?;
+        self.settle(at, Phase::Cancelled, Some(e.reason.clone()));
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self, e: &RunEnded) -> Result<(), Illegal> {
+        self.end()?;
+        self.closed = Some(e.reason.clone());
+        Ok(())
+    }
+
+    pub(super) fn cancel_run(&mut self, e: &RunEnded) -> Result<(), Illegal> {
+        self.end()?;
+        self.cancelled = Some(e.reason.clone());
+        Ok(())
+    }
+
+    pub(super) fn seal(&mut self, e: &RunSealed) -> Result<(), Illegal> {
+        if !self.is_settled() || !(self.is_ended() || self.seals_itself()) {
+            return Err(Illegal::SealedUnsettled);
+        }
+        if let Some(rule) = e.stopped.keys().find(|rule| self.rule(rule).is_none() || self.has_said()) {
+            return Err(Illegal::WrongStop(rule.clone()));
+        }
+        self.sealed = true;
+        Ok(())
+    }
+
+    pub(super) fn fire(&mut self, e: &ItemFired) -> Result<(), Illegal> {
         let ItemFired { item, attempt, input_refs: inputs, .. } = e;
         let at = self.find(item)?;
         if self.cancelled.is_some() || self.closed.is_some() {
@@ -296,7 +294,7 @@ impl RunState {
         Ok(())
     }
 
-    fn reconcile(&mut self, e: &ItemReconciled) -> Result<(), Illegal> {
+    pub(super) fn reconcile(&mut self, e: &ItemReconciled) -> Result<(), Illegal> {
         let at = self.find(&e.item)?;
         self.expect_attempt(at, e.attempt, e.attempt == 0)?;
         self.expect_holder(at, e.driver.as_ref())?;
@@ -328,12 +326,11 @@ impl RunState {
         Ok(())
     }
 
-    fn end(&mut self, field: fn(&mut Self) -> &mut Option<String>, reason: &str) -> Result<(), Illegal> {
-        if !self.is_settled() || self.closed.is_some() || self.cancelled.is_some() {
+    fn end(&mut self) -> Result<(), Illegal> {
+        if !self.is_settled() || self.is_ended() {
             return Err(Illegal::EndedUnsettled);
         }
         self.end_early();
-        *field(self) = Some(reason.to_owned());
         Ok(())
     }
 

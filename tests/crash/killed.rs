@@ -146,8 +146,8 @@ fn a_submit_killed_at_any_moment_leaves_a_run_or_none() {
 fn a_submit_gets_past_the_lock_file_of_a_killed_one() {
     let repo = TestRepo::new();
     let plan = repo.plan("r", &workload());
-    for name in ["runs", "bases"] {
-        repo.env.write(&format!("repo/.git/refs/handoff/{name}/r.lock"), "");
+    for (name, text) in [("runs", "git-handoff\n"), ("bases", "git-")] {
+        repo.env.write(&format!("repo/.git/refs/handoff/{name}/r.lock"), text);
     }
     repo.env.handoff(["submit", &plan]).success();
     ends_whole(&repo, "r");

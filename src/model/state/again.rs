@@ -6,7 +6,7 @@ use crate::model::item_index::ItemIndex;
 
 impl RunState {
     /// Applies a failed attempt that another follows.
-    pub(super) fn retry(&mut self, e: &ItemEnded) -> Result<(), Illegal> {
+    pub(in crate::model) fn retry(&mut self, e: &ItemEnded) -> Result<(), Illegal> {
         let at = self.find(&e.item)?;
         if e.reason != Again::Failure || e.taker.is_some() || e.because.is_some() {
             return Err(Illegal::WrongReason(e.item.clone()));
@@ -19,7 +19,7 @@ impl RunState {
     }
 
     /// Applies an attempt lost to a crash, or an operator's retry.
-    pub(super) fn requeue(&mut self, e: &ItemEnded) -> Result<(), Illegal> {
+    pub(in crate::model) fn requeue(&mut self, e: &ItemEnded) -> Result<(), Illegal> {
         let at = self.find(&e.item)?;
         self.expect_one_end(at, e.exit.as_ref())?;
         if e.because.is_some() != (e.reason == Again::Lost) || (e.taker.is_some() && e.reason != Again::Lost) {

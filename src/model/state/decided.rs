@@ -139,7 +139,7 @@ impl RunState {
         Ok(at)
     }
 
-    pub(super) fn decide(&mut self, e: &ItemDecided) -> Result<(), Illegal> {
+    pub(in crate::model) fn decide(&mut self, e: &ItemDecided) -> Result<(), Illegal> {
         let at = self.expect_decision(e)?;
         self.say(e.said.as_deref());
         self.settle(at, if e.status == Outcome::Done { Phase::Done } else { Phase::Failed }, e.reason());
@@ -151,7 +151,7 @@ impl RunState {
         Ok(())
     }
 
-    pub(super) fn expect_admission(&self, e: &RunAdmitted) -> Result<(), Illegal> {
+    pub(in crate::model) fn expect_admission(&self, e: &RunAdmitted) -> Result<(), Illegal> {
         // A closed run must still be sealed.
         if self.is_ended() && e.role != Role::Seal {
             return Err(Illegal::AdmittedAfterEnd);

@@ -37,7 +37,7 @@ impl RunState {
         Ok(())
     }
 
-    pub(super) fn write_document(&mut self, e: &DocumentWritten) -> Result<(), Illegal> {
+    pub(in crate::model) fn write_document(&mut self, e: &DocumentWritten) -> Result<(), Illegal> {
         if self.cancelled.is_some() || self.closed.is_some() {
             return Err(Illegal::WrittenAfterEnd(e.name.clone()));
         }

@@ -13,15 +13,15 @@ impl RunState {
     }
 
     /// Applies the start of sharing.
-    pub(super) fn share(&mut self, e: RunShared) -> Result<(), Illegal> {
+    pub(in crate::model) fn share(&mut self, e: &RunShared) -> Result<(), Illegal> {
         if self.shared.is_some() || self.is_ended() || !e.is_sound() {
             return Err(Illegal::WrongSharing);
         }
-        self.shared = Some(e);
+        self.shared = Some(*e);
         Ok(())
     }
 
-    pub(super) fn expect_dismissal(&self, e: &RunDismissed) -> Result<(), Illegal> {
+    pub(in crate::model) fn expect_dismissal(&self, e: &RunDismissed) -> Result<(), Illegal> {
         if self.keys.is_dismissable(&e.key) { Ok(()) } else { Err(Illegal::NotDismissable(e.key.clone())) }
     }
 

@@ -223,7 +223,12 @@ impl RunState {
     }
 
     /// Applies `run.concluded`, without evaluating the rule.
-    pub(super) fn conclude(&mut self, e: &RunConcluded) -> Result<(), Illegal> {
+    /// Refuses an event whose items are not given; see [`RunState::extend`].
+    pub(in crate::model) fn expect_items(_: &mut Self, _: &RunExtended) -> Result<(), Illegal> {
+        Err(Illegal::OtherItems)
+    }
+
+    pub(in crate::model) fn conclude(&mut self, e: &RunConcluded) -> Result<(), Illegal> {
         if self.closed.is_some() || self.cancelled.is_some() {
             return Err(Illegal::ExtendedAfterEnd);
         }

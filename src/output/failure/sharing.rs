@@ -43,6 +43,7 @@ pub(super) fn denied(denied: &operate::Denied) -> Option<Failure> {
         operate::Denied::Twice { run, remote, .. } => {
             Failure { exit: 3, ..Failure::of("driven-twice", denied) }.hint(hints::keep_one(run, remote))
         }
+        operate::Denied::Lock(..) => Failure::of("io", denied),
         _ => return None,
     })
 }

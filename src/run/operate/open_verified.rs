@@ -16,6 +16,7 @@ use crate::model::time::Moment;
 use crate::repository::{Repository, Trust, marks};
 use crate::run::query::driver_lock::NoDriver;
 use crate::run::query::remote_read::driven_twice;
+use crate::run::query::sharing::Sharing;
 use crate::verify::{Appender, Begun, Continuable, Mark, Refusal, Verified, continuable_on};
 
 use super::open::Loaded;
@@ -110,7 +111,11 @@ impl Repository {
         if here.state.shared.is_some() {
             return self.follow_sharing(here, None);
         }
-        let kept = NoDriver::keep(&self.store.common_dir(), run).map_err(|error| Denied::Lock(run.clone(), error))?;
+        let kept = match Sharing::read(&self.store, run) {
+            Some(_) if !here.state.sealed => NoDriver::keep(&self.store.common_dir(), run),
+            _ => Ok(None),
+        };
+        let kept = kept.map_err(|error| Denied::Lock(run.clone(), error))?;
         let read = self.read_to_change(run)?;
         let is_behind = read.as_ref().is_some_and(|read| read.state.has_gained());
         let mut open = self.follow_sharing(if is_behind { open()? } else { here }, read)?;
