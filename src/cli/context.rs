@@ -45,7 +45,7 @@ pub(crate) fn environment(actor: Option<String>) -> Result<Environment, Failure>
         path,
         program: this_program(),
         may_ask: Output::can_ask(),
-        zone: jiff::tz::TimeZone::system(),
+        zone: jiff::tz::TimeZone::system,
     })
 }
 

@@ -72,8 +72,8 @@ pub struct Environment {
     pub program: Option<PathBuf>,
     /// Whether git may ask for a password.
     pub may_ask: bool,
-    /// The time zone for times that people enter.
-    pub zone: TimeZone,
+    /// Looks up the time zone for times that people enter.
+    pub zone: fn() -> TimeZone,
 }
 
 impl Environment {

@@ -53,7 +53,7 @@ impl Repository {
         let bad = |path: &Path, why: String| Error::Bad { path: path.to_owned(), why };
         let signers = match &file {
             Some(path) => {
-                let parsed = Signers::parse(&text(path)?, &self.environment.zone);
+                let parsed = Signers::parse(&text(path)?, &(self.environment.zone)());
                 let parsed = parsed.map_err(|e| bad(path, e.to_string()))?;
                 parsed.skipped().iter().for_each(|line| warn(&format!("{}: {line}; it is skipped", path.display())));
                 Some(parsed)
