@@ -45,7 +45,8 @@ impl Shortage {
 
     fn of_io(error: &io::Error) -> Option<Self> {
         use io::ErrorKind::{OutOfMemory, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-        let is = |code: Errno| error.raw_os_error() == Some(code.raw_os_error());
+        let code = code_of(error);
+        let is = |errno: Errno| code == Some(errno.raw_os_error());
         match error.kind() {
             QuotaExceeded | StorageFull => Some(Self::Space),
             ReadOnlyFilesystem => Some(Self::ReadOnly),
@@ -89,6 +90,17 @@ impl Shortage {
         let all = [Self::Space, Self::ReadOnly, Self::Disk, Self::Files, Self::Memory];
         Some((all.into_iter().find(|one| one.code() == code)?, words))
     }
+}
+
+/// Returns the system's code of an error. An error of `tempfile` has it only in its text, before
+/// the path.
+fn code_of(error: &io::Error) -> Option<i32> {
+    let in_text = || {
+        let text = error.get_ref()?.to_string();
+        let (before, _path) = text.split_once(" at path ")?;
+        before.strip_suffix(')')?.rsplit_once("(os error ")?.1.parse().ok()
+    };
+    error.raw_os_error().or_else(in_text)
 }
 
 /// Describes the condition whose code a reason begins with, and which of the folders it concerns.
@@ -170,6 +182,12 @@ mod tests {
         // A worker can name a file so.
         assert_eq!(Shortage::of(&io::Error::other("Read-only file system")), None);
         assert_eq!(Shortage::of(&io::Error::other("No space left on device")), Some(Shortage::Space));
+    }
+
+    #[test]
+    fn temporary_files_say_why_they_cannot_be_made() {
+        let error = tempfile::NamedTempFile::new_in("/nowhere (os error 24) at path ").unwrap_err();
+        assert_eq!((error.raw_os_error(), code_of(&error)), (None, Some(Errno::NOENT.raw_os_error())));
     }
 
     #[test]

@@ -88,7 +88,8 @@ impl Driver<'_> {
             }
             return;
         };
-        if result.worktree.as_ref().is_some_and(|left| !left.saved) && !self.machine.config.keep {
+        // A worktree that could not be made may be there in part.
+        if result.worktree.as_ref().is_none_or(|left| !left.saved) && !self.machine.config.keep {
             self.unsaved.insert((result.item.clone(), result.attempt));
         }
         let Some((shortage, _)) = Shortage::of_reason(reason) else { return };
