@@ -34,7 +34,9 @@ use crate::clock::{Clock, Steady};
 use crate::engine::event::Progress;
 use crate::git::cancellation::Cancellation;
 use crate::git::passing;
+use crate::git::refs;
 use crate::model::entry::RunSealed;
+use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::model::state::Phase;
@@ -147,6 +149,9 @@ async fn drive_locked(
             run.mend_seal()?;
         }
         return Ok(Settled { interrupted: false, sealed: None });
+    }
+    for name in [format::run_ref, format::base_ref, format::transcripts_ref, format::salvage_ref] {
+        refs::clear_stale_lock(run.store(), &name(run.id())).map_err(Error::StaleLock)?;
     }
     if joining.is_none() {
         run.mend()?;

@@ -90,9 +90,16 @@ fn one_damaged_run_does_not_keep_the_others_from_being_driven() {
 fn a_lock_file_that_a_killed_process_left_is_removed() {
     let repo = TestRepo::new();
     repo.submit("r", &[item("a", "echo chatter; true")]);
-    // A lock that git left is certain to be stale after ten seconds.
-    for (name, text) in [("runs", "git-handoff\n"), ("transcripts", "")] {
-        repo.env.write(&format!("repo/.git/refs/handoff/{name}/r.lock"), text);
+    let log = repo.env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
+    // A lock that git left is certain to be stale after ten seconds, ours at once.
+    for (name, text) in [
+        ("refs/handoff/runs/r", "git-handoff\n"),
+        ("refs/handoff/bases/r", "git-handoff\n"),
+        ("refs/handoff/transcripts/r", ""),
+        ("refs/handoff/salvage/r", "git-handoff\n"),
+        (log.trim(), "git-handoff\n"),
+    ] {
+        repo.env.write(&format!("repo/.git/{name}.lock"), text);
     }
     repo.env.handoff(["run", "r"]).success();
     repo.is_clean();

@@ -12,7 +12,7 @@ use git_handoff::model::entry::Exit;
 use git_handoff::process::agent::{Cause, Error, Invocation, Stdin};
 
 use super::running::{run, run_until, shell};
-use super::survivors::{alive, is_gone, pid_in};
+use super::survivors::{alive, pid_in};
 use crate::common::{self, Environment};
 
 /// The folders of two attempts, as they lie: each in the folder of its run, these in one folder.
@@ -63,7 +63,7 @@ fn one_that_says_it_is_anothers_is_ended_with_its_own_attempt() {
         invocation.timeout = Duration::from_secs(2);
         let ended = run(&invocation, 1000).0.unwrap();
         assert_eq!((ended.exit, ended.cause), (exit, cause), "{killer}");
-        assert!(is_gone(&pid_in(&one.join("pid"))), "{killer}: it outlived its attempt");
+        assert!(!alive(&pid_in(&one.join("pid"))), "{killer}: it outlived its attempt");
         assert!(alive(&honest), "{killer}: another attempt's process was ended");
     }
     fs::write(other.join("over"), "").unwrap();
@@ -88,7 +88,7 @@ if line >= 0: os.write(line, b\"code 0\\n\")
 os.kill(parent, 9)'; sleep 100";
     let ended = run(&shell(&dir, script), 1000).0;
     assert!(matches!(ended, Err(Error::Supervisor(_))), "{ended:?}");
-    assert!(is_gone(&pid_in(&dir.join("pid"))), "it outlived its attempt");
+    assert!(!alive(&pid_in(&dir.join("pid"))), "it outlived its attempt");
 }
 
 #[test]

@@ -16,15 +16,6 @@ pub(super) fn alive(pid: &str) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-/// Returns true if a process that was killed is gone soon: a signal ends it when it next runs.
-pub(super) fn is_gone(pid: &str) -> bool {
-    let until = Instant::now() + Duration::from_secs(5);
-    while alive(pid) && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    !alive(pid)
-}
-
 pub(super) fn pid_in(path: &Path) -> String {
     let until = Instant::now() + Duration::from_secs(20);
     while Instant::now() < until {

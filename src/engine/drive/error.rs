@@ -23,6 +23,8 @@ pub enum Error {
         "the item {1:?} of the run {0:?} runs, and not here: another machine drives the run without --via, or did so"
     )]
     DrivenElsewhere(RunId, ItemId),
+    #[error("cannot remove the stale lock of the run's ref")]
+    StaleLock(#[source] std::io::Error),
     #[error("cannot remove the leftovers of an interrupted attempt")]
     Workspace(#[from] workspace::Error),
     #[error("cannot save the work of an interrupted attempt")]
