@@ -1,13 +1,13 @@
 //! The lock that only one driver of a run holds. The system releases it when the process dies.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::git::no_locks::NoLocks;
 use crate::model::name::RunId;
-use crate::run::query::driver_lock::path;
+use crate::run::query::driver_lock::{open, path};
 
 /// How often to retry a lock whose holder is not known to be alive, or a person's command.
 const RETRIES: usize = 1000;
@@ -28,9 +28,7 @@ impl RunLock {
     pub fn take(common_dir: &Path, run: &RunId) -> Result<Self, Error> {
         let path = path(common_dir, run);
         let io = |source| Error::Io { path: path.clone(), source };
-        path.parent().map_or(Ok(()), fs::create_dir_all).map_err(io)?;
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
+        let mut file = open(&path).map_err(io)?;
         let mut retries = RETRIES;
         loop {
             match file.try_lock() {
@@ -40,15 +38,15 @@ impl RunLock {
             }
             let mut holder = String::new();
             file.rewind().and_then(|()| file.read_to_string(&mut holder)).map_err(io)?;
-            let holder = holder.trim();
+            let alive = Some(holder.trim()).filter(|holder| is_alive(holder));
             // A new holder has yet to write its name. After a kill, a child between fork and exec
             // can keep the lock for a moment, and a command for as long as it pushes.
-            if retries > 0 && !is_alive(holder) {
+            if retries > 0 && alive.is_none() {
                 retries -= 1;
                 std::thread::sleep(PAUSE);
                 continue;
             }
-            let holder = if is_alive(holder) { holder.to_owned() } else { "another process".to_owned() };
+            let holder = alive.unwrap_or("another process").to_owned();
             return Err(Error::Held { run: run.clone(), holder });
         }
         file.set_len(0).and_then(|()| file.rewind()).map_err(io)?;

@@ -95,12 +95,11 @@ impl Shortage {
 /// Returns the system's code of an error. An error of `tempfile` has it only in its text, before
 /// the path.
 fn code_of(error: &io::Error) -> Option<i32> {
-    let in_text = || {
+    error.raw_os_error().or_else(|| {
         let text = error.get_ref()?.to_string();
         let (before, _path) = text.split_once(" at path ")?;
         before.strip_suffix(')')?.rsplit_once("(os error ")?.1.parse().ok()
-    };
-    error.raw_os_error().or_else(in_text)
+    })
 }
 
 /// Describes the condition whose code a reason begins with, and which of the folders it concerns.

@@ -118,10 +118,10 @@ pub(super) fn clear_left(lock: &Path) -> io::Result<()> {
             other => other?,
         };
         let meta = file.metadata()?;
-        let seen = (id(&meta), meta.modified()?);
+        let identity = (id(&meta), meta.modified()?);
         let since = match first {
-            Some((same, since)) if same == seen => since,
-            _ => first.insert((seen, Instant::now())).1,
+            Some((known, since)) if known == identity => since,
+            _ => first.insert((identity, Instant::now())).1,
         };
         let mut begins = Vec::new();
         (&mut file).take(MARK.len() as u64).read_to_end(&mut begins)?;

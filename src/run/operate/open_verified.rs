@@ -111,15 +111,15 @@ impl Repository {
         if here.state.shared.is_some() {
             return self.follow_sharing(here, None);
         }
-        let kept = match Sharing::read(&self.store, run) {
-            Some(_) if !here.state.sealed => NoDriver::keep(&self.store.common_dir(), run),
-            _ => Ok(None),
+        let no_driver = if here.state.sealed || Sharing::read(&self.store, run).is_none() {
+            None
+        } else {
+            NoDriver::keep(&self.store.common_dir(), run).map_err(|error| Denied::Lock(run.clone(), error))?
         };
-        let kept = kept.map_err(|error| Denied::Lock(run.clone(), error))?;
         let read = self.read_to_change(run)?;
         let is_behind = read.as_ref().is_some_and(|read| read.state.has_gained());
         let mut open = self.follow_sharing(if is_behind { open()? } else { here }, read)?;
-        open.keep_drivers_out(kept);
+        open.keep_drivers_out(no_driver);
         Ok(open)
     }
 }

@@ -16,6 +16,12 @@ pub fn path(common_dir: &Path, run: &RunId) -> PathBuf {
     common_dir.join(FOLDER).join(run.encoded())
 }
 
+/// Opens the lock file of a run, and makes it if there is none.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
 /// Returns true if a driver of this repository drives a run.
 ///
 /// This takes the lock for a moment if it is free. A driver that starts then tries again.
@@ -31,8 +37,7 @@ impl NoDriver {
     /// Keeps drivers out, or returns `None` if a driver of this repository drives the run.
     pub fn keep(common_dir: &Path, run: &RunId) -> io::Result<Option<Self>> {
         let path = path(common_dir, run);
-        path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+        let file = open(&path)?;
         match file.try_lock_shared() {
             Ok(()) => Ok(Some(Self(file))),
             Err(TryLockError::WouldBlock) => Ok(None),

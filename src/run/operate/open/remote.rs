@@ -31,7 +31,7 @@ pub(super) struct Shared {
     /// How often in a row a lock file at the remote was in the way, and nothing new was read.
     pub(super) locked: u32,
     /// Held while a command records entries of a run that drivers here do not share.
-    pub(super) kept: Option<NoDriver>,
+    pub(super) no_driver: Option<NoDriver>,
 }
 
 impl OpenRun {
@@ -42,14 +42,14 @@ impl OpenRun {
             let found = found.map_err(|why| Error::Stranger(self.run.clone(), why))?;
             found.into_iter().for_each(|(item, key)| self.state.keys.set_dispatcher(item, key));
         }
-        self.shared = Some(Box::new(Shared { via, confirmed: self.state.clone(), locked: 0, kept: None }));
+        self.shared = Some(Box::new(Shared { via, confirmed: self.state.clone(), locked: 0, no_driver: None }));
         Ok(())
     }
 
     /// Keeps drivers of this repository out while entries are recorded through a remote.
-    pub(in crate::run::operate) fn keep_drivers_out(&mut self, kept: Option<NoDriver>) {
+    pub(in crate::run::operate) fn keep_drivers_out(&mut self, no_driver: Option<NoDriver>) {
         if let Some(shared) = &mut self.shared {
-            shared.kept = kept;
+            shared.no_driver = no_driver;
         }
     }
 
