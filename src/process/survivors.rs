@@ -7,7 +7,7 @@
 mod proc;
 
 pub use proc::{are_left, end};
-pub(super) use proc::{descendants, kill_all_below, threads};
+pub(super) use proc::{descendants, kill_all_below, threads, wait_for};
 
 use std::path::{Path, PathBuf};
 

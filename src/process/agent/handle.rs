@@ -30,8 +30,9 @@ impl Line {
             MOST_ASKED.. => return None,
             // A supervisor that is stopped or never started to listen.
             _ => {
-                // While the supervisor lives, its processes are below it.
-                survivors::kill_all_below(main.pid());
+                // While the supervisor lives, its processes are below it. One that names another
+                // attempt is not found later, so that it is waited for here.
+                survivors::wait_for(&survivors::kill_all_below(main.pid()));
                 main.signal(Signal::KILL);
             }
         }

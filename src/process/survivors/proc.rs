@@ -60,12 +60,22 @@ pub fn are_left(attempt_dir: &Path) -> bool {
     of_attempt(attempt_dir).map_or(true, |found| !found.is_empty())
 }
 
-/// Kills all descendants of a process once. Searching only direct children would be slow against a
-/// long chain in which each process adopts the next one's children.
-pub(crate) fn kill_all_below(top: Pid) {
+/// Kills all descendants of a process once, and returns their ids. Searching only direct children
+/// would be slow against a long chain in which each process adopts the next one's children.
+pub(crate) fn kill_all_below(top: Pid) -> BTreeSet<i32> {
     let below = descendants(top);
     for pid in below.iter().filter_map(|pid| Pid::from_raw(*pid)) {
         kill_if(pid, |parent| parent == top.as_raw_nonzero().get() || below.contains(&parent));
+    }
+    below
+}
+
+/// Waits until killed processes are dead, at most a second: one that waits for a disk dies later.
+pub(crate) fn wait_for(killed: &BTreeSet<i32>) {
+    let deadline = Instant::now() + Duration::from_secs(1);
+    let lives = |pid: i32| threads(pid).any(|thread| state(pid, thread).is_some_and(|state| !has_ended(&state)));
+    while killed.iter().any(|pid| lives(*pid)) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
