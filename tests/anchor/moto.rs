@@ -104,7 +104,7 @@ fn installed() -> PathBuf {
         panic!("the tests of S3 need Python with venv, and PyPI, for moto's server: {what} failed: {said}");
     };
     run(Command::new("python3").args(["-m", "venv"]).arg(&venv), "python3 -m venv");
-    let pip = ["install", "--quiet", "--disable-pip-version-check", MOTO];
+    let pip = ["install", "--quiet", "--no-compile", "--disable-pip-version-check", MOTO];
     run(Command::new(venv.join("bin/pip")).args(pip), "pip install");
     fs::write(done, MOTO).unwrap();
     venv
