@@ -24,7 +24,9 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 /// Parses the command line.
 pub(super) fn parse() -> Result<Arguments, clap::Error> {
-    let matches = command().try_get_matches()?;
+    // The text of the help takes most of the time of a short command, so it is made for help and
+    // errors alone.
+    let matches = Arguments::command().try_get_matches().or_else(|_| command().try_get_matches())?;
     Arguments::from_arg_matches(&matches)
 }
 
