@@ -104,19 +104,20 @@ pub fn canonical<T: Serialize>(value: &T) -> Vec<u8> {
 pub fn entry_text<T: Serialize>(value: &T) -> Vec<u8> {
     let canonical = canonical(value);
     let mut text = Vec::with_capacity(canonical.len() * 5 / 4);
-    let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
+    let mut depth = 0_usize;
     let start_line = |text: &mut Vec<u8>, depth: usize| {
         text.push(b'\n');
         text.resize(text.len() + depth, b' ');
     };
-    for (at, &byte) in canonical.iter().enumerate() {
-        if is_string {
-            text.push(byte);
-            is_string = is_escaped || byte != b'"';
-            is_escaped = !is_escaped && byte == b'\\';
-            continue;
-        }
+    let mut at = 0;
+    while let Some(&byte) = canonical.get(at) {
         match byte {
+            b'"' => {
+                let end = end_of_string(&canonical, at);
+                text.extend_from_slice(&canonical[at..end]);
+                at = end;
+                continue;
+            }
             b'{' | b'[' => {
                 text.push(byte);
                 depth += 1;
@@ -136,13 +137,24 @@ pub fn entry_text<T: Serialize>(value: &T) -> Vec<u8> {
                 start_line(&mut text, depth);
             }
             b':' => text.extend(b": "),
-            _ => {
-                text.push(byte);
-                is_string = byte == b'"';
-            }
+            _ => text.push(byte),
         }
+        at += 1;
     }
     text
+}
+
+/// Returns the position behind a string that starts at a position of valid JSON.
+fn end_of_string(json: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    loop {
+        let next = json[at..].iter().position(|byte| matches!(byte, b'"' | b'\\'));
+        at += next.expect("a string of valid JSON ends");
+        if json[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
 }
 
 /// Returns true if every number is an integer that JSON readers represent exactly; the format
