@@ -252,7 +252,7 @@ pub(super) const FORGED: &[Vector] = &[
         resigned(forge, ended(forge), |text| text.replacen(r#""attempt": 1,"#, "\"attempt\": 1,\n \"claims\": {},", 1));
     }),
     illegal("usage-empty", "an end with a use that says nothing", |forge| {
-        resigned(forge, ended(forge), |text| text.replacen("}\n}", "},\n \"usage\": {}\n}", 1));
+        resigned(forge, ended(forge), |text| text.replacen("\n \"v\": 2", "\n \"usage\": {},\n \"v\": 2", 1));
     }),
 ];
 
@@ -365,7 +365,9 @@ pub(super) fn resigned(forge: &Forge, run: ChainBuilder<'_>, bend: impl FnOnce(S
     let raw = String::from_utf8(forge.store.read(told.head.commit.unwrap()).unwrap().1).unwrap();
     let (head, rest) = raw.split_once("gpgsig ").unwrap();
     let (_, rest) = rest.split_once("-----END SSH SIGNATURE-----\n").unwrap();
-    let payload = bend(format!("{head}{rest}"));
+    let whole = format!("{head}{rest}");
+    let payload = bend(whole.clone());
+    assert_ne!(payload, whole, "the story changes nothing");
     let signature = forge.signer.sign(payload.as_bytes()).unwrap().replace('\n', "\n ");
     let (head, rest) = payload.split_once("\n\n").unwrap();
     let forged = format!("{head}\ngpgsig {signature}\n\n{rest}");
