@@ -7,7 +7,6 @@ import {
   FormatError,
   toBytes,
   toHex,
-  toLatin,
   toText,
 } from '../bytes.mjs';
 import { limits } from '../limits.mjs';
@@ -55,7 +54,7 @@ export class Commit {
   read() {
     const headEnd = indexOfBlankLine(this.bytes);
     ensure(headEnd >= 0, 'the commit has no message');
-    const head = toLatin(this.bytes.subarray(0, headEnd)).replace(/\n /g, '\0').split('\n');
+    const head = toText(this.bytes.subarray(0, headEnd)).replace(/\n /g, '\0').split('\n');
     const nameLength = this.format === 'sha1' ? 40 : 64;
     const objectLine = new RegExp(`^(tree|parent) ([0-9a-f]{${nameLength}})$`);
     const signatureHeader = this.format === 'sha1' ? 'gpgsig ' : 'gpgsig-sha256 ';
@@ -107,7 +106,7 @@ export class Commit {
     const place = byteLength(head);
     this.signed = concatBytes(
       this.bytes.subarray(0, place),
-      this.bytes.subarray(place + signature.length),
+      this.bytes.subarray(place + byteLength(signature)),
     );
   }
 }

@@ -47,11 +47,13 @@ const isNeed = anyOf(
   ),
 );
 
-/** Returns needs in the form of `item.json`, where `apply` is only written if it is true. */
+/** Returns needs in the form of `item.json`: `apply` only if true, and `from` of a thread always. */
 function normaliseNeeds(needs) {
   const normal = Object.create(null);
-  for (const [key, { apply, ...need }] of Object.entries(needs))
+  for (const [key, { apply, ...need }] of Object.entries(needs)) {
     normal[key] = apply ? { ...need, apply } : need;
+    if ('thread' in need) need.from ??= 'latest';
+  }
   return normal;
 }
 

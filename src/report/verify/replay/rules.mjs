@@ -30,8 +30,9 @@ function readLatest(replay, name) {
   const revision = replay.latestRevision(name);
   // Many rules may read one revision, and at many entries.
   if (replay.latestRead?.revision !== revision) {
-    const bytes = replay.readDocument(revision);
-    const json = tryJson(bytes, { size: limits.ruleDocument, exactNumbers: true });
+    const isTooLarge = revision.size > limits.ruleDocument;
+    const bytes = isTooLarge ? null : replay.readDocument(revision);
+    const json = bytes === null ? undefined : tryJson(bytes, { exactNumbers: true });
     replay.latestRead = { revision, json };
   }
   return replay.latestRead.json;
