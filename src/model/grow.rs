@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::bounds;
 use super::extension::{Cause, definition};
-use super::name::{FilePath, ItemId};
+use super::item_index::ItemIndex;
+use super::name::{FilePath, ItemId, clashes};
 use super::plan::{Item, Need, ProductKey, Selector, Source};
 use super::rule::{Each, KEY, Made, ROUND, Rule, Several, Template};
 use super::state::{Phase, RunState};
@@ -13,17 +14,15 @@ use super::state::{Phase, RunState};
 /// run cannot have them.
 pub fn items(state: &RunState, rule: &Rule, several: &Several) -> Result<Vec<Item>, String> {
     let round = (state.rounds(rule.id()) + 1).to_string();
-    let keys: Vec<Option<&FilePath>> = match &several.for_each {
-        None => vec![None],
-        Some(item) => outputs_of(state, item).map(Some).collect(),
-    };
-    // Too many are refused before they are made.
-    within_items(several.made.iter().filter(|made| matches!(made, Made::Template(_))).count() * keys.len())?;
     let mut growth = Growth { state, round: &round, heirs: BTreeMap::new(), items: Vec::new(), edges: 0, bytes: 0 };
     for made in &several.made {
-        match made {
-            Made::Template(template) => keys.iter().try_for_each(|key| growth.template(template, *key))?,
-            Made::Again(item) => growth.again(item)?,
+        match (made, &several.for_each) {
+            (Made::Template(template), None) => growth.template(template, None)?,
+            (Made::Template(template), Some(item)) => {
+                let mut keys = growth.outputs_of(item);
+                keys.try_for_each(|key| growth.template(template, Some(key)))?;
+            }
+            (Made::Again(item), _) => growth.again(item)?,
         }
     }
     let mut items = growth.items;
@@ -54,10 +53,6 @@ pub fn version(id: &ItemId) -> (&str, u64) {
     numbered.unwrap_or((id.as_str(), 1))
 }
 
-fn outputs_of<'s>(state: &'s RunState, item: &ItemId) -> impl Iterator<Item = &'s FilePath> {
-    state.newest(item).into_iter().flat_map(|at| state.outputs(at).map(|(path, _)| path))
-}
-
 /// The items that one application of a rule adds.
 struct Growth<'a> {
     state: &'a RunState,
@@ -73,7 +68,7 @@ struct Growth<'a> {
     bytes: usize,
 }
 
-impl Growth<'_> {
+impl<'a> Growth<'a> {
     /// Instantiates a template.
     fn template(&mut self, template: &Template, key: Option<&FilePath>) -> Result<(), String> {
         let written = &template.item;
@@ -99,8 +94,7 @@ impl Growth<'_> {
             item.inputs.values_mut().filter(|value| **value == KEY).for_each(|value| *value = key.as_str().into());
         }
         for (input, of) in &template.reasons {
-            let failed =
-                self.state.newest(of).map(|at| &self.state.items[at]).filter(|item| item.phase == Phase::Failed);
+            let failed = self.position(of).map(|at| &self.state.items[at]).filter(|item| item.phase == Phase::Failed);
             let reason = failed.and_then(|item| item.reason.clone());
             item.inputs.extend(reason.map(|reason| (input.clone(), reason.into())));
         }
@@ -114,7 +108,7 @@ impl Growth<'_> {
     fn each(&mut self, each: &Each, item: &mut Item) -> Result<(), String> {
         // A short path can become a long name, once for each output.
         let mut bytes = self.bytes;
-        for key in outputs_of(self.state, &each.outputs_of) {
+        for key in self.outputs_of(&each.outputs_of) {
             self.look_at(1)?;
             let need = Need { from: Source::Item(each.from.clone()), select: each.select.clone(), apply: false };
             let need = self.need(&need, Some(key))?;
@@ -130,12 +124,12 @@ impl Growth<'_> {
 
     /// Copies an item, and everything that was skipped because of it.
     fn again(&mut self, item: &ItemId) -> Result<(), String> {
-        let Some(first) = self.state.newest(item) else { return Err(format!("there is no item {item:?}")) };
+        let Some(first) = self.position(item) else { return Err(format!("there is no item {item:?}")) };
         let mut again = BTreeSet::from([first]);
         let mut next = vec![first];
         while let Some(on) = next.pop() {
             for &at in self.state.graph.dependents(on) {
-                let is_newest = self.state.newest_id(&self.state.graph.item(at).id) == &self.state.graph.item(at).id;
+                let is_newest = self.position(&self.state.graph.item(at).id) == Some(at);
                 if self.state.items[at].phase == Phase::Skipped && is_newest && again.insert(at) {
                     next.push(at);
                 }
@@ -169,6 +163,9 @@ impl Growth<'_> {
 
     /// Adds an item; fails above the limit.
     fn push(&mut self, item: Item) -> Result<(), String> {
+        if let Some((one, other)) = clashes(item.needs.keys().map(FilePath::as_str)).pop() {
+            return Err(format!("the inputs {one:?} and {other:?} of {:?} would clash", item.id.as_str()));
+        }
         let item = item.normalised();
         self.bytes += definition(&item).len();
         within_bytes(self.bytes)?;
@@ -208,7 +205,7 @@ impl Growth<'_> {
 
     /// Returns true if the product of a need exists.
     fn has(&self, need: &Need) -> bool {
-        let Source::Item(id) = &need.from else { return true };
+        let Source::Item(id) = &need.from else { return false };
         let product: ProductKey = need.select.product_key();
         self.state.graph.position(id).is_some_and(|at| self.state.items[at].products.contains_key(&product))
     }
@@ -217,6 +214,16 @@ impl Growth<'_> {
     fn newest(&self, id: &ItemId) -> ItemId {
         let newest = self.state.newest_id(id);
         self.heirs.get(newest).unwrap_or(newest).clone()
+    }
+
+    /// Returns the position of the newest replacement of an item, or `None` if that is a new item.
+    fn position(&self, id: &ItemId) -> Option<ItemIndex> {
+        self.state.graph.position(&self.newest(id))
+    }
+
+    fn outputs_of(&self, item: &ItemId) -> impl Iterator<Item = &'a FilePath> + use<'a> {
+        let state = self.state;
+        self.position(item).into_iter().flat_map(move |at| state.outputs(at).map(|(path, _)| path))
     }
 
     fn reference(&self, id: &ItemId, key: Option<&FilePath>) -> Result<ItemId, String> {

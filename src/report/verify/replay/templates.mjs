@@ -24,6 +24,7 @@ export class TemplateRound {
     this.successors = new Map();
     this.isWaiting = false;
     this.links = 0;
+    this.bytes = 0;
   }
 
   create() {
@@ -37,10 +38,7 @@ export class TemplateRound {
       for (const output of outputs) this.applyTemplate(template, output);
     }
     if (this.created.size === 0 || this.isWaiting) return null;
-    const sizes = [...this.created.values()].map((item) => canonicalBytes(item).length);
-    const size = sizes.reduce((sum, each) => sum + each);
-    if (size > templateLimits.bytes || !this.replay.doItemsFit(this.created, false))
-      throw new NameClash();
+    if (!this.replay.doItemsFit(this.created, false)) throw new NameClash();
     return { items: this.created };
   }
 
@@ -64,8 +62,17 @@ export class TemplateRound {
 
   add(item) {
     if (this.created.has(item.id) || !isAddedItem(item)) throw new NameClash();
-    if (this.created.size >= templateLimits.items) throw new NameClash();
-    this.created.set(item.id, normaliseItem(item));
+    const normal = normaliseItem(item);
+    this.bytes += canonicalBytes(normal).length;
+    const isTooMuch = this.bytes > templateLimits.bytes;
+    if (isTooMuch || this.created.size >= templateLimits.items) throw new NameClash();
+    this.created.set(item.id, normal);
+  }
+
+  /** Notes a successor. One that cannot be is reported when all items exist, and ends no search. */
+  succeed(old, id) {
+    const { items } = this.replay;
+    if (items.has(old) && !items.has(id)) this.successors.set(old, id);
   }
 
   copyAgain(id) {
@@ -85,7 +92,7 @@ export class TemplateRound {
     }
     for (const each of copied) {
       if (!replay.items.get(each).hasEnded) this.isWaiting = true;
-      this.successors.set(each, nameOfCopy(each));
+      this.succeed(each, nameOfCopy(each));
     }
     for (const each of copied) this.add(this.copyOf(each));
   }
@@ -133,7 +140,7 @@ export class TemplateRound {
     item.needs = this.needsOf(template, output);
     item.inputs = this.inputsOf(template, output);
     this.add(item);
-    if (before in item) this.successors.set(item[before], item.id);
+    if (before in item) this.succeed(item[before], item.id);
   }
 
   needsOf(template, output) {
