@@ -15,7 +15,7 @@ use crate::common::repo::TestRepo;
 use crate::common::report::{find_entry, find_line, find_row, verdict};
 
 /// Returns the plan of a run of two items.
-fn plan(run: &str) -> String {
+pub(crate) fn plan(run: &str) -> String {
     format!(
         r#"{{"id":"{run}","items":[{{"id":"make","executor":"command","inputs":{{"command":["make"]}}}},
         {{"id":"other","executor":"command","inputs":{{"command":["other"]}}}}]}}"#
@@ -85,6 +85,21 @@ fn a_check_that_hands_nothing_over_is_not_made_again_either() {
     assert_eq!(ran(&repo), "check");
     let said = repo.env.handoff(["verify", "second"]).success();
     insta::assert_snapshot!(find_row(&said, "handoff"), @"✓ handoff    0 input refs, 1 item of other runs proven");
+}
+
+#[test]
+fn work_that_changed_protected_files_is_done_again() {
+    let repo = TestRepo::new();
+    repo.config("handoff.protect", "a.txt");
+    repo.config("handoff.executor.command.onProtectedChange", "allow");
+    let items = [counted("build")];
+    repo.drive("first", &items).ends(0);
+    repo.submit("second", &items);
+    repo.env.handoff(["run", "second", "--reuse"]).success();
+    assert_eq!(ran(&repo), "build build");
+    let adopted = repo.env.handoff(["adopt-run", "first", "--id", "third", "--json"]).success();
+    let adopted: Value = serde_json::from_str(&adopted).unwrap();
+    assert_eq!((&adopted["taken"], &adopted["left"]), (&json!([]), &json!(1)));
 }
 
 #[test]

@@ -134,8 +134,8 @@ impl Reuse<'_> {
         if made.is_red() {
             return Err("the item of that run is red");
         }
-        if made.protected_judged {
-            return Err("the item of that run changes protected files, which only its own check judged");
+        if !made.protected.is_empty() {
+            return Err("the item of that run changes protected files");
         }
         if (&made.products, &made.verify, &made.blocks) != (&end.products, &end.verify, &end.blocks) {
             return Err("the item of that run has other products");

@@ -110,7 +110,7 @@ fn done<'v>(view: &'v View) -> Vec<(&'v ItemReconciled, Work<'v>, Product)> {
         Event::ItemReconciled(e)
             if e.status == Outcome::Done
                 && !e.is_red()
-                && !e.protected_judged
+                && e.protected.is_empty()
                 && e.reused.is_none()
                 && e.grade.is_none() =>
         {

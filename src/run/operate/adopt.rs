@@ -201,7 +201,7 @@ fn may_take(state: &RunState, e: &ItemReconciled) -> bool {
     e.status == Outcome::Done
         && e.attempt > 0
         && !e.is_red()
-        && !e.protected_judged
+        && e.protected.is_empty()
         && e.reused.is_none()
         && e.grade.is_none()
         && waits

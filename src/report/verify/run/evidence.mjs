@@ -99,7 +99,7 @@ function compareReused(verifier, entry, { fired, end, base }) {
     own?.manifest.sha256 === fired.manifest.sha256 && sameJson(own.inputRefs, fired.inputRefs);
   ensure(isSameTask, 'is about another task');
   ensure(!('reused' in end) && !isEndRed(end), 'is about an item that is red or was reused');
-  ensure(!('protectedJudged' in end), 'is about an item with judged changes to protected files');
+  ensure(!('protected' in end), 'is about an item that changes protected files');
   const isSame = ['products', 'verify', 'blocks'].every((field) =>
     sameJson(end[field], entry[field]),
   );
