@@ -166,7 +166,7 @@ impl<'c> ProtectedFiles<'c> {
             }
         }
         if manifest.protect.is_empty() {
-            if e.reference.is_some() || !e.protected.is_empty() || e.protected_judged {
+            if e.reference.is_some() || !e.protected.is_empty() || e.protected_allowed || e.protected_judged {
                 report("the manifest protects none".to_owned());
             }
             return;

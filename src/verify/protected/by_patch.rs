@@ -6,7 +6,7 @@ use gix::bstr::{BStr, BString};
 
 use crate::git::merge::Scratch;
 use crate::git::patch_paths::{Change, Changes, Side};
-use crate::git::protected::{self, FILE, Protection};
+use crate::git::protected::{self, FILE, Protection, SUBMODULE};
 use crate::git::quoted_path;
 use crate::model::entry::ItemReconciled;
 use crate::model::protect_rule::ProtectRule;
@@ -38,14 +38,13 @@ pub(super) fn compare<'c>(scratch: &Scratch, patched: &[Patched<'c>], report: &m
     }
     for (rules, patched) in by_rules {
         let protection = Protection::new(scratch, rules);
-        let paths: BTreeMap<&BStr, u32> = patched.iter().flat_map(|one| one.paths()).collect();
-        let together = protection.select(paths.into_iter());
+        let together = select(&protection, &patched);
         for one in patched {
             let selected = match &together {
                 Ok(selected) => Ok(selected.clone()),
-                // No index holds a folder and a file of the same name. One side of a patch has
-                // no such pair.
-                Err(_) => one.selected(&protection),
+                // No index holds a folder or a submodule and a file of the same name. One side of
+                // a patch has no such pair.
+                Err(_) => select(&protection, &[one]),
             };
             match selected {
                 Ok(selected) => one.faults(&selected).into_iter().for_each(|why| report(one, why)),
@@ -55,36 +54,53 @@ pub(super) fn compare<'c>(scratch: &Scratch, patched: &[Patched<'c>], report: &m
     }
 }
 
+/// Returns the changed paths that are protected: before the patches, and after them.
+fn select(protection: &Protection<'_>, patched: &[&Patched<'_>]) -> Result<[BTreeSet<BString>; 2], protected::Error> {
+    let on = |side: fn(&Change) -> &Side| {
+        let mut modes: BTreeMap<&BStr, u32> = BTreeMap::new();
+        for (path, change) in patched.iter().flat_map(|one| &one.changes) {
+            let Side::Present(mode, _) = side(change) else { continue };
+            let mode = mode.filter(|mode| *mode == SUBMODULE).unwrap_or(FILE);
+            if *modes.entry(path.as_ref()).or_insert(mode) != mode {
+                return Err(protected::Error::Names);
+            }
+        }
+        protection.select(modes.into_iter())
+    };
+    Ok([on(|change| &change.old)?, on(|change| &change.new)?])
+}
+
 impl Patched<'_> {
-    /// Returns the changed paths, each with a mode of one of its sides.
-    fn paths(&self) -> impl Iterator<Item = (&BStr, u32)> {
-        let mode = |change: &Change| mode_of(&change.new).or_else(|| mode_of(&change.old)).unwrap_or(FILE);
-        self.changes.iter().map(move |(path, change)| (path.as_ref(), mode(change)))
-    }
-
-    fn selected(&self, protection: &Protection<'_>) -> Result<BTreeSet<BString>, protected::Error> {
-        let with = |side: fn(&Change) -> &Side| {
-            let present = self.changes.iter().filter(move |(_, change)| *side(change) != Side::Absent);
-            present.map(move |(path, change)| (path.as_ref(), mode_of(side(change)).unwrap_or(FILE)))
-        };
-        let mut selected = protection.select(with(|change| &change.old))?;
-        selected.extend(protection.select(with(|change| &change.new))?);
-        Ok(selected)
-    }
-
-    fn faults(&self, selected: &BTreeSet<BString>) -> Vec<String> {
+    fn faults(&self, [before, after]: &[BTreeSet<BString>; 2]) -> Vec<String> {
         let listed: BTreeMap<BString, ChangeKind> = self.end.protected.iter().map(path_and_kind).collect();
-        let changed = self.changes.iter().filter(|(path, _)| selected.contains(*path));
-        let faults = changed.filter_map(|(path, change)| self.fault(path, change, listed.get(path).copied()));
-        let untouched = listed.keys().filter(|path| !(selected.contains(*path) && self.changes.contains_key(*path)));
+        // The sets are of several patches.
+        let protected = |path: &BString, Change { old, new }: &Change| {
+            let sides = [(old, before), (new, after)];
+            sides.map(|(side, selected)| *side != Side::Absent && selected.contains(path))
+        };
+        let changed = self.changes.iter().map(|(path, change)| (path, change, protected(path, change)));
+        let changed: BTreeMap<_, _> = changed
+            .filter(|(.., sides)| *sides != [false; 2])
+            .map(|(path, change, sides)| (path, (change, sides)))
+            .collect();
+        let faults = changed
+            .iter()
+            .filter_map(|(path, (change, sides))| self.fault(path, change, *sides, listed.get(*path).copied()));
+        let untouched = listed.keys().filter(|path| !changed.contains_key(path));
         let untouched = untouched.map(|path| format!("the entry lists {}, which the patch leaves alone", shown(path)));
         faults.chain(untouched).collect()
     }
 
     /// Returns what is wrong with the listed kind of a change, or with its absence.
-    fn fault(&self, path: &BString, change: &Change, listed: Option<ChangeKind>) -> Option<String> {
+    fn fault(
+        &self,
+        path: &BString,
+        change: &Change,
+        protected: [bool; 2],
+        listed: Option<ChangeKind>,
+    ) -> Option<String> {
         let Some(others) = self.others.get(path) else {
-            let kind = kind_of(change);
+            let kind = kind_of(change, protected);
             return match listed {
                 Some(listed) if listed == kind => None,
                 Some(listed) => {
@@ -111,20 +127,13 @@ fn shown(path: &BString) -> String {
 }
 
 /// Returns the kind of a change to a path that no other patch changes, so that its old state is
-/// that of the base.
-fn kind_of(change: &Change) -> ChangeKind {
+/// that of the base. A side on which the path is not protected counts as absent.
+fn kind_of(change: &Change, protected: [bool; 2]) -> ChangeKind {
     match (&change.old, &change.new) {
-        (Side::Absent, _) => ChangeKind::Added,
-        (_, Side::Absent) => ChangeKind::Deleted,
+        _ if !protected[0] => ChangeKind::Added,
+        _ if !protected[1] => ChangeKind::Deleted,
         (Side::Present(Some(old), _), Side::Present(Some(new), _)) if old & TYPE != new & TYPE => ChangeKind::Type,
         _ => ChangeKind::Modified,
-    }
-}
-
-fn mode_of(side: &Side) -> Option<u32> {
-    match side {
-        Side::Absent => None,
-        Side::Present(mode, _) => *mode,
     }
 }
 

@@ -173,7 +173,7 @@ export function readProtectRules(rules) {
 export function readPathspec(pathspec) {
   const text = toLatin(toBytes(pathspec));
   const long = /^:\(([^)]*)\)(.*)$/s.exec(text);
-  const short = /^:(\/*)(?![/!"#%&',;<=>@_`~-]):?(.*)$/s.exec(text);
+  const short = /^:(?!\()(\/*)(?![/!"#%&',;<=>@_`~-]):?(.*)$/s.exec(text);
   ensure(long || short || text[0] !== ':', 'has unknown magic');
   const words = long ? long[1].split(',').filter((word) => word !== '') : [];
   for (const word of words)

@@ -8,7 +8,7 @@ import { readProtectRules } from './pathspec.mjs';
 /** The most bytes of pathspecs with wildcards times bytes of changed paths, in a whole run. */
 export const mostPathWork = 2 ** 31;
 const submoduleMode = 0o160000;
-const isSubmodule = (side) => side?.mode === submoduleMode;
+const isSubmodule = (side) => side.mode === submoduleMode;
 const isSameSide = (one, other) =>
   one === null || other === null
     ? one === other
@@ -41,8 +41,9 @@ export function faultsOfProtected({ rules, changes, others, listed, work }) {
   const faults = [];
   const protectedPaths = new Set();
   for (const [path, change] of changes) {
-    const isLink = isSubmodule(change.old) || isSubmodule(change.now);
-    if (!isProtected(path, isLink)) continue;
+    const protectedSide = (side) => (side && isProtected(path, isSubmodule(side)) ? side : null);
+    const [old, now] = [protectedSide(change.old), protectedSide(change.now)];
+    if (old === null && now === null) continue;
     protectedPaths.add(path);
     const states = others.filter((other) => other.has(path)).map((other) => other.get(path));
     const kind = kinds.get(path);
@@ -54,9 +55,9 @@ export function faultsOfProtected({ rules, changes, others, listed, work }) {
       if (kind === undefined && !isAsBefore)
         faults.push(`${shown(path)} differs from the patches before${unlisted}`);
     } else if (kind === undefined) {
-      faults.push(`${shown(path)} was ${kindOfChange(change)}${unlisted}`);
-    } else if (kind !== kindOfChange(change)) {
-      faults.push(`${shown(path)} was ${kindOfChange(change)}, and the entry says ${kind}`);
+      faults.push(`${shown(path)} was ${kindOfChange({ old, now })}${unlisted}`);
+    } else if (kind !== kindOfChange({ old, now })) {
+      faults.push(`${shown(path)} was ${kindOfChange({ old, now })}, and the entry says ${kind}`);
     }
   }
   for (const path of kinds.keys())

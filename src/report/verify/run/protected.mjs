@@ -1,6 +1,7 @@
 // The protected files of a run: compares entries with manifests and patches.
 
 import { FormatError, toBytes, toLatin, tryToRead } from '../bytes.mjs';
+import { digestOf } from '../crypto/hashes.mjs';
 import { readPatch, unquotePath } from '../protected/patch.mjs';
 import { readProtectRules } from '../protected/pathspec.mjs';
 import { faultsOfProtected } from '../protected/protected.mjs';
@@ -11,7 +12,7 @@ export function checkProtected(verifier, entry, report) {
   if (!manifest) return;
   const say = (text) => report('protected', `the protected files of ${entry.item}: ${text}`);
   if (!manifest.protect) {
-    const fields = ['reference', 'protected', 'protectedJudged'];
+    const fields = ['reference', 'protected', 'protectedAllowed', 'protectedJudged'];
     if (fields.some((field) => field in entry)) say('the manifest protects none');
     return;
   }
@@ -42,7 +43,11 @@ function compareProtected(verifier, entry, rules, say) {
   const applied = replay.appliedItems(item).map(({ products }) => products.patch);
   const patches = [entry.products.patch, ...item.referencePatches, ...applied.filter(Boolean)];
   // Row content reports a patch that is missing or has other bytes.
-  const [own, ...others] = patches.map((patch) => patch && verifier.store.readBlob(patch.oid));
+  const readNamed = ({ oid, sha256 }) => {
+    const bytes = verifier.store.readBlob(oid);
+    return bytes !== null && digestOf(bytes) === sha256 ? bytes : null;
+  };
+  const [own, ...others] = patches.map((patch) => patch && readNamed(patch));
   if (own === null) return;
   const tryPatch = (bytes) => tryToRead(() => readPatch(bytes)) ?? new Map();
   try {
