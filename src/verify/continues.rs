@@ -19,7 +19,7 @@ use crate::model::time::Moment;
 use super::imports::{ImportKind, Imported, Invalid, Origin, Source, read_evidence};
 use super::objects::Objects;
 use super::signature::{self, Signed, Writers};
-use super::{Case, Options, reader};
+use super::{Case, Options, external_statements, reader};
 
 /// A continued run whose evidence holds.
 pub(super) struct Continued {
@@ -99,8 +99,12 @@ fn check(continues: &Continues, bytes: &[u8]) -> Result<Continued, String> {
         return Err(bad.to_owned());
     }
     let open = rooted(continues, &decoded)?;
-    let keys = decoded.iter().zip(signers).filter_map(|(decoded, signer)| Some((signer.ok()?, decoded.entry.at)));
-    let keys = keys.collect();
+    let entries = decoded.iter().zip(signers).filter_map(|(decoded, signer)| Some((signer.ok()?, decoded.entry.at)));
+    let stated = |decoded: &Decoded| {
+        let statement = external_statements::check(&continues.run, Some(first.hash), &decoded.entry.event)?.ok()?;
+        Some((statement.key, statement.at))
+    };
+    let keys = entries.chain(decoded.iter().filter_map(stated)).collect();
     let origin = Origin::Run { run: continues.run.clone(), first: first.hash, root: continues.root, open };
     let base = submitted.base;
     Ok(Continued { origin, base, entries: decoded.into_iter().map(|decoded| decoded.entry).collect(), keys })

@@ -44,9 +44,9 @@ async function reportWrong(verifier, commit, subject, check) {
 }
 
 /** Reads evidence as the proof of an item that holds. */
-async function readItemProof(verifier, evidence) {
+async function readItemProof(verifier, commit, evidence) {
   const proof = await Proof.read(evidence);
-  verifier.addKeysOf(proof.keys);
+  verifier.addKeysOf(proof.keys, commit);
   ensure(proof.holds && proof.fired, 'has a proof that does not hold');
   return proof;
 }
@@ -56,7 +56,7 @@ export async function checkReused(verifier, commit) {
   const { evidence: named } = entry.reused;
   const check = async (evidence) => {
     const shown = named
-      ? await shownByProof(verifier, entry.reused, evidence)
+      ? await shownByProof(verifier, commit, evidence)
       : await shownByContinued(verifier, entry.reused);
     compareReused(verifier, entry, shown);
   };
@@ -64,8 +64,9 @@ export async function checkReused(verifier, commit) {
   else await reportWrong(verifier, commit, entry.item, check);
 }
 
-async function shownByProof(verifier, reused, json) {
-  const proof = await readItemProof(verifier, json);
+async function shownByProof(verifier, commit, json) {
+  const { reused } = commit.entry;
+  const proof = await readItemProof(verifier, commit, json);
   ensure(!('product' in json), 'has a proof that does not hold');
   const fields = ['run', 'item', 'root'];
   ensure(
@@ -124,7 +125,7 @@ export async function checkImports(verifier) {
 }
 
 async function importedFromRun(verifier, evidence, parts, key) {
-  const proof = await readItemProof(verifier, evidence);
+  const proof = await readItemProof(verifier, verifier.begin, evidence);
   const { run, item } = evidence;
   ensure(
     encodeSegment(run) === parts.at(-2) && encodeSegment(item) === parts.at(-1),
@@ -142,7 +143,7 @@ async function importedFromThread(verifier, evidence, parts, key) {
   ensure(entry?.kind === 'thread.checkpointed', 'is no checkpoint');
   ensure(encodeSegment(entry.thread) === parts.at(-2), 'is of another thread');
   ensure(commit.signer, 'is not signed');
-  verifier.addKeysOf([{ key: commit.signer, seconds: commit.seconds }]);
+  verifier.addKeysOf([{ key: commit.signer, seconds: commit.seconds }], verifier.begin);
   const isFirst = entry.seq === 0;
   const isInPlace = 'prev' in entry !== isFirst && (isFirst || commit.parents.length > 0);
   ensure(isInPlace, 'is at a place where it cannot be');
@@ -188,7 +189,8 @@ async function compareContinued(verifier, commits, continues) {
     throw new FormatError(`is not in order: ${text}`);
   });
   const faults = [];
-  verifier.addKeysOf(await checkRoles(commits, (code) => faults.push(code)));
+  const keys = await checkRoles(commits, (code) => faults.push(code));
+  verifier.addKeysOf(keys, verifier.begin);
   ensure(faults.length === 0, 'has a signature that does not hold');
   const last = commits.at(-1).entry;
   const isSealed = last.kind === 'run.sealed';
@@ -207,6 +209,7 @@ async function compareContinuedCopy(verifier, commits, { run, entries, root }) {
   const leaves = copy.commits.slice(0, entries).map(({ leaf }) => leaf);
   if (hashText(merkleRoot(leaves)) !== root)
     verifier.addOtherSource(`the continued run ${run} is here, with other entries`);
+  else verifier.addFarSources(copy);
 }
 
 /** Compares the run of a proof that is in the bundle too with the proof. */
@@ -218,4 +221,5 @@ async function compareSource(verifier, proof) {
   const doesNotHold = first !== null && contradicts(first);
   if (doesNotHold || source.seal.root !== root)
     verifier.addOtherSource(`the run ${run} is here, and contradicts the evidence`);
+  else verifier.addFarSources(source);
 }

@@ -119,12 +119,19 @@ export class RunVerifier {
     return areNamed(bytes, named) ? readManifest(bytes) : null;
   }
 
-  addKeysOf(keys) {
-    this.keys.push(...keys.map((key) => ({ ...key, conducts: false })));
+  /** Adds the keys of evidence, whose findings stand at the entry that has it. */
+  addKeysOf(keys, { entry }) {
+    this.keys.push(...keys.map((key) => ({ ...key, conducts: false, entry })));
   }
 
   addOtherSource(text) {
     this.findings.add('handoff', 'other-source', text);
+  }
+
+  /** Adds the findings about the sources of a source. */
+  addFarSources({ findings }) {
+    for (const { code, text } of findings.list)
+      if (code === 'other-source') this.addOtherSource(text);
   }
 
   /** Verifies a run of the bundle that is a source of this one, or returns null. */
