@@ -137,14 +137,20 @@ impl Forger {
 
     /// Checks a proof where nothing but the run's key is known.
     pub(super) fn report(&self, proof: &Value) -> Report {
-        let read = Proof::parse(proof.to_string().as_bytes()).unwrap();
-        verify_proof(&read, Beside::default(), &self.scene.forge.options(), &AtHand::logs(&Logs::default()))
+        self.report_of(&Proof::parse(proof.to_string().as_bytes()).unwrap())
+    }
+
+    fn report_of(&self, proof: &Proof) -> Report {
+        verify_proof(proof, Beside::default(), &self.scene.forge.options(), &AtHand::logs(&Logs::default()))
     }
 
     /// Says how a forgery reads.
     #[track_caller]
     pub(super) fn row(&self, (what, proof): (&str, Value)) -> Vec<String> {
-        verdict(what, &self.report(&proof))
+        match Proof::parse(proof.to_string().as_bytes()) {
+            Ok(proof) => verdict(what, &self.report_of(&proof)),
+            Err(problem) => vec![what.to_owned(), format!("no proof: `{}`", problem.code), "–".to_owned()],
+        }
     }
 }
 

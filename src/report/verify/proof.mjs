@@ -7,9 +7,7 @@ import {
   arrayOf,
   isCount,
   isDigest,
-  isPositive,
   isString,
-  oneOf,
   secondsOf,
   shape,
 } from './values.mjs';
@@ -28,9 +26,9 @@ const isInclusionPath = arrayOf(isDigest);
 const isSignedCommit = shape({ commit: isString, path: isInclusionPath });
 const proofSchema = 'git-handoff.proof/1';
 const isProofShape = shape({
-  schema: oneOf(proofSchema),
+  schema: isString,
   run: isRunName,
-  entries: isPositive,
+  entries: isCount,
   root: isDigest,
   first: isSignedCommit,
   'admitted?': isSignedCommit,
@@ -45,7 +43,7 @@ const isProofJson = allOf(isProofShape, (json) => {
   // The subject is an item with its entries, or how the run continued.
   const isAboutItem = 'item' in json && 'shown' in json;
   const isMixed = 'item' in json !== 'shown' in json || ('product' in json && !isAboutItem);
-  return !isMixed && isAboutItem !== 'since' in json;
+  return json.schema === proofSchema && !isMixed && isAboutItem !== 'since' in json;
 });
 
 /** A proof, what it shows, and what is wrong with its rows chain, root and signature. */
@@ -235,7 +233,8 @@ export class Proof {
   /** The outcome of the item alone, or null for a proof about an earlier state. */
   outcome() {
     if (!this.end) return null;
-    return { ...emptyOutcome(), total: 1, [isEndRed(this.end) ? 'red' : 'done']: 1 };
+    const claimed = 'grade' in this.end ? { claimed: 1 } : {};
+    return { ...emptyOutcome(), total: 1, [isEndRed(this.end) ? 'red' : 'done']: 1, ...claimed };
   }
 }
 
@@ -249,8 +248,7 @@ function headlineOfProof(concluded, isTrusted) {
 /** Verifies the bytes of a `*.proof.json`. Throws FormatError if they hold none. */
 export async function verifyProof(bytes, options = {}) {
   const json = readJson(bytes);
-  ensure(isObject(json), 'no proof');
-  ensure(json.schema !== proofSchema || isProofShape(json), 'not in the form of a proof');
+  ensure(isProofShape(json), 'not in the form of a proof');
   const proof = await Proof.read(json);
   const signers = new Signers(options);
   const findings = new Findings();
