@@ -11,6 +11,7 @@ mod anchors;
 mod broken;
 mod clauses;
 mod clean;
+mod edges;
 mod followed;
 mod forged;
 mod grown;
@@ -89,7 +90,13 @@ const TRUSTED: &[&str] = &["--signers", SIGNERS];
 
 /// All clean runs.
 fn clean() -> impl Iterator<Item = &'static Vector> {
-    clean::VECTORS.iter().chain(others::VECTORS).chain(ruled::CLEAN).chain(shared::CLEAN).chain(clauses::CLEAN)
+    clean::VECTORS
+        .iter()
+        .chain(others::VECTORS)
+        .chain(ruled::CLEAN)
+        .chain(shared::CLEAN)
+        .chain(clauses::CLEAN)
+        .chain(edges::CLEAN)
 }
 
 /// All forged runs, by what is wrong with them.
@@ -106,6 +113,7 @@ fn forged() -> impl Iterator<Item = &'static Vector> {
         shared::FORGED,
         transitions::VECTORS,
         clauses::FORGED,
+        edges::FORGED,
     ];
     groups.into_iter().flatten()
 }

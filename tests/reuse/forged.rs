@@ -83,6 +83,11 @@ pub(crate) fn taking(forge: &Forge, bend: impl FnOnce(&mut Story)) -> ChainBuild
     story(forge, first(forge), bend)
 }
 
+/// Such a run, which takes it from a run that another key began.
+pub(crate) fn taking_from<'a>(forge: &'a Forge, signer: &Signer) -> ChainBuilder<'a> {
+    story(forge, first_by(forge, signer), |_| {})
+}
+
 /// Bends a story so that it takes the red item of the run `first` as it is.
 pub(crate) fn red(story: &mut Story) {
     let forge = Forge::new();

@@ -286,7 +286,7 @@ fn protected(forge: &Forge, paths: &[&str]) {
 }
 
 /// Rewrites the commit of the last entry, as text.
-fn commit(forge: &Forge, bend: impl FnOnce(String) -> String) {
+pub(super) fn commit(forge: &Forge, bend: impl FnOnce(String) -> String) {
     let told = forge.honest();
     point(forge, &told, bend);
 }
@@ -363,7 +363,7 @@ pub(super) fn protect(
     protect_by(forge, run, &rules, patch, recorded, effect);
 }
 
-fn protect_by(
+pub(super) fn protect_by(
     forge: &Forge,
     run: &mut ChainBuilder<'_>,
     rules: &[ProtectRule],
@@ -383,7 +383,7 @@ fn protect_by(
     e.protected_allowed = effect == OnProtectedChange::Allow;
 }
 
-fn finish_protected(forge: &Forge, mut run: ChainBuilder<'_>) {
+pub(super) fn finish_protected(forge: &Forge, mut run: ChainBuilder<'_>) {
     run.fire("edit-b");
     run.done("edit-b", &[("outputs/report.md", b"fine\n")]);
     run.seal();

@@ -109,7 +109,8 @@ pub(super) const VECTORS: &[Vector] = &[
     .asked(BOTH),
     Vector::new("statement-recorded-twice", "two revisions of a document that hold one statement", |forge| {
         let bob = stranger(forge);
-        let statement = wrote(forge, &bob, ChainBuilder::submit(forge, PLAN).write(&forge.signer).links[0].hash);
+        let first = ChainBuilder::submit(forge, PLAN).write(&forge.signer).links[0].hash;
+        let statement = wrote(forge, &bob, super::RUN, first);
         let mut run = ChainBuilder::submit(forge, PLAN);
         let role = RunAdmitted { key: bob.fingerprint(), role: Role::Document, first: None };
         run.add(Event::RunAdmitted(role));
@@ -170,11 +171,11 @@ fn honest(forge: &Forge) {
     forge.honest();
 }
 
-const NOTES: &[u8] = b"notes\n";
+pub(super) const NOTES: &[u8] = b"notes\n";
 
 /// Has a key write the document `notes` in its log, and returns the commit.
-fn wrote(forge: &Forge, by: &Signer, first: Digest) -> String {
-    let (run, log) = (RunId::parse(super::RUN).unwrap(), by.fingerprint());
+pub(super) fn wrote(forge: &Forge, by: &Signer, run: &str, first: Digest) -> String {
+    let (run, log) = (RunId::parse(run).unwrap(), by.fingerprint());
     let written = LogWritten {
         log: log.clone(),
         first,

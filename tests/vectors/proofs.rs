@@ -4,7 +4,7 @@ use git_handoff::git::codec;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::ledger::{merkle, prove};
 use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::{Event, ItemDecided, Role};
+use git_handoff::model::entry::{Event, Grade, ItemDecided, Role};
 use git_handoff::model::format;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::proof::Proof;
@@ -14,7 +14,7 @@ use super::keys::BOTH;
 use super::{TRUSTED, holds, stranger, verdict};
 use crate::common::Environment;
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, key};
+use crate::common::forge::{Forge, PLAN, key};
 use crate::people::forged::{begun, decided, first, said};
 use crate::people::seals::{admission, sealed_by};
 
@@ -52,6 +52,19 @@ pub(super) const VECTORS: &[Vector] = &[
         forge.honest();
         prove::growth(&forge.store, REFERENCE, 3).unwrap()
     }),
+    Vector::new("clean-claimed", "an item of the executor `claimed`", true, |forge| {
+        let mut run =
+            ChainBuilder::submit(forge, &PLAN.replacen(r#""executor":"command""#, r#""executor":"claimed""#, 1));
+        run.fire("edit-a");
+        run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
+        let Some(Event::ItemReconciled(e)) = run.drafts.last_mut().map(|draft| &mut draft.event) else { panic!() };
+        e.grade = Some(Grade::Claimed);
+        run.fire("edit-b");
+        run.done("edit-b", &[]);
+        run.seal();
+        forge.finish(run);
+        of(forge, "edit-a", None)
+    }),
     Vector::new("clean-admitted", "an item of a run that an admitted key sealed", true, admitted).asked(BOTH),
     Vector::new("clean-decided", "a decision with the statement of the key that made it", true, |forge| {
         decision(forge, true)
@@ -80,6 +93,10 @@ pub(super) const VECTORS: &[Vector] = &[
         |forge| by_roles(forge, &[Role::Own, Role::Work], Some(&stranger(forge))),
     )
     .asked(BOTH),
+    Vector::new("no-entries", "a number of entries that is 0", false, |forge| {
+        forge.honest();
+        Proof { entries: 0, ..of(forge, "edit-a", Some("patch")) }
+    }),
     Vector::new("another-root", "a root that the seal does not say", false, |forge| {
         forge.honest();
         Proof { root: Digest::of(b"another"), ..of(forge, "edit-a", Some("patch")) }

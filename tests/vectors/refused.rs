@@ -162,6 +162,22 @@ pub(super) const PROOFS: &[Malformed] = &[
     ("proof-with-a-number-as-text.proof.json", "a proof whose number of entries is a string", |text| {
         text.replacen("\"entries\":5", "\"entries\":\"5\"", 1)
     }),
+    ("proof-with-a-path-of-the-seal.proof.json", "a proof with an inclusion path of the seal", |text| {
+        text.replacen("\"last\":{", "\"last\":{\"path\":[],", 1)
+    }),
+    ("proof-without-the-path-of-entry-0.proof.json", "a proof without the inclusion path of entry 0", |text| {
+        let mut proof: Value = serde_json::from_str(text).unwrap();
+        proof["first"].as_object_mut().unwrap().remove("path");
+        format!("{proof}\n")
+    }),
+    ("proof-with-an-entry-that-is-a-number.proof.json", "a proof that shows a number as an entry", |text| {
+        let mut proof: Value = serde_json::from_str(text).unwrap();
+        proof["shown"][0]["entry"] = json!(1);
+        format!("{proof}\n")
+    }),
+    ("proof-of-another-schema-and-field.proof.json", "a proof of another schema, with a field that none has", |text| {
+        text.replacen("proof/1", "proof/2", 1).replacen('{', "{\"more\":1,", 1)
+    }),
 ];
 
 /// Makes the proof, compares it with the file, and returns its line of the index.
