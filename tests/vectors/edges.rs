@@ -276,7 +276,7 @@ fn copied_with_a_thread(forge: &Forge) {
     forge.finish(run);
 }
 
-/// A run that reuses a patch to `src`, which its own plan protects and that of the other run does not.
+/// A run reuses a patch to `src`, which its own plan protects and that of the other run does not.
 fn reused_with_allowed_changes(forge: &Forge) {
     let plan = |run: &str, protect: &str| {
         format!(
