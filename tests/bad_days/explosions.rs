@@ -122,7 +122,7 @@ fn what_is_no_proof_is_refused_within_what_its_bytes_allow() {
     let (zeros, digest) = ("0,".repeat(8_000_000) + "0", format!("sha256:{:064}", 0));
     let proof = format!(
         r#"{{"schema":"git-handoff.proof/1","run":"r","entries":1,"root":"{digest}","first":{{"commit":"","path":[]}},
-            "last":{{"commit":""}},"shown":[{{"entry":[{zeros}],"path":[]}}]}}"#
+            "last":{{"commit":""}},"shown":[{{"entry":{{"":[{zeros}]}},"path":[]}}]}}"#
     );
     repo.env.write("proof", &proof);
     let stated = (512 << 10) + 16 * (proof.len() >> 10);
