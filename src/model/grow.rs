@@ -19,8 +19,10 @@ pub fn items(state: &RunState, rule: &Rule, several: &Several) -> Result<Vec<Ite
         match (made, &several.for_each) {
             (Made::Template(template), None) => growth.template(template, None)?,
             (Made::Template(template), Some(item)) => {
-                let mut keys = growth.outputs_of(item);
-                keys.try_for_each(|key| growth.template(template, Some(key)))?;
+                let keys: Vec<&FilePath> = growth.outputs_of(item).collect();
+                // Too many are refused before they are made.
+                within_items(growth.items.len() + keys.len())?;
+                keys.into_iter().try_for_each(|key| growth.template(template, Some(key)))?;
             }
             (Made::Again(item), _) => growth.again(item)?,
         }
