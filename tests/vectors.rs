@@ -280,8 +280,8 @@ fn every_vector_is_told_again_and_reads_as_the_index_says() {
     for entry in &whole {
         assert!(entry["finding"].is_null() || entry["exit"] == 3);
     }
-    let told = each(forged(), |vector| check(vector, &env));
-    for entry in &told {
+    let forgeries = each(forged(), |vector| check(vector, &env));
+    for entry in &forgeries {
         assert!(entry["exit"] == 3 && !entry["failure"].is_null(), "a forgery passes: {entry}");
     }
     let threads = each(threads::VECTORS.iter(), |vector| threads::check(vector, &env));
@@ -289,13 +289,13 @@ fn every_vector_is_told_again_and_reads_as_the_index_says() {
     let refused = refused::VECTORS.iter().map(|vector| refused::check(vector, &env));
     let refused: Vec<Value> =
         refused.chain(refused::PROOFS.iter().map(|vector| refused::check_proof(vector, &env))).collect();
-    let table: String = whole.iter().chain(&told).chain(&proofs).map(row).collect();
+    let table: String = whole.iter().chain(&forgeries).chain(&proofs).map(row).collect();
     let lineages: String = threads.iter().map(threads::row).collect();
     let unread: String = refused.iter().map(refused::row).collect();
     let index = json!({
         "schema": "git-handoff.vectors/1",
         "signers": SIGNERS,
-        "vectors": whole.into_iter().chain(told).collect::<Vec<_>>(),
+        "vectors": whole.into_iter().chain(forgeries).collect::<Vec<_>>(),
         "threads": threads,
         "proofs": proofs,
         "refused": refused,

@@ -100,11 +100,11 @@ fn check(continues: &Continues, bytes: &[u8]) -> Result<Continued, String> {
     }
     let open = rooted(continues, &decoded)?;
     let entries = decoded.iter().zip(signers).filter_map(|(decoded, signer)| Some((signer.ok()?, decoded.entry.at)));
-    let stated = |decoded: &Decoded| {
+    let statements = decoded.iter().filter_map(|decoded| {
         let statement = external_statements::check(&continues.run, Some(first.hash), &decoded.entry.event)?.ok()?;
         Some((statement.key, statement.at))
-    };
-    let keys = entries.chain(decoded.iter().filter_map(stated)).collect();
+    });
+    let keys = entries.chain(statements).collect();
     let origin = Origin::Run { run: continues.run.clone(), first: first.hash, root: continues.root, open };
     let base = submitted.base;
     Ok(Continued { origin, base, entries: decoded.into_iter().map(|decoded| decoded.entry).collect(), keys })

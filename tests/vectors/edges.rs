@@ -15,7 +15,7 @@ use git_handoff::model::protected::{ChangeKind, OnProtectedChange};
 use git_handoff::model::reused::Reused;
 use git_handoff::model::thread::Content;
 
-use super::forged::{MODIFIED, commit, finish_protected, protect, protect_by};
+use super::forged::{MODIFIED, commit, finish_protected, last_end, protect, protect_by};
 use super::grown::{RULE, plan};
 use super::keys::wrote;
 use super::others::created;
@@ -224,11 +224,6 @@ fn clashing(forge: &Forge, templates: &str, products: &[(&str, &[u8])]) {
     run.done("edit-b", PATCH);
     run.seal();
     forge.finish(run);
-}
-
-fn last_end<'r>(run: &'r mut ChainBuilder<'_>) -> &'r mut ItemReconciled {
-    let Some(Event::ItemReconciled(e)) = run.drafts.last_mut().map(|draft| &mut draft.event) else { panic!() };
-    e
 }
 
 /// A run whose first item protects by a pathspec, has a patch, and records changes.

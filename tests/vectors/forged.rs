@@ -3,7 +3,7 @@
 use git_handoff::git::codec;
 use git_handoff::ledger::chain::Draft;
 use git_handoff::model::digest::{Digest, Oid};
-use git_handoff::model::entry::{Entry, Event};
+use git_handoff::model::entry::{Entry, Event, ItemReconciled};
 use git_handoff::model::protect_rule::ProtectRule;
 use git_handoff::model::protected::{ChangeKind, OnProtectedChange, ProtectedChange};
 use git_handoff::model::role::every_role;
@@ -178,8 +178,7 @@ pub(super) const VECTORS: &[Vector] = &[
             let mut run = ChainBuilder::submit(forge, PLAN);
             let change = ("src/x", ChangeKind::Modified);
             protect(forge, &mut run, MODIFIED, &[change], OnProtectedChange::Judge);
-            let Some(Event::ItemReconciled(e)) = run.drafts.last_mut().map(|draft| &mut draft.event) else { panic!() };
-            e.protected_judged = true;
+            last_end(&mut run).protected_judged = true;
             finish_protected(forge, run);
         },
     ),
@@ -278,7 +277,7 @@ fn protected(forge: &Forge, paths: &[&str]) {
     let mut run = ChainBuilder::submit(forge, PLAN);
     run.fire_with("edit-a", |manifest| manifest.protect = [ProtectRule::Pathspec("src".to_owned())].into());
     run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
-    let Some(Event::ItemReconciled(e)) = run.drafts.last_mut().map(|draft| &mut draft.event) else { panic!() };
+    let e = last_end(&mut run);
     e.reference = Some(forge.store.empty_tree());
     let added = |path: &&str| ProtectedChange { path: (*path).to_owned(), change: ChangeKind::Added };
     e.protected = paths.iter().map(added).collect();
@@ -376,7 +375,7 @@ pub(super) fn protect_by(
         manifest.on_protected_change = effect;
     });
     run.done("edit-a", &[("patch", patch.as_bytes())]);
-    let Some(Event::ItemReconciled(e)) = run.drafts.last_mut().map(|draft| &mut draft.event) else { panic!() };
+    let e = last_end(run);
     e.reference = Some(forge.store.empty_tree());
     let change = |(path, change): &(&str, ChangeKind)| ProtectedChange { path: (*path).to_owned(), change: *change };
     e.protected = recorded.iter().map(change).collect();
@@ -419,4 +418,10 @@ pub(super) fn again(draft: &Draft) -> Draft {
 /// Points at other bytes where the entry names those of a file.
 pub(super) fn put(forge: &Forge, draft: &mut Draft, path: &str, text: &str) {
     point_to(&mut draft.event, path, blob(forge, text.as_bytes()));
+}
+
+/// Returns the end of an item, which is the last entry of a run.
+pub(super) fn last_end<'r>(run: &'r mut ChainBuilder<'_>) -> &'r mut ItemReconciled {
+    let Some(Event::ItemReconciled(e)) = run.drafts.last_mut().map(|draft| &mut draft.event) else { panic!() };
+    e
 }

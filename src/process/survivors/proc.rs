@@ -73,8 +73,7 @@ pub(crate) fn kill_all_below(top: Pid) -> BTreeSet<i32> {
 /// Waits until killed processes are dead, at most a second: one that waits for a disk dies later.
 pub(crate) fn wait_for(killed: &BTreeSet<i32>) {
     let deadline = Instant::now() + Duration::from_secs(1);
-    let lives = |pid: i32| threads(pid).any(|thread| state(pid, thread).is_some_and(|state| !has_ended(&state)));
-    while killed.iter().any(|pid| lives(*pid)) && Instant::now() < deadline {
+    while killed.iter().any(|pid| running_thread(*pid).is_some()) && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -134,11 +133,7 @@ fn read(pid: i32, mark: &[u8], attempt_dir: &Path) -> Option<Process> {
     let has_first_ended = has_ended(&fields.next()?);
     let parent = fields.next()?.parse().ok()?;
     // An ended first thread shows no environment; the other threads do.
-    let of = if has_first_ended {
-        threads(pid).find(|thread| state(pid, *thread).is_some_and(|state| !has_ended(&state)))
-    } else {
-        Some(pid)
-    };
+    let of = if has_first_ended { running_thread(pid) } else { Some(pid) };
     let is_marked = |thread: i32| {
         let environ = environment(pid, thread).unwrap_or_default();
         let cwd = || fs::read_link(format!("/proc/{pid}/task/{thread}/cwd")).unwrap_or_default();
@@ -164,6 +159,11 @@ fn has_ended(state: &str) -> bool {
 pub(crate) fn threads(pid: i32) -> impl Iterator<Item = i32> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     tasks.filter_map(|task| task.file_name().to_str()?.parse().ok())
+}
+
+/// Returns a thread of a process that has not ended, or `None` if all have.
+fn running_thread(pid: i32) -> Option<i32> {
+    threads(pid).find(|thread| state(pid, *thread).is_some_and(|state| !has_ended(&state)))
 }
 
 fn state(pid: i32, thread: i32) -> Option<String> {

@@ -56,7 +56,7 @@ pub(super) fn compare<'c>(scratch: &Scratch, patched: &[Patched<'c>], report: &m
 
 /// Returns the changed paths that are protected: before the patches, and after them.
 fn select(protection: &Protection<'_>, patched: &[&Patched<'_>]) -> Result<[BTreeSet<BString>; 2], protected::Error> {
-    let on = |side: fn(&Change) -> &Side| {
+    let select_side = |side: fn(&Change) -> &Side| {
         let mut modes: BTreeMap<&BStr, u32> = BTreeMap::new();
         for (path, change) in patched.iter().flat_map(|one| &one.changes) {
             let Side::Present(mode, _) = side(change) else { continue };
@@ -67,22 +67,21 @@ fn select(protection: &Protection<'_>, patched: &[&Patched<'_>]) -> Result<[BTre
         }
         protection.select(modes.into_iter())
     };
-    Ok([on(|change| &change.old)?, on(|change| &change.new)?])
+    Ok([select_side(|change| &change.old)?, select_side(|change| &change.new)?])
 }
 
 impl Patched<'_> {
     fn faults(&self, [before, after]: &[BTreeSet<BString>; 2]) -> Vec<String> {
         let listed: BTreeMap<BString, ChangeKind> = self.end.protected.iter().map(path_and_kind).collect();
-        // The sets are of several patches.
-        let protected = |path: &BString, Change { old, new }: &Change| {
-            let sides = [(old, before), (new, after)];
-            sides.map(|(side, selected)| *side != Side::Absent && selected.contains(path))
-        };
-        let changed = self.changes.iter().map(|(path, change)| (path, change, protected(path, change)));
-        let changed: BTreeMap<_, _> = changed
-            .filter(|(.., sides)| *sides != [false; 2])
-            .map(|(path, change, sides)| (path, (change, sides)))
-            .collect();
+        let mut changed = BTreeMap::new();
+        for (path, change) in &self.changes {
+            // The sets are of several patches.
+            let sides = [(&change.old, before), (&change.new, after)]
+                .map(|(side, selected)| *side != Side::Absent && selected.contains(path));
+            if sides != [false; 2] {
+                changed.insert(path, (change, sides));
+            }
+        }
         let faults = changed
             .iter()
             .filter_map(|(path, (change, sides))| self.fault(path, change, *sides, listed.get(*path).copied()));
