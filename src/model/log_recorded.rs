@@ -1,6 +1,7 @@
 //! Statements of a log about runs and threads.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::digest::Digest;
 use super::entry::Subject;
@@ -9,7 +10,7 @@ use super::format;
 /// The fields of `log.recorded`: the chain that begins with `first` has the leaf `last` at
 /// `lastSeq`.
 ///
-/// A writer also stores them as its index in the log's tree, at [`path`].
+/// A writer also stores all but `log` as its index in the log's tree, at [`path`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogRecorded {
@@ -58,8 +59,17 @@ impl LogRecorded {
     }
 
     /// Returns the bytes in the log's tree.
-    pub fn canonical(&self) -> Vec<u8> {
-        format::canonical(&serde_json::to_value(self).expect("the fields serialise to an object"))
+    pub fn to_index(&self) -> Vec<u8> {
+        let mut fields = serde_json::to_value(self).expect("the fields serialise to an object");
+        fields.as_object_mut().expect("it is an object").remove("log");
+        format::canonical(&fields)
+    }
+
+    /// Reads bytes of the tree of the log of this key.
+    pub fn from_index(bytes: &[u8], log: &str) -> Result<Self, serde_json::Error> {
+        let mut fields: Map<String, Value> = serde_json::from_slice(bytes)?;
+        fields.insert("log".into(), log.into());
+        serde_json::from_value(fields.into())
     }
 }
 

@@ -101,7 +101,7 @@ impl Forge {
             recorded.push(sealed);
         }
         let drafts = recorded.into_iter().map(|recorded| {
-            let edits = vec![(format::log_path(&told.run), Edit::Bytes(recorded.canonical()))];
+            let edits = vec![(format::log_path(&told.run), Edit::Bytes(recorded.to_index()))];
             Draft { about: told.run.clone().into(), event: Event::LogRecorded(recorded), bytes: Vec::new(), edits }
         });
         let appended = self.writer_with(signer).append(&head, drafts.collect()).unwrap();
