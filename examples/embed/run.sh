@@ -14,8 +14,8 @@ git handoff bundle handoff-dag-1 --output "$scratch/handoff-dag-1.bundle"
 root=$(cd "$here/../.." && pwd)
 CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}
 export CARGO_TARGET_DIR
-cargo build --quiet --locked --manifest-path "$here/Cargo.toml"
-PATH=$CARGO_TARGET_DIR/debug:$PATH
+cargo build --quiet --locked --profile quick --manifest-path "$here/Cargo.toml"
+PATH=$CARGO_TARGET_DIR/quick:$PATH
 
 cd "$scratch"
 show embed handoff-dag-1.bundle signers

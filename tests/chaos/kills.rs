@@ -14,9 +14,12 @@ use super::scene::{Kind, Scene};
 use super::{KILLS, SEED, number, rounds};
 use crate::common::{Output, answers, program_path};
 
-/// How many rounds there are in each kind of repository where nothing is said: all of them together
-/// give every command its turn.
-const ROUNDS: u64 = 6;
+/// How many rounds each kind of repository has by default; `.ci/chaos/kills` gives every command
+/// its turn.
+const ROUNDS: u64 = 2;
+
+/// How far apart the kinds of repositories begin in the list of commands.
+const APART: u64 = 6;
 
 /// How long a command may take, also to end once it was told to.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -63,7 +66,7 @@ fn kill(kind: Kind) {
     let (mut tally, mut times) = (Tally::default(), BTreeMap::new());
     for number in rounds(KILLS, ROUNDS) {
         // Each kind begins elsewhere in the list.
-        let victim = &VICTIMS[usize::try_from(number + ROUNDS * kind as u64).unwrap() % VICTIMS.len()];
+        let victim = &VICTIMS[usize::try_from(number + APART * kind as u64).unwrap() % VICTIMS.len()];
         let time = *times.entry(victim.name).or_insert_with(|| measured(&scene, victim));
         eprintln!("{kind:?}: {SEED}={seed} {KILLS}={number}..{}: {}, which takes {time:?}", number + 1, victim.name);
         round(&scene, victim, time, &mut Dice::new(seed, number), &mut tally);
