@@ -20,7 +20,7 @@ use crate::model::digest::Oid;
 use crate::model::entry::{Entry, Event, LogRecorded, Subject};
 use crate::model::format;
 use crate::model::log_name::LogName;
-use crate::model::log_recorded;
+use crate::model::log_recorded::{self, Indexed};
 use crate::model::name::RunId;
 use crate::model::place::{self, Place};
 use crate::model::time::Moment;
@@ -160,7 +160,7 @@ fn draft(about: Subject, event: Event) -> Draft {
             Some((format::written_path(run, &statement.name), Edit::Blob(statement.oid)))
         }
         (_, Event::LogRecorded(recorded)) => {
-            log_recorded::path(&about).map(|path| (path, Edit::Bytes(recorded.to_index())))
+            log_recorded::path(&about).map(|path| (path, Edit::Bytes(recorded.index(&about).canonical())))
         }
         _ => None,
     };
@@ -237,14 +237,15 @@ pub fn rename(store: &Store, from: &LogName, to: &LogName) -> Result<(), Error> 
 }
 
 /// Returns the last record of a run or thread in the private log of a key.
-pub fn find(store: &Store, fingerprint: &str, about: impl Into<Subject>) -> Result<Option<LogRecorded>, Error> {
+pub fn find(store: &Store, fingerprint: &str, about: impl Into<Subject>) -> Result<Option<Indexed>, Error> {
     let head = chain::tip(store, &format::log_ref(fingerprint))?;
-    head.tree.map_or(Ok(None), |tree| record_in(store, tree, fingerprint, &about.into()))
+    head.tree.map_or(Ok(None), |tree| record_in(store, tree, &about.into()))
 }
 
-/// Returns the last record of a run or thread in a log of a key that ends at `head`.
-pub fn last(store: &Store, head: Oid, fingerprint: &str, about: &Subject) -> Result<Option<LogRecorded>, Error> {
-    record_in(store, store.commit(head)?.0, fingerprint, about)
+/// Returns the last record of a run in a log that ends at `head`.
+pub fn last(store: &Store, head: Oid, log: &LogName, run: &RunId) -> Result<Option<LogRecorded>, Error> {
+    let indexed = record_in(store, store.commit(head)?.0, &run.clone().into())?;
+    indexed.map(|indexed| indexed.about_run(log.key().to_owned()).ok_or(Error::Record)).transpose()
 }
 
 /// Returns the logs here that name a run: those of this repository, and fetched ones of a key.
@@ -264,7 +265,7 @@ pub fn witnesses(store: &Store, fingerprint: &str, run: &RunId) -> Result<Vec<St
         }
         let tree = if is_fetched { signed_tree(store, fingerprint, tip) } else { chain::tip(store, &name)?.tree };
         if let Some(tree) = tree
-            && record_in(store, tree, fingerprint, &about)?.is_some()
+            && record_in(store, tree, &about)?.is_some()
         {
             named.push(name);
         }
@@ -287,8 +288,8 @@ pub fn ensure(writer: &Writer, about: &Subject, recorded: &LogRecorded) -> Resul
     let fingerprint = writer.signer.fingerprint();
     retry::run(|| {
         let head = chain::tip(&writer.store, &format::log_ref(&fingerprint))?;
-        let known = head.tree.map_or(Ok(None), |tree| record_in(&writer.store, tree, &fingerprint, about))?;
-        if known.is_some_and(|known| known.covers(recorded)) {
+        let known = head.tree.map_or(Ok(None), |tree| record_in(&writer.store, tree, about))?;
+        if known.is_some_and(|known| known.root.is_some() || known.last_seq >= recorded.last_seq) {
             return Ok(());
         }
         writer.append(&head, vec![draft(about.clone(), Event::LogRecorded(recorded.clone()))])?.publish()?;
@@ -311,10 +312,10 @@ pub fn is_statement(event: &Event) -> bool {
     matches!(event, Event::LogDecided(_) | Event::LogWritten(_))
 }
 
-fn record_in(store: &Store, tree: Oid, fingerprint: &str, about: &Subject) -> Result<Option<LogRecorded>, Error> {
+fn record_in(store: &Store, tree: Oid, about: &Subject) -> Result<Option<Indexed>, Error> {
     let Some(path) = log_recorded::path(about) else { return Ok(None) };
     let Some(blob) = store.blob_at(tree, &path)? else { return Ok(None) };
-    LogRecorded::from_index(&store.read_blob(blob)?, fingerprint).map(Some).map_err(|_| Error::Record)
+    serde_json::from_slice(&store.read_blob(blob)?).map(Some).map_err(|_| Error::Record)
 }
 
 /// An error in reading or writing a log.

@@ -1,7 +1,6 @@
 //! Statements of a log about runs and threads.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::digest::Digest;
 use super::entry::Subject;
@@ -10,7 +9,7 @@ use super::format;
 /// The fields of `log.recorded`: the chain that begins with `first` has the leaf `last` at
 /// `lastSeq`.
 ///
-/// A writer also stores all but `log` as its index in the log's tree, at [`path`].
+/// A writer also stores its [`Indexed`] form in the log's tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogRecorded {
@@ -58,18 +57,40 @@ impl LogRecorded {
         self == other || (other.last_seq == 0 && self.first == other.first)
     }
 
-    /// Returns the bytes in the log's tree.
-    pub fn to_index(&self) -> Vec<u8> {
-        let mut fields = serde_json::to_value(self).expect("the fields serialise to an object");
-        fields.as_object_mut().expect("it is an object").remove("log");
-        format::canonical(&fields)
+    /// Returns the index of this statement about a run or thread.
+    pub fn index(&self, about: &Subject) -> Indexed {
+        let first = about.run().is_some().then_some(self.first);
+        Indexed { first, last_seq: self.last_seq, last: self.last, root: self.root }
+    }
+}
+
+/// The latest statement of a log about a run or thread, in the log's tree at [`path`]: an index for
+/// writers. It repeats neither the log's key nor what a thread's checkpoints have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Indexed {
+    /// The leaf hash of entry 0 of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Digest>,
+    /// The position of an entry.
+    pub last_seq: u64,
+    /// The leaf hash of that entry.
+    pub last: Digest,
+    /// The root in that entry, if it is the seal of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<Digest>,
+}
+
+impl Indexed {
+    /// Returns the statement about a run, in the log of this key.
+    pub fn about_run(self, log: String) -> Option<LogRecorded> {
+        let Self { first, last_seq, last, root } = self;
+        first.map(|first| LogRecorded { log, first, last_seq, last, root })
     }
 
-    /// Reads bytes of the tree of the log of this key.
-    pub fn from_index(bytes: &[u8], log: &str) -> Result<Self, serde_json::Error> {
-        let mut fields: Map<String, Value> = serde_json::from_slice(bytes)?;
-        fields.insert("log".into(), log.into());
-        serde_json::from_value(fields.into())
+    /// Returns the bytes in the log's tree.
+    pub fn canonical(&self) -> Vec<u8> {
+        format::canonical(&serde_json::to_value(self).expect("the fields serialise to an object"))
     }
 }
 

@@ -107,7 +107,7 @@ fn an_anchor_whose_log_was_cut_or_is_broken_does_not_hold_the_run() {
     assert!(row(&report).starts_with("vault: refs/handoff/logs/"), "{report}");
     assert_eq!(
         row(&report),
-        "vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.d848bcc22940 is broken: commit 2980ab1: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count"
+        "vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.d848bcc22940 is broken: commit faf8d79: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count"
     );
 }
 

@@ -101,7 +101,8 @@ impl Forge {
             recorded.push(sealed);
         }
         let drafts = recorded.into_iter().map(|recorded| {
-            let edits = vec![(format::log_path(&told.run), Edit::Bytes(recorded.to_index()))];
+            let edits =
+                vec![(format::log_path(&told.run), Edit::Bytes(recorded.index(&told.run.clone().into()).canonical()))];
             Draft { about: told.run.clone().into(), event: Event::LogRecorded(recorded), bytes: Vec::new(), edits }
         });
         let appended = self.writer_with(signer).append(&head, drafts.collect()).unwrap();

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use crate::git::{program, refs};
 use crate::ledger::log;
 use crate::model::any_error::AnyError;
-use crate::model::entry::{LogRecorded, Subject};
+use crate::model::entry::Subject;
 use crate::model::format;
+use crate::model::log_recorded::Indexed;
 use crate::model::name::{RunId, ThreadId};
 use crate::repository::Repository;
 use crate::run::query::target::{self, Target, own_runs};
@@ -106,7 +107,7 @@ impl Repository {
         let mut threads = Vec::new();
         for thread in wanted {
             match log::find(&self.store, &fingerprint, thread.clone())? {
-                Some(LogRecorded { last_seq, last, .. }) => {
+                Some(Indexed { last_seq, last, .. }) => {
                     let entries = last_seq.saturating_add(1);
                     let leaves = thread_leaves(&self.store, &thread, &format::thread_ref(&thread))?;
                     threads.push(ThreadTip { thread, entries, last, fingerprint: fingerprint.clone(), leaves });
@@ -134,7 +135,7 @@ impl Repository {
             let recorded = log::find(&self.store, &fingerprint, run.clone())?;
             let tip = refs::read(&self.store, &format::run_ref(&run)).map_err(target::Error::from)?;
             match (recorded, tip) {
-                (Some(LogRecorded { last_seq: entries, last: seal, root: Some(root), .. }), Some(commit)) => {
+                (Some(Indexed { last_seq: entries, last: seal, root: Some(root), .. }), Some(commit)) => {
                     let seal = Seal { root, entries, seal, commit };
                     sealings.push(Sealing { run, seal, fingerprint: fingerprint.clone() });
                 }

@@ -162,7 +162,7 @@ impl OpenRun {
             }
             let is_sound = verify::check_incoming(store, Chain::Log(&name), None, head).is_ok();
             // The key may have recorded another run of this id, or another seal.
-            if is_sound && record.may_follow(&about, log::last(store, head, name.key(), &about)?.as_ref()) {
+            if is_sound && record.may_follow(&about, log::last(store, head, &name, &self.run)?.as_ref()) {
                 return Ok(Some((name, head)));
             }
         }
