@@ -75,6 +75,7 @@ compile_error!("git-handoff needs Unix: Windows is not supported");
 #[cfg(all(feature = "core", not(target_os = "linux")))]
 compile_error!("git-handoff drives runs on Linux alone; without the feature `core`, the verifier needs Unix only");
 
+#[macro_use]
 pub mod model;
 
 #[cfg_attr(not(feature = "core"), expect(dead_code, unused_imports, reason = "`validate` asks for more than `verify`"))]

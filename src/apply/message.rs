@@ -146,14 +146,11 @@ pub(super) fn stripped(text: &str) -> String {
     lines.join("\n").trim_matches('\n').to_owned()
 }
 
-/// Why a text cannot be a commit message.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the message is empty")]
-    Empty,
-    #[error("the message has the line {0:?}, which would be read as a trailer of this program")]
-    Claims(String),
+errors! {
+    /// Why a text cannot be a commit message.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Empty: "the message is empty";
+    Claims(String): "the message has the line {0:?}, which would be read as a trailer of this program";
 }
 
 #[cfg(test)]

@@ -289,76 +289,41 @@ fn are(items: &[ItemId]) -> String {
     format!("{} {}", named.join(", "), if items.len() == 1 { "is" } else { "are" })
 }
 
-/// Why a run's patches were not applied.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}")]
-    Protected(#[from] protected::Error),
-    #[error("the run's base commit {0} is not in this repository")]
-    NoBase(Oid),
-    #[error("the item {0:?} is done but changed no tracked file: it has no patch")]
-    NoPatch(ItemId),
-    #[error("the item {0:?} is {1}; only done items can be applied")]
-    NotDone(ItemId, &'static str),
-    #[error("{} red: the check failed; nothing was changed", are(.0))]
-    Red(Vec<ItemId>),
-    #[error("{} red because of changes to protected files: {}; nothing was changed", are(.0), in_words(.1))]
-    ProtectedChanged(Vec<ItemId>, Vec<ProtectedChange>),
-    #[error("programs run these files by themselves: {}; nothing was changed", first_of(.0, NAMED))]
-    RunByItself(Vec<String>),
-    #[error("the patch of {0:?} in the object database is not the one in its entry")]
-    Altered(ItemId, #[source] Box<verified_stream::Error>),
-    #[error("the products cannot be composed: {0:?} conflicts with earlier items in {1}")]
-    Incomposable(ItemId, String),
-    #[error("the patch of {0:?} does not apply to the run's base")]
-    Patch(ItemId, #[source] program::Error),
-    #[error("{0:?} is not the name of a branch")]
-    BadBranch(String),
-    #[error("the branch {0:?} is checked out in {1}")]
-    CheckedOut(String, String),
-    #[error("cannot apply: a bare repository has no work tree")]
-    Bare,
-    #[error("HEAD does not point at a commit yet")]
-    Unborn,
-    #[error("local changes are in the way; nothing was changed")]
-    LocalChanges(#[source] work_tree::Error),
-    #[error("a hook refused the commit; nothing was changed")]
-    Hook(#[from] hook::Error),
-    #[error(
-        "the hook {0} changed what would be committed, and a commit that names a product has just its bytes; nothing was changed"
-    )]
-    HookIndex(&'static str),
-    #[error("a hook changed the lines that name the run, the item and the product; nothing was changed")]
-    HookTrailers,
-    #[error(
-        "{0:?} is one of the hooks that would be run, or leads to one, and what is applied changes it; nothing was changed"
-    )]
-    OwnHooks(PathBuf),
-    #[error("the changes affect the configuration of hooks; nothing was changed")]
-    OtherHooks,
-    #[error("cannot write or read the commit message")]
-    MessageFile(#[source] io::Error),
-    #[error("{0}; and the index and work tree could not be restored: {1}")]
-    Left(Box<Error>, restore_worktree::Error),
-    #[error("{0}")]
-    PutBack(#[from] restore_worktree::Error),
-    #[error("there would be {0} commits, but the message is for one; nothing was changed")]
-    Commits(usize),
-    #[error("{0}")]
-    ThreeWay(#[from] threeway::Error),
-    #[error("{0}")]
-    Message(#[from] message::Error),
-    #[error("cannot create the commit")]
-    Commit(#[source] program::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
-    #[error("{0}")]
-    Merge(#[from] merge::Error),
-    #[error("{0}")]
-    WorkTree(#[from] work_tree::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
+errors! {
+    /// Why a run's patches were not applied.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "apply";
+    NoBase(Oid) "no-base": "the run's base commit {0} is not in this repository";
+    NoPatch(ItemId) "no-patch": "the item {0:?} is done but changed no tracked file: it has no patch";
+    NotDone(ItemId, &'static str) "not-done": "the item {0:?} is {1}; only done items can be applied";
+    Red(Vec<ItemId>) "red": "{} red: the check failed; nothing was changed" [are(.0)];
+    ProtectedChanged(Vec<ItemId>, Vec<ProtectedChange>) "red":
+        "{} red because of changes to protected files: {}; nothing was changed" [are(.0), in_words(.1)];
+    RunByItself(Vec<String>) "runs-by-itself":
+        "programs run these files by themselves: {}; nothing was changed" [first_of(.0, NAMED)];
+    Altered(ItemId, #[source] Box<verified_stream::Error>) "altered" 3:
+        "the patch of {0:?} in the object database is not the one in its entry";
+    Incomposable(ItemId, String) "conflict":
+        "the products cannot be composed: {0:?} conflicts with earlier items in {1}";
+    Patch(ItemId, #[source] program::Error): "the patch of {0:?} does not apply to the run's base";
+    BadBranch(String) "bad-branch": "{0:?} is not the name of a branch";
+    CheckedOut(String, String) "checked-out": "the branch {0:?} is checked out in {1}";
+    Bare "bare": "cannot apply: a bare repository has no work tree";
+    Unborn "unborn": "HEAD does not point at a commit yet";
+    LocalChanges(#[source] work_tree::Error) "local-changes": "local changes are in the way; nothing was changed";
+    Hook(#[from] hook::Error): "a hook refused the commit; nothing was changed";
+    HookIndex(&'static str) "hook-changed":
+        "the hook {0} changed what would be committed, and a commit that names a product has just its bytes; nothing was changed";
+    HookTrailers "hook-changed":
+        "a hook changed the lines that name the run, the item and the product; nothing was changed";
+    OwnHooks(PathBuf) "own-hooks":
+        "{0:?} is one of the hooks that would be run, or leads to one, and what is applied changes it; nothing was changed";
+    OtherHooks "own-hooks": "the changes affect the configuration of hooks; nothing was changed";
+    MessageFile(#[source] io::Error): "cannot write or read the commit message";
+    Left(Box<Error>, restore_worktree::Error): "{0}; and the index and work tree could not be restored: {1}";
+    Commits(usize) "several-commits": "there would be {0} commits, but the message is for one; nothing was changed";
+    Commit(#[source] program::Error): "cannot create the commit";
+    #[from] ThreeWay(threeway::Error);
+    #[from "apply"] Protected(protected::Error), PutBack(restore_worktree::Error), Git(program::Error),
+        Merge(merge::Error), WorkTree(work_tree::Error), Store(store::Error), Ref(refs::Error);
+    #[from "bad-message"] Message(message::Error);
 }

@@ -203,28 +203,19 @@ fn head(store: &Store) -> Result<Oid, ApplyError> {
     Ok(work_tree::head(store)?.ok_or(ApplyError::Unborn)?.0)
 }
 
-/// Why items cannot be applied in sequence.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("changes are staged, which --3way would commit as well; nothing was changed")]
-    Staged,
-    #[error("changed by hand since, and --abort would lose that: {}; nothing was restored", list(.0))]
-    Since(BTreeSet<PathBuf>),
-    #[error("not resolved yet: {}", list(.0))]
-    Unmerged(BTreeSet<PathBuf>),
-    #[error("HEAD has moved since this stopped")]
-    Moved,
-    #[error("conflicts of the run {0} are being resolved in this work tree")]
-    Underway(RunId),
-    #[error("a cherry-pick of other commits is in progress in this work tree")]
-    Other,
-    #[error("there is nothing to continue or abort")]
-    Nothing,
-    #[error("{0}; and earlier steps could not be undone")]
-    Half(Box<ApplyError>),
-    #[error("{0}")]
-    CherryPick(#[from] cherry_pick::Error),
+errors! {
+    /// Why items cannot be applied in sequence.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "apply";
+    Staged "staged": "changes are staged, which --3way would commit as well; nothing was changed";
+    Since(BTreeSet<PathBuf>) "local-changes":
+        "changed by hand since, and --abort would lose that: {}; nothing was restored" [list(.0)];
+    Unmerged(BTreeSet<PathBuf>) "unmerged": "not resolved yet: {}" [list(.0)];
+    Moved "moved": "HEAD has moved since this stopped";
+    Underway(RunId) "underway": "conflicts of the run {0} are being resolved in this work tree";
+    Other "underway": "a cherry-pick of other commits is in progress in this work tree";
+    Nothing "nothing-underway": "there is nothing to continue or abort";
+    Half(Box<ApplyError>) "underway": "{0}; and earlier steps could not be undone";
+    #[from "apply"] CherryPick(cherry_pick::Error);
 }
 
 impl From<cherry_pick::Error> for ApplyError {

@@ -111,34 +111,22 @@ impl Drivable<'_> {
     }
 }
 
-/// Failures to execute a spec.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot read the spec {}", path.display())]
-    Read { path: PathBuf, source: io::Error },
-    #[error("cannot write the spec {}", path.display())]
-    Write { path: PathBuf, source: io::Error },
-    #[error("the spec {} is not a file", .0.display())]
-    Kind(PathBuf),
-    #[error("the spec {} holds an environment, but its mode is {mode:03o} or another user owns it: chmod 600", path.display())]
-    Open { path: PathBuf, mode: u32 },
-    #[error("the spec {} has more than {MAX_SPEC} bytes", .0.display())]
-    TooLarge(PathBuf),
-    #[error("{0}")]
-    Spec(#[from] SpecError),
-    #[error("cannot open the repository {} of the spec", place.display())]
-    NoRepository { place: PathBuf, source: AnyError },
-    #[error("the spec names the repository {}, but that path belongs to {}", place.display(), found.display())]
-    Elsewhere { place: PathBuf, found: PathBuf },
-    #[error("the run has no item {:?}", .0.as_str())]
-    NoItem(ItemId),
-    #[error("the item {:?} cannot be dispatched: {why}", item.as_str())]
-    NotReady { item: ItemId, why: String },
-    #[error("{0}")]
-    NoCache(#[from] NoCache),
-    #[error("{0}")]
-    Workspace(#[from] workspace::Error),
+errors! {
+    /// Failures to execute a spec.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Read { path: PathBuf, source: io::Error }: "cannot read the spec {}" [path.display()];
+    Write { path: PathBuf, source: io::Error }: "cannot write the spec {}" [path.display()];
+    Kind(PathBuf): "the spec {} is not a file" [.0.display()];
+    Open { path: PathBuf, mode: u32 }:
+        "the spec {} holds an environment, but its mode is {mode:03o} or another user owns it: chmod 600"
+        [path.display()];
+    TooLarge(PathBuf): "the spec {} has more than {MAX_SPEC} bytes" [.0.display()];
+    NoRepository { place: PathBuf, source: AnyError }: "cannot open the repository {} of the spec" [place.display()];
+    Elsewhere { place: PathBuf, found: PathBuf }:
+        "the spec names the repository {}, but that path belongs to {}" [place.display(), found.display()];
+    NoItem(ItemId): "the run has no item {:?}" [.0.as_str()];
+    NotReady { item: ItemId, why: String }: "the item {:?} cannot be dispatched: {why}" [item.as_str()];
+    #[from] Spec(SpecError), NoCache(NoCache), Workspace(workspace::Error);
 }
 
 impl Error {

@@ -311,24 +311,19 @@ fn check_sandboxes(open: &OpenRun, machine: &Machine) -> Result<(), AnyError> {
     Ok(())
 }
 
-/// Failures to drive a run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the schema {schema} {why}")]
-    Schema { schema: Schema, why: Unreadable },
-    #[error("the key {key}, which is revoked here, can append to the run {:?}, so it is not executed", run.as_str())]
-    Revoked { run: RunId, key: String },
-    #[error("the run {:?} is shared{}", run.as_str(), remote.as_ref().map(|remote| format!(" through {remote}")).unwrap_or_default())]
-    Shared { run: RunId, remote: Option<String> },
-    #[error("another driver began to drive the run {:?} through {remote} at the same time", run.as_str())]
-    Joined { run: RunId, remote: String },
-    #[error("handoff.lostAfter must be at least four times handoff.heartbeat")]
-    Times,
-    #[error("{0}")]
-    Recorded(#[source] sealed::Error),
-    #[error("{0}")]
-    Sandbox(#[source] sandbox::Refused),
-    #[error("cannot compare the work tree with the base of the run")]
-    WorkTree(#[source] work_tree::Error),
+errors! {
+    /// Failures to drive a run.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Schema { schema: Schema, why: Unreadable } "schema-unreadable": "the schema {schema} {why}";
+    Revoked { run: RunId, key: String } "revoked":
+        "the key {key}, which is revoked here, can append to the run {:?}, so it is not executed" [run.as_str()];
+    Shared { run: RunId, remote: Option<String> } "shared":
+        "the run {:?} is shared{}"
+        [run.as_str(), remote.as_ref().map(|remote| format!(" through {remote}")).unwrap_or_default()];
+    Joined { run: RunId, remote: String } "lost-race" 5:
+        "another driver began to drive the run {:?} through {remote} at the same time" [run.as_str()];
+    Times "config": "handoff.lostAfter must be at least four times handoff.heartbeat";
+    WorkTree(#[source] work_tree::Error) "git": "cannot compare the work tree with the base of the run";
+    #[from] Recorded(sealed::Error);
+    #[from "sandbox-unenforceable"] Sandbox(sandbox::Refused);
 }

@@ -22,14 +22,11 @@ fn first(problems: &Problems) -> String {
     problems.first().map(ToString::to_string).unwrap_or_default()
 }
 
-/// Why a pipeline cannot be loaded.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("integrity: the pipeline {expected} cannot be read")]
-    Read { expected: Digest, source: store::Error },
-    #[error("integrity: the pipeline {expected} differs from the one sealed with the run: it hashes to {actual}")]
-    Mismatch { expected: Digest, actual: Digest },
-    #[error("integrity: the sealed pipeline {expected} is invalid: {first}")]
-    Invalid { expected: Digest, first: String },
+errors! {
+    /// Why a pipeline cannot be loaded.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Read { expected: Digest, source: store::Error }: "integrity: the pipeline {expected} cannot be read";
+    Mismatch { expected: Digest, actual: Digest }:
+        "integrity: the pipeline {expected} differs from the one sealed with the run: it hashes to {actual}";
+    Invalid { expected: Digest, first: String }: "integrity: the sealed pipeline {expected} is invalid: {first}";
 }

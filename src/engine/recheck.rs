@@ -255,20 +255,14 @@ fn transcript(repository: &Repository, run: &VerifiedRun, item: &ItemId) -> Opti
     blob.map_or_else(|| Some(String::new()), |blob| Some(last_lines(&blob.read(store).ok()?)))
 }
 
-/// Failures to repeat checks.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the item {:?} of the run {:?} is not done with a recorded check", .1.as_str(), .0.as_str())]
-    NoCheck(RunId, ItemId),
-    #[error("the run {:?} has no done item with a recorded check", .0.as_str())]
-    NoChecks(RunId),
-    #[error("cannot read the manifest of {:?}", .0.as_str())]
-    Read(ItemId, #[source] Box<crate::git::verified_stream::Error>),
-    #[error("cannot read the manifest of {:?}", .0.as_str())]
-    Manifest(ItemId, #[source] manifest::Error),
-    #[error("{0}")]
-    Lock(#[source] run_lock::Error),
-    #[error("{0}")]
-    Workspace(#[source] workspace::Error),
+errors! {
+    /// Failures to repeat checks.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    NoCheck(RunId, ItemId) "no-check":
+        "the item {:?} of the run {:?} is not done with a recorded check" [.1.as_str(), .0.as_str()];
+    NoChecks(RunId) "no-check": "the run {:?} has no done item with a recorded check" [.0.as_str()];
+    Read(ItemId, #[source] Box<crate::git::verified_stream::Error>) "altered":
+        "cannot read the manifest of {:?}" [.0.as_str()];
+    Manifest(ItemId, #[source] manifest::Error) "altered": "cannot read the manifest of {:?}" [.0.as_str()];
+    #[from "recheck"] Lock(run_lock::Error), Workspace(workspace::Error);
 }

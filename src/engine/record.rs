@@ -259,38 +259,24 @@ fn is_used(error: &AnyError) -> bool {
         || matches!(error.downcast_ref(), Some(submit::Error::Used(_)))
 }
 
-/// Failures to record work.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the run {0:?} exists already, and it is not the same work unfinished")]
-    Taken(RunId),
-    #[error("{0}")]
-    Settings(#[source] sealed::Error),
-    #[error("cannot find the program {0:?}")]
-    Program(String),
-    #[error("cannot run {0:?}: it is not committed, and the command starts from the commit HEAD")]
-    Uncommitted(String),
-    #[error("{name:?} is no known agent, and no subagent is registered here under that name")]
-    Agent { name: String, near: Option<String> },
-    #[error("the subagent {0:?} is registered here without a command")]
-    NoLine(String),
-    #[error("the work tree has changes before the command runs: {0}")]
-    Dirty(String),
-    #[error("the folder {0:?} has a name that a plan cannot hold: start from the top of the work tree")]
-    Directory(PathBuf),
-    #[error("the clock shows no valid date, so the run needs a name: --as NAME")]
-    Clock,
-    #[error("the run {0:?} is no recording of a command")]
-    NoRecording(RunId),
-    #[error("the command of {0:?} failed, and nothing of its work is left in a worktree")]
-    NothingLeft(RunId),
-    #[error("cannot choose an id for the run: name one with --as NAME")]
-    Ids,
-    #[error("{} could not be read", .0.display())]
-    Read(PathBuf, #[source] std::io::Error),
-    #[error("{0}")]
-    Snapshot(#[source] snapshot::Error),
-    #[error("{0}")]
-    WorkTree(#[source] work_tree::Error),
+errors! {
+    /// Failures to record work.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Taken(RunId) "run-exists": "the run {0:?} exists already, and it is not the same work unfinished";
+    Program(String) "no-program": "cannot find the program {0:?}";
+    Uncommitted(String) "no-program":
+        "cannot run {0:?}: it is not committed, and the command starts from the commit HEAD";
+    Agent { name: String, near: Option<String> } "unknown-agent":
+        "{name:?} is no known agent, and no subagent is registered here under that name";
+    NoLine(String) "unknown-agent": "the subagent {0:?} is registered here without a command";
+    Dirty(String) "dirty": "the work tree has changes before the command runs: {0}";
+    Directory(PathBuf) "usage":
+        "the folder {0:?} has a name that a plan cannot hold: start from the top of the work tree";
+    Clock "usage": "the clock shows no valid date, so the run needs a name: --as NAME";
+    NoRecording(RunId) "no-recording": "the run {0:?} is no recording of a command";
+    NothingLeft(RunId) "nothing-left": "the command of {0:?} failed, and nothing of its work is left in a worktree";
+    Ids: "cannot choose an id for the run: name one with --as NAME";
+    Read(PathBuf, #[source] std::io::Error) "io": "{} could not be read" [.0.display()];
+    #[from] Settings(sealed::Error), Snapshot(snapshot::Error);
+    #[from "git"] WorkTree(work_tree::Error);
 }

@@ -87,12 +87,9 @@ fn is_alive(holder: &str) -> bool {
     holder.strip_prefix("process ").is_some_and(|id| Path::new("/proc").join(id).exists())
 }
 
-/// Failures to lock a run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the run {run:?} is being driven by {holder}")]
-    Held { run: RunId, holder: String },
-    #[error("cannot use the lock file {}", path.display())]
-    Io { path: PathBuf, source: std::io::Error },
+errors! {
+    /// Failures to lock a run.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Held { run: RunId, holder: String }: "the run {run:?} is being driven by {holder}";
+    Io { path: PathBuf, source: std::io::Error }: "cannot use the lock file {}" [path.display()];
 }

@@ -199,13 +199,10 @@ fn unite(tip: &Tip, quarantine: &Quarantine, theirs: Option<Oid>, ours: Oid) -> 
     }
 }
 
-/// Why transcripts were not pushed.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error("{0}")]
-    Lost(String),
-    #[error("{0}")]
-    Refused(String),
-    #[error("cannot search for credentials")]
-    Git(#[source] program::Error),
+errors! {
+    /// Why transcripts were not pushed.
+    #[derive(Debug, thiserror::Error)] enum Error;
+    Lost(String): "{0}";
+    Refused(String): "{0}";
+    Git(#[source] program::Error): "cannot search for credentials";
 }

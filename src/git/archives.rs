@@ -193,26 +193,17 @@ fn kept(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     found().map_err(|error| Error::Unreadable(KEPT_REF.to_owned(), Box::new(error.into())))
 }
 
-/// Why archives cannot be searched.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}")]
-    Refs(#[from] ref_lookup::Error),
-    #[error("{0}, which holds archived runs, cannot be read")]
-    Unreadable(String, #[source] Box<Fault>),
+errors! {
+    /// Why archives cannot be searched.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Unreadable(String, #[source] Box<Fault>): "{0}, which holds archived runs, cannot be read";
+    #[from] Refs(ref_lookup::Error);
 }
 
-/// Why an archive cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Fault {
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("commit {0} of the archive cannot be read")]
-    Entry(Oid, #[source] codec::Error),
-    #[error("commit {0} is not an entry of an archive")]
-    Kind(Oid),
-    #[error("{0}")]
-    TooMuch(#[from] bounds::TooMuch),
+errors! {
+    /// Why an archive cannot be read.
+    #[derive(Debug, thiserror::Error)] pub enum Fault = "archive";
+    Entry(Oid, #[source] codec::Error): "commit {0} of the archive cannot be read";
+    Kind(Oid): "commit {0} is not an entry of an archive";
+    #[from "archive"] Store(store::Error), TooMuch(bounds::TooMuch);
 }

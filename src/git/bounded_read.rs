@@ -162,16 +162,12 @@ fn head(line: &[u8]) -> Option<(Kind, u64, u64)> {
     Some((kind, number()?, number()?))
 }
 
-/// Why an object cannot be read into memory.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the {kind} {oid} has {size} bytes; at most {most} are read")]
-    TooLarge { oid: Oid, kind: Kind, size: u64, most: u64 },
-    #[error("object {0} cannot be read")]
-    Find(Oid, #[source] Box<gix::Error>),
-    #[error("object {0} is damaged: {1}")]
-    Damaged(Oid, String),
-    #[error("cannot reconstruct object {0}")]
-    Git(Oid, #[source] Box<program::Error>),
+errors! {
+    /// Why an object cannot be read into memory.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    TooLarge { oid: Oid, kind: Kind, size: u64, most: u64 }:
+        "the {kind} {oid} has {size} bytes; at most {most} are read";
+    Find(Oid, #[source] Box<gix::Error>): "object {0} cannot be read";
+    Damaged(Oid, String): "object {0} is damaged: {1}";
+    Git(Oid, #[source] Box<program::Error>): "cannot reconstruct object {0}";
 }

@@ -224,14 +224,11 @@ fn try_space(folder: &Path, bytes: u64) -> Option<io::Error> {
     tried.err().filter(|error| error.kind() != io::ErrorKind::Unsupported)
 }
 
-/// Why a checkout did not happen.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot write into the folder {}; nothing was changed", .0.display())]
-    Folder(PathBuf, #[source] io::Error),
-    #[error("{0}")]
-    Write(#[source] Box<Failed>),
+errors! {
+    /// Why a checkout did not happen.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Folder(PathBuf, #[source] io::Error): "cannot write into the folder {}; nothing was changed" [.0.display()];
+    #[from] Write(Box<Failed>);
 }
 
 /// A checkout that failed while it wrote files.

@@ -201,20 +201,12 @@ fn oid(text: &str) -> Result<Oid, Error> {
     Ok(merge::oid(text)?)
 }
 
-/// Why a cherry-pick cannot be read or completed.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there is no work tree")]
-    Bare,
-    #[error("cannot read or write {}", .0.display())]
-    File(PathBuf, #[source] io::Error),
-    #[error("cannot read {}", .0.display())]
-    Look(PathBuf, #[source] io::Error),
-    #[error("cannot copy the index")]
-    Index(#[source] io::Error),
-    #[error("{0}")]
-    Merge(#[from] merge::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
+errors! {
+    /// Why a cherry-pick cannot be read or completed.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Bare: "there is no work tree";
+    File(PathBuf, #[source] io::Error): "cannot read or write {}" [.0.display()];
+    Look(PathBuf, #[source] io::Error): "cannot read {}" [.0.display()];
+    Index(#[source] io::Error): "cannot copy the index";
+    #[from] Merge(merge::Error), Git(program::Error);
 }

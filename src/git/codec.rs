@@ -196,14 +196,10 @@ pub fn parse_message(raw: &[u8]) -> Option<Parsed> {
     Some(Parsed { text, signature: (!signature.is_empty()).then(|| signature.join("\n")), payload })
 }
 
-/// Why a commit is not an entry.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the commit is not an entry: {0}")]
-    Malformed(&'static str),
-    #[error("{0}")]
-    Entry(#[from] entry::Error),
-    #[error("the commit's bytes differ from those that its entry determines")]
-    NotExact,
+errors! {
+    /// Why a commit is not an entry.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Malformed(&'static str): "the commit is not an entry: {0}";
+    NotExact: "the commit's bytes differ from those that its entry determines";
+    #[from] Entry(entry::Error);
 }

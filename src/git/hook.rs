@@ -193,16 +193,12 @@ fn runs(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// Why a hook failed or refused.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{name} ended{}: {said}", .code.map(|code| format!(" with exit code {code}")).unwrap_or_default())]
-    Refused { name: &'static str, code: Option<i32>, said: String },
-    #[error("cannot run git")]
-    Spawn(#[source] io::Error),
-    #[error("cannot create a temporary file")]
-    Folder(#[source] io::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
+errors! {
+    /// Why a hook failed or refused.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Refused { name: &'static str, code: Option<i32>, said: String }:
+        "{name} ended{}: {said}" [.code.map(|code| format!(" with exit code {code}")).unwrap_or_default()];
+    Spawn(#[source] io::Error): "cannot run git";
+    Folder(#[source] io::Error): "cannot create a temporary file";
+    #[from] Git(program::Error);
 }

@@ -83,14 +83,10 @@ pub fn take_in(store: &Store, from: Git, tip: Oid, known: Option<Oid>, strict: b
     }
 }
 
-/// Why objects were not fetched.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("git refuses the objects: {0}")]
-    Refused(String),
-    #[error("cannot use a temporary folder")]
-    Folder(#[source] io::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
+errors! {
+    /// Why objects were not fetched.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Refused(String): "git refuses the objects: {0}";
+    Folder(#[source] io::Error): "cannot use a temporary folder";
+    #[from] Git(program::Error);
 }

@@ -260,16 +260,10 @@ pub fn oid(text: &str) -> Result<Oid, Error> {
     text.parse().map_err(|_| Error::Answer(text.to_owned()))
 }
 
-/// Why a merge failed, other than by conflicts.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot create a temporary folder")]
-    Folder(#[source] std::io::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
-    #[error("git names an object as {0:?}")]
-    Answer(String),
-    #[error("{0}")]
-    Store(#[from] store::Error),
+errors! {
+    /// Why a merge failed, other than by conflicts.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Folder(#[source] std::io::Error): "cannot create a temporary folder";
+    Answer(String): "git names an object as {0:?}";
+    #[from] Git(program::Error), Store(store::Error);
 }

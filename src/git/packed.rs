@@ -90,14 +90,11 @@ fn is_oid(text: &[u8]) -> bool {
     matches!(text.len(), 40 | 64) && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Why the file of packed refs is refused.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{} could not be read", .0.display())]
-    Read(PathBuf, #[source] io::Error),
-    #[error("{} is ambiguous: line {}: {}", .0.display(), .1, .2)]
-    Ambiguous(PathBuf, usize, String),
+errors! {
+    /// Why the file of packed refs is refused.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "packed-refs";
+    Read(PathBuf, #[source] io::Error): "{} could not be read" [.0.display()];
+    Ambiguous(PathBuf, usize, String): "{} is ambiguous: line {}: {}" [.0.display(), .1, .2];
 }
 
 #[cfg(test)]

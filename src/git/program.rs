@@ -371,22 +371,15 @@ impl Group {
     }
 }
 
-/// Why a `git` command failed.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot run git")]
-    Spawn(#[source] io::Error),
-    #[error("cannot process git's output")]
-    Pipe(#[source] io::Error),
-    #[error("git was not done after {0} seconds")]
-    Late(u64),
-    #[error("git made no progress for {0} seconds (handoff.remoteTimeout)")]
-    Idle(u64),
-    #[error("git needs more than {0} bytes of memory for it")]
-    Memory(u64),
-    #[error("git was cancelled")]
-    Stopped,
-    #[error("`{call}` failed{}: {said}", .code.map(|c| format!(" with exit code {c}")).unwrap_or_default())]
-    Failed { call: String, code: Option<i32>, said: String },
+errors! {
+    /// Why a `git` command failed.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "git";
+    Spawn(#[source] io::Error): "cannot run git";
+    Pipe(#[source] io::Error): "cannot process git's output";
+    Late(u64): "git was not done after {0} seconds";
+    Idle(u64): "git made no progress for {0} seconds (handoff.remoteTimeout)";
+    Memory(u64): "git needs more than {0} bytes of memory for it";
+    Stopped: "git was cancelled";
+    Failed { call: String, code: Option<i32>, said: String }:
+        "`{call}` failed{}: {said}" [.code.map(|c| format!(" with exit code {c}")).unwrap_or_default()];
 }

@@ -282,22 +282,12 @@ pub fn shown(path: &BStr) -> String {
     quoted_path::quoted(path)
 }
 
-/// Why the protected files cannot be compared.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("two consumed patches change the protected file {0} in different ways")]
-    Conflict(String),
-    #[error("the file {0} of the base is not here")]
-    Missing(String),
-    #[error("{0}")]
-    Patch(#[from] patch_paths::Malformed),
-    #[error("git does not accept the name of a file in the worktree")]
-    Names,
-    #[error("git ls-files printed an unknown line")]
-    Listing,
-    #[error("{0}")]
-    Git(#[from] program::Error),
-    #[error("{0}")]
-    Merge(#[from] merge::Error),
+errors! {
+    /// Why the protected files cannot be compared.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Conflict(String): "two consumed patches change the protected file {0} in different ways";
+    Missing(String): "the file {0} of the base is not here";
+    Names: "git does not accept the name of a file in the worktree";
+    Listing: "git ls-files printed an unknown line";
+    #[from] Patch(patch_paths::Malformed), Git(program::Error), Merge(merge::Error);
 }

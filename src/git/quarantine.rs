@@ -78,22 +78,13 @@ fn check_place(from: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Why objects were not fetched or not promoted.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0:?} is not a remote, a URL, a path or a bundle that may be fetched from")]
-    Place(String),
-    #[error("cannot fetch from {0:?}")]
-    Unreachable(String, #[source] Box<remote::Error>),
-    #[error("{from:?} has no {reference}")]
-    NoRef { from: String, reference: String },
-    #[error("git refuses the objects: {0}")]
-    Refused(String),
-    #[error("cannot use a temporary folder")]
-    Folder(#[source] io::Error),
-    #[error("{0}")]
-    Scratch(#[from] scratch_repo::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
+errors! {
+    /// Why objects were not fetched or not promoted.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Place(String): "{0:?} is not a remote, a URL, a path or a bundle that may be fetched from";
+    Unreachable(String, #[source] Box<remote::Error>): "cannot fetch from {0:?}";
+    NoRef { from: String, reference: String }: "{from:?} has no {reference}";
+    Refused(String): "git refuses the objects: {0}";
+    Folder(#[source] io::Error): "cannot use a temporary folder";
+    #[from] Scratch(scratch_repo::Error), Git(program::Error);
 }

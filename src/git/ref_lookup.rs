@@ -33,14 +33,10 @@ pub(super) fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Er
     Ok(refs)
 }
 
-/// Why a ref could not be read.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0} is a symbolic ref, to {1}")]
-    Symbolic(String, String),
-    #[error("{0}")]
-    Packed(#[from] packed::Error),
-    #[error("{0} could not be read")]
-    Find(String, #[source] Box<dyn std::error::Error + Send + Sync>),
+errors! {
+    /// Why a ref could not be read.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Symbolic(String, String): "{0} is a symbolic ref, to {1}";
+    Find(String, #[source] Box<dyn std::error::Error + Send + Sync>): "{0} could not be read";
+    #[from] Packed(packed::Error);
 }

@@ -266,30 +266,16 @@ fn lost_its_folder(error: &gix::Error) -> bool {
     })
 }
 
-/// Why a ref could not be read or moved.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0:?} is not the name of a ref")]
-    Name(String),
-    #[error("{0} was moved by another process meanwhile")]
-    LostRace(String),
-    #[error("{name} is locked: {} exists", lock.display())]
-    Locked { name: String, lock: PathBuf },
-    #[error("{0}")]
-    Stored(#[source] ref_lookup::Error),
-    #[error("{0}")]
-    Packed(#[source] packed::Error),
-    #[error("{0}")]
-    Archive(#[source] archives::Error),
-    #[error("{0} could not be read or written")]
-    Other(String, #[source] Box<dyn std::error::Error + Send + Sync>),
-}
-
-impl From<packed::Error> for Error {
-    fn from(error: packed::Error) -> Self {
-        Self::Packed(error)
-    }
+errors! {
+    /// Why a ref could not be read or moved.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "ref";
+    Name(String): "{0:?} is not the name of a ref";
+    LostRace(String) "lost-race" 5: "{0} was moved by another process meanwhile";
+    Locked { name: String, lock: PathBuf } "lost-race" 5: "{name} is locked: {} exists" [lock.display()];
+    Stored(#[source] ref_lookup::Error): "{0}";
+    Archive(#[source] archives::Error): "{0}";
+    Other(String, #[source] Box<dyn std::error::Error + Send + Sync>): "{0} could not be read or written";
+    #[from] Packed(packed::Error);
 }
 
 impl From<ref_lookup::Error> for Error {

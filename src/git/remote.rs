@@ -301,28 +301,19 @@ pub(super) fn transport(store: &Store, reach: &Reach) -> Git {
         .env("GIT_TERMINAL_PROMPT", if reach.prompt { "1" } else { "0" })
 }
 
-/// Why a remote could not be used.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0:?} is neither a remote of this repository nor a URL nor the path of a repository")]
-    Unknown(String),
-    #[error("{0} sends more than {1} bytes")]
-    TooLarge(String, u64),
-    #[error("{0} sends invalid objects: {1}")]
-    Unsound(String, String),
-    #[error("{0} does not answer like a git repository, but with {1}")]
-    NotGit(String, String),
-    #[error("{0} could not be read or written")]
-    Failed(String, #[source] program::Error),
-    #[error("{0} forbids the push (HTTP 403)")]
-    Forbidden(String, #[source] program::Error),
-    #[error("cannot store the fetched objects")]
-    Quarantine(#[source] io::Error),
-    #[error("cannot prepare the refs to push")]
-    Outgoing(#[source] io::Error),
-    #[error("cannot read the remotes")]
-    Git(#[from] program::Error),
+errors! {
+    /// Why a remote could not be used.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "remote";
+    Unknown(String) "unknown-remote":
+        "{0:?} is neither a remote of this repository nor a URL nor the path of a repository";
+    TooLarge(String, u64) "too-large": "{0} sends more than {1} bytes";
+    Unsound(String, String): "{0} sends invalid objects: {1}";
+    NotGit(String, String) "not-git": "{0} does not answer like a git repository, but with {1}";
+    Failed(String, #[source] program::Error): "{0} could not be read or written";
+    Forbidden(String, #[source] program::Error) "forbidden": "{0} forbids the push (HTTP 403)";
+    Quarantine(#[source] io::Error): "cannot store the fetched objects";
+    Outgoing(#[source] io::Error): "cannot prepare the refs to push";
+    Git(#[from] program::Error): "cannot read the remotes";
 }
 
 impl Error {

@@ -145,16 +145,11 @@ pub(super) fn remove(root: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Why the index or work tree was not restored.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there is no work tree")]
-    Bare,
-    #[error("cannot remove {0:?}")]
-    Remove(PathBuf, #[source] io::Error),
-    #[error("{0}")]
-    Nothing(#[source] program::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
+errors! {
+    /// Why the index or work tree was not restored.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Bare: "there is no work tree";
+    Remove(PathBuf, #[source] io::Error): "cannot remove {0:?}";
+    Nothing(#[source] program::Error): "{0}";
+    #[from] Git(program::Error);
 }

@@ -36,14 +36,10 @@ pub fn save<E: From<Error>>(
     Ok((product, batch.keep().map_err(Error::from)?))
 }
 
-/// Why bytes were not saved.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("it has more than {0} bytes, the limit")]
-    TooLarge(u64),
-    #[error("it could not be read")]
-    Read(#[source] io::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
+errors! {
+    /// Why bytes were not saved.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    TooLarge(u64) "too-large": "it has more than {0} bytes, the limit";
+    Read(#[source] io::Error) "io": "it could not be read";
+    #[from] Store(store::Error);
 }

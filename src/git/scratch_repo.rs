@@ -65,16 +65,11 @@ impl ScratchRepo {
     }
 }
 
-/// Why a temporary repository was not created.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot create a temporary folder")]
-    Folder(#[source] io::Error),
-    #[error("cannot create a temporary repository")]
-    Git(#[from] program::Error),
-    #[error("cannot pass on the setting `{0}`")]
-    Setting(String),
-    #[error("cannot open a temporary repository")]
-    Store(#[from] store::Error),
+errors! {
+    /// Why a temporary repository was not created.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "scratch";
+    Folder(#[source] io::Error): "cannot create a temporary folder";
+    Git(#[from] program::Error): "cannot create a temporary repository";
+    Setting(String): "cannot pass on the setting `{0}`";
+    Store(#[from] store::Error): "cannot open a temporary repository";
 }

@@ -165,30 +165,16 @@ pub fn same_tree(store: &Store, one: Oid, other: Oid) -> Result<bool, Error> {
     Ok(store.git().args(fixed).args([one.to_string(), other.to_string()]).succeeds()?)
 }
 
-/// Failures to read the work tree or commits of it.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there is no commit here yet")]
-    Unborn,
-    #[error("cannot write to a temporary folder")]
-    Folder(#[source] std::io::Error),
-    #[error("cannot read what git log prints")]
-    Log,
-    #[error("the range {0:?} names no commits here")]
-    Range(String, #[source] program::Error),
-    #[error("the range {0:?} has no commits")]
-    Empty(String),
-    #[error("the range has more than {0} commits")]
-    Many(usize),
-    #[error("the commit {0} has no parent that the work could start from")]
-    Root(Oid),
-    #[error("the commits of {0:?} do not follow each other along first parents")]
-    Broken(String),
-    #[error("{0}")]
-    WorkTree(#[from] work_tree::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
+errors! {
+    /// Failures to read the work tree or commits of it.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Unborn: "there is no commit here yet";
+    Folder(#[source] std::io::Error): "cannot write to a temporary folder";
+    Log: "cannot read what git log prints";
+    Range(String, #[source] program::Error): "the range {0:?} names no commits here";
+    Empty(String): "the range {0:?} has no commits";
+    Many(usize): "the range has more than {0} commits";
+    Root(Oid): "the commit {0} has no parent that the work could start from";
+    Broken(String): "the commits of {0:?} do not follow each other along first parents";
+    #[from] WorkTree(work_tree::Error), Store(store::Error), Git(program::Error);
 }

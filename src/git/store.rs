@@ -348,48 +348,33 @@ fn retry<T>(mut write: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     }
 }
 
-/// Why an object cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("not in a git repository: {}", .0.display())]
-    Nowhere(PathBuf),
-    #[error("cannot open a git repository from {}", .0.display())]
-    Open(PathBuf, #[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("cannot open {}: another user owns it, and programs named in its settings would run as you", .0.display())]
-    Foreign(PathBuf),
-    #[error("cannot open {}: it lies in the work tree {}, and programs named in its settings would run as you", .0.display(), .1.display())]
-    InWorkTree(PathBuf, PathBuf),
-    #[error("the repository keeps its refs in `{0}`, which is not supported; only `files` is")]
-    RefStorage(String),
-    #[error("the bytes cannot be named by this repository's hash function; a repository of --object-format=sha256 can")]
-    Name(#[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("cannot write an object")]
-    Object(#[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("cannot write a pack")]
-    Pack(#[source] io::Error),
-    #[error("cannot edit the tree at {0}")]
-    Tree(String, #[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("a folder of the tree would take {0} bytes; at most {max} are read", max = bounds::TREE)]
-    Folder(usize),
-    #[error("the files lie in {0} folders; at most {max} are possible", max = bounds::FOLDERS)]
-    Folders(usize),
-    #[error("object {0} could not be read")]
-    Find(Oid, #[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("{0}")]
-    Whole(#[source] bounded_read::Error),
-    #[error("object {0} is not in the repository")]
-    Missing(Oid),
-    #[error("object {0} is a {1}")]
-    Kind(Oid, gix::objs::Kind),
-    #[error("reading failed")]
-    Read(#[source] io::Error),
-    #[error("writing failed")]
-    Write(#[source] io::Error),
-    #[error("cannot sync new objects to disk")]
-    Sync(#[source] io::Error),
-    #[error("{0}")]
-    Program(#[source] Box<program::Error>),
+errors! {
+    /// Why an object cannot be read or written.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "store";
+    Nowhere(PathBuf) "no-repository": "not in a git repository: {}" [.0.display()];
+    Open(PathBuf, #[source] Box<dyn std::error::Error + Send + Sync>) "no-repository":
+        "cannot open a git repository from {}" [.0.display()];
+    Foreign(PathBuf) "foreign-repository":
+        "cannot open {}: another user owns it, and programs named in its settings would run as you" [.0.display()];
+    InWorkTree(PathBuf, PathBuf) "bare-in-work-tree":
+        "cannot open {}: it lies in the work tree {}, and programs named in its settings would run as you"
+        [.0.display(), .1.display()];
+    RefStorage(String) "ref-storage": "the repository keeps its refs in `{0}`, which is not supported; only `files` is";
+    Name(#[source] Box<dyn std::error::Error + Send + Sync>):
+        "the bytes cannot be named by this repository's hash function; a repository of --object-format=sha256 can";
+    Object(#[source] Box<dyn std::error::Error + Send + Sync>): "cannot write an object";
+    Pack(#[source] io::Error): "cannot write a pack";
+    Tree(String, #[source] Box<dyn std::error::Error + Send + Sync>): "cannot edit the tree at {0}";
+    Folder(usize): "a folder of the tree would take {0} bytes; at most {max} are read" [max = bounds::TREE];
+    Folders(usize): "the files lie in {0} folders; at most {max} are possible" [max = bounds::FOLDERS];
+    Find(Oid, #[source] Box<dyn std::error::Error + Send + Sync>): "object {0} could not be read";
+    Missing(Oid): "object {0} is not in the repository";
+    Kind(Oid, gix::objs::Kind): "object {0} is a {1}";
+    Read(#[source] io::Error): "reading failed";
+    Write(#[source] io::Error): "writing failed";
+    Sync(#[source] io::Error): "cannot sync new objects to disk";
+    Whole(#[source] bounded_read::Error): "{0}";
+    #[from "store"] Program(Box<program::Error>);
 }
 
 impl From<bounded_read::Error> for Error {

@@ -76,14 +76,11 @@ impl Write for Tee<'_> {
     }
 }
 
-/// Why a blob was not copied.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("object {0} is damaged: its bytes do not hash to its id")]
-    Damaged(Oid),
-    #[error("object {oid} hashes to {}, not to {} that was recorded", found.short(), recorded.short())]
-    Altered { oid: Oid, recorded: Digest, found: Digest },
-    #[error("{0}")]
-    Store(#[from] store::Error),
+errors! {
+    /// Why a blob was not copied.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Damaged(Oid) "altered" 3: "object {0} is damaged: its bytes do not hash to its id";
+    Altered { oid: Oid, recorded: Digest, found: Digest } "altered" 3:
+        "object {oid} hashes to {}, not to {} that was recorded" [found.short(), recorded.short()];
+    #[from] Store(store::Error);
 }

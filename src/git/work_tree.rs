@@ -249,30 +249,20 @@ pub fn paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
     names.map(|name| PathBuf::from(OsStr::from_bytes(name)))
 }
 
-/// Why branches or files cannot be read or changed.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there is no work tree")]
-    Bare,
-    #[error("cannot read HEAD")]
-    Head(#[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("git names a tree as {0:?}")]
-    Tree(String),
-    #[error("not tracked by git, and in the way: {}", .0.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "))]
-    Untracked(Vec<PathBuf>),
-    #[error("a file marked in the index, which git status does not show, is changed here")]
-    Marked(Box<Marks>, #[source] Box<program::Error>),
-    #[error("{0}")]
-    Refused(#[source] program::Error),
-    #[error("cannot compare the work tree; nothing was changed")]
-    Unready(#[source] program::Error),
-    #[error("{0}")]
-    Checkout(#[from] checkout::Error),
-    #[error("cannot read {0:?}")]
-    Look(PathBuf, #[source] std::io::Error),
-    #[error("cannot copy the index")]
-    Index(#[source] std::io::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
+errors! {
+    /// Why branches or files cannot be read or changed.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Bare: "there is no work tree";
+    Head(#[source] Box<dyn std::error::Error + Send + Sync>): "cannot read HEAD";
+    Tree(String): "git names a tree as {0:?}";
+    Untracked(Vec<PathBuf>):
+        "not tracked by git, and in the way: {}"
+        [.0.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")];
+    Marked(Box<Marks>, #[source] Box<program::Error>):
+        "a file marked in the index, which git status does not show, is changed here";
+    Refused(#[source] program::Error): "{0}";
+    Unready(#[source] program::Error): "cannot compare the work tree; nothing was changed";
+    Look(PathBuf, #[source] std::io::Error): "cannot read {0:?}";
+    Index(#[source] std::io::Error): "cannot copy the index";
+    #[from] Checkout(checkout::Error), Git(program::Error);
 }

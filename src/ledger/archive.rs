@@ -98,16 +98,12 @@ fn draft(fingerprint: &str, runs: &[(RunId, ArchivedRun)]) -> Draft {
     Draft { about: Subject::Archive(fingerprint.to_owned()), event, bytes: Vec::new(), edits }
 }
 
-/// An error in reading or writing an archive.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot read or write the archive")]
-    Chain(#[from] chain::Error),
-    #[error("cannot read the contents of the archive")]
-    Contents(#[from] archives::Fault),
-    #[error("{0}")]
-    Refs(#[from] refs::Error),
+errors! {
+    /// An error in reading or writing an archive.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Chain(#[from] chain::Error): "cannot read or write the archive";
+    Contents(#[from] archives::Fault): "cannot read the contents of the archive";
+    #[from] Refs(refs::Error);
 }
 
 impl Lost for Error {

@@ -292,26 +292,16 @@ fn link(store: &Store, commit: Oid, meter: &mut Meter) -> Result<(Link, Option<O
     Ok((Link { commit, tree: decoded.tree, hash: decoded.hash, entry: decoded.entry }, parent))
 }
 
-/// An error in reading or appending to a chain.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Ref(#[source] refs::Error),
-    #[error("{0}")]
-    Sign(#[from] sign::Error),
-    #[error("cannot read commit {0} of the chain")]
-    Entry(Oid, #[source] codec::Error),
-    #[error("cannot read the chain before commit {0}")]
-    TooMuch(Oid, #[source] bounds::TooMuch),
-    #[error("the entry {0:?} would have {1} bytes or too many values; an entry has at most {max} bytes, {containers} arrays and objects, and {values} values", max = bounds::COMMIT, containers = bounds::CONTAINERS, values = bounds::VALUES)]
-    TooLarge(String, usize),
-    #[error("the chain of {0} is broken at entry {1}")]
-    Broken(String, u64),
-    #[error("another process moved {0}")]
-    LostRace(String),
+errors! {
+    /// An error in reading or appending to a chain.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Entry(Oid, #[source] codec::Error) "chain": "cannot read commit {0} of the chain";
+    TooMuch(Oid, #[source] bounds::TooMuch) "chain": "cannot read the chain before commit {0}";
+    TooLarge(String, usize) "too-large":
+        "the entry {0:?} would have {1} bytes or too many values; an entry has at most {max} bytes, {containers} arrays and objects, and {values} values" [max = bounds::COMMIT, containers = bounds::CONTAINERS, values = bounds::VALUES];
+    Broken(String, u64) "chain": "the chain of {0} is broken at entry {1}";
+    LostRace(String) "lost-race" 5: "another process moved {0}";
+    #[from] Store(store::Error), Sign(sign::Error), Ref(refs::Error);
 }
 
 impl Lost for Error {

@@ -318,18 +318,13 @@ fn record_in(store: &Store, tree: Oid, about: &Subject) -> Result<Option<Indexed
     serde_json::from_slice(&store.read_blob(blob)?).map(Some).map_err(|_| Error::Record)
 }
 
-/// An error in reading or writing a log.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot read or write the repository log")]
-    Chain(#[from] chain::Error),
-    #[error("cannot read or write the repository log")]
-    Store(#[from] store::Error),
-    #[error("cannot list the refs")]
-    Refs(#[source] refs::Error),
-    #[error("cannot read the run's record in the repository log")]
-    Record,
+errors! {
+    /// An error in reading or writing a log.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "log";
+    Chain(#[from] chain::Error): "cannot read or write the repository log";
+    Store(#[from] store::Error): "cannot read or write the repository log";
+    Refs(#[source] refs::Error): "cannot list the refs";
+    Record: "cannot read the run's record in the repository log";
 }
 
 impl Lost for Error {

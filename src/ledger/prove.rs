@@ -140,24 +140,15 @@ fn commit(store: &Store, link: &Link) -> Result<String, Error> {
     String::from_utf8(raw).map_err(|_| Error::Nothing(link.commit.to_string()))
 }
 
-/// A reason why there is no proof.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the chain is not a run's")]
-    NotARun,
-    #[error("{0} holds no entries")]
-    Nothing(String),
-    #[error("run {0} is not sealed: no key has signed a root over its entries yet")]
-    NotSealed(RunId),
-    #[error("item {0} is not done")]
-    NotDone(ItemId),
-    #[error("item {0} did not hand over {1}")]
-    NoProduct(ItemId, ProductKey),
-    #[error("there is no entry {since} under the root, which is over {entries} entries")]
-    NoEntry { since: u64, entries: u64 },
-    #[error("{0}")]
-    Chain(#[from] chain::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
+errors! {
+    /// A reason why there is no proof.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    NotARun "prove": "the chain is not a run's";
+    Nothing(String) "prove": "{0} holds no entries";
+    NotSealed(RunId) "not-sealed": "run {0} is not sealed: no key has signed a root over its entries yet";
+    NotDone(ItemId) "not-done": "item {0} is not done";
+    NoProduct(ItemId, ProductKey) "no-such-thing": "item {0} did not hand over {1}";
+    NoEntry { since: u64, entries: u64 } "prove":
+        "there is no entry {since} under the root, which is over {entries} entries";
+    #[from] Chain(chain::Error), Store(store::Error);
 }

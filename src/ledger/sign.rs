@@ -293,44 +293,26 @@ fn armoured(signature: &SshSig) -> Result<String, ssh_key::Error> {
     Ok(signature.to_pem(LineEnding::LF)?.trim_end().to_owned())
 }
 
-/// An error with keys or signatures.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot read the signing key {}", .0.display())]
-    Read(PathBuf, #[source] io::Error),
-    #[error("cannot write the signing key {}", .0.display())]
-    Write(PathBuf, #[source] io::Error),
-    #[error("{} holds no OpenSSH key", .0.display())]
-    NoKey(PathBuf),
-    #[error("{} is a certificate, and its key is not beside it", .0.display())]
-    Certificate(PathBuf, Box<PublicKey>),
-    #[error("{} is not a usable OpenSSH key", .0.display())]
-    Key(PathBuf, #[source] ssh_key::Error),
-    #[error("{file} is a key of type {algorithm}; git-handoff signs with ed25519", file = .0.display(), algorithm = .1)]
-    KeyAlgorithm(PathBuf, String),
-    #[error("the configured signing key is of type {0}; git-handoff signs with ed25519")]
-    LiteralAlgorithm(&'static str),
-    #[error("signing failed")]
-    Sign(#[source] ssh_key::Error),
-    #[error("{0}")]
-    Program(#[from] program::Error),
-    #[error("this needs a key file without a passphrase: an agent signs in the SSH format only")]
-    Bare,
-    #[error("the signature cannot be read")]
-    Malformed(#[source] ssh_key::Error),
-    #[error("cannot read the key; copy it whole")]
-    MalformedKey(#[source] ssh_key::Error),
-    #[error("the key is of type {0}; git-handoff signs with ed25519")]
-    KeyType(String),
-    #[error("it is not signed")]
-    Unsigned,
-    #[error("the signature is not in the form that OpenSSH writes")]
-    NotExact,
-    #[error("the signature has a `reserved` field that is not empty")]
-    Reserved,
-    #[error("the signature is by a {0} key, not ed25519")]
-    Algorithm(String),
-    #[error("the signature does not match")]
-    Bad,
+errors! {
+    /// An error with keys or signatures.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "signing";
+    Read(PathBuf, #[source] io::Error): "cannot read the signing key {}" [.0.display()];
+    Write(PathBuf, #[source] io::Error): "cannot write the signing key {}" [.0.display()];
+    NoKey(PathBuf): "{} holds no OpenSSH key" [.0.display()];
+    Certificate(PathBuf, Box<PublicKey>): "{} is a certificate, and its key is not beside it" [.0.display()];
+    Key(PathBuf, #[source] ssh_key::Error): "{} is not a usable OpenSSH key" [.0.display()];
+    KeyAlgorithm(PathBuf, String):
+        "{file} is a key of type {algorithm}; git-handoff signs with ed25519" [file = .0.display(), algorithm = .1];
+    LiteralAlgorithm(&'static str): "the configured signing key is of type {0}; git-handoff signs with ed25519";
+    Sign(#[source] ssh_key::Error): "signing failed";
+    Bare: "this needs a key file without a passphrase: an agent signs in the SSH format only";
+    Malformed(#[source] ssh_key::Error): "the signature cannot be read";
+    MalformedKey(#[source] ssh_key::Error): "cannot read the key; copy it whole";
+    KeyType(String): "the key is of type {0}; git-handoff signs with ed25519";
+    Unsigned: "it is not signed";
+    NotExact: "the signature is not in the form that OpenSSH writes";
+    Reserved: "the signature has a `reserved` field that is not empty";
+    Algorithm(String): "the signature is by a {0} key, not ed25519";
+    Bad: "the signature does not match";
+    #[from "signing"] Program(program::Error);
 }

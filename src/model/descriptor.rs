@@ -174,26 +174,15 @@ fn missing(key: &'static str) -> Error {
     if key == "blob_sha256" { Error::Hash } else { Error::Missing(key) }
 }
 
-/// The reason why bytes are not a descriptor.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the descriptor has more than {MAX_SIZE} bytes")]
-    TooLarge,
-    #[error("cannot read the descriptor: {0}")]
-    Json(String),
-    #[error("the descriptor is not a JSON object")]
-    NotAnObject,
-    #[error("the descriptor lacks its `{0}`")]
-    Missing(&'static str),
-    #[error("the descriptor's `{0}` is malformed")]
-    Malformed(&'static str),
-    #[error(
-        "the descriptor's `blob_sha256` is not 64 lower-case hex digits: without it, nothing says what was offered"
-    )]
-    Hash,
-    #[error("the descriptor's `source` {0:?} is not its thread and checkpoint")]
-    Source(String),
-    #[error("the descriptor's `ref` {0:?} is not that of its thread")]
-    Ref(String),
+errors! {
+    /// The reason why bytes are not a descriptor.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    TooLarge: "the descriptor has more than {MAX_SIZE} bytes";
+    Json(String): "cannot read the descriptor: {0}";
+    NotAnObject: "the descriptor is not a JSON object";
+    Missing(&'static str): "the descriptor lacks its `{0}`";
+    Malformed(&'static str): "the descriptor's `{0}` is malformed";
+    Hash: "the descriptor's `blob_sha256` is not 64 lower-case hex digits: without it, nothing says what was offered";
+    Source(String): "the descriptor's `source` {0:?} is not its thread and checkpoint";
+    Ref(String): "the descriptor's `ref` {0:?} is not that of its thread";
 }

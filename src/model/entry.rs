@@ -254,36 +254,20 @@ fn later(source: &serde_json::Error) -> &'static str {
     if source.to_string().starts_with("unknown field") { LATER } else { "" }
 }
 
-/// The reason why bytes are not an entry.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the entry is not JSON: {0}")]
-    Json(serde_json::Error),
-    #[error(
-        "the entry has more than {} arrays and objects, or more than {} values",
-        bounds::CONTAINERS,
-        bounds::VALUES
-    )]
-    Heavy,
-    #[error("a number of the entry is no integer within ±(2^53−1)")]
-    Number,
-    #[error("the entry is not a JSON object")]
-    NotAnObject,
-    #[error("the entry has format version {0}; this program reads version {VERSION}")]
-    Version(u64),
-    #[error("the entry's field `{0}` is missing or malformed")]
-    Header(&'static str),
-    #[error("the entry has the unknown kind {0:?}{LATER}")]
-    Kind(String),
-    #[error("the fields of the {kind} entry are wrong: {source}{}", later(.source))]
-    Fields { kind: String, source: serde_json::Error },
-    #[error("the entry is not in canonical form")]
-    NotCanonical,
-    #[error("`first` belongs to an admission with the role seal, and to no other")]
-    Admission,
-    #[error("`adopted`, `from` or `to` does not fit the entry's number or state")]
-    Origin,
-    #[error("`made` is not before the time of the entry")]
-    Made,
+errors! {
+    /// The reason why bytes are not an entry.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Json(serde_json::Error): "the entry is not JSON: {0}";
+    Heavy: "the entry has more than {} arrays and objects, or more than {} values" [bounds::CONTAINERS, bounds::VALUES];
+    Number: "a number of the entry is no integer within ±(2^53−1)";
+    NotAnObject: "the entry is not a JSON object";
+    Version(u64): "the entry has format version {0}; this program reads version {VERSION}";
+    Header(&'static str): "the entry's field `{0}` is missing or malformed";
+    Kind(String): "the entry has the unknown kind {0:?}{LATER}";
+    Fields { kind: String, source: serde_json::Error }:
+        "the fields of the {kind} entry are wrong: {source}{}" [later(.source)];
+    NotCanonical: "the entry is not in canonical form";
+    Admission: "`first` belongs to an admission with the role seal, and to no other";
+    Origin: "`adopted`, `from` or `to` does not fit the entry's number or state";
+    Made: "`made` is not before the time of the entry";
 }

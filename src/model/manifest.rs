@@ -155,18 +155,11 @@ pub fn places_in_words(name: &str, count: usize) -> String {
     format!("{name}: {count} {}", if count == 1 { "place" } else { "places" })
 }
 
-/// The reason why bytes are not a manifest.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the manifest cannot be read: {0}")]
-    Json(serde_json::Error),
-    #[error(
-        "the manifest has more than {} arrays and objects, or more than {} values",
-        bounds::CONTAINERS,
-        bounds::VALUES
-    )]
-    Heavy,
-    #[error("the manifest is not a canonical {SCHEMA}")]
-    NotCanonical,
+errors! {
+    /// The reason why bytes are not a manifest.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Json(serde_json::Error): "the manifest cannot be read: {0}";
+    Heavy:
+        "the manifest has more than {} arrays and objects, or more than {} values" [bounds::CONTAINERS, bounds::VALUES];
+    NotCanonical: "the manifest is not a canonical {SCHEMA}";
 }

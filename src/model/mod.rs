@@ -1,5 +1,9 @@
 //! Plain data: names, plans, entries, states. No I/O.
 
+// First: the tables of errors are a macro for all modules after it.
+#[macro_use]
+pub mod errors;
+
 #[cfg(feature = "core")]
 pub mod ansi;
 pub mod any_error;

@@ -203,33 +203,20 @@ fn check_text(name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// The reason why a name is invalid.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum NameError {
-    #[error("a name must not be empty")]
-    Empty,
-    #[error("a name has at most {MAX_NAME} bytes")]
-    TooLong,
-    #[error(
+errors! {
+    /// The reason why a name is invalid.
+    #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)] pub enum NameError;
+    Empty: "a name must not be empty";
+    TooLong: "a name has at most {MAX_NAME} bytes";
+    EncodedTooLong:
         "a name has at most {MAX_ENCODED_SEGMENT} bytes a segment and {MAX_ENCODED_PATH} in all once encoded, \
-         where a byte outside [A-Za-z0-9_.-] counts three"
-    )]
-    EncodedTooLong,
-    #[error("a name must be in Unicode normalisation form C (NFC)")]
-    NotNormalized,
-    #[error("a name must not hold control characters")]
-    Control,
-    #[error("a name must not begin or end with space")]
-    Space,
-    #[error("this name must not hold `/`")]
-    Slash,
-    #[error("a path is written with `/` and must not hold `\\`")]
-    Backslash,
-    #[error("names that begin with `@` are reserved")]
-    Reserved,
-    #[error("this name must not begin with `-`, as options do")]
-    Dash,
-    #[error("a path must not have the segment {0:?}: none may be empty, `.`, `..` or a spelling of `.git`")]
-    Segment(String),
+         where a byte outside [A-Za-z0-9_.-] counts three";
+    NotNormalized: "a name must be in Unicode normalisation form C (NFC)";
+    Control: "a name must not hold control characters";
+    Space: "a name must not begin or end with space";
+    Slash: "this name must not hold `/`";
+    Backslash: "a path is written with `/` and must not hold `\\`";
+    Reserved: "names that begin with `@` are reserved";
+    Dash: "this name must not begin with `-`, as options do";
+    Segment(String): "a path must not have the segment {0:?}: none may be empty, `.`, `..` or a spelling of `.git`";
 }

@@ -216,20 +216,14 @@ impl Keys {
     }
 }
 
-/// The reason why a key may not append an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Refused {
-    #[error("which is not among the run's writers")]
-    Stranger,
-    #[error("which does not have the role {}", either(.0))]
-    Role(&'static [Role]),
-    #[error("which entry 0 does not name as an owner, and so cannot give the role seal")]
-    Admission,
-    #[error("which did not dispatch the attempt")]
-    Holder,
-    #[error("which takes an attempt as that of a dismissed key, and the key that dispatched it has a role")]
-    Dismissal,
+errors! {
+    /// The reason why a key may not append an event.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)] pub enum Refused;
+    Stranger: "which is not among the run's writers";
+    Role(&'static [Role]): "which does not have the role {}" [either(.0)];
+    Admission: "which entry 0 does not name as an owner, and so cannot give the role seal";
+    Holder: "which did not dispatch the attempt";
+    Dismissal: "which takes an attempt as that of a dismissed key, and the key that dispatched it has a role";
 }
 
 fn either(roles: &[Role]) -> String {

@@ -125,16 +125,13 @@ fn read_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Er
     if is_version { Ok(version) } else { Err(serde::de::Error::custom(SchemaError::Version(version))) }
 }
 
-/// The reason why a text is not a schema.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum SchemaError {
-    #[error("{0:?} is no id of a schema: it has 1 to {MAX_ID} bytes, without `@`, spaces and control characters")]
-    Id(String),
-    #[error("{text:?} is no schema: write {form}; versions are whole numbers from 1 and are wanted by equality")]
-    Form { text: String, form: String },
-    #[error("{0} is no version of a schema: it is a whole number from 1 to {MAX_VERSION}")]
-    Version(u32),
+errors! {
+    /// The reason why a text is not a schema.
+    #[derive(Debug, thiserror::Error)] pub enum SchemaError = "usage" 2;
+    Id(String): "{0:?} is no id of a schema: it has 1 to {MAX_ID} bytes, without `@`, spaces and control characters";
+    Form { text: String, form: String }:
+        "{text:?} is no schema: write {form}; versions are whole numbers from 1 and are wanted by equality";
+    Version(u32): "{0} is no version of a schema: it is a whole number from 1 to {MAX_VERSION}";
 }
 
 impl SchemaError {

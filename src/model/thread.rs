@@ -316,14 +316,10 @@ impl Trail {
     }
 }
 
-/// The reason why an entry is illegal in a thread.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Illegal {
-    #[error("{0} has no place there")]
-    Misplaced(&'static str),
-    #[error("its content is not that of an earlier checkpoint {0}")]
-    OtherContent(CheckpointId),
-    #[error("{0} is not the latest checkpoint")]
-    NotTheLatest(CheckpointId),
+errors! {
+    /// The reason why an entry is illegal in a thread.
+    #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)] pub enum Illegal;
+    Misplaced(&'static str): "{0} has no place there";
+    OtherContent(CheckpointId): "its content is not that of an earlier checkpoint {0}";
+    NotTheLatest(CheckpointId): "{0} is not the latest checkpoint";
 }

@@ -63,16 +63,14 @@ fn compiled(schemas: &Schemas, schema: &Schema) -> Result<Compiled, Unfit> {
     })
 }
 
-/// The reason why a schema cannot be compiled.
-#[derive(Debug, thiserror::Error)]
-#[expect(dead_code, reason = "a build makes only one of the two")]
-pub(super) enum Unusable {
-    /// It is no valid schema.
-    #[error("is not valid: {0}")]
-    Invalid(String),
-    /// This build compiles no schemas.
-    #[error("cannot be used: {0}")]
-    LeftOut(LeftOut),
+errors! {
+    /// The reason why a schema cannot be compiled.
+    #[expect(dead_code, reason = "a build makes only one of the two")]
+    #[derive(Debug, thiserror::Error)] pub(super) enum Unusable;
+    // It is no valid schema.
+    Invalid(String): "is not valid: {0}";
+    // This build compiles no schemas.
+    LeftOut(LeftOut): "cannot be used: {0}";
 }
 
 /// The reason why a schema rejects a value.
@@ -113,24 +111,16 @@ impl Wrong {
     }
 }
 
-/// The reason why a document does not match its schema.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Unfit {
-    #[error("the schema {0} is not registered here")]
-    Unknown(Schema),
-    #[error("the schema {0} {1}")]
-    Unreadable(Schema, Unreadable),
-    #[error("the schema {0} is not valid: {1}")]
-    BadSchema(Schema, String),
-    #[error("the schema {0} cannot be used: {1}")]
-    LeftOut(Schema, LeftOut),
-    #[error("it is larger than {MAX_CHECKED} bytes, the most that is checked against a schema, {0}")]
-    TooLarge(Schema),
-    #[error("it is not {0}: {1}")]
-    NotJson(Schema, String),
-    #[error("it is not {schema}: {}{why}", at(.place))]
-    Refused { schema: Schema, place: String, why: String },
+errors! {
+    /// The reason why a document does not match its schema.
+    #[derive(Debug, thiserror::Error)] pub enum Unfit;
+    Unknown(Schema): "the schema {0} is not registered here";
+    Unreadable(Schema, Unreadable): "the schema {0} {1}";
+    BadSchema(Schema, String): "the schema {0} is not valid: {1}";
+    LeftOut(Schema, LeftOut): "the schema {0} cannot be used: {1}";
+    TooLarge(Schema): "it is larger than {MAX_CHECKED} bytes, the most that is checked against a schema, {0}";
+    NotJson(Schema, String): "it is not {0}: {1}";
+    Refused { schema: Schema, place: String, why: String }: "it is not {schema}: {}{why}" [at(.place)];
 }
 
 /// The empty pointer is the whole document.

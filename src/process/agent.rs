@@ -332,30 +332,19 @@ pub(super) fn exit_of(status: ExitStatus) -> Option<Exit> {
     }
 }
 
-/// Why a command could not be run to its end.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the command is empty")]
-    Empty,
-    #[error("there is no program that could supervise the command")]
-    Unsupervised,
-    #[error("cannot start `{program}`{}", reason(.source))]
-    Spawn { program: String, source: io::Error },
-    #[error("the working directory {} does not exist", .0.display())]
-    Directory(PathBuf),
-    #[error("cannot create a socket")]
-    Socket(#[source] io::Error),
-    #[error("the supervisor of the attempt ended early ({0}), with all its processes")]
-    Supervisor(ExitStatus),
-    #[error("cannot confine it: {0}")]
-    Unconfined(String),
-    #[error("process {0} was killed but does not end")]
-    Unkillable(i32),
-    #[error("cannot wait for the command")]
-    Wait(#[source] io::Error),
-    #[error("{0}")]
-    Transcript(#[source] transcript::Error),
+errors! {
+    /// Why a command could not be run to its end.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Empty: "the command is empty";
+    Unsupervised: "there is no program that could supervise the command";
+    Spawn { program: String, source: io::Error }: "cannot start `{program}`{}" [reason(.source)];
+    Directory(PathBuf): "the working directory {} does not exist" [.0.display()];
+    Socket(#[source] io::Error): "cannot create a socket";
+    Supervisor(ExitStatus): "the supervisor of the attempt ended early ({0}), with all its processes";
+    Unconfined(String): "cannot confine it: {0}";
+    Unkillable(i32): "process {0} was killed but does not end";
+    Wait(#[source] io::Error): "cannot wait for the command";
+    #[from] Transcript(transcript::Error);
 }
 
 /// Explains common errors of starting a command.

@@ -127,19 +127,13 @@ pub fn probe() -> ExitCode {
     ExitCode::from(crate::sandbox::probe::code(landlock, seccomp))
 }
 
-/// Why a process could not confine itself.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    #[error("{0} could not be set")]
-    System(&'static str, #[source] io::Error),
-    #[error("Landlock refused the rules")]
-    Landlock(#[from] landlock::RulesetError),
-    #[error("Landlock has version {found}, but version {version} is recorded")]
-    Older { found: u32, version: u32 },
-    #[error("{0}")]
-    Changed(#[from] Changed),
-    #[error("{0}")]
-    Calls(#[from] calls::Error),
+errors! {
+    /// Why a process could not confine itself.
+    #[derive(Debug, thiserror::Error)] pub(crate) enum Error;
+    System(&'static str, #[source] io::Error): "{0} could not be set";
+    Landlock(#[from] landlock::RulesetError): "Landlock refused the rules";
+    Older { found: u32, version: u32 }: "Landlock has version {found}, but version {version} is recorded";
+    #[from] Changed(Changed), Calls(calls::Error);
 }
 
 impl Error {

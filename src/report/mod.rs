@@ -218,10 +218,8 @@ fn base64(bytes: &[u8]) -> String {
     Base64::encode_string(bytes)
 }
 
-/// An error while writing a report.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the run {0:?} has no valid id")]
-    Unnamed(String),
+errors! {
+    /// An error while writing a report.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "bad-name";
+    Unnamed(String): "the run {0:?} has no valid id";
 }

@@ -371,18 +371,14 @@ pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// An error while opening a repository or reading what belongs to it.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("nothing can be recorded in the repository of an attempt: it is removed when the attempt ends")]
-    Attempt,
-    #[error("the actor must have 1 to {MAX_ACTOR} bytes")]
-    Actor,
-    #[error("{0:?} cannot stand in an allowed-signers file")]
-    Principal(String),
-    #[error("the file of rules of the queue {queue:?} could not be read from {}", path.display())]
-    Rules { queue: String, path: PathBuf, source: io::Error },
-    #[error("{}: {source}", name.display())]
-    Saved { name: PathBuf, source: save::Error },
+errors! {
+    /// An error while opening a repository or reading what belongs to it.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Attempt "in-attempt":
+        "nothing can be recorded in the repository of an attempt: it is removed when the attempt ends";
+    Actor "usage" 2: "the actor must have 1 to {MAX_ACTOR} bytes";
+    Principal(String) "usage" 2: "{0:?} cannot stand in an allowed-signers file";
+    Rules { queue: String, path: PathBuf, source: io::Error } "bad-rule":
+        "the file of rules of the queue {queue:?} could not be read from {}" [path.display()];
+    Saved { name: PathBuf, source: save::Error }: "{}: {source}" [name.display()];
 }

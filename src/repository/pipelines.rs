@@ -239,14 +239,10 @@ fn store(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// An error while registering a pipeline.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum AddError {
-    #[error("the pipeline could not be written to {}", .0.display())]
-    Write(PathBuf, #[source] io::Error),
-    #[error("the pipeline could not be registered")]
-    Config(#[source] program::Error),
-    #[error("{0}")]
-    Repository(#[from] AnyError),
+errors! {
+    /// An error while registering a pipeline.
+    #[derive(Debug, thiserror::Error)] pub enum AddError = "pipeline";
+    Write(PathBuf, #[source] io::Error): "the pipeline could not be written to {}" [.0.display()];
+    Config(#[source] program::Error): "the pipeline could not be registered";
+    #[from] Repository(AnyError);
 }

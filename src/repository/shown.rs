@@ -296,18 +296,13 @@ fn parse(path: PathBuf) -> Result<Shown, Error> {
     Err(Error::Bad(path, another))
 }
 
-/// An error while reading or writing a record.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}, which says what a remote has shown, could not be read")]
-    Read(PathBuf, #[source] io::Error),
-    #[error("{0} does not say what a remote has shown")]
-    Bad(PathBuf, #[source] serde_json::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("what the remote shows could not be written to {0}; what was fetched is here")]
-    Write(PathBuf, #[source] io::Error),
+errors! {
+    /// An error while reading or writing a record.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "remote-record";
+    Read(PathBuf, #[source] io::Error): "{0}, which says what a remote has shown, could not be read";
+    Bad(PathBuf, #[source] serde_json::Error): "{0} does not say what a remote has shown";
+    Write(PathBuf, #[source] io::Error): "what the remote shows could not be written to {0}; what was fetched is here";
+    #[from] Ref(refs::Error);
 }
 
 impl Error {

@@ -107,16 +107,12 @@ fn text(path: &Path) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// An error while reading what to trust.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("no allowed-signers file names the signer's keys")]
-    NoSigners,
-    #[error("`{key}` names {}, which lies inside the work tree", path.display())]
-    Inside { key: String, path: PathBuf },
-    #[error("{} cannot be used: {why}", path.display())]
-    Bad { path: PathBuf, why: String },
-    #[error("{} could not be read", path.display())]
-    Read { path: PathBuf, source: io::Error },
+errors! {
+    /// An error while reading what to trust.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    NoSigners "no-signers": "no allowed-signers file names the signer's keys";
+    Inside { key: String, path: PathBuf } "untrusted-file":
+        "`{key}` names {}, which lies inside the work tree" [path.display()];
+    Bad { path: PathBuf, why: String } "bad-signers": "{} cannot be used: {why}" [path.display()];
+    Read { path: PathBuf, source: io::Error } "io": "{} could not be read" [path.display()];
 }

@@ -348,11 +348,9 @@ fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<Seccomp
     Ok(SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?)
 }
 
-/// Why calls cannot be filtered.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    #[error("cannot create the filter of system calls")]
-    Filter(#[from] seccompiler::BackendError),
-    #[error("the kernel refused the filter of system calls")]
-    Apply(#[from] seccompiler::Error),
+errors! {
+    /// Why calls cannot be filtered.
+    #[derive(Debug, thiserror::Error)] pub(crate) enum Error;
+    Filter(#[from] seccompiler::BackendError): "cannot create the filter of system calls";
+    Apply(#[from] seccompiler::Error): "the kernel refused the filter of system calls";
 }

@@ -363,33 +363,21 @@ impl Confinement {
     }
 }
 
-/// Why workers cannot be confined as configured.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Refused {
-    #[error("`handoff.sandbox` is `{0}`, but this machine cannot enforce it: {1}")]
-    Missing(Asked, String),
-    #[error("`handoff.network` is `{0}`, but this machine cannot enforce it: {1}")]
-    Network(Network, String),
-    #[error("cannot enforce `handoff.network` = `{0}`: `handoff.sandbox` is `none`")]
-    Unconfined(Network),
-    #[error("{0}")]
-    Writable(#[from] Missing),
-    #[error(
-        "`{setting}` gives workers {}, which contains folders that each worker has privately (/run, /dev, /proc); name folders below it", .folder.display()
-    )]
-    LaidOver { setting: &'static str, folder: PathBuf },
-    #[error(
-        "{} is to be reached by workers and leads through {}, a link in what workers may write, which one of them may have put there",
-        .path.display(), .link.display()
-    )]
-    Planted { path: PathBuf, link: PathBuf },
-    #[error("`private` and `login` name paths below your home directory, which {} is not", .0.display())]
-    PrivateElsewhere(PathBuf),
-    #[error(
-        "{} cannot be given as a private copy with `home` = `real`, because no variable moves it; use `home` = `private`", .0.display()
-    )]
-    PrivateFixed(PathBuf),
+errors! {
+    /// Why workers cannot be confined as configured.
+    #[derive(Debug, thiserror::Error)] pub enum Refused;
+    Missing(Asked, String): "`handoff.sandbox` is `{0}`, but this machine cannot enforce it: {1}";
+    Network(Network, String): "`handoff.network` is `{0}`, but this machine cannot enforce it: {1}";
+    Unconfined(Network): "cannot enforce `handoff.network` = `{0}`: `handoff.sandbox` is `none`";
+    LaidOver { setting: &'static str, folder: PathBuf }:
+        "`{setting}` gives workers {}, which contains folders that each worker has privately (/run, /dev, /proc); name folders below it" [.folder.display()];
+    Planted { path: PathBuf, link: PathBuf }:
+        "{} is to be reached by workers and leads through {}, a link in what workers may write, which one of them may have put there" [.path.display(), .link.display()];
+    PrivateElsewhere(PathBuf):
+        "`private` and `login` name paths below your home directory, which {} is not" [.0.display()];
+    PrivateFixed(PathBuf):
+        "{} cannot be given as a private copy with `home` = `real`, because no variable moves it; use `home` = `private`" [.0.display()];
+    #[from] Writable(Missing);
 }
 
 #[cfg(all(test, target_os = "linux"))]

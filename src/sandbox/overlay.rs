@@ -142,13 +142,10 @@ pub(super) fn try_out(arguments: &mut impl Iterator<Item = OsString>) -> Option<
     Some((scratch, working))
 }
 
-/// Why the overlays could not be mounted.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    #[error("{0}")]
-    Changed(#[from] Changed),
-    #[error("cannot enter a mount namespace")]
-    Namespace(#[source] rustix::io::Errno),
-    #[error("cannot mount an overlay over {}", .0.display())]
-    Mount(PathBuf, #[source] rustix::io::Errno),
+errors! {
+    /// Why the overlays could not be mounted.
+    #[derive(Debug, thiserror::Error)] pub(crate) enum Error;
+    Namespace(#[source] rustix::io::Errno): "cannot enter a mount namespace";
+    Mount(PathBuf, #[source] rustix::io::Errno): "cannot mount an overlay over {}" [.0.display()];
+    #[from] Changed(Changed);
 }

@@ -91,22 +91,13 @@ impl Gathered {
     }
 }
 
-/// An error while writing a bundle.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there is no ref {0}")]
-    Gone(String),
-    #[error("two different {0}s with the id {1:?} were named")]
-    Twice(&'static str, String),
-    #[error("they come with two different logs of the key {0}")]
-    TwoLogs(String),
-    #[error("the bundle could not be written")]
-    Write(#[from] program::Error),
-    #[error("{0}")]
-    Protected(#[from] protected_files::Error),
-    #[error("{0}")]
-    ScratchRepo(#[from] scratch_repo::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
+errors! {
+    /// An error while writing a bundle.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "bundle";
+    Gone(String): "there is no ref {0}";
+    Twice(&'static str, String): "two different {0}s with the id {1:?} were named";
+    TwoLogs(String): "they come with two different logs of the key {0}";
+    Write(#[from] program::Error): "the bundle could not be written";
+    #[from] ScratchRepo(scratch_repo::Error), Ref(refs::Error);
+    #[from "bundle"] Protected(protected_files::Error);
 }

@@ -144,12 +144,9 @@ fn chains(store: &Store, names: Option<&[String]>) -> Result<Vec<(Place, String)
     if chains.is_empty() { Err(Error::Nothing.into()) } else { Ok(chains) }
 }
 
-/// An error while writing a bundle.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there are no runs or threads here")]
-    Nothing,
-    #[error("{} could not be written", path.display())]
-    File { path: PathBuf, source: io::Error },
+errors! {
+    /// An error while writing a bundle.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Nothing "no-runs": "there are no runs or threads here";
+    File { path: PathBuf, source: io::Error } "io": "{} could not be written" [path.display()];
 }

@@ -380,16 +380,11 @@ fn unite(store: &Store, taken: &mut Taken, batch: &mut Batch) -> Result<(), AnyE
     Ok(())
 }
 
-/// An error while fetching.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there is no run or thread {0:?} on {1}")]
-    Unknown(String, String),
-    #[error("{}", .0.sentence())]
-    Vanished(Box<Vanished>),
-    #[error("the remote shows {0} runs, threads and logs; not more than {MOST_REFS} are taken")]
-    TooMany(usize),
-    #[error("{0}")]
-    Archive(#[source] AnyError),
+errors! {
+    /// An error while fetching.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Unknown(String, String) "unknown-run": "there is no run or thread {0:?} on {1}";
+    Vanished(Box<Vanished>) "vanished": "{}" [.0.sentence()];
+    TooMany(usize) "too-many": "the remote shows {0} runs, threads and logs; not more than {MOST_REFS} are taken";
+    Archive(#[source] AnyError) "archive": "{0}";
 }

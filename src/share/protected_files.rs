@@ -127,22 +127,15 @@ fn patches_of(view: &View, items: &BTreeSet<&ItemId>) -> impl Iterator<Item = Pr
     ends.filter(|e| items.contains(&e.item)).filter_map(patch)
 }
 
-/// Why the protected files of a run's base cannot be bundled.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot bundle the protected files of the run {run:?}: its base {base} is not here")]
-    NoBase { run: RunId, base: Oid },
-    #[error("cannot bundle the protected files of the run {run:?}: its base {base} is here without {path}")]
-    NoFile { run: RunId, base: Oid, path: String },
-    #[error("cannot bundle the protected files of the run {run:?}: its base {base} has too many paths")]
-    TooLarge { run: RunId, base: Oid },
-    #[error("cannot read a patch")]
-    Patch(#[from] verified_stream::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Merge(#[from] merge::Error),
-    #[error("{0}")]
-    Protected(#[from] protected::Error),
+errors! {
+    /// Why the protected files of a run's base cannot be bundled.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    NoBase { run: RunId, base: Oid }:
+        "cannot bundle the protected files of the run {run:?}: its base {base} is not here";
+    NoFile { run: RunId, base: Oid, path: String }:
+        "cannot bundle the protected files of the run {run:?}: its base {base} is here without {path}";
+    TooLarge { run: RunId, base: Oid }:
+        "cannot bundle the protected files of the run {run:?}: its base {base} has too many paths";
+    Patch(#[from] verified_stream::Error): "cannot read a patch";
+    #[from] Store(store::Error), Merge(merge::Error), Protected(protected::Error);
 }

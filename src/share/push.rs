@@ -341,24 +341,19 @@ pub(super) fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Re
         .collect())
 }
 
-/// An error while pushing.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there is no run or thread {0:?} here")]
-    Unknown(String),
-    #[error("{}; nothing was pushed", Diverged::sentence(.0))]
-    Diverged(Vec<Diverged>),
-    #[error("{} {:?} on the remote is not sound, and ours has no other name: {}", .0.place.kind.word(), .0.place.name, .0.why)]
-    Blocked(Box<Rival>),
-    #[error("the remote refused {}", porcelain::refused(answers))]
-    Declined { answers: Vec<Answer>, said: String },
-    #[error("{0}")]
-    Overtaken(#[source] AnyError, Overtaken),
-    #[error("{name} was pushed as {pushed}, but the remote shows {}", .found.map_or("nothing".into(), |oid| oid.to_string()))]
-    ReadBack { name: String, pushed: Oid, found: Option<Oid> },
-    #[error("cannot record the remote with a pushed run")]
-    Record(#[source] io::Error),
-    #[error("{0}")]
-    Head(#[source] work_tree::Error),
+errors! {
+    /// An error while pushing.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Unknown(String) "unknown-run": "there is no run or thread {0:?} here";
+    Diverged(Vec<Diverged>) "diverged": "{}; nothing was pushed" [Diverged::sentence(.0)];
+    Blocked(Box<Rival>) "unsound":
+        "{} {:?} on the remote is not sound, and ours has no other name: {}"
+        [.0.place.kind.word(), .0.place.name, .0.why];
+    Declined { answers: Vec<Answer>, said: String } "declined": "the remote refused {}" [porcelain::refused(answers)];
+    ReadBack { name: String, pushed: Oid, found: Option<Oid> } "read-back":
+        "{name} was pushed as {pushed}, but the remote shows {}"
+        [.found.map_or("nothing".into(), |oid| oid.to_string())];
+    Record(#[source] io::Error) "io": "cannot record the remote with a pushed run";
+    Overtaken(#[source] AnyError, Overtaken): "{0}";
+    #[from "git"] Head(work_tree::Error);
 }

@@ -160,47 +160,34 @@ impl Accepted {
     }
 }
 
-/// The reason for refusing to adopt.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}")]
-    Descriptor(#[source] descriptor::Error),
-    #[error("the descriptor is not what was signed")]
-    Signature(#[source] sign::Error),
-    #[error("the checkpoint is offered to {to:?}, not to {}", me.as_ref().map_or("an unnamed agent".to_owned(), |me| format!("{me:?}")))]
-    Recipient { to: String, me: Option<String> },
-    #[error("the offer expired at {0}")]
-    Expired(crate::model::time::Moment),
-    #[error("the offer is signed by a key that is not known here: {0}")]
-    UnknownSigner(String),
-    #[error(
-        "the thread goes back to {thread}, by the key {signer}, {}",
-        if *known { "or to a key that was accepted there without being known" } else { "which is not known here" }
-    )]
-    UnknownLineage { thread: ThreadId, signer: String, known: bool },
-    #[error("the source is not to be trusted: {0}")]
-    Untrusted(String),
-    #[error("the offer is signed by {key}, which {why}")]
-    Distrusted { key: String, why: String },
-    #[error("the offer is from a {there} repository, and this one is {here}")]
-    ObjectFormat { there: String, here: &'static str },
-    #[error("the offer was used in this repository before")]
-    Used,
-    #[error("{0} is not here, and there is no remote to fetch it from")]
-    NoSource(String),
-    #[error("the offer is signed by {offered}, but the thread belongs to {owner}")]
-    OtherKey { offered: String, owner: String },
-    #[error("the source does not hold {offered} yet: the thread has {entries} {} there", if *entries == 1 { "entry" } else { "entries" })]
-    NotThere { offered: String, entries: u64 },
-    #[error("the descriptor's `{0}` is not what the thread's signed entries say")]
-    Forged(&'static str),
-    #[error("the source does not verify")]
-    Unsound(#[source] Unsound),
-    #[error("{0}")]
-    Quarantine(#[source] quarantine::Error),
-    #[error("the checkpoint was adopted, but its working tree could not be put back")]
-    Unfinished { thread: ThreadId, source: checkout::Error },
-    #[error("the nonce could not be noted")]
-    Nonce(#[source] nonce::Error),
+errors! {
+    /// The reason for refusing to adopt.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Signature(#[source] sign::Error) "bad-signature": "the descriptor is not what was signed";
+    Recipient { to: String, me: Option<String> } "wrong-recipient":
+        "the checkpoint is offered to {to:?}, not to {}"
+        [me.as_ref().map_or("an unnamed agent".to_owned(), |me| format!("{me:?}"))];
+    Expired(crate::model::time::Moment) "expired": "the offer expired at {0}";
+    UnknownSigner(String) "unknown-signer": "the offer is signed by a key that is not known here: {0}";
+    UnknownLineage { thread: ThreadId, signer: String, known: bool } "unknown-signer":
+        "the thread goes back to {thread}, by the key {signer}, {}"
+        [if *known { "or to a key that was accepted there without being known" } else { "which is not known here" }];
+    Untrusted(String) "distrusted": "the source is not to be trusted: {0}";
+    Distrusted { key: String, why: String } "distrusted": "the offer is signed by {key}, which {why}";
+    ObjectFormat { there: String, here: &'static str } "object-format":
+        "the offer is from a {there} repository, and this one is {here}";
+    Used "used": "the offer was used in this repository before";
+    NoSource(String) "no-source": "{0} is not here, and there is no remote to fetch it from";
+    OtherKey { offered: String, owner: String } "distrusted":
+        "the offer is signed by {offered}, but the thread belongs to {owner}";
+    NotThere { offered: String, entries: u64 } "not-there":
+        "the source does not hold {offered} yet: the thread has {entries} {} there"
+        [if *entries == 1 { "entry" } else { "entries" }];
+    Forged(&'static str) "forged": "the descriptor's `{0}` is not what the thread's signed entries say";
+    Unsound(#[source] Unsound) "unsound": "the source does not verify";
+    Unfinished { thread: ThreadId, source: checkout::Error } "unfinished":
+        "the checkpoint was adopted, but its working tree could not be put back";
+    Nonce(#[source] nonce::Error) "nonce": "the nonce could not be noted";
+    #[from "bad-descriptor"] Descriptor(descriptor::Error);
+    #[from "source"] Quarantine(quarantine::Error);
 }

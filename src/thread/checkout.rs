@@ -190,26 +190,17 @@ fn local_changes(store: &Store, snapshot: &Snapshot) -> Result<BTreeMap<Vec<u8>,
     Ok(changes.collect())
 }
 
-/// An error while restoring a working tree.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the checkpoint holds no working tree")]
-    NoWorktree,
-    #[error("the working tree was saved on {}, and HEAD is at {}", shown(*.base), shown(*.head))]
-    OtherBase { base: Option<Oid>, head: Option<Oid> },
-    #[error("changed here, and in the way: {}", paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "))]
-    LocalChanges { paths: Vec<PathBuf>, marks: Marks },
-    #[error("{0}")]
-    Snapshot(#[from] worktree::Error),
-    #[error("{0}")]
-    Head(#[from] work_tree::Error),
-    #[error("{0}")]
-    Write(#[from] checkout::Error),
-    #[error("cannot remove {}", .0.display())]
-    Io(PathBuf, #[source] io::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
+errors! {
+    /// An error while restoring a working tree.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "checkout";
+    NoWorktree "no-worktree": "the checkpoint holds no working tree";
+    OtherBase { base: Option<Oid>, head: Option<Oid> }:
+        "the working tree was saved on {}, and HEAD is at {}" [shown(*.base), shown(*.head)];
+    LocalChanges { paths: Vec<PathBuf>, marks: Marks } "local-changes":
+        "changed here, and in the way: {}"
+        [paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")];
+    Io(PathBuf, #[source] io::Error): "cannot remove {}" [.0.display()];
+    #[from "checkout"] Snapshot(worktree::Error), Head(work_tree::Error), Write(checkout::Error), Git(program::Error);
 }
 
 fn shown(commit: Option<Oid>) -> String {

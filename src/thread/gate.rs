@@ -107,12 +107,10 @@ impl Write for Head {
     }
 }
 
-/// The reason for refusing a checkpoint.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the packet of {checkpoint} is {}", .report.classification.as_str())]
-    Unclean { checkpoint: CheckpointId, report: Box<Report> },
-    #[error("the packet of {0} is not what its entry says")]
-    Altered(CheckpointId),
+errors! {
+    /// The reason for refusing a checkpoint.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "packet";
+    Unclean { checkpoint: CheckpointId, report: Box<Report> }:
+        "the packet of {checkpoint} is {}" [.report.classification.as_str()];
+    Altered(CheckpointId) "altered": "the packet of {0} is not what its entry says";
 }

@@ -227,24 +227,18 @@ pub fn fetched_threads(store: &Store) -> Result<Vec<(ThreadId, String)>, AnyErro
     Ok(refs::list(store, format::FETCHED_REFS)?.into_iter().filter_map(thread).collect())
 }
 
-/// An error of a thread.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there is no thread {:?} here", .0.as_str())]
-    Unknown(ThreadId),
-    #[error("there is a thread {:?} here already", .0.as_str())]
-    Exists(ThreadId),
-    #[error("the thread {:?} is gone, but the repository log holds it", .0.as_str())]
-    Gone(ThreadId),
-    #[error("the thread {:?} has lost entries that the repository log holds", .0.as_str())]
-    Shortened(ThreadId),
-    #[error("the thread {:?} has no checkpoint {checkpoint}", thread.as_str())]
-    NoCheckpoint { thread: ThreadId, checkpoint: CheckpointId },
-    #[error("the thread {:?} belongs to the key {owner}, not to {key}", thread.as_str())]
-    NotOurs { thread: ThreadId, owner: String, key: String },
-    #[error("the run {:?} cannot be tied to a checkpoint: {finding}", run.as_str())]
-    Tie { run: RunId, finding: String },
-    #[error("the state of {0} is not what its entry says")]
-    Altered(CheckpointId),
+errors! {
+    /// An error of a thread.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "thread";
+    Unknown(ThreadId) "unknown-thread": "there is no thread {:?} here" [.0.as_str()];
+    Exists(ThreadId) "thread-exists": "there is a thread {:?} here already" [.0.as_str()];
+    Gone(ThreadId) "vanished": "the thread {:?} is gone, but the repository log holds it" [.0.as_str()];
+    Shortened(ThreadId) "vanished": "the thread {:?} has lost entries that the repository log holds" [.0.as_str()];
+    NoCheckpoint { thread: ThreadId, checkpoint: CheckpointId } "unknown-checkpoint":
+        "the thread {:?} has no checkpoint {checkpoint}" [thread.as_str()];
+    NotOurs { thread: ThreadId, owner: String, key: String } "not-a-writer":
+        "the thread {:?} belongs to the key {owner}, not to {key}" [thread.as_str()];
+    Tie { run: RunId, finding: String } "unsound-run":
+        "the run {:?} cannot be tied to a checkpoint: {finding}" [run.as_str()];
+    Altered(CheckpointId) "altered": "the state of {0} is not what its entry says";
 }

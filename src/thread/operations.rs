@@ -219,20 +219,15 @@ impl Repository {
     }
 }
 
-/// An error of an operation on threads.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("a summary is one line of at most {MAX_SUMMARY} bytes")]
-    Summary,
-    #[error("an agent's name has 1 to {MAX_AGENT} bytes and no control characters")]
-    Agent,
-    #[error("the thread belongs to {key}, which {why}")]
-    UnknownSigner { named: String, key: String, why: String },
-    #[error("the latest state of the thread {0} was not resumed: its rest can only be read afterwards")]
-    NotResumed(ThreadId),
-    #[error("cannot write the packet of the checkpoint: {0}")]
-    Packet(AnyError),
-    #[error("{0}")]
-    Head(#[source] work_tree::Error),
+errors! {
+    /// An error of an operation on threads.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Summary "usage" 2: "a summary is one line of at most {MAX_SUMMARY} bytes";
+    Agent "usage" 2: "an agent's name has 1 to {MAX_AGENT} bytes and no control characters";
+    UnknownSigner { named: String, key: String, why: String } "unknown-signer":
+        "the thread belongs to {key}, which {why}";
+    NotResumed(ThreadId) "not-resumed":
+        "the latest state of the thread {0} was not resumed: its rest can only be read afterwards";
+    Packet(AnyError): "cannot write the packet of the checkpoint: {0}";
+    #[from "head"] Head(work_tree::Error);
 }

@@ -192,10 +192,8 @@ fn believed(gate: &Gate<'_>, target: &Target, warn: &mut dyn FnMut(&str)) -> Res
     Ok(VerifiedRun::read(gate.store, &admitted)?)
 }
 
-/// An error while checking or writing a packet.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}")]
-    Head(#[source] work_tree::Error),
+errors! {
+    /// An error while checking or writing a packet.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "head";
+    #[from "head"] Head(work_tree::Error);
 }

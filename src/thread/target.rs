@@ -109,14 +109,10 @@ pub fn id(text: &str) -> Result<ThreadId, Error> {
     ThreadId::parse(text).map_err(|source| Error::Name { name: text.to_owned(), source })
 }
 
-/// The reason why a thread cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{name:?} cannot be a thread's name: {source}")]
-    Name { name: String, source: NameError },
-    #[error("there is no thread {named:?} here")]
-    Unknown { named: String, near: Option<String> },
-    #[error("{source}")]
-    Vouch { named: String, source: AnyError },
+errors! {
+    /// The reason why a thread cannot be used.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Name { name: String, source: NameError }: "{name:?} cannot be a thread's name: {source}";
+    Unknown { named: String, near: Option<String> } "unknown-thread": "there is no thread {named:?} here";
+    Vouch { named: String, source: AnyError }: "{source}";
 }

@@ -91,12 +91,9 @@ impl Used {
     }
 }
 
-/// An error while reading used nonces and tokens.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot read {name}, so the tokens and nonces it used are unknown")]
-    Thread { name: String, source: store::Error },
-    #[error("{0}")]
-    Refs(#[from] refs::Error),
+errors! {
+    /// An error while reading used nonces and tokens.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "unreadable-thread";
+    Thread { name: String, source: store::Error }: "cannot read {name}, so the tokens and nonces it used are unknown";
+    #[from "unreadable-thread"] Refs(refs::Error);
 }

@@ -115,10 +115,8 @@ impl ThreadsToVerify<'_> {
     }
 }
 
-/// An error while verifying threads.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}")]
-    Trust(#[source] trust::Error),
+errors! {
+    /// An error while verifying threads.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    #[from] Trust(trust::Error);
 }

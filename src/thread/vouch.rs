@@ -101,10 +101,8 @@ impl VerifiedThread {
     }
 }
 
-/// The reason for refusing a thread.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("thread {thread} is not to be trusted: {finding}")]
-    Untrusted { thread: ThreadId, finding: String },
+errors! {
+    /// The reason for refusing a thread.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "untrusted";
+    Untrusted { thread: ThreadId, finding: String }: "thread {thread} is not to be trusted: {finding}";
 }

@@ -331,43 +331,22 @@ pub(super) fn records(listed: &[u8]) -> impl Iterator<Item = &[u8]> {
     listed.split(|byte| *byte == 0).filter(|record| !record.is_empty())
 }
 
-/// An error while saving a working tree.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there is no work tree")]
-    Bare,
-    #[error("the working tree cannot be saved: {0}")]
-    Refused(String),
-    #[error("{} is a nested git repository, which no checkpoint can hold", .0.display())]
-    Nested(PathBuf),
-    #[error(
-        "the submodule{} {} {} uncommitted or new files, which no checkpoint holds; commit or stash them there",
-        if .0.len() == 1 { "" } else { "s" },
-        .0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
-        if .0.len() == 1 { "has" } else { "have" }
-    )]
-    Submodules(Vec<PathBuf>),
-    #[error(
+errors! {
+    /// An error while saving a working tree.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "worktree";
+    Bare: "there is no work tree";
+    Refused(String): "the working tree cannot be saved: {0}";
+    Nested(PathBuf): "{} is a nested git repository, which no checkpoint can hold" [.0.display()];
+    Submodules(Vec<PathBuf>):
+        "the submodule{} {} {} uncommitted or new files, which no checkpoint holds; commit or stash them there"
+        [if .0.len() == 1 { "" } else { "s" }, .0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "), if .0.len() == 1 { "has" } else { "have" }];
+    Unpublished(PathBuf, Oid):
         "the submodule {path} is at the commit {commit}, which no remote-tracking branch of it contains, and a \
-         checkpoint holds only its name; push it there",
-        path = .0.display(), commit = .1
-    )]
-    Unpublished(PathBuf, Oid),
-    #[error("{file} has more than {limit} bytes, the most that is taken", file = .0.display(), limit = .1)]
-    TooLarge(PathBuf, u64),
-    #[error("more than {MOST_IGNORED} files and folders are ignored")]
-    TooManyIgnored,
-    #[error("{0}")]
-    Secret(#[source] Secret),
-    #[error("{0}")]
-    Quarantine(#[from] quarantine::Error),
-    #[error("cannot read {}", .0.display())]
-    Read(PathBuf, #[source] io::Error),
-    #[error("{} could not be written", .0.display())]
-    Io(PathBuf, #[source] io::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Git(#[from] program::Error),
+         checkpoint holds only its name; push it there" [path = .0.display(), commit = .1];
+    TooLarge(PathBuf, u64):
+        "{file} has more than {limit} bytes, the most that is taken" [file = .0.display(), limit = .1];
+    TooManyIgnored: "more than {MOST_IGNORED} files and folders are ignored";
+    Read(PathBuf, #[source] io::Error): "cannot read {}" [.0.display()];
+    Io(PathBuf, #[source] io::Error): "{} could not be written" [.0.display()];
+    #[from "worktree"] Quarantine(quarantine::Error), Store(store::Error), Git(program::Error), Secret(Secret);
 }

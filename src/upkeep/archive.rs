@@ -235,22 +235,16 @@ fn put_away(writer: &Writer, runs: &[PutAway]) -> Result<String, AnyError> {
     Ok(reference)
 }
 
-/// An error while archiving or restoring runs.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the run {0:?} was fetched; only runs of this repository are archived here")]
-    Foreign(String),
-    #[error("the run {:?} is not sealed; only what is sealed is archived", .0.as_str())]
-    NotSealed(RunId),
-    #[error("the run {:?} is not sound, and was left where it is: {why}", run.as_str())]
-    Unsound { run: RunId, why: String },
-    #[error("the run {:?} is not archived", .0.as_str())]
-    NotArchived(RunId),
-    #[error("the age must be a time like 90d, 12w or 6mo")]
-    Age,
-    #[error("{0}")]
-    Archive(#[source] archive::Error),
+errors! {
+    /// An error while archiving or restoring runs.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Foreign(String) "not-ours": "the run {0:?} was fetched; only runs of this repository are archived here";
+    NotSealed(RunId) "not-sealed": "the run {:?} is not sealed; only what is sealed is archived" [.0.as_str()];
+    Unsound { run: RunId, why: String } "unsound":
+        "the run {:?} is not sound, and was left where it is: {why}" [run.as_str()];
+    NotArchived(RunId) "not-archived": "the run {:?} is not archived" [.0.as_str()];
+    Age "usage" 2: "the age must be a time like 90d, 12w or 6mo";
+    #[from "archive"] Archive(archive::Error);
 }
 
 /// Returns true if another process moved a ref first.

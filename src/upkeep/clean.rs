@@ -178,14 +178,9 @@ fn set_aside(host: &Host, run: &RunId) -> Vec<String> {
     unsaved.map(|path| format!("{} holds work that could not be saved; it is left alone", path.display())).collect()
 }
 
-/// An error while cleaning.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}")]
-    Hold(#[source] run_lock::Error),
-    #[error("{0}")]
-    Workspace(#[source] workspace::Error),
-    #[error("the spent worktrees in {} could not be removed", .0.display())]
-    Pool(PathBuf, #[source] std::io::Error),
+errors! {
+    /// An error while cleaning.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "clean";
+    Pool(PathBuf, #[source] std::io::Error): "the spent worktrees in {} could not be removed" [.0.display()];
+    #[from "clean"] Hold(run_lock::Error), Workspace(workspace::Error);
 }

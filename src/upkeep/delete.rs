@@ -172,20 +172,13 @@ fn forget(path: &Path) -> io::Result<()> {
     }
 }
 
-/// An error while deleting a run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the run {name:?} was fetched; only runs of this repository are deleted here")]
-    Foreign { name: String, reference: String },
-    #[error("{0}")]
-    Hold(#[source] run_lock::Error),
-    #[error("{0}")]
-    Archive(#[source] archive::Error),
-    #[error("{0}")]
-    Workspace(#[source] workspace::Error),
-    #[error("the record of the deletion could not be signed")]
-    Sign(#[source] sign::Error),
-    #[error("cannot record the deletion in the git directory")]
-    Mark(#[source] io::Error),
+errors! {
+    /// An error while deleting a run.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "delete";
+    Foreign { name: String, reference: String } "not-ours":
+        "the run {name:?} was fetched; only runs of this repository are deleted here";
+    Sign(#[source] sign::Error): "the record of the deletion could not be signed";
+    Mark(#[source] io::Error): "cannot record the deletion in the git directory";
+    #[from "archive"] Archive(archive::Error);
+    #[from "delete"] Hold(run_lock::Error), Workspace(workspace::Error);
 }

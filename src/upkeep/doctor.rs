@@ -113,14 +113,8 @@ pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, 
     Ok(findings)
 }
 
-/// An error during a check or repair.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}")]
-    Log(#[source] log::Error),
-    #[error("{0}")]
-    Hold(#[source] run_lock::Error),
-    #[error("{0}")]
-    Workspace(#[source] workspace::Error),
+errors! {
+    /// An error during a check or repair.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "doctor";
+    #[from "doctor"] Log(log::Error), Hold(run_lock::Error), Workspace(workspace::Error);
 }

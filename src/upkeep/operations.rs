@@ -122,10 +122,8 @@ impl Repository {
     }
 }
 
-/// An error during maintenance.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the run {0:?} was fetched; there is nothing of it to clean here")]
-    Foreign(String),
+errors! {
+    /// An error during maintenance.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "not-ours";
+    Foreign(String): "the run {0:?} was fetched; there is nothing of it to clean here";
 }

@@ -358,20 +358,15 @@ fn is_on_path(environment: &Environment, program: &str) -> bool {
     folders.any(|folder| Path::new(OsStr::from_bytes(folder)).join(program).metadata().is_ok_and(is_program))
 }
 
-/// An error while composing a setup; nothing was written.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the agent {name:?} is unknown; known agents: {known}")]
-    UnknownAgent { name: String, nearest: Option<String>, known: String },
-    #[error("the pathspec {0:?} {1}")]
-    Pathspec(String, &'static str),
-    #[error("cannot share runs: the repository has no remote")]
-    NoRemote,
-    #[error("cannot share runs: no remote is the default one; name one of them: {0}")]
-    NoDefaultRemote(String),
-    #[error("cannot share runs: the repository has no remote {0:?}")]
-    UnknownRemote(String),
+errors! {
+    /// An error while composing a setup; nothing was written.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "no-remote";
+    UnknownAgent { name: String, nearest: Option<String>, known: String } "unknown-agent":
+        "the agent {name:?} is unknown; known agents: {known}";
+    Pathspec(String, &'static str) "bad-pathspec": "the pathspec {0:?} {1}";
+    NoRemote: "cannot share runs: the repository has no remote";
+    NoDefaultRemote(String): "cannot share runs: no remote is the default one; name one of them: {0}";
+    UnknownRemote(String): "cannot share runs: the repository has no remote {0:?}";
 }
 
 impl Error {

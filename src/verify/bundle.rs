@@ -250,40 +250,22 @@ impl One<'_> {
     }
 }
 
-/// A reason why a bundle cannot be opened or verified.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum BundleError {
-    #[error("cannot read {}", .0.display())]
-    Read(PathBuf, #[source] io::Error),
-    #[error("{} is not a git bundle of version 2 or 3", .0.display())]
-    NotABundle(PathBuf),
-    #[error("{} requires the capability {:?}, which verify does not support", .0.display(), .1)]
-    Capability(PathBuf, String),
-    #[error("{} is ambiguous: the ref {:?} {}", .0.display(), .1, .2)]
-    Name(PathBuf, String, &'static str),
-    #[error("{} is not complete: it needs {count} commits that are not in it", .0.display(), count = .1)]
-    Incomplete(PathBuf, usize),
-    #[error("{} is larger than {largest} bytes", .0.display(), largest = .1)]
-    TooLarge(PathBuf, u64),
-    #[error("{} holds objects that need more memory than is available", .0.display())]
-    TooMuch(PathBuf),
-    #[error("the objects in {} have more than {} bytes, the limit for a file of its size", .0.display(), .1)]
-    Unpacked(PathBuf, u64),
-    #[error("{} names {count} refs; the limit is {MOST_REFS}", .0.display(), count = .1)]
-    TooMany(PathBuf, usize),
-    #[error("cannot read the objects in {}", .0.display())]
-    Pack(PathBuf, #[source] program::Error),
-    #[error("there is no run or thread {0:?} in the bundle")]
-    Missing(String),
-    #[error("there are no runs or threads in the bundle")]
-    Empty,
-    #[error("{0}")]
-    ScratchRepo(#[from] scratch_repo::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Logs(#[from] Error),
+errors! {
+    /// A reason why a bundle cannot be opened or verified.
+    #[derive(Debug, thiserror::Error)] pub enum BundleError = "bundle";
+    Read(PathBuf, #[source] io::Error): "cannot read {}" [.0.display()];
+    NotABundle(PathBuf): "{} is not a git bundle of version 2 or 3" [.0.display()];
+    Capability(PathBuf, String): "{} requires the capability {:?}, which verify does not support" [.0.display(), .1];
+    Name(PathBuf, String, &'static str): "{} is ambiguous: the ref {:?} {}" [.0.display(), .1, .2];
+    Incomplete(PathBuf, usize):
+        "{} is not complete: it needs {count} commits that are not in it" [.0.display(), count = .1];
+    TooLarge(PathBuf, u64): "{} is larger than {largest} bytes" [.0.display(), largest = .1];
+    TooMuch(PathBuf): "{} holds objects that need more memory than is available" [.0.display()];
+    Unpacked(PathBuf, u64):
+        "the objects in {} have more than {} bytes, the limit for a file of its size" [.0.display(), .1];
+    TooMany(PathBuf, usize): "{} names {count} refs; the limit is {MOST_REFS}" [.0.display(), count = .1];
+    Pack(PathBuf, #[source] program::Error): "cannot read the objects in {}" [.0.display()];
+    Missing(String) "unknown-run": "there is no run or thread {0:?} in the bundle";
+    Empty "no-runs": "there are no runs or threads in the bundle";
+    #[from] ScratchRepo(scratch_repo::Error), Ref(refs::Error), Store(store::Error), Logs(Error);
 }

@@ -208,22 +208,14 @@ fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
     Verdicts { claims, ..verdicts }.report()
 }
 
-/// A reason why a run must not be continued.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Refusal {
-    #[error("run {} does not verify: {}", .0.run, .0.first_finding())]
-    Broken(Box<Report>),
-    #[error("run {0} is sealed")]
-    Sealed(RunId),
-    #[error("run {run} was begun with the key {key}, which is not yours")]
-    Foreign { run: RunId, key: String },
-    #[error("the key {key} is not among the writers of run {run}")]
-    NotAWriter { run: RunId, key: String },
-    #[error("cannot continue run {run}: {why}")]
-    Ahead { run: RunId, why: String },
-    #[error("cannot read entry 0 of run {run}: {why}")]
-    Unread { run: RunId, why: String },
-    #[error("{0}")]
-    Verify(#[from] Error),
+errors! {
+    /// A reason why a run must not be continued.
+    #[derive(Debug, thiserror::Error)] pub enum Refusal = "not-continuable";
+    Broken(Box<Report>): "run {} does not verify: {}" [.0.run, .0.first_finding()];
+    Sealed(RunId): "run {0} is sealed";
+    Foreign { run: RunId, key: String }: "run {run} was begun with the key {key}, which is not yours";
+    NotAWriter { run: RunId, key: String }: "the key {key} is not among the writers of run {run}";
+    Ahead { run: RunId, why: String }: "cannot continue run {run}: {why}";
+    Unread { run: RunId, why: String }: "cannot read entry 0 of run {run}: {why}";
+    #[from "not-continuable"] Verify(Error);
 }

@@ -162,18 +162,15 @@ fn caution(run: &RunId, signature: &mut Signature, accept_untrusted: bool) -> Op
     Some(caution).filter(|_| !unknown.is_empty() && row.state != State::Failed)
 }
 
-/// A reason why a run did not pass.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Barred {
-    #[error("the run {:?} does not verify, so nothing is taken from it: {what}", report.run)]
-    Tampered { report: Box<Report>, what: String },
-    #[error("the run {:?} is not trusted, so nothing is taken from it: {what}", report.run)]
-    Untrusted { report: Box<Report>, what: String },
-    #[error("another run has the id of the run {:?}, so nothing is taken from it: {what}", report.run)]
-    Conflict { report: Box<Report>, what: String },
-    #[error("the run {:?} does not verify: {}", .0.run, .0.headline)]
-    NotIntact(Box<Report>),
-    #[error("{0}")]
-    Verify(#[from] Error),
+errors! {
+    /// A reason why a run did not pass.
+    #[derive(Debug, thiserror::Error)] pub enum Barred;
+    Tampered { report: Box<Report>, what: String } "tampered" 3:
+        "the run {:?} does not verify, so nothing is taken from it: {what}" [report.run];
+    Untrusted { report: Box<Report>, what: String } "untrusted" 3:
+        "the run {:?} is not trusted, so nothing is taken from it: {what}" [report.run];
+    Conflict { report: Box<Report>, what: String } "conflict" 3:
+        "another run has the id of the run {:?}, so nothing is taken from it: {what}" [report.run];
+    NotIntact(Box<Report>) "not-intact": "the run {:?} does not verify: {}" [.0.run, .0.headline];
+    #[from] Verify(Error);
 }

@@ -343,22 +343,15 @@ fn resolve(store: &Store, reference: &str) -> Result<Result<Oid, String>, Error>
     }
 }
 
-/// A reason why there is no report.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there is no ref {0}")]
-    NoSuchRun(String),
-    #[error("the ref {reference} is gone, but the log {log} holds the run")]
-    Vanished { reference: String, log: String },
-    #[error("the ref {reference} is gone, but the log {log} holds the thread")]
-    VanishedThread { reference: String, log: String },
-    #[error("cannot read the ref {0}")]
-    Ref(String, #[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("{0}")]
-    Packed(#[from] packed::Error),
-    #[error("cannot list the logs")]
-    Refs(#[source] crate::git::refs::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
+errors! {
+    /// A reason why there is no report.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "verify";
+    NoSuchRun(String): "there is no ref {0}";
+    Vanished { reference: String, log: String } "vanished" 3:
+        "the ref {reference} is gone, but the log {log} holds the run";
+    VanishedThread { reference: String, log: String } "vanished" 3:
+        "the ref {reference} is gone, but the log {log} holds the thread";
+    Ref(String, #[source] Box<dyn std::error::Error + Send + Sync>): "cannot read the ref {0}";
+    Refs(#[source] crate::git::refs::Error): "cannot list the logs";
+    #[from "verify"] Packed(packed::Error), Store(store::Error);
 }

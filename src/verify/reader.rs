@@ -72,14 +72,11 @@ pub(super) struct Walked {
     pub(super) meter: Meter,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Stop {
-    #[error("{0}")]
-    Fault(Fault),
-    #[error("{0} commits are no entries; the history before them was not read")]
-    NonEntries(usize),
-    #[error("it is too long to be read: more than {0} commits")]
-    TooLong(usize),
+errors! {
+    #[derive(Debug, thiserror::Error)] pub(super) enum Stop;
+    Fault(Fault): "{0}";
+    NonEntries(usize): "{0} commits are no entries; the history before them was not read";
+    TooLong(usize): "it is too long to be read: more than {0} commits";
 }
 
 struct RawEntry {

@@ -66,17 +66,12 @@ fn time(text: &str) -> Option<Moment> {
     Some(Moment::from_millis(time.as_millisecond()))
 }
 
-/// A reason why a list of revoked keys cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum RevokedError {
-    #[error(
+errors! {
+    /// A reason why a list of revoked keys cannot be used.
+    #[derive(Debug, thiserror::Error)] pub enum RevokedError;
+    Line(usize):
         "line {0} is not one SHA256 fingerprint or one public key, perhaps after since=2026-06-04T02:00:00Z and before a \
-         comment that names no other"
-    )]
-    Line(usize),
-    #[error(
-        "line {0} contains a control character, such as a bare CR, or a byte order mark; lines end with LF or CR LF"
-    )]
-    Divided(usize),
+         comment that names no other";
+    Divided(usize):
+        "line {0} contains a control character, such as a bare CR, or a byte order mark; lines end with LF or CR LF";
 }

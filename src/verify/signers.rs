@@ -259,28 +259,17 @@ fn moment(text: &str, zone: &TimeZone) -> Option<Moment> {
     Some(Moment::from_millis(civil.to_zoned(zone).ok()?.timestamp().as_millisecond()))
 }
 
-/// A reason why an allowed-signers file cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum SignersError {
-    #[error("line {0} is not `principals [options] key`")]
-    Line(usize),
-    #[error(
-        "line {0} contains a control character, such as a bare CR, or a byte order mark; lines end with LF or CR LF"
-    )]
-    Divided(usize),
-    #[error("line {0}: the value of the option {1:?} is not in one pair of quotes")]
-    Quotes(usize, String),
-    #[error("line {0} names more than one key")]
-    TwoKeys(usize),
-    #[error("line {0} has the unknown option {1:?}")]
-    Option(usize, String),
-    #[error("line {0} has the option {1:?} twice")]
-    Twice(usize, String),
-    #[error("line {0} is valid at no time: `valid-before` is not after `valid-after`")]
-    Never(usize),
-    #[error("line {0} has a time that is not YYYYMMDD[HHMM[SS]][Z]")]
-    Time(usize),
-    #[error("line {0} holds no OpenSSH public key")]
-    Key(usize, #[source] ssh_key::Error),
+errors! {
+    /// A reason why an allowed-signers file cannot be used.
+    #[derive(Debug, thiserror::Error)] pub enum SignersError;
+    Line(usize): "line {0} is not `principals [options] key`";
+    Divided(usize):
+        "line {0} contains a control character, such as a bare CR, or a byte order mark; lines end with LF or CR LF";
+    Quotes(usize, String): "line {0}: the value of the option {1:?} is not in one pair of quotes";
+    TwoKeys(usize): "line {0} names more than one key";
+    Option(usize, String): "line {0} has the unknown option {1:?}";
+    Twice(usize, String): "line {0} has the option {1:?} twice";
+    Never(usize): "line {0} is valid at no time: `valid-before` is not after `valid-after`";
+    Time(usize): "line {0} has a time that is not YYYYMMDD[HHMM[SS]][Z]";
+    Key(usize, #[source] ssh_key::Error): "line {0} holds no OpenSSH public key";
 }

@@ -80,20 +80,14 @@ fn counted(lines: u64) -> String {
     if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") }
 }
 
-/// An error while tracing.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0:?} is no commit, no file of HEAD, no line of one, and no range of commits")]
-    Nothing(String),
-    #[error("{0:?} names no commit")]
-    NoCommit(String),
-    #[error("{path:?} has {}, so there is no line {asked}", counted(*.lines))]
-    NoLine { path: String, lines: u64, asked: u64 },
-    #[error("the change of the commit {0} is too large to be looked through")]
-    Large(Oid),
-    #[error("the parent of the commit {0} is not in this repository")]
-    NoParent(Oid),
-    #[error("{0:?} is no range of commits like main..feature")]
-    NoRange(String),
+errors! {
+    /// An error while tracing.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Nothing(String) "no-such-thing": "{0:?} is no commit, no file of HEAD, no line of one, and no range of commits";
+    NoCommit(String) "no-commit": "{0:?} names no commit";
+    NoLine { path: String, lines: u64, asked: u64 } "no-such-thing":
+        "{path:?} has {}, so there is no line {asked}" [counted(*.lines)];
+    Large(Oid) "cannot-trace": "the change of the commit {0} is too large to be looked through";
+    NoParent(Oid) "cannot-trace": "the parent of the commit {0} is not in this repository";
+    NoRange(String) "usage" 2: "{0:?} is no range of commits like main..feature";
 }

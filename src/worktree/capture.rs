@@ -163,30 +163,18 @@ fn store(batch: &mut Batch, file: &mut File) -> Result<Product, Error> {
     batch.write_file(file).map_err(Error::Store)
 }
 
-/// Why products cannot be captured.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}")]
-    Refused(String),
-    #[error("{0}")]
-    Secret(#[from] Secret),
-    #[error("{0}")]
-    Workspace(#[source] workspace::Error),
-    #[error("{} could not be read or written", .0.display())]
-    Io(PathBuf, #[source] io::Error),
-    #[error("capturing the item's products exceeds `handoff.captureTimeout`")]
-    Late,
-    #[error("cannot run the repository's filters in the item's sandbox: {0}")]
-    Filter(String),
-    #[error("cannot filter {0}: the confinement of the attempt is no longer known")]
-    Unfiltered(String),
-    #[error("cannot capture the worktree")]
-    Git(#[source] Box<program::Error>),
-    #[error("cannot store the worktree in the repository")]
-    TakeIn(#[from] incoming::Error),
-    #[error("cannot store a product")]
-    Store(#[source] store::Error),
+errors! {
+    /// Why products cannot be captured.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Refused(String): "{0}";
+    Io(PathBuf, #[source] io::Error): "{} could not be read or written" [.0.display()];
+    Late: "capturing the item's products exceeds `handoff.captureTimeout`";
+    Filter(String): "cannot run the repository's filters in the item's sandbox: {0}";
+    Unfiltered(String): "cannot filter {0}: the confinement of the attempt is no longer known";
+    Git(#[source] Box<program::Error>): "cannot capture the worktree";
+    TakeIn(#[from] incoming::Error): "cannot store the worktree in the repository";
+    Store(#[source] store::Error): "cannot store a product";
+    #[from] Secret(Secret), Workspace(workspace::Error);
 }
 
 impl From<Crowded> for Error {

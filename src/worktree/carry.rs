@@ -181,18 +181,13 @@ fn bytes(path: &Path) -> &BStr {
     path.as_os_str().as_bytes().into()
 }
 
-/// Why a worktree has not got the work.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot copy {}", .0.display())]
-    Io(PathBuf, #[source] io::Error),
-    #[error("{} has more than {MOST} files", .0.display())]
-    Many(PathBuf),
-    #[error("{0}")]
-    Snapshot(#[from] snapshot::Error),
-    #[error("cannot read the branches")]
-    Branches(#[source] AnyError),
+errors! {
+    /// Why a worktree has not got the work.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Io(PathBuf, #[source] io::Error): "cannot copy {}" [.0.display()];
+    Many(PathBuf): "{} has more than {MOST} files" [.0.display()];
+    Branches(#[source] AnyError): "cannot read the branches";
+    #[from] Snapshot(snapshot::Error);
 }
 
 impl Error {

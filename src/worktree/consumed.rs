@@ -67,14 +67,11 @@ fn objects(patch: &Path) -> io::Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// Why the contents of consumed patches are not in a worktree.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot read or write {}", .0.display())]
-    Io(PathBuf, #[source] io::Error),
-    #[error("{0}")]
-    Workspace(#[from] workspace::Error),
+errors! {
+    /// Why the contents of consumed patches are not in a worktree.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Io(PathBuf, #[source] io::Error): "cannot read or write {}" [.0.display()];
+    #[from] Workspace(workspace::Error);
 }
 
 impl Error {

@@ -101,16 +101,11 @@ fn digest(folder: &Path, paths: &[PathBuf]) -> Result<Digest, Error> {
     Ok(format::digest_of(&list))
 }
 
-/// Why held-out files cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot read the held-out files {}", .0.display())]
-    Io(PathBuf, #[source] io::Error),
-    #[error("{} is not a file, a folder or a link that can be held out", .0.display())]
-    Kind(PathBuf),
-    #[error("{} has more than {MOST} held-out files", .0.display())]
-    TooMany(PathBuf),
-    #[error("the held-out files in {} changed during the attempt", .0.display())]
-    Changed(PathBuf),
+errors! {
+    /// Why held-out files cannot be used.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Io(PathBuf, #[source] io::Error): "cannot read the held-out files {}" [.0.display()];
+    Kind(PathBuf): "{} is not a file, a folder or a link that can be held out" [.0.display()];
+    TooMany(PathBuf): "{} has more than {MOST} held-out files" [.0.display()];
+    Changed(PathBuf): "the held-out files in {} changed during the attempt" [.0.display()];
 }

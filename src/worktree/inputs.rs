@@ -53,14 +53,10 @@ pub struct Error {
     pub problem: Problem,
 }
 
-/// A problem with one input.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Problem {
-    #[error("{0}")]
-    Read(#[source] store::Error),
-    #[error("its bytes hash to {0}")]
-    Mismatch(Digest),
-    #[error("{} could not be written", .0.display())]
-    Io(PathBuf, #[source] io::Error),
+errors! {
+    /// A problem with one input.
+    #[derive(Debug, thiserror::Error)] pub enum Problem;
+    Mismatch(Digest): "its bytes hash to {0}";
+    Io(PathBuf, #[source] io::Error): "{} could not be written" [.0.display()];
+    #[from] Read(store::Error);
 }

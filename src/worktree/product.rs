@@ -71,20 +71,14 @@ fn replace_outputs(host: &Host, workspace: &Workspace, recorded: &Recorded) -> R
     fs::rename(&folder, outputs).map_err(Error::io(outputs))
 }
 
-/// Why a worktree has not got the products.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the product changes the submodule {0:?}, which a fresh worktree does not have")]
-    Submodule(String),
-    #[error("{} is not a folder", .0.display())]
-    Parent(PathBuf),
-    #[error("cannot write {}", .0.display())]
-    Io(PathBuf, #[source] io::Error),
-    #[error("cannot read a product")]
-    Read(#[from] verified_stream::Error),
-    #[error("{0}")]
-    Files(#[from] protect::Error),
+errors! {
+    /// Why a worktree has not got the products.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Submodule(String): "the product changes the submodule {0:?}, which a fresh worktree does not have";
+    Parent(PathBuf): "{} is not a folder" [.0.display()];
+    Io(PathBuf, #[source] io::Error): "cannot write {}" [.0.display()];
+    Read(#[from] verified_stream::Error): "cannot read a product";
+    #[from] Files(protect::Error);
 }
 
 impl Error {

@@ -260,26 +260,14 @@ fn exists(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) }
 }
 
-/// Why protected files cannot have their reference state.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("a process of the item may still run")]
-    StillRunning,
-    #[error("the worker replaced the folder of its attempt")]
-    Moved,
-    #[error("cannot read or write {0}")]
-    Io(String, #[source] io::Error),
-    #[error("{0}")]
-    Reference(#[from] protected::Error),
-    #[error("{0}")]
-    Merge(#[from] merge::Error),
-    #[error("{0}")]
-    Workspace(#[from] workspace::Error),
-    #[error("{0}")]
-    HeldOut(#[from] held_out::Error),
-    #[error("{0}")]
-    Patch(#[from] verified_stream::Error),
+errors! {
+    /// Why protected files cannot have their reference state.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    StillRunning: "a process of the item may still run";
+    Moved: "the worker replaced the folder of its attempt";
+    Io(String, #[source] io::Error): "cannot read or write {0}";
+    #[from] Reference(protected::Error), Merge(merge::Error), Workspace(workspace::Error), HeldOut(held_out::Error),
+        Patch(verified_stream::Error);
 }
 
 impl Error {

@@ -233,22 +233,13 @@ fn copy_objects(git_dir: &Folder, to: &Path, mut left: u64) -> Result<(), Error>
     Ok(())
 }
 
-/// Why commits could not be saved.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the objects of its repository are larger than what is saved of one attempt")]
-    TooLarge,
-    #[error("cannot read the repository of the worktree")]
-    Read(#[source] io::Error),
-    #[error("{0}")]
-    Crowded(String),
-    #[error("{0}")]
-    Workspace(#[from] workspace::Error),
-    #[error("{0}")]
-    Scratch(#[from] scratch_repo::Error),
-    #[error("cannot read the commits of the worktree")]
-    Git(#[from] program::Error),
-    #[error("cannot store the commits of the worktree")]
-    Store(#[from] store::Error),
+errors! {
+    /// Why commits could not be saved.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    TooLarge: "the objects of its repository are larger than what is saved of one attempt";
+    Read(#[source] io::Error): "cannot read the repository of the worktree";
+    Crowded(String): "{0}";
+    Git(#[from] program::Error): "cannot read the commits of the worktree";
+    Store(#[from] store::Error): "cannot store the commits of the worktree";
+    #[from] Workspace(workspace::Error), Scratch(scratch_repo::Error);
 }

@@ -154,14 +154,10 @@ fn is_our_own(repository: &Repository, state: &RunState) -> bool {
     own.is_some_and(|own| state.submitted.roles.keys().eq([&own])) && state.submitted.continues.is_none()
 }
 
-/// Failures to apply the settings of a recording.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the settings that this recording sealed cannot be read: another version wrote them")]
-    Unreadable,
-    #[error("the check of this recording has held-out files, and no setting here names their folder")]
-    HeldOut,
-    #[error("{0}")]
-    Unknown(#[from] Unknown),
+errors! {
+    /// Failures to apply the settings of a recording.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Unreadable "run": "the settings that this recording sealed cannot be read: another version wrote them";
+    HeldOut "config": "the check of this recording has held-out files, and no setting here names their folder";
+    #[from "unknown-executor"] Unknown(Unknown);
 }

@@ -69,14 +69,10 @@ impl Elsewhere {
     }
 }
 
-/// A reason why a program did not sign.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot sign: cannot run {program}")]
-    Run { program: String, source: io::Error },
-    #[error("{program} did not sign: {message}")]
-    Refused { program: String, message: String },
-    #[error("{program} did not sign with the configured key: {why}")]
-    Wrong { program: String, why: String },
+errors! {
+    /// A reason why a program did not sign.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Run { program: String, source: io::Error }: "cannot sign: cannot run {program}";
+    Refused { program: String, message: String }: "{program} did not sign: {message}";
+    Wrong { program: String, why: String }: "{program} did not sign with the configured key: {why}";
 }

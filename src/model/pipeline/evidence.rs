@@ -141,26 +141,16 @@ impl BlockEnded {
     }
 }
 
-/// The reason why recorded results are impossible.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Misfit {
-    #[error("it tells of blocks, and the item has no pipeline")]
-    NoPipeline,
-    #[error("it tells of {said} blocks, and the pipeline has {there}")]
-    TooMany { said: usize, there: usize },
-    #[error("it is done after {said} blocks, and the pipeline has {there}")]
-    TooFew { said: usize, there: usize },
-    #[error("blocks[{at}] of the pipeline is another: its kind is {kind}")]
-    Other { at: usize, kind: BlockKind },
-    #[error("blocks[{at}] cannot have ended like this")]
-    Impossible { at: usize },
-    #[error("blocks[{at}] did not pass, and others followed")]
-    WentOn { at: usize },
-    #[error("it is done although blocks[{at}] did not pass")]
-    NotPassed { at: usize },
-    #[error("its check is not what the first block that checks has found")]
-    OtherVerify,
-    #[error("no block of the pipeline takes its product {0}")]
-    NotCaptured(ProductKey),
+errors! {
+    /// The reason why recorded results are impossible.
+    #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)] pub enum Misfit;
+    NoPipeline: "it tells of blocks, and the item has no pipeline";
+    TooMany { said: usize, there: usize }: "it tells of {said} blocks, and the pipeline has {there}";
+    TooFew { said: usize, there: usize }: "it is done after {said} blocks, and the pipeline has {there}";
+    Other { at: usize, kind: BlockKind }: "blocks[{at}] of the pipeline is another: its kind is {kind}";
+    Impossible { at: usize }: "blocks[{at}] cannot have ended like this";
+    WentOn { at: usize }: "blocks[{at}] did not pass, and others followed";
+    NotPassed { at: usize }: "it is done although blocks[{at}] did not pass";
+    OtherVerify: "its check is not what the first block that checks has found";
+    NotCaptured(ProductKey): "no block of the pipeline takes its product {0}";
 }

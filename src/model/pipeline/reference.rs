@@ -77,22 +77,15 @@ impl Pipelines {
     }
 }
 
-/// The reason why a reference has no pipeline.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Unusable {
-    #[error(
-        "{0:?} is no pipeline: it is named <pack>.<name>, or <pack>.<name>@sha256:<64 hex digits> for just these bytes"
-    )]
-    NoReference(String),
-    #[error("no pipeline {0:?} is registered here")]
-    Unknown(String),
-    #[error(
-        "the pipeline {id:?} is registered here as {registered}, and {pinned} is asked for, which was never added here"
-    )]
-    OtherBytes { id: String, pinned: Digest, registered: Digest },
-    #[error("the pipeline {0:?} {1}")]
-    Unreadable(String, String),
+errors! {
+    /// The reason why a reference has no pipeline.
+    #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)] pub enum Unusable = "unknown-pipeline";
+    NoReference(String) "usage" 2:
+        "{0:?} is no pipeline: it is named <pack>.<name>, or <pack>.<name>@sha256:<64 hex digits> for just these bytes";
+    Unknown(String): "no pipeline {0:?} is registered here";
+    OtherBytes { id: String, pinned: Digest, registered: Digest }:
+        "the pipeline {id:?} is registered here as {registered}, and {pinned} is asked for, which was never added here";
+    Unreadable(String, String): "the pipeline {0:?} {1}";
 }
 
 impl fmt::Display for Reference<'_> {

@@ -306,12 +306,9 @@ fn schema<T: FromStr<Err = SchemaError>>(fields: &Fields<'_>, problems: &mut Pro
 #[error("{0}")]
 pub struct SelectorError(pub(super) String);
 
-/// The reason why a text names no product.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum ProductKeyError {
-    #[error("{0:?} is not a product: expected `patch`, `outputs/<path>` or `documents/<name>`")]
-    Kind(String),
-    #[error("{0}")]
-    Name(#[from] NameError),
+errors! {
+    /// The reason why a text names no product.
+    #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)] pub enum ProductKeyError;
+    Kind(String): "{0:?} is not a product: expected `patch`, `outputs/<path>` or `documents/<name>`";
+    #[from] Name(NameError);
 }

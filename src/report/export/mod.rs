@@ -70,36 +70,19 @@ fn tool_version(tool: &str) -> &str {
     tool.split_once(' ').map_or(tool, |(_, version)| version)
 }
 
-/// An error while exporting a run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the run is not sealed; only a finished run is evidence")]
-    Open,
-    #[error("the item {0:?} is done but was never dispatched")]
-    Undispatched(ItemId),
-    #[error("the manifest of {0:?} is missing or differs from the sealed one")]
-    NoManifest(ItemId),
-    #[error("the item {0:?} consumed {1}, but this format has only products of items")]
-    Unspeakable(ItemId, String),
-    #[error("{0} put the document {1:?} on the run, but this format has only products of items")]
-    Written(String, FilePath),
-    #[error("the run's own outcome is {0:?}, but this format has only outcomes of items")]
-    Said(String),
-    #[error(
-        "the item {0:?} took its products from the run {1}, and this format knows no items but those that were run"
-    )]
-    Reused(ItemId, RunId),
-    #[error(
-        "the models of {0} items made patches, and an authorship log has one state of the files: name an item (RUN/ITEM) or a commit (--commit REV)"
-    )]
-    SeveralPatches(usize),
-    #[error("{0}")]
-    Bytes(#[from] verified_stream::Error),
-    #[error("{0}")]
-    Manifest(#[from] manifest::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Sign(#[from] sign::Error),
+errors! {
+    /// An error while exporting a run.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "export";
+    Open: "the run is not sealed; only a finished run is evidence";
+    Undispatched(ItemId): "the item {0:?} is done but was never dispatched";
+    NoManifest(ItemId): "the manifest of {0:?} is missing or differs from the sealed one";
+    Unspeakable(ItemId, String): "the item {0:?} consumed {1}, but this format has only products of items";
+    Written(String, FilePath): "{0} put the document {1:?} on the run, but this format has only products of items";
+    Said(String): "the run's own outcome is {0:?}, but this format has only outcomes of items";
+    Reused(ItemId, RunId):
+        "the item {0:?} took its products from the run {1}, and this format knows no items but those that were run";
+    SeveralPatches(usize):
+        "the models of {0} items made patches, and an authorship log has one state of the files: name an item (RUN/ITEM) or a commit (--commit REV)";
+    #[from] Store(store::Error), Sign(sign::Error);
+    #[from "export"] Bytes(verified_stream::Error), Manifest(manifest::Error);
 }

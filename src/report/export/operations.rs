@@ -148,14 +148,11 @@ impl Verification<'_> {
     }
 }
 
-/// An error while exporting.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("this format is of a whole run: leave the item out")]
-    WholeRun,
-    #[error("this format has no lines of files: leave --commit out")]
-    NoLines,
-    #[error("no line of the commit {commit} is proven to be the run {:?}'s", run.as_str())]
-    NotOfRun { commit: Oid, run: RunId },
+errors! {
+    /// An error while exporting.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    WholeRun "usage" 2: "this format is of a whole run: leave the item out";
+    NoLines "usage" 2: "this format has no lines of files: leave --commit out";
+    NotOfRun { commit: Oid, run: RunId } "not-of-run":
+        "no line of the commit {commit} is proven to be the run {:?}'s" [run.as_str()];
 }

@@ -253,23 +253,19 @@ impl Config {
     }
 }
 
-/// An error in the configuration.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the configuration could not be read")]
-    Git(#[source] program::Error),
-    #[error("the setting `{key}` = {value:?}{} {why}", place(.origin.as_deref()))]
-    Value { key: String, value: String, origin: Option<PathBuf>, why: Cow<'static, str> },
-    #[error(
+errors! {
+    /// An error in the configuration.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "config";
+    Git(#[source] program::Error): "the configuration could not be read";
+    Value { key: String, value: String, origin: Option<PathBuf>, why: Cow<'static, str> }:
+        "the setting `{key}` = {value:?}{} {why}" [place(.origin.as_deref())];
+    OneFolder(String, String):
         "`handoff.workspace.inputs` = {0:?} and `handoff.workspace.outputs` = {1:?} name one folder: what an item consumes would be taken \
-         for what it made"
-    )]
-    OneFolder(String, String),
-    #[error("the setting `{key}`{} means nothing: {why}", place(.origin.as_deref()))]
-    BuiltIn { key: String, origin: Option<PathBuf>, why: &'static str },
-    #[error("the setting `{key}`{} is not known{}", place(.origin.as_deref()), meant(.nearest.as_deref()))]
-    Unknown { key: String, origin: Option<PathBuf>, nearest: Option<String> },
+         for what it made";
+    BuiltIn { key: String, origin: Option<PathBuf>, why: &'static str }:
+        "the setting `{key}`{} means nothing: {why}" [place(.origin.as_deref())];
+    Unknown { key: String, origin: Option<PathBuf>, nearest: Option<String> }:
+        "the setting `{key}`{} is not known{}" [place(.origin.as_deref()), meant(.nearest.as_deref())];
 }
 
 impl Error {

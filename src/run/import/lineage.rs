@@ -332,26 +332,13 @@ fn origins_in_run(opened: &Opened, index: usize, item: &ItemId, depth: usize) ->
     next
 }
 
-/// Failures to trace origins.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("say which item: RUN/ITEM, or RUN/ITEM:outputs/PATH")]
-    NotSaid,
-    #[error("there is no product {0:?}")]
-    NoProduct(String),
-    #[error("there is no evidence of the origin of {0}")]
-    NoEvidence(String),
-    #[error("{0}")]
-    Trust(#[from] Box<trust::Error>),
-    #[error("{0}")]
-    Verify(#[from] verify::Error),
-    #[error("{0}")]
-    Run(#[from] query::Error),
-    #[error("{0}")]
-    Blob(#[from] verified_stream::Error),
-    #[error("there are more than {MAX_STEPS} steps")]
-    Long,
-    #[error("{0}")]
-    Target(#[from] target::Error),
+errors! {
+    /// Failures to trace origins.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    NotSaid "usage" 2: "say which item: RUN/ITEM, or RUN/ITEM:outputs/PATH";
+    NoProduct(String) "no-such-thing": "there is no product {0:?}";
+    NoEvidence(String) "no-such-thing": "there is no evidence of the origin of {0}";
+    Long "too-long": "there are more than {MAX_STEPS} steps";
+    #[from] Trust(Box<trust::Error>), Verify(verify::Error), Run(query::Error), Blob(verified_stream::Error),
+        Target(target::Error);
 }

@@ -259,22 +259,19 @@ fn added_again(old: &VerifiedRun, e: &RunExtended, hash: gix::hash::Kind) -> Res
     }
 }
 
-/// Failures to continue a run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the run {0:?} cannot continue itself: name another id with --id")]
-    SameId(RunId),
-    #[error("cannot continue the run {:?}: it is signed with the key {key}, which is not known here", run.as_str())]
-    Stranger { run: RunId, key: String },
-    #[error("the run {:?} exists, and does not continue the current state of {:?}", run.as_str(), old.as_str())]
-    Other { run: RunId, old: RunId },
-    #[error("the entries of the run {:?} have {bytes} bytes; at most {} can be sealed with another run", run.as_str(), bounds::BLOB)]
-    TooLarge { run: RunId, bytes: usize },
-    #[error("the products of {:?} of the run {:?} are not here", item.as_str(), run.as_str())]
-    Absent { run: RunId, item: ItemId },
-    #[error("cannot read all of the run {:?}", .0.as_str())]
-    Unreadable(RunId),
-    #[error("{0}")]
-    Barred(#[source] Barred),
+errors! {
+    /// Failures to continue a run.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    SameId(RunId) "usage" 2: "the run {0:?} cannot continue itself: name another id with --id";
+    Stranger { run: RunId, key: String } "unknown-key":
+        "cannot continue the run {:?}: it is signed with the key {key}, which is not known here" [run.as_str()];
+    Other { run: RunId, old: RunId } "run-exists":
+        "the run {:?} exists, and does not continue the current state of {:?}" [run.as_str(), old.as_str()];
+    TooLarge { run: RunId, bytes: usize } "too-large":
+        "the entries of the run {:?} have {bytes} bytes; at most {} can be sealed with another run"
+        [run.as_str(), bounds::BLOB];
+    Absent { run: RunId, item: ItemId } "absent":
+        "the products of {:?} of the run {:?} are not here" [item.as_str(), run.as_str()];
+    Unreadable(RunId) "not-a-run": "cannot read all of the run {:?}" [.0.as_str()];
+    #[from] Barred(Barred);
 }

@@ -182,18 +182,10 @@ pub(super) struct Mark {
     at: Moment,
 }
 
-/// Failures to read the remote of a shared run.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ReadError {
-    #[error("{0}")]
-    Remote(#[from] remote::Error),
-    /// The objects of the run's head at the remote were refused here.
-    #[error("{why}")]
-    Head {
-        head: Oid,
-        #[source]
-        why: remote::Error,
-    },
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
+errors! {
+    /// Failures to read the remote of a shared run.
+    #[derive(Debug, thiserror::Error)] pub(super) enum ReadError;
+    // The objects of the run's head at the remote were refused here.
+    Head { head: Oid, #[source] why: remote::Error }: "{why}";
+    #[from] Remote(remote::Error), Ref(refs::Error);
 }

@@ -106,16 +106,10 @@ pub fn apply(run: &mut OpenRun, max_items: usize) -> Result<Vec<Link>, Error> {
     }
 }
 
-/// Failures to apply rules.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}")]
-    Unnamed(#[from] Unnamed),
-    #[error("{0}")]
-    Run(#[from] operate::Error),
-    #[error("{0}")]
-    Document(#[from] stopped_rules::Unreadable),
-    #[error("the rules of {run:?} would give it {count} items; at most {most} are allowed")]
-    TooMany { run: RunId, count: usize, most: usize },
+errors! {
+    /// Failures to apply rules.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    TooMany { run: RunId, count: usize, most: usize } "too-many-items":
+        "the rules of {run:?} would give it {count} items; at most {most} are allowed";
+    #[from] Unnamed(Unnamed), Run(operate::Error), Document(stopped_rules::Unreadable);
 }

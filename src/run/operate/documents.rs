@@ -181,16 +181,11 @@ fn read_match(text: &str) -> Result<InsteadOf, Error> {
     digest.map(InsteadOf::Revision).ok_or_else(|| Error::Match(text.to_owned()))
 }
 
-/// Failures to put a document.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0:?} is neither a SHA-256 nor `none`")]
-    Match(String),
-    #[error("a document is put on a run, not on an item")]
-    OnItem,
-    #[error("--if-match needs the SHA-256 of a revision, because another key drives the run")]
-    NothingElsewhere,
-    #[error("{source}")]
-    Document { run: String, name: String, source: Box<revisions::Error> },
+errors! {
+    /// Failures to put a document.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Match(String) "usage" 2: "{0:?} is neither a SHA-256 nor `none`";
+    OnItem "usage" 2: "a document is put on a run, not on an item";
+    NothingElsewhere "usage" 2: "--if-match needs the SHA-256 of a revision, because another key drives the run";
+    Document { run: String, name: String, source: Box<revisions::Error> }: "{source}";
 }

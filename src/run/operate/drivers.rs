@@ -330,12 +330,9 @@ fn held_by(state: &RunState, driver: &DriverId) -> Vec<ItemIndex> {
     state.items.indices().filter(is_held).collect()
 }
 
-/// Failures to look at drivers, or to declare one lost.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the run {:?} is not shared from here", .0.as_str())]
-    NotShared(RunId),
-    #[error("cannot record which beats were seen")]
-    Seen(#[source] std::io::Error),
+errors! {
+    /// Failures to look at drivers, or to declare one lost.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    NotShared(RunId) "not-shared": "the run {:?} is not shared from here" [.0.as_str()];
+    Seen(#[source] std::io::Error) "io": "cannot record which beats were seen";
 }

@@ -254,14 +254,11 @@ fn created(link: &Link) -> Vec<CreatedItem> {
     }
 }
 
-/// Failures to add to a run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot add to the run {:?}: its plan is not open-ended", .0.as_str())]
-    NotOpenEnded(RunId),
-    #[error("cannot add to the run {:?}: it was closed or cancelled", .0.as_str())]
-    Ended(RunId),
-    #[error("the plan has the id {:?}, but the run is {:?}", plan.as_str(), run.as_str())]
-    OtherRun { plan: RunId, run: RunId },
+errors! {
+    /// Failures to add to a run.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    NotOpenEnded(RunId) "not-open-ended": "cannot add to the run {:?}: its plan is not open-ended" [.0.as_str()];
+    Ended(RunId) "ended": "cannot add to the run {:?}: it was closed or cancelled" [.0.as_str()];
+    OtherRun { plan: RunId, run: RunId } "other-run":
+        "the plan has the id {:?}, but the run is {:?}" [plan.as_str(), run.as_str()];
 }

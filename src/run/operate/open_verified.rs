@@ -136,28 +136,18 @@ impl Denied {
     }
 }
 
-/// Failures to open a run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Denied {
-    #[error("{0}")]
-    Run(#[from] Error),
-    #[error("{0}")]
-    Refused(#[from] Refusal),
-    #[error("the run {:?} is shared, and nothing here says through which remote", .0.as_str())]
-    Shared(RunId),
-    #[error("the run {:?} is shared through {remote}, which --offline does not read", run.as_str())]
-    Offline { run: RunId, remote: String },
-    #[error("cannot read the run {:?} from {remote}: {why}; what is here is {}", run.as_str(), age_in_words(*as_of))]
-    Unread { run: RunId, remote: String, why: String, as_of: Option<Moment> },
-    #[error("the run {}", driven_twice(run.as_str(), remote, *ours, *theirs))]
-    Twice { run: RunId, remote: String, ours: Oid, theirs: Oid },
-    #[error("{0}")]
-    Remote(#[source] Box<sharing::Error>),
-    #[error("cannot keep drivers out of the run {:?}", .0.as_str())]
-    Lock(RunId, #[source] std::io::Error),
-    #[error("{0}")]
-    Repository(#[from] AnyError),
+errors! {
+    /// Failures to open a run.
+    #[derive(Debug, thiserror::Error)] pub enum Denied;
+    Shared(RunId) "shared": "the run {:?} is shared, and nothing here says through which remote" [.0.as_str()];
+    Offline { run: RunId, remote: String } "shared":
+        "the run {:?} is shared through {remote}, which --offline does not read" [run.as_str()];
+    Unread { run: RunId, remote: String, why: String, as_of: Option<Moment> } "remote":
+        "cannot read the run {:?} from {remote}: {why}; what is here is {}" [run.as_str(), age_in_words(*as_of)];
+    Twice { run: RunId, remote: String, ours: Oid, theirs: Oid } "driven-twice" 3:
+        "the run {}" [driven_twice(run.as_str(), remote, *ours, *theirs)];
+    Lock(RunId, #[source] std::io::Error) "io": "cannot keep drivers out of the run {:?}" [.0.as_str()];
+    #[from] Run(Error), Refused(Refusal), Repository(AnyError), Remote(Box<sharing::Error>);
 }
 
 /// Formats when the entries that are here were last compared with those of a remote.

@@ -244,42 +244,32 @@ pub fn products(about: &About) -> impl Iterator<Item = (&Source, String, &Digest
     about.iter().flat_map(|(from, products)| products.iter().map(move |(key, digest)| (from, key.to_string(), digest)))
 }
 
-/// Failures to decide or to admit a key.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("say which item: RUN/ITEM")]
-    NoItem,
-    #[error("keys are admitted to a whole run")]
-    WholeRun,
-    #[error("item {0:?} needs no decision: its executor is not `approval`")]
-    NotForPeople(ItemId),
-    #[error("{item:?} is {status} already")]
-    Decided { item: ItemId, status: &'static str },
-    #[error("{item:?} cannot be decided yet: it depends on {on:?}, which is {status}")]
-    TooEarly { item: ItemId, on: ItemId, status: &'static str },
-    #[error(
-        "{item:?} cannot be decided yet: it needs the document {document:?}, which is not there, or not what is wanted"
-    )]
-    NoDocument { item: ItemId, document: FilePath },
-    #[error("the key {key} does not have the role `{role}` in the run {:?}", run.as_str())]
-    NoRole { run: RunId, key: String, role: Role },
-    #[error("{0}")]
-    Illegal(#[source] Illegal),
-    #[error("the key {key} has the role `{}` already", roles.iter().map(|role| role.word()).collect::<Vec<_>>().join("`, `"))]
-    HasRoles { key: String, roles: Vec<Role> },
-    #[error("{0:?} is neither the fingerprint of a key, nor a public key, nor a file that holds one")]
-    NoKey(String),
-    #[error("this is no public key that can sign here")]
-    BadKey(#[source] sign::Error),
-    #[error("{} holds neither a public key, nor a line of `git handoff key`, nor a fingerprint", .0.display())]
-    Keyless(std::path::PathBuf),
-    #[error("{} has more than one line: name a file with one key, or the fingerprint", .0.display())]
-    SeveralKeys(std::path::PathBuf),
-    #[error("{} is a private key: name the file of its public key, which ends with .pub", .0.display())]
-    Private(std::path::PathBuf),
-    #[error("{} holds no public key that can sign here", file.display())]
-    Key { file: std::path::PathBuf, source: sign::Error },
-    #[error("the message has {0} bytes; at most {MAX_MESSAGE} are recorded")]
-    Long(usize),
+errors! {
+    /// Failures to decide or to admit a key.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    NoItem "usage" 2: "say which item: RUN/ITEM";
+    WholeRun "usage" 2: "keys are admitted to a whole run";
+    NotForPeople(ItemId) "not-for-people": "item {0:?} needs no decision: its executor is not `approval`";
+    Decided { item: ItemId, status: &'static str } "decided": "{item:?} is {status} already";
+    TooEarly { item: ItemId, on: ItemId, status: &'static str } "too-early":
+        "{item:?} cannot be decided yet: it depends on {on:?}, which is {status}";
+    NoDocument { item: ItemId, document: FilePath } "too-early":
+        "{item:?} cannot be decided yet: it needs the document {document:?}, which is not there, or not what is wanted";
+    NoRole { run: RunId, key: String, role: Role } "no-role":
+        "the key {key} does not have the role `{role}` in the run {:?}" [run.as_str()];
+    HasRoles { key: String, roles: Vec<Role> } "has-role":
+        "the key {key} has the role `{}` already"
+        [roles.iter().map(|role| role.word()).collect::<Vec<_>>().join("`, `")];
+    NoKey(String) "usage" 2: "{0:?} is neither the fingerprint of a key, nor a public key, nor a file that holds one";
+    BadKey(#[source] sign::Error) "usage" 2: "this is no public key that can sign here";
+    Keyless(std::path::PathBuf) "usage" 2:
+        "{} holds neither a public key, nor a line of `git handoff key`, nor a fingerprint" [.0.display()];
+    SeveralKeys(std::path::PathBuf) "usage" 2:
+        "{} has more than one line: name a file with one key, or the fingerprint" [.0.display()];
+    Private(std::path::PathBuf) "usage" 2:
+        "{} is a private key: name the file of its public key, which ends with .pub" [.0.display()];
+    Key { file: std::path::PathBuf, source: sign::Error } "usage" 2:
+        "{} holds no public key that can sign here" [file.display()];
+    Long(usize) "usage" 2: "the message has {0} bytes; at most {MAX_MESSAGE} are recorded";
+    #[from "not-an-approver"] Illegal(Illegal);
 }

@@ -85,20 +85,14 @@ pub(super) fn check(store: &Store, put: &Put, schema: &Schema, known: &Schemas) 
     schemas::check(known, schema, &store.read_blob(put.product.oid)?).map_err(unfit)
 }
 
-/// Failures to write a revision.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot put the document {0:?}")]
-    Unfit(FilePath, #[source] Box<Unfit>),
-    #[error("the document {name:?} changed: {}", standing(.found.as_ref()))]
-    Changed { name: FilePath, found: Option<Digest> },
-    #[error("cannot put the document {0:?}")]
-    Illegal(FilePath, #[source] Illegal),
-    #[error("{0}")]
-    Run(#[source] operate::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
+errors! {
+    /// Failures to write a revision.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Unfit(FilePath, #[source] Box<Unfit>) "not-as-declared": "cannot put the document {0:?}";
+    Changed { name: FilePath, found: Option<Digest> } "lost-race" 5:
+        "the document {name:?} changed: {}" [standing(.found.as_ref())];
+    Illegal(FilePath, #[source] Illegal) "document": "cannot put the document {0:?}";
+    #[from] Store(store::Error), Run(operate::Error);
 }
 
 fn standing(found: Option<&Digest>) -> String {

@@ -316,37 +316,25 @@ fn publish(tip: &Tip, run: &RunId, remote: &str, moves: &[Move]) -> Result<(), E
     Err(Error::NotTaken { run: run.clone(), remote: remote.to_owned(), why })
 }
 
-/// Failures to share a run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("neither this repository nor {remote} has the run {:?}", run.as_str())]
-    Nowhere { run: RunId, remote: String },
-    #[error("{remote} has another run {:?}: its head is {theirs}, ours is {ours}", run.as_str())]
-    Other { run: RunId, remote: String, theirs: Oid, ours: Oid },
-    #[error("the run {:?} is shared through another remote{}, and {remote} does not have it", run.as_str(),
-        known.as_ref().map(|known| format!(", {known}")).unwrap_or_default())]
-    Elsewhere { run: RunId, remote: String, known: Option<String> },
-    #[error("the run {:?} of {remote} cannot be driven here: {why}", run.as_str())]
-    Unsound { run: RunId, remote: String, why: String },
-    #[error("{remote} does not take the run {:?}: {why}", run.as_str())]
-    NotTaken { run: RunId, remote: String, why: String },
-    #[error("{remote} does not have the commit {base}, on which the run {:?} is based", run.as_str())]
-    NoBase { run: RunId, remote: String, base: Oid, source: Box<remote::Error> },
-    #[error("the ref of the run {0:?} holds something else")]
-    NotARun(RunId),
-    #[error("cannot record the remote of the run")]
-    Record(#[source] std::io::Error),
-    #[error("{0}")]
-    Statements(#[source] AnyError),
-    #[error("{0}")]
-    Git(#[from] program::Error),
-    #[error("{0}")]
-    Remote(#[from] remote::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Store(#[from] crate::git::store::Error),
-    #[error("{0}")]
-    Chain(#[from] chain::Error),
+errors! {
+    /// Failures to share a run.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Nowhere { run: RunId, remote: String } "unknown-run":
+        "neither this repository nor {remote} has the run {:?}" [run.as_str()];
+    Other { run: RunId, remote: String, theirs: Oid, ours: Oid } "diverged":
+        "{remote} has another run {:?}: its head is {theirs}, ours is {ours}" [run.as_str()];
+    Elsewhere { run: RunId, remote: String, known: Option<String> } "not-shared-there":
+        "the run {:?} is shared through another remote{}, and {remote} does not have it"
+        [run.as_str(), known.as_ref().map(|known| format!(", {known}")).unwrap_or_default()];
+    Unsound { run: RunId, remote: String, why: String } "not-continuable":
+        "the run {:?} of {remote} cannot be driven here: {why}" [run.as_str()];
+    NotTaken { run: RunId, remote: String, why: String } "push-refused":
+        "{remote} does not take the run {:?}: {why}" [run.as_str()];
+    NoBase { run: RunId, remote: String, base: Oid, source: Box<remote::Error> } "no-base":
+        "{remote} does not have the commit {base}, on which the run {:?} is based" [run.as_str()];
+    NotARun(RunId) "not-a-run": "the ref of the run {0:?} holds something else";
+    Record(#[source] std::io::Error) "io": "cannot record the remote of the run";
+    Statements(#[source] AnyError): "{0}";
+    #[from] Git(program::Error), Remote(remote::Error), Ref(refs::Error), Store(crate::git::store::Error),
+        Chain(chain::Error);
 }

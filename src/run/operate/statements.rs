@@ -341,10 +341,8 @@ fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
     Some((Statement { by, actor: decoded.entry.actor, at, said, commit, content }, first))
 }
 
-/// Failures to accept statements.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("cannot copy a document to a temporary file")]
-    Copy(#[source] std::io::Error),
+errors! {
+    /// Failures to accept statements.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "io";
+    Copy(#[source] std::io::Error): "cannot copy a document to a temporary file";
 }

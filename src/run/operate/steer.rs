@@ -279,30 +279,24 @@ pub(super) fn refuse_foreign(target: &Target) -> Result<(), AnyError> {
     if target.is_own() { Ok(()) } else { Err(Error::Foreign(target.run.clone()).into()) }
 }
 
-/// Failures to change a run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the run {:?} was fetched; it can only be changed where it is driven", .0.as_str())]
-    Foreign(RunId),
-    #[error("the run {:?} is sealed; nothing can follow", .0.as_str())]
-    Sealed(RunId),
-    #[error("{item:?} is {status} already")]
-    Ended { item: ItemId, status: &'static str },
-    #[error("{:?} was superseded by {:?}", item.as_str(), by.as_str())]
-    Superseded { item: ItemId, by: ItemId },
-    #[error("{item:?} is {status}; only items that failed, were skipped or were cancelled can be retried")]
-    NotLost { item: ItemId, status: &'static str },
-    #[error("{:?} is done, although red: only items that failed, were skipped or were cancelled can be retried", item.as_str())]
-    Red { run: RunId, item: ItemId },
-    #[error("{item:?} depends on {on:?}, which is {status}")]
-    Blocked { run: RunId, item: ItemId, on: ItemId, status: &'static str },
-    #[error("{:?} needs {product} of {:?}, which is done without it", item.as_str(), on.as_str())]
-    Lacking { run: RunId, item: ItemId, on: ItemId, product: ProductKey },
-    #[error("the run {:?} has {left} item{} that did not end yet", run.as_str(), if *left == 1 { "" } else { "s" })]
-    NotSettled { run: RunId, left: usize },
-    #[error("say which item: RUN/ITEM")]
-    NoItem,
-    #[error("only a whole run can be closed")]
-    WholeRun,
+errors! {
+    /// Failures to change a run.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Foreign(RunId) "not-ours": "the run {:?} was fetched; it can only be changed where it is driven" [.0.as_str()];
+    Sealed(RunId) "sealed": "the run {:?} is sealed; nothing can follow" [.0.as_str()];
+    Ended { item: ItemId, status: &'static str } "not-cancellable": "{item:?} is {status} already";
+    Superseded { item: ItemId, by: ItemId } "not-retriable": "{:?} was superseded by {:?}" [item.as_str(), by.as_str()];
+    NotLost { item: ItemId, status: &'static str } "not-retriable":
+        "{item:?} is {status}; only items that failed, were skipped or were cancelled can be retried";
+    Red { run: RunId, item: ItemId } "not-retriable":
+        "{:?} is done, although red: only items that failed, were skipped or were cancelled can be retried"
+        [item.as_str()];
+    Blocked { run: RunId, item: ItemId, on: ItemId, status: &'static str } "not-retriable":
+        "{item:?} depends on {on:?}, which is {status}";
+    Lacking { run: RunId, item: ItemId, on: ItemId, product: ProductKey } "not-retriable":
+        "{:?} needs {product} of {:?}, which is done without it" [item.as_str(), on.as_str()];
+    NotSettled { run: RunId, left: usize } "not-settled":
+        "the run {:?} has {left} item{} that did not end yet" [run.as_str(), if *left == 1 { "" } else { "s" }];
+    NoItem "usage" 2: "say which item: RUN/ITEM";
+    WholeRun "usage" 2: "only a whole run can be closed";
 }

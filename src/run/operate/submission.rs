@@ -313,14 +313,10 @@ fn unreadable(error: &AnyError) -> Problem {
     Problem::new(code, &JsonPath::root(), crate::model::causes::in_words(&**error))
 }
 
-/// Failures to submit a plan.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("no queue {0:?} is registered here")]
-    Queue(String),
-    #[error("your own key needs the role `own`, because the submitter owns the run")]
-    NotOwned,
-    #[error("{0}")]
-    WorkTree(#[source] work_tree::Error),
+errors! {
+    /// Failures to submit a plan.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Queue(String) "unknown-queue": "no queue {0:?} is registered here";
+    NotOwned "usage" 2: "your own key needs the role `own`, because the submitter owns the run";
+    #[from "git"] WorkTree(work_tree::Error);
 }

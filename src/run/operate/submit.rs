@@ -229,28 +229,19 @@ fn seal_file(batch: &mut Batch, gate: &Gate, path: &FilePath, file: &Path) -> Re
     Ok(batch.write_file(&mut opened)?)
 }
 
-/// Failures to submit a plan.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the run {0:?} exists already with another plan or another writer")]
-    Different(RunId),
-    #[error("the run id {run:?} differs from that of the run {other:?} only in letter case")]
-    OtherCase { run: RunId, other: RunId },
-    #[error("the id {0:?} was used before: a log of your key names it, and its ref is gone")]
-    Used(RunId),
-    #[error("HEAD does not point to a commit yet, so items have no base")]
-    Unborn,
-    #[error("{0}")]
-    Head(#[source] work_tree::Error),
-    #[error("the base {0:?} is not a commit here")]
-    Base(String),
-    #[error("cannot read the artifact {path:?} from {}", file.display())]
-    Artifact { path: FilePath, file: PathBuf, source: std::io::Error },
-    #[error("nothing was sealed for {0}: submit the plan again")]
-    Unsealed(String),
-    #[error("cannot copy an imported product to a temporary file")]
-    Copy(#[source] std::io::Error),
-    #[error("cannot inspect the base")]
-    Git(#[source] program::Error),
+errors! {
+    /// Failures to submit a plan.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "submit";
+    Different(RunId) "run-exists": "the run {0:?} exists already with another plan or another writer";
+    OtherCase { run: RunId, other: RunId } "run-exists":
+        "the run id {run:?} differs from that of the run {other:?} only in letter case";
+    Used(RunId) "id-used": "the id {0:?} was used before: a log of your key names it, and its ref is gone";
+    Unborn "unborn": "HEAD does not point to a commit yet, so items have no base";
+    Base(String) "bad-base": "the base {0:?} is not a commit here";
+    Artifact { path: FilePath, file: PathBuf, source: std::io::Error }:
+        "cannot read the artifact {path:?} from {}" [file.display()];
+    Unsealed(String) "lost-race" 5: "nothing was sealed for {0}: submit the plan again";
+    Copy(#[source] std::io::Error) "io": "cannot copy an imported product to a temporary file";
+    Git(#[source] program::Error): "cannot inspect the base";
+    #[from "submit"] Head(work_tree::Error);
 }

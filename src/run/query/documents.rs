@@ -96,14 +96,11 @@ pub fn name(text: &str) -> Result<FilePath, Error> {
     FilePath::parse_document(text).map_err(|source| Error::Name { name: text.to_owned(), source })
 }
 
-/// Failures to read documents.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{name:?} cannot be a document's name: {source}")]
-    Name { name: String, source: NameError },
-    #[error("{source}")]
-    Document { run: String, name: String, source: Box<revisions::Error> },
+errors! {
+    /// Failures to read documents.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Name { name: String, source: NameError }: "{name:?} cannot be a document's name: {source}";
+    Document { run: String, name: String, source: Box<revisions::Error> }: "{source}";
 }
 
 impl Error {

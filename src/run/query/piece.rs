@@ -250,20 +250,15 @@ fn is_confined(store: &Store, run: &View, item: &ItemId) -> Result<bool, AnyErro
     Ok(manifest.is_ok_and(|manifest| manifest.claims.sandbox != NONE))
 }
 
-/// Failures to find a piece.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("say what to print: RUN/ITEM:patch, :outputs/PATH, :manifest or :transcript")]
-    NotSaid,
-    #[error("there is no {named:?}")]
-    NoSuchThing { run: RunId, named: String },
-    #[error("no attempt of {:?} has ended yet", .0.as_str())]
-    NotEnded(ItemId),
-    #[error("no attempt {attempt} of {:?} has ended with a transcript", item.as_str())]
-    NoAttempt { item: ItemId, attempt: u32 },
-    #[error("the item {:?} has no recorded check", .0.as_str())]
-    NoCheck(ItemId),
-    #[error("the transcript of {:?} is not here; only its hash is recorded", item.as_str())]
-    NoTranscript { item: ItemId, remote: Option<String> },
+errors! {
+    /// Failures to find a piece.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    NotSaid "usage" 2: "say what to print: RUN/ITEM:patch, :outputs/PATH, :manifest or :transcript";
+    NoSuchThing { run: RunId, named: String } "no-such-thing": "there is no {named:?}";
+    NotEnded(ItemId) "no-transcript": "no attempt of {:?} has ended yet" [.0.as_str()];
+    NoAttempt { item: ItemId, attempt: u32 } "no-transcript":
+        "no attempt {attempt} of {:?} has ended with a transcript" [item.as_str()];
+    NoCheck(ItemId) "no-transcript": "the item {:?} has no recorded check" [.0.as_str()];
+    NoTranscript { item: ItemId, remote: Option<String> } "no-transcript":
+        "the transcript of {:?} is not here; only its hash is recorded" [item.as_str()];
 }

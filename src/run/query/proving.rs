@@ -28,14 +28,10 @@ impl Repository {
     }
 }
 
-/// Failures to prove something.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("--since is about a whole run: name no item")]
-    WholeRun,
-    #[error("say what to prove: RUN/ITEM:patch, or RUN --since SEQ")]
-    NotSaid,
-    #[error("{0:?} is no product: say :patch or :outputs/PATH")]
-    NoProduct(String),
+errors! {
+    /// Failures to prove something.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "usage" 2;
+    WholeRun: "--since is about a whole run: name no item";
+    NotSaid: "say what to prove: RUN/ITEM:patch, or RUN --since SEQ";
+    NoProduct(String): "{0:?} is no product: say :patch or :outputs/PATH";
 }

@@ -76,18 +76,14 @@ fn change(view: &View, name: &FilePath, revision: &Revision) -> Change {
     Change { name: name.clone(), revision: revision.clone(), at: link.entry.at, commit: link.commit }
 }
 
-/// Failures to read a revision.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the run {run:?} has no document {name:?}")]
-    Unknown { run: RunId, name: FilePath },
-    #[error("the document {name:?} has no revision {number}; the highest is {highest}")]
-    NoRevision { name: FilePath, number: u64, highest: u64 },
-    #[error("{}", drift.headline())]
-    Drift { drift: Box<Drift>, at: Moment, commit: Oid },
-    #[error("revision {number} of the document {name:?} was altered after it was recorded")]
-    Altered { name: FilePath, number: u64, source: Box<verified_stream::Error> },
-    #[error("{0}")]
-    Store(#[from] store::Error),
+errors! {
+    /// Failures to read a revision.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Unknown { run: RunId, name: FilePath } "unknown-document": "the run {run:?} has no document {name:?}";
+    NoRevision { name: FilePath, number: u64, highest: u64 } "unknown-revision":
+        "the document {name:?} has no revision {number}; the highest is {highest}";
+    Drift { drift: Box<Drift>, at: Moment, commit: Oid } "drift": "{}" [drift.headline()];
+    Altered { name: FilePath, number: u64, source: Box<verified_stream::Error> } "altered" 3:
+        "revision {number} of the document {name:?} was altered after it was recorded";
+    #[from] Store(store::Error);
 }

@@ -244,20 +244,15 @@ fn names(listed: Vec<(String, Oid)>) -> impl Iterator<Item = String> {
     listed.into_iter().map(|(name, _)| name)
 }
 
-/// Failures to find a run or an item.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there is no run {named:?} here")]
-    Unknown { named: String, near: Option<String> },
-    #[error("the run {:?} has no item {named:?}", run.as_str())]
-    UnknownItem { run: RunId, named: String, near: Option<String> },
-    #[error("{name:?} was fetched from more than one remote: it may be {}", either(places))]
-    Ambiguous { name: String, places: Vec<String>, kind: Kind },
-    #[error("{0}")]
-    Run(#[from] super::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
+errors! {
+    /// Failures to find a run or an item.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Unknown { named: String, near: Option<String> } "unknown-run": "there is no run {named:?} here";
+    UnknownItem { run: RunId, named: String, near: Option<String> } "unknown-item":
+        "the run {:?} has no item {named:?}" [run.as_str()];
+    Ambiguous { name: String, places: Vec<String>, kind: Kind } "ambiguous":
+        "{name:?} was fetched from more than one remote: it may be {}" [either(places)];
+    #[from] Run(super::Error), Ref(refs::Error);
 }
 
 fn either(places: &[String]) -> String {

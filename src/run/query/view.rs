@@ -104,24 +104,14 @@ pub fn is_sealed(store: &Store, reference: &str) -> bool {
     entry.is_some_and(|decoded| matches!(decoded.entry.event, Event::RunSealed(_)))
 }
 
-/// Failures to read a run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there is no run {0:?} here")]
-    Unknown(RunId),
-    #[error("the ref of the run {0:?} holds something else")]
-    NotARun(RunId),
-    #[error("the plan of the run {0:?} cannot be read")]
-    Plan(RunId),
-    #[error("the rules of the run {0:?} cannot be read")]
-    Rules(RunId),
-    #[error("the item {1:?} that was added to the run {0:?} cannot be read")]
-    Item(RunId, ItemId),
-    #[error("the run {0:?} is not valid from entry {1} on: {2}")]
-    History(RunId, u64, #[source] Illegal),
-    #[error("{0}")]
-    Chain(#[from] chain::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
+errors! {
+    /// Failures to read a run.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Unknown(RunId) "unknown-run": "there is no run {0:?} here";
+    NotARun(RunId) "not-a-run": "the ref of the run {0:?} holds something else";
+    Plan(RunId) "not-a-run": "the plan of the run {0:?} cannot be read";
+    Rules(RunId) "not-a-run": "the rules of the run {0:?} cannot be read";
+    Item(RunId, ItemId) "not-a-run": "the item {1:?} that was added to the run {0:?} cannot be read";
+    History(RunId, u64, #[source] Illegal) "not-a-run": "the run {0:?} is not valid from entry {1} on: {2}";
+    #[from] Chain(chain::Error), Store(store::Error);
 }

@@ -131,10 +131,8 @@ pub fn let_in(
     Ok(VerifiedRun::read(gate.store, admitted)?)
 }
 
-/// The reason why content is not returned.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there is no anchor {0:?} in your configuration")]
-    Unknown(String),
+errors! {
+    /// The reason why content is not returned.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "unknown-anchor";
+    Unknown(String): "there is no anchor {0:?} in your configuration";
 }

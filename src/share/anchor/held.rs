@@ -128,18 +128,13 @@ fn lost_threads(store: &Store, logs: &Logs, holders: BTreeMap<ThreadId, String>)
     Ok(lost)
 }
 
-/// Something missing, or an anchor that could not be asked.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Missed {
-    #[error("{0}")]
-    Log(String),
-    #[error("the anchor {anchor} does not say what it holds: {why}")]
-    Silent { anchor: String, why: String },
-    #[error("{0}")]
-    Deleted(String),
-    #[error("the run {:?} is archived: {why}", run.as_str())]
-    Archived { run: RunId, why: String },
-    #[error("the ref {reference} is gone, but {holder} holds the {}", .kind.word())]
-    Gone { reference: String, holder: String, kind: Kind },
+errors! {
+    /// Something missing, or an anchor that could not be asked.
+    #[derive(Debug, thiserror::Error)] pub enum Missed = "vanished" 3;
+    Log(String) "broken-log" 3: "{0}";
+    Silent { anchor: String, why: String } "anchor-missing" 3: "the anchor {anchor} does not say what it holds: {why}";
+    Deleted(String): "{0}";
+    Archived { run: RunId, why: String } "archive" 3: "the run {:?} is archived: {why}" [run.as_str()];
+    Gone { reference: String, holder: String, kind: Kind }:
+        "the ref {reference} is gone, but {holder} holds the {}" [.kind.word()];
 }

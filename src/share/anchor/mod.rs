@@ -214,51 +214,35 @@ fn in_a_line(error: &(dyn std::error::Error + 'static)) -> String {
     in_words(error).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// An error while asking or writing an anchor.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0}")]
-    Push(#[source] AnyError),
-    #[error("{0} is this repository itself, which anchors nothing for itself")]
-    Itself(String),
-    #[error("it holds the root {} of run {run}, ours is {}; what it holds was there first", .held.short(), .ours.short())]
-    Differs { run: RunId, held: Digest, ours: Digest },
-    #[error("it holds another entry {} of thread {thread}; what it holds was there first", .entries.saturating_sub(1))]
-    DiffersOnThread { thread: ThreadId, entries: u64 },
-    #[error("what was put of {} is not there", named(.0))]
-    NotKept(Subject),
-    #[error("what was put of {what} can be taken away again: {1}", what = named(.0))]
-    NotLocked(Subject, String),
-    #[error("{} could not be read", path.display())]
-    Unreadable { path: PathBuf, source: std::io::Error },
-    #[error("what it holds in the place of the {0} is not what we write")]
-    NotOurs(&'static str),
-    #[error("what it holds in the place of the run is about run {run} of the key {fingerprint}")]
-    Elsewhere { run: RunId, fingerprint: String },
-    #[error(
+errors! {
+    /// An error while asking or writing an anchor.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Push(#[source] AnyError): "{0}";
+    Itself(String) "anchor-itself": "{0} is this repository itself, which anchors nothing for itself";
+    Differs { run: RunId, held: Digest, ours: Digest } "anchor-differs" 3:
+        "it holds the root {} of run {run}, ours is {}; what it holds was there first" [.held.short(), .ours.short()];
+    DiffersOnThread { thread: ThreadId, entries: u64 } "anchor-differs" 3:
+        "it holds another entry {} of thread {thread}; what it holds was there first" [.entries.saturating_sub(1)];
+    NotKept(Subject) "s3": "what was put of {} is not there" [named(.0)];
+    NotLocked(Subject, String) "no-object-lock":
+        "what was put of {what} can be taken away again: {1}" [what = named(.0)];
+    Unreadable { path: PathBuf, source: std::io::Error } "io": "{} could not be read" [path.display()];
+    NotOurs(&'static str) "anchor-differs" 3: "what it holds in the place of the {0} is not what we write";
+    Elsewhere { run: RunId, fingerprint: String } "anchor-differs" 3:
+        "what it holds in the place of the run is about run {run} of the key {fingerprint}";
+    ThreadElsewhere { expected: u64, thread: ThreadId, entries: u64, fingerprint: String } "anchor-differs" 3:
         "what it holds in the place of {expected} entries of the thread is about {entries} entries of thread {thread} \
-         of the key {fingerprint}"
-    )]
-    ThreadElsewhere { expected: u64, thread: ThreadId, entries: u64, fingerprint: String },
-    #[error("{what} does not verify: {1}", what = named(.0))]
-    Unsound(Subject, String),
-    #[error("there are more than {0} keys to be asked about: the run's writers and those in your signers")]
-    TooManyKeys(usize),
-    #[error("the run is not sealed")]
-    NoRoot,
-    #[error("no time stamp is at hand")]
-    NoToken,
-    #[error("the CA certificates in {} could not be read", .0.display())]
-    Ca(PathBuf, #[source] std::io::Error),
-    #[error("it answers with status {0}: {1}")]
-    Status(u16, String),
-    #[error("the answer is no time stamp: {0}")]
-    NoStamp(String),
-    #[error("it grants no time stamp (status {0})")]
-    Refused(u32),
-    #[error("its time stamp answers another request")]
-    Nonce,
+         of the key {fingerprint}";
+    Unsound(Subject, String) "not-intact" 3: "{what} does not verify: {1}" [what = named(.0)];
+    TooManyKeys(usize) "s3":
+        "there are more than {0} keys to be asked about: the run's writers and those in your signers";
+    NoRoot "time-stamp": "the run is not sealed";
+    NoToken "time-stamp": "no time stamp is at hand";
+    Ca(PathBuf, #[source] std::io::Error) "bad-ca": "the CA certificates in {} could not be read" [.0.display()];
+    Status(u16, String) "time-stamp": "it answers with status {0}: {1}";
+    NoStamp(String) "time-stamp": "the answer is no time stamp: {0}";
+    Refused(u32) "time-stamp": "it grants no time stamp (status {0})";
+    Nonce "time-stamp": "its time stamp answers another request";
 }
 
 /// Returns true if the place is unreachable, regardless of the run.

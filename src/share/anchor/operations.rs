@@ -201,18 +201,12 @@ impl AnchorChecks<'_> {
     }
 }
 
-/// An error of an operation on anchors.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the anchor {0:?} is configured already")]
-    Exists(String),
-    #[error("no anchor is configured")]
-    NoAnchors,
-    #[error("{0:?} is neither an anchor in your configuration nor a run or thread here")]
-    UnknownName(String),
-    #[error("your log holds no seal of the run {:?}", .0.as_str())]
-    NotSealed(RunId),
-    #[error("your log says nothing of the thread {:?}", .0.as_str())]
-    NotOurThread(ThreadId),
+errors! {
+    /// An error of an operation on anchors.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Exists(String) "anchor-exists": "the anchor {0:?} is configured already";
+    NoAnchors "no-anchors": "no anchor is configured";
+    UnknownName(String) "unknown-name": "{0:?} is neither an anchor in your configuration nor a run or thread here";
+    NotSealed(RunId) "not-sealed": "your log holds no seal of the run {:?}" [.0.as_str()];
+    NotOurThread(ThreadId) "not-logged": "your log says nothing of the thread {:?}" [.0.as_str()];
 }

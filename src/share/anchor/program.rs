@@ -208,20 +208,14 @@ pub(super) fn shown(text: &str) -> String {
     line(&short)
 }
 
-/// The reason for a missing answer. It never has the URL, which may contain a password.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("there was no answer after {0} seconds")]
-    Late(u64),
-    #[error("the answer is longer than {0} bytes")]
-    Long(u64),
-    #[error("the answer is a redirect (status {0}), which is not followed")]
-    Redirect(u16),
-    #[error("{0}")]
-    Credentials(String),
-    #[error("it could not be reached: {0}")]
-    Unreachable(String),
+errors! {
+    /// The reason for a missing answer. It never has the URL, which may contain a password.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "time-stamp";
+    Late(u64): "there was no answer after {0} seconds";
+    Long(u64): "the answer is longer than {0} bytes";
+    Redirect(u16): "the answer is a redirect (status {0}), which is not followed";
+    Credentials(String): "{0}";
+    Unreachable(String): "it could not be reached: {0}";
 }
 
 impl Error {

@@ -73,22 +73,16 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// The reason why settings are invalid.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum SettingError {
-    #[error(
-        "{0:?} is no name for an anchor: letters, digits, `-`, `_` and `.`, and not {LOCAL:?}, which is always there"
-    )]
-    Name(String),
-    #[error("the anchor {name:?} has no setting `handoff.anchor.{name}.{key}`")]
-    Missing { name: String, key: String },
-    #[error("the setting `handoff.anchor.{name}.{key}` {why}")]
-    Value { name: String, key: String, why: &'static str },
-    #[error("the setting `handoff.anchor.{name}.type` is no kind of anchor")]
-    Kind { name: String, source: NoProgram },
-    #[error("the anchor {name:?} of type {kind:?} cannot be used")]
-    LeftOut { name: String, kind: String, source: LeftOut },
+errors! {
+    /// The reason why settings are invalid.
+    #[derive(Debug, thiserror::Error)] pub enum SettingError = "bad-anchor";
+    Name(String):
+        "{0:?} is no name for an anchor: letters, digits, `-`, `_` and `.`, and not {LOCAL:?}, which is always there";
+    Missing { name: String, key: String }: "the anchor {name:?} has no setting `handoff.anchor.{name}.{key}`";
+    Value { name: String, key: String, why: &'static str }: "the setting `handoff.anchor.{name}.{key}` {why}";
+    Kind { name: String, source: NoProgram }: "the setting `handoff.anchor.{name}.type` is no kind of anchor";
+    LeftOut { name: String, kind: String, source: LeftOut } "left-out":
+        "the anchor {name:?} of type {kind:?} cannot be used";
 }
 
 /// The reason why an unknown kind is none.

@@ -249,10 +249,8 @@ fn describe_vanished(vanished: &[Vanished]) -> Vec<String> {
     lost.chain(counts.into_iter().map(|(remote, count)| shown::unpushed(remote, count))).collect()
 }
 
-/// An error while verifying.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0:?} must be a commit's full id: there is no repository here")]
-    NoId(String),
+errors! {
+    /// An error while verifying.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "usage" 2;
+    NoId(String): "{0:?} must be a commit's full id: there is no repository here";
 }

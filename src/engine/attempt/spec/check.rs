@@ -154,38 +154,23 @@ fn redacted(mut manifest: Manifest, is_argv_configured: bool) -> Manifest {
     manifest
 }
 
-/// Why a spec cannot be run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the spec is not JSON: {0}")]
-    Json(String),
-    #[error("the spec's schema is {0:?}; this version of git-handoff runs {SCHEMA:?}")]
-    Version(String),
-    #[error("the spec is not valid: {0}")]
-    Field(String),
-    #[error("the spec cannot be written as JSON: {0}")]
-    NotText(String),
-    #[error("the manifest in the spec has the digest {manifest}, but the claim recorded {claim}")]
-    Claim { manifest: Digest, claim: Digest },
-    #[error("the spec differs from its manifest here in: {0}")]
-    Differs(String),
-    #[error("the base commit {0} is not in the repository; fetch it first")]
-    Base(Oid),
-    #[error("the spec names the known agent {0:?}, which this version does not know")]
-    Preset(String),
-    #[error("{0}")]
-    Sandbox(#[from] sandbox::Refused),
-    #[error("held-out-readable: {}: {why}", .folder.display())]
-    HeldOutReadable { folder: PathBuf, why: String },
-    #[error("cannot read the held-out files {}: {why}", .folder.display())]
-    HeldOut { folder: PathBuf, why: String },
-    #[error("{0}")]
-    HeldOutFiles(#[from] held_out::Error),
-    #[error("the held-out files in {} have another digest than in the spec", .0.display())]
-    HeldOutChanged(PathBuf),
-    #[error("cannot read a consumed patch: {0}")]
-    Consumed(String),
+errors! {
+    /// Why a spec cannot be run.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Json(String): "the spec is not JSON: {0}";
+    Version(String): "the spec's schema is {0:?}; this version of git-handoff runs {SCHEMA:?}";
+    Field(String): "the spec is not valid: {0}";
+    NotText(String): "the spec cannot be written as JSON: {0}";
+    Claim { manifest: Digest, claim: Digest }:
+        "the manifest in the spec has the digest {manifest}, but the claim recorded {claim}";
+    Differs(String): "the spec differs from its manifest here in: {0}";
+    Base(Oid): "the base commit {0} is not in the repository; fetch it first";
+    Preset(String): "the spec names the known agent {0:?}, which this version does not know";
+    HeldOutReadable { folder: PathBuf, why: String }: "held-out-readable: {}: {why}" [.folder.display()];
+    HeldOut { folder: PathBuf, why: String }: "cannot read the held-out files {}: {why}" [.folder.display()];
+    HeldOutChanged(PathBuf): "the held-out files in {} have another digest than in the spec" [.0.display()];
+    Consumed(String): "cannot read a consumed patch: {0}";
+    #[from] Sandbox(sandbox::Refused), HeldOutFiles(held_out::Error);
 }
 
 impl Error {

@@ -12,50 +12,27 @@ use crate::model::state::Illegal;
 
 use crate::run::query::{self, Unreadable};
 
-/// Failures to extend a run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the ref of the run {0:?} was moved to a commit that does not continue it")]
-    Rewritten(RunId),
-    #[error("the run {0:?} cannot be continued: {1}")]
-    Stranger(RunId, String),
-    #[error("cannot reach {remote}, through which the run is shared")]
-    Unreachable {
-        remote: String,
-        #[source]
-        why: Box<remote::Error>,
-    },
-    #[error("another driver of the run was first; what was done is kept")]
-    Raced,
-    #[error("{remote} did not say whether it took the entries: {why}")]
-    Unanswered { remote: String, why: String },
-    #[error("{remote} cannot move the run's ref: {why}")]
-    Locked { remote: String, why: String },
-    #[error("{remote} refuses the entries: {why}")]
-    PushRefused { remote: String, why: String },
-    #[error("{} has the run {:?} at commit {}, which cannot follow {}: {}", .0.remote, .0.run, .0.commit, .0.good, .0.why)]
-    Poisoned(Box<BadTip>),
-    #[error("{} has another history of the run {:?}: {} there, {} here", .0.remote, .0.run, .0.commit, .0.good)]
-    Forked(Box<BadTip>),
-    #[error("the key {key}, {why}, cannot do this in the run {run:?}")]
-    Role { run: RunId, key: String, why: Refused },
-    #[error("cannot seal the run {0:?}: cannot read a document of the rule {1:?}")]
-    Unjudged(RunId, ItemId, #[source] Unreadable),
-    #[error("the event cannot follow the entries before it")]
-    Illegal(#[source] Illegal),
-    #[error("{0}")]
-    Query(#[from] query::Error),
-    #[error("{0}")]
-    Chain(#[from] chain::Error),
-    #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Ref(#[from] refs::Error),
-    #[error("{0}")]
-    Submit(#[from] AnyError),
-    #[error("{0}")]
-    Log(#[from] log::Error),
+errors! {
+    /// Failures to extend a run.
+    #[derive(Debug, thiserror::Error)] pub enum Error;
+    Rewritten(RunId) "not-continuable": "the ref of the run {0:?} was moved to a commit that does not continue it";
+    Stranger(RunId, String) "not-continuable": "the run {0:?} cannot be continued: {1}";
+    Unreachable { remote: String, #[source] why: Box<remote::Error> } "remote":
+        "cannot reach {remote}, through which the run is shared";
+    Raced "lost-race" 5: "another driver of the run was first; what was done is kept";
+    Unanswered { remote: String, why: String } "remote": "{remote} did not say whether it took the entries: {why}";
+    Locked { remote: String, why: String } "lost-race" 5: "{remote} cannot move the run's ref: {why}";
+    PushRefused { remote: String, why: String } "push-refused": "{remote} refuses the entries: {why}";
+    Poisoned(Box<BadTip>) "not-continuable" 3:
+        "{} has the run {:?} at commit {}, which cannot follow {}: {}" [.0.remote, .0.run, .0.commit, .0.good, .0.why];
+    Forked(Box<BadTip>) "diverged" 3:
+        "{} has another history of the run {:?}: {} there, {} here" [.0.remote, .0.run, .0.commit, .0.good];
+    Role { run: RunId, key: String, why: Refused } "no-role": "the key {key}, {why}, cannot do this in the run {run:?}";
+    Unjudged(RunId, ItemId, #[source] Unreadable) "altered":
+        "cannot seal the run {0:?}: cannot read a document of the rule {1:?}";
+    Illegal(#[source] Illegal) "illegal": "the event cannot follow the entries before it";
+    #[from] Query(query::Error), Chain(chain::Error), Store(store::Error), Ref(refs::Error), Submit(AnyError),
+        Log(log::Error);
 }
 
 /// A head of a shared run that cannot be followed.

@@ -100,10 +100,8 @@ pub(super) fn keep(store: &Store, subject: &Place, entries: Option<u64>, token: 
     })
 }
 
-/// An error while reading or storing tokens.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("{0} holds more time stamps than are looked at, and none of those that were looked at holds")]
-    Overfull(String),
+errors! {
+    /// An error while reading or storing tokens.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "time-stamp";
+    Overfull(String): "{0} holds more time stamps than are looked at, and none of those that were looked at holds";
 }

@@ -357,34 +357,21 @@ fn candidates(signer: &SignerInfo) -> Result<&'static [&'static dyn Algorithm], 
     }
 }
 
-/// The reason why a token is invalid.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the file of CA certificates holds none that can be read")]
-    NoRoots,
-    #[error("the time stamp cannot be read: {0}")]
-    Der(#[from] der::Error),
-    #[error("it is no time stamp")]
-    NoToken,
-    #[error("the time stamp is over something else than the root")]
-    Imprint,
-    #[error("the time in the time stamp makes no sense")]
-    Time,
-    #[error("the certificate of its signer is not in the time stamp")]
-    NoCertificate,
-    #[error("the certificate of its signer is not critically, and only, for time stamps")]
-    Usage,
-    #[error("what is signed is not about the content of the time stamp")]
-    Attributes,
-    #[error("the time stamp does not name the certificate of its signer")]
-    NotItsCertificate,
-    #[error("the certificate of its signer is not vouched for: {0}")]
-    Certificate(String),
-    #[error("the algorithm {0} is not supported")]
-    Algorithm(ObjectIdentifier),
-    #[error("the signature of the time stamp does not match")]
-    Signature,
+errors! {
+    /// The reason why a token is invalid.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "time-stamp";
+    NoRoots "bad-ca": "the file of CA certificates holds none that can be read";
+    Der(#[from] der::Error): "the time stamp cannot be read: {0}";
+    NoToken: "it is no time stamp";
+    Imprint: "the time stamp is over something else than the root";
+    Time: "the time in the time stamp makes no sense";
+    NoCertificate: "the certificate of its signer is not in the time stamp";
+    Usage: "the certificate of its signer is not critically, and only, for time stamps";
+    Attributes: "what is signed is not about the content of the time stamp";
+    NotItsCertificate: "the time stamp does not name the certificate of its signer";
+    Certificate(String): "the certificate of its signer is not vouched for: {0}";
+    Algorithm(ObjectIdentifier): "the algorithm {0} is not supported";
+    Signature: "the signature of the time stamp does not match";
 }
 
 #[cfg(test)]

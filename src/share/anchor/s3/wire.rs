@@ -248,24 +248,16 @@ fn moment(text: &str) -> Result<Moment, Error> {
     Ok(Moment::from_millis(stamp.as_millisecond()))
 }
 
-/// The reason for a failed request.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error("the bucket has no Object Lock, so its writers could change the objects")]
-    NoLock,
-    #[error("the answer is not one of S3's: {0}")]
-    Answer(String),
-    #[error("the date until which the object is to be retained is too far away")]
-    TooFar,
-    #[error("there are more than {most} versions of {0}", most = MOST_PAGES * 1000)]
-    TooMany(&'static str),
-    #[error("there are more than {} versions of objects of one key", MOST_PAGES_OF_ALL * 1000)]
-    TooManyObjects,
-    #[error("S3 answers {code} (status {status}): {message}")]
-    Refused { status: u16, code: String, message: String },
-    #[error("{0}")]
-    Program(#[from] program::Error),
+errors! {
+    /// The reason for a failed request.
+    #[derive(Debug, thiserror::Error)] pub enum Error = "s3";
+    NoLock "no-object-lock": "the bucket has no Object Lock, so its writers could change the objects";
+    Answer(String): "the answer is not one of S3's: {0}";
+    TooFar: "the date until which the object is to be retained is too far away";
+    TooMany(&'static str): "there are more than {most} versions of {0}" [most = MOST_PAGES * 1000];
+    TooManyObjects: "there are more than {} versions of objects of one key" [MOST_PAGES_OF_ALL * 1000];
+    Refused { status: u16, code: String, message: String }: "S3 answers {code} (status {status}): {message}";
+    #[from "s3"] Program(program::Error);
 }
 
 impl Error {
