@@ -18,7 +18,8 @@ mod sharing;
 mod target;
 mod thread;
 mod upkeep;
-mod whence;
+#[cfg(feature = "anchors")]
+mod web;
 
 use std::error::Error;
 use std::io;
@@ -27,11 +28,14 @@ use git_handoff::git::no_locks::NoLocks;
 use git_handoff::model::any_error::AnyError;
 use git_handoff::model::causes;
 use git_handoff::model::credential;
+use git_handoff::model::errors::Coded;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::printable::cut;
 use git_handoff::thread::packet::Report;
 use serde::Serialize;
 use serde_json::Value;
+
+use rules::hint_table;
 
 /// A failure of a command. Its JSON form is printed on standard error.
 #[derive(Debug, Serialize)]
@@ -109,14 +113,15 @@ impl Failure {
         }
     }
 
-    /// Suggests a similar name, or a command that lists the names.
-    fn did_you_mean(self, near: Option<&str>, look: Hint) -> Self {
-        self.hint(near.map_or(look, hints::did_you_mean))
-    }
-
     /// Returns the JSON form.
     pub(crate) fn to_json(&self) -> Value {
         credential::redact_json(serde_json::to_value(self).expect("every answer can be written as JSON"))
+    }
+
+    /// Creates the failure of an error that states its code, unless an error that it wraps decides.
+    fn coded<E: Error + Coded + 'static>(error: &E) -> Option<Self> {
+        let (code, exit) = error.code()?;
+        Some(Self { exit, ..Self::of(code, error) })
     }
 
     pub(crate) fn of(code: &'static str, error: &(dyn Error + 'static)) -> Self {
@@ -143,4 +148,9 @@ impl Failure {
     pub(crate) fn race(self) -> Self {
         Self { exit: 5, code: "lost-race", ..self }.hint(hints::again())
     }
+}
+
+/// Suggests a similar name, or a command that lists the names.
+fn did_you_mean(near: Option<&str>, look: Hint) -> Hint {
+    near.map_or(look, hints::did_you_mean)
 }

@@ -1,64 +1,40 @@
-//! Failures of `apply`, and of writing a work tree.
+//! Hints and failures of `apply`, and of writing a work tree.
 
 use git_handoff::apply::{Error, threeway};
 use git_handoff::git::checkout::{self, Obstacle};
 use git_handoff::git::{hook, program, refs, store, work_tree};
 use git_handoff::model::hints;
 
-use super::Failure;
+use super::{Failure, hint_table};
 
-pub(super) fn apply(error: &Error) -> Failure {
-    let failure = Failure::of("apply", error);
-    match error {
-        Error::NoBase(base) => Failure { code: "no-base", ..failure }.hint(hints::fetch_base(base)),
-        Error::Incomposable(..) => Failure { code: "conflict", ..failure },
-        Error::NoPatch(_) => Failure { code: "no-patch", ..failure },
-        Error::Red(_) | Error::ProtectedChanged(..) => Failure { code: "red", ..failure },
-        Error::RunByItself(_) => Failure { code: "runs-by-itself", ..failure },
-        Error::NotDone(..) => Failure { code: "not-done", ..failure },
-        Error::Altered(..) => Failure { code: "altered", exit: 3, ..failure }.hint(hints::verify_all()),
-        Error::BadBranch(_) => Failure { code: "bad-branch", ..failure },
-        Error::CheckedOut(_, place) => Failure { code: "checked-out", ..failure }.hint(hints::apply_there(place)),
-        Error::Bare => Failure { code: "bare", ..failure }.hint(hints::branch()),
-        Error::Unborn => Failure { code: "unborn", ..failure }.hint(hints::branch()),
-        Error::LocalChanges(work_tree::Error::Marked(marks, _)) => {
-            let hint = hints::unmark_and_stash(&marks.skipped, &marks.assumed);
-            Failure { code: "local-changes", ..failure }.hint(hint)
-        }
-        Error::LocalChanges(_) => Failure { code: "local-changes", ..failure }.hint(hints::stash_or_branch()),
-        Error::WorkTree(work_tree::Error::Checkout(inner)) => checkout(inner),
-        Error::Hook(hook::Error::Refused { .. }) => Failure { code: "hook", ..failure }.hint(hints::no_verify()),
-        Error::HookIndex(_) | Error::HookTrailers => {
-            Failure { code: "hook-changed", ..failure }.hint(hints::no_verify())
-        }
-        Error::OwnHooks(_) | Error::OtherHooks => Failure { code: "own-hooks", ..failure }.hint(hints::no_verify()),
-        Error::ThreeWay(inner) => threeway(inner, failure),
-        Error::Commits(_) => Failure { code: "several-commits", ..failure },
-        Error::Message(_) => Failure { code: "bad-message", ..failure },
-        Error::Commit(program::Error::Failed { said, .. }) if said.contains("tell me who you are") => {
-            failure.hint(hints::identity())
-        }
-        Error::Store(store::Error::Missing(_)) => failure.hint(hints::bring_object()),
-        Error::Ref(refs::Error::LostRace(_)) => failure.race(),
-        Error::Ref(refs::Error::Locked { .. }) => failure.locked(),
-        _ => failure,
+hint_table! {
+    Error as E {
+        E::NoBase(base) => hints::fetch_base(base);
+        E::Altered(..) => hints::verify_all();
+        E::CheckedOut(_, place) => hints::apply_there(place);
+        E::Bare | E::Unborn => hints::branch();
+        E::LocalChanges(work_tree::Error::Marked(marks, _)) => hints::unmark_and_stash(&marks.skipped, &marks.assumed);
+        E::LocalChanges(_) => hints::stash_or_branch();
+        E::HookIndex(_) | E::HookTrailers | E::OwnHooks(_) | E::OtherHooks => hints::no_verify();
+        E::Commit(program::Error::Failed { said, .. }) if said.contains("tell me who you are") => hints::identity();
+        E::Store(store::Error::Missing(_)) => hints::bring_object();
+    }
+    threeway::Error as E {
+        E::Staged => hints::stash();
+        E::Unmerged(_) | E::Underway(_) => hints::resolve();
+        E::Since(_) => hints::put_aside();
+        E::Moved | E::Half(_) => hints::give_up();
     }
 }
 
-/// Adds the code and the hint for an error of `--3way`.
-fn threeway(error: &threeway::Error, failure: Failure) -> Failure {
-    let (code, hint) = match error {
-        threeway::Error::Staged => ("staged", Some(hints::stash())),
-        threeway::Error::Unmerged(_) => ("unmerged", Some(hints::resolve())),
-        threeway::Error::Since(_) => ("local-changes", Some(hints::put_aside())),
-        threeway::Error::Underway(_) => ("underway", Some(hints::resolve())),
-        threeway::Error::Moved => ("moved", Some(hints::give_up())),
-        threeway::Error::Half(_) => ("underway", Some(hints::give_up())),
-        threeway::Error::Nothing => ("nothing-underway", None),
-        threeway::Error::Other => ("underway", None),
-        threeway::Error::CherryPick(_) => return failure,
-    };
-    Failure { code, ..failure }.hint_if(hint)
+pub(super) fn inner(error: &Error) -> Option<Failure> {
+    Some(match error {
+        Error::WorkTree(work_tree::Error::Checkout(inner)) => checkout(inner),
+        Error::Hook(hook::Error::Refused { .. }) => Failure::of("hook", error).hint(hints::no_verify()),
+        Error::Ref(refs::Error::LostRace(_)) => Failure::of("apply", error).race(),
+        Error::Ref(refs::Error::Locked { .. }) => Failure::of("apply", error).locked(),
+        _ => return None,
+    })
 }
 
 pub(super) fn checkout(error: &checkout::Error) -> Failure {

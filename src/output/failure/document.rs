@@ -1,55 +1,42 @@
-//! Failures of documents.
+//! Hints and failures of documents.
 
 use git_handoff::git::store;
 use git_handoff::model::hints::{self, Hint};
-use git_handoff::model::schema::SchemaError;
 use git_handoff::model::state::Illegal;
 use git_handoff::plan::schemas::Unfit;
 use git_handoff::run::operate::documents as put;
 use git_handoff::run::operate::revisions::Error;
 use git_handoff::run::query::{documents, revisions};
 
-use super::{Failure, repository};
+use super::{Failure, hint_table};
 
-pub(super) fn revision(error: &revisions::Error) -> Option<Failure> {
-    let failure = Failure::of("document", error);
-    Some(match error {
-        revisions::Error::Unknown { run, .. } => {
-            Failure { code: "unknown-document", ..failure }.hint(hints::documents(run))
-        }
-        revisions::Error::NoRevision { .. } => Failure { code: "unknown-revision", ..failure },
-        revisions::Error::Drift { drift, at, commit } => {
-            let causes = [
-                format!("revision {} was produced by {}", drift.revision.number, drift.revision.author),
-                format!("{}; at {at}, in commit {commit}", drift.origin()),
-            ];
-            Failure { code: "drift", causes: causes.into(), ..failure }
-        }
-        revisions::Error::Altered { .. } => Failure { code: "altered", exit: 3, ..failure },
-        revisions::Error::Store(_) => return None,
-    })
+hint_table! {
+    revisions::Error as E {
+        E::Unknown { run, .. } => hints::documents(run);
+    }
+}
+
+pub(super) fn drift(error: &revisions::Error) -> Option<Failure> {
+    let revisions::Error::Drift { drift, at, commit } = error else { return None };
+    let causes = [
+        format!("revision {} was produced by {}", drift.revision.number, drift.revision.author),
+        format!("{}; at {at}, in commit {commit}", drift.origin()),
+    ];
+    Some(Failure { causes: causes.into(), ..Failure::of("drift", error) })
 }
 
 pub(super) fn put_revision(error: &Error) -> Option<Failure> {
-    let failure = Failure::of("document", error);
+    let of = |code| Failure::of(code, error);
     Some(match error {
         Error::Unfit(_, unfit) => match unfit.as_ref() {
-            Unfit::Unknown(schema) => {
-                Failure { code: "unknown-schema", ..failure }.hint(hints::register_schema(schema))
-            }
-            Unfit::Unreadable(_, why) => {
-                Failure { code: "schema-unreadable", ..failure }.hint(hints::set_file(&why.place.key))
-            }
-            Unfit::LeftOut(..) => Failure { code: repository::LEFT_OUT, ..failure }.hint(hints::build_whole()),
-            _ => Failure { code: "not-as-declared", ..failure },
+            Unfit::Unknown(schema) => of("unknown-schema").hint(hints::register_schema(schema)),
+            Unfit::Unreadable(_, why) => of("schema-unreadable").hint(hints::set_file(&why.place.key)),
+            Unfit::LeftOut(..) => of("left-out").hint(hints::build_whole()),
+            _ => return None,
         },
-        Error::Changed { .. } => Failure { code: "lost-race", exit: 5, ..failure },
-        Error::Illegal(_, Illegal::NoPlace(_, other)) => {
-            Failure { code: "name-clash", ..failure }.hint(hints::name_there(other))
-        }
-        Error::Illegal(_, Illegal::AfterSeal) => Failure { code: "sealed", ..failure },
-        Error::Illegal(_, Illegal::WrittenAfterEnd(_)) => Failure { code: "ended", ..failure },
-        Error::Illegal(..) => failure,
+        Error::Illegal(_, Illegal::NoPlace(_, other)) => of("name-clash").hint(hints::name_there(other)),
+        Error::Illegal(_, Illegal::AfterSeal) => of("sealed"),
+        Error::Illegal(_, Illegal::WrittenAfterEnd(_)) => of("ended"),
         _ => return None,
     })
 }
@@ -69,19 +56,15 @@ pub(super) fn documents(error: &documents::Error) -> Failure {
     }
 }
 
-pub(super) fn put_document(error: &put::Error) -> Failure {
-    match error {
-        put::Error::Match(_) | put::Error::OnItem | put::Error::NothingElsewhere => Failure::usage(error.to_string()),
-        put::Error::Document { run, name, source } => {
-            let hint = match source.as_ref() {
-                Error::Changed { found: Some(_), .. } => Some(hints::revisions(run, name)),
-                Error::Changed { found: None, .. } => Some(hints::documents(run)),
-                Error::Store(why) => Some(unread(why, run)),
-                _ => None,
-            };
-            Failure::new(source.as_ref()).hint_if(hint)
-        }
-    }
+pub(super) fn put_document(error: &put::Error) -> Option<Failure> {
+    let put::Error::Document { run, name, source } = error else { return None };
+    let hint = match source.as_ref() {
+        Error::Changed { found: Some(_), .. } => Some(hints::revisions(run, name)),
+        Error::Changed { found: None, .. } => Some(hints::documents(run)),
+        Error::Store(why) => Some(unread(why, run)),
+        _ => None,
+    };
+    Some(Failure::new(source.as_ref()).hint_if(hint))
 }
 
 fn unread(why: &store::Error, run: &str) -> Hint {
@@ -89,8 +72,4 @@ fn unread(why: &store::Error, run: &str) -> Hint {
         store::Error::Missing(oid) => hints::fetch_object(oid),
         _ => hints::verify(run),
     }
-}
-
-pub(super) fn schema_error(error: &SchemaError) -> Failure {
-    Failure::usage(error.to_string())
 }

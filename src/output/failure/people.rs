@@ -1,4 +1,4 @@
-//! Failures of decisions and admissions.
+//! Hints and failures of decisions, admissions and adoptions.
 
 use git_handoff::model::entry::Role;
 use git_handoff::model::hints::{self, Hint};
@@ -9,27 +9,23 @@ use git_handoff::run::operate::adopt;
 use git_handoff::run::operate::people::Error;
 use git_handoff::verify::Barred;
 
-use super::Failure;
+use super::{Failure, hint_table};
 
-pub(super) fn people(error: &Error) -> Failure {
-    match error {
-        Error::NoItem
-        | Error::WholeRun
-        | Error::NoKey(_)
-        | Error::BadKey(_)
-        | Error::Keyless(_)
-        | Error::SeveralKeys(_)
-        | Error::Private(_)
-        | Error::Key { .. }
-        | Error::Long(_) => Failure { causes: Failure::of("usage", error).causes, ..Failure::usage(error.to_string()) },
-        Error::NotForPeople(_) => Failure::of("not-for-people", error).hint(hints::waiting()),
-        Error::Decided { .. } => Failure::of("decided", error).hint(hints::waiting()),
-        Error::TooEarly { .. } | Error::NoDocument { .. } => Failure::of("too-early", error).hint(hints::waiting()),
-        Error::NoRole { run, key, role } => Failure::of("no-role", error).hint(hints::admit(run, key, role)),
-        Error::HasRoles { .. } => Failure::of("has-role", error),
-        Error::Illegal(Illegal::SecondVote(..)) => Failure::of("second-vote", error),
-        Error::Illegal(_) => Failure::of("not-an-approver", error),
+hint_table! {
+    Error as E {
+        E::NotForPeople(_) | E::Decided { .. } | E::TooEarly { .. } | E::NoDocument { .. } => hints::waiting();
+        E::NoRole { run, key, role } => hints::admit(run, key, role);
     }
+    adopt::Error as E {
+        E::Stranger { .. } => hints::know_signer();
+        E::Other { run, .. } => hints::other_id(run.as_str());
+        E::Absent { .. } => hints::fetch_content();
+        E::Unreadable(run) => hints::verify(run);
+    }
+}
+
+pub(super) fn second_vote(error: &Error) -> Option<Failure> {
+    matches!(error, Error::Illegal(Illegal::SecondVote(..))).then(|| Failure::of("second-vote", error))
 }
 
 /// Returns the command that gives a key the missing role.
@@ -48,19 +44,13 @@ pub(super) fn missing_role(run: &RunId, key: &str, why: Refused) -> Hint {
     }
 }
 
-pub(super) fn adopt(error: &adopt::Error) -> Option<Failure> {
-    Some(match error {
-        adopt::Error::SameId(_) => Failure::usage(error.to_string()),
-        adopt::Error::Stranger { .. } => Failure::of("unknown-key", error).hint(hints::know_signer()),
-        adopt::Error::Other { run, .. } => Failure::of("run-exists", error).hint(hints::other_id(run.as_str())),
-        adopt::Error::TooLarge { .. } => Failure::of("too-large", error),
-        adopt::Error::Absent { .. } => Failure::of("absent", error).hint(hints::fetch_content()),
-        adopt::Error::Unreadable(run) => Failure::of("not-a-run", error).hint(hints::verify(run)),
-        // An untrusted key cannot be accepted by an option here.
-        adopt::Error::Barred(inner @ Barred::Untrusted { .. }) => {
-            Failure { hint: None, ..Failure::new(inner) }.hint(hints::know_signer())
-        }
-        adopt::Error::Barred(inner @ Barred::Conflict { .. }) => Failure { hint: None, ..Failure::new(inner) },
-        adopt::Error::Barred(_) => return None,
-    })
+/// An untrusted key, or another run of that id, cannot be accepted by an option here.
+pub(super) fn barred(error: &adopt::Error) -> Option<Failure> {
+    let adopt::Error::Barred(inner) = error else { return None };
+    let hint = match inner {
+        Barred::Untrusted { .. } => Some(hints::know_signer()),
+        Barred::Conflict { .. } => None,
+        _ => return None,
+    };
+    Some(Failure { hint, ..Failure::new(inner) })
 }

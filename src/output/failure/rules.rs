@@ -1,87 +1,153 @@
-//! Which function decides for which error.
+//! Which errors have a code of their own, and which functions add to it.
 //!
-//! An error that only wraps another decides nothing: its function, if any, returns `None`, and its
-//! source is asked. The first decision from the outermost error inward counts, and the message
-//! and the causes begin at the error that made it. An error that adds a hint to a deeper decision
-//! calls [`Failure::new`] with its source, and [`Failure::hint`] keeps the deeper hint.
+//! An error that only wraps another has no code: its source is asked. The first decision from the
+//! outermost error inward counts, and the message and the causes begin at the error that made it.
+//! Codes and exit codes are beside the messages, in the tables of [`errors`]; tables here add
+//! hints. A function returns the whole failure if it depends on more than the variant.
+//! An error that adds a hint to a deeper decision calls [`Failure::new`] with its source, and
+//! [`Failure::hint`] keeps the deeper hint.
+//!
+//! [`errors`]: git_handoff::model::errors
 
 use std::error::Error;
 
-use git_handoff::git::scratch_repo;
-use git_handoff::report;
-use git_handoff::run::operate::statements;
-use git_handoff::thread::{nonce, packet_operations, used};
+use git_handoff::git::{scratch_repo, verified_stream};
+use git_handoff::model::errors::Coded;
+use git_handoff::model::hints::Hint;
+use git_handoff::model::schema::SchemaError;
+use git_handoff::report::{self, export};
+use git_handoff::repository::pipelines;
+use git_handoff::run::operate::{documents, revisions, statements};
+use git_handoff::run::query::proving;
+#[cfg(feature = "anchors")]
+use git_handoff::share::anchor::{ProgramError, StampsError, TokenError};
+use git_handoff::share::anchor::{held, verification};
+use git_handoff::share::bundling;
+use git_handoff::thread::{gate, nonce, packet_operations, used};
 use git_handoff::upkeep::{clean, disk, doctor, operations};
+use git_handoff::verify;
 
 #[cfg(feature = "anchors")]
-use super::anchor::web;
+use super::web;
 use super::{
     Failure, anchor, apply, checking, document, driving, evidence, people, repository, running, share, sharing,
 };
-use super::{target, thread, upkeep, whence};
+use super::{target, thread, upkeep};
 
-/// Asks the functions of each file in turn. Each is for another type, so the order is free.
+/// Asks functions about the error. Each is for errors of another type, so the order is free.
 macro_rules! first {
     ($error:ident; $($file:ident: $($function:ident)+;)+) => {
         None$($(.or_else(|| of_type($error, $file::$function)))+)+
     };
 }
 
-/// Gives all errors of a type one code, and no hint.
-macro_rules! code {
-    ($error:ident; $($code:literal: $($kind:ty),+;)+) => {
-        None$($(.or_else(|| of_type($error, |error: &$kind| Failure::of($code, error))))+)+
+/// Defines `by_hint` from a table: for each type, the hints of its errors by pattern. The code of
+/// an error is the one that it states.
+macro_rules! hint_table {
+    ($($kind:ty $(as $alias:ident)? {
+        $($pattern:pat $(if $guard:expr)? => $hint:expr;)*
+    } $(else $rest:pat => $otherwise:expr;)?)+) => {
+        /// Returns the failure of an error whose type is in the table, with its hint.
+        pub(super) fn by_hint(error: &(dyn std::error::Error + 'static)) -> Option<super::Failure> {
+            None$(.or_else(|| super::rules::hinted(error, |error: &$kind| {
+                $(type $alias = $kind;)?
+                $(if let $pattern = error $(&& $guard)? {
+                    return $hint.into();
+                })*
+                None$(.or_else(|| match error { $rest => $otherwise.into() }))?
+            })))+
+        }
+    };
+}
+pub(super) use hint_table;
+
+/// Asks for the codes of errors that have no hint.
+macro_rules! coded {
+    ($error:ident; $($kind:ty),+ $(,)?) => {
+        None$(.or_else(|| of_type($error, Failure::coded::<$kind>)))+
     };
 }
 
 /// Returns the failure if the type of the error has a code or a function that decides.
 pub(super) fn decide(error: &(dyn Error + 'static)) -> Option<Failure> {
-    let coded = code! {
-        error;
-        "bad-name": report::Error;
-        "clean": clean::Error, disk::Error;
-        "doctor": doctor::Error;
-        "head": packet_operations::Error;
-        "io": statements::Error;
-        "nonce": nonce::Error;
-        "not-ours": operations::Error;
-        "scratch": scratch_repo::Error;
-        "unreadable-thread": used::Error;
-    };
-    #[cfg(feature = "anchors")]
-    let coded = coded.or_else(|| first! { error; web: s3 token stamps program; });
-    coded.or_else(|| by_function(error))
+    by_function(error).or_else(|| by_hint(error)).or_else(|| by_code(error))
 }
 
 fn by_function(error: &(dyn Error + 'static)) -> Option<Failure> {
+    #[cfg(feature = "anchors")]
+    if let Some(failure) = of_type(error, web::credentials) {
+        return Some(failure);
+    }
     first! {
         error;
-        anchor: setting_error anchor;
-        apply: apply;
-        checking: operations verification threads refusal verify;
-        document: revision put_revision documents put_document schema_error;
-        driving: operations record drive execute recheck;
-        evidence: proving export_operation bundling prove export lineage piece;
-        repository: store repository no_cache verified_stream secret save refs packed sign chain log program;
-        repository: left_out config unusable add_error;
-        people: people adopt;
-        running: submit submission query run extend steer coordinate;
-        share: remote push fetch shown bundle bundle_error;
-        sharing: sharing drivers denied;
-        target: target thread_target operations trust gate barred missed;
-        thread: unsound gate vouch thread adopt checkout worktree;
-        upkeep: archive fault delete setup write_error;
-        whence: whence;
+        anchor: push;
+        apply: inner;
+        checking: threads packed;
+        document: drift put_revision documents put_document;
+        driving: snapshot not_driven execute not_rechecked;
+        repository: saved no_cache secret left_out;
+        people: second_vote barred;
+        running: damaged;
+        share: push vanished protected;
+        target: vouched packet;
+        thread: unsound unclean unfinished not_written;
+        upkeep: held write_error;
     }
+}
+
+fn by_hint(error: &(dyn Error + 'static)) -> Option<Failure> {
+    let files = [
+        anchor::by_hint,
+        #[cfg(feature = "anchors")]
+        web::by_hint,
+        apply::by_hint,
+        checking::by_hint,
+        document::by_hint,
+        driving::by_hint,
+        evidence::by_hint,
+        people::by_hint,
+        repository::by_hint,
+        running::by_hint,
+        share::by_hint,
+        sharing::by_hint,
+        target::by_hint,
+        thread::by_hint,
+        upkeep::by_hint,
+    ];
+    files.into_iter().find_map(|by_hint| by_hint(error))
+}
+
+fn by_code(error: &(dyn Error + 'static)) -> Option<Failure> {
+    #[cfg(feature = "anchors")]
+    if let Some(failure) = coded! { error; ProgramError, StampsError, TokenError } {
+        return Some(failure);
+    }
+    coded! {
+        error;
+        SchemaError, bundling::Error, clean::Error, doctor::Error, export::Error, gate::Error, held::Missed,
+        operations::Error, packet_operations::Error, pipelines::AddError, proving::Error, report::Error,
+        scratch_repo::Error, statements::Error, used::Error, verification::Error, verified_stream::Error, verify::Error,
+        documents::Error, revisions::Error,
+    }
+    .or_else(|| of_type(error, |error: &disk::Error| Failure::of("clean", error)))
+    .or_else(|| of_type(error, |error: &nonce::Error| Failure::of("nonce", error)))
 }
 
 /// Calls the function if the error, perhaps boxed, is of its type.
 fn of_type<E: Error + 'static, D: Into<Option<Failure>>>(
     error: &(dyn Error + 'static),
-    decide: fn(&E) -> D,
+    decide: impl FnOnce(&E) -> D,
 ) -> Option<Failure> {
     let boxed = || error.downcast_ref::<Box<E>>().map(AsRef::as_ref);
     error.downcast_ref::<E>().or_else(boxed).map(decide)?.into()
+}
+
+/// Returns the failure with the hint of the function, if the error is of its type and has a code.
+pub(super) fn hinted<E: Error + Coded + 'static>(
+    error: &(dyn Error + 'static),
+    hint: fn(&E) -> Option<Hint>,
+) -> Option<Failure> {
+    of_type(error, |error| Some(Failure::coded(error)?.hint_if(hint(error))))
 }
 
 #[cfg(test)]

@@ -1,102 +1,59 @@
-//! Failures of finding and verifying a target.
+//! Hints and failures of finding and verifying a target.
 
 use git_handoff::model::hints;
 use git_handoff::model::place::Kind;
 use git_handoff::model::printable::cut;
 use git_handoff::repository::trust;
 use git_handoff::run::query::target;
-use git_handoff::share::anchor::{gate, held};
+use git_handoff::share::anchor::gate;
 use git_handoff::thread::{operations, target as thread_target, vouch};
 use git_handoff::verify::{Barred, Unsound};
 
-use super::Failure;
+use super::{Failure, did_you_mean, hint_table};
 
-pub(super) fn target(error: &target::Error) -> Option<Failure> {
-    Some(match error {
-        target::Error::Unknown { near, .. } => {
-            Failure::of("unknown-run", error).did_you_mean(near.as_deref(), hints::runs())
-        }
-        target::Error::UnknownItem { run, near, .. } => {
-            Failure::of("unknown-item", error).did_you_mean(near.as_deref(), hints::items(run))
-        }
-        target::Error::Ambiguous { places, kind, .. } => {
-            let failure = Failure::of("ambiguous", error);
-            match places.first() {
-                Some(first) if *kind == Kind::Thread => failure.hint(hints::verify_thread(first)),
-                Some(first) => failure.hint(hints::verify(first)),
-                None => failure,
-            }
-        }
-        _ => return None,
-    })
+hint_table! {
+    target::Error as E {
+        E::Unknown { near, .. } => did_you_mean(near.as_deref(), hints::runs());
+        E::UnknownItem { run, near, .. } => did_you_mean(near.as_deref(), hints::items(run));
+        E::Ambiguous { places, kind: Kind::Thread, .. } => places.first().map(hints::verify_thread);
+        E::Ambiguous { places, .. } => places.first().map(hints::verify);
+    }
+    thread_target::Error as E {
+        E::Unknown { near, .. } => did_you_mean(near.as_deref(), hints::threads());
+    }
+    operations::Error as E {
+        E::UnknownSigner { named, .. } => hints::fork(named);
+        E::NotResumed(thread) => hints::resume(thread);
+    }
+    trust::Error as E {
+        E::NoSigners => hints::verify_by_signer();
+        E::Inside { .. } => hints::move_out();
+    }
+    gate::Error {} else _ => hints::anchors();
+    Barred as E {
+        E::Tampered { report, .. } | E::NotIntact(report) => hints::verify(&report.run);
+        E::Untrusted { report, .. } => hints::verify_or_accept(&report.run);
+        E::Conflict { report, .. } => {
+            let place = report.remote.as_ref().map(|remote| format!("{remote}/")).unwrap_or_default();
+            hints::decide_or_accept(format!("{place}{}", report.run))
+        };
+    }
 }
 
-pub(super) fn thread_target(error: &thread_target::Error) -> Failure {
+pub(super) fn vouched(error: &thread_target::Error) -> Option<Failure> {
     match error {
-        thread_target::Error::Name { .. } => Failure::usage(error.to_string()),
-        thread_target::Error::Unknown { near, .. } => {
-            Failure::of("unknown-thread", error).did_you_mean(near.as_deref(), hints::threads())
-        }
+        thread_target::Error::Name { .. } => Some(Failure::usage(error.to_string())),
+        thread_target::Error::Unknown { .. } => None,
         thread_target::Error::Vouch { named, source } => {
             let judged = source.is::<vouch::Error>() || source.is::<Unsound>();
-            let failure = Failure::new(&**source);
-            if judged { failure.hint(hints::verify_thread(named)) } else { failure }
+            Some(Failure::new(&**source).hint_if(judged.then(|| hints::verify_thread(named))))
         }
     }
 }
 
-pub(super) fn operations(error: &operations::Error) -> Failure {
-    match error {
-        operations::Error::Summary | operations::Error::Agent => Failure::usage(error.to_string()),
-        operations::Error::UnknownSigner { named, .. } => Failure::of("unknown-signer", error).hint(hints::fork(named)),
-        operations::Error::NotResumed(thread) => Failure::of("not-resumed", error).hint(hints::resume(thread)),
-        operations::Error::Packet(inner) => {
-            let failure = Failure::new(&**inner);
-            Failure {
-                message: cut(format!("cannot write the packet of the checkpoint: {}", failure.message)),
-                ..failure
-            }
-        }
-        operations::Error::Head(_) => Failure::of("head", error),
-    }
-}
-
-pub(super) fn trust(error: &trust::Error) -> Failure {
-    match error {
-        trust::Error::NoSigners => Failure::of("no-signers", error).hint(hints::verify_by_signer()),
-        trust::Error::Inside { .. } => Failure::of("untrusted-file", error).hint(hints::move_out()),
-        trust::Error::Bad { .. } => Failure::of("bad-signers", error),
-        trust::Error::Read { .. } => Failure::of("io", error),
-    }
-}
-
-pub(super) fn gate(error: &gate::Error) -> Failure {
-    Failure::of("unknown-anchor", error).hint(hints::anchors())
-}
-
-pub(super) fn barred(barred: &Barred) -> Option<Failure> {
-    let failure = Failure { exit: 3, ..Failure::of("not-intact", barred) };
-    Some(match barred {
-        Barred::Tampered { report, .. } => Failure { code: "tampered", ..failure }.hint(hints::verify(&report.run)),
-        Barred::Untrusted { report, .. } => {
-            Failure { code: "untrusted", ..failure }.hint(hints::verify_or_accept(&report.run))
-        }
-        Barred::Conflict { report, .. } => {
-            let place = report.remote.as_ref().map(|remote| format!("{remote}/")).unwrap_or_default();
-            let name = format!("{place}{}", report.run);
-            Failure { code: "conflict", ..failure }.hint(hints::decide_or_accept(name))
-        }
-        Barred::NotIntact(report) => Failure { exit: 1, ..failure }.hint(hints::verify(&report.run)),
-        Barred::Verify(_) => return None,
-    })
-}
-
-pub(super) fn missed(missed: &held::Missed) -> Failure {
-    let code = match missed {
-        held::Missed::Log(_) => "broken-log",
-        held::Missed::Silent { .. } => "anchor-missing",
-        held::Missed::Archived { .. } => "archive",
-        held::Missed::Gone { .. } | held::Missed::Deleted(_) => "vanished",
-    };
-    Failure { exit: 3, ..Failure::of(code, missed) }
+pub(super) fn packet(error: &operations::Error) -> Option<Failure> {
+    let operations::Error::Packet(inner) = error else { return None };
+    let failure = Failure::new(&**inner);
+    let message = cut(format!("cannot write the packet of the checkpoint: {}", failure.message));
+    Some(Failure { message, ..failure })
 }
