@@ -19,9 +19,8 @@
 //! - `secrets`: credentials in whatever is stored, shown or handed on;
 //! - `crash`: death between any two writes; `race`: two hands at once; `chaos`: both and more, at
 //!   random;
-//! - `tamper`: everything that can be done to what is recorded, with the tables of
-//!   `docs/reference/tamper.md`; `fuzz`: parsers and mutated bytes; `vectors`: forged and clean
-//!   runs for other implementations, as `docs/vectors/` holds them.
+//! - `tamper`: everything that can be done to what is recorded; `fuzz`: parsers and mutated bytes;
+//!   `vectors`: forged and clean runs for other implementations, as `docs/vectors/` holds them.
 //!
 //! Last, what is about no behaviour: `docs` runs what the documents show, `layers` holds the rules
 //! of the source, `snapshots` that none is left over.

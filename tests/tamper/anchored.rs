@@ -145,5 +145,9 @@ fn a_run_rewritten_with_its_log_contradicts_outside_places() {
     let signers = Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap();
     let options = Options { signers: Some(signers), strict_signers: true, ..Options::default() };
     rows.push(outside.read_as(&scene, "the same, by a key that is trusted too, and published", &options));
-    table::check("anchored", &["what was done", "the logs at hand", "and a `git` anchor", "and an `s3` anchor"], &rows);
+    table::check(
+        "tamper_anchored",
+        &["what was done", "the logs at hand", "and a `git` anchor", "and an `s3` anchor"],
+        &rows,
+    );
 }

@@ -154,7 +154,11 @@ fn every_byte_of_every_object() {
     });
     let rows =
         outcomes.iter().map(|(role, outcome)| vec![(*role).to_owned(), outcome.tried.to_string(), outcome.rows()]);
-    table::check("bytes", &["a byte of", "bytes, each flipped in turn", "rows that fail"], &rows.collect::<Vec<_>>());
+    table::check(
+        "tamper_bytes",
+        &["a byte of", "bytes, each flipped in turn", "rows that fail"],
+        &rows.collect::<Vec<_>>(),
+    );
 }
 
 #[test]
@@ -183,7 +187,7 @@ fn every_byte_of_every_loose_file() {
         assert!(outcome.same * 4 < outcome.tried, "{} of {} bytes of {role} mean nothing", outcome.same, outcome.tried);
         vec![(*role).to_owned(), outcome.rows()]
     });
-    table::check("files", &["a byte of the file of", "rows that fail"], &rows.collect::<Vec<_>>());
+    table::check("tamper_files", &["a byte of the file of", "rows that fail"], &rows.collect::<Vec<_>>());
 }
 
 #[test]
@@ -200,7 +204,11 @@ fn every_object_that_is_gone() {
     });
     let rows =
         outcomes.iter().map(|(role, outcome)| vec![(*role).to_owned(), outcome.tried.to_string(), outcome.rows()]);
-    table::check("gone", &["what is gone", "objects, each in turn", "rows that fail"], &rows.collect::<Vec<_>>());
+    table::check(
+        "tamper_gone",
+        &["what is gone", "objects, each in turn", "rows that fail"],
+        &rows.collect::<Vec<_>>(),
+    );
 }
 
 #[test]

@@ -323,7 +323,7 @@ fn every_consumer_against_every_kind_of_run() {
     });
     let head: Vec<&str> =
         ["what was done"].into_iter().chain(CONSUMERS.map(|(name, _)| name)).chain(BELIEVERS).collect();
-    table::check("consumers", &head, &rows);
+    table::check("tamper_consumers", &head, &rows);
 }
 
 #[test]

@@ -70,11 +70,11 @@ fn every_field_of_every_kind() {
     }
     malformed.retain(|row| row[1] != "0");
     if everything() {
-        found.check("fields", "changed");
+        found.check("tamper_fields", "changed");
     } else {
-        found.check_sample("fields");
+        found.check_sample("tamper_fields");
     }
-    table::check("malformed", &["an entry that is none any more", "tried", "rows that fail"], &malformed);
+    table::check("tamper_malformed", &["an entry that is none any more", "tried", "rows that fail"], &malformed);
 }
 
 fn name(event: &Event) -> String {
@@ -246,5 +246,5 @@ fn every_field_of_the_header() {
         let right = if renewed.intact { POSSIBLE.to_owned() } else { failing(&renewed) };
         rows.push(vec![what.to_owned(), right, failing(&kept)]);
     }
-    table::check("header", &["changed", "right key, log rewritten", "right key, log as it was"], &rows);
+    table::check("tamper_header", &["changed", "right key, log rewritten", "right key, log as it was"], &rows);
 }

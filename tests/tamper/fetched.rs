@@ -245,7 +245,11 @@ fn what_a_remote_makes_of_chains_that_were_fetched_and_of_new_ones() {
     assert_eq!(remote.refs("clone"), before);
     remote.point(THREAD, &head.to_string());
     remote.env.handoff_in("clone", ["fetch"]).success();
-    table::check("fetched", &["what was done at the remote", "to", "`fetch` keeps what it had, and says"], &rows);
+    table::check(
+        "tamper_fetched",
+        &["what was done at the remote", "to", "`fetch` keeps what it had, and says"],
+        &rows,
+    );
 }
 
 #[test]
@@ -273,5 +277,5 @@ fn what_a_remote_shows_under_names_that_are_not_its_own() {
         remote.env.git_in("hub", ["update-ref", "-d", name]).success();
         rows.push(vec![what.to_owned(), said]);
     }
-    table::check("misnamed", &["what the remote shows", "`fetch` does not take it, and says"], &rows);
+    table::check("tamper_misnamed", &["what the remote shows", "`fetch` does not take it, and says"], &rows);
 }

@@ -185,7 +185,11 @@ fn a_log_that_only_grew_says_for_ever_what_it_said() {
     let [here, _] = it.read("the true run, and garbage on top of its log here and there", &options);
     let said = here.rows.anchor.detail.clone();
     insta::assert_snapshot!(said, @"refs/handoff/logs/SHA256%3Afe85JkIjo8VPe%2BXqXJGH5Mau1EMFdK1OdKvJUFicyA8 is broken: commit a3ecda3: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count");
-    table::check("grown", &["what was done", "the logs at hand", "and a `git` anchor that only grows"], &it.rows);
+    table::check(
+        "tamper_grown",
+        &["what was done", "the logs at hand", "and a `git` anchor that only grows"],
+        &it.rows,
+    );
 }
 
 #[test]
@@ -210,7 +214,11 @@ fn what_hides_a_log_is_never_a_pass() {
             it.read(&format!("rewritten, its log beside the true one here, whose ref is {what} now"), &options);
         assert!(!here.intact, "{}", here.to_text(false));
     }
-    table::check("hidden", &["what was done", "the logs at hand", "and a `git` anchor that only grows"], &it.rows);
+    table::check(
+        "tamper_hidden",
+        &["what was done", "the logs at hand", "and a `git` anchor that only grows"],
+        &it.rows,
+    );
 }
 
 #[test]
@@ -245,5 +253,9 @@ fn a_name_that_another_trusted_writer_took_is_in_conflict() {
     let one = Signers::parse(&line(&bo, "bo@example.com"), &jiff::tz::TimeZone::UTC).unwrap();
     let options = Options { signers: Some(one), ..options };
     it.read("the same, to a verifier that trusts only the other writer", &options);
-    table::check("taken", &["what was done", "the logs at hand", "and a `git` anchor that only grows"], &it.rows);
+    table::check(
+        "tamper_taken",
+        &["what was done", "the logs at hand", "and a `git` anchor that only grows"],
+        &it.rows,
+    );
 }

@@ -59,7 +59,7 @@ fn every_place() {
     moved(&scene, &mut tried);
     elsewhere(&scene, &mut tried);
     beside(&scene, &mut tried);
-    table::check("places", &["what was done", "reads", "rows that fail"], &tried.rows);
+    table::check("tamper_places", &["what was done", "reads", "rows that fail"], &tried.rows);
 }
 
 /// The refs.

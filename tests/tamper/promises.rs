@@ -199,7 +199,7 @@ fn no_promise_of_the_plan_is_broken_unnoticed() {
         vec![(*what).to_owned(), rows]
     });
     table::check(
-        "promises",
+        "tamper_promises",
         &["told, linked, sealed and logged by the right key", "rows that fail"],
         &rows.collect::<Vec<_>>(),
     );

@@ -120,5 +120,5 @@ fn what_the_verifier_asks_for() {
         row.insert(0, "a product of the run rewritten with the right key".to_owned());
         rows.push(row);
     }
-    table::check("proofs: asked", &["a true proof of", "the verifier asks for", "reads", "rows that fail"], &rows);
+    table::check("tamper_proof_asked", &["a true proof of", "the verifier asks for", "reads", "rows that fail"], &rows);
 }

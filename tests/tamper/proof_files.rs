@@ -72,7 +72,7 @@ fn paths_that_lead_elsewhere() {
     // Hashes of one path read alike.
     let mut rows: Vec<Vec<String>> = forgeries.iter().map(|(what, proof)| forger.row((what, proof.clone()))).collect();
     rows.dedup();
-    table::check("proofs: paths", &HEAD, &rows);
+    table::check("tamper_proof_paths", &HEAD, &rows);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn products_that_were_not_handed_over() {
             with(&forger.grown, |proof| proof["product"] = patch["product"].clone()),
         ),
     ];
-    check(&forger, "proofs: products", forgeries);
+    check(&forger, "tamper_proof_products", forgeries);
 }
 
 #[test]
@@ -184,5 +184,5 @@ fn files_that_read_two_ways() {
         Err(problem) => vec![what.to_owned(), format!("no proof: `{}`", problem.code), "–".to_owned()],
         Ok(proof) => forger.row((what, serde_json::to_value(proof).unwrap())),
     };
-    table::check("proofs: files", &HEAD, &files.into_iter().map(row).collect::<Vec<_>>());
+    table::check("tamper_proof_files", &HEAD, &files.into_iter().map(row).collect::<Vec<_>>());
 }

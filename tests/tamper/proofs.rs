@@ -59,7 +59,7 @@ fn roots_that_no_seal_says() {
         ("a true proof of an earlier root, and a path at the seal", with(&forger.grown, path)),
         ("a true proof, about nothing", without(&forger.grown, &["since"])),
     ];
-    check(&forger, "proofs: roots", forgeries);
+    check(&forger, "tamper_proof_roots", forgeries);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn foreign_and_missing_signatures() {
         "the same, that entry 0 signed by that key, for a verifier who says whom he trusts",
         &asked(&whole, Beside::default(), &strict, &Logs::default(), None),
     ));
-    table::check("proofs: signatures", &HEAD, &rows);
+    table::check("tamper_proof_signatures", &HEAD, &rows);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn what_no_run_holds() {
         ("a seal dated before what it seals", bent(&|seal| seal.at = Moment::from_millis(0))),
         ("a seal of a run of another name", bent(&|seal| seal.about = "another".parse::<RunId>().unwrap().into())),
     ];
-    check(&forger, "proofs: right key", forgeries);
+    check(&forger, "tamper_proof_right_key", forgeries);
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn entries_that_are_not_the_items() {
             with(&forger.grown, |proof| proof["shown"] = forger.patch["shown"].clone()),
         ),
     ];
-    check(&forger, "proofs: entries", forgeries);
+    check(&forger, "tamper_proof_entries", forgeries);
 }
 
 #[test]
@@ -256,5 +256,5 @@ fn parts_of_other_runs() {
         ("an earlier root, and seal and root of the rewritten run", take(grown, twin, &["last", "root"])),
         ("the same, and the paths of that run", without(&grown_twin, &["item", "product", "shown"])),
     ];
-    check(&forger, "proofs: runs", forgeries);
+    check(&forger, "tamper_proof_runs", forgeries);
 }

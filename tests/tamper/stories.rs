@@ -97,7 +97,7 @@ fn every_entry_dropped() {
         let event = tale.remove(at);
         found.tell(&scene, &format!("`{}`", event.kind()), &tale);
     }
-    found.check("dropped", "dropped");
+    found.check("tamper_dropped", "dropped");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn every_entry_doubled() {
         tale.insert(at, again);
         found.tell(&scene, &format!("`{kind}`"), &tale);
     }
-    found.check("doubled", "doubled");
+    found.check("tamper_doubled", "doubled");
 }
 
 #[test]
@@ -139,10 +139,10 @@ fn every_two_entries_exchanged() {
         }
     }
     if !everything() {
-        return found.check_sample("exchanged");
+        return found.check_sample("tamper_exchanged");
     }
     found.rows.sort();
-    found.check("exchanged", "exchanged");
+    found.check("tamper_exchanged", "exchanged");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn what_was_handed_over_exchanged() {
         let Event::RunSubmitted(e) = &mut tale[0] else { panic!() };
         e.artifacts.values_mut().for_each(|sealed| *sealed = named(forge, b"# Another\n"));
     });
-    found.check("exchanges", "the story");
+    found.check("tamper_exchanges", "the story");
 }
 
 /// A modification of a tale.
@@ -307,7 +307,7 @@ fn a_whole_run_by_another_key() {
         ..scene.forge.options()
     };
     read("the same, and the verifier names whom he trusts", &scene.forge.verify_with(&strict));
-    table::check("forged", &["the forged run", "reads", "rows that fail", "signature"], &rows);
+    table::check("tamper_forged", &["the forged run", "reads", "rows that fail", "signature"], &rows);
 }
 
 fn done(tale: &Tale, item: &str) -> usize {

@@ -178,7 +178,7 @@ fn no_field_is_forged_unnoticed() {
             tried.is_told(&spelled, place, "a field twice, with its own value and another");
         }
     }
-    tried.check("audit-fields");
+    tried.check("tamper_audit_fields");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn nothing_is_added_unnoticed() {
         list.insert(*at, list[*at].clone());
         tried.is_told(&more.to_string(), place, "an element of a list twice");
     }
-    tried.check("audit-more");
+    tried.check("tamper_audit_more");
 }
 
 #[test]
