@@ -289,9 +289,6 @@ fn every_vector_is_told_again_and_reads_as_the_index_says() {
     let refused = refused::VECTORS.iter().map(|vector| refused::check(vector, &env));
     let refused: Vec<Value> =
         refused.chain(refused::PROOFS.iter().map(|vector| refused::check_proof(vector, &env))).collect();
-    let table: String = whole.iter().chain(&forgeries).chain(&proofs).map(row).collect();
-    let lineages: String = threads.iter().map(threads::row).collect();
-    let unread: String = refused.iter().map(refused::row).collect();
     let index = json!({
         "schema": "git-handoff.vectors/1",
         "signers": SIGNERS,
@@ -301,16 +298,6 @@ fn every_vector_is_told_again_and_reads_as_the_index_says() {
         "refused": refused,
     });
     holds("vectors.json", &format!("{index:#}\n"));
-    let readme = fs::read_to_string(folder().join("README.md")).unwrap();
-    let (before, rest) = readme.split_once("<!-- table: written from tests/vectors.rs -->\n").unwrap();
-    let after = rest.split_once("<!-- /table -->").unwrap().1;
-    let head = "| file | what it is | `failure` | first finding | rows that are open |\n|---|---|---|---|---|\n";
-    holds(
-        "README.md",
-        &format!(
-            "{before}<!-- table: written from tests/vectors.rs -->\n{head}{table}\nThese have a thread:\n\n| file | what it is | `failure` | rows that are open |\n|---|---|---|---|\n{lineages}\nThese bundles and proofs must be refused as a whole:\n\n| file | what it is |\n|---|---|\n{unread}<!-- /table -->{after}"
-        ),
-    );
     let named = clean().chain(forged()).map(Vector::file).chain(refused::VECTORS.iter().map(refused::Vector::file));
     let named = named.chain(refused::PROOFS.iter().map(|(file, ..)| (*file).to_owned()));
     let named = named.chain(threads::VECTORS.iter().map(threads::Vector::file));
@@ -323,22 +310,6 @@ fn every_vector_is_told_again_and_reads_as_the_index_says() {
         there.filter(|name| name.ends_with(".bundle") || name.ends_with(".proof.json")).collect();
     there.sort();
     assert_eq!(there, named, "the folder holds the files of the index and no others");
-}
-
-/// Returns a vector's line of the table.
-fn row(vector: &Value) -> String {
-    let open = vector["open"].as_array().into_iter().flatten().map(|row| row.as_str().unwrap());
-    let finding = &vector["finding"];
-    let finding = finding["stage"].as_str().map_or_else(String::new, |stage| {
-        let code = finding["code"].as_str().map(|code| format!(" `{code}`")).unwrap_or_default();
-        let entry = finding["entry"].as_u64().map(|entry| format!(", entry {entry}")).unwrap_or_default();
-        format!("{stage}:{code}{entry}")
-    });
-    let failure =
-        vector["failure"].as_str().map_or_else(|| "none: intact".to_owned(), |failure| format!("`{failure}`"));
-    let (file, what) = (vector["file"].as_str().unwrap(), vector["description"].as_str().unwrap());
-    let open = open.collect::<Vec<_>>().join(", ");
-    format!("| [`{file}`]({file}) | {what} | {failure} | {finding} | {open} |\n")
 }
 
 /// A key that the verdicts do not know.

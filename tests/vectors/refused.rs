@@ -193,9 +193,3 @@ pub(super) fn check_proof((file, what, bend): &Malformed, env: &Environment) -> 
     assert_eq!((output.status, output.stdout.as_str()), (Some(1), ""), "{file}: {output}");
     json!({ "file": file, "description": what, "exit": output.status })
 }
-
-/// Returns a vector's line of the table.
-pub(super) fn row(vector: &Value) -> String {
-    let (file, what) = (vector["file"].as_str().unwrap(), vector["description"].as_str().unwrap());
-    format!("| [`{file}`]({file}) | {what} |\n")
-}

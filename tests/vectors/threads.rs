@@ -368,14 +368,6 @@ pub(super) fn check(vector: &Vector, env: &Environment) -> Value {
     entry
 }
 
-/// Returns a vector's line of the table.
-pub(super) fn row(vector: &Value) -> String {
-    let (file, what) = (vector["file"].as_str().unwrap(), vector["description"].as_str().unwrap());
-    let failure = vector["failure"].as_str().map_or_else(|| "none: intact".to_owned(), |row| format!("`{row}`"));
-    let open = vector["open"].as_array().into_iter().flatten().map(|row| row.as_str().unwrap());
-    format!("| [`{file}`]({file}) | {what} | {failure} | {} |\n", open.collect::<Vec<_>>().join(", "))
-}
-
 /// A repository with three keys: ours, a teammate's, and a stranger's.
 struct ThreadRepo {
     forge: Forge,
