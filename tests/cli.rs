@@ -13,6 +13,7 @@ mod graph;
 mod hints;
 #[cfg(target_os = "linux")]
 mod init;
+mod manual;
 #[cfg(target_os = "linux")]
 mod paging;
 mod printing;

@@ -1,16 +1,17 @@
-//! The manual pages in `docs/man`, generated from the clap commands and the table of settings.
-//!
-//! Only the test below generates them; the program does not contain them.
+//! `git handoff manual`: the manual pages, generated from the clap commands and the table of
+//! settings. Packages write them when they are made.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 use git_handoff::repository::config::SETTINGS;
 
-use super::Arguments;
 use super::examples::{self, Example};
+use super::{Ending, Failure};
 
 /// The files of the program, with their purposes.
 const FILES: &[(&str, &str)] = &[
@@ -29,9 +30,25 @@ const FIRST: &[&str] = &["init", "record", "plan new", "run", "status", "verify"
 /// The page of exit codes.
 const EXIT_CODES: &str = include_str!("../../docs/reference/exit-codes.md");
 
+/// Write the manual pages into a folder
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The folder, which is made if it is missing
+    folder: PathBuf,
+}
+
+/// Writes one page for the program and one for each command.
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    let folder = &arguments.folder;
+    let write = |name: String, page: String| fs::write(folder.join(name), page);
+    let written = fs::create_dir_all(folder).and_then(|()| pages().try_for_each(|(name, page)| write(name, page)));
+    written.map_err(|error| Failure::io(&format!("cannot write manual pages into {}", folder.display()), &error))?;
+    Ok(Ending::Done)
+}
+
 /// Returns the manual page.
 fn page() -> String {
-    let mut whole = Arguments::command();
+    let mut whole = super::Arguments::command();
     let usage = whole.render_usage().to_string();
     let man = Man::new(whole.clone().disable_help_subcommand(true)).manual("Git Manual");
     let part = |render: fn(&Man, &mut dyn Write) -> io::Result<()>| {
@@ -78,12 +95,12 @@ fn page_of(command: &Command) -> String {
     spans(&text)
 }
 
-/// Returns every page, by file name.
-fn pages() -> std::collections::BTreeMap<String, String> {
-    let whole = Arguments::command();
-    let commands = whole.get_subcommands().filter(|command| !command.is_hide_set());
-    let of = |command: &Command| (format!("git-handoff-{}.1", command.get_name()), page_of(command));
-    std::iter::once(("git-handoff.1".to_owned(), page())).chain(commands.map(of)).collect()
+/// Returns every page, with its file name.
+fn pages() -> impl Iterator<Item = (String, String)> {
+    let whole = super::Arguments::command();
+    let commands: Vec<Command> = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
+    let of = |command: Command| (format!("git-handoff-{}.1", command.get_name()), page_of(&command));
+    std::iter::once(("git-handoff.1".to_owned(), page())).chain(commands.into_iter().map(of))
 }
 
 /// Adds a command and its subcommands.
@@ -172,37 +189,4 @@ fn spans(page: &str) -> String {
         line.split('`').enumerate().map(set).collect::<String>() + "\n"
     };
     page.lines().map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-    use std::path::Path;
-
-    #[test]
-    fn the_manual_pages_say_what_the_program_knows() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/man");
-        let pages = super::pages();
-        let read = || -> BTreeMap<String, String> {
-            let files =
-                std::fs::read_dir(&folder).expect("there are manual pages").map(|file| file.expect("a file").path());
-            let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-            files.map(|path| (name(&path).expect("a name"), std::fs::read_to_string(&path).expect("a page"))).collect()
-        };
-        if std::env::var_os("HANDOFF_UPDATE_DOCS").is_some() {
-            for left in read().keys().filter(|name| !pages.contains_key(*name)) {
-                std::fs::remove_file(folder.join(left)).expect("a page can be removed");
-            }
-            for (name, page) in &pages {
-                std::fs::write(folder.join(name), page).expect("a page can be written");
-            }
-        }
-        let whole = &pages["git-handoff.1"];
-        assert!(whole.matches("\n.SH ").count() == 10 && whole.contains("\\fB130\\fR\n"), "a section is missing");
-        let kept = read();
-        for name in pages.keys().chain(kept.keys()) {
-            let is_same = pages.get(name) == kept.get(name);
-            assert!(is_same, "docs/man/{name} is not what the program knows: HANDOFF_UPDATE_DOCS=1 writes it");
-        }
-    }
 }

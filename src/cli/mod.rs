@@ -36,6 +36,7 @@ mod key;
 mod lineage;
 mod log;
 mod lost;
+mod manual;
 mod mcp;
 mod offer;
 mod overview;
@@ -220,6 +221,8 @@ commands! {
     /// Print the completions of the last word
     #[command(hide = true)]
     Complete(completions::Words);
+    #[command(hide = true)]
+    Manual(manual::Arguments);
 }
 
 /// Runs the program; the only place where it exits.
@@ -278,6 +281,7 @@ fn execute(command: Option<Command>, actor: Option<String>, output: &mut Output)
             Ok(completions::complete(&words, repository.as_ref(), output))
         }
         Some(Command::Packet(arguments)) => packet::run(arguments, environment, output),
+        Some(Command::Manual(arguments)) => manual::run(&arguments),
         Some(Command::Attempt(arguments)) => attempt::run(&arguments, environment, output),
         Some(Command::Mcp(arguments)) => mcp::run(arguments, environment, output),
         Some(command) => {
@@ -310,6 +314,3 @@ fn execute(command: Option<Command>, actor: Option<String>, output: &mut Output)
         }
     }
 }
-
-#[cfg(test)]
-mod manual;
