@@ -20,6 +20,7 @@ mod printing;
 mod refusals;
 mod sequences;
 mod shared;
+mod trace;
 #[cfg(target_os = "linux")]
 mod views;
 mod week;

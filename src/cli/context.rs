@@ -2,22 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use git_handoff::clock::Clock;
+use git_handoff::git::trace;
+use git_handoff::model::credential::redact_eagerly;
 use git_handoff::model::entry::Product;
 use git_handoff::repository::config::Paging;
 use git_handoff::repository::{Environment, Repository, read_up_to};
 
 use super::Failure;
-use super::output::Output;
+use super::output::{self, Output};
 use super::pager::Pager;
 
 /// Pins the clock for tests; entries written under it record that.
 const CLOCK: &str = "HANDOFF_CLOCK";
+
+/// Asks for a trace, as `GIT_TRACE` asks git: `1` or `2` for standard error, or an absolute path.
+const TRACE: &str = "HANDOFF_TRACE";
 
 /// Reads the environment.
 pub(crate) fn environment(actor: Option<String>) -> Result<Environment, Failure> {
@@ -47,6 +53,19 @@ pub(crate) fn environment(actor: Option<String>) -> Result<Environment, Failure>
         may_ask: Output::can_ask(),
         zone: jiff::tz::TimeZone::system,
     })
+}
+
+/// Starts the trace if the environment asks for it. A file that cannot be opened gets none.
+pub(crate) fn trace() {
+    let Some(wanted) = std::env::var_os(TRACE) else { return };
+    let file = match wanted.to_str() {
+        Some("1" | "2" | "true") => output::standard_error(),
+        _ if Path::new(&wanted).is_absolute() => OpenOptions::new().append(true).create(true).mode(0o600).open(&wanted),
+        _ => return,
+    };
+    if let Ok(file) = file {
+        trace::start(file, |line| redact_eagerly(line).into_owned());
+    }
 }
 
 /// Opens the repository that contains the current directory; with `anywhere`, none is required.

@@ -232,6 +232,7 @@ pub(crate) fn main() -> ExitCode {
         return ended;
     }
     context::restart_in_little_space();
+    context::trace();
     let arguments = match groups::parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -280,8 +281,8 @@ fn execute(command: Option<Command>, actor: Option<String>, output: &mut Output)
             let repository = context::open(environment, false).ok();
             Ok(completions::complete(&words, repository.as_ref(), output))
         }
-        Some(Command::Packet(arguments)) => packet::run(arguments, environment, output),
         Some(Command::Manual(arguments)) => manual::run(&arguments),
+        Some(Command::Packet(arguments)) => packet::run(arguments, environment, output),
         Some(Command::Attempt(arguments)) => attempt::run(&arguments, environment, output),
         Some(Command::Mcp(arguments)) => mcp::run(arguments, environment, output),
         Some(command) => {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::git::no_locks::NoLocks;
+use crate::git::trace;
 use crate::model::name::RunId;
 use crate::run::query::driver_lock::{open, path};
 
@@ -42,6 +43,9 @@ impl RunLock {
             // A new holder has yet to write its name. After a kill, a child between fork and exec
             // can keep the lock for a moment, and a command for as long as it pushes.
             if retries > 0 && alive.is_none() {
+                if retries == RETRIES {
+                    trace::waits_for(path.display());
+                }
                 retries -= 1;
                 std::thread::sleep(PAUSE);
                 continue;

@@ -17,6 +17,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::git::trace;
 use crate::model::digest::Digest;
 
 use super::locks;
@@ -87,6 +88,9 @@ impl Slots {
             let taken = if is_turn { slot.take().map_err(failed)? } else { None };
             let Some(file) = taken else {
                 drop(files);
+                if ticket.is_none() {
+                    trace::waits_for(slot.dir.display());
+                }
                 let drawn = ticket.map_or_else(|| Ticket::draw(&self.common_dir), |ticket| Ok(Some(ticket)));
                 let joined = drawn.and_then(|drawn| drawn.map_or(Ok(None), |ticket| ticket.join(&slot)));
                 return Ok(Claim::Refused { ticket: joined.map_err(failed)?, queue_is_full: nth == 0 });

@@ -14,6 +14,7 @@ use super::program::{self, Git};
 use super::store::Store;
 use super::symlink_path;
 use super::temporary::Temporary;
+use super::trace;
 use super::variables::REPOSITORY_VARIABLES;
 use super::work_tree;
 use crate::model::digest::Oid;
@@ -125,7 +126,9 @@ impl Hooks {
         command.args(["hook", "run", "--ignore-missing", name, "--"]).args(arguments);
         // As git does when no editor is opened.
         command.env("GIT_INDEX_FILE", index).env("GIT_EDITOR", ":");
+        let traced = trace::Started::with(command.get_args());
         let status = command.stdin(Stdio::null()).stdout(both()?).stderr(both()?).status().map_err(Error::Spawn)?;
+        traced.inspect(|traced| traced.ended(status));
         let mut text = Vec::new();
         said.rewind().and_then(|()| said.take(MOST_SAID).read_to_end(&mut text)).map_err(Error::Folder)?;
         let text = String::from_utf8_lossy(&text).trim_end().to_owned();
@@ -146,7 +149,9 @@ impl Hooks {
 
     /// Asks git with the user's configuration. Returns `None` if there is no answer.
     fn answer(&self, arguments: &[&str]) -> Result<Option<PathBuf>, Error> {
+        let traced = trace::Started::with(arguments.iter().map(OsStr::new));
         let output = self.command().args(arguments).stdin(Stdio::null()).output().map_err(Error::Spawn)?;
+        traced.inspect(|traced| traced.ended(output.status));
         let line = String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned();
         Ok(output.status.success().then(|| PathBuf::from(line)))
     }

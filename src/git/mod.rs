@@ -66,6 +66,7 @@ mod symlink_path;
 pub mod temporary;
 #[cfg(feature = "core")]
 pub mod tip;
+pub mod trace;
 pub mod tree;
 pub mod unpacked_size;
 mod variables;

@@ -16,6 +16,7 @@ use super::cancellation::{self, Cancellation, Idle};
 use super::group_activity;
 use super::limits::{OUT_OF_MEMORY, bound_memory, limited};
 use super::memory_limit;
+use super::trace;
 use super::variables::REPOSITORY_VARIABLES;
 
 /// Settings for every call, which override the configuration.
@@ -235,8 +236,10 @@ impl Git {
 
     /// Runs git and passes its output to `sink` in pieces.
     pub fn stream(mut self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(), Error> {
+        let traced = trace::Started::with(self.shown.iter().map(OsString::as_os_str));
         let child = self.spawn()?;
         let ended = self.serve(child, sink)?;
+        traced.inspect(|traced| traced.ended(ended.status));
         self.judge(ended)
     }
 

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::flush;
 use super::no_locks::NoLocks;
+use super::trace;
 use crate::model::digest::Oid;
 
 /// How long to wait for another process's lock: git's default of `core.filesRefLockTimeout`.
@@ -52,6 +53,7 @@ impl RefLock {
         let lock = lock_of(path);
         let begun = Instant::now();
         let mut grown = Vec::new();
+        let mut waits = false;
         loop {
             match OpenOptions::new().write(true).create_new(true).open(&lock) {
                 Ok(file) => {
@@ -68,6 +70,9 @@ impl RefLock {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     if begun.elapsed() >= PATIENCE {
                         return Ok(None);
+                    }
+                    if !std::mem::replace(&mut waits, true) {
+                        trace::waits_for(lock.display());
                     }
                     std::thread::sleep(PAUSE);
                 }
@@ -112,6 +117,7 @@ impl Drop for RefLock {
 /// process stays and is an error.
 pub(super) fn clear_left(lock: &Path) -> io::Result<()> {
     let mut first = None;
+    let mut waits = false;
     loop {
         let mut file = match OpenOptions::new().read(true).write(true).open(lock) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -127,6 +133,9 @@ pub(super) fn clear_left(lock: &Path) -> io::Result<()> {
         (&mut file).take(MARK.len() as u64).read_to_end(&mut begins)?;
         // A live owner of ours holds a lock on it, or finds that it is gone.
         if begins != MARK && since.elapsed() < OTHERS {
+            if !std::mem::replace(&mut waits, true) {
+                trace::waits_for(lock.display());
+            }
             std::thread::sleep(AGAIN);
             continue;
         }

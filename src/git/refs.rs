@@ -15,6 +15,7 @@ use super::ref_lock::{self, RefLock, lock_of};
 use super::ref_lookup;
 use super::retry::Lost;
 use super::store::{Durability, Store};
+use super::trace;
 use crate::model::digest::Oid;
 use crate::model::format::{FETCHED_REFS, REFS};
 use crate::model::place::Place;
@@ -152,6 +153,7 @@ fn delete_once(store: &Store, refs: &[(String, Oid)]) -> Result<(), Error> {
     }
     let first = refs.first().map_or("", |(name, _)| name);
     result.map_err(|error| Error::deleting(store, first, error))?;
+    refs.iter().for_each(|(name, old)| trace::wrote_ref(name, Some(*old), None));
     flush_names(store, refs.iter().map(|(name, _)| name.as_str()))
         .map_err(|error| Error::Other(first.to_owned(), Box::new(error)))
 }
@@ -171,13 +173,14 @@ pub fn move_branch(store: &Store, name: &str, old: Option<Oid>, new: Oid, why: &
     let expected = old.map_or_else(|| "0".repeat(new.to_string().len()), |old| old.to_string());
     let call = store.git().args(["update-ref", "--create-reflog", "-m", why, name, &new.to_string(), &expected]);
     match call.run() {
-        Ok(_) if store.durability() == Durability::Strict => {
-            flush::file(&path_of(store, name)).map_err(|error| Error::Other(name.to_owned(), Box::new(error)))
-        }
-        Ok(_) => Ok(()),
-        Err(_) if read(store, name)? != old => Err(Error::LostRace(name.to_owned())),
-        Err(error) => Err(Error::Other(name.to_owned(), Box::new(error))),
+        Ok(_) => trace::wrote_ref(name, old, Some(new)),
+        Err(_) if read(store, name)? != old => return Err(Error::LostRace(name.to_owned())),
+        Err(error) => return Err(Error::Other(name.to_owned(), Box::new(error))),
     }
+    if store.durability() == Durability::Relaxed {
+        return Ok(());
+    }
+    flush::file(&path_of(store, name)).map_err(|error| Error::Other(name.to_owned(), Box::new(error)))
 }
 
 /// Fails if a new branch of this name could not be created. Changes nothing.
@@ -220,22 +223,22 @@ fn swap(store: &Store, name: &str, new: Oid, expected: Expected) -> Result<(), E
         let lock = RefLock::take(&path).map_err(other)?;
         let lock = lock.ok_or_else(|| Error::Locked { name: name.to_owned(), lock: lock_of(&path) })?;
         let is = match expected {
+            Expected::Anything if trace::is_on() => read_stored(store, name).ok().flatten(),
             Expected::Anything => None,
             // The lock prevents changes now.
             Expected::Nothing | Expected::Absent | Expected::This(_) => read(store, name)?,
         };
+        let write = || {
+            lock.set(new, store.durability() == Durability::Strict).map_err(other)?;
+            trace::wrote_ref(name, is, Some(new));
+            Ok(())
+        };
         match (expected, is) {
             // An archived run becomes a ref again.
-            (Expected::Nothing, Some(is)) if is == new && !is_stored(store, name)? => {
-                lock.set(new, store.durability() == Durability::Strict).map_err(other)
-            }
+            (Expected::Nothing, Some(is)) if is == new && !is_stored(store, name)? => write(),
             (Expected::Nothing, Some(is)) if is == new => Ok(()),
-            (Expected::Anything, _) | (Expected::Nothing | Expected::Absent, None) => {
-                lock.set(new, store.durability() == Durability::Strict).map_err(other)
-            }
-            (Expected::This(old), Some(is)) if is == old => {
-                lock.set(new, store.durability() == Durability::Strict).map_err(other)
-            }
+            (Expected::Anything, _) | (Expected::Nothing | Expected::Absent, None) => write(),
+            (Expected::This(old), Some(is)) if is == old => write(),
             (Expected::Nothing | Expected::Absent | Expected::This(_), _) => Err(Error::LostRace(name.to_owned())),
         }
     })

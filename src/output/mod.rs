@@ -8,7 +8,9 @@ pub(crate) mod pager;
 pub(crate) mod table;
 
 use std::borrow::Cow;
+use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd as _;
 use std::process::ExitCode;
 
 use git_handoff::git::temporary;
@@ -35,6 +37,11 @@ pub(crate) fn leave(signal: i32) -> ! {
     pager::wait();
     temporary::remove_all();
     std::process::exit(128 + signal);
+}
+
+/// Returns standard error as a file of its own.
+pub(crate) fn standard_error() -> io::Result<File> {
+    Ok(io::stderr().as_fd().try_clone_to_owned()?.into())
 }
 
 /// The output of a command.

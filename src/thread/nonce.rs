@@ -4,12 +4,13 @@
 //! threads that are deleted later. It is noted after the thread was created, so after a crash in
 //! between only the thread names it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::git::no_locks::NoLocks;
 use crate::git::store::Store;
+use crate::git::trace;
 use crate::model::digest::Digest;
 
 /// The lock on this repository's nonces, released on drop or when the process ends.
@@ -31,6 +32,9 @@ impl Nonces {
         fs::create_dir_all(&locks).map_err(at(&locks))?;
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let lock = options.map_err(at(&path))?;
+        if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
+            trace::waits_for(path.display());
+        }
         lock.lock().map_err(|error| NoLocks::explain(&path, error)).map_err(at(&path))?;
         Ok(Self { dir, _lock: lock })
     }
