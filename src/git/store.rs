@@ -1,7 +1,7 @@
 //! The object database: the only reader of objects, and the start of batches of new ones.
 //!
 //! gix neither syncs new objects nor freshens existing ones; both are done here (see
-//! `docs/explanation/architecture.md`).
+//! `docs/design/writes.md`).
 
 use std::fs;
 use std::io::{self, Write};

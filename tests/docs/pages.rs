@@ -129,6 +129,34 @@ fn every_source_that_pages_name_is_there() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The map of the code names modules by their paths, and in its table below the module of the row.
+#[test]
+fn every_module_that_the_map_of_the_code_names_is_there() {
+    let map = "docs/explanation/architecture.md";
+    let modules: Vec<PathBuf> = files(&root().join("src"))
+        .iter()
+        .flat_map(|path| path.ancestors().map(|path| path.with_extension("")))
+        .collect();
+    let is_there = |name: &str| {
+        let path = name.replace("::", "/");
+        root().join(&path).exists() || modules.iter().any(|module| module.ends_with(&path))
+    };
+    let is_part = |sign: char| sign.is_ascii_lowercase() || matches!(sign, '_' | '/' | ':');
+    let is_name = |word: &&str| word.chars().all(is_part) && !word.contains("://");
+    let mut wrong = Vec::new();
+    let notes = below("docs/design");
+    for page in notes.iter().map(String::as_str).chain([map, "docs/contributing.md"]) {
+        for (number, line) in prose(&text(page)) {
+            let is_row = page == map && line.starts_with("| `");
+            let words = line.split('`').skip(1).step_by(2).filter(is_name);
+            let named = words.filter(|word| is_row || word.trim_end_matches('/').contains(['/', ':']));
+            let missing = named.filter(|word| !is_there(word.trim_end_matches('/')));
+            wrong.extend(missing.map(|word| format!("{page}:{number}: there is no {word}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Returns the pages below a folder, by their paths from the top.
 pub(super) fn below(folder: &str) -> Vec<String> {
     let is_page = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
