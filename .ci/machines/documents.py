@@ -1,10 +1,10 @@
-"""Takes scripts and manifests out of the how-to pages, so that what is documented is what is tried."""
+"""Takes scripts and manifests out of the pages of examples, so that what is documented is what is tried."""
 
 import re
 
 from field import HERE, Failed
 
-PAGES = HERE.parents[1] / "docs/how-to"
+PAGES = HERE.parents[1] / "examples"
 
 
 def block(page, name):

@@ -106,7 +106,7 @@ def hyperqueue(options):
         count = 6
         made.submit(made.machine("submitter"), made.items(count, seconds(0.3, 0.8)))
         script = made.folder / "drive.sh"
-        script.write_text(documents.block("machines-slurm.md", "drive.sh"))
+        script.write_text(documents.block("slurm/README.md", "drive.sh"))
         script.chmod(0o755)
         env = task_environment(made)
         started = time.monotonic()
@@ -127,9 +127,9 @@ def manifests(options):
     shutil.rmtree(folder, ignore_errors=True)
     (folder / ".github/workflows").mkdir(parents=True)
     job = folder / "job.yaml"
-    job.write_text(documents.block("machines-kubernetes.md", "job.yaml"))
+    job.write_text(documents.block("kubernetes/README.md", "job.yaml"))
     workflow = folder / ".github/workflows/drive.yml"
-    workflow.write_text(documents.block("machines-github-actions.md", "drive.yml"))
+    workflow.write_text(documents.block("github-actions/README.md", "drive.yml"))
     broken = folder / "broken.yaml"
     broken.write_text(job.read_text().replace("completionMode: Indexed", "completionMode: 3"))
     if validate.exists():
