@@ -1,4 +1,4 @@
-"""Real engines that start drivers: Slurm and HyperQueue. Each runs what examples/ and docs/how-to/ show."""
+"""Real engines that start drivers: Slurm and HyperQueue. Each runs what examples/ has."""
 
 import os
 import re
@@ -7,13 +7,13 @@ import subprocess
 import sys
 import time
 
-import documents
 import judge
 from field import HERE, RUN, Failed
 from trials import field, seconds
 
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "examples/slurm"))
+EXAMPLES = ROOT / "examples"
+sys.path.insert(0, str(EXAMPLES / "slurm"))
 import cluster  # noqa: E402
 
 
@@ -97,7 +97,7 @@ def running(slurm):
 
 
 def hyperqueue(options):
-    """HyperQueue's own server and two workers start the drivers with the script of the page on Slurm."""
+    """HyperQueue's own server and two workers start the drivers with the script of the example."""
     python = options.tools / "venv/bin/python"
     if not python.exists():
         print("SKIPPED: HyperQueue; its Python package is not installed")
@@ -105,9 +105,7 @@ def hyperqueue(options):
     with field(options, "hyperqueue") as made:
         count = 6
         made.submit(made.machine("submitter"), made.items(count, seconds(0.3, 0.8)))
-        script = made.folder / "drive.sh"
-        script.write_text(documents.block("slurm/README.md", "drive.sh"))
-        script.chmod(0o755)
+        script = EXAMPLES / "slurm/hyperqueue.sh"
         env = task_environment(made)
         started = time.monotonic()
         play = [python, HERE / "hyperqueue_play.py", made.folder / "hq", script, made.url, RUN]
@@ -121,15 +119,14 @@ def hyperqueue(options):
 
 
 def manifests(options):
-    """The manifests of the how-to pages are what Kubernetes and GitHub accept."""
+    """The manifests of the examples are what Kubernetes and GitHub accept."""
     validate = options.tools / "venv/bin/kubernetes-validate"
     folder = options.folder / "manifests"
     shutil.rmtree(folder, ignore_errors=True)
     (folder / ".github/workflows").mkdir(parents=True)
-    job = folder / "job.yaml"
-    job.write_text(documents.block("kubernetes/README.md", "job.yaml"))
+    job = EXAMPLES / "kubernetes/job.yaml"
     workflow = folder / ".github/workflows/drive.yml"
-    workflow.write_text(documents.block("github-actions/README.md", "drive.yml"))
+    shutil.copy(EXAMPLES / "github-actions/drive.yml", workflow)
     broken = folder / "broken.yaml"
     broken.write_text(job.read_text().replace("completionMode: Indexed", "completionMode: 3"))
     if validate.exists():
