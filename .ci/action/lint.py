@@ -18,7 +18,7 @@ import yaml
 from scene import ROOT
 
 ACTION = ROOT / "action/action.yml"
-PAGE = "docs/how-to/use-the-github-action.md"
+PAGE = "action/README.md"
 
 # Mistakes in the action: a pattern, what takes its place, and a word of the complaint.
 BROKEN_ACTION = [

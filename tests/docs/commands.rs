@@ -54,12 +54,11 @@ fn the_program_accepts_every_setting_of_the_pages() {
 
 /// Returns the lines of blocks of a kind, continued lines as one, each with the name of its page.
 fn lines(fence: &str) -> Vec<(String, String)> {
-    let pages = ["README.md".to_owned()].into_iter().chain(pages::below("docs"));
     let lines_of = |page: String| {
         let (text, start) = (pages::text(&page), format!("\n{fence}\n"));
         let blocks = text.split(&start).skip(1).filter_map(|rest| rest.split("\n```").next());
         let joined: String = blocks.flat_map(|block| [block, "\n"]).collect::<String>().replace("\\\n", " ");
         joined.lines().map(|line| (page.clone(), line.to_owned())).collect::<Vec<_>>()
     };
-    pages.flat_map(lines_of).collect()
+    pages::pages().into_iter().flat_map(lines_of).collect()
 }

@@ -173,9 +173,10 @@ pub(super) fn text(page: &str) -> String {
     fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page} cannot be read: {error}"))
 }
 
-fn pages() -> Vec<String> {
-    let top = ["README.md", "CHANGELOG.md"].map(str::to_owned);
-    top.into_iter().chain(below("docs")).collect()
+/// Returns the pages for people.
+pub(super) fn pages() -> Vec<String> {
+    let top = ["README.md", "CHANGELOG.md", "action/README.md", "plugin/README.md", "python/README.md"];
+    top.map(str::to_owned).into_iter().chain(below("docs")).chain(below("examples")).collect()
 }
 
 fn root() -> &'static Path {

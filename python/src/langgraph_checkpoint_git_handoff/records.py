@@ -2,7 +2,7 @@
 
 The first line is a JSON object with `schema`, `thread_id` and `records`. A value is named there by
 the serializer's tag and its size in bytes. The bytes of all values follow, in order, without
-anything between them. docs/how-to/use-langgraph.md shows one.
+anything between them. README.md shows one.
 """
 
 from __future__ import annotations
