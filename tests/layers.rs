@@ -302,6 +302,61 @@ fn modules_import_only_what_lies_below_them() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Names of errors in the program, where they are not after the file.
+const ERRORS: &[(&str, &str)] = &[
+    ("engine/record/sealed.rs", "SettingsError"),
+    ("run/operate/open/error.rs", "operate::Error"),
+    ("run/query/view.rs", "query::Error"),
+    ("share/anchor/rfc3161/stamps.rs", "StampsError"),
+    ("share/anchor/rfc3161/token.rs", "TokenError"),
+    ("share/anchor/s3/wire.rs", "S3Error"),
+];
+
+/// Returns the enums of a file's tables of errors that state codes.
+fn coded_errors(source: &Source) -> Vec<&str> {
+    let is_code = |after: &str| after.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit()).starts_with(':');
+    let states_code = |line: &str| line.contains("#[from \"") || line.split('"').skip(2).step_by(2).any(is_code);
+    let tables = source.text.split("\nerrors! {\n").skip(1).filter_map(|rest| Some(rest.split_once("\n}")?.0));
+    tables
+        .filter_map(|table| {
+            let (name, rows) = table.split_once("enum ")?.1.split_once(|c: char| !c.is_alphanumeric())?;
+            (rows.starts_with("= ") || rows.lines().skip(1).any(states_code)).then_some(name)
+        })
+        .collect()
+}
+
+#[test]
+fn the_program_asks_every_error_that_states_a_code() {
+    let sources = sources();
+    let failures = sources.iter().filter(|source| source.path.starts_with("output/failure"));
+    let lines = failures.flat_map(|source| source.text.lines()).filter(|line| !line.starts_with("use "));
+    let lines: Vec<&str> = lines.collect();
+    // A function with such an argument may decide for some variants only.
+    let is_row = |line: &str, name: &str| {
+        line.match_indices(name).any(|(at, _)| {
+            let after = &line[at + name.len()..];
+            let before = line[..at].trim_end_matches(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+            !before.ends_with('&') && (after.is_empty() || after.starts_with([',', ' ']))
+        })
+    };
+    let (mut stated, mut missing) = (0, Vec::new());
+    for source in &sources {
+        for name in coded_errors(source) {
+            let path = source.path.trim_end_matches(".rs").trim_end_matches("/mod").trim_end_matches("/error");
+            let module = path.rsplit('/').next().expect("a path has a last part");
+            let other_name = ERRORS.iter().find(|(file, _)| *file == source.path).map(|(_, name)| (*name).to_owned());
+            let after_file = if name == "Error" { format!("{module}::Error") } else { name.to_owned() };
+            let name = other_name.unwrap_or(after_file);
+            stated += 1;
+            if !lines.iter().any(|line| is_row(line, &name)) {
+                missing.push(format!("{}: {name}", source.path));
+            }
+        }
+    }
+    assert!(stated > 80, "{stated} enums state codes");
+    assert!(missing.is_empty(), "a failure with these errors would be called a defect: {}", missing.join(", "));
+}
+
 #[test]
 fn the_table_of_imports_has_no_circle_and_no_stranger() {
     let mut below = BTreeSet::new();

@@ -1,6 +1,6 @@
 //! Hints and failures of `apply`, and of writing a work tree.
 
-use git_handoff::apply::{Error, threeway};
+use git_handoff::apply::{self, threeway};
 use git_handoff::git::checkout::{self, Obstacle};
 use git_handoff::git::{hook, program, refs, store, work_tree};
 use git_handoff::model::hints;
@@ -8,7 +8,7 @@ use git_handoff::model::hints;
 use super::{Failure, hint_table};
 
 hint_table! {
-    Error as E {
+    apply::Error as E {
         E::NoBase(base) => hints::fetch_base(base);
         E::Altered(..) => hints::verify_all();
         E::CheckedOut(_, place) => hints::apply_there(place);
@@ -27,12 +27,12 @@ hint_table! {
     }
 }
 
-pub(super) fn inner(error: &Error) -> Option<Failure> {
+pub(super) fn inner(error: &apply::Error) -> Option<Failure> {
     Some(match error {
-        Error::WorkTree(work_tree::Error::Checkout(inner)) => checkout(inner),
-        Error::Hook(hook::Error::Refused { .. }) => Failure::of("hook", error).hint(hints::no_verify()),
-        Error::Ref(refs::Error::LostRace(_)) => Failure::of("apply", error).race(),
-        Error::Ref(refs::Error::Locked { .. }) => Failure::of("apply", error).locked(),
+        apply::Error::WorkTree(work_tree::Error::Checkout(inner)) => checkout(inner),
+        apply::Error::Hook(hook::Error::Refused { .. }) => Failure::of("hook", error).hint(hints::no_verify()),
+        apply::Error::Ref(refs::Error::LostRace(_)) => Failure::of("apply", error).race(),
+        apply::Error::Ref(refs::Error::Locked { .. }) => Failure::of("apply", error).locked(),
         _ => return None,
     })
 }

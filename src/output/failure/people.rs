@@ -5,14 +5,13 @@ use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::name::RunId;
 use git_handoff::model::role::Refused;
 use git_handoff::model::state::Illegal;
-use git_handoff::run::operate::adopt;
-use git_handoff::run::operate::people::Error;
+use git_handoff::run::operate::{adopt, people};
 use git_handoff::verify::Barred;
 
 use super::{Failure, hint_table};
 
 hint_table! {
-    Error as E {
+    people::Error as E {
         E::NotForPeople(_) | E::Decided { .. } | E::TooEarly { .. } | E::NoDocument { .. } => hints::waiting();
         E::NoRole { run, key, role } => hints::admit(run, key, role);
     }
@@ -24,8 +23,8 @@ hint_table! {
     }
 }
 
-pub(super) fn second_vote(error: &Error) -> Option<Failure> {
-    matches!(error, Error::Illegal(Illegal::SecondVote(..))).then(|| Failure::of("second-vote", error))
+pub(super) fn second_vote(error: &people::Error) -> Option<Failure> {
+    matches!(error, people::Error::Illegal(Illegal::SecondVote(..))).then(|| Failure::of("second-vote", error))
 }
 
 /// Returns the command that gives a key the missing role.
