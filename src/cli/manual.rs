@@ -40,8 +40,8 @@ pub(crate) struct Arguments {
 /// Writes one page for the program and one for each command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let folder = &arguments.folder;
-    let write = |name: String, page: String| fs::write(folder.join(name), page);
-    let written = fs::create_dir_all(folder).and_then(|()| pages().try_for_each(|(name, page)| write(name, page)));
+    let written = fs::create_dir_all(folder)
+        .and_then(|()| pages().try_for_each(|(name, page)| fs::write(folder.join(name), page)));
     written.map_err(|error| Failure::io(&format!("cannot write manual pages into {}", folder.display()), &error))?;
     Ok(Ending::Done)
 }
@@ -99,8 +99,9 @@ fn page_of(command: &Command) -> String {
 fn pages() -> impl Iterator<Item = (String, String)> {
     let whole = super::Arguments::command();
     let commands: Vec<Command> = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
-    let of = |command: Command| (format!("git-handoff-{}.1", command.get_name()), page_of(&command));
-    std::iter::once(("git-handoff.1".to_owned(), page())).chain(commands.into_iter().map(of))
+    let pages =
+        commands.into_iter().map(|command| (format!("git-handoff-{}.1", command.get_name()), page_of(&command)));
+    std::iter::once(("git-handoff.1".to_owned(), page())).chain(pages)
 }
 
 /// Adds a command and its subcommands.

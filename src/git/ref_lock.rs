@@ -53,7 +53,7 @@ impl RefLock {
         let lock = lock_of(path);
         let begun = Instant::now();
         let mut grown = Vec::new();
-        let mut waits = false;
+        let mut waiting = trace::Waiting::default();
         loop {
             match OpenOptions::new().write(true).create_new(true).open(&lock) {
                 Ok(file) => {
@@ -71,9 +71,7 @@ impl RefLock {
                     if begun.elapsed() >= PATIENCE {
                         return Ok(None);
                     }
-                    if !std::mem::replace(&mut waits, true) {
-                        trace::waits_for(lock.display());
-                    }
+                    waiting.write(lock.display());
                     std::thread::sleep(PAUSE);
                 }
                 // `git pack-refs` removes empty folders, perhaps one that we just made.
@@ -117,7 +115,7 @@ impl Drop for RefLock {
 /// process stays and is an error.
 pub(super) fn clear_left(lock: &Path) -> io::Result<()> {
     let mut first = None;
-    let mut waits = false;
+    let mut waiting = trace::Waiting::default();
     loop {
         let mut file = match OpenOptions::new().read(true).write(true).open(lock) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -133,9 +131,7 @@ pub(super) fn clear_left(lock: &Path) -> io::Result<()> {
         (&mut file).take(MARK.len() as u64).read_to_end(&mut begins)?;
         // A live owner of ours holds a lock on it, or finds that it is gone.
         if begins != MARK && since.elapsed() < OTHERS {
-            if !std::mem::replace(&mut waits, true) {
-                trace::waits_for(lock.display());
-            }
+            waiting.write(lock.display());
             std::thread::sleep(AGAIN);
             continue;
         }

@@ -228,17 +228,17 @@ fn swap(store: &Store, name: &str, new: Oid, expected: Expected) -> Result<(), E
             // The lock prevents changes now.
             Expected::Nothing | Expected::Absent | Expected::This(_) => read(store, name)?,
         };
-        let write = || {
+        let set_ref = || {
             lock.set(new, store.durability() == Durability::Strict).map_err(other)?;
             trace::wrote_ref(name, is, Some(new));
             Ok(())
         };
         match (expected, is) {
             // An archived run becomes a ref again.
-            (Expected::Nothing, Some(is)) if is == new && !is_stored(store, name)? => write(),
+            (Expected::Nothing, Some(is)) if is == new && !is_stored(store, name)? => set_ref(),
             (Expected::Nothing, Some(is)) if is == new => Ok(()),
-            (Expected::Anything, _) | (Expected::Nothing | Expected::Absent, None) => write(),
-            (Expected::This(old), Some(is)) if is == old => write(),
+            (Expected::Anything, _) | (Expected::Nothing | Expected::Absent, None) => set_ref(),
+            (Expected::This(old), Some(is)) if is == old => set_ref(),
             (Expected::Nothing | Expected::Absent | Expected::This(_), _) => Err(Error::LostRace(name.to_owned())),
         }
     })

@@ -76,12 +76,27 @@ impl Started {
 /// Writes that a ref got a new value, or with `None` that it was deleted.
 pub(super) fn wrote_ref(name: &str, old: Option<Oid>, new: Option<Oid>) {
     if is_on() {
-        let value = |value: Option<Oid>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
-        write(format_args!("ref {name}: {} -> {}", value(old), value(new)));
+        let [old, new] = [old, new].map(|oid| oid.map_or_else(|| "none".to_owned(), |oid| oid.to_string()));
+        write(format_args!("ref {name}: {old} -> {new}"));
     }
 }
 
 /// Writes that this process waits for a lock.
 pub(crate) fn waits_for(lock: impl Display) {
     write(format_args!("waits for {lock}"));
+}
+
+/// Writes once that a process waits, however often it tries to get the lock.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    is_written: bool,
+}
+
+impl Waiting {
+    /// Writes the line, unless it was written.
+    pub(crate) fn write(&mut self, lock: impl Display) {
+        if !std::mem::replace(&mut self.is_written, true) {
+            waits_for(lock);
+        }
+    }
 }

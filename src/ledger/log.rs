@@ -289,7 +289,7 @@ pub fn ensure(writer: &Writer, about: &Subject, recorded: &LogRecorded) -> Resul
     retry::run(|| {
         let head = chain::tip(&writer.store, &format::log_ref(&fingerprint))?;
         let known = head.tree.map_or(Ok(None), |tree| record_in(&writer.store, tree, about))?;
-        if known.is_some_and(|known| known.root.is_some() || known.last_seq >= recorded.last_seq) {
+        if known.is_some_and(|known| known.covers(recorded)) {
             return Ok(());
         }
         writer.append(&head, vec![draft(about.clone(), Event::LogRecorded(recorded.clone()))])?.publish()?;

@@ -14,7 +14,8 @@
 //! A row without a code has that of the table, if the table has one. A code without a number exits
 //! with 1. Messages and fields are those of `thiserror`; further arguments of a message stand
 //! between brackets. The variants of the last rows, `#[from]`, only pass on another error: they
-//! have its message, and no code unless it stands there, as in `#[from "prove"]`.
+//! have its message, and no code unless it stands there, as in `#[from "prove"]`. The `derive`
+//! cannot move into the macro: `.0` of a message must be resolved where the message stands.
 
 /// The code of an error for programs, and the exit code of a command that it ends.
 pub type Code = (&'static str, u8);

@@ -49,7 +49,7 @@ impl LogRecorded {
 
     /// Returns true if a log with this statement needs no other statement about the chain.
     pub fn covers(&self, other: &Self) -> bool {
-        self.root.is_some() || self.last_seq >= other.last_seq
+        covers(self.root, self.last_seq, other)
     }
 
     /// Returns true if the other statement follows from this one.
@@ -88,10 +88,20 @@ impl Indexed {
         first.map(|first| LogRecorded { log, first, last_seq, last, root })
     }
 
+    /// Returns true if a log with this statement needs no other statement about the chain.
+    pub fn covers(&self, other: &LogRecorded) -> bool {
+        covers(self.root, self.last_seq, other)
+    }
+
     /// Returns the bytes in the log's tree.
     pub fn canonical(&self) -> Vec<u8> {
         format::canonical(&serde_json::to_value(self).expect("the fields serialise to an object"))
     }
+}
+
+/// Returns true if a statement with this root and position covers another one.
+fn covers(root: Option<Digest>, last_seq: u64, other: &LogRecorded) -> bool {
+    root.is_some() || last_seq >= other.last_seq
 }
 
 /// Returns the path of the index of a run or thread in a log's tree; an archive has none.

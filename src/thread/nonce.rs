@@ -32,10 +32,15 @@ impl Nonces {
         fs::create_dir_all(&locks).map_err(at(&locks))?;
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let lock = options.map_err(at(&path))?;
-        if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
-            trace::waits_for(path.display());
-        }
-        lock.lock().map_err(|error| NoLocks::explain(&path, error)).map_err(at(&path))?;
+        let taken = match lock.try_lock() {
+            Ok(()) => Ok(()),
+            Err(TryLockError::Error(error)) => Err(error),
+            Err(TryLockError::WouldBlock) => {
+                trace::waits_for(path.display());
+                lock.lock()
+            }
+        };
+        taken.map_err(|error| NoLocks::explain(&path, error)).map_err(at(&path))?;
         Ok(Self { dir, _lock: lock })
     }
 

@@ -12,7 +12,7 @@ use git_handoff::git::store::{Durability, Edit, Store};
 use git_handoff::ledger::chain::{Draft, Head, Link, Writer};
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Oid;
-use git_handoff::model::entry::{Entry, Event, LogRecorded, Product};
+use git_handoff::model::entry::{Entry, Event, LogRecorded, Product, Subject};
 use git_handoff::model::format;
 use git_handoff::model::name::{FilePath, RunId};
 use git_handoff::model::time::Moment;
@@ -101,9 +101,9 @@ impl Forge {
             recorded.push(sealed);
         }
         let drafts = recorded.into_iter().map(|recorded| {
-            let edits =
-                vec![(format::log_path(&told.run), Edit::Bytes(recorded.index(&told.run.clone().into()).canonical()))];
-            Draft { about: told.run.clone().into(), event: Event::LogRecorded(recorded), bytes: Vec::new(), edits }
+            let about = Subject::from(told.run.clone());
+            let edits = vec![(format::log_path(&told.run), Edit::Bytes(recorded.index(&about).canonical()))];
+            Draft { about, event: Event::LogRecorded(recorded), bytes: Vec::new(), edits }
         });
         let appended = self.writer_with(signer).append(&head, drafts.collect()).unwrap();
         let _ = appended.publish().unwrap();

@@ -26,17 +26,17 @@ pub(super) fn drift(error: &revisions::Error) -> Option<Failure> {
 }
 
 pub(super) fn put_revision(error: &Error) -> Option<Failure> {
-    let of = |code| Failure::of(code, error);
+    let with_code = |code| Failure::of(code, error);
     Some(match error {
         Error::Unfit(_, unfit) => match unfit.as_ref() {
-            Unfit::Unknown(schema) => of("unknown-schema").hint(hints::register_schema(schema)),
-            Unfit::Unreadable(_, why) => of("schema-unreadable").hint(hints::set_file(&why.place.key)),
-            Unfit::LeftOut(..) => of("left-out").hint(hints::build_whole()),
+            Unfit::Unknown(schema) => with_code("unknown-schema").hint(hints::register_schema(schema)),
+            Unfit::Unreadable(_, why) => with_code("schema-unreadable").hint(hints::set_file(&why.place.key)),
+            Unfit::LeftOut(..) => with_code("left-out").hint(hints::build_whole()),
             _ => return None,
         },
-        Error::Illegal(_, Illegal::NoPlace(_, other)) => of("name-clash").hint(hints::name_there(other)),
-        Error::Illegal(_, Illegal::AfterSeal) => of("sealed"),
-        Error::Illegal(_, Illegal::WrittenAfterEnd(_)) => of("ended"),
+        Error::Illegal(_, Illegal::NoPlace(_, other)) => with_code("name-clash").hint(hints::name_there(other)),
+        Error::Illegal(_, Illegal::AfterSeal) => with_code("sealed"),
+        Error::Illegal(_, Illegal::WrittenAfterEnd(_)) => with_code("ended"),
         _ => return None,
     })
 }

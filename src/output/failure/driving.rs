@@ -71,7 +71,7 @@ pub(super) fn snapshot(error: &record::Error) -> Option<Failure> {
 
 pub(super) fn not_driven(error: &drive::Error) -> Option<Failure> {
     match error {
-        drive::Error::Hold(lock) => held(lock, error),
+        drive::Error::Hold(lock) => driven_elsewhere(lock, error),
         drive::Error::Workspace(error) => no_worktrees(error),
         _ => None,
     }
@@ -89,16 +89,16 @@ pub(super) fn execute(error: &execute::Error) -> Option<Failure> {
 
 pub(super) fn not_rechecked(error: &recheck::Error) -> Option<Failure> {
     match error {
-        recheck::Error::Lock(lock) => held(lock, error),
+        recheck::Error::Lock(lock) => driven_elsewhere(lock, error),
         recheck::Error::Workspace(error) => no_worktrees(error),
         _ => None,
     }
 }
 
 /// Returns the failure if another process drives the run.
-pub(super) fn held(lock: &run_lock::Error, error: &(dyn std::error::Error + 'static)) -> Option<Failure> {
-    let is_held = matches!(lock, run_lock::Error::Held { .. });
-    is_held.then(|| Failure { exit: 5, ..Failure::of("held", error) }.hint(hints::wait()))
+pub(super) fn driven_elsewhere(lock: &run_lock::Error, error: &(dyn std::error::Error + 'static)) -> Option<Failure> {
+    let run_lock::Error::Held { .. } = lock else { return None };
+    Some(Failure { exit: 5, ..Failure::of("held", error) }.hint(hints::wait()))
 }
 
 /// Returns the failure if no worktree can be created in this repository.

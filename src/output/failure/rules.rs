@@ -91,7 +91,7 @@ fn by_function(error: &(dyn Error + 'static)) -> Option<Failure> {
         share: push vanished protected;
         target: vouched packet;
         thread: unsound unclean unfinished not_written;
-        upkeep: held write_error;
+        upkeep: still_driven write_error;
     }
 }
 

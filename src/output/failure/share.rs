@@ -97,8 +97,8 @@ pub(super) fn push(error: &push::Error) -> Option<Failure> {
 }
 
 pub(super) fn vanished(error: &fetch::Error) -> Option<Failure> {
-    let is_seen = matches!(error, fetch::Error::Vanished(vanished) if vanished.seen);
-    is_seen.then(|| Failure { exit: 3, ..Failure::of("vanished", error) })
+    let fetch::Error::Vanished(vanished) = error else { return None };
+    vanished.seen.then(|| Failure { exit: 3, ..Failure::of("vanished", error) })
 }
 
 pub(super) fn protected(error: &bundle::Error) -> Option<Failure> {

@@ -30,8 +30,8 @@ hint_table! {
     }
 }
 
-pub(super) fn held(error: &delete::Error) -> Option<Failure> {
-    if let delete::Error::Hold(lock) = error { driving::held(lock, error) } else { None }
+pub(super) fn still_driven(error: &delete::Error) -> Option<Failure> {
+    if let delete::Error::Hold(lock) = error { driving::driven_elsewhere(lock, error) } else { None }
 }
 
 pub(super) fn write_error(error: &setup::WriteError) -> Failure {
