@@ -1,14 +1,10 @@
 //! A real server of S3 with Object Lock: moto's, from `PyPI`, installed below the target directory
-//! on first use.
+//! by `.ci/moto`.
 
-use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-
-/// The version that the tests were written against.
-const MOTO: &str = "moto[s3,server]==5.1.6";
 
 /// Headers of a signature and of a locked object.
 const SIGNED: &str = "Authorization: AWS4-HMAC-SHA256 Credential=x/20260604/us-east-1/s3/aws4_request, \
@@ -81,31 +77,12 @@ impl Drop for Moto {
     }
 }
 
-/// Returns the folder of the virtual environment, which is made whole or not at all.
+/// Returns the folder of the virtual environment, and installs it first if it is missing.
 fn installed() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    fs::create_dir_all(folder).unwrap();
-    let lock = File::create(folder.join("moto.lock")).unwrap();
-    // Each test is a process of its own.
-    lock.lock().unwrap();
-    let venv = folder.join("moto");
-    let done = venv.join("installed");
-    if fs::read_to_string(&done).is_ok_and(|what| what == MOTO) {
-        return venv;
-    }
-    let _ = fs::remove_dir_all(&venv);
-    let run = |command: &mut Command, what: &str| {
-        let output = command.stdin(Stdio::null()).output();
-        let said = match &output {
-            Ok(output) if output.status.success() => return,
-            Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
-            Err(error) => error.to_string(),
-        };
-        panic!("the tests of S3 need Python with venv, and PyPI, for moto's server: {what} failed: {said}");
-    };
-    run(Command::new("python3").args(["-m", "venv"]).arg(&venv), "python3 -m venv");
-    let pip = ["install", "--quiet", "--no-compile", "--disable-pip-version-check", MOTO];
-    run(Command::new(venv.join("bin/pip")).args(pip), "pip install");
-    fs::write(done, MOTO).unwrap();
-    venv
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(".ci/moto");
+    let output = Command::new(script).arg(folder).stdin(Stdio::null()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "the tests of S3 need Python with venv, and PyPI, for moto's server: {stderr}");
+    folder.join("moto")
 }
