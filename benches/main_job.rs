@@ -19,23 +19,23 @@ const ITEMS: usize = 1_000;
 
 fn main() {
     let only: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let wanted = |name: &str| only.is_empty() || only.iter().any(|word| word == name);
-    if wanted("runs") {
+    let is_selected = |name: &str| only.is_empty() || only.iter().any(|word| word == name);
+    if is_selected("runs") {
         runs();
     }
-    if wanted("layers") {
+    if is_selected("layers") {
         layers();
     }
-    if wanted("appends") {
+    if is_selected("appends") {
         appends();
     }
-    if wanted("documents") {
+    if is_selected("documents") {
         documents();
     }
-    if wanted("large") {
+    if is_selected("large") {
         large();
     }
-    if wanted("share") {
+    if is_selected("share") {
         share();
     }
 }

@@ -30,14 +30,14 @@ const FILES: usize = 100_000;
 
 fn main() {
     let only: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let wanted = |name: &str| only.is_empty() || only.iter().any(|word| word == name);
-    if wanted("runs") {
+    let is_selected = |name: &str| only.is_empty() || only.iter().any(|word| word == name);
+    if is_selected("runs") {
         runs();
     }
-    if wanted("files") {
+    if is_selected("files") {
         files();
     }
-    if wanted("graph") {
+    if is_selected("graph") {
         graph();
     }
 }

@@ -82,7 +82,7 @@ fn a_message_is_the_persons_and_the_trailers_stay_ours() {
 fn a_message_for_several_commits_or_with_trailers_of_ours_is_refused() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT, BUILD]);
-    for (arguments, wanted) in [
+    for (arguments, expected) in [
         (&["apply", "r", "--commit", "-m", "Both"][..], (1, "several-commits")),
         (&["apply", "r", "--branch", "result", "-m", "Both"], (1, "several-commits")),
         (&["apply", "r/edit", "--commit", "-m", "x\n\nhandoff-run: other"], (1, "bad-message")),
@@ -91,7 +91,7 @@ fn a_message_for_several_commits_or_with_trailers_of_ours_is_refused() {
     ] {
         let (code, _, stderr) = clone.handoff(&[arguments, &["--json"]].concat());
         let error: serde_json::Value = serde_json::from_str(&stderr).unwrap();
-        assert_eq!((code, error["code"].as_str().unwrap()), wanted, "{stderr}");
+        assert_eq!((code, error["code"].as_str().unwrap()), expected, "{stderr}");
     }
     let (_, _, stderr) = clone.handoff(&["apply", "r", "--commit", "-m", "Both"]);
     insta::assert_snapshot!(stderr, @"

@@ -76,9 +76,9 @@ fn hold(outline: &Outline, most: usize) -> Picture {
         assert!(node.label.chars().all(|c| (' '..='~').contains(&c)), "{}", node.label);
         assert!(node.x + node.width < picture.width && node.y + node.height < picture.height);
         for other in &picture.boxes[at + 1..] {
-            let beside = node.x + node.width < other.x || other.x + other.width < node.x;
+            let side_by_side = node.x + node.width < other.x || other.x + other.width < node.x;
             let above = node.y + node.height < other.y || other.y + other.height < node.y;
-            assert!(beside || above, "{node:?} overlaps {other:?}");
+            assert!(side_by_side || above, "{node:?} overlaps {other:?}");
             assert_ne!((node.layer, node.place), (other.layer, other.place));
         }
     }

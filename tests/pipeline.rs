@@ -91,8 +91,8 @@ fn an_item_runs_block_by_block_and_every_screen_says_so() {
     assert_output!("pipeline_log", repo.env.handoff(["log", "r"]));
     assert_output!("pipeline_show", repo.env.handoff(["show", "r/a"]));
     assert_output!("pipeline_verify", repo.env.handoff(["verify", "r"]));
-    let shown: Value = serde_json::from_str(&repo.env.handoff(["show", "r/a", "--json"]).success()).unwrap();
-    assert_eq!(shown["entries"][1]["blocks"], entry["blocks"]);
+    let answer: Value = serde_json::from_str(&repo.env.handoff(["show", "r/a", "--json"]).success()).unwrap();
+    assert_eq!(answer["entries"][1]["blocks"], entry["blocks"]);
     let report: Value = serde_json::from_str(&repo.env.handoff(["verify", "r", "--json"]).success()).unwrap();
     assert_eq!(report["blocks"], json!([{ "item": "a", "attempt": 1, "blocks": entry["blocks"] }]));
     assert_eq!(report["pipelines"], json!({ "dev.check": digest }));
@@ -155,11 +155,14 @@ fn a_block_that_does_not_pass_ends_the_attempt_with_its_name() {
             &["agent done", "capture failed"],
         ),
     ];
-    for (pipeline, line, reason, told) in cases {
+    for (pipeline, line, reason, expected_blocks) in cases {
         repo.drive(pipeline, &[item("a", line, pipeline)]).ends(4);
         let entry = end(&repo, pipeline);
         assert_eq!(entry["reason"], reason);
-        assert_eq!((blocks(&entry), products(&entry)), (told.iter().map(ToString::to_string).collect(), vec![]));
+        assert_eq!(
+            (blocks(&entry), products(&entry)),
+            (expected_blocks.iter().map(ToString::to_string).collect(), vec![])
+        );
         repo.ends_intact(pipeline);
     }
     // It is retried as usual, and every attempt is recorded.
@@ -227,9 +230,9 @@ fn scripts_run_where_the_agent_does_and_their_output_is_in_the_transcript() {
     add(&repo, "p.looks", &[agent(), gate(looks), capture("patch")]);
     let by = json!({ "id": "a", "executor": "sees", "inputs": { "pipeline": "p.looks" } });
     repo.drive("r", &[by]).ends(0);
-    let said = repo.env.handoff(["cat", "r/a:transcript"]).success();
+    let transcript = repo.env.handoff(["cat", "r/a:transcript"]).success();
     for line in ["setting up", "agent yes", "made", "script yes a", "true"] {
-        assert!(said.lines().any(|said| said.ends_with(line)), "{line}: {said}");
+        assert!(transcript.lines().any(|text| text.ends_with(line)), "{line}: {transcript}");
     }
     repo.ends_intact("r");
 }

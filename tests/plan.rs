@@ -172,8 +172,8 @@ fn a_plan_names_schemas_by_whole_versions() {
     }
     check("produces", "n@1").unwrap();
     check("produces", "n").unwrap_err();
-    for wanted in ["n", "n@1", "n@2147483647"] {
-        check("select", wanted).unwrap();
+    for name in ["n", "n@1", "n@2147483647"] {
+        check("select", name).unwrap();
     }
 }
 

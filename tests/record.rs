@@ -51,8 +51,8 @@ fn program(repo: &TestRepo, name: &str, script: &str) -> String {
 fn a_command_becomes_a_sealed_run_of_one_item() {
     let repo = TestRepo::new();
     let script = "echo working; echo three >>a.txt; mkdir -p outputs; echo report >outputs/report";
-    let shown = record(&repo, &["-m", "Add a line", "--check", "grep -q three a.txt"], script);
-    assert_output!("record_text", shown);
+    let output = record(&repo, &["-m", "Add a line", "--check", "grep -q three a.txt"], script);
+    assert_output!("record_text", output);
     // The work tree is as before, and the run is an ordinary one.
     assert_eq!(repo.env.git(["status", "--porcelain"]).success(), "");
     let run = &newest(&repo);
@@ -150,8 +150,8 @@ fn the_users_own_work_tree_is_taken_as_it_is_left() {
     // Both views say that nothing confined it.
     let verified = repo.env.handoff(["verify", "here"]).success();
     insta::assert_snapshot!(find_line(&verified, "plan sha256:"), @"plan sha256:29c4…  base e01ebe4  by human:ada  sandbox none: 1 (not confined)  clock pinned");
-    let shown = repo.env.handoff(["show", "here/record"]).success();
-    insta::assert_snapshot!(find_line(&shown, "  sandbox "), @"  sandbox   none, not confined");
+    let stdout = repo.env.handoff(["show", "here/record"]).success();
+    insta::assert_snapshot!(find_line(&stdout, "  sandbox "), @"  sandbox   none, not confined");
     // Earlier changes belong to the base.
     record(&repo, &["--here", "--dirty", "--as", "dirty"], "echo five >>a.txt").success();
     let patch = repo.env.handoff(["cat", "dirty/record:patch"]).success();
@@ -247,8 +247,8 @@ fn commits_from_before_are_claimed_and_never_recorded() {
         }
         repo.env.git(["commit", "-qm", &format!("Change {name}")]).success();
     }
-    let shown = repo.env.handoff(["record", "--adopt", "HEAD~3..HEAD", "--as", "past", "-m", "The past"]);
-    assert_output!("record_adopt", shown);
+    let output = repo.env.handoff(["record", "--adopt", "HEAD~3..HEAD", "--as", "past", "-m", "The past"]);
+    assert_output!("record_adopt", output);
     let status = repo.status("past");
     assert_eq!((&status["outcome"]["claimed"], &status["outcome"]["done"]), (&3.into(), &3.into()));
     assert!(status["items"].as_array().unwrap().iter().all(|item| item["grade"] == "claimed"));
@@ -257,8 +257,8 @@ fn commits_from_before_are_claimed_and_never_recorded() {
     assert!(ends.len() == 3 && ends.iter().all(|end| end["grade"] == "claimed"));
     let head = repo.env.git(["rev-parse", "HEAD"]).success();
     let last = format!("past/{}", &head[..12]);
-    let shown = json(&repo.env.handoff(["show", "--json", &last]).success());
-    assert_eq!((&shown["grade"], &shown["inputs"]["subject"]), (&"claimed".into(), &"Change c.txt".into()));
+    let answer = json(&repo.env.handoff(["show", "--json", &last]).success());
+    assert_eq!((&answer["grade"], &answer["inputs"]["subject"]), (&"claimed".into(), &"Change c.txt".into()));
     assert_output!("record_adopt_snapshot", repo.env.handoff(["verify", "past", "--format", "snapshot"]));
     // The products in their order are the last commit.
     repo.env.handoff(["verify", "past", "--reproduce", "HEAD"]).success();
@@ -294,7 +294,7 @@ fn a_known_agent_gets_its_login_and_its_key() {
     let (claude, wrapper) = (program(&repo, "claude", script), program(&repo, "wrapper", script));
     repo.env.write("repo/tools/claude", &format!("#!/bin/sh\n{script}"));
     repo.env.shell("repo", "chmod +x tools/claude; git add tools; git commit -qm Tool").success();
-    let said = |run: &str, options: &[&str], program: &str| {
+    let transcript_of_run = |run: &str, options: &[&str], program: &str| {
         let mut command = repo.env.command(program_path(), "repo");
         command.args(["record", "--as", run]).args(options).args(["--", program]);
         command.env("ANTHROPIC_API_KEY", "key-of-the-agent-0123456789");
@@ -302,21 +302,21 @@ fn a_known_agent_gets_its_login_and_its_key() {
         repo.env.handoff(["cat", &format!("{run}/record:transcript")]).success()
     };
     // A program of the repository gets nothing by its name.
-    let own = said("own", &[], "./tools/claude");
+    let own = transcript_of_run("own", &[], "./tools/claude");
     assert!(!own.contains("login\n") && own.contains("key: \n"), "{own}");
     // Neither by the settings of an agent of that name.
     repo.config("handoff.subagent.claude.secretEnv", "ANTHROPIC_API_KEY");
     repo.config("handoff.subagent.claude.readable", "~/.claude");
-    let own = said("registered", &[], "./tools/claude");
+    let own = transcript_of_run("registered", &[], "./tools/claude");
     assert!(!own.contains("login\n") && own.contains("key: \n"), "{own}");
     repo.env.git(["config", "--remove-section", "handoff.subagent.claude"]).success();
-    let known = said("known", &[], &claude);
+    let known = transcript_of_run("known", &[], &claude);
     assert!(known.contains("login\n") && known.contains("key: [redacted"), "{known}");
     assert!(!known.contains("other\n") && !known.contains("0123456789"), "{known}");
     // Another program gets them by the agent's name alone.
-    let other = said("other", &[], &wrapper);
+    let other = transcript_of_run("other", &[], &wrapper);
     assert!(!other.contains("login\n") && other.contains("key: \n"), "{other}");
-    assert!(said("named", &["--executor", "claude"], &wrapper).contains("login\n"));
+    assert!(transcript_of_run("named", &["--executor", "claude"], &wrapper).contains("login\n"));
     // Files that the agent leaves behind belong to no patch.
     let leaves = |run: &str| {
         let patch = repo.env.handoff(["cat", &format!("{run}/record:patch")]).success();
@@ -375,8 +375,9 @@ fn the_login_of_another_service_is_given_in_the_place_of_the_agents_own() {
         given,
         ["AWS_ACCESS_KEY_ID", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "CLAUDE_CODE_USE_BEDROCK", "files: "]
     );
-    let said = "CLAUDE_CODE_USE_BEDROCK is set: Claude Code logs in to Amazon Bedrock, not with ANTHROPIC_API_KEY or ";
-    assert!(screen.contains(said), "{screen}");
+    let warning =
+        "CLAUDE_CODE_USE_BEDROCK is set: Claude Code logs in to Amazon Bedrock, not with ANTHROPIC_API_KEY or ";
+    assert!(screen.contains(warning), "{screen}");
     // Without keys, the files of the service.
     let (given, _) = variables(&repo, "claude", &[bedrock, anthropic]);
     assert_eq!(given, ["CLAUDE_CODE_USE_BEDROCK", "files: aws"]);
@@ -402,8 +403,8 @@ fn record_with_programs(repo: &TestRepo, args: &[&str]) -> Output {
 fn an_agent_by_name_runs_its_own_line_with_the_goal_as_its_task() {
     let repo = TestRepo::new();
     program(&repo, "claude", WORKER);
-    let shown = record_with_programs(&repo, &["--agent", "claude", "--check", "grep -q three a.txt", "Add a line"]);
-    assert_output!("record_agent", shown);
+    let output = record_with_programs(&repo, &["--agent", "claude", "--check", "grep -q three a.txt", "Add a line"]);
+    assert_output!("record_agent", output);
     let item = json(&repo.env.handoff(["show", "--json", "@/record"]).success());
     let line = &git_handoff::repository::config::PRESETS["claude"].command;
     assert_eq!(item["manifest"]["argv"], serde_json::json!(["sh", "-c", line]));
@@ -442,8 +443,8 @@ fn an_unknown_agent_is_refused_with_the_nearest_one() {
 fn a_line_of_a_known_agent_is_told_what_it_lacks() {
     let repo = TestRepo::new();
     program(&repo, "codex", "true\n");
-    let shown = record_with_programs(&repo, &["--", "codex", "exec", "resume", "Add a line"]);
-    assert_output!(shown, @"
+    let output = record_with_programs(&repo, &["--", "codex", "exec", "resume", "Add a line"]);
+    assert_output!(output, @"
     ─ nothing changed
     agent: codex
     proof ✓ intact, 4 entries, your key: git handoff verify record-2026-06-04-xoukg
@@ -493,8 +494,8 @@ fn no_line_of_the_screen_is_wider_than_80_columns() {
     let script =
         format!("for i in 1 2 3 4 5 6 7 8 9; do echo >{}$i; done; mkdir -p outputs; echo >outputs/o", "y".repeat(20));
     let check = format!("echo {long}; false");
-    let shown = record(&repo, &["-m", &long, "--check", &check], &script).exit(4).stdout;
-    assert!(shown.lines().count() == 7 && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let stdout = record(&repo, &["-m", &long, "--check", &check], &script).exit(4).stdout;
+    assert!(stdout.lines().count() == 7 && stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
     let passed = record(&repo, &["--check", &format!("test -n {long}")], "echo >z").success();
     assert!(passed.lines().all(|line| line.chars().count() <= 80) && passed.contains("… (0 ms)\n"), "{passed}");
 }
@@ -565,26 +566,26 @@ fn a_claimed_item_is_nowhere_just_done() {
     let repo = TestRepo::new();
     repo.env.write("repo/a.txt", "one\ntwo\nthree\n");
     repo.env.git(["commit", "-qam", "By hand"]).success();
-    let shown = repo.env.handoff(["record", "--adopt", "HEAD~1..HEAD", "--as", "past"]).success();
-    assert!(shown.starts_with("─ claimed, made before and not checked\n1 file changed, +1 −0: a.txt\n"), "{shown}");
+    let stdout = repo.env.handoff(["record", "--adopt", "HEAD~1..HEAD", "--as", "past"]).success();
+    assert!(stdout.starts_with("─ claimed, made before and not checked\n1 file changed, +1 −0: a.txt\n"), "{stdout}");
     let head = repo.env.git(["rev-parse", "--short=12", "HEAD"]).success();
     let item = format!("past/{}", head.trim());
-    let said = |args: &[&str]| repo.env.handoff(args).success();
-    assert!(said(&["runs"]).contains("1 done, 1 claimed\n"));
-    assert!(said(&["status", "past"]).contains("1 of 1 done, 1 claimed, sealed"));
+    let stdout_of = |args: &[&str]| repo.env.handoff(args).success();
+    assert!(stdout_of(&["runs"]).contains("1 done, 1 claimed\n"));
+    assert!(stdout_of(&["status", "past"]).contains("1 of 1 done, 1 claimed, sealed"));
     let overview = "1 run sealed, done and green by what they record, 1 with items that are only claimed\n";
-    assert_eq!(said(&[]), overview);
-    let commits = said(&["verify", "--commits", "HEAD~1..HEAD"]);
+    assert_eq!(stdout_of(&[]), overview);
+    let commits = stdout_of(&["verify", "--commits", "HEAD~1..HEAD"]);
     assert!(
         commits.ends_with(&format!("  product  {item}, claimed\nHEAD~1..HEAD: 1 of 1 commits pass, 1 claimed\n")),
         "{commits}"
     );
-    let answer = json(&said(&["verify", "--json", "--commits", "HEAD~1..HEAD"]));
+    let answer = json(&stdout_of(&["verify", "--json", "--commits", "HEAD~1..HEAD"]));
     assert_eq!(answer["commits"][0]["items"][0]["made"]["grade"], "claimed");
-    assert!(said(&["whence", "HEAD"]).contains(", done, claimed "));
-    let markdown = said(&["report", "--markdown", "past"]);
+    assert!(stdout_of(&["whence", "HEAD"]).contains(", done, claimed "));
+    let markdown = stdout_of(&["report", "--markdown", "past"]);
     assert!(markdown.contains(" | done, claimed | ") && markdown.contains("1 claimed"), "{markdown}");
-    let runs = json(&said(&["runs", "--json"]));
+    let runs = json(&stdout_of(&["runs", "--json"]));
     assert_eq!(runs["runs"][0]["claimed"], 1);
-    assert_eq!(json(&said(&["--json"]))["claimed"], 1);
+    assert_eq!(json(&stdout_of(&["--json"]))["claimed"], 1);
 }

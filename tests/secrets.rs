@@ -66,9 +66,9 @@ fn a_product_with_a_secret_fails_its_item_and_reaches_no_object() {
         let mut with = item("i", &format!("echo clean > kept.txt; {script}"));
         with["maxAttempts"] = json!(3);
         let ran = repo.drive(name, &[with]).exit(4);
-        let seen = repo.item(name, "i");
-        assert_eq!((seen.status.as_str(), seen.attempts), ("failed", 1), "{name}: {ran}");
-        assert_eq!(seen.reason, format!("secret-found: {place} github-pat"));
+        let failed_item = repo.item(name, "i");
+        assert_eq!((failed_item.status.as_str(), failed_item.attempts), ("failed", 1), "{name}: {ran}");
+        assert_eq!(failed_item.reason, format!("secret-found: {place} github-pat"));
         assert!(!ran.to_string().contains(&token()), "{ran}");
         is_nowhere(&repo, &token());
         let left_out = format!("i: left out of the saved work of attempt 1: secret-found: {place} github-pat");
@@ -211,11 +211,11 @@ fn a_secret_in_a_configuration_is_refused_and_not_repeated() {
         }
         let refused = refused.exit(1).to_string();
         assert!(!refused.contains("hunter2"), "{refused}");
-        let shown = if value.starts_with("KEY=") { "KEY=..." } else { "..." };
+        let redacted = if value.starts_with("KEY=") { "KEY=..." } else { "..." };
         assert_eq!(
             find_line(&refused, "error: "),
             format!(
-                "error: the setting `handoff.subagent.a.secretenv` = \"{shown}\" in $TEST/repo/.git/config is none of `NAME`, \
+                "error: the setting `handoff.subagent.a.secretenv` = \"{redacted}\" in $TEST/repo/.git/config is none of `NAME`, \
                  `NAME=!command` and `NAME=@file`; a secret itself does not belong into a configuration"
             )
         );
@@ -228,9 +228,9 @@ fn plans_documents_and_checkpoints_with_a_secret_are_refused() {
     let handoff = |args: &[&str]| repo.env.handoff(args);
     let refused = |args: &[&str], place: &str| {
         let before = repo.refs();
-        let said = handoff(args).exit(1).to_string();
-        assert!(said.contains(&format!("secret-found: {place} github-pat")), "{args:?}: {said}");
-        assert!(!said.contains(&token()), "{said}");
+        let message = handoff(args).exit(1).to_string();
+        assert!(message.contains(&format!("secret-found: {place} github-pat")), "{args:?}: {message}");
+        assert!(!message.contains(&token()), "{message}");
         assert_eq!(repo.refs(), before, "{args:?}");
         is_nowhere(&repo, &token());
     };
@@ -276,8 +276,8 @@ fn a_value_of_secret_env_that_we_hold_is_refused_as_well() {
     repo.env.write("note.txt", "one\nb3BlbiBzZXNhbWUgbm93\n");
     let put =
         |value: &str| repo.env.shell("repo", &format!("SESAME='{value}' git-handoff doc put open note ../note.txt"));
-    let said = put("open sesame now").exit(1).to_string();
-    insta::assert_snapshot!(said, @"
+    let message = put("open sesame now").exit(1).to_string();
+    insta::assert_snapshot!(message, @"
     ------- stderr -------
     error: secret-found: ../note.txt:2 secret-env
     hint: take it out; a secret reaches a worker by handoff.subagent.NAME.secretEnv
@@ -294,9 +294,9 @@ fn a_push_looks_again() {
     let script = format!("{} > outputs/x; {} > y", print(), print());
     repo.drive("r", &[item("i", &script)]).ends(0);
     repo.env.git(["config", "--unset", "handoff.secrets.allow"]).success();
-    let said = repo.env.handoff(["push", "../remote.git", "--all"]).exit(1).to_string();
-    assert!(!said.contains(&token()), "{said}");
-    insta::assert_snapshot!(said, @"
+    let message = repo.env.handoff(["push", "../remote.git", "--all"]).exit(1).to_string();
+    assert!(!message.contains(&token()), "{message}");
+    insta::assert_snapshot!(message, @"
     ------- stderr -------
     error: secret-found: outputs/x:1 github-pat
     hint: git config --add handoff.secrets.allow github-pat:outputs/x   # if it is none, or may be known
@@ -346,10 +346,10 @@ fn a_token_in_the_place_of_a_name_is_not_repeated() {
         vec!["push", &token],
         vec!["status", "--json", &token],
     ] {
-        let said = repo.env.handoff(&args);
-        assert_ne!(said.status, Some(0), "{args:?}");
-        assert!(!said.to_string().contains(PARTS.1), "{args:?}: {said}");
-        assert!(said.to_string().contains("[redacted:github-token]"), "{args:?}: {said}");
+        let output = repo.env.handoff(&args);
+        assert_ne!(output.status, Some(0), "{args:?}");
+        assert!(!output.to_string().contains(PARTS.1), "{args:?}: {output}");
+        assert!(output.to_string().contains("[redacted:github-token]"), "{args:?}: {output}");
     }
 }
 

@@ -159,8 +159,8 @@ pub(crate) fn works(seconds: &str) -> String {
 /// Waits for the end of a driver, which must be a success.
 #[track_caller]
 pub(crate) fn succeeds(driver: Driver) {
-    let (status, said) = driver.wait();
-    assert!(status.success(), "{said}");
+    let (status, output) = driver.wait();
+    assert!(status.success(), "{output}");
 }
 
 /// Waits for the ends of drivers, which must be successes.

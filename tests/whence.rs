@@ -42,23 +42,23 @@ fn verified(clone: &TestClone, range: &str) -> (i32, Vec<(String, String)>) {
     let (code, answer) = clone.answer(&["verify", "--commits", range]);
     assert_eq!(answer["schema"], "git-handoff.verify-commits/1");
     assert_eq!(answer["passed"], json!(code == 0), "{answer}");
-    (code, answer["commits"].as_array().unwrap().iter().map(told).collect())
+    (code, answer["commits"].as_array().unwrap().iter().map(verdict_of).collect())
 }
 
 /// Returns the exit code of `whence`, with the verdict and the items of every commit.
-fn whence(clone: &TestClone, asked: &str) -> (i32, Vec<(String, String)>) {
-    let (code, answer) = clone.answer(&["whence", asked]);
+fn whence(clone: &TestClone, target: &str) -> (i32, Vec<(String, String)>) {
+    let (code, answer) = clone.answer(&["whence", target]);
     assert_eq!(answer["proven"], json!(code == 0), "{answer}");
-    (code, answer["commits"].as_array().unwrap().iter().map(told).collect())
+    (code, answer["commits"].as_array().unwrap().iter().map(verdict_of).collect())
 }
 
-fn told(commit: &Value) -> (String, String) {
+fn verdict_of(commit: &Value) -> (String, String) {
     let items = commit["items"].as_array().unwrap().iter().map(|item| item["item"].as_str().unwrap());
     (commit["verdict"].as_str().unwrap().to_owned(), items.collect::<Vec<_>>().join("+"))
 }
 
-fn of(told: &[(&str, &str)]) -> Vec<(String, String)> {
-    told.iter().map(|(verdict, items)| ((*verdict).to_owned(), (*items).to_owned())).collect()
+fn of(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(verdict, items)| ((*verdict).to_owned(), (*items).to_owned())).collect()
 }
 
 #[test]
@@ -81,9 +81,9 @@ fn what_was_applied_is_the_items_and_says_how_it_was_made() {
     assert_eq!(made["argv"], json!(["sh", "-c", LAST.1]));
     assert_eq!(made["prompt"]["text"], LAST.1);
     assert_eq!((&made["check"], &made["sandbox"]), (&json!(null), &json!("none")));
-    let (_, shown) = clone.answer(&["show", "r/last"]);
-    assert_eq!(made["prompt"]["digest"], shown["manifest"]["inputs"]);
-    assert_eq!(item["product"], shown["resultRef"]);
+    let (_, details) = clone.answer(&["show", "r/last"]);
+    assert_eq!(made["prompt"]["digest"], details["manifest"]["inputs"]);
+    assert_eq!(item["product"], details["resultRef"]);
 }
 
 #[test]
@@ -175,9 +175,9 @@ fn a_squash_of_items_of_two_runs_is_what_they_come_to() {
     clone.git(&["checkout", "--quiet", "main"]);
     clone.git(&["merge", "--squash", "feature"]);
     clone.git(&["commit", "--quiet", "-m", "All of it"]);
-    let (code, told) = verified(&clone, "main~1..main");
-    assert_eq!((code, told[0].0.as_str()), (0, "product"));
-    let mut items: Vec<_> = told[0].1.split('+').collect();
+    let (code, commits) = verified(&clone, "main~1..main");
+    assert_eq!((code, commits[0].0.as_str()), (0, "product"));
+    let mut items: Vec<_> = commits[0].1.split('+').collect();
     items.sort_unstable();
     assert_eq!(items, ["first", "last", "more"]);
 }
@@ -229,8 +229,8 @@ fn what_differs_in_white_space_alone_is_no_items_and_said() {
 #[test]
 fn words_alone_make_no_commit_an_items() {
     let clone = applied();
-    let (_, shown) = clone.answer(&["show", "r/first"]);
-    let product = shown["resultRef"].as_str().unwrap().to_owned();
+    let (_, details) = clone.answer(&["show", "r/first"]);
+    let product = details["resultRef"].as_str().unwrap().to_owned();
     let message = |run: &str, item: &str, product: &str| {
         format!("x\n\nHandoff-Run: {run}\nHandoff-Item: {item}\nHandoff-Product: {product}\n")
     };
@@ -249,8 +249,8 @@ fn words_alone_make_no_commit_an_items() {
         clone.write("mine.txt", &format!("{at}\n"));
         clone.git(&["add", "mine.txt"]);
         clone.git(&["commit", "--quiet", "-m", &message]);
-        let (code, told) = verified(&clone, "HEAD~1..HEAD");
-        assert_eq!((code, told[0].0.as_str()), (3, verdict), "{message}");
+        let (code, commits) = verified(&clone, "HEAD~1..HEAD");
+        assert_eq!((code, commits[0].0.as_str()), (3, verdict), "{message}");
         let (code, _) = whence(&clone, "HEAD");
         assert_eq!(code, if verdict == "changed" { 3 } else { 1 }, "{message}");
     }
@@ -333,15 +333,15 @@ fn a_merge_is_what_it_brings() {
     go_on(&clone, "one\ntwo\n3\nfour\nfive\n");
     clone.git(&["checkout", "--quiet", "main"]);
     clone.git(&["merge", "--quiet", "--no-ff", "-m", "Merge", "feature"]);
-    let (code, told) = verified(&clone, "main~1..main");
-    assert_eq!((code, told.len()), (0, 3));
-    assert_eq!(told[2], ("product".to_owned(), "first+last".to_owned()));
+    let (code, commits) = verified(&clone, "main~1..main");
+    assert_eq!((code, commits.len()), (0, 3));
+    assert_eq!(commits[2], ("product".to_owned(), "first+last".to_owned()));
 }
 
 #[test]
 fn what_cannot_be_asked_is_refused() {
     let clone = applied();
-    for (asked, code, word) in [
+    for (target, code, word) in [
         ("nothing", 1, "no-such-thing"),
         ("main.txt:0", 1, "no-such-thing"),
         ("main.txt:x", 1, "no-such-thing"),
@@ -350,9 +350,9 @@ fn what_cannot_be_asked_is_refused() {
         ("main.txt:99", 1, "no-such-thing"),
         ("--help-me", 2, "usage"),
     ] {
-        let (found, _, stderr) = clone.handoff(&["whence", "--json", asked]);
+        let (found, _, stderr) = clone.handoff(&["whence", "--json", target]);
         let error: Value = serde_json::from_str(&stderr).unwrap();
-        assert_eq!((found, &error["code"]), (code, &json!(word)), "{asked}: {error}");
+        assert_eq!((found, &error["code"]), (code, &json!(word)), "{target}: {error}");
     }
     assert_eq!(clone.handoff(&["verify", "--commits", "feature"]).0, 2);
     assert_eq!(clone.handoff(&["verify", "--commits", "main...feature"]).0, 2);
@@ -384,10 +384,10 @@ fn what_did_not_pass_its_check_is_shown_to_be_red() {
     clone.git(&["commit", "--quiet", "-a", "--amend", "--no-edit"]);
     assert_eq!(clone.handoff(&["verify", "--commits", "main..feature"]).0, 3);
     clone.git(&["reset", "--quiet", "--hard", "HEAD@{1}"]);
-    let (code, shown, _) = clone.handoff(&["whence", "feature"]);
-    assert_eq!(code, 0, "{shown}");
-    assert_eq!(code, 0, "{shown}");
-    let (item, time) = find_line(&shown, "  item ").split_at("  item     red, attempt 1, done, red ".len());
-    assert!(shown.starts_with("! ") && time.ends_with("Z, by human:Ada"), "{shown}");
+    let (code, stdout, _) = clone.handoff(&["whence", "feature"]);
+    assert_eq!(code, 0, "{stdout}");
+    assert_eq!(code, 0, "{stdout}");
+    let (item, time) = find_line(&stdout, "  item ").split_at("  item     red, attempt 1, done, red ".len());
+    assert!(stdout.starts_with("! ") && time.ends_with("Z, by human:Ada"), "{stdout}");
     assert_eq!(item, "  item     red, attempt 1, done, red ");
 }

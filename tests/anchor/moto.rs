@@ -96,12 +96,12 @@ fn installed() -> PathBuf {
     let _ = fs::remove_dir_all(&venv);
     let run = |command: &mut Command, what: &str| {
         let output = command.stdin(Stdio::null()).output();
-        let said = match &output {
+        let reason = match &output {
             Ok(output) if output.status.success() => return,
             Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
             Err(error) => error.to_string(),
         };
-        panic!("the tests of S3 need Python with venv, and PyPI, for moto's server: {what} failed: {said}");
+        panic!("the tests of S3 need Python with venv, and PyPI, for moto's server: {what} failed: {reason}");
     };
     run(Command::new("python3").args(["-m", "venv"]).arg(&venv), "python3 -m venv");
     let pip = ["install", "--quiet", "--no-compile", "--disable-pip-version-check", MOTO];

@@ -58,8 +58,8 @@ fn a_time_is_shown_and_changes_no_claim() {
     assert_eq!(find_row(&text, "time"), format!("✓ time       sealed by {}, says tsa", time(&after)));
     insta::assert_snapshot!(env.handoff(["anchor", "push"]).success(), @"tsa  up-to-date  time stamp  handoff-dag-1");
     let checked = env.handoff(["anchor", "check"]).success();
-    let held = format!("handoff-dag-1  tsa    time    holds  sealed by {}", time(&after));
-    assert_eq!(find_line(&checked, "handoff-dag-1  tsa "), held);
+    let expected = format!("handoff-dag-1  tsa    time    holds  sealed by {}", time(&after));
+    assert_eq!(find_line(&checked, "handoff-dag-1  tsa "), expected);
     let url = env.git(["config", "handoff.anchor.tsa.url"]).success();
     let listed = env.handoff(["anchor", "list"]).success();
     assert_eq!(find_line(&listed, "tsa "), format!("tsa    rfc3161  time    {}", url.trim()));
@@ -126,8 +126,8 @@ fn a_token_that_proves_nothing_is_never_kept() {
     ];
     for (why, lie) in lies {
         env.git(["config", "handoff.anchor.tsa.url", &authority.serve(lie)]).success();
-        let said = env.handoff(["anchor", "push"]).exit(1);
-        assert_eq!(said.stderr, format!("error: tsa: {why}\n"));
+        let output = env.handoff(["anchor", "push"]).exit(1);
+        assert_eq!(output.stderr, format!("error: tsa: {why}\n"));
         assert_eq!(refs(&env), before);
     }
     // An answer to another request about the same root, and one of an untrusted authority.
@@ -140,8 +140,8 @@ fn a_token_that_proves_nothing_is_never_kept() {
             if round == 1 { std::mem::replace(&mut *heard, reply) } else { heard.clone() }
         });
         env.git(["config", "handoff.anchor.tsa.url", &url]).success();
-        let said = env.handoff(["anchor", "push"]).exit(1);
-        assert_eq!(said.stderr, format!("error: tsa: {why}\n"));
+        let output = env.handoff(["anchor", "push"]).exit(1);
+        assert_eq!(output.stderr, format!("error: tsa: {why}\n"));
     }
     env.git(["config", "handoff.anchor.tsa.url", &other.serve(|reply| reply)]).success();
     insta::assert_snapshot!(env.handoff(["anchor", "push"]).exit(1).stderr, @"error: tsa: the certificate of its signer is not vouched for: InvalidSignatureForPublicKey");
@@ -202,20 +202,24 @@ fn a_forged_token_proves_nothing() {
 fn whom_to_trust_is_said_outside_the_work_tree() {
     let (env, authority) = stamped();
     std::fs::copy(authority.ca(), env.repo().join("ca.pem")).unwrap();
-    let said = env.handoff(["anchor", "add", "x", "rfc3161", "http://127.0.0.1:1/", "--ca", "ca.pem"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @"
+    let output = env.handoff(["anchor", "add", "x", "rfc3161", "http://127.0.0.1:1/", "--ca", "ca.pem"]).exit(1);
+    insta::assert_snapshot!(output.stderr, @"
     error: `handoff.anchor.x.ca` names $TEST/repo/ca.pem, which lies inside the work tree
     hint: move it out of the work tree, or name it for this once: --signers FILE, --revoked FILE
     ");
     env.write("empty.pem", "");
-    let said = env.handoff(["anchor", "add", "x", "rfc3161", "http://127.0.0.1:1/", "--ca", "../empty.pem"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @"error: the file of CA certificates holds none that can be read");
+    let anchor_output =
+        env.handoff(["anchor", "add", "x", "rfc3161", "http://127.0.0.1:1/", "--ca", "../empty.pem"]).exit(1);
+    insta::assert_snapshot!(anchor_output.stderr, @"error: the file of CA certificates holds none that can be read");
     for (url, why) in [
         ("ftp://host/", "the setting `handoff.anchor.x.url` is no URL of HTTP"),
         ("http://127.0.0.1:1/", "it could not be reached: Failed to connect to 127.0.0.1 port 1: "),
     ] {
-        let said = env.handoff(["anchor", "add", "x", "rfc3161", url, "--ca", &authority.ca()]).exit(1);
-        assert!(find_line(&said.stderr, "error: ").starts_with(&format!("error: {why}")), "{said}");
+        let untrusted_output = env.handoff(["anchor", "add", "x", "rfc3161", url, "--ca", &authority.ca()]).exit(1);
+        assert!(
+            find_line(&untrusted_output.stderr, "error: ").starts_with(&format!("error: {why}")),
+            "{untrusted_output}"
+        );
     }
     let ca = env.path().join("moved.pem");
     env.git(["config", "handoff.anchor.tsa.ca", ca.to_str().unwrap()]).success();
@@ -312,19 +316,19 @@ fn a_stamp_from_before_the_run_is_contradicted_wherever_it_is_shown() {
     let report = json(&at(ahead, &["verify", "--json", RUN]).exit(0));
     let stamped = report["times"][0]["at"].as_str().unwrap();
     assert!(is_moment(stamped), "{report}");
-    let held = format!("tsa held the seal at {stamped}, {but}");
-    assert_eq!(report["times"][0]["detail"], held);
-    let said = at(ahead, &["verify", RUN]).success();
-    assert_eq!(find_row(&said, "anchor"), format!("✓ anchor     local (detect); {held}"));
-    let said = at(ahead, &["anchor", "check"]).success();
-    let row = format!("handoff-dag-1  tsa    time    holds  sealed by {stamped}; {held}");
-    assert_eq!(find_line(&said, "handoff-dag-1  tsa "), row);
+    let time_detail = format!("tsa held the seal at {stamped}, {but}");
+    assert_eq!(report["times"][0]["detail"], time_detail);
+    let verify_answer = at(ahead, &["verify", RUN]).success();
+    assert_eq!(find_row(&verify_answer, "anchor"), format!("✓ anchor     local (detect); {time_detail}"));
+    let stdout = at(ahead, &["anchor", "check"]).success();
+    let row = format!("handoff-dag-1  tsa    time    holds  sealed by {stamped}; {time_detail}");
+    assert_eq!(find_line(&stdout, "handoff-dag-1  tsa "), row);
     // To a verifier of our days the run itself is from the future.
-    let said = env.handoff(["verify", RUN]).success();
+    let report_now = env.handoff(["verify", RUN]).success();
     let own = "the run dates its seal 2040-01-01T00:00:00.000Z, and it is 2026-06-04T02:00:10.000Z here: one of the two \
                clocks is wrong";
-    let held = format!("tsa held the seal at {}, {but}", report["times"][0]["at"].as_str().unwrap());
-    assert_eq!(find_row(&said, "anchor"), format!("✓ anchor     local (detect); {own}; {held}"));
+    let stamp_detail = format!("tsa held the seal at {}, {but}", report["times"][0]["at"].as_str().unwrap());
+    assert_eq!(find_row(&report_now, "anchor"), format!("✓ anchor     local (detect); {own}; {stamp_detail}"));
 }
 
 #[test]
@@ -336,8 +340,8 @@ fn a_driver_whose_clock_is_behind_the_run_says_so() {
         command.args(["run", id]).env("HANDOFF_CLOCK", clock);
         env.ended(command).exit(0).stderr
     };
-    let said = run("2026-06-01T00:00:00.000Z", RUN);
-    insta::assert_snapshot!(said, @"
+    let stderr = run("2026-06-01T00:00:00.000Z", RUN);
+    insta::assert_snapshot!(stderr, @"
     it is 2026-06-01T00:00:00.000Z here, and the run dates its last entry 2026-06-04T02:00:04.000Z: one of the two clocks is wrong, and what follows gets that date
     ▶ edit-a  attempt 1
     ✓ edit-a  done in 0ms, 1 product
@@ -370,9 +374,12 @@ fn who_may_vouch_for_an_authority() {
         let authority = Authority::new(&env.path().join(format!("tsa{at}")), P256);
         authority.under(&(plain.to_owned() + extensions));
         let url = authority.serve(|reply| reply);
-        let said = env.handoff(["anchor", "add", &format!("tsa{at}"), "rfc3161", &url, "--ca", &authority.ca()]);
-        assert_eq!(said.status, Some(i32::from(!fine)), "{extensions}: {said}");
-        assert!(fine || said.stderr.starts_with("error: the certificate of its signer is not vouched for: "), "{said}");
+        let output = env.handoff(["anchor", "add", &format!("tsa{at}"), "rfc3161", &url, "--ca", &authority.ca()]);
+        assert_eq!(output.status, Some(i32::from(!fine)), "{extensions}: {output}");
+        assert!(
+            fine || output.stderr.starts_with("error: the certificate of its signer is not vouched for: "),
+            "{output}"
+        );
     }
     let (env, authority) = stamped();
     authority.end_ca();

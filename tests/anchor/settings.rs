@@ -8,7 +8,7 @@ fn what_makes_no_sense_is_refused_before_it_is_written() {
     let env = sealed();
     env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
     let before = env.git(["config", "--list", "--local"]).success();
-    let named = |name: &str| {
+    let name_error = |name: &str| {
         format!(
             "{name:?} is no name for an anchor: letters, digits, `-`, `_` and `.`, and not \"local\", which is always there"
         )
@@ -22,15 +22,15 @@ fn what_makes_no_sense_is_refused_before_it_is_written() {
         (&["vault", "git", "../nowhere"], nowhere),
         (&["vault", "git", "."], itself),
         (&["vault", "git", "file:///nowhere.git"], "file:///nowhere.git could not be read or written"),
-        (&["local", "git", "../vault.git"], &named("local")),
-        (&["a b", "git", "../vault.git"], &named("a b")),
+        (&["local", "git", "../vault.git"], &name_error("local")),
+        (&["a b", "git", "../vault.git"], &name_error("a b")),
         (&["vault", "--guarantee", "total", "git", "../vault.git"], guarantee),
         (&["vault", "--timeout", "0", "git", "../vault.git"], timeout),
         (&["vault", "git", "../vault.git", "--branches", "a b"], branches),
     ];
     for (arguments, why) in refused {
-        let said = env.handoff(["anchor", "add"].iter().chain(*arguments)).exit(1);
-        assert_eq!(find_line(&said.stderr, "error: "), format!("error: {why}"), "{arguments:?}");
+        let output = env.handoff(["anchor", "add"].iter().chain(*arguments)).exit(1);
+        assert_eq!(find_line(&output.stderr, "error: "), format!("error: {why}"), "{arguments:?}");
         assert_eq!(env.git(["config", "--list", "--local"]).success(), before, "{arguments:?}");
     }
     env.handoff(["anchor", "add", "vault", "git", "../vault.git"]).success();
@@ -57,9 +57,9 @@ fn what_is_misspelt_makes_no_anchor_weaker() {
         env.git(["config", "handoff.anchor.vault.type", "git"]).success();
         env.git(["config", "handoff.anchor.vault.url", "../vault.git"]).success();
         env.git(["config", &format!("handoff.anchor.vault.{key}"), value]).success();
-        let said = env.handoff(["verify", RUN]).exit(1);
-        assert_eq!(find_line(&said.stderr, "error: "), format!("error: {why}"));
-        assert!(find_line(&said.stderr, "hint: ").starts_with("hint: git config --"), "{said}");
+        let output = env.handoff(["verify", RUN]).exit(1);
+        assert_eq!(find_line(&output.stderr, "error: "), format!("error: {why}"));
+        assert!(find_line(&output.stderr, "hint: ").starts_with("hint: git config --"), "{output}");
         env.git(["config", "--remove-section", "handoff.anchor.vault"]).success();
     }
 }

@@ -58,10 +58,10 @@ fn stamped() -> (Environment, Authority) {
 
 /// Returns the row `anchor` of a thread, with how the command ended.
 fn row(env: &Environment, thread: &str) -> (i32, String) {
-    let said = env.handoff(["thread", "verify", thread, "--json"]);
-    let report: Value = json(&said);
+    let output = env.handoff(["thread", "verify", thread, "--json"]);
+    let report: Value = json(&output);
     answers::hold_answer(&report);
-    (said.status.expect("it ends"), report["checks"]["anchor"]["detail"].as_str().expect("a row").to_owned())
+    (output.status.expect("it ends"), report["checks"]["anchor"]["detail"].as_str().expect("a row").to_owned())
 }
 
 /// Removes the logs, and all but the first entry of the thread.
@@ -211,9 +211,9 @@ fn a_bucket_shows_that_a_thread_was_cut_or_rewritten() {
     assert_eq!(objects(&moto), ["threads/research/2.json"]);
     // Another version over the object, and a delete marker, do not count.
     let path = path_of(&moto, 2);
-    let held = moto.send("GET", &path, &[], "");
-    let last = serde_json::from_str::<Value>(&held).unwrap()["last"].as_str().unwrap().to_owned();
-    moto.send("PUT", &path, &[], &held.replace(&last, &format!("sha256:{}", "0".repeat(64))));
+    let stored = moto.send("GET", &path, &[], "");
+    let last = serde_json::from_str::<Value>(&stored).unwrap()["last"].as_str().unwrap().to_owned();
+    moto.send("PUT", &path, &[], &stored.replace(&last, &format!("sha256:{}", "0".repeat(64))));
     moto.send("DELETE", &path, &[], "");
     assert_eq!(row(&env, "research"), (3, rewritten.to_owned()));
 }
@@ -225,14 +225,14 @@ fn what_is_put_over_the_object_of_a_thread_or_not_locked_is_said() {
     let object = moto.send("GET", &path, &[], "");
     moto.send("PUT", &path, &[], "something else");
     moto.send("DELETE", &path, &[], "");
-    let said = "vault: s3 (external-immutable); local (detect); \
+    let expected = "vault: s3 (external-immutable); local (detect); \
                 vault: 2 versions or delete markers were put over it later, which do not count";
-    assert_eq!(row(&env, "research"), (0, said.to_owned()));
+    assert_eq!(row(&env, "research"), (0, expected.to_owned()));
     moto.bucket("loose");
     moto.send("PUT", &path.replace("/evidence/", "/loose/"), &[], &object);
     env.git(["config", "handoff.anchor.vault.bucket", "loose"]).success();
-    let said = "vault: s3 (external); local (detect); vault: it is under no retention";
-    assert_eq!(row(&env, "research"), (0, said.to_owned()));
+    let expected_unlocked = "vault: s3 (external); local (detect); vault: it is under no retention";
+    assert_eq!(row(&env, "research"), (0, expected_unlocked.to_owned()));
     // An object that says another thing than its name is no answer.
     for (bucket, text, why) in [
         (
@@ -315,15 +315,15 @@ fn a_thread_that_an_anchor_holds_and_that_is_not_here_is_missed() {
         lose(&env, "refs/handoff/logs");
         lose(&env, "refs/handoff/threads");
         for command in [&["anchor", "check"][..], &["verify", "--all"], &["thread", "verify", "--all"]] {
-            let said = env.handoff(command).exit(3).stderr;
+            let stderr = env.handoff(command).exit(3).stderr;
             let why = "error: the ref refs/handoff/threads/research is gone, but the anchor vault holds the thread";
-            assert_eq!(said.matches(why).count(), 1, "{command:?}: {said}");
+            assert_eq!(stderr.matches(why).count(), 1, "{command:?}: {stderr}");
         }
         // A copy that was fetched is what there is here.
         env.git(["fetch", "--quiet", "../whole", "refs/handoff/threads/*:refs/handoff/remotes/origin/threads/*"])
             .success();
-        let said = env.handoff(["anchor", "check"]);
-        assert!(!said.stderr.contains("threads/research"), "{said}");
+        let output = env.handoff(["anchor", "check"]);
+        assert!(!output.stderr.contains("threads/research"), "{output}");
         assert_eq!(row(&env, "origin/research").0, 0);
     }
 }
@@ -353,9 +353,9 @@ fn a_time_stamp_says_how_much_of_a_thread_was_there_and_when() {
     let numbers: Vec<&str> = names.lines().map(|name| name.split('.').next().unwrap()).collect();
     assert_eq!(numbers, ["2", "3"]);
     let log = env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
-    let held =
+    let output =
         env.shell("repo", &format!("git cat-file blob {0}:$(git ls-tree -r --name-only {0} threads)", log.trim()));
-    let last = serde_json::from_str::<Value>(&held.success()).unwrap()["last"].as_str().unwrap().to_owned();
+    let last = serde_json::from_str::<Value>(&output.success()).unwrap()["last"].as_str().unwrap().to_owned();
     let name = names.lines().find(|name| name.starts_with("3.")).unwrap();
     let path = env.path().join("kept.tst");
     std::fs::write(&path, env.git(["cat-file", "blob", &format!("{STAMPS}:{name}")]).raw).unwrap();
@@ -372,8 +372,8 @@ fn a_time_stamp_says_how_much_of_a_thread_was_there_and_when() {
     assert!(down.stderr.starts_with(why), "{down}");
     let (page, _) = serve(|_, _| Answer::ok("<html>console</html>"));
     env.git(["config", "handoff.anchor.tsa.url", &page]).success();
-    let said = env.handoff(["anchor", "push"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @"error: tsa: the answer is no time stamp: <html>console</html>");
+    let anchor_output = env.handoff(["anchor", "push"]).exit(1);
+    insta::assert_snapshot!(anchor_output.stderr, @"error: tsa: the answer is no time stamp: <html>console</html>");
     assert_eq!(row(&env, "other").1, "local (detect); tsa: no time stamp is at hand");
 }
 
@@ -422,8 +422,8 @@ fn time_stamps_of_a_thread_travel_with_it_and_speak_against_no_copy() {
         env.git_in("copy", ["config", &format!("handoff.anchor.tsa.{key}"), value]).success();
     }
     let verify = || {
-        let said = env.handoff_in("copy", ["thread", "verify", "origin/research", "--json"]);
-        (said.status, json(&said)["checks"]["anchor"]["detail"].as_str().unwrap().to_owned())
+        let output = env.handoff_in("copy", ["thread", "verify", "origin/research", "--json"]);
+        (output.status, json(&output)["checks"]["anchor"]["detail"].as_str().unwrap().to_owned())
     };
     env.handoff_in("copy", ["fetch", "origin"]).success();
     assert!(verify().1.starts_with(&format!("tsa: rfc3161 ({at})")), "{:?}", verify());
@@ -446,11 +446,11 @@ fn time_stamps_of_a_thread_travel_with_it_and_speak_against_no_copy() {
 fn a_bundle_of_a_thread_is_held_against_what_anchors_hold() {
     let (env, _moto) = locked();
     env.handoff(["bundle", "research", "--output", "../earlier.bundle"]).success();
-    let said = env.handoff(["verify", "--bundle", "../earlier.bundle"]).success();
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✓ anchor     vault: s3 (external-immutable); local (detect)");
+    let report = env.handoff(["verify", "--bundle", "../earlier.bundle"]).success();
+    insta::assert_snapshot!(find_row(&report, "anchor"), @"✓ anchor     vault: s3 (external-immutable); local (detect)");
     save(&env, "research", "more");
     env.handoff(["anchor", "push"]).success();
     // A copy may lag.
-    let said = env.handoff(["verify", "--bundle", "../earlier.bundle"]).success();
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✓ anchor     vault: s3 (external-immutable); local (detect); refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg knows of 3 entries; vault knows of 3 entries");
+    let verify_answer = env.handoff(["verify", "--bundle", "../earlier.bundle"]).success();
+    insta::assert_snapshot!(find_row(&verify_answer, "anchor"), @"✓ anchor     vault: s3 (external-immutable); local (detect); refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg knows of 3 entries; vault knows of 3 entries");
 }

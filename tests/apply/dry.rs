@@ -64,14 +64,14 @@ fn what_would_be_done_is_said_and_nothing_is() {
     assert_eq!((code, &answer["branch"], &answer["commits"]), (0, &json!("result"), &json!([])), "{answer}");
     assert_eq!(answer["applied"], false);
     assert_eq!(answer["planned"][1]["files"][1], json!({ "change": "A", "path": "new.txt" }));
-    let said = answer["planned"][1]["message"].as_str().unwrap().to_owned();
+    let message = answer["planned"][1]["message"].as_str().unwrap().to_owned();
     let (code, stdout, _) = clone.handoff(&["apply", "r/edit", "--dry-run"]);
     assert_eq!((code, stdout.as_str()), (0, "edit: would be applied\nwould change, by edit:\n  M main.txt\n"));
     assert_eq!(differing(&before, &everything(&clone)), [""; 0]);
     // The real ones do what was said.
     let (code, answer) = clone.answer(&["apply", "r", "--branch", "result"]);
     assert_eq!((code, &answer["applied"], &answer["planned"]), (0, &json!(true), &json!(null)), "{answer}");
-    assert_eq!(clone.git(&["log", "-1", "--format=%B", "result"]).trim(), said.trim());
+    assert_eq!(clone.git(&["log", "-1", "--format=%B", "result"]).trim(), message.trim());
     clone.handoff(&["apply", "r", "--commit"]);
     assert_eq!(clone.git(&["diff", "--name-status", "HEAD~", "HEAD"]), "M\tmain.txt\nA\tnew.txt\n");
     let (code, stdout, _) = clone.handoff(&["apply", "r", "--commit", "-n"]);

@@ -77,8 +77,8 @@ fn what_was_changed_by_hand_since_is_in_the_way_as_ever() {
             // It is either not tracked, or named by git.
             let untracked = format!("caused by: not tracked by git, and in the way: {file}");
             let changed = format!("error: Entry '{file}' not uptodate. Cannot merge.");
-            let named = stderr.lines().any(|line| line == untracked || line.ends_with(&changed));
-            assert!(code == 1 && named, "{file} {arguments:?}: {stdout}{stderr}");
+            let is_reported = stderr.lines().any(|line| line == untracked || line.ends_with(&changed));
+            assert!(code == 1 && is_reported, "{file} {arguments:?}: {stdout}{stderr}");
             assert_eq!(state(&clone), before, "{file} {arguments:?}");
         }
         if is.is_empty() {

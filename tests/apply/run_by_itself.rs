@@ -100,9 +100,9 @@ fn on_a_terminal_it_asks_and_any_answer_but_yes_means_no() {
     repo.env.write("terminal.py", "import pty, sys; sys.exit(pty.spawn(['sh', '-c', sys.argv[1]]) >> 8)");
     for (answer, code, last) in [("no", 1, "nothing was changed\r\n"), ("yes", 0, "a: applied\r\n")] {
         let line = format!("(sleep 1; echo {answer}; sleep 1) | python3 ../terminal.py 'git handoff apply r'");
-        let shown = repo.env.shell("repo", &line).exit(code).stdout;
+        let screen = repo.env.shell("repo", &line).exit(code).stdout;
         let question = "programs run these files by themselves:\r\n  .envrc\r\ntype yes to apply them:\r\n";
-        assert!(shown.contains(question) && shown.ends_with(last), "{shown}");
+        assert!(screen.contains(question) && screen.ends_with(last), "{screen}");
         assert_eq!(repo.path("repo/.envrc").exists(), code == 0);
     }
 }

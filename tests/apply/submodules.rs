@@ -61,8 +61,8 @@ fn apply_says_which_submodules_it_leaves_and_what_applies_them() {
     let (code, answer) = clone.answer(&["apply", "r/inside"]);
     let left = json!([{ "item": "inside", "submodule": "libs/sub", "product": "outputs/submodules/libs/sub.patch" }]);
     assert_eq!((code, &answer["submodules"]), (0, &left), "{answer}");
-    let (code, shown) = clone.answer(&["show", "r/both"]);
-    assert!(code == 0 && shown.to_string().contains("submodules/libs/sub.patch"), "{shown}");
+    let (code, details) = clone.answer(&["show", "r/both"]);
+    assert!(code == 0 && details.to_string().contains("submodules/libs/sub.patch"), "{details}");
 }
 
 /// Runs a plan in which the second item takes the first one's change to the submodule, with this
@@ -94,8 +94,8 @@ fn an_item_takes_the_change_of_another_and_hands_it_over() {
     .enumerate()
     {
         let run = format!("r{at}");
-        let (code, said) = taken_by(&clone, &run, command);
-        assert_eq!(code, 0, "{command}: {said}");
+        let (code, output) = taken_by(&clone, &run, command);
+        assert_eq!(code, 0, "{command}: {output}");
         let product = |item: &str| clone.handoff(&["cat", &format!("{run}/{item}:outputs/submodules/libs/sub.patch")]);
         assert_eq!(product("take"), product("edit"), "{command}");
         assert!(product("take").1.contains("+two"));
@@ -113,9 +113,9 @@ fn an_item_that_cannot_take_the_change_fails() {
     .into_iter()
     .enumerate()
     {
-        let (code, said) = taken_by(&clone, &format!("r{at}"), command);
-        assert_eq!(code, 4, "{command}: {said}");
-        assert_eq!(find_line(&said, "✗ take  failed  "), format!("✗ take  failed  1 attempt  exited with {status}"));
+        let (code, output) = taken_by(&clone, &format!("r{at}"), command);
+        assert_eq!(code, 4, "{command}: {output}");
+        assert_eq!(find_line(&output, "✗ take  failed  "), format!("✗ take  failed  1 attempt  exited with {status}"));
     }
     // Nothing is checked out: git finds an empty repository there, and not the one around it.
     clone.git(&["config", "handoff.workspace.submodules", "false"]);

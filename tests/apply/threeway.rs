@@ -136,8 +136,8 @@ fn a_conflict_is_left_as_git_leaves_one_and_is_gone_on_from() {
 
     // Only what items handed over is said to be theirs.
     let product = answer["items"][0]["product"].as_str().unwrap();
-    let said = clone.git(&["log", "-1", "--format=%(trailers:only)", "HEAD~2"]);
-    assert_eq!(said.trim(), format!("Handoff-Resolved: r/edit {product}"));
+    let trailers = clone.git(&["log", "-1", "--format=%(trailers:only)", "HEAD~2"]);
+    assert_eq!(trailers.trim(), format!("Handoff-Resolved: r/edit {product}"));
     let (_, whence) = clone.answer(&["whence", "HEAD~4..HEAD"]);
     let verdicts: Vec<&str> =
         whence["commits"].as_array().unwrap().iter().map(|commit| commit["verdict"].as_str().unwrap()).collect();
@@ -434,8 +434,11 @@ fn a_conflict_that_only_the_resolution_makes_is_told_and_claims_no_product() {
     clone.write("later.txt", "sooner and later\n");
     clone.git(&["add", "later.txt"]);
     clone.git(&["-c", "core.editor=true", "cherry-pick", "--continue"]);
-    let said = clone.git(&["log", "-1", "--format=%(trailers:only)"]);
-    assert!(said.starts_with("Handoff-Resolved: r/later sha256:") && !said.contains("Handoff-Item"), "{said}");
+    let trailers = clone.git(&["log", "-1", "--format=%(trailers:only)"]);
+    assert!(
+        trailers.starts_with("Handoff-Resolved: r/later sha256:") && !trailers.contains("Handoff-Item"),
+        "{trailers}"
+    );
     let (_, whence) = clone.answer(&["whence", "HEAD"]);
     assert_eq!(whence["commits"][0]["verdict"], "person", "{whence}");
 }
@@ -547,7 +550,7 @@ fn whenever_it_is_killed_it_can_be_given_up() {
 fn whenever_it_is_killed_it_can_go_on() {
     let clone = ready();
     let start = clone.git(&["rev-parse", "HEAD"]);
-    let wanted = |clone: &TestClone| {
+    let assert_status = |clone: &TestClone| {
         assert_eq!(clone.git(&["status", "--porcelain"]), "UU main.txt\n M other.txt\n?? mine.txt\n");
         assert!(clone.read("main.txt").contains("<<<<<<< HEAD\nzwei\n=======\nTWO\n"));
         assert_eq!(subjects(clone), "a-first Go on Start ");
@@ -559,7 +562,7 @@ fn whenever_it_is_killed_it_can_go_on() {
             // Where it had stopped in all but its answer, it says what is unresolved.
             let (exit, _, stderr) = clone.handoff(&["apply", "--continue"]);
             assert_eq!(exit, 1, "{nth}: {stderr}");
-            wanted(&clone);
+            assert_status(&clone);
             rounds += 1;
             assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0, "{nth}");
         }

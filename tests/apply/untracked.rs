@@ -40,8 +40,8 @@ fn what_is_ignored_in_a_folder_that_becomes_a_file_is_not_thrown_away() {
         for more in [&[][..], &["--commit"], &["--commit", "--3way"], &["--dry-run"], &["--commit", "--dry-run"]] {
             let (code, stdout, stderr) = clone.handoff(&[&["apply", "r"][..], more].concat());
             let (_, listed) = find_line(&stderr, "caused by: ").rsplit_once(": ").unwrap();
-            let named = listed.split(", ").any(|listed| listed == path);
-            assert!(code == 1 && named, "{path} {more:?}: {stdout}{stderr}");
+            let is_listed = listed.split(", ").any(|listed| listed == path);
+            assert!(code == 1 && is_listed, "{path} {more:?}: {stdout}{stderr}");
             assert_eq!(clone.read(path), "precious\n", "{more:?}");
             assert_eq!(status(), before, "{path} {more:?}");
         }

@@ -13,11 +13,11 @@ fn misbehave(repo: &TestRepo, run: &str, mut bad: Value) -> (String, String) {
     bad["id"] = json!("bad");
     let items = [bad, after("next", &["bad"], "true"), item("beside", "echo fine >outputs/fine")];
     let output = repo.drive(run, &items);
-    let mut seen = repo.items(run);
-    assert_eq!(seen["beside"].status, "done", "the rest of the run goes on\n{output}");
-    let bad = seen.remove("bad").unwrap();
+    let mut current_items = repo.items(run);
+    assert_eq!(current_items["beside"].status, "done", "the rest of the run goes on\n{output}");
+    let bad = current_items.remove("bad").unwrap();
     let (next, exit) = if bad.status == "done" { ("done", 0) } else { ("skipped", 4) };
-    assert_eq!(seen["next"].status, next);
+    assert_eq!(current_items["next"].status, next);
     let output = output.exit(exit);
     if output.stderr.contains(": the worktree of attempt ") {
         // It has files that are saved nowhere else.
@@ -48,8 +48,8 @@ fn one_that_does_not_exist_fails_or_dies_is_told_with_its_reason() {
         ("killed", item("", "kill -9 $$"), "was ended by signal 9"),
         ("group", item("", "kill -TERM 0"), "was ended by signal 15"),
     ] {
-        let (status, said) = misbehave(&repo, run, bad);
-        assert_eq!((status.as_str(), said.as_str()), ("failed", reason), "{run}");
+        let (status, actual) = misbehave(&repo, run, bad);
+        assert_eq!((status.as_str(), actual.as_str()), ("failed", reason), "{run}");
     }
 }
 
@@ -72,12 +72,13 @@ fn what_only_this_machine_lacks_fails_no_item() {
          `git config handoff.executor.special.command LINE` registers it; no attempt is spent",
         "2 items wait for what this machine lacks; the next `run` goes on with them",
     ] {
-        assert!(output.stderr.lines().any(|said| said == line), "{line}\n{output}");
+        assert!(output.stderr.lines().any(|printed_line| printed_line == line), "{line}\n{output}");
     }
-    let seen = repo.items("r");
-    let seen: Vec<_> = seen.iter().map(|(id, item)| (id.as_str(), item.status.as_str(), item.attempts)).collect();
+    let current_items = repo.items("r");
+    let rows: Vec<_> =
+        current_items.iter().map(|(id, item)| (id.as_str(), item.status.as_str(), item.attempts)).collect();
     assert_eq!(
-        seen,
+        rows,
         [("beside", "done", 1), ("executor", "ready", 0), ("last", "pending", 0), ("program", "ready", 0)]
     );
     repo.is_clean();
@@ -168,8 +169,8 @@ fn one_that_spoils_its_own_worktree_fails_by_name() {
              empty, `.`, `..` or a spelling of `.git`",
         ),
     ] {
-        let (status, said) = misbehave(&repo, run, item("", script));
-        assert_eq!((status.as_str(), said.as_str()), ("failed", reason), "{run}");
+        let (status, actual) = misbehave(&repo, run, item("", script));
+        assert_eq!((status.as_str(), actual.as_str()), ("failed", reason), "{run}");
     }
 }
 

@@ -336,12 +336,12 @@ fn a_rule_creates_only_so_much_at_once() {
     assert_eq!(output.stdout.matches("name-clash").count(), 3, "{output}");
     let details: Vec<String> =
         repo.entries("r").iter().filter_map(|entry| entry["detail"].as_str().map(str::to_owned)).collect();
-    let wanted = [
+    let expected = [
         "the items would come to more than 33554432 bytes at once",
         "the items would come to more than 33554432 bytes at once",
         "there would be more than 262144 items at once",
     ];
-    assert_eq!(details, wanted);
+    assert_eq!(details, expected);
     let _ = run(&repo, "verify r").exit(4);
 }
 

@@ -68,8 +68,8 @@ fn a_power_cut_takes_nothing_back_that_was_reported() {
     // Nothing was flushed since a was reported as done and b as running.
     assert_eq!(after_power_cut(&repo, &["cat", "r/a:x"]), "x\n");
     repo.env.write("go", "");
-    let (status, said) = driver.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
+    let (status, output) = driver.wait();
+    assert_eq!(status.code(), Some(0), "{output}");
     let report = parsed(&after_power_cut(&repo, &["verify", "--json", "r"]));
     assert_eq!((&report["intact"], &report["sealed"]), (&json!(true), &json!(true)), "{report}");
     let plan = json!({ "id": "s", "items": [item("a", "true")], "openEnded": true });

@@ -46,9 +46,9 @@ fn what_is_moved_underneath_a_driver_is_told_and_not_overwritten() {
             repo.env.git(["update-ref", &name, to]).success();
         }
         let moved = repo.tip(run);
-        let (status, said) = driver.wait();
-        assert_eq!(status.code(), Some(1), "{run}: {said}");
-        assert_eq!(find_line(&said, "error: "), error, "{run}: {said}");
+        let (status, output) = driver.wait();
+        assert_eq!(status.code(), Some(1), "{run}: {output}");
+        assert_eq!(find_line(&output, "error: "), error, "{run}: {output}");
         assert_eq!(repo.tip(run), moved, "{run}: nothing is overwritten");
         repo.is_clean();
         if run != "older" {

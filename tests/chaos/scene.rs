@@ -185,8 +185,8 @@ impl Scene {
     }
 
     /// Counts the entries of a run that have a field of some value.
-    pub(super) fn entries(&self, run: &str, wanted: &[(&str, &str)]) -> usize {
-        let is = |entry: &Value| wanted.iter().all(|(field, value)| entry[field] == *value);
+    pub(super) fn entries(&self, run: &str, fields: &[(&str, &str)]) -> usize {
+        let is = |entry: &Value| fields.iter().all(|(field, value)| entry[field] == *value);
         self.repo.entries(run).iter().filter(|entry| is(entry)).count()
     }
 
@@ -194,8 +194,12 @@ impl Scene {
     /// and nothing that stands there is anything but whole and signed.
     pub(super) fn is_sound(&self, place: &str) {
         for place in [place, "hub"] {
-            let said = self.repo.env.git_in(place, ["fsck", "--strict", "--no-dangling", "--no-progress"]);
-            assert_eq!((said.status, said.stdout.as_str(), said.stderr.as_str()), (Some(0), "", ""), "in {place}");
+            let fsck_output = self.repo.env.git_in(place, ["fsck", "--strict", "--no-dangling", "--no-progress"]);
+            assert_eq!(
+                (fsck_output.status, fsck_output.stdout.as_str(), fsck_output.stderr.as_str()),
+                (Some(0), "", ""),
+                "in {place}"
+            );
         }
         for verify in [&["verify", "--all", "--allow-partial"][..], &["thread", "verify", "--all"]] {
             let output = self.handoff_in(place, verify);

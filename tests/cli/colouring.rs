@@ -26,10 +26,10 @@ fn repo() -> TestRepo {
     repo.config("handoff.executor.red.verify", "echo FAILED; exit 1");
     repo.config("handoff.executor.red.onVerifyFail", "keep");
     let red = json!({ "id": "red", "executor": "red" });
-    let asked = json!({ "id": "asked", "executor": "approval" });
+    let approval = json!({ "id": "asked", "executor": "approval" });
     let later = json!({ "id": "later", "executor": "approval", "depends_on": ["asked"] });
     let no = item("no", "exit 1");
-    repo.drive("r", &[item("good", "true"), red, no, after("left", &["no"], "true"), asked, later]).ends(4);
+    repo.drive("r", &[item("good", "true"), red, no, after("left", &["no"], "true"), approval, later]).ends(4);
     repo.drive("green", &[item("a", "true")]).ends(0);
     repo.drive("bad", &[item("a", "exit 1")]).ends(4);
     repo.submit("gone", &[item("a", "true"), item("b", "true")]);
@@ -59,14 +59,14 @@ fn how_work_stands_has_its_colour_in_every_view() {
         assert!(output.stdout.contains("\u{1b}[31m"), "{view:?}: {}", visible(&output));
         assert_eq!(without(&output.to_string()), *plain, "{view:?}: colours change nothing else");
     }
-    let seen = |args: &[&str]| visible(&repo.env.handoff(args));
-    assert_output!("colour_alone", seen(&[]));
-    assert_output!("colour_runs", seen(&["runs"]));
-    assert_output!("colour_status", seen(&["status", "r"]));
-    assert_output!("colour_blocked", seen(&["status", "--blocked", "r"]));
-    assert_output!("colour_log", seen(&["log", "r"]));
-    assert_output!("colour_show", seen(&["show", "r"]));
-    assert_output!("colour_show_item", seen(&["show", "r/no"]));
+    let visible_output = |args: &[&str]| visible(&repo.env.handoff(args));
+    assert_output!("colour_alone", visible_output(&[]));
+    assert_output!("colour_runs", visible_output(&["runs"]));
+    assert_output!("colour_status", visible_output(&["status", "r"]));
+    assert_output!("colour_blocked", visible_output(&["status", "--blocked", "r"]));
+    assert_output!("colour_log", visible_output(&["log", "r"]));
+    assert_output!("colour_show", visible_output(&["show", "r"]));
+    assert_output!("colour_show_item", visible_output(&["show", "r/no"]));
     assert_output!(
         "colour_run",
         visible(&repo.drive("s", &[item("a", "true"), item("b", "exit 1"), after("c", &["b"], "true")]))

@@ -204,10 +204,10 @@ fn the_examples_run_as_they_are() {
             .stdin(Stdio::null())
             .output()
             .expect("the script can be started");
-        let shown = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{shown}{}", String::from_utf8_lossy(&output.stderr));
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(
-            find_line(&shown, "git handoff verify · "),
+            find_line(&stdout, "git handoff verify · "),
             format!("{:<63} ✓ INTACT · tamper-detecting", format!("git handoff verify · {run}"))
         );
     }

@@ -40,8 +40,8 @@ fn a_plan_is_read_without_its_mark_and_kept_without_it() {
         env.write("plan.json", &text);
         env.handoff(["validate", "../plan.json"]).success();
         env.handoff(["submit", "../plan.json"]).success();
-        let kept = env.git(["show", &format!("refs/handoff/runs/{name}^{{/run.submitted}}:plan.json")]).exit(0).raw;
-        assert_eq!(String::from_utf8(kept).expect("it is text"), text.trim_start_matches(MARK), "{name}");
+        let stored = env.git(["show", &format!("refs/handoff/runs/{name}^{{/run.submitted}}:plan.json")]).exit(0).raw;
+        assert_eq!(String::from_utf8(stored).expect("it is text"), text.trim_start_matches(MARK), "{name}");
         env.handoff(["submit", "../plan.json"]).success();
         env.handoff(["extend", name, "../plan.json"]).success();
         env.handoff(["submit", "../plan.json", "--id", &format!("{name}-2")]).success();

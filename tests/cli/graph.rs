@@ -37,11 +37,11 @@ fn fan(count: usize, command: impl Fn(usize) -> &'static str) -> Vec<Value> {
 /// Returns the graph of a plan, after it was seen to be no wider than 80 columns.
 fn graph_of(repo: &TestRepo, run: &str, items: &[Value]) -> String {
     let plan = repo.plan(run, items);
-    let shown = repo.env.handoff(["graph", &plan]).success();
-    for line in shown.lines() {
+    let graph = repo.env.handoff(["graph", &plan]).success();
+    for line in graph.lines() {
         assert!(console::measure_text_width(line) <= 80, "{line}");
     }
-    shown
+    graph
 }
 
 #[test]
@@ -110,10 +110,10 @@ fn a_running_item_is_seen() {
     repo.submit("live", &[item("long", script), after("next", &["long"], "true")]);
     let driver = repo.start(&["run", "live"]);
     wait_for("the worker runs", || repo.path("begun").exists());
-    let shown = repo.env.handoff(["graph", "live"]).success();
+    let stdout = repo.env.handoff(["graph", "live"]).success();
     repo.env.write("go", "");
     assert!(driver.wait().0.success());
-    assert_output!("graph_running", shown);
+    assert_output!("graph_running", stdout);
 }
 
 #[test]
@@ -122,8 +122,8 @@ fn a_group_counts_its_items_by_status() {
     let items = fan(160, |_| "true");
     repo.submit("many", &items);
     repo.env.handoff(["cancel", "many/shard-003"]).success();
-    let shown = repo.env.handoff(["graph", "many"]).success();
-    assert_output!("graph_group", shown);
+    let stdout = repo.env.handoff(["graph", "many"]).success();
+    assert_output!("graph_group", stdout);
     let answer: Value = serde_json::from_str(&repo.env.handoff(["graph", "many", "--json"]).success()).unwrap();
     assert_eq!(answer["boxes"][1]["group"], "shard-#");
     assert_eq!(answer["boxes"][1]["members"].as_array().unwrap().len(), 160);

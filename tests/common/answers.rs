@@ -71,12 +71,12 @@ pub(crate) fn hold_printed(program: &str, words: &[&str], texts: [&str; 2], whol
     if !is_ours && program != "sh" {
         return;
     }
-    let asked = is_ours && asks_for_json(words);
+    let is_json = is_ours && asks_for_json(words);
     for (at, text) in texts.iter().enumerate() {
         for line in text.lines() {
             match serde_json::from_str(line) {
-                Ok(answer) => hold_line(&answer, is_ours.then_some(words), asked && at == 0),
-                Err(_) => assert!(!(asked && whole && at == 0), "{words:?} printed what is no JSON: {line}"),
+                Ok(answer) => hold_line(&answer, is_ours.then_some(words), is_json && at == 0),
+                Err(_) => assert!(!(is_json && whole && at == 0), "{words:?} printed what is no JSON: {line}"),
             }
         }
     }
@@ -143,18 +143,18 @@ pub(crate) fn published(name: &str) -> Validator {
 }
 
 #[track_caller]
-fn hold_line(answer: &Value, words: Option<&[&str]>, asked: bool) {
-    let named = form(answer);
-    let plain = words.and_then(|words| PLAIN.iter().find(|(command, _)| asked && is_of(words, command)));
-    match (named, words, plain) {
+fn hold_line(answer: &Value, words: Option<&[&str]>, is_json: bool) {
+    let schema = form(answer);
+    let plain = words.and_then(|words| PLAIN.iter().find(|(command, _)| is_json && is_of(words, command)));
+    match (schema, words, plain) {
         (None, _, Some((_, name))) => hold_to(name, answer),
         (Some(form), words, _) => {
             hold_to(form, answer);
-            if let Some(words) = words.filter(|_| asked) {
+            if let Some(words) = words.filter(|_| is_json) {
                 assert!(may_answer(words, form), "docs/reference/json.md does not say that {words:?} answers {form}");
             }
         }
-        (None, _, None) => assert!(!asked, "{words:?} printed what has no schema: {answer}"),
+        (None, _, None) => assert!(!is_json, "{words:?} printed what has no schema: {answer}"),
     }
 }
 
@@ -172,8 +172,8 @@ fn taken_plans(dir: Option<&Path>, words: &[&str]) -> Vec<Value> {
 fn asks_for_json(words: &[&str]) -> bool {
     let options = words.iter().take_while(|word| **word != "--");
     let tells = ["--help", "-h", "--version", "-V"];
-    let asked = options.clone().any(|word| *word == "--json") && !options.clone().any(|word| tells.contains(word));
-    asked && !BYTES.iter().any(|command| is_of(words, command))
+    let is_json = options.clone().any(|word| *word == "--json") && !options.clone().any(|word| tells.contains(word));
+    is_json && !BYTES.iter().any(|command| is_of(words, command))
 }
 
 /// Returns whether these are words of a command, which come first but for options of all commands.

@@ -310,8 +310,8 @@ pub(crate) fn alone(test: &str) -> bool {
     let program = std::env::current_exe().expect("the test binary is there");
     let output = Command::new(program).args(["--exact", test, "--include-ignored"]).env(ALONE, test).output();
     let output = output.expect("the test binary can be run");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}");
     false
 }
 
@@ -347,11 +347,11 @@ fn copy_tree(from: &Path, to: &Path) {
 /// of one.
 pub(crate) fn loosen(repository: &Path) {
     let objects = repository.join(".git/objects");
-    let aside = repository.join(".git/loosened");
+    let moved_packs = repository.join(".git/loosened");
     fs::create_dir_all(objects.join("pack")).expect("the folder of packs can be made");
-    fs::rename(objects.join("pack"), &aside).expect("the packs can be moved");
+    fs::rename(objects.join("pack"), &moved_packs).expect("the packs can be moved");
     fs::create_dir(objects.join("pack")).expect("the folder of packs can be made");
-    for entry in fs::read_dir(&aside).expect("the packs can be listed") {
+    for entry in fs::read_dir(&moved_packs).expect("the packs can be listed") {
         let path = entry.expect("the packs can be listed").path();
         if path.extension().is_some_and(|extension| extension == "pack") {
             let pack = fs::File::open(path).expect("the pack can be read");
@@ -360,5 +360,5 @@ pub(crate) fn loosen(repository: &Path) {
             assert!(git.status().expect("git runs").success(), "the pack can be unpacked");
         }
     }
-    fs::remove_dir_all(aside).expect("the packs can be removed");
+    fs::remove_dir_all(moved_packs).expect("the packs can be removed");
 }

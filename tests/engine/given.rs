@@ -40,8 +40,8 @@ fn an_item_sees_the_refs_and_the_manifest_says_which() {
         let expected = repo.env.git(["describe", "--tags"]).success();
         assert_eq!(repo.env.handoff(["cat", "run/a:outputs/version"]).success(), expected);
         assert!(repo.env.git(["for-each-ref"]).success().contains("refs/heads/dev"));
-        let shown: Value = serde_json::from_str(&repo.env.handoff(["show", "--json", "run/a"]).success()).unwrap();
-        assert!(shown["manifest"]["claims"]["tags"].as_str().unwrap().starts_with("sha256:"), "{shown}");
+        let answer: Value = serde_json::from_str(&repo.env.handoff(["show", "--json", "run/a"]).success()).unwrap();
+        assert!(answer["manifest"]["claims"]["tags"].as_str().unwrap().starts_with("sha256:"), "{answer}");
         repo.env.handoff(["verify", "run"]).success();
     }
 }
@@ -51,16 +51,16 @@ fn a_repository_in_the_worktree_is_said_to_be_left_out() {
     let repo = TestRepo::new();
     let script =
         "git init -q vendor/lib; echo x >vendor/lib/x; git worktree add -q .claude/worktrees/x HEAD; echo y >y";
-    let said = repo.drive("run", &[item("a", script)]).exit(0).stderr;
+    let stderr = repo.drive("run", &[item("a", script)]).exit(0).stderr;
     let note = "a: left out of the patch, as git repositories of their own: \".claude/worktrees/x\", \"vendor/lib\"";
-    assert!(said.lines().any(|line| line == note), "{said}");
+    assert!(stderr.lines().any(|line| line == note), "{stderr}");
     let patch = repo.env.handoff(["cat", "run/a:patch"]).success();
     assert!(patch.contains("b/y") && !patch.contains("vendor"), "{patch}");
     // Many are counted.
-    let said = repo.drive("many", &[item("a", "for i in $(seq 12); do git init -q r$i; done")]).exit(0).stderr;
+    let stderr = repo.drive("many", &[item("a", "for i in $(seq 12); do git init -q r$i; done")]).exit(0).stderr;
     let note = "a: left out of the patch, as git repositories of their own: \"r1\", \"r10\", \"r11\", \"r12\", \"r2\", \
                 \"r3\", \"r4\", \"r5\", \"r6\", \"r7\" and 2 more";
-    assert!(said.lines().any(|line| line == note), "{said}");
+    assert!(stderr.lines().any(|line| line == note), "{stderr}");
     // The worktree stays, because they are nowhere else.
-    assert!(said.lines().any(|line| line.starts_with("a: the worktree of attempt 1 stays in ")), "{said}");
+    assert!(stderr.lines().any(|line| line.starts_with("a: the worktree of attempt 1 stays in ")), "{stderr}");
 }

@@ -25,9 +25,9 @@ fn a_task_that_is_too_long_for_an_argument_is_named_by_its_file() {
     for agent in ["copilot", "mini", "opencode"] {
         let repo = TestRepo::new();
         repo.config(&format!("handoff.subagent.{agent}.command"), &PRESETS[agent].command);
-        let says = "for last; do :; done\nprintf %s \"$last\" >outputs/last\nwc -c <\"$HANDOFF_TASK\" >outputs/size\n\
+        let script = "for last; do :; done\nprintf %s \"$last\" >outputs/last\nwc -c <\"$HANDOFF_TASK\" >outputs/size\n\
             case $last in *\"read the file $HANDOFF_TASK\") echo file ;; *) echo text ;; esac >outputs/by";
-        program(&repo, agent, says);
+        program(&repo, agent, script);
         for (run, length, by) in [("short", 10, "text\n"), ("long", 200_000, "file\n"), ("edge", 99_000, "text\n")] {
             let inputs = json!({"subagent": agent, "workerInput": "x".repeat(length)});
             repo.drive(run, &[json!({"id": "a", "executor": "dispatch", "inputs": inputs})]).ends(0);
@@ -73,8 +73,8 @@ fn what_is_left_out_of_a_patch_is_recorded_and_shown() {
     repo.drive("r", &[item("a", line)]).ends(0);
     let ended = repo.entries("r").into_iter().find(|entry| entry["kind"] == "item.reconciled").unwrap();
     assert_eq!(ended["claims"]["excluded"], json!(["nested/", "two words/"]));
-    let shown = repo.env.handoff(["show", "r/a"]).success();
-    assert!(shown.contains("\nleft out of the patch\n  nested/\n  two words/\n"), "{shown}");
+    let stdout = repo.env.handoff(["show", "r/a"]).success();
+    assert!(stdout.contains("\nleft out of the patch\n  nested/\n  two words/\n"), "{stdout}");
     repo.is_intact("r");
     // Ignored files are left out without a word, and a plain patch lists nothing.
     repo.drive("s", &[item("a", "echo nested >.git/info/exclude; echo y >y.txt")]).ends(0);

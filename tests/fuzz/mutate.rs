@@ -239,9 +239,9 @@ impl Json {
             }
             Self::Drop | Self::Rename(_) => {
                 if let (false, Value::Object(map)) = (place.is_empty(), reach(&mut value, above)) {
-                    let taken: Option<Value> = Map::remove(map, &key);
-                    if let (Some(taken), Self::Rename(name)) = (taken, self) {
-                        map.insert(name.clone(), taken);
+                    let removed: Option<Value> = Map::remove(map, &key);
+                    if let (Some(removed), Self::Rename(name)) = (removed, self) {
+                        map.insert(name.clone(), removed);
                     }
                 }
             }

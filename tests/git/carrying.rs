@@ -13,13 +13,13 @@ const RUN: &str = "refs/handoff/runs/handoff-dag-1";
 fn stock_git_finds_nothing_wrong_and_every_signature_good() {
     for object_format in ["sha1", "sha256"] {
         let forge = Forge::with_format(object_format);
-        let told = forge.honest();
+        let chain = forge.honest();
         assert_intact(&forge.verify());
         forge.git(&["fsck", "--strict", "--no-dangling"]);
         let file = forge.path().join(".git/allowed");
         std::fs::write(&file, sign::allowed_signers_line("ada", forge.signer.public()).unwrap()).unwrap();
         let setting = format!("gpg.ssh.allowedSignersFile={}", file.display());
-        for link in &told.links {
+        for link in &chain.links {
             forge.git(&["-c", &setting, "verify-commit", &link.commit.to_string()]);
         }
         let log = forge.git(&["log", "--reverse", "--format=%b", RUN]);

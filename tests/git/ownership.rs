@@ -124,9 +124,9 @@ fn git_decides_whether_another_users_repository_is_opened() {
     both(&env, "repo/mine", &[]);
     // One that is said on the command line counts as it does for git.
     set(&env, &[]);
-    let said =
+    let safe_directory =
         [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "safe.directory"), ("GIT_CONFIG_VALUE_0", path.as_str())];
-    both(&env, "repo/mine", &said);
+    both(&env, "repo/mine", &safe_directory);
 }
 
 /// Sets the user's own `safe.directory` to these values.
@@ -204,8 +204,8 @@ fn what_root_left_in_a_users_repository_is_named() {
     // Files shared with the group are fine.
     env.shell("repo", &format!("chown -R {OTHER}:0 .git && chown -R 0:0 .git/objects && chmod -R g+rwX .git/objects"))
         .success();
-    let said = as_root(&["doctor"]);
-    insta::assert_snapshot!(said, @"
+    let output = as_root(&["doctor"]);
+    insta::assert_snapshot!(output, @"
     ------- stderr -------
     nothing to complain about
     ");

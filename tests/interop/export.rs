@@ -93,8 +93,8 @@ fn what_cannot_be_evidence_is_refused() {
             "inputs":{"command":"true"},"needs":{"s":{"from":"@artifacts","select":{"kind":"output","path":"spec.md"}}}}]}"#,
     );
     env.handoff(["run", "artifact.json"]).success();
-    let said = env.handoff(["export", "artifact", "--format", "bundle-json"]).exit(1).to_string();
-    insta::assert_snapshot!(said, @r#"
+    let message = env.handoff(["export", "artifact", "--format", "bundle-json"]).exit(1).to_string();
+    insta::assert_snapshot!(message, @r#"
     ------- stderr -------
     error: the item "a" consumed an artifact, but this format has only products of items
     [exit status: 1]

@@ -60,7 +60,7 @@ fn json_lines(text: &str) -> Vec<Value> {
 }
 
 /// Returns JSON for a snapshot, without hashes. What is short stands on one line.
-fn shown(value: &Value) -> String {
+fn pretty(value: &Value) -> String {
     let mut text = String::new();
     fold(value, 0, &mut text);
     plain(&text)
@@ -102,15 +102,15 @@ fn a_run_with_items_of_every_kind_has_every_format() {
     let traces = json_lines(&export(&repo, &["all", "--format", "agent-trace"]));
     let items: Vec<&str> = traces.iter().map(|record| ours(record)["item"].as_str().expect("a text")).collect();
     assert_eq!(items, ["make", "flaky", "we ird/<id>&\"", "red"]);
-    assert_output!("export_agent_trace", shown(&traces[0]));
+    assert_output!("export_agent_trace", pretty(&traces[0]));
     let log = export(&repo, &["all/make", "--format", "git-ai"]);
     let log = regex::Regex::new("::t_[0-9a-f]{14}").expect("it is valid").replace_all(&log, "::t_[trace]").into_owned();
     assert_output!("export_git_ai", plain(&log));
     let trace = json_lines(&export(&repo, &["all", "--format", "otel"])).remove(0);
-    assert_output!("export_otel", shown(&trace));
+    assert_output!("export_otel", pretty(&trace));
     assert_output!("export_junit", plain(&export(&repo, &["all", "--format", "junit"])));
     let bom = json_lines(&export(&repo, &["all", "--format", "cyclonedx"])).remove(0);
-    assert_output!("export_cyclonedx", shown(&bom));
+    assert_output!("export_cyclonedx", pretty(&bom));
     for format in ["agent-trace", "otel", "junit", "cyclonedx"] {
         let again = || export(&repo, &["all", "--format", format]);
         assert_eq!(again(), again(), "{format} is always the same");
@@ -207,8 +207,8 @@ fn what_a_format_cannot_have_is_refused() {
         );
     }
     for format in ["agent-trace", "git-ai", "otel", "junit", "cyclonedx"] {
-        let said = refused(&["open", "--format", format]);
-        assert_eq!(find_line(&said, "error: "), "error: the run \"open\" does not verify: NOT SEALED", "{format}");
+        let message = refused(&["open", "--format", format]);
+        assert_eq!(find_line(&message, "error: "), "error: the run \"open\" does not verify: NOT SEALED", "{format}");
     }
     insta::assert_snapshot!(refused(&["r", "--format", "git-ai", "--commit", "nowhere"]), @r#"
     ------- stderr -------

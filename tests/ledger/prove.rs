@@ -24,8 +24,8 @@ fn check(proof: &Proof) -> Report {
     check_with(proof, Beside::default(), &Options::default())
 }
 
-fn check_with(proof: &Proof, beside: Beside, options: &Options) -> Report {
-    verify_proof(proof, beside, options, &AtHand::logs(&Logs::default()))
+fn check_with(proof: &Proof, supplied: Beside, options: &Options) -> Report {
+    verify_proof(proof, supplied, options, &AtHand::logs(&Logs::default()))
 }
 
 fn file(bytes: &[u8]) -> Beside {
@@ -36,7 +36,7 @@ fn file(bytes: &[u8]) -> Beside {
 fn every_product_can_be_proven() {
     for format in ["sha1", "sha256"] {
         let forge = Forge::with_format(format);
-        let told = forge.finish(ChainBuilder::honest(&forge));
+        let chain = forge.finish(ChainBuilder::honest(&forge));
         for (item, product, bytes) in [
             ("edit-a", "patch", &b"diff --git a/x b/x\n"[..]),
             ("edit-a", "outputs/we ird.bin", b"\0\x01\x02"),
@@ -55,7 +55,7 @@ fn every_product_can_be_proven() {
             let other = check_with(&read, file(b"another"), &forge.options());
             assert!(!other.intact && other.rows.content.state == State::Failed);
             // The signed commit has the same name in stock git.
-            let seal = told.links.last().unwrap().commit;
+            let seal = chain.links.last().unwrap().commit;
             let file = forge.path().join("seal");
             std::fs::write(&file, &proof.last.commit).unwrap();
             assert_eq!(forge.git(&["hash-object", "-t", "commit", "seal"]), seal.to_string());
@@ -93,17 +93,17 @@ fn a_sealed_run_is_proven_to_have_gone_on_from_each_of_its_entries() {
     );
     // The root that `verify` reports for an open run, to compare with a later proof.
     let noted = forge.verify().so_far.unwrap();
-    let told = forge.honest();
+    let chain = forge.honest();
     assert_eq!((noted.size, forge.verify().so_far), (3, None));
-    let count = told.links.len() as u64 - 1;
+    let count = chain.links.len() as u64 - 1;
     for since in 0..count {
         let proof = prove::growth(&forge.store, RUN, since).unwrap();
         assert_eq!((proof.entries, proof.since.as_ref().unwrap().entries), (count, since + 1));
         let report = check_with(&proof, Beside::default(), &forge.options());
         assert!(report.intact && report.sealed, "{}", report.to_text(false));
-        let said = report.since.unwrap();
+        let extension = report.since.unwrap();
         assert_eq!(
-            (said.head.size, said.head.root, said.known),
+            (extension.head.size, extension.head.root, extension.known),
             (since + 1, proof.since.as_ref().unwrap().root, false)
         );
         let detail = &report.rows.root.detail;
@@ -151,8 +151,8 @@ fn the_logs_at_hand_have_a_say() {
         let row = &report.rows.anchor;
         (report.intact, row.state, row.detail.clone())
     };
-    let told = ChainBuilder::submit(&forge, crate::common::forge::PLAN).write(&forge.signer);
-    forge.log(&told, &forge.signer);
+    let chain = ChainBuilder::submit(&forge, crate::common::forge::PLAN).write(&forge.signer);
+    forge.log(&chain, &forge.signer);
     let before_the_seal = Logs::read(&forge.store).unwrap();
     forge.honest();
     let after = Logs::read(&forge.store).unwrap();
@@ -170,10 +170,10 @@ fn the_logs_at_hand_have_a_say() {
 #[test]
 fn a_key_that_was_revoked_later_still_proves_what_an_anchor_held_before() {
     let forge = Forge::new();
-    let told = forge.honest();
+    let chain = forge.honest();
     let proof = prove::item(&forge.store, RUN, &"edit-a".parse().unwrap(), None).unwrap();
-    let last = told.links.last().unwrap();
-    let held = Seal { root: proof.root, entries: proof.entries, seal: last.hash, commit: last.commit };
+    let last = chain.links.last().unwrap();
+    let seal = Seal { root: proof.root, entries: proof.entries, seal: last.hash, commit: last.commit };
     let revoked = |since: &str| {
         let revoked = [(forge.signer.fingerprint(), Some(since.parse::<Moment>().unwrap()))].into();
         Options { revoked, ..forge.options() }
@@ -185,7 +185,7 @@ fn a_key_that_was_revoked_later_still_proves_what_an_anchor_held_before() {
             guarantee: Guarantee::ExternalImmutable,
             since: Some("2026-06-05T00:00:00.000Z".parse().unwrap()),
             notes: Vec::new(),
-            answer: Answer::Seals(vec![Held { key: forge.signer.fingerprint(), seal: held.clone() }]),
+            answer: Answer::Seals(vec![Held { key: forge.signer.fingerprint(), seal: seal.clone() }]),
         }]
     };
     let intact = |since: &str, ask: Ask<'_>| {
@@ -257,9 +257,9 @@ fn a_proof_is_of_one_run_and_one_tree() {
         mix(&mut proof, &prove(&other, "make"));
         assert!(!check(&proof).intact, "{}", check(&proof).to_text(false));
     }
-    let mut shown = honest.clone();
-    shown.shown = prove(&one, "other").shown;
-    assert!(!check(&shown).intact);
+    let mut forged = honest.clone();
+    forged.shown = prove(&one, "other").shown;
+    assert!(!check(&forged).intact);
     // A forger's run proves itself with an unknown key.
     let stranger = key(one.forge.path(), 9);
     let mut tale = one.tale();
@@ -325,14 +325,14 @@ fn the_program_holds_a_later_proof_against_a_root_that_was_noted() {
     let known = json(&env.handoff(verify.iter().chain(&["--since-root", &noted])).success());
     assert_eq!(known["since"]["known"], true);
     let other = sealed["root"].as_str().unwrap();
-    let said = env.handoff(["verify", "--proof", "../grown.json", "--since-root", other]).exit(3).stdout;
-    assert!(said.contains(&format!("✗ root       it extends {noted}, but you gave {other}")), "{said}");
+    let report = env.handoff(["verify", "--proof", "../grown.json", "--since-root", other]).exit(3).stdout;
+    assert!(report.contains(&format!("✗ root       it extends {noted}, but you gave {other}")), "{report}");
     env.write("item.json", &env.handoff(["prove", "handoff-dag-1/edit-a"]).success());
-    let said = env.handoff(["verify", "--proof", "../item.json", "--since-root", &noted]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "root"), @"✗ root       the proof is not about an earlier root, but you gave sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01");
+    let verify_answer = env.handoff(["verify", "--proof", "../item.json", "--since-root", &noted]).exit(3).stdout;
+    insta::assert_snapshot!(find_row(&verify_answer, "root"), @"✗ root       the proof is not about an earlier root, but you gave sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01");
     // Every requirement is reported.
-    for asked in [["--since-root", &noted], ["--root", &noted], ["--file", "plan.json"]] {
-        let _ = env.handoff(["verify", "handoff-dag-1"].iter().chain(&asked)).exit(2);
+    for options in [["--since-root", &noted], ["--root", &noted], ["--file", "plan.json"]] {
+        let _ = env.handoff(["verify", "handoff-dag-1"].iter().chain(&options)).exit(2);
     }
     let _ = env.handoff(["verify", "--proof", "../item.json", "--root", &noted]).exit(2);
 }

@@ -92,8 +92,8 @@ fn null_is_no_argument_and_a_whole_float_is_an_integer() {
     assert_eq!(client.call("status", &json!({"run": null}))["schema"], "git-handoff.runs/1");
     let item = json!({"id": "a", "executor": "command", "inputs": {"command": ["true"]}});
     client.call("submit", &json!({"plan": {"id": "r", "items": [item]}, "queue": null}));
-    let seen = client.call("watch", &json!({"run": "r", "since": 0.0, "timeout": 5.0}));
-    assert_eq!(seen["entries"], 1);
+    let answer = client.call("watch", &json!({"run": "r", "since": 0.0, "timeout": 5.0}));
+    assert_eq!(answer["entries"], 1);
     let message = client.invalid("resume", &json!({"thread_id": null}));
     assert_eq!(message, "cannot call resume: missing field `thread_id`");
     client.end();

@@ -33,8 +33,8 @@ fn hints_name_the_tool_that_helps() {
         ("rollback", json!({"thread_id": "t", "checkpoint_id": "chkpt_none"}), "usage", ""),
     ] {
         let (text, error) = client.refused(tool, &arguments, code);
-        let shown = error["hint"].as_str().unwrap_or_default();
-        assert_eq!(shown, hint, "{tool} {arguments} {error}");
+        let actual = error["hint"].as_str().unwrap_or_default();
+        assert_eq!(actual, hint, "{tool} {arguments} {error}");
         assert!(hint.is_empty() || text.ends_with(&format!("\nhint: {hint}")), "{text}");
     }
     client.end();

@@ -26,10 +26,10 @@ fn a_run_is_submitted_watched_and_verified() {
     env.handoff(["run", "r"]).success();
     let mut line = String::new();
     std::io::BufRead::read_line(&mut client.from, &mut line).expect("the server answers");
-    let seen: Value = serde_json::from_str(&line).expect("it is JSON");
-    let seen = &seen["result"]["structuredContent"];
-    crate::common::answers::hold_answer(seen);
-    assert_eq!(seen["new"][0]["kind"], "item.fired", "{line}");
+    let message: Value = serde_json::from_str(&line).expect("it is JSON");
+    let answer = &message["result"]["structuredContent"];
+    crate::common::answers::hold_answer(answer);
+    assert_eq!(answer["new"][0]["kind"], "item.fired", "{line}");
     assert!(began.elapsed() < late);
     let all = client.call("watch", &json!({"run": "r", "since": 0}));
     assert_eq!((&all["settled"], &all["sealed"], &all["entries"]), (&true.into(), &true.into(), &4.into()), "{all}");

@@ -59,7 +59,7 @@ fn a_state_goes_to_another_clone_without_a_person() {
     receiver.call("checkpoint", &json!({"thread_id": "mine", "state": "goes on"}));
     receiver.call("thread_push", &json!({"thread_id": "mine"}));
     let all = sender.call("thread_fetch", &json!({}));
-    assert!(all["refs"].as_array().unwrap().iter().any(|shown| shown["name"] == "mine"), "{all}");
+    assert!(all["refs"].as_array().unwrap().iter().any(|entry| entry["name"] == "mine"), "{all}");
     sender.call("fork", &json!({"thread_id": "hub/mine", "new_thread_id": "back"}));
     assert_eq!(sender.call("resume", &json!({"thread_id": "back"}))["state"], "goes on");
     sender.end();

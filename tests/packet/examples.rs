@@ -21,10 +21,10 @@ fn untrusted(found: &[&'static str]) -> Vec<&'static str> {
 }
 
 /// Returns what is wrong with the rules that a packet with an example breaks.
-fn mistake(rule: Option<&str>, shown: &str, found: &[&'static str]) -> Option<String> {
+fn mistake(rule: Option<&str>, example: &str, found: &[&'static str]) -> Option<String> {
     match rule {
-        Some(rule) if !found.contains(&rule) => Some(format!("{rule} misses {shown}: {found:?}")),
-        None if !untrusted(found).is_empty() => Some(format!("{shown} is taken for {found:?}")),
+        Some(rule) if !found.contains(&rule) => Some(format!("{rule} misses {example}: {found:?}")),
+        None if !untrusted(found).is_empty() => Some(format!("{example} is taken for {found:?}")),
         _ => None,
     }
 }

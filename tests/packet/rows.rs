@@ -141,7 +141,7 @@ fn times_have_a_zone() {
 
 #[test]
 fn ages_are_read_as_people_write_them() {
-    for (text, shown) in [
+    for (text, expected) in [
         ("48h", "48 h"),
         ("2d", "48 h"),
         ("90m", "1 h 30 min"),
@@ -149,7 +149,7 @@ fn ages_are_read_as_people_write_them() {
         ("1d12h", "36 h"),
         ("45s", "45 s"),
     ] {
-        assert_eq!(text.parse::<Age>().unwrap().exact(), shown);
+        assert_eq!(text.parse::<Age>().unwrap().exact(), expected);
     }
     for text in ["", "48", "h", "-1h", "1.5h", "0h", "99999999999999999999h", "1y", "48 hours"] {
         assert!(text.parse::<Age>().is_err(), "{text}");

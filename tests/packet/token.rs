@@ -72,15 +72,15 @@ fn a_token_is_used_once() {
         json!({ "handoff_state": { "resume_token_status": "used" } }),
         json!({ "status": "invalidated" }),
     ];
-    let mut said = Vec::new();
+    let mut details = Vec::new();
     for fields in used {
         let report = check(&with(&fields));
         let row = row(&report, "resume_token");
         assert_eq!(row.state, State::Failed, "{fields}: {}", row.detail);
-        said.push(row.detail.clone());
+        details.push(row.detail.clone());
     }
     assert_eq!(
-        said,
+        details,
         [
             "consumed",
             "resume_token_consumed",

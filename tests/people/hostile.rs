@@ -59,18 +59,18 @@ impl<'a> Log<'a> {
         let item = "sign-off".parse().unwrap();
         let path = format::decided_path(&self.run, &item);
         let message = message.map(str::to_owned);
-        let said = LogDecided { log: self.key(), first: self.first, item, decision, about, message, made: None };
-        let blob = Edit::Bytes(said.canonical());
-        self.say(Event::LogDecided(said), path, blob);
+        let event = LogDecided { log: self.key(), first: self.first, item, decision, about, message, made: None };
+        let blob = Edit::Bytes(event.canonical());
+        self.say(Event::LogDecided(event), path, blob);
     }
 
     /// Says that a document is what has this name in git.
     fn write(&self, oid: Oid, bytes: &[u8]) {
         let (name, size) = ("notes".parse().unwrap(), bytes.len() as u64);
         let path = format::written_path(&self.run, &name);
-        let held = Edit::Blob(self.writer.store.write_blob(bytes).unwrap());
+        let blob = Edit::Blob(self.writer.store.write_blob(bytes).unwrap());
         let sha256 = Digest::of(bytes);
-        let said = LogWritten {
+        let event = LogWritten {
             log: self.key(),
             first: self.first,
             name,
@@ -81,7 +81,7 @@ impl<'a> Log<'a> {
             previous: None,
             made: None,
         };
-        self.say(Event::LogWritten(said), path, held);
+        self.say(Event::LogWritten(event), path, blob);
     }
 
     /// Has git carry it, which looks at nothing.

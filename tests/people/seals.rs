@@ -56,10 +56,10 @@ fn check(proof: &Proof, options: &Options) -> Report {
 fn a_key_seals_that_an_owner_of_entry_0_admitted() {
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
-    let told = rotated(&forge, &bob);
+    let chain = rotated(&forge, &bob);
     let report = forge.verify();
     assert!(report.intact, "{}", report.to_text(false));
-    check_incoming(&forge.store, Chain::Run(&told.run), None, told.head.commit.unwrap()).unwrap();
+    check_incoming(&forge.store, Chain::Run(&chain.run), None, chain.head.commit.unwrap()).unwrap();
     let proof = proof(&forge);
     let report = check(&proof, &forge.options());
     assert!(report.intact && report.headline.starts_with("PROVEN"), "{}", report.to_text(false));
@@ -79,16 +79,16 @@ fn a_log_of_the_key_that_was_admitted_to_seal_anchors_the_run() {
     chain_builder.done("build", &[]);
     chain_builder.seal();
     chain_builder.by(&bob);
-    let told = chain_builder.write(&forge.signer);
+    let chain = chain_builder.write(&forge.signer);
     assert_eq!(forge.verify().headline, "NOT ANCHORED");
     // It speaks against the run as that of any writer does.
-    forge.log_as(&told, &bob, |sealed| sealed.root = Some(Digest::of(b"another")));
+    forge.log_as(&chain, &bob, |sealed| sealed.root = Some(Digest::of(b"another")));
     assert_says(&forge.verify(), "anchor", "refs/handoff/logs/SHA256%3A… holds the root …, recomputed is …");
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
-    let told = rotated(&forge, &bob);
+    let rotated_chain = rotated(&forge, &bob);
     forge.git(&["update-ref", "-d", &format::log_ref(&forge.signer.fingerprint())]);
-    forge.log(&told, &bob);
+    forge.log(&rotated_chain, &bob);
     let report = forge.verify();
     assert!(report.intact, "{}", report.to_text(false));
 }
@@ -139,10 +139,10 @@ fn no_other_key_lets_a_key_seal() {
     ];
     for (what, admit, why) in stories {
         let forge = Forge::new();
-        let told = sealed_by(&forge, &bob, |chain_builder, first| admit(chain_builder, first, [&bob, &eve]));
+        let chain = sealed_by(&forge, &bob, |chain_builder, first| admit(chain_builder, first, [&bob, &eve]));
         println!("{what}");
         assert_says(&forge.verify(), "signature", why);
-        check_incoming(&forge.store, Chain::Run(&told.run), None, told.head.commit.unwrap()).unwrap_err();
+        check_incoming(&forge.store, Chain::Run(&chain.run), None, chain.head.commit.unwrap()).unwrap_err();
         let report = check(&proof(&forge), &forge.options());
         let row = &report.rows.signature;
         assert_eq!(row.state, State::Failed, "{what}: {}", row.detail);
@@ -173,13 +173,13 @@ fn an_admission_names_entry_0_where_it_is_one_to_seal_and_nowhere_else() {
         let bob = key(forge.path(), 2);
         let mut chain_builder = ChainBuilder::submit(&forge, PLAN);
         chain_builder.add(admission(&bob, role, first));
-        let told = chain_builder.write(&forge.signer);
+        let chain = chain_builder.write(&forge.signer);
         assert_says(
             &forge.verify(),
             "chain",
             "commit …: `first` belongs to an admission with the role seal, and to no other",
         );
-        let bytes = told.links[1].entry.canonical();
+        let bytes = chain.links[1].entry.canonical();
         assert_eq!(
             Entry::parse(&bytes).unwrap_err().to_string(),
             "`first` belongs to an admission with the role seal, and to no other"
@@ -215,8 +215,8 @@ fn bent(bend: impl FnOnce(&Forge, &Signer, &mut Proof)) -> Report {
 
 #[test]
 fn a_proof_shows_the_admission_that_its_seal_rests_on() {
-    let commit = |forge: &Forge, told: &BuiltChain, at: usize| {
-        String::from_utf8(forge.store.read(told.links[at].commit).unwrap().1).unwrap()
+    let commit = |forge: &Forge, chain: &BuiltChain, at: usize| {
+        String::from_utf8(forge.store.read(chain.links[at].commit).unwrap().1).unwrap()
     };
     // Without an admission.
     let report = bent(|_, _, proof| proof.admitted = None);
@@ -234,19 +234,19 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
         let other = Forge::new();
         let eve = key(other.path(), 3);
         let first = first(&other);
-        let told = sealed_by(&other, bob, |chain_builder, _| {
+        let other_chain = sealed_by(&other, bob, |chain_builder, _| {
             chain_builder.add(admission(&eve, Role::Seal, Some(first)));
         });
-        proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
+        proof.admitted.as_mut().unwrap().commit = commit(&other, &other_chain, 1);
     });
     assert_says(&report, "chain", "the admission is not one of the key that sealed");
     // With the admission to another run of this name by the same owner.
     let report = bent(|_, bob, proof| {
         let other = Forge::new();
-        let told = sealed_by(&other, bob, |chain_builder, _| {
+        let unlinked_chain = sealed_by(&other, bob, |chain_builder, _| {
             chain_builder.add(admission(bob, Role::Seal, Some(Digest::of(b"another entry 0"))));
         });
-        proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
+        proof.admitted.as_mut().unwrap().commit = commit(&other, &unlinked_chain, 1);
     });
     assert_says(
         &report,
@@ -257,21 +257,21 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
     let report = bent(|forge, bob, proof| {
         let other = Forge::new();
         let first = first(forge);
-        let told = sealed_by(&other, bob, |chain_builder, _| {
+        let unsealed_chain = sealed_by(&other, bob, |chain_builder, _| {
             chain_builder.add(admission(bob, Role::Seal, Some(first)));
             chain_builder.by(bob);
         });
-        proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
+        proof.admitted.as_mut().unwrap().commit = commit(&other, &unsealed_chain, 1);
     });
     assert_says(&report, "signature", "entry 1 is signed by SHA256:…, which is not among the run's writers");
     // One that is shown where entry 0 names the key that sealed.
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
-    let told = sealed_by(&forge, &forge.signer.clone(), |chain_builder, first| {
+    let signers_chain = sealed_by(&forge, &forge.signer.clone(), |chain_builder, first| {
         chain_builder.add(admission(&bob, Role::Seal, Some(first)));
     });
     let mut proof = proof(&forge);
     assert!(proof.admitted.is_none());
-    proof.admitted = Some(Signed { commit: commit(&forge, &told, 1), path: proof.first.path.clone() });
+    proof.admitted = Some(Signed { commit: commit(&forge, &signers_chain, 1), path: proof.first.path.clone() });
     assert_says(&check(&proof, &forge.options()), "chain", "the admission is not one of the key that sealed");
 }

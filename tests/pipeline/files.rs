@@ -24,7 +24,7 @@ fn every_mistake_is_told_at_once_with_its_place() {
     let verdict: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!((&verdict["valid"], verdict["problems"].as_array().unwrap().len()), (&json!(false), 20), "{verdict}");
 
-    for (text, said) in [
+    for (text, message) in [
         ("{", "not-json: not valid JSON: EOF while parsing an object at line 1 column 1"),
         ("[]", "wrong-type: expected an object, found an array"),
         (r#"{"schemaVersion":1,"id":"a.b","blocks":[]}"#, "bad-pipeline at blocks: a pipeline has at least one block"),
@@ -35,7 +35,7 @@ fn every_mistake_is_told_at_once_with_its_place() {
     ] {
         env.write("one.json", text);
         let output = env.handoff_in("", ["pipeline", "validate", "one.json"]).exit(1);
-        assert_eq!(output.stdout, format!("{said}\n"), "{text}");
+        assert_eq!(output.stdout, format!("{message}\n"), "{text}");
     }
     let many = spec("a.b", &vec![agent(); 101]);
     env.write("many.json", &many);
@@ -59,18 +59,18 @@ fn pipelines_are_added_listed_and_shown() {
     env.write("spec.json", "{}");
     assert_output!("pipeline_list", env.handoff(["pipeline", "list"]));
     assert_output!("pipeline_shown", env.handoff(["pipeline", "show", "dev.check"]));
-    let shown = json(env.handoff(["pipeline", "show", hash, "--json"]).success());
+    let stored = json(env.handoff(["pipeline", "show", hash, "--json"]).success());
     assert_eq!(
-        (&shown["id"], &shown["pinned"], &shown["registered"]),
+        (&stored["id"], &stored["pinned"], &stored["registered"]),
         (&json!("dev.check"), &json!(first), &json!(true))
     );
-    assert_eq!(shown["spec"]["blocks"][1]["command"], "cargo test");
+    assert_eq!(stored["spec"]["blocks"][1]["command"], "cargo test");
 
     let second = add(&repo, "dev.check", &[agent()]);
     let list = json(env.handoff(["pipeline", "list", "--json"]).success());
     assert_eq!(list["pipelines"][0]["pinned"], json!(second));
-    let shown = json(env.handoff(["pipeline", "show", &first, "--json"]).success());
-    assert_eq!((&shown["hash"], &shown["registered"]), (&json!(hash), &json!(false)));
+    let unpinned = json(env.handoff(["pipeline", "show", &first, "--json"]).success());
+    assert_eq!((&unpinned["hash"], &unpinned["registered"]), (&json!(hash), &json!(false)));
     env.write("spec.json", &spec("dev.check", &[agent()]));
     let again = json(env.handoff(["pipeline", "add", "../spec.json", "--json"]).success());
     assert_eq!((&again["added"], &again["pinned"]), (&json!(false), &json!(second)));
@@ -89,14 +89,14 @@ fn a_plan_names_what_is_registered_and_nothing_else() {
     let env = &repo.env;
     let pinned = add(&repo, "dev.check", &[agent(), capture("patch")]);
     let zeros = format!("dev.check@sha256:{}", "0".repeat(64));
-    let refused = |name: &str, said: &str| {
+    let refused = |name: &str, reason: &str| {
         let output = env.handoff(["submit", &repo.plan("r", &[item("a", "true", name)])]).exit(1);
         assert!(
             output.stdout.starts_with("unknown-pipeline at items[0].inputs.pipeline (item \"a\", line 1): "),
             "{}",
             output.stdout
         );
-        assert!(output.stdout.contains(said), "{name}: {}", output.stdout);
+        assert!(output.stdout.contains(reason), "{name}: {}", output.stdout);
     };
     refused("dev.chekc", "did you mean `dev.check`?");
     refused("other.thing", "git handoff pipeline add FILE");

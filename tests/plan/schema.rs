@@ -166,7 +166,7 @@ fn the_schema_refuses_nothing_that_the_reader_takes_and_takes_nothing_that_it_re
     let whole = whole();
     assert_eq!(read(&whole), [""; 0]);
     assert!(schema.is_valid(&whole), "{:?}", wrong(&schema, &whole));
-    let (mut refused, mut taken) = (0, 0);
+    let (mut refused, mut accepted) = (0, 0);
     for plan in mutants(&whole) {
         let (problems, found) = (read(&plan), wrong(&schema, &plan));
         if problems.is_empty() {
@@ -174,13 +174,13 @@ fn the_schema_refuses_nothing_that_the_reader_takes_and_takes_nothing_that_it_re
             // repository.
             let known = found.is_empty() || check(&plan).is_err();
             assert!(known, "the reader takes, and the schema refuses: {found:?}\n{plan}");
-            taken += 1;
+            accepted += 1;
         } else if !problems.iter().all(|problem| is_beyond(problem)) {
             assert!(!found.is_empty(), "the reader refuses, and the schema takes: {problems:?}\n{plan}");
             refused += 1;
         }
     }
-    assert!(refused > 1000 && taken > 500, "{refused} refused, {taken} taken");
+    assert!(refused > 1000 && accepted > 500, "{refused} refused, {accepted} taken");
 }
 
 #[test]
@@ -223,16 +223,16 @@ fn validate_and_the_schema_agree_on_examples_and_on_what_is_broken() {
     for folder in fs::read_dir(examples()).unwrap().map(|entry| entry.unwrap().path()) {
         let Ok(text) = fs::read_to_string(folder.join("plan.json")) else { continue };
         let env = Environment::example(folder.file_name().unwrap().to_str().unwrap());
-        assert_eq!(said(&env, &text), json!([]), "{}", folder.display());
+        assert_eq!(list_problems(&env, &text), json!([]), "{}", folder.display());
         assert_eq!(wrong(&schema, &serde_json::from_str(&text).unwrap()), [""; 0], "{}", folder.display());
     }
     let env = Environment::example("handoff-dag");
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/plan.md")).unwrap();
-    let shown = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let plan_text = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     env.write("repo/docs/spec.md", "# Spec\n");
-    let mut plan: Value = serde_json::from_str(shown).unwrap();
+    let mut plan: Value = serde_json::from_str(plan_text).unwrap();
     plan["$schema"] = json!("docs/schema/plan.json");
-    assert_eq!(said(&env, &plan.to_string()), json!([]));
+    assert_eq!(list_problems(&env, &plan.to_string()), json!([]));
     assert_eq!(wrong(&schema, &plan), [""; 0]);
     let broken = [
         ("unknown-field", json!({"id": "r", "itmes": []})),
@@ -250,14 +250,14 @@ fn validate_and_the_schema_agree_on_examples_and_on_what_is_broken() {
         ("bad-rule", json!({"id": "r", "rules": [{"id": "p", "when": {}}], "items": [item("a", &json!({}))]})),
     ];
     for (code, plan) in broken {
-        let problems = said(&env, &plan.to_string());
+        let problems = list_problems(&env, &plan.to_string());
         assert!(problems.as_array().unwrap().iter().any(|problem| problem["code"] == code), "{code}: {problems}");
         assert!(!schema.is_valid(&plan), "the schema takes {plan}");
     }
 }
 
 /// Returns what `validate` says is wrong with a plan.
-fn said(env: &Environment, plan: &str) -> Value {
+fn list_problems(env: &Environment, plan: &str) -> Value {
     env.write("repo/asked.json", plan);
     let output = env.handoff(["validate", "--json", "asked.json"]);
     serde_json::from_str::<Value>(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output}"))["problems"]

@@ -28,9 +28,9 @@ fn finding(repo: &TestRepo) -> Option<Value> {
 
 /// Returns the lines of `plan new`: what its items protect, and the hint.
 fn hints(repo: &TestRepo) -> Vec<String> {
-    let said = repo.env.handoff(["plan", "new", "../new.json"]).exit(0).stderr;
+    let stderr = repo.env.handoff(["plan", "new", "../new.json"]).exit(0).stderr;
     fs::remove_file(repo.path("new.json")).unwrap();
-    said.lines().map(str::to_owned).collect()
+    stderr.lines().map(str::to_owned).collect()
 }
 
 /// Returns the pathspecs that runners protect.
@@ -152,6 +152,6 @@ fn the_page_has_the_same_table() {
         format!("| {} | {files} | {manifests} | {built} |", runner.name)
     };
     let further = cell(FURTHER.iter().map(|pathspec| (*pathspec).to_owned()).collect());
-    let wanted = RUNNERS.iter().map(row).chain([format!("| any | – | – | {further} |")]);
-    assert_eq!(rows, wanted.collect::<Vec<_>>());
+    let expected = RUNNERS.iter().map(row).chain([format!("| any | – | – | {further} |")]);
+    assert_eq!(rows, expected.collect::<Vec<_>>());
 }

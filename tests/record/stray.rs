@@ -11,8 +11,8 @@ fn notes(repo: &TestRepo, options: &[&str], script: &str) -> Vec<String> {
 }
 
 fn notes_of(repo: &TestRepo, run: &str, options: &[&str], script: &str) -> Vec<String> {
-    let shown = record(repo, &[&["--as", run], options].concat(), script).exit(0);
-    let notes = shown.stderr.lines().filter_map(|line| line.strip_prefix("record: "));
+    let output = record(repo, &[&["--as", run], options].concat(), script).exit(0);
+    let notes = output.stderr.lines().filter_map(|line| line.strip_prefix("record: "));
     notes.map(str::to_owned).collect()
 }
 

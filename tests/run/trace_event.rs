@@ -17,11 +17,11 @@ fn trace(repo: &TestRepo, run: &str) -> Vec<Value> {
     assert_eq!((&trace["displayTimeUnit"], &trace["otherData"]["run"]), (&json!("ms"), &json!(run)));
     let events = trace["traceEvents"].as_array().unwrap().clone();
     let row = |event: &Value| (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap());
-    let named: BTreeSet<_> =
+    let thread_rows: BTreeSet<_> =
         of(&events, "M", "").iter().filter(|e| e["name"] == "thread_name").map(|e| row(e)).collect();
     let mut rows: BTreeMap<(u64, u64), Vec<(i64, i64)>> = BTreeMap::new();
     for event in events.iter().filter(|event| event["ph"] != "M") {
-        assert!(named.contains(&row(event)) && event["ts"].as_i64().unwrap() >= 0, "{event}");
+        assert!(thread_rows.contains(&row(event)) && event["ts"].as_i64().unwrap() >= 0, "{event}");
         if event["ph"] == "X" {
             let (from, length) = (event["ts"].as_i64().unwrap(), event["dur"].as_i64().unwrap());
             assert!(length >= 0, "{event}");
@@ -82,21 +82,24 @@ fn attempts_waits_locks_and_needs_are_events() {
     let events = trace(&repo, "r");
 
     let attempts = of(&events, "X", "attempt");
-    let told = |name: &str, number: u64| {
+    let args_of = |name: &str, number: u64| {
         attempts.iter().find(|e| e["name"] == name && e["args"]["attempt"] == number).map(|e| &e["args"]).unwrap()
     };
-    let maker = told("maker", 1);
+    let maker = args_of("maker", 1);
     assert_eq!(
         (&maker["status"], &maker["exit"], &maker["red"]),
         (&json!("done"), &json!({ "code": 0 }), &json!(false))
     );
     assert!(maker["sandbox"].is_string() && maker["actor"] == "human:ada", "{maker}");
     assert_eq!(
-        (&told("flaky", 1)["status"], &told("flaky", 1)["exit"]),
+        (&args_of("flaky", 1)["status"], &args_of("flaky", 1)["exit"]),
         (&json!("failed, retried"), &json!({ "code": 3 }))
     );
-    assert_eq!((&told("flaky", 2)["status"], &told("flaky", 2)["reason"]), (&json!("failed"), &json!("exited with 3")));
-    assert!(told("flaky", 2)["durationMs"].is_u64());
+    assert_eq!(
+        (&args_of("flaky", 2)["status"], &args_of("flaky", 2)["reason"]),
+        (&json!("failed"), &json!("exited with 3"))
+    );
+    assert!(args_of("flaky", 2)["durationMs"].is_u64());
     let rows: BTreeSet<_> =
         attempts.iter().filter(|e| e["ts"] == attempts[0]["ts"]).map(|e| e["tid"].as_u64()).collect();
     assert!(attempts.len() == 5 && !rows.is_empty(), "{attempts:?}");
@@ -168,9 +171,9 @@ fn red_items_documents_and_crashes_are_told() {
     repo.env.handoff(["run", "r"]).ends(4);
     let events = trace(&repo, "r");
     let attempts = of(&events, "X", "attempt");
-    let told: Vec<_> =
+    let statuses: Vec<_> =
         attempts.iter().map(|e| (e["name"].as_str().unwrap(), e["args"]["status"].as_str().unwrap())).collect();
-    assert!(told.contains(&("long", "lost to a crash")) && told.contains(&("long", "done")), "{told:?}");
+    assert!(statuses.contains(&("long", "lost to a crash")) && statuses.contains(&("long", "done")), "{statuses:?}");
     assert!(attempts.iter().any(|e| e["name"] == "red" && e["args"]["red"] == true), "{attempts:?}");
     assert_eq!(names(&of(&events, "i", "document")), ["document.written notes.md #1"]);
 }

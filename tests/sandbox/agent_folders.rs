@@ -127,10 +127,11 @@ fn what_is_no_login_is_not_given_back() {
     for layers in layers("planted logins with bubblewrap") {
         let scene = scene(layers);
         scene.repo.env.write("beside/login", OLD);
-        let beside = scene.repo.path("beside/login");
-        let said = |why: &str| format!("a: the login in {} is not renewed: {why}\n", scene.repo.path(LOGIN).display());
+        let outside_login = scene.repo.path("beside/login");
+        let warning =
+            |why: &str| format!("a: the login in {} is not renewed: {why}\n", scene.repo.path(LOGIN).display());
         for (run, script, note) in [
-            ("link", format!("rm .credentials.json && ln -s {} .credentials.json", beside.display()), None),
+            ("link", format!("rm .credentials.json && ln -s {} .credentials.json", outside_login.display()), None),
             ("pipe", "rm .credentials.json && mkfifo .credentials.json".to_owned(), None),
             ("folder", "rm .credentials.json && mkdir .credentials.json".to_owned(), None),
             ("gone", "rm .credentials.json".to_owned(), None),
@@ -140,8 +141,8 @@ fn what_is_no_login_is_not_given_back() {
             ("empty", ": >new && mv new .credentials.json".to_owned(), Some("it is not a login")),
         ] {
             let printed = renews(&scene, run, &format!("cd ~/.claude/. && {script}"), OLD);
-            assert!(note.is_none_or(|why| printed.contains(&said(why))), "{run}: {printed}");
-            assert_eq!(fs::read_to_string(&beside).unwrap(), OLD, "{run}");
+            assert!(note.is_none_or(|why| printed.contains(&warning(why))), "{run}: {printed}");
+            assert_eq!(fs::read_to_string(&outside_login).unwrap(), OLD, "{run}");
         }
     }
 }
@@ -205,9 +206,9 @@ fn data_of_sessions_is_for_the_next_attempt_of_the_same_item_alone() {
         let failed = scene
             .drive("open", &[item("tried", "mkdir -p ~/.claude/projects && touch ~/.claude/projects/kept && false")]);
         assert_eq!(failed.status, Some(4), "{failed}");
-        let kept: Vec<_> =
+        let saved: Vec<_> =
             walk(&scene.repo.path("worktrees")).into_iter().filter(|path| path.contains("/.claude/")).collect();
-        assert!(kept.iter().all(|path| path.contains("/.claude/projects")) && kept.len() == 2, "{kept:?}");
+        assert!(saved.iter().all(|path| path.contains("/.claude/projects")) && saved.len() == 2, "{saved:?}");
         assert_eq!(std::os::unix::fs::MetadataExt::nlink(&fs::metadata(scene.repo.path(LOGIN)).unwrap()), 1);
         scene.handoff(&["delete", "--yes", "open"]).ends(0);
         // Another run begins with nothing, and nothing stays on disk.
@@ -230,7 +231,7 @@ fn links_to_settings_are_followed_but_to_no_secret() {
     fs::create_dir(scene.repo.path("home/.claude/skills")).unwrap();
     symlink("../../.netrc", scene.repo.path("home/.claude/skills/x")).unwrap();
     let script = "cd ~/.claude && cat CLAUDE.md && ls -A skills && ! test -e agents && ! test -e statusline.sh";
-    assert_eq!(scene.says("links", script), "be brief");
+    assert_eq!(scene.run_script("links", script), "be brief");
 }
 
 #[test]
@@ -296,8 +297,8 @@ fn a_login_that_could_run_something_is_checked() {
     let script = format!("printf '%s' '{evil}' >~/.local/share/opencode/auth.json");
     let output = scene.drive("evil", &[item("a", &script)]).exit(0);
     assert_eq!(read(&scene, place), old);
-    let said = "is not renewed: it names a server whose settings would be run\n";
-    assert!(output.stderr.contains(said), "{output}");
+    let warning = "is not renewed: it names a server whose settings would be run\n";
+    assert!(output.stderr.contains(warning), "{output}");
     let new = old.replace("old", "new");
     let script = format!("printf '%s' '{new}' >~/.local/share/opencode/auth.json");
     scene.drive("new", &[item("a", &script)]).ends(0);
@@ -314,7 +315,7 @@ fn any_folder_in_the_home_directory_can_be_private_and_its_login_shared() {
         give(&scene, "private", &["~/.config/agent"]);
         give(&scene, "login", &["~/.config/agent/auth", "~/.tool/login"]);
         let script = "cd ~/.config/agent && grep -q mine conf && echo evil >conf && printf new >auth && cat ~/.tool/login && printf NEW >~/.tool/login";
-        assert_eq!(scene.says("own", script), "SECRET");
+        assert_eq!(scene.run_script("own", script), "SECRET");
         let found =
             ["home/.config/agent/conf", "home/.config/agent/auth", "home/.tool/login"].map(|path| read(&scene, path));
         assert_eq!(found, ["mine", "new", "NEW"]);
@@ -346,9 +347,9 @@ fn a_folder_that_is_given_itself_is_named_by_run_and_doctor() {
     give(&scene, "writable", &["~/.claude"]);
     let output = scene.drive("given", &[item("a", "echo mine >~/.claude/settings.json")]).exit(0);
     assert_eq!(read(&scene, "home/.claude/settings.json"), "mine\n");
-    let said = "workers may write ~/.claude: what they leave there, Claude Code runs later without a sandbox";
+    let warning = "workers may write ~/.claude: what they leave there, Claude Code runs later without a sandbox";
     let flat = output.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains(said), "{output}");
+    assert!(flat.contains(warning), "{output}");
     let found: Value = serde_json::from_str(&scene.handoff(&["doctor", "--json"]).stdout).unwrap();
     let codes: Vec<_> = found["findings"].as_array().unwrap().iter().map(|it| it["code"].as_str().unwrap()).collect();
     assert!(codes.contains(&"agent-folder-writable"), "{found}");

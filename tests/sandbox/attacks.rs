@@ -459,7 +459,7 @@ fn is_linux(major: u32, minor: u32) -> bool {
 
 fn only_the_named_are_open(layers: Layers, user: Option<u32>) {
     let open: Vec<_> = open(layers, user);
-    let of = |wanted: Stopped| ATTACKS.iter().filter(move |a| a.inner == wanted).map(|a| a.name).collect::<Vec<_>>();
+    let of = |stopped: Stopped| ATTACKS.iter().filter(move |a| a.inner == stopped).map(|a| a.name).collect::<Vec<_>>();
     let known: Vec<_> = open.into_iter().filter(|name| !of(Either).contains(name)).collect();
     assert_eq!(known, of(No));
 }

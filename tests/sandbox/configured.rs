@@ -81,7 +81,7 @@ fn a_file_that_is_configured_and_not_there_cannot_be_made() {
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
         scene.drive("plant", &[item]).ends(0);
         assert!(!scene.repo.path("home/dotfiles/ignored").is_symlink(), "{layers:?}");
-        assert!(!scene.says("next", "cat .git/info/* 2>&1; true").contains("SECRET"), "{layers:?}");
+        assert!(!scene.run_script("next", "cat .git/info/* 2>&1; true").contains("SECRET"), "{layers:?}");
     }
 }
 

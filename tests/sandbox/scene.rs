@@ -184,7 +184,7 @@ impl Scene {
 
     /// Runs one line of shell and returns what it wrote.
     #[track_caller]
-    pub(super) fn says(&self, run: &str, script: &str) -> String {
+    pub(super) fn run_script(&self, run: &str, script: &str) -> String {
         let output = self.drive(run, &[item("a", script)]);
         let written = self.handoff(&["cat", &format!("{run}/a:transcript")]).stdout;
         assert_eq!(output.status, Some(0), "{output}{written}");

@@ -219,8 +219,8 @@ fn the_gate_says_where_and_never_what() {
     let gate = Gate::default();
     let refused = gate.check("a/b.txt", format!("one\ntwo\nx={token}\n").as_bytes()).unwrap_err();
     assert_eq!(refused.to_string(), "secret-found: a/b.txt:3 github-pat");
-    let named = gate.check(&format!("a/{token}.txt"), b"").unwrap_err();
-    assert_eq!(named.to_string(), "secret-found: a/[redacted:github-token].txt github-pat");
+    let secret = gate.check(&format!("a/{token}.txt"), b"").unwrap_err();
+    assert_eq!(secret.to_string(), "secret-found: a/[redacted:github-token].txt github-pat");
     let given = gate.with(&[b"hunter2".to_vec()]);
     assert_eq!(given.check("x", b"a\nb aHVudGVyMg== c").unwrap_err().to_string(), "secret-found: x:2 secret-env");
     assert!(!given.check("hunter2.txt", b"").unwrap_err().to_string().contains("hunter2"));
@@ -234,8 +234,8 @@ fn the_gate_sees_what_lies_across_its_pieces() {
         for size in [4096, 100_000, usize::MAX] {
             let gate = Gate::default();
             let mut scan = gate.scan("x").expect("the name is none");
-            let said = text.as_bytes().chunks(size.min(text.len())).try_for_each(|piece| scan.push(piece));
-            let refused = said.and_then(|()| scan.finish()).unwrap_err();
+            let result = text.as_bytes().chunks(size.min(text.len())).try_for_each(|piece| scan.push(piece));
+            let refused = result.and_then(|()| scan.finish()).unwrap_err();
             assert_eq!(refused.line, Some(before as u64 / 2 + 2), "{before} {size}");
         }
     }
@@ -279,8 +279,8 @@ fn looked_in(patch: &str, size: usize) -> Option<String> {
     let gate = Gate::default();
     let mut scan = PatchScan::new(&gate);
     let pieces = patch.as_bytes().chunks(size.min(patch.len()));
-    let said = pieces.into_iter().try_for_each(|piece| scan.push(piece)).and_then(|()| scan.finish());
-    said.err().map(|secret| secret.to_string())
+    let result = pieces.into_iter().try_for_each(|piece| scan.push(piece)).and_then(|()| scan.finish());
+    result.err().map(|secret| secret.to_string())
 }
 
 #[test]
@@ -298,8 +298,8 @@ fn only_what_is_added_counts_and_its_line_is_told() {
     let tricky =
         format!("diff --git a/b b/b\n--- /dev/null\n+++ b/b\n@@ -0,0 +1,3 @@\n+++ b/c\n+@@ -1 +1 @@\n+{TOKEN}\n");
     assert_eq!(looked(&tricky).as_deref(), Some("secret-found: b:3 github-pat"));
-    let named = format!("diff --git a/{TOKEN} b/{TOKEN}\nnew file mode 100644\nindex 0..e\n");
-    assert_eq!(looked(&named).as_deref(), Some("secret-found: [redacted:github-token] github-pat"));
+    let header = format!("diff --git a/{TOKEN} b/{TOKEN}\nnew file mode 100644\nindex 0..e\n");
+    assert_eq!(looked(&header).as_deref(), Some("secret-found: [redacted:github-token] github-pat"));
 }
 
 #[test]

@@ -59,8 +59,8 @@ fn a_run_is_found_by_name_where_only_an_archive_has_it() {
     let env = archived();
     env.handoff(["push", "--all"]).success();
     clone(&env, "late");
-    let said = env.handoff_in("late", ["fetch", "origin", "nowhere"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @r#"error: there is no run or thread "nowhere" on origin"#);
+    let stderr = env.handoff_in("late", ["fetch", "origin", "nowhere"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @r#"error: there is no run or thread "nowhere" on origin"#);
     env.handoff_in("late", ["fetch", "origin", RUN]).success();
     env.handoff_in("late", ["verify", RUN]).success();
 }

@@ -76,8 +76,8 @@ fn what_is_no_chain_is_not_taken() {
     env.handoff_in("clone", ["fetch", "origin", "other"]).ends(1);
     let spec = "refs/handoff/runs/other:refs/handoff/remotes/origin/runs/other";
     env.git_in("clone", ["fetch", "--quiet", "origin", spec]).success();
-    let said = env.handoff_in("clone", ["verify", "origin/other"]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ TAMPERED");
+    let report = env.handoff_in("clone", ["verify", "origin/other"]).exit(3).stdout;
+    assert_eq!(verdict(&report), "✗ TAMPERED");
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn objects_that_git_finds_unsound_do_not_come_in() {
     let oid = env.git_in("hub", ["hash-object", "--literally", "-w", "-t", "commit", "../bad"]).success();
     env.git_in("hub", ["mktree"]).success();
     env.git_in("hub", ["update-ref", "refs/handoff/runs/bad", oid.trim()]).success();
-    let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @r#"
+    let stderr = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @r#"
     warning: run "bad" on origin is not sound: git finds what it holds unsound: object a35f8865712de28fc56d10a2c224adcf3dba7275: missingEmail: invalid author/committer line - missing email; it was not taken
     hint: git config fetch.fsck.missingEmail ignore   # if you take such objects all the same; then the same command again
     hint: git handoff verify origin/handoff-dag-1
@@ -135,7 +135,7 @@ fn an_object_of_another_type_than_a_tree_says_stops_no_other_ref() {
     let tree = env.git_in("hub", ["hash-object", "-w", "-t", "tree", "--literally", "../tree"]).success();
     let commit = env.git_in("hub", ["commit-tree", tree.trim(), "-m", "x"]).success();
     env.git_in("hub", ["update-ref", "refs/handoff/runs/evil", commit.trim()]).success();
-    let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
-    assert!(refs(&env, "clone").contains(FETCHED), "{said}");
-    assert!(!refs(&env, "clone").contains("runs/evil"), "{said}");
+    let stderr = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
+    assert!(refs(&env, "clone").contains(FETCHED), "{stderr}");
+    assert!(!refs(&env, "clone").contains("runs/evil"), "{stderr}");
 }

@@ -60,8 +60,8 @@ fn a_bundle_of_missing_objects_is_refused_without_asking_a_remote() {
     let env = pushed();
     blobless(&env);
     env.handoff_in("lazy", ["fetch"]).success();
-    let said = env.handoff_in("lazy", ["bundle", "origin/handoff-dag-1", "--output", "../x.bundle"]).exit(1).stderr;
-    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: in a partial clone, bring the products first: git handoff fetch --content");
+    let stderr = env.handoff_in("lazy", ["bundle", "origin/handoff-dag-1", "--output", "../x.bundle"]).exit(1).stderr;
+    insta::assert_snapshot!(find_line(&stderr, "hint: "), @"hint: in a partial clone, bring the products first: git handoff fetch --content");
     assert!(!env.path().join("x.bundle").exists());
 }
 
@@ -215,8 +215,8 @@ fn an_entry_that_names_bytes_of_another_format_stops_no_fetch() {
     let fetched = json(&env.handoff_in("lazy", ["fetch", "--content", "--json"]).exit(1));
     let refs = fetched["refs"].as_array().unwrap().iter();
     let status = |kind, name| {
-        let mut named = refs.clone().filter(move |one| one["kind"] == kind && one["name"] == name);
-        named.next().map(|one| one["status"].clone())
+        let mut matches = refs.clone().filter(move |one| one["kind"] == kind && one["name"] == name);
+        matches.next().map(|one| one["status"].clone())
     };
     for (kind, name) in [("run", "handoff-dag-1"), ("thread", "t")] {
         assert_eq!(status(kind, name), Some("new".into()), "{fetched}");

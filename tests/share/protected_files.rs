@@ -125,8 +125,8 @@ fn stock_git_reads_the_bundle() {
         let env = &repo.env;
         bundle(env);
         env.git_in(".", [&["init", "--quiet"], init, &["other"]].concat()).success();
-        let said = env.git_in("other", ["bundle", "verify", "../r.bundle"]).exit(0).stdout;
-        assert!(said.contains("The bundle records a complete history."), "{said}");
+        let stdout = env.git_in("other", ["bundle", "verify", "../r.bundle"]).exit(0).stdout;
+        assert!(stdout.contains("The bundle records a complete history."), "{stdout}");
         env.git_in("other", ["config", "fetch.fsckObjects", "true"]).success();
         env.git_in("other", ["fetch", "--quiet", "../r.bundle", "refs/*:refs/*"]).success();
         env.git_in("other", ["gc", "--quiet", "--prune=now"]).success();

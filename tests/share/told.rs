@@ -45,8 +45,8 @@ fn a_push_by_name_tells_of_no_other_run() {
     let hidden = ["secret-one", "secret-two", "secret-three", "better"].map(|name| marks(&env, name)).concat();
     let is_hidden = |dir: &str, hidden: &[String]| {
         let there = readable(&env, dir);
-        let seen: Vec<_> = hidden.iter().filter(|mark| there.contains(mark.as_str())).collect();
-        assert!(seen.is_empty() && !there.contains("musings"), "{seen:?}");
+        let leaked: Vec<_> = hidden.iter().filter(|mark| there.contains(mark.as_str())).collect();
+        assert!(leaked.is_empty() && !there.contains("musings"), "{leaked:?}");
         assert!(there.contains("good"));
     };
     is_hidden("hub", &hidden);
@@ -97,8 +97,8 @@ fn what_became_of_a_run_since_is_not_told_by_a_push_of_another() {
     clone(&env, "clone");
     env.handoff_in("clone", ["fetch"]).success();
     env.handoff_in("clone", ["verify", "origin/good"]).success();
-    let said = env.handoff_in("clone", ["verify", "origin/going"]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ NOT SEALED");
+    let report = env.handoff_in("clone", ["verify", "origin/going"]).exit(3).stdout;
+    assert_eq!(verdict(&report), "✗ NOT SEALED");
     env.handoff(["push", "origin", "going"]).success();
     env.handoff_in("clone", ["fetch"]).success();
     env.handoff_in("clone", ["verify", "--all"]).success();
@@ -116,8 +116,8 @@ fn a_bundle_tells_of_no_other_run() {
     env.git_in("opened", ["fetch", "--quiet", "../good.bundle", "refs/handoff/*:refs/handoff/*"]).success();
     let there = readable(&env, "opened");
     assert!(there.contains("good") && !there.contains("unnamed"), "{there}");
-    let said = env.handoff_in(".", ["verify", "--bundle", "good.bundle"]).exit(0).stdout;
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✓ anchor     local (detect)");
+    let report = env.handoff_in(".", ["verify", "--bundle", "good.bundle"]).exit(0).stdout;
+    insta::assert_snapshot!(find_row(&report, "anchor"), @"✓ anchor     local (detect)");
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn a_dry_run_moves_no_log() {
     let env = shared();
     run(&env, "good");
     let before = super::refs(&env, "repo");
-    let said = env.handoff(["push", "origin", "good", "--dry-run"]).success();
-    insta::assert_snapshot!(said, @"
+    let stdout = env.handoff(["push", "origin", "good", "--dry-run"]).success();
+    insta::assert_snapshot!(stdout, @"
     new  run  good
     new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.15c396112b55
     ");
@@ -142,8 +142,8 @@ fn a_fetch_by_name_is_silent_about_others() {
     // A log that tells more than is there, as plain git pushes it.
     env.git(["push", "--quiet", "origin", "refs/handoff/logs/*", "refs/handoff/runs/good"]).success();
     clone(&env, "clone");
-    let named = env.handoff_in("clone", ["fetch", "origin", "good"]).exit(0);
-    insta::assert_snapshot!(named.stderr, @"hint: git handoff verify origin/good");
+    let output = env.handoff_in("clone", ["fetch", "origin", "good"]).exit(0);
+    insta::assert_snapshot!(output.stderr, @"hint: git handoff verify origin/good");
     let bare = env.handoff_in("clone", ["fetch"]).exit(0).stderr;
     insta::assert_snapshot!(bare, @"
     logs from origin name 3 runs or threads that are not there and not here: they were deleted, or never pushed

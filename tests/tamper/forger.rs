@@ -56,7 +56,7 @@ impl Forger {
     }
 
     pub(super) fn links(&self) -> &[Link] {
-        &self.scene.told.links
+        &self.scene.chain.links
     }
 
     /// The bytes of a commit of the run.
@@ -103,7 +103,7 @@ impl Forger {
         let leaves: Vec<Digest> = entries.iter().map(Entry::hash).collect();
         let (path, last) = (|at: usize| merkle::inclusion(&leaves, at).unwrap(), leaves.len() - 1);
         let mut proof = json!({
-            "schema": "git-handoff.proof/1", "run": self.scene.told.run,
+            "schema": "git-handoff.proof/1", "run": self.scene.chain.run,
             "entries": leaves.len(), "root": merkle::root(leaves.iter().copied()),
             "first": { "commit": self.commit(&self.links()[0]), "path": path(0) },
             "last": { "commit": self.commit(&self.links()[last]), "path": path(last) },

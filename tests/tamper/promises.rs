@@ -18,7 +18,7 @@ fn plan(more: &str) -> String {
 }
 
 /// Tells a story to its end and returns the rows that fail, with a log that agrees with it.
-fn told(promise: &str, story: Story) -> String {
+fn verify_rows(promise: &str, story: Story) -> String {
     let forge = Forge::new();
     let mut run = ChainBuilder::submit(&forge, &plan(promise));
     story(&mut run);
@@ -194,7 +194,7 @@ const KEPT: &[(&str, &str, Story)] = &[
 #[test]
 fn no_promise_of_the_plan_is_broken_unnoticed() {
     let rows = BROKEN.iter().map(|(what, promise, story)| {
-        let rows = told(promise, *story);
+        let rows = verify_rows(promise, *story);
         assert!(!rows.is_empty(), "{what}");
         vec![(*what).to_owned(), rows]
     });
@@ -208,6 +208,6 @@ fn no_promise_of_the_plan_is_broken_unnoticed() {
 #[test]
 fn no_promise_that_was_kept_is_called_broken() {
     for (what, promise, story) in KEPT {
-        assert_eq!(told(promise, *story), "", "{what}");
+        assert_eq!(verify_rows(promise, *story), "", "{what}");
     }
 }

@@ -80,12 +80,12 @@ fn with_run() -> Environment {
 fn the_packet_has_the_facts_of_the_tied_run() {
     let env = with_run();
     save_clean(&env, "t", b"x", &["--run", "handoff-dag-1"]);
-    let named = packet_of(&env, "t");
-    assert_eq!(named["run"], "handoff-dag-1");
-    assert!(named["items"].as_array().is_some_and(|items| !items.is_empty()), "{named}");
+    let packet = packet_of(&env, "t");
+    assert_eq!(packet["run"], "handoff-dag-1");
+    assert!(packet["items"].as_array().is_some_and(|items| !items.is_empty()), "{packet}");
     // The tie of an earlier checkpoint counts, too.
     save_clean(&env, "t", b"y", &[]);
-    assert_eq!(packet_of(&env, "t")["items"], named["items"]);
+    assert_eq!(packet_of(&env, "t")["items"], packet["items"]);
 }
 
 #[test]

@@ -81,10 +81,10 @@ fn a_large_untracked_file_is_named_and_the_rest_is_saved() {
     // Nothing changed, so nothing is said again.
     assert_eq!(hook(&env, "repo", "save 'at stop'"), "");
     let latest = json(&env.handoff(["thread", "log", &thread, "--json"]).success());
-    let shown = env.handoff(["thread", "show", &thread, "--json"]).success();
-    assert_eq!(json(&shown)["worktree"]["ignored"][0]["path"], "big [1].bin", "{latest}");
+    let stdout = env.handoff(["thread", "show", &thread, "--json"]).success();
+    assert_eq!(json(&stdout)["worktree"]["ignored"][0]["path"], "big [1].bin", "{latest}");
     env.write("repo/token.txt", &["ghp_0123456789abcdefghij", "ABCDEFGHIJ012345\n"].concat());
     let printed: Value = json(&hook(&env, "repo", "save 'at stop'"));
-    let said = printed["systemMessage"].as_str().expect("a text");
-    assert!(said.starts_with("git handoff saved no checkpoint: error: "), "{said}");
+    let message = printed["systemMessage"].as_str().expect("a text");
+    assert!(message.starts_with("git handoff saved no checkpoint: error: "), "{message}");
 }

@@ -84,13 +84,13 @@ fn an_unknown_key_stays_unknown_one_adoption_further_on() {
     let lineage = find_row(&verified, "lineage");
     let way = "goes back to 2 threads, an unknown key was accepted on the way";
     assert_eq!(lineage, format!("─ lineage    {way}, key {} not known to you", stranger(&env)));
-    let shown = env.handoff_in("other", ["thread", "show", "x"]).success();
-    let from = find_line(&shown, "adopted from ");
-    assert!(from.starts_with("adopted from  m:0-") && from.ends_with(&format!("; {accepted}")), "{shown}");
+    let stdout = env.handoff_in("other", ["thread", "show", "x"]).success();
+    let from = find_line(&stdout, "adopted from ");
+    assert!(from.starts_with("adopted from  m:0-") && from.ends_with(&format!("; {accepted}")), "{stdout}");
     let by = format!(", by {}; {accepted}", stranger(&env));
     assert!(
-        shown.lines().any(|line| line.starts_with("goes back to  adopted from t:1-") && line.ends_with(&by)),
-        "{shown}"
+        stdout.lines().any(|line| line.starts_with("goes back to  adopted from t:1-") && line.ends_with(&by)),
+        "{stdout}"
     );
     // A verifier that knows only our key reports it; one that knows the stranger too does not.
     let line = env.handoff_in("other", ["key", "--principal", "ada@example.com"]).success();

@@ -25,12 +25,13 @@ fn refs(clone: &TestClone) -> Vec<String> {
 }
 
 /// Returns all that the evidence of a run is: its verdict, its entries, a product, a transcript.
-fn seen(clone: &TestClone, run: &str) -> Vec<String> {
+fn query_run(clone: &TestClone, run: &str) -> Vec<String> {
     let target = format!("{run}/edit");
-    let asked = [vec!["verify", run], vec!["log", run, "--json"], vec!["status", run, "--json"], vec!["show", &target]];
+    let commands =
+        [vec!["verify", run], vec!["log", run, "--json"], vec!["status", run, "--json"], vec!["show", &target]];
     let products = ["patch", "outputs/o", "transcript", "manifest"].map(|product| format!("{target}:{product}"));
     let cats = products.iter().map(|product| vec!["cat", product.as_str()]);
-    let all = asked.into_iter().chain(cats);
+    let all = commands.into_iter().chain(cats);
     all.map(|words| {
         let (code, out, err) = clone.handoff(&words);
         assert_eq!(code, 0, "{words:?}: {err}");
@@ -46,26 +47,26 @@ fn archive(clone: &TestClone, words: &[&str]) -> (i32, Value) {
 #[test]
 fn what_is_archived_is_found_as_before_and_comes_back_as_it_was() {
     let clone = three();
-    let (before, listed) = (seen(&clone, "a"), refs(&clone));
+    let (before, listed) = (query_run(&clone, "a"), refs(&clone));
     let (code, answer) = archive(&clone, &["a", "b"]);
     assert_eq!((code, answer["runs"].as_array().unwrap().len()), (0, 2));
     assert_eq!(answer["refs"]["before"], listed.len());
     let archived = refs(&clone);
     assert_eq!(answer["refs"]["after"], archived.len());
-    let (mut left, kept) = (vec!["refs/handoff/archives/"], "refs/handoff/bases/@archived");
+    let (mut left, base_ref) = (vec!["refs/handoff/archives/"], "refs/handoff/bases/@archived");
     left.extend([
-        kept,
+        base_ref,
         "refs/handoff/bases/c",
         "refs/handoff/logs/",
         "refs/handoff/runs/c",
         "refs/handoff/transcripts/c",
     ]);
     assert_eq!(archived, left);
-    assert_eq!(seen(&clone, "a"), before);
+    assert_eq!(query_run(&clone, "a"), before);
     // Nothing that git takes away by itself is part of it.
     clone.git(&["gc", "--quiet", "--prune=now"]);
     clone.git(&["fsck", "--strict"]);
-    assert_eq!(seen(&clone, "a"), before);
+    assert_eq!(query_run(&clone, "a"), before);
     let (_, signers, _) = clone.handoff(&["key"]);
     std::fs::write(clone.home().join("signers"), signers).unwrap();
     let signers = format!("gpg.ssh.allowedSignersFile={}", clone.home().join("signers").display());
@@ -75,7 +76,7 @@ fn what_is_archived_is_found_as_before_and_comes_back_as_it_was() {
     let back: Vec<String> =
         refs(&clone).into_iter().filter(|name| !archived.contains(name) || listed.contains(name)).collect();
     assert_eq!(back, listed);
-    assert_eq!(seen(&clone, "a"), before);
+    assert_eq!(query_run(&clone, "a"), before);
 }
 
 #[test]
@@ -114,14 +115,14 @@ fn only_what_is_sealed_sound_and_ours_is_archived() {
     clone.handoff(&["submit", &open]);
     let before = refs(&clone);
     let open_run = "error: the run \"open\" is not sealed; only what is sealed is archived";
-    for (words, says) in [
+    for (words, error) in [
         (&["archive", "open"][..], open_run),
         (&["archive", "a", "open"], open_run),
         (&["archive", "nowhere"], "error: there is no run \"nowhere\" here"),
         (&["unarchive", "a"], "error: the run \"a\" is not archived"),
     ] {
         let (code, _, err) = clone.handoff(words);
-        assert_eq!((code, find_line(&err, "error: ")), (1, says), "{words:?}");
+        assert_eq!((code, find_line(&err, "error: ")), (1, error), "{words:?}");
     }
     for words in [&["archive"][..], &["archive", "--older-than", "soon"], &["archive", "--older-than", "0d"]] {
         assert_eq!(clone.handoff(words).0, 2, "{words:?}");
@@ -149,11 +150,11 @@ fn a_dry_run_says_what_would_be_and_changes_nothing() {
 #[test]
 fn what_died_between_archive_and_refs_is_taken_from_there() {
     let clone = three();
-    let before = seen(&clone, "a");
+    let before = query_run(&clone, "a");
     archive(&clone, &["a"]);
     assert_eq!(clone.handoff(&["unarchive", "a"]).0, 0);
     // Both places have it now, as after a crash before the refs went.
-    assert_eq!(seen(&clone, "a"), before);
+    assert_eq!(query_run(&clone, "a"), before);
     let tip = clone.git(&["for-each-ref", "--format=%(objectname)", "refs/handoff/archives"]);
     assert_eq!(archive(&clone, &["a"]).0, 0);
     assert_eq!(

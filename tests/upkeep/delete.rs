@@ -93,14 +93,14 @@ fn what_stays_in_logs_and_proofs_is_said() {
     clone.done("a", &[EDIT]);
     let (code, out, err) = clone.handoff(&["delete", "a", "-y"]);
     assert_eq!((code, out.as_str()), (0, "deleted a: 3 refs\n"), "{err}");
-    for said in [
+    for note in [
         "the logs of this repository go on naming a: the id stays taken; `verify --all` says that the run was deleted, \
          and anchors that it is gone",
         "proofs and bundles that were made of a stay valid; new ones cannot be made here, and commits with its products \
          cannot be verified here any more",
         "git keeps objects that nothing refers to for two weeks; git gc --prune=now removes them at once",
     ] {
-        assert!(err.lines().any(|line| line == said), "{said}: {err}");
+        assert!(err.lines().any(|line| line == note), "{note}: {err}");
     }
 }
 

@@ -139,8 +139,8 @@ fn clean_tells_what_stays_and_why() {
     let path = with_leftover(&clone);
     let runs = path.parent().unwrap();
     let root = runs.parent().unwrap();
-    let aside = runs.join("fail.7-unsaved");
-    fs::create_dir_all(aside.join("tree")).unwrap();
+    let failed_run = runs.join("fail.7-unsaved");
+    fs::create_dir_all(failed_run.join("tree")).unwrap();
     fs::create_dir_all(root.join("other/a.1/tree")).unwrap();
     fs::create_dir_all(root.join("@pool/dead/0/tree")).unwrap();
     fs::create_dir_all(root.join("@pool/alive/0/tree")).unwrap();
@@ -160,8 +160,8 @@ fn clean_tells_what_stays_and_why() {
     assert_eq!(answer["worktrees"]["cap"], 10_737_418_240_u64);
     assert!(answer["worktrees"]["bytes"].as_u64().unwrap() > 0);
     let (_, stdout, _) = clone.handoff(&["clean"]);
-    let kept = "it holds work that could not be saved; --discard --force removes it";
-    assert!(stdout.lines().any(|line| line.ends_with(&format!("/r/fail.7-unsaved (0 B): {kept}"))), "{stdout}");
+    let reason = "it holds work that could not be saved; --discard --force removes it";
+    assert!(stdout.lines().any(|line| line.ends_with(&format!("/r/fail.7-unsaved (0 B): {reason}"))), "{stdout}");
     let (code, answer) = clone.answer(&["clean", "--force"]);
     assert_eq!((code, stays(&answer)), (0, expected.to_vec()), "{answer}");
     assert!(root.join("@pool/alive").exists() && !root.join("@pool/dead").exists() && !path.exists());
@@ -169,7 +169,7 @@ fn clean_tells_what_stays_and_why() {
     lock.unlock().unwrap();
     let (code, answer) = clone.answer(&["clean", "--force", "--discard"]);
     assert_eq!((code, stays(&answer)), (0, vec![expected[1].clone()]), "{answer}");
-    assert!(!root.join("@pool/alive").exists() && !aside.exists());
+    assert!(!root.join("@pool/alive").exists() && !failed_run.exists());
 }
 
 #[test]
@@ -302,14 +302,14 @@ fn packs_that_a_dead_process_kept_from_git_are_let_go() {
         clone.handoff(&["clean"]);
         assert!(keep.exists(), "clean only lists without --force");
         // Its process lives: the lock says so, whatever number stands there.
-        let held = std::fs::File::open(&keep).unwrap();
-        held.lock().unwrap();
+        let pack_lock = std::fs::File::open(&keep).unwrap();
+        pack_lock.lock().unwrap();
         assert_eq!(findings(&clone, &["--fix"]), (0, vec![]));
         clone.handoff(&["clean", "--force"]);
         assert!(keep.exists());
         // A child that another test starts just now holds the file as well until it is a program of
         // its own.
-        held.unlock().unwrap();
+        pack_lock.unlock().unwrap();
         clone.handoff(mend);
         assert!(!keep.exists(), "{mend:?}");
     }

@@ -15,7 +15,7 @@ use super::{TRUSTED, holds, stranger, verdict};
 use crate::common::Environment;
 use crate::common::chain_builder::ChainBuilder;
 use crate::common::forge::{Forge, PLAN, key};
-use crate::people::forged::{begun, decided, first, said};
+use crate::people::forged::{begun, decided, first, write_statement};
 use crate::people::seals::{admission, sealed_by};
 
 const REFERENCE: &str = "refs/handoff/runs/handoff-dag-1";
@@ -34,7 +34,7 @@ impl Vector {
         Self { name, what, arguments: TRUSTED, holds, make }
     }
 
-    const fn asked(self, arguments: &'static [&'static str]) -> Self {
+    const fn with_arguments(self, arguments: &'static [&'static str]) -> Self {
         Self { arguments, ..self }
     }
 
@@ -64,34 +64,34 @@ pub(super) const VECTORS: &[Vector] = &[
         forge.finish(run);
         of(forge, "edit-a", None)
     }),
-    Vector::new("clean-admitted", "an item of a run that an admitted key sealed", true, admitted).asked(BOTH),
+    Vector::new("clean-admitted", "an item of a run that an admitted key sealed", true, admitted).with_arguments(BOTH),
     Vector::new("clean-decided", "a decision with the statement of the key that made it", true, |forge| {
         decision(forge, true)
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new(
         "clean-decided-by-the-word-of-another",
         "a decision without a statement; another key sealed",
         true,
         |forge| decision(forge, false),
     )
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("admission-left-out", "the same as clean-admitted without `admitted`", false, |forge| Proof {
         admitted: None,
         ..admitted(forge)
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("begun-without-own", "entry 0 is signed by a key to which it gives `work` alone", false, |forge| {
         by_roles(forge, &[Role::Work], None)
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new(
         "sealed-without-seal",
         "the seal is signed by a key to which entry 0 gives `document` alone",
         false,
         |forge| by_roles(forge, &[Role::Own, Role::Work], Some(&stranger(forge))),
     )
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("no-entries", "a number of entries that is 0", false, |forge| {
         forge.honest();
         Proof { entries: 0, ..of(forge, "edit-a", Some("patch")) }
@@ -147,7 +147,7 @@ pub(super) const VECTORS: &[Vector] = &[
             of(forge, "build", None)
         },
     )
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("admitted-by-a-later-owner", "the admission is signed by an owner that came later", false, |forge| {
         let eve = key(forge.path(), 3);
         sealed_by(forge, &stranger(forge), |run, first| {
@@ -157,19 +157,19 @@ pub(super) const VECTORS: &[Vector] = &[
         });
         of(forge, "build", None)
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("decided-with-another-statement", "the statement in a decision says something else", false, |forge| {
         let bob = stranger(forge);
         let event = decided(&begun(forge, &bob, Role::Approve), &bob);
         let other = ItemDecided { message: Some("only the draft".to_owned()), ..event.clone() };
-        let statement = said(forge, &bob, first(forge, &bob), &other);
+        let statement = write_statement(forge, &bob, first(forge, &bob), &other);
         let mut run = begun(forge, &bob, Role::Approve);
         run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }));
         run.seal();
         forge.finish(run);
         of(forge, "sign-off", None)
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
 ];
 
 fn of(forge: &Forge, item: &str, product: Option<&str>) -> Proof {
@@ -214,7 +214,7 @@ fn admitted(forge: &Forge) -> Proof {
 fn decision(forge: &Forge, by_statement: bool) -> Proof {
     let bob = stranger(forge);
     let event = decided(&begun(forge, &bob, Role::Approve), &bob);
-    let statement = by_statement.then(|| said(forge, &bob, first(forge, &bob), &event));
+    let statement = by_statement.then(|| write_statement(forge, &bob, first(forge, &bob), &event));
     let mut run = begun(forge, &bob, Role::Approve);
     run.add(Event::ItemDecided(ItemDecided { said: statement, ..event }));
     if !by_statement {
@@ -247,10 +247,10 @@ pub(super) fn check(vector: &Vector, env: &Environment) -> Value {
     env.write("home/proof.json", &text_of(&proof));
     let mut arguments = vec!["verify", "--json", "--proof", "proof.json"];
     arguments.extend(vector.arguments);
-    let said = env.handoff_in("home", arguments);
-    let mut entry = verdict(vector.name, &said);
-    assert_eq!(entry["failure"].is_null(), vector.holds, "{}: {said}", vector.name);
-    let report: Value = serde_json::from_str(&said.stdout).unwrap();
+    let output = env.handoff_in("home", arguments);
+    let mut entry = verdict(vector.name, &output);
+    assert_eq!(entry["failure"].is_null(), vector.holds, "{}: {output}", vector.name);
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
     if let Some(decisions) = report.get("decisions") {
         entry["decisions"] = decisions.clone();
     }

@@ -130,17 +130,17 @@ fn forged_stories_are_told_apart() {
             "signature: the root is not signed",
         ),
     ];
-    let mut told = String::new();
-    for (name, forge, failure, says) in cases {
+    let mut summary = String::new();
+    for (name, forge, failure, expected) in cases {
         let mut bundle = bundle();
         forge(&mut bundle);
         let report = check(&relinked(bundle));
         let rows = report.rows.iter().filter(|row| row.state == State::Failed);
         let first = |row: &Row| row.findings.first().map_or_else(|| row.detail.clone(), |first| first.text.clone());
         let all: Vec<String> = rows.map(|row| format!("{}: {}", row.name, first(row))).collect();
-        writeln!(told, "{name}: {all:?}").expect("a string takes it");
-        assert_eq!(report.failure, Some(failure), "{told}");
-        assert!(all.iter().any(|row| without_hashes(row) == says), "{says}\n{told}");
+        writeln!(summary, "{name}: {all:?}").expect("a string takes it");
+        assert_eq!(report.failure, Some(failure), "{summary}");
+        assert!(all.iter().any(|row| without_hashes(row) == expected), "{expected}\n{summary}");
     }
 }
 

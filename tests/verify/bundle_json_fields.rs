@@ -81,16 +81,16 @@ impl Tried {
         if text == same {
             return;
         }
-        let told = match verify_bundle_json(text.as_bytes(), None, None, options) {
+        let outcome = match verify_bundle_json(text.as_bytes(), None, None, options) {
             Err(_) => 0,
             Ok(report) if !report.intact => 1,
             Ok(report) => {
-                let named = names(&report, place) || names(healthy, place);
-                assert!(named, "{what}: {}:\n{}", paths(place)[1], report.to_text(false));
+                let is_reported = names(&report, place) || names(healthy, place);
+                assert!(is_reported, "{what}: {}:\n{}", paths(place)[1], report.to_text(false));
                 2
             }
         };
-        self.0.entry(what).or_default()[told] += 1;
+        self.0.entry(what).or_default()[outcome] += 1;
     }
 
     fn check(self, table: &str) {
@@ -273,12 +273,12 @@ fn items_that_no_entry_tells_of_are_refused_or_named() {
     }
     let report = ghost("failed");
     assert!(report.intact, "it may have failed before it was dispatched");
-    let named = report.uncovered.iter().find(|uncovered| uncovered.path == "items[6]").expect("it is named");
-    assert_eq!(named.detail, r#""ghost" is shown as failed, and no entry says so"#);
-    let line = format!("─ uncovered  items[6]: {}", named.detail);
-    assert!(report.to_text(false).lines().any(|shown| shown == line), "{}", report.to_text(false));
+    let missing = report.uncovered.iter().find(|uncovered| uncovered.path == "items[6]").expect("it is named");
+    assert_eq!(missing.detail, r#""ghost" is shown as failed, and no entry says so"#);
+    let line = format!("─ uncovered  items[6]: {}", missing.detail);
+    assert!(report.to_text(false).lines().any(|text| text == line), "{}", report.to_text(false));
     let listed = report.to_json()["uncovered"].as_array().expect("they are listed").clone();
-    assert!(listed.contains(&json!({"path": "items[6]", "detail": named.detail})), "{listed:?}");
+    assert!(listed.contains(&json!({"path": "items[6]", "detail": missing.detail})), "{listed:?}");
     // Beside the entries' own word, what is displayed has no say.
     for (item, field) in [(0, "manifestRef"), (0, "resultRef"), (1, "manifestRef"), (2, "resultRef"), (5, "resultRef")]
     {

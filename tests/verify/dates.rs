@@ -15,8 +15,8 @@ use crate::common::forge::Forge;
 /// Verifies an honest run, its times from 2026-06-04T02:00:00Z on, that a vault holds since some
 /// time.
 fn held_since(forge: &Forge, since: Option<&str>, answer: Option<Answer>, options: &Options) -> Report {
-    let told = forge.honest();
-    let last = told.links.last().unwrap();
+    let chain = forge.honest();
+    let last = chain.links.last().unwrap();
     let Event::RunSealed(e) = &last.entry.event else { panic!("a run ends with its seal") };
     let seal = Seal { root: e.root, entries: last.entry.seq, seal: last.hash, commit: last.commit };
     let key = forge.signer.fingerprint();

@@ -58,17 +58,17 @@ fn lines_mean_what_they_mean_to_ssh_keygen() {
     fs::write(&message, "signed\n").unwrap();
     fs::write(&signature, forge.signer.sign(b"signed\n").unwrap() + "\n").unwrap();
     let file = forge.path().join("signers");
-    for (principals, options, asked) in LINES {
+    for (principals, options, identity) in LINES {
         let line = format!("{principals} {options} {key} a comment\n");
         fs::write(&file, &line).unwrap();
         let options = Options {
             signers: Some(Signers::parse(&line, &zone).unwrap()),
-            signer: Some((*asked).to_owned()),
+            signer: Some((*identity).to_owned()),
             ..forge.options()
         };
         let report = forge.verify_with(&options);
         let mut keygen = Command::new("ssh-keygen");
-        keygen.args(["-Y", "verify", "-n", "git", "-O", "verify-time=20260604020000Z", "-I", asked]);
+        keygen.args(["-Y", "verify", "-n", "git", "-O", "verify-time=20260604020000Z", "-I", identity]);
         keygen.arg("-f").arg(&file).arg("-s").arg(&signature).env("TZ", "EET-2");
         keygen.stdin(fs::File::open(&message).unwrap()).stdout(Stdio::null()).stderr(Stdio::null());
         let trusted = keygen.status().unwrap().success();
@@ -82,7 +82,7 @@ fn lines_that_cannot_be_obeyed_are_refused() {
     let key = Forge::new().signer.public().to_openssh().unwrap();
     let quotes = ": the value of the option `namespaces` is not in one pair of quotes";
     let control = "contains a control character, such as a bare CR, or a byte order mark; lines end with LF or CR LF";
-    for (line, said) in [
+    for (line, reason) in [
         ("ci namespaces=\"git\",namespaces=\"git\"", "has the option `namespaces` twice"),
         (
             "ci valid-after=\"20260102\",valid-before=\"20260101\"",
@@ -106,8 +106,8 @@ fn lines_that_cannot_be_obeyed_are_refused() {
         ("ci\u{2028}", control),
     ] {
         let refused = Signers::parse(&format!("{line} {key}\n"), &TimeZone::UTC).unwrap_err().to_string();
-        let (number, blank) = (line.lines().count(), if said.starts_with(':') { "" } else { " " });
-        assert_eq!(refused.replace('"', "`"), format!("line {number}{blank}{said}"), "{line}");
+        let (number, blank) = (line.lines().count(), if reason.starts_with(':') { "" } else { " " });
+        assert_eq!(refused.replace('"', "`"), format!("line {number}{blank}{reason}"), "{line}");
     }
     for behind in [format!("\rada {key}"), format!("\r\rada {key}"), "\r".to_owned(), "\u{b}ada".to_owned()] {
         let refused = Signers::parse(&format!("ci {key}{behind}"), &TimeZone::UTC).unwrap_err().to_string();

@@ -63,8 +63,8 @@ fn a_run_whose_fetch_was_refused_is_said_to_be() {
     HEAD~1..HEAD: 0 of 1 commits pass
     "#);
     let _ = env.handoff(["fetch"]).exit(1);
-    let said = verified(&env).exit(3).stdout;
-    insta::assert_snapshot!(said, @r#"
+    let stdout = verified(&env).exit(3).stdout;
+    insta::assert_snapshot!(stdout, @r#"
     ✗ e9c8022ab3a7  unknown run  Ada <ada@example.com>: it names the run "nightly", which is not here; the last fetch from origin refused it: commit e9c8022: the entry is not JSON: expected value at line 1 column 1
     HEAD~1..HEAD: 0 of 1 commits pass
     "#);

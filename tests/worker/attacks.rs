@@ -10,7 +10,7 @@ use crate::worker::harness::{Repo, run};
 #[test]
 fn what_is_only_named_like_a_repository_is_refused_by_name() {
     let repo = Repo::new("sha1");
-    for (script, named) in [
+    for (script, subject) in [
         ("mkdir -p x; echo 'elsewhere' >x/.git", "\"x\""),
         ("mkdir -p u/.git; echo x >u/.git/x", "\"u\""),
         (
@@ -25,7 +25,7 @@ fn what_is_only_named_like_a_repository_is_refused_by_name() {
     ] {
         let sentence = repo.refused(script);
         let why = "is, or is named like, a nested git repository, which no patch can carry";
-        assert_eq!(sentence, format!("{named} {why}"));
+        assert_eq!(sentence, format!("{subject} {why}"));
     }
     // In an ignored folder they do not count, unless the worker takes the ignoring back.
     assert_eq!(repo.patch("mkdir -p target/lib/.git; echo x >target/lib/.git/x"), None);
@@ -149,7 +149,7 @@ fn what_git_cannot_take_is_refused_by_name() {
 fn what_git_would_read_and_be_held_up_by_is_not_read() {
     let repo = Repo::new("sha1");
     let host = repo.host();
-    for (script, named) in [
+    for (script, path) in [
         ("rm .gitignore; mkfifo .gitignore", ".gitignore"),
         ("mkfifo dir/.gitignore; echo x >>a.txt", "dir/.gitignore"),
         ("rm .gitattributes; mkfifo .gitattributes", ".gitattributes"),
@@ -166,14 +166,14 @@ fn what_git_would_read_and_be_held_up_by_is_not_read() {
         repo.script(&workspace, script);
         let Err(Error::Refused(sentence)) = capture(&workspace, &host) else { panic!("{script}") };
         let why = "which is no plain file, or has with others of its kind more than 4 MiB";
-        let refused = format!("git would read {named:?}, {why}");
+        let refused = format!("git would read {path:?}, {why}");
         // Which of three comes last is up to the file system.
-        let third = |said: &str| said.replace("d1/", "d3/").replace("d2/", "d3/") == refused;
+        let third = |text: &str| text.replace("d1/", "d3/").replace("d2/", "d3/") == refused;
         assert!(third(&sentence), "{script}: {sentence}");
         repo.script(&workspace, "echo work >saved");
         let saved = salvage(&workspace, &host).unwrap().unwrap();
         assert_eq!(repo.git(&["show", &format!("{}:saved", saved.tree)]), "work", "{script}");
-        assert!(saved.without.iter().any(|said| third(said)), "{script}: {:?}", saved.without);
+        assert!(saved.without.iter().any(|text| third(text)), "{script}: {:?}", saved.without);
         workspace.remove().unwrap();
     }
 }

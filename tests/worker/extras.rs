@@ -197,7 +197,7 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
         let refused = capture(&workspace, &host).unwrap_err().to_string();
         assert!(refused.starts_with("\"libs/sub/zero\" was changed, which is a submodule's"), "{refused}");
         repo.script(&workspace, "rm libs/sub/zero; echo x >>.gitignore; echo x >libs/sub/made.log");
-        for (script, named, back) in [
+        for (script, file, back) in [
             ("cp -p libs/sub/a.txt saved; echo x >>libs/sub/a.txt", "a.txt", "cat saved >libs/sub/a.txt; rm saved"),
             ("chmod +x libs/sub/a.txt", "a.txt", "chmod -x libs/sub/a.txt"),
             ("mv libs/sub/dir dir.away", "dir/", "mv dir.away libs/sub/dir"),
@@ -210,12 +210,12 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
                 Err(refused) => {
                     let refused = refused.to_string();
                     assert!(
-                        !named.is_empty() && refused.contains(&format!("libs/sub/{named}"))
-                            || named == "\" was" && refused.starts_with("\"libs/sub\" was"),
+                        !file.is_empty() && refused.contains(&format!("libs/sub/{file}"))
+                            || file == "\" was" && refused.starts_with("\"libs/sub\" was"),
                         "{script}: {refused}"
                     );
                 }
-                Ok(_) => assert!(named.is_empty(), "{script}"),
+                Ok(_) => assert!(file.is_empty(), "{script}"),
             }
             repo.script(&workspace, back);
         }
@@ -238,10 +238,10 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
     fs::remove_dir_all(repo.path.join(".git/modules")).unwrap();
     let mut other = repo.host();
     other.settings.submodules = true;
-    let said = Workspace::create(&other, &run(), &item("i"), 3, repo.head()).unwrap_err().to_string();
+    let message = Workspace::create(&other, &run(), &item("i"), 3, repo.head()).unwrap_err().to_string();
     let commit = repo.git(&["rev-parse", "HEAD:libs/sub"]);
     let fetches = "`git submodule update --init -- libs/sub` fetches it";
-    assert_eq!(said, format!("the submodule libs/sub has no commit {} here; {fetches}", commit.trim()));
+    assert_eq!(message, format!("the submodule libs/sub has no commit {} here; {fetches}", commit.trim()));
     // A name that leads out of the repository's own folder is not followed.
     fs::rename(repo.path.join("libs/sub"), repo.dir.path().join("moved")).unwrap();
     repo.git_in(repo.dir.path(), &["clone", "-q", "--bare", url, "evil"]);
@@ -250,5 +250,5 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
     repo.git(&["add", ".gitmodules"]);
     repo.git(&["commit", "-qm", "evil"]);
     let made = Workspace::create(&other, &run(), &item("i"), 4, repo.head());
-    assert_eq!(made.unwrap_err().to_string(), said);
+    assert_eq!(made.unwrap_err().to_string(), message);
 }

@@ -22,7 +22,7 @@ fn repositories_are_left_out_and_named_and_all_else_is_taken() {
     for format in FORMATS {
         let repo = Repo::new(format);
         let plain = repo.patch("echo x >>a.txt; echo y >new").unwrap();
-        for (script, named) in [
+        for (script, expected) in [
             ("git init -q vendor/lib; echo z >vendor/lib/z", &["\"vendor/lib\""][..]),
             ("git init -q 'vendor/ä \"b'; echo z >'vendor/ä \"b/z'", &["\"vendor/ä \\\"b\""]),
             ("git clone -q . copy", &["\"copy\""]),
@@ -39,7 +39,7 @@ fn repositories_are_left_out_and_named_and_all_else_is_taken() {
             ("git init -q lib; git -C lib config core.fsmonitor 'touch $CANARY'; echo z >lib/z", &["\"lib\""]),
         ] {
             let (patch, left_out) = left_out(&repo, &format!("{script}; echo x >>a.txt; echo y >new"));
-            assert_eq!((patch.as_bytes(), &left_out[..]), (&plain[..], &to_strings(named)[..]), "{script}");
+            assert_eq!((patch.as_bytes(), &left_out[..]), (&plain[..], &to_strings(expected)[..]), "{script}");
         }
         assert_eq!(left_out(&repo, "git init -q lib"), (String::new(), to_strings(&["\"lib\""])));
     }

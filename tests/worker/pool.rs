@@ -17,7 +17,7 @@ use crate::worker::harness::{FORMATS, Repo, item, run};
 /// Everything that a worker can tell of a folder: kinds, modes, owners, number of links, content,
 /// but for times and numbers.
 fn look(dir: &Path) -> BTreeMap<String, String> {
-    let mut seen = BTreeMap::new();
+    let mut entries = BTreeMap::new();
     let mut folders = vec![dir.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
@@ -36,10 +36,10 @@ fn look(dir: &Path) -> BTreeMap<String, String> {
                 String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned()
             };
             let links = if meta.is_dir() { 0 } else { meta.nlink() };
-            seen.insert(name, format!("{:o} {}:{} {links} {content}", meta.mode(), meta.uid(), meta.gid()));
+            entries.insert(name, format!("{:o} {}:{} {links} {content}", meta.mode(), meta.uid(), meta.gid()));
         }
     }
-    seen
+    entries
 }
 
 /// Tells a folder from another that was made after it was gone, which may be given the same number.

@@ -51,10 +51,10 @@ pub(super) fn run_until(
     control(sender);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let ended = runtime.block_on(agent::run(invocation, &mut transcript, receiver));
-    let (said, mut file) = transcript.finish().unwrap();
+    let (summary, mut file) = transcript.finish().unwrap();
     let mut bytes = Vec::new();
     std::io::Read::read_to_end(&mut file, &mut bytes).unwrap();
-    assert_eq!((said.sha256, said.size), (Digest::of(&bytes), bytes.len() as u64));
+    assert_eq!((summary.sha256, summary.size), (Digest::of(&bytes), bytes.len() as u64));
     (ended, String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -117,8 +117,8 @@ fn a_flood_is_cut_and_counted_and_never_blocks() {
     assert!(text.len() <= 10_000 && text.starts_with("0123456789abcdef\n"));
     let last = text.lines().last().unwrap();
     let dropped: usize = last.split(' ').nth(1).unwrap().parse().unwrap();
-    let kept = text.len() - last.len() - 2;
-    assert_eq!(kept + dropped, 300_000_005, "{last}");
+    let written = text.len() - last.len() - 2;
+    assert_eq!(written + dropped, 300_000_005, "{last}");
     // One line without an end.
     let (_, text) = run(&shell(&dir, "head -c 50000000 /dev/zero | tr '\\0' x"), 1 << 20);
     assert!(text.ends_with("bytes were dropped]\n"));
@@ -170,19 +170,19 @@ fn time_out_and_cancel_end_the_group() {
 #[test]
 fn what_cannot_be_started_is_named() {
     let (_guard, dir) = dir();
-    let said = |argv: &[&str]| {
+    let start_error = |argv: &[&str]| {
         let mut invocation = shell(&dir, "");
         invocation.argv = argv.iter().map(|arg| (*arg).to_owned()).collect();
         run(&invocation, 1000).0.unwrap_err().to_string()
     };
-    insta::assert_snapshot!(said(&["./no-such-program"]), @"cannot start `./no-such-program`: there is no such program, or its interpreter is missing");
+    insta::assert_snapshot!(start_error(&["./no-such-program"]), @"cannot start `./no-such-program`: there is no such program, or its interpreter is missing");
     fs::write(dir.join("plain"), "x").unwrap();
-    insta::assert_snapshot!(said(&["./plain"]), @"cannot start `./plain`: it may not be executed, or a folder of PATH may not be entered");
+    insta::assert_snapshot!(start_error(&["./plain"]), @"cannot start `./plain`: it may not be executed, or a folder of PATH may not be entered");
     fs::set_permissions(dir.join("plain"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(dir.join("plain"), "#!/no/such/interpreter\n").unwrap();
-    insta::assert_snapshot!(said(&["./plain"]), @"cannot start `./plain`: there is no such program, or its interpreter is missing");
-    insta::assert_snapshot!(said(&["true", &"x".repeat(5 << 20)]), @"cannot start `true`: its arguments and environment are too long");
-    insta::assert_snapshot!(said(&[]), @"the command is empty");
+    insta::assert_snapshot!(start_error(&["./plain"]), @"cannot start `./plain`: there is no such program, or its interpreter is missing");
+    insta::assert_snapshot!(start_error(&["true", &"x".repeat(5 << 20)]), @"cannot start `true`: its arguments and environment are too long");
+    insta::assert_snapshot!(start_error(&[]), @"the command is empty");
     let mut invocation = shell(&dir, "true");
     invocation.cwd = dir.join("gone");
     assert!(run(&invocation, 1000).0.unwrap_err().to_string().contains("gone"));

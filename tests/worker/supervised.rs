@@ -158,8 +158,8 @@ fn a_command_that_cannot_start_is_named_and_not_its_supervisor() {
     fs::write(dir.join("text"), "no program").unwrap();
     for program in ["/no/such/program", "no-such-program", "./text", "/", ""] {
         let invocation = Invocation { argv: vec![program.to_owned()], ..shell(&dir, "") };
-        let said = run(&invocation, 1000).0.unwrap_err().to_string();
-        assert!(said.starts_with(&format!("cannot start `{program}`: ")), "{program}: {said}");
+        let message = run(&invocation, 1000).0.unwrap_err().to_string();
+        assert!(message.starts_with(&format!("cannot start `{program}`: ")), "{program}: {message}");
     }
     let invocation = Invocation { cwd: dir.join("gone"), ..shell(&dir, "true") };
     assert!(matches!(run(&invocation, 1000).0, Err(Error::Directory(_))));
@@ -240,7 +240,7 @@ fn a_supervisor_is_in_a_session_of_its_own_before_it_is_anything() {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let invocation = Invocation { supervisor: Some(script), ..shell(&dir, "true") };
     assert!(matches!(run(&invocation, 1000).0, Err(Error::Supervisor(_))));
-    let said = fs::read_to_string(dir.join("said")).unwrap();
-    let numbers: Vec<&str> = said.split_whitespace().collect();
-    assert!(numbers.len() == 3 && numbers.iter().all(|number| *number == numbers[0]), "{said}");
+    let text = fs::read_to_string(dir.join("said")).unwrap();
+    let numbers: Vec<&str> = text.split_whitespace().collect();
+    assert!(numbers.len() == 3 && numbers.iter().all(|number| *number == numbers[0]), "{text}");
 }

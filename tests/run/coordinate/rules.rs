@@ -9,7 +9,7 @@ use git_handoff::model::rule::values::Values;
 use git_handoff::plan::validate::validate;
 use serde_json::{Value, json};
 
-use super::{name, parsed, rule, seen};
+use super::{document_states, name, parsed, rule};
 use crate::common::repo::item;
 
 /// Validates a plan of one item with these rules.
@@ -141,7 +141,7 @@ fn holds(document: &str, pointer: &str, op: &str, value: &Value) -> bool {
     let condition = json!({ "document": "d", "pointer": pointer, "op": op, "value": value });
     let rule = parsed(&rule("p", &json!({ "if": [condition] })));
     let read = |_: &_| Ok::<_, Infallible>(Arc::new(Values::of(Some(document.as_bytes()), [pointer].into_iter())));
-    rule.checks(&seen(&[("d", document)]), read).unwrap().iter().all(|check| check.holds)
+    rule.checks(&document_states(&[("d", document)]), read).unwrap().iter().all(|check| check.holds)
 }
 
 #[test]
@@ -188,7 +188,9 @@ fn what_cannot_be_compared_does_not_hold() {
     }
     let large = parsed(&rule("p", &json!({ "if": [{ "document": "d", "pointer": "", "op": "==", "value": 1 }] })));
     let checks = large
-        .checks(&seen(&[("d", "1")]), |_: &_| Ok::<_, Infallible>(Arc::new(Values::of(None, [""].into_iter()))))
+        .checks(&document_states(&[("d", "1")]), |_: &_| {
+            Ok::<_, Infallible>(Arc::new(Values::of(None, [""].into_iter())))
+        })
         .unwrap();
     assert!(!checks[0].holds, "{checks:?}");
     insta::assert_snapshot!(checks[0].found, @"d == 1: d has more than 16777216 bytes");
@@ -218,18 +220,18 @@ fn numbers_compare_exactly_however_long_they_are() {
 
 #[test]
 fn a_literal_that_would_be_compared_as_another_number_is_refused() {
-    let said = |value: &str| {
+    let refusals = |value: &str| {
         let when = json!({ "if": [{ "document": "d", "pointer": "", "op": ">=", "value": "VALUE" }] });
         let plan = json!({ "id": "r", "items": [item("a", "true")], "rules": [rule("p", &when)] });
         let plan = plan.to_string().replace("\"VALUE\"", value);
         let problems = git_handoff::plan::parse(plan.as_bytes()).map(drop).err();
         let own = format!("[{}]", rule("p", &when)).replace("\"VALUE\"", value);
         let in_queue = git_handoff::plan::parse_rules(own.as_bytes()).map(drop).err();
-        let shown = |problems: Problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        (problems.map(shown), in_queue.map(shown))
+        let join = |problems: Problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        (problems.map(join), in_queue.map(join))
     };
     for fine in ["0.8", "0.80", "8e-1", "0.30000000000000004", "9007199254740991", "-0.0", "5e-324", "1e3"] {
-        assert_eq!(said(fine), (None, None), "{fine}");
+        assert_eq!(refusals(fine), (None, None), "{fine}");
     }
     for (lost, read) in [
         ("0.12345678901234567890", "0.12345678901234568"),
@@ -239,9 +241,13 @@ fn a_literal_that_would_be_compared_as_another_number_is_refused() {
     ] {
         let why =
             format!("[0].when.if[0].value: the number {lost} has too many digits: it would be compared as {read}");
-        assert_eq!(said(lost), (Some(format!("bad-rule at rules{why}")), Some(format!("bad-rule at {why}"))), "{lost}");
+        assert_eq!(
+            refusals(lost),
+            (Some(format!("bad-rule at rules{why}")), Some(format!("bad-rule at {why}"))),
+            "{lost}"
+        );
     }
-    let why = said("917204512345678901").0.unwrap();
+    let why = refusals("917204512345678901").0.unwrap();
     insta::assert_snapshot!(why, @"not-json at rules[0].when.if[0].value: the integer 917204512345678901 is beyond ±(2^53−1), so readers would disagree about it; bad-rule at rules[0].when.if[0].value: expected a number, as this operator compares, found null");
 }
 
@@ -250,7 +256,7 @@ fn presence_is_all_that_documents_without_conditions_are_asked_for() {
     let rule = parsed(&rule("p", &json!({ "present": ["a", "b/c"], "absent": ["d"] })));
     let fires = |documents: &[(&str, &str)]| {
         let read = |_: &_| -> Result<_, Infallible> { panic!("nothing is read") };
-        rule.checks(&seen(documents), read).unwrap().iter().all(|check| check.holds)
+        rule.checks(&document_states(documents), read).unwrap().iter().all(|check| check.holds)
     };
     assert!(fires(&[("a", "1"), ("b/c", "1"), ("e", "1")]));
     assert!(!fires(&[("a", "1")]));
@@ -260,15 +266,15 @@ fn presence_is_all_that_documents_without_conditions_are_asked_for() {
 #[test]
 fn an_item_is_named_after_its_rule_and_what_the_rule_saw() {
     let rule = parsed(&rule("p", &json!({ "present": ["a"], "absent": ["gone"] })));
-    let id = |documents: &[(&str, &str)]| rule.item(&seen(documents)).unwrap().id.to_string();
+    let id = |documents: &[(&str, &str)]| rule.item(&document_states(documents)).unwrap().id.to_string();
     // The vector of docs/reference/format.md.
     assert_eq!(id(&[("a", "1")]), "p-73da8b753180");
     let text = std::fs::read_to_string("docs/reference/format.md").unwrap();
-    let definition = git_handoff::model::extension::definition(&rule.item(&seen(&[("a", "1")])).unwrap());
+    let definition = git_handoff::model::extension::definition(&rule.item(&document_states(&[("a", "1")])).unwrap());
     assert!(text.contains(std::str::from_utf8(&definition).unwrap()));
     assert_eq!(id(&[("a", "1"), ("unlooked", "x")]), id(&[("a", "1")]));
     assert_ne!(id(&[("a", "2")]), id(&[("a", "1")]));
-    let mut second = seen(&[("a", "1")]);
+    let mut second = document_states(&[("a", "1")]);
     second.get_mut(&name("a")).unwrap().revision = 2;
     assert_ne!(rule.item(&second).unwrap().id.to_string(), id(&[("a", "1")]));
 }

@@ -31,9 +31,9 @@ fn revisions_are_numbered_linked_and_signed_like_everything() {
     assert_eq!(answer["document"]["revision"], 2);
     assert_eq!(answer["document"]["previous"], digest);
     assert_eq!(answer["document"]["author"], json!({"actor": "agent:b"}));
-    let shown =
+    let output =
         repo.env.git(["show", "refs/handoff/runs/r^{/document.written notes}:documents/notes/plan%20of%20attack.md"]);
-    assert_eq!(shown.success(), "two\n");
+    assert_eq!(output.success(), "two\n");
     let entry = repo.entries("r").pop().unwrap();
     assert_eq!(entry["kind"], "document.written");
     assert_eq!((&entry["actor"], &entry["author"]), (&json!("agent:b"), &Value::Null));
@@ -80,8 +80,8 @@ fn of_many_at_once_all_get_a_revision_or_exactly_the_one_that_expected_it() {
     let start = |more: &[&str]| repo.start(&[&["doc", "put", "r", "n", "a.txt"], more].concat());
     let hands: Vec<Driver> = (0..4).map(|_| start(&[])).collect();
     for hand in hands {
-        let (status, said) = hand.wait();
-        assert_eq!(status.code(), Some(0), "{said}");
+        let (status, output) = hand.wait();
+        assert_eq!(status.code(), Some(0), "{output}");
     }
     let log = value(&repo.env.handoff(["doc", "log", "r", "n", "--json"]));
     let numbers: Vec<u64> =
@@ -112,8 +112,8 @@ fn the_driver_of_the_run_accepts_it() {
     wait_for("the first item", || repo.path("started").exists());
     put(&repo, "n", "new\n", &[]).success();
     repo.env.write("go", "");
-    let (status, said) = driver.wait();
-    assert!(status.success(), "{said}");
+    let (status, output) = driver.wait();
+    assert!(status.success(), "{output}");
     assert_eq!(repo.env.handoff(["cat", "r/b:outputs/seen"]).success(), "new\n");
     repo.is_intact("r");
     let kinds: Vec<Value> = repo.entries("r").into_iter().map(|entry| entry["kind"].clone()).collect();

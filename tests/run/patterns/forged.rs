@@ -126,12 +126,12 @@ fn no_foreign_item_passes_as_the_patterns() {
 
 #[test]
 fn what_a_run_says_of_itself_follows_from_its_rules() {
-    let said = |outcome: &str| {
+    let conclude = |outcome: &str| {
         let concluded = RunConcluded { rule: "over".parse().unwrap(), outcome: outcome.to_owned(), detail: None };
         Event::RunConcluded(concluded)
     };
     assert_says(
-        &tell(true, |run| run.add(said("attempts-used-up"))),
+        &tell(true, |run| run.add(conclude("attempts-used-up"))),
         "plan",
         "entry 5: the rule over does not conclude the run like this here",
     );
@@ -142,7 +142,7 @@ fn what_a_run_says_of_itself_follows_from_its_rules() {
             run.done("fix-1", &[]);
             run.fire("look~2");
             run.fail("look~2");
-            run.add(said("fine"));
+            run.add(conclude("fine"));
         }),
         "plan",
         "entry 10: the rule over does not conclude the run like this here",

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{RED, cat, item, said, told};
+use super::{RED, cat, item, item_statuses, rule_outcomes};
 use crate::common::repo::TestRepo;
 
 /// Runs a plan with rules of its own to its end, which is to have this exit code.
@@ -28,7 +28,7 @@ fn what_became_of_items_decides_and_an_output_is_what_an_item_is_made_for() {
           "create": [{ "item": { "id": "last", "executor": "command", "inputs": { "command": "true" }, "depends_on": ["a"] } }] },
     ]);
     let repo = play(&[item("a", "echo 1 >outputs/x; echo 2 >outputs/y", &json!({}))], &rules, 0);
-    assert_eq!(told(&repo), ["a done", "got x done", "got y done", "last done"]);
+    assert_eq!(item_statuses(&repo), ["a done", "got x done", "got y done", "last done"]);
     assert_eq!(cat(&repo, "got y:outputs/it"), "2\n");
     repo.is_intact("r");
 }
@@ -43,7 +43,7 @@ fn what_a_run_cannot_take_is_said_and_ends_nothing() {
     ]);
     let items = [item("a", "echo 1 >outputs/x", &json!({})), item("a~18446744073709551615", "false", &json!({}))];
     let repo = play(&items, &rules, 4);
-    assert_eq!(said(&repo), ["name-clash", "name-clash"]);
+    assert_eq!(rule_outcomes(&repo), ["name-clash", "name-clash"]);
     repo.env.handoff(["close", "r"]).success();
     repo.is_intact("r");
 }
@@ -82,8 +82,8 @@ fn what_stands_for_what_stands_for_it_ends_soon_and_is_said() {
         let rules =
             json!([{ "id": "r", "when": { "items": [{ "items": ["a", "t"], "are": "ended" }] }, "create": create }]);
         let repo = play(&[item("a", "true", &json!({})), item("t", "true", &json!({}))], &rules, 4);
-        assert_eq!(said(&repo), ["name-clash"], "{rules}");
-        assert_eq!(told(&repo), ["a done", "t done"]);
+        assert_eq!(rule_outcomes(&repo), ["name-clash"], "{rules}");
+        assert_eq!(item_statuses(&repo), ["a done", "t done"]);
         repo.is_intact("r");
     }
 }
@@ -101,7 +101,7 @@ fn two_needs_of_one_name_are_said() {
     repo.env.write("r.json", &plan.to_string());
     repo.env.handoff(["submit", "../r.json"]).success();
     let _ = repo.env.handoff(["run", "r"]).exit(4);
-    assert_eq!(said(&repo), ["name-clash"]);
+    assert_eq!(rule_outcomes(&repo), ["name-clash"]);
 }
 
 /// An open-ended run of a pattern, with what is added to it.

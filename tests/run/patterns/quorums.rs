@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::{RED, cat, item, play, said, submit, template, told};
+use super::{RED, cat, item, item_statuses, play, rule_outcomes, submit, template};
 use crate::common::repo::TestRepo;
 use crate::common::report::{find_line, find_row};
 
 /// A subject with reviewers, each of whom wants so many lines.
-fn subject(wanted: &[u32], threshold: u32, more: &Value) -> Vec<Value> {
+fn subject(needed_lines: &[u32], threshold: u32, more: &Value) -> Vec<Value> {
     let reviewer = |lines: &u32| {
         let script =
             format!("git apply inputs/work; n=$(wc -l <code); echo $n >outputs/findings; test $n -ge {lines} || {RED}");
         template(&script)
     };
-    let reviewers: Vec<Value> = wanted.iter().map(reviewer).collect();
+    let reviewers: Vec<Value> = needed_lines.iter().map(reviewer).collect();
     let mut payload = json!({
         "reviewers": reviewers,
         "threshold": threshold,
@@ -29,7 +29,7 @@ fn subject(wanted: &[u32], threshold: u32, more: &Value) -> Vec<Value> {
 fn enough_approvals_commit_and_who_was_outvoted_is_no_fault() {
     let repo = play("quorum", &subject(&[1, 1, 9], 2, &json!({})), 0);
     let all = ["work done", "work::commit done", "work::rev-0 done", "work::rev-1 done", "work::rev-2 done"];
-    assert_eq!(told(&repo), all);
+    assert_eq!(item_statuses(&repo), all);
     assert_eq!(cat(&repo, "work::commit:outputs/committed"), "one\n");
     repo.is_intact("r");
 }
@@ -38,7 +38,7 @@ fn enough_approvals_commit_and_who_was_outvoted_is_no_fault() {
 fn too_few_approvals_commit_nothing() {
     let repo = play("quorum", &subject(&[1, 9, 9], 2, &json!({})), 4);
     assert!(!repo.items("r").contains_key("work::commit"));
-    assert_eq!(said(&repo), ["rejected"]);
+    assert_eq!(rule_outcomes(&repo), ["rejected"]);
 }
 
 #[test]
@@ -53,14 +53,14 @@ fn what_is_rejected_is_fixed_and_looked_at_again() {
     assert!(!items.contains_key("work-fix-2") && !items.contains_key("work::commit"), "{items:?}");
     repo.is_intact("r");
     let repo = play("quorum", &subject(&[9, 9], 1, &more), 4);
-    assert_eq!(said(&repo), ["rejected"]);
+    assert_eq!(rule_outcomes(&repo), ["rejected"]);
     let items = repo.items("r");
     assert!(items.contains_key("work-fix-2") && !items.contains_key("work-fix-3"), "{items:?}");
     // A forced apply prints a warning, and replaced items are shown as such.
     let output = repo.env.handoff(["apply", "r", "--branch", "taken", "--allow-red"]).exit(0);
     insta::assert_snapshot!(output.stderr, @"warning: the run says of itself: rejected");
-    let shown = repo.env.handoff(["show", "r/work::rev-0"]).success();
-    insta::assert_snapshot!(find_line(&shown, "superseded "), @"superseded by work~2::rev-0");
+    let stdout = repo.env.handoff(["show", "r/work::rev-0"]).success();
+    insta::assert_snapshot!(find_line(&stdout, "superseded "), @"superseded by work~2::rev-0");
 }
 
 #[test]

@@ -248,10 +248,10 @@ impl Rules {
             }
             Act::End(attempt, by, _) => works && self.runs(*attempt) && self.is_by_holder(*attempt, *by, key),
             Act::Lose { attempt, victim, taker, because } => {
-                let held = self.items[attempt.item].holder.filter(|_| self.runs(*attempt));
+                let claim = self.items[attempt.item].holder.filter(|_| self.runs(*attempt));
                 let is_dismissed = |key: &str| key != OWNER && !self.workers.contains(key);
                 works
-                    && held.is_some_and(|(holder, dispatcher)| {
+                    && claim.is_some_and(|(holder, dispatcher)| {
                         let is_true = *because != Because::Dismissed || is_dismissed(dispatcher);
                         Some(holder) == *victim && taker != victim && is_true
                     })

@@ -113,7 +113,7 @@ pub(super) struct World {
     cut: BTreeSet<Attempt>,
     had_outage: bool,
     pub(super) bad: BTreeSet<&'static str>,
-    pub(super) told: Vec<String>,
+    pub(super) trace: Vec<String>,
 }
 
 /// A step that is possible.
@@ -182,7 +182,7 @@ impl World {
             cut: BTreeSet::new(),
             had_outage: false,
             bad: BTreeSet::new(),
-            told: Vec::new(),
+            trace: Vec::new(),
         }
     }
 
@@ -202,7 +202,7 @@ impl World {
             steps = if faults.is_empty() { steps } else { faults };
         }
         let step = *dice.pick(&steps);
-        self.told.push(format!("{step:?}"));
+        self.trace.push(format!("{step:?}"));
         self.take(step, dice);
         self.hold();
     }
@@ -252,7 +252,7 @@ impl World {
             }
         }
         // People act more rarely than machines fail.
-        match self.told.len() % 8 {
+        match self.trace.len() % 8 {
             0 => faults.extend((0..ITEMS).map(Step::Cancel)),
             1 => faults.extend((0..ITEMS).map(Step::TryAgain)),
             2 => faults.extend((0..WORKERS.len()).map(Step::Dismiss)),
@@ -264,8 +264,9 @@ impl World {
     /// Returns the holders that a driver may find silent.
     fn silent_to(&self, at: usize) -> impl Iterator<Item = Id> + '_ {
         let own = self.drivers[at].id;
-        let held: BTreeSet<Id> = self.drivers[at].rules.items.iter().filter_map(|item| Some(item.holder?.0)).collect();
-        held.into_iter().filter(move |id| *id != own && self.looks_silent(*id))
+        let holders: BTreeSet<Id> =
+            self.drivers[at].rules.items.iter().filter_map(|item| Some(item.holder?.0)).collect();
+        holders.into_iter().filter(move |id| *id != own && self.looks_silent(*id))
     }
 
     fn looks_silent(&self, id: Id) -> bool {
@@ -378,8 +379,8 @@ impl World {
             let is_dismissed = key != OWNER && !rules.workers.contains(key);
             let because = match driver.look {
                 _ if driver.predecessors.contains(&victim) => Because::Lock,
-                Some(seen) if seen.victim == victim => {
-                    look = Some(seen);
+                Some(previous) if previous.victim == victim => {
+                    look = Some(previous);
                     Because::Silent
                 }
                 _ if is_dismissed => Because::Dismissed,
@@ -664,8 +665,8 @@ impl World {
         assert_eq!(usize::try_from(self.state.running()).ok(), Some(self.rules.running()));
         let state = (self.state.is_settled(), self.state.is_done(), self.state.sealed);
         assert_eq!(state, (self.rules.is_settled(), self.rules.is_done(), self.rules.is_sealed));
-        let held = |driver: &&Driver| driver.running.iter().any(|attempt| is_locked(attempt.item));
-        if self.drivers.iter().filter(held).count() > 1 {
+        let runs_item = |driver: &&Driver| driver.running.iter().any(|attempt| is_locked(attempt.item));
+        if self.drivers.iter().filter(runs_item).count() > 1 {
             self.bad.insert("a lock was held by two");
         }
     }
