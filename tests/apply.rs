@@ -30,7 +30,7 @@ fn cut_short(clone: &TestClone, arguments: &[&str], file: &str) {
     clone.git(&["config", "filter.deadly.smudge", &format!("case %f in {file}) {kill};; esac; cat")]);
     assert_eq!(clone.start(arguments).wait().unwrap().code(), None, "{arguments:?} was not killed");
     std::fs::remove_file(attributes).unwrap();
-    // As git itself tells people to.
+    // As git itself recommends.
     let lock = clone.root().join(".git/index.lock");
     std::fs::remove_file(lock).unwrap();
 }
@@ -137,7 +137,7 @@ fn a_commit_on_head_holds_the_patches_and_nothing_else() {
 }
 
 #[test]
-fn conflicts_are_told_for_each_item_and_nothing_changes() {
+fn apply_reports_conflicts_per_item_and_changes_nothing() {
     let clone = TestClone::new();
     let other = ("other", "sed -i s/two/zwei/ main.txt", None);
     clone.done("r", &[EDIT, other, ("apart", "echo x > x.txt", None)]);
@@ -241,7 +241,7 @@ fn a_marked_file_names_the_command_that_removes_its_mark() {
 }
 
 #[test]
-fn a_marked_file_that_is_not_changed_is_not_named() {
+fn apply_omits_unchanged_marked_files() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT, BUILD]);
     clone.write("mark.txt", "x\n");
@@ -255,7 +255,7 @@ fn a_marked_file_that_is_not_changed_is_not_named() {
 }
 
 #[test]
-fn branches_in_use_bad_names_and_bare_repositories_are_told_of() {
+fn apply_rejects_used_branches_bad_names_and_bare_repositories() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT, ("nothing", "true", None)]);
     clone.git(&["worktree", "add", "--quiet", "../linked", "-b", "busy"]);
@@ -283,7 +283,7 @@ fn branches_in_use_bad_names_and_bare_repositories_are_told_of() {
 }
 
 #[test]
-fn bytes_that_are_not_what_the_chain_says_are_refused() {
+fn apply_rejects_bytes_that_differ_from_the_chain() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
     let patch = clone.git(&["rev-parse", "refs/handoff/runs/r^{/item.reconciled edit }:patch"]);

@@ -98,7 +98,7 @@ fn a_later_checkpoint_changes_nothing() {
 }
 
 #[test]
-fn a_foreign_run_is_named_with_its_remote_and_its_key_is_judged() {
+fn imports_from_a_fetched_run_check_its_key() {
     let repo = designed();
     repo.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     repo.env.git(["remote", "add", "origin", "../hub"]).success();
@@ -138,7 +138,7 @@ fn a_foreign_run_is_named_with_its_remote_and_its_key_is_judged() {
 }
 
 #[test]
-fn what_is_not_to_be_taken_is_refused_with_its_place() {
+fn invalid_imports_are_rejected_with_their_position() {
     let repo = designed();
     let red = json!({ "id": "red", "executor": "red" });
     repo.config("handoff.executor.red.command", "mkdir outputs; echo out >outputs/x");
@@ -196,7 +196,7 @@ fn what_is_not_to_be_taken_is_refused_with_its_place() {
 }
 
 #[test]
-fn types_are_held_against_each_other_across_runs() {
+fn import_types_are_checked_across_runs() {
     let repo = TestRepo::new();
     let mut write = item("write", WRITE);
     write["produces"] = json!([{ "kind": "output", "path": "spec.md", "type": "spec" }]);
@@ -233,7 +233,7 @@ fn only_the_plan_itself_takes_from_elsewhere() {
 }
 
 #[test]
-fn a_run_that_was_rewritten_here_is_told_apart_from_the_one_that_was_taken_from() {
+fn verify_reports_a_rewritten_import_source() {
     let repo = designed();
     repo.drive("build", &build()).ends(0);
     // The same beginning, another end: its only item is cancelled.

@@ -32,7 +32,7 @@ fn manifest(repo: &TestRepo, name: &str) -> Value {
 }
 
 #[test]
-fn held_out_files_judge_and_are_never_seen() {
+fn hidden_check_files_judge_and_stay_hidden() {
     if !has_bubblewrap("held-out files") {
         return;
     }
@@ -72,7 +72,7 @@ fn held_out_files_judge_and_are_never_seen() {
 }
 
 #[test]
-fn what_a_check_with_held_out_files_prints_is_no_object() {
+fn output_of_a_hidden_check_is_no_object() {
     if !has_bubblewrap("the output of held-out checks") {
         return;
     }
@@ -95,7 +95,7 @@ fn what_a_check_with_held_out_files_prints_is_no_object() {
 }
 
 #[test]
-fn the_output_of_a_check_with_held_out_files_goes_with_its_run_whatever_the_names() {
+fn output_of_a_hidden_check_is_deleted_with_its_run() {
     if !has_bubblewrap("the output of held-out checks") {
         return;
     }
@@ -113,7 +113,7 @@ fn the_output_of_a_check_with_held_out_files_goes_with_its_run_whatever_the_name
 }
 
 #[test]
-fn held_out_files_are_not_salvaged() {
+fn salvage_skips_hidden_check_files() {
     if !has_bubblewrap("salvage beside held-out files") {
         return;
     }
@@ -133,7 +133,7 @@ fn held_out_files_are_not_salvaged() {
 }
 
 #[test]
-fn held_out_files_that_a_worker_could_read_are_refused() {
+fn readable_hidden_check_files_are_rejected() {
     let repo = repo();
     repo.env.write("hidden/check.sh", "true\n");
     let folder = repo.path("hidden");

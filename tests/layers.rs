@@ -146,7 +146,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
         &["bin/git-handoff-attempt.rs", "output/mod.rs", "cli/progress.rs", "cli/silence.rs"],
     ),
     ("leaving the process", &["process::exit"], &["output/mod.rs"]),
-    // The manual page tells people of them.
+    // The manual page lists them.
     ("naming refs", &["\"refs/handoff"], &["model/format.rs", "cli/manual.rs"]),
 ];
 
@@ -222,7 +222,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     read.map(|entry| entry.expect("the folder is readable").path()).collect()
 }
 
-/// Returns the modules that a line names behind `prefix`: `crate::git::store` and `crate::{git,
+/// Returns the modules that a line imports from `prefix`: `crate::git::store` and `crate::{git,
 /// model}` alike.
 fn imported_names<'a>(line: &'a str, prefix: &str) -> Vec<&'a str> {
     let mut names = Vec::new();

@@ -70,7 +70,7 @@ fn repo() -> TestRepo {
 }
 
 #[test]
-fn an_item_runs_block_by_block_and_every_screen_says_so() {
+fn every_screen_shows_the_blocks_of_an_item() {
     let repo = repo();
     let steps = [agent(), gate("grep TWO a.txt"), capture("patch"), check("echo fine"), capture("outputs")];
     let pinned = add(&repo, "dev.check", &steps);
@@ -100,7 +100,7 @@ fn an_item_runs_block_by_block_and_every_screen_says_so() {
 }
 
 #[test]
-fn what_no_block_takes_is_no_product_and_the_last_capture_counts() {
+fn only_the_last_capture_makes_the_product() {
     let repo = repo();
     add(&repo, "p.patch", &[agent(), capture("patch")]);
     add(&repo, "p.outputs", &[agent(), capture("outputs")]);
@@ -124,7 +124,7 @@ fn what_no_block_takes_is_no_product_and_the_last_capture_counts() {
 }
 
 #[test]
-fn what_an_agent_said_against_its_result_stands_whatever_it_says_later() {
+fn agent_cannot_withdraw_its_own_red_result() {
     let repo = repo();
     add(&repo, "p.agents", &[agent(), capture("patch"), agent()]);
     // The first time it denies what it did, the second time it does not.
@@ -271,7 +271,7 @@ fn an_open_run_keeps_what_its_names_meant_and_takes_in_what_new_items_name() {
 }
 
 #[test]
-fn what_rules_create_has_the_pipelines_that_were_sealed_at_submit() {
+fn created_items_use_pipelines_sealed_at_submit() {
     let repo = repo();
     add(&repo, "p.one", &[agent(), capture("patch")]);
     let created = json!({ "executor": "command", "inputs": { "command": EDIT, "pipeline": "p.one" } });

@@ -218,7 +218,7 @@ fn a_reference_that_nothing_can_answer_to_is_reported_even_unvalidated() {
 }
 
 #[test]
-fn what_a_plan_says_cannot_steer_a_terminal() {
+fn plan_text_cannot_control_a_terminal() {
     let hostile = "a\u{1b}]0;x\u{7}\u{9b}2J";
     let plan = json!({"id": hostile, hostile: 1, "items": [
         item(hostile, &json!({"depends_on": [hostile, "b"]})), item("b", &json!({"depends_on": [hostile]}))]});
@@ -230,7 +230,7 @@ fn what_a_plan_says_cannot_steer_a_terminal() {
 }
 
 #[test]
-fn an_extension_is_held_to_the_items_that_are_there() {
+fn extension_is_checked_against_existing_items() {
     let submitted = check(&plan_of(&[item("a", &json!({})), item("b", &json!({}))])).unwrap();
     let submitted = submitted.plan();
     let extend = |items: &[Value]| {

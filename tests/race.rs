@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::common::repo::{Driver, TestRepo, after, item, pause};
 use crate::common::report::find_line;
 
-/// Runs commands at the same time; returns how each ended and what it said, in their order.
+/// Runs commands at the same time; returns exit codes and outputs, in their order.
 fn at_once(repo: &TestRepo, commands: &[&[&str]]) -> Vec<(i32, String)> {
     let started: Vec<Driver> = commands.iter().map(|arguments| repo.start(arguments)).collect();
     let ended = started.into_iter().map(Driver::wait);
@@ -145,7 +145,7 @@ fn documents_of_one_run_are_all_put() {
 }
 
 #[test]
-fn items_are_cancelled_and_asked_for_again_by_many_at_once() {
+fn concurrent_cancel_and_retry_are_consistent() {
     let repo = TestRepo::new();
     let ids: Vec<String> = (0..8).map(|at| format!("i{at}")).collect();
     repo.submit("r", &ids.iter().map(|id| item(id, "true")).collect::<Vec<_>>());

@@ -72,7 +72,7 @@ fn a_command_becomes_a_sealed_run_of_one_item() {
 }
 
 #[test]
-fn the_exit_code_says_whether_command_and_check_passed() {
+fn exit_code_reflects_command_and_check() {
     let repo = TestRepo::new();
     let answer = json(&record(&repo, &["--json", "--as", "fails"], "echo lost >a.txt; exit 3").exit(4).stdout);
     assert_eq!((&answer["exit"]["code"], &answer["items"][0]["status"]), (&3.into(), &"failed".into()));
@@ -88,7 +88,7 @@ fn the_exit_code_says_whether_command_and_check_passed() {
 }
 
 #[test]
-fn what_cannot_be_recorded_is_refused_and_leaves_nothing() {
+fn failed_record_leaves_nothing() {
     let repo = TestRepo::new();
     record(&repo, &["--as", "mine"], "true").success();
     assert_eq!(code(&repo, &["record", "--as", "mine", "--", "sh", "-c", "true"], 1), "run-exists");
@@ -134,7 +134,7 @@ fn a_command_starts_where_its_user_is_and_reads_nothing() {
 }
 
 #[test]
-fn the_users_own_work_tree_is_taken_as_it_is_left() {
+fn record_uses_the_work_tree_of_the_user() {
     let repo = TestRepo::new();
     repo.env.write("repo/outputs/old", "from before\n");
     let script = "rm dir/b.txt; mkdir -p new; echo x >new/x; ln -s x new/l; echo o >outputs/now; echo four >>a.txt; \
@@ -206,7 +206,7 @@ fn no_change_of_the_users_work_tree_is_hidden() {
 }
 
 #[test]
-fn what_git_hides_is_a_change_before_the_command() {
+fn record_counts_files_that_git_hides_as_earlier_changes() {
     let repo = TestRepo::new();
     repo.env.git(["update-index", "--skip-worktree", "a.txt"]).success();
     repo.env.write("repo/a.txt", "changed\n");
@@ -440,7 +440,7 @@ fn an_unknown_agent_is_refused_with_the_nearest_one() {
 }
 
 #[test]
-fn a_line_of_a_known_agent_is_told_what_it_lacks() {
+fn record_hints_at_missing_agent_options() {
     let repo = TestRepo::new();
     program(&repo, "codex", "true\n");
     let output = record_with_programs(&repo, &["--", "codex", "exec", "resume", "Add a line"]);

@@ -120,7 +120,7 @@ fn every_screen_shows_a_red_item_as_red() {
 }
 
 #[test]
-fn every_answer_says_red_where_it_is_so_and_only_there() {
+fn every_answer_marks_exactly_the_red_items() {
     let repo = red();
     let counted = json!({ "total": 3, "done": 2, "red": 1, "failed": 0, "skipped": 0, "cancelled": 0, "pending": 0, "running": 0 });
     let status = answer(&repo, &["status", "r"], 0);
@@ -142,7 +142,7 @@ fn every_answer_says_red_where_it_is_so_and_only_there() {
 }
 
 #[test]
-fn what_is_red_is_applied_only_by_who_says_so() {
+fn apply_needs_an_option_for_red_items() {
     let repo = red();
     let tip = || repo.env.git(["for-each-ref", "refs/heads"]).success();
     let before = tip();
@@ -239,7 +239,7 @@ fn a_result_file_that_cannot_be_understood_fails_the_attempt() {
 }
 
 #[test]
-fn what_a_worker_says_that_it_did_is_recorded_and_shown() {
+fn summary_of_a_worker_is_recorded_and_printed() {
     let repo = repo();
     let token = format!("printf '{{\"summary\":\"it is ghp_%s\"}}' {} >\"$HANDOFF_RESULT\"", "a1B2".repeat(9));
     let write_summary = |summary: &str| format!("printf '%s' '{}' >\"$HANDOFF_RESULT\"", json!({ "summary": summary }));
@@ -276,7 +276,7 @@ fn what_a_worker_says_that_it_did_is_recorded_and_shown() {
 }
 
 #[test]
-fn what_a_check_said_is_kept_without_secrets_and_in_bounds() {
+fn check_output_is_stored_redacted_and_bounded() {
     let repo = repo();
     repo.config("handoff.executor.leaks.command", EDIT);
     let check = "head -c 100000 /dev/zero | tr '\\0' x; echo; echo token=$TOKEN; printf 'red \\033[31mfail\\n'; exit 2";
@@ -292,7 +292,7 @@ fn what_a_check_said_is_kept_without_secrets_and_in_bounds() {
 }
 
 #[test]
-fn three_beats_four_and_partial_is_said_of_what_is_intact_only() {
+fn exit_code_three_wins_and_partial_needs_an_intact_run() {
     let repo = repo();
     repo.drive("done", &[command("a", "true")]).ends(0);
     let failing = command("b", "exit 1");

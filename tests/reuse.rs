@@ -53,7 +53,7 @@ fn sealed() -> (TestRepo, Vec<Value>) {
 }
 
 #[test]
-fn what_a_trusted_run_did_is_not_done_again() {
+fn products_of_a_trusted_run_are_reused() {
     let (repo, items) = sealed();
     repo.submit("second", &items);
     assert_output!("reuse_run", repo.env.handoff(["run", "second", "--reuse"]).exit(0));
@@ -140,7 +140,7 @@ fn work_that_was_done_with_other_tags_is_done_again() {
 }
 
 #[test]
-fn a_run_is_taken_as_it_was_verified_wherever_its_ref_points_by_then() {
+fn reuse_reads_the_verified_head() {
     let (repo, mut items) = sealed();
     // Between two items that are taken another one has the seal without its signature.
     let forge = "cd $HOME/../repo; run=refs/handoff/runs/first; git cat-file commit $run | sed '/^gpgsig/,/-----END/d' >../forged; \
@@ -193,7 +193,7 @@ fn an_imported_product_is_not_reported_as_made() {
 }
 
 #[test]
-fn without_being_told_to_everything_is_run() {
+fn reuse_needs_its_option() {
     let (repo, items) = sealed();
     repo.drive("second", &items).ends(0);
     assert_eq!(ran(&repo), "build check");
@@ -217,7 +217,7 @@ fn another_task_is_run() {
 }
 
 #[test]
-fn nothing_is_taken_from_a_run_that_is_open_or_red_or_spoilt() {
+fn reuse_skips_open_red_or_damaged_runs() {
     let repo = TestRepo::new();
     let mut items = vec![counted("build"), json!({ "id": "wait", "executor": "approval" })];
     repo.drive("open", &items).ends(4);
@@ -262,7 +262,7 @@ fn typed() -> (TestRepo, Value) {
 }
 
 #[test]
-fn what_an_item_declares_is_asked_of_what_is_taken() {
+fn reuse_checks_declared_products() {
     let (repo, make) = typed();
     repo.config("handoff.queue.default.maxAttempts", "1");
     let list = json!({ "kind": "output", "path": "report", "schema": "list@1" });
@@ -298,7 +298,7 @@ fn what_an_item_declares_is_asked_of_what_is_taken() {
 }
 
 #[test]
-fn a_fetched_run_is_taken_from_if_its_key_is_known() {
+fn reuse_accepts_a_fetched_run_with_a_known_key() {
     let (repo, items) = sealed();
     repo.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     repo.env.git(["remote", "add", "origin", "../hub"]).success();

@@ -105,7 +105,7 @@ fn work_that_failed_otherwise_is_saved_without_its_secrets() {
 }
 
 #[test]
-fn what_is_taken_away_or_was_there_is_no_secret_found() {
+fn removed_or_old_secrets_are_not_reported() {
     let repo = TestRepo::new();
     repo.env.write("repo/old.txt", &format!("one\n{}\nthree\n", token()));
     repo.env.git(["add", "--all"]).success();
@@ -141,7 +141,7 @@ fn a_value_of_secret_env_is_refused_in_any_encoding() {
 }
 
 #[test]
-fn a_value_in_a_name_is_not_told_in_the_reason() {
+fn reason_hides_a_secret_in_a_name() {
     let repo = TestRepo::new();
     repo.env.write("secret", "hunter2-Zq81xPlm\n");
     repo.config("handoff.subagent.a.secretEnv", "S=@../secret");
@@ -180,7 +180,7 @@ fn a_secret_comes_from_the_environment_a_command_or_a_file() {
 }
 
 #[test]
-fn a_secret_that_cannot_be_had_fails_its_item_alone_and_says_nothing_of_it() {
+fn unavailable_secret_fails_its_item_without_details() {
     for (form, why) in [
         ("S=!echo hunter2; echo hunter2 >&2; exit 3", "its command failed (exit status: 3)"),
         ("S=@nowhere", "cannot read $TEST/repo/nowhere: No such file or directory (os error 2)"),
@@ -370,7 +370,7 @@ fn an_attempts_folder_is_closed_and_only_names_of_ignored_files_travel() {
 }
 
 #[test]
-fn a_secret_that_is_not_set_fails_the_attempt_and_is_named() {
+fn unset_secret_fails_the_attempt_by_name() {
     let repo = TestRepo::new();
     repo.config("handoff.executor.command.secretEnv", "GIVEN MISSING");
     let plan = repo.plan("r", &[item("a", "echo ran >$HOME/../ran")]);
@@ -388,7 +388,7 @@ fn a_secret_that_is_not_set_fails_the_attempt_and_is_named() {
 }
 
 #[test]
-fn a_token_in_a_configured_command_line_is_in_no_manifest_and_still_told_apart() {
+fn manifest_digests_tokens_in_command_lines() {
     let repo = TestRepo::new();
     let token = token();
     repo.config("handoff.executor.mine.command", &format!("test -n {token} && echo x >outputs/x"));

@@ -111,7 +111,7 @@ impl Hub {
         wait_for("beats", || listed().lines().count() == count);
     }
 
-    /// Holds what must be true in the end: sealed, intact, sound, and each item done once.
+    /// Checks the end of a run: sealed, intact, sound, and each item done once.
     #[track_caller]
     pub(crate) fn ends_well(&self, items: usize) {
         assert_eq!(self.of_kind("run.sealed").len(), 1);
@@ -151,7 +151,7 @@ pub(crate) fn items(count: usize, seconds: &str) -> Vec<Value> {
     (0..count).map(|at| item(&format!("i{at}"), &works(seconds))).collect()
 }
 
-/// Returns a line of shell that tells that it ran, takes some time, and has an output.
+/// Returns a line of shell that records that it ran, takes some time, and has an output.
 pub(crate) fn works(seconds: &str) -> String {
     format!("echo $HANDOFF_ITEM $HANDOFF_ATTEMPT >>\"$HOME/../ran\"; sleep {seconds}; echo x >outputs/x")
 }
@@ -211,7 +211,7 @@ fn identical_claims_of_one_key_and_one_clock_start_one_process() {
 }
 
 #[test]
-fn a_killed_driver_is_taken_over_and_the_taker_stands_in_the_chain() {
+fn takeover_of_a_killed_driver_is_recorded() {
     let hub = Hub::new(&plan(&[item("i0", "test $HANDOFF_ATTEMPT = 2 || sleep 60; echo x >outputs/x")]));
     hub.clone("b", &[]);
     let first = hub.drive("repo");

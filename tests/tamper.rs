@@ -34,7 +34,7 @@ fn everything() -> bool {
     std::env::var_os(ALL).is_some()
 }
 
-/// Returns after how many flips of a byte a whole report is asked for.
+/// Returns after how many flips of a byte to make a whole report.
 fn flips() -> usize {
     let variable = std::env::var(ALL).ok();
     let number = variable.map_or(128, |text| text.parse().unwrap_or_else(|_| panic!("{ALL} is not a number: {text}")));

@@ -171,7 +171,7 @@ fn check(vector: &Vector, env: &Environment) -> Value {
     entry
 }
 
-/// Returns what the verifier said, as far as it stands in the index.
+/// Returns the fields of the verifier's report that the index has.
 fn verdict(name: &str, output: &Output) -> Value {
     let report: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{name}: {output}"));
     let rows = report["checks"].as_object().unwrap_or_else(|| panic!("{name}: {output}"));
@@ -273,7 +273,7 @@ fn each<V: Sync + 'static>(
 }
 
 #[test]
-fn every_vector_is_told_again_and_reads_as_the_index_says() {
+fn every_vector_matches_the_index() {
     let env = Environment::empty();
     write_wishes(&env);
     let whole = each(clean(), |vector| check(vector, &env));

@@ -20,7 +20,7 @@ impl Answer {
 /// A request: its first line and body.
 pub(crate) type Asked = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
-/// Serves until the test's process ends; returns the URL, and what is asked.
+/// Serves until the test's process ends; returns the URL and the requests.
 pub(crate) fn serve(answer: impl Fn(&str, &[u8]) -> Answer + Send + Sync + 'static) -> (String, Asked) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

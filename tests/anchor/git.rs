@@ -125,7 +125,7 @@ fn an_anchor_that_never_answers_is_given_up() {
 }
 
 #[test]
-fn bundles_proofs_and_fetched_runs_are_held_against_it() {
+fn anchor_checks_bundles_proofs_and_fetched_runs() {
     let env = anchored();
     env.handoff(["bundle", RUN, "--output", "run.bundle"]).success();
     let proof = env.handoff(["prove", &format!("{RUN}/edit-a:patch")]).success();
@@ -147,11 +147,11 @@ fn bundles_proofs_and_fetched_runs_are_held_against_it() {
 }
 
 #[test]
-fn what_the_verifier_states_of_its_host_decides_about_the_claim() {
+fn verifier_settings_of_the_host_decide_the_claim() {
     let env = anchored();
     env.git(["config", "handoff.anchor.vault.guarantee", "external-immutable"]).success();
     let claim = |env: &Environment, more: &[&str]| verify(env, more, 0)["claim"].as_str().unwrap().to_owned();
-    // Another verifier must be told whose key it is.
+    // Another verifier needs the signer of the key.
     assert_eq!(claim(&env, &[]), "tamper-detecting");
     let report = env.handoff(["verify", "--require", "tamper-evident", RUN]).exit(3).stdout;
     assert_eq!(verdict(&report), "✗ MISMATCH");
@@ -160,7 +160,7 @@ fn what_the_verifier_states_of_its_host_decides_about_the_claim() {
     assert_eq!(claim(&env, &[]), "tamper-evident");
     let _ = env.handoff(["verify", "--require", "tamper-evident", RUN]).success();
     assert_output!("anchor_git_evident", env.handoff(["verify", RUN]));
-    // A key that the verifier does not know, or an anchor that was not asked, allows no such claim.
+    // A key that the verifier does not know, or an unqueried anchor, allows no such claim.
     assert_eq!(claim(&env, &["--anchor", "local"]), "tamper-detecting");
     let verify_answer = env.handoff(["verify", "--require", "tamper-evident", "--anchor", "local", RUN]).exit(3).stdout;
     insta::assert_snapshot!(find_row(&verify_answer, "required"), @"✗ required   tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten: the strongest guarantee is detect");
@@ -224,7 +224,7 @@ fn one_key_in_two_clones_has_one_log_there() {
 }
 
 #[test]
-fn what_it_holds_of_our_key_is_missed_where_run_and_log_are_gone() {
+fn verify_misses_anchored_runs_when_run_and_log_are_gone() {
     let env = anchored();
     for reference in env.git(["for-each-ref", "--format=%(refname)", "refs/handoff"]).success().lines() {
         env.git(["update-ref", "-d", reference]).success();
@@ -250,7 +250,7 @@ fn what_it_holds_of_our_key_is_missed_where_run_and_log_are_gone() {
         let gone = format!("error: the ref refs/handoff/runs/{RUN} is gone, but the log {fetched} holds the run\n");
         assert_eq!(later_output.stderr, gone);
     }
-    // A fetched run is held against it like one that was never gone.
+    // A fetched run is compared with it like one that was never deleted.
     env.handoff(["run", "plan.json"]).ends(1);
     env.git(["update-ref", "-d", &fetched]).success();
     env.handoff(["run", "plan.json"]).success();
@@ -299,7 +299,7 @@ fn a_tracked_file_redirects_no_anchor() {
 }
 
 #[test]
-fn a_bundle_is_held_against_what_the_repository_knows() {
+fn verify_compares_a_bundle_with_the_repository() {
     let env = sealed();
     let plan = r#"{"id":"other","items":[{"id":"a","executor":"command","inputs":{"command":"true"}}]}"#;
     env.write("repo/other.json", plan);

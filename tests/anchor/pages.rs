@@ -41,7 +41,7 @@ fn silent(env: &Environment, why: &str) {
 }
 
 #[test]
-fn a_git_anchor_behind_a_page_could_not_be_asked() {
+fn git_anchor_fails_behind_a_page() {
     let env = sealed();
     env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
     env.handoff(["anchor", "add", "a", "git", "../vault.git"]).success();
@@ -61,7 +61,7 @@ fn a_git_anchor_behind_a_page_could_not_be_asked() {
 }
 
 #[test]
-fn an_s3_anchor_behind_a_page_could_not_be_asked() {
+fn s3_anchor_fails_behind_a_page() {
     let env = sealed();
     let with = |key: &str, value: &str| env.git(["config", &format!("handoff.anchor.a.{key}"), value]).success();
     with("type", "s3");
@@ -123,7 +123,7 @@ fn a_server_that_lists_no_versions_is_not_configured() {
 }
 
 #[test]
-fn what_is_put_and_not_locked_is_no_success() {
+fn push_fails_when_the_object_is_not_locked() {
     let env = sealed();
     let lock = "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>";
     // It keeps what is put, and drops the headers that lock it.

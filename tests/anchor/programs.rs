@@ -32,7 +32,7 @@ fn configure(env: &Environment, settings: &[(&str, &str)]) {
     }
 }
 
-/// Returns the program that the page about programs shows.
+/// Returns the program on the page about programs.
 fn example_program() -> String {
     let page = include_str!("../../docs/how-to/write-an-anchor.md");
     let block = page.split("<!-- tried: folder -->\n```sh\n").nth(1).unwrap();
@@ -259,7 +259,7 @@ fn the_configuration_goes_before_the_environment_and_that_before_the_file() {
 }
 
 #[test]
-fn without_curl_the_way_out_is_named() {
+fn missing_curl_gives_a_hint() {
     let env = sealed();
     let folder = env.path().join("few");
     fs::create_dir(&folder).unwrap();
@@ -304,7 +304,7 @@ fn signature(head: &str, signed: &str, scope: &str) -> String {
 }
 
 #[test]
-fn requests_are_signed_as_aws_says() {
+fn requests_match_the_aws_signature_examples() {
     let env = sealed();
     let captured = Seen::default();
     configure(

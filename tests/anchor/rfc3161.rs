@@ -41,7 +41,7 @@ fn is_moment(text: &str) -> bool {
 }
 
 #[test]
-fn a_time_is_shown_and_changes_no_claim() {
+fn time_stamp_appears_and_changes_no_claim() {
     let env = sealed();
     let authority = authority(&env);
     add(&env, &authority, &authority.serve(|reply| reply));
@@ -66,7 +66,7 @@ fn a_time_is_shown_and_changes_no_claim() {
 }
 
 #[test]
-fn stock_openssl_accepts_what_is_kept() {
+fn stock_openssl_accepts_stored_tokens() {
     let (env, authority) = stamped();
     let name = env.git(["ls-tree", "--name-only", STAMPS]).success();
     let token = env.git(["cat-file", "blob", &format!("{STAMPS}:{}", name.trim())]).raw;
@@ -95,7 +95,7 @@ fn authorities_sign_with_what_is_in_use() {
 type Bend = Box<dyn Fn(Vec<u8>) -> Vec<u8> + Send + Sync>;
 
 #[test]
-fn a_token_that_proves_nothing_is_never_kept() {
+fn push_rejects_a_token_that_proves_nothing() {
     let env = sealed();
     let authority = authority(&env);
     add(&env, &authority, &authority.serve(|reply| reply));
@@ -199,7 +199,7 @@ fn a_forged_token_proves_nothing() {
 }
 
 #[test]
-fn whom_to_trust_is_said_outside_the_work_tree() {
+fn ca_file_must_lie_outside_the_work_tree() {
     let (env, authority) = stamped();
     std::fs::copy(authority.ca(), env.repo().join("ca.pem")).unwrap();
     let output = env.handoff(["anchor", "add", "x", "rfc3161", "http://127.0.0.1:1/", "--ca", "ca.pem"]).exit(1);
@@ -283,7 +283,7 @@ fn time_stamps_travel_with_their_run_and_foreign_ones_stay() {
 }
 
 #[test]
-fn a_stamp_says_no_more_than_its_clock_can() {
+fn stamp_accuracy_limits_its_claim() {
     let (env, authority) = stamped();
     let name = env.git(["ls-tree", "--name-only", STAMPS]).success();
     let honest = env.git(["cat-file", "blob", &format!("{STAMPS}:{}", name.trim())]).raw;
@@ -300,7 +300,7 @@ fn a_stamp_says_no_more_than_its_clock_can() {
 }
 
 #[test]
-fn a_stamp_from_before_the_run_is_contradicted_wherever_it_is_shown() {
+fn stamp_from_before_the_run_is_contradicted() {
     let env = Environment::example("handoff-dag");
     let at = |clock: &str, arguments: &[&str]| {
         let mut command = env.command("git-handoff", "repo");
@@ -332,7 +332,7 @@ fn a_stamp_from_before_the_run_is_contradicted_wherever_it_is_shown() {
 }
 
 #[test]
-fn a_driver_whose_clock_is_behind_the_run_says_so() {
+fn driver_warns_when_its_clock_is_behind_the_run() {
     let env = Environment::example("handoff-dag");
     env.handoff(["submit", "plan.json"]).success();
     let run = |clock: &str, id: &str| {
@@ -360,7 +360,7 @@ fn a_driver_whose_clock_is_behind_the_run_says_so() {
 }
 
 #[test]
-fn who_may_vouch_for_an_authority() {
+fn authority_certificate_needs_the_right_extensions() {
     let plain = "basicConstraints = critical, CA:TRUE\n";
     let cases = [
         ("keyUsage = critical, keyCertSign\n", true),

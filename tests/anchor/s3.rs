@@ -69,7 +69,7 @@ fn from_adding_it_to_the_strongest_claim() {
 }
 
 #[test]
-fn what_is_put_over_it_later_does_not_count() {
+fn verify_ignores_later_object_versions() {
     let (env, moto) = locked();
     let path = moto.only_object("evidence");
     let stored = moto.send("GET", &path, &[], "");
@@ -128,7 +128,7 @@ fn a_retention_that_can_be_lifted_or_has_ended_is_worth_less() {
 }
 
 #[test]
-fn what_does_not_verify_is_not_put_where_it_stays() {
+fn push_refuses_a_run_that_does_not_verify() {
     let (env, moto) = (with_rights(), Moto::start());
     moto.bucket("evidence");
     add(&env, &moto.url());
@@ -247,7 +247,7 @@ fn an_endpoint_whose_answers_could_be_changed_on_the_way_is_refused() {
 }
 
 #[test]
-fn what_it_holds_of_our_key_is_missed_where_run_and_log_are_gone() {
+fn verify_misses_anchored_runs_when_run_and_log_are_gone() {
     let (env, _moto) = locked();
     for reference in env.git(["for-each-ref", "--format=%(refname)", "refs/handoff"]).success().lines() {
         env.git(["update-ref", "-d", reference]).success();

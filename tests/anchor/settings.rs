@@ -4,7 +4,7 @@ use super::{RUN, sealed};
 use crate::common::report::find_line;
 
 #[test]
-fn what_makes_no_sense_is_refused_before_it_is_written() {
+fn anchor_add_rejects_invalid_arguments() {
     let env = sealed();
     env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
     let before = env.git(["config", "--list", "--local"]).success();
@@ -41,7 +41,7 @@ fn what_makes_no_sense_is_refused_before_it_is_written() {
 }
 
 #[test]
-fn what_is_misspelt_makes_no_anchor_weaker() {
+fn misspelt_settings_weaken_no_anchor() {
     let env = sealed();
     for (key, value, why) in [
         ("type", "magic", "the setting `handoff.anchor.vault.type` is no kind of anchor"),
@@ -65,7 +65,7 @@ fn what_is_misspelt_makes_no_anchor_weaker() {
 }
 
 #[test]
-fn what_cannot_be_published_is_refused() {
+fn anchor_add_rejects_unpublishable_settings() {
     let env = sealed();
     insta::assert_snapshot!(env.handoff(["anchor", "push"]).exit(1).stderr, @"
     error: no anchor is configured

@@ -1,5 +1,5 @@
 //! Threads and anchors: a `git` anchor's log says how far a thread went, a bucket has an object for
-//! each length, and time stamps are kept beside the thread.
+//! each length, and time stamps are stored with the thread.
 
 use serde_json::Value;
 
@@ -87,7 +87,7 @@ fn lose(env: &Environment, folder: &str) {
 }
 
 #[test]
-fn a_thread_is_anchored_and_verify_says_so() {
+fn verify_reports_the_anchor_of_a_thread() {
     let env = anchored();
     assert_eq!(row(&env, "research"), (0, "vault: git (external); local (detect)".to_owned()));
     save(&env, "research", "more");
@@ -120,7 +120,7 @@ fn a_thread_cut_or_rewritten_with_its_log_is_found() {
 }
 
 #[test]
-fn an_anchor_that_cannot_be_asked_is_no_pass() {
+fn unreachable_anchor_is_no_pass() {
     let env = anchored();
     env.shell("", "mv vault.git elsewhere.git").success();
     let (code, detail) = row(&env, "research");
@@ -177,7 +177,7 @@ fn a_bucket_gets_an_object_for_each_length_of_a_thread() {
 }
 
 #[test]
-fn a_run_called_threads_and_its_objects_stay_apart() {
+fn run_called_threads_shares_no_object_with_threads() {
     let (env, moto) = locked();
     let plan = r#"{"id":"threads","items":[{"id":"a","executor":"command","inputs":{"command":"true"}}]}"#;
     env.write("repo/more.json", plan);
@@ -219,7 +219,7 @@ fn a_bucket_shows_that_a_thread_was_cut_or_rewritten() {
 }
 
 #[test]
-fn what_is_put_over_the_object_of_a_thread_or_not_locked_is_said() {
+fn verify_reports_replaced_or_unlocked_thread_objects() {
     let (env, moto) = locked();
     let path = path_of(&moto, 2);
     let object = moto.send("GET", &path, &[], "");
@@ -335,7 +335,7 @@ fn time(detail: &str) -> &str {
 }
 
 #[test]
-fn a_time_stamp_says_how_much_of_a_thread_was_there_and_when() {
+fn time_stamp_covers_a_thread_up_to_its_last_checkpoint() {
     let (env, authority) = stamped();
     let (code, detail) = row(&env, "research");
     let at = time(&detail).to_owned();
@@ -378,7 +378,7 @@ fn a_time_stamp_says_how_much_of_a_thread_was_there_and_when() {
 }
 
 #[test]
-fn a_time_stamp_beside_our_thread_catches_a_cut_and_a_new_story() {
+fn time_stamp_detects_a_cut_or_rewritten_thread() {
     let (env, _authority) = stamped();
     cut(&env);
     assert_eq!(row(&env, "research"), (3, "tsa stamped 2 entries: the last are gone".to_owned()));
@@ -443,7 +443,7 @@ fn time_stamps_of_a_thread_travel_with_it_and_speak_against_no_copy() {
 }
 
 #[test]
-fn a_bundle_of_a_thread_is_held_against_what_anchors_hold() {
+fn verify_compares_a_thread_bundle_with_its_anchors() {
     let (env, _moto) = locked();
     env.handoff(["bundle", "research", "--output", "../earlier.bundle"]).success();
     let report = env.handoff(["verify", "--bundle", "../earlier.bundle"]).success();

@@ -44,7 +44,7 @@ fn walk(folder: &Path, files: &mut Files) {
 }
 
 #[test]
-fn what_would_be_done_is_said_and_nothing_is() {
+fn dry_run_reports_the_plan_and_changes_nothing() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT, BUILD]);
     clone.write("main.txt", "one\ntwo\nthree\nfour\nfive\nsix\n");
@@ -68,7 +68,7 @@ fn what_would_be_done_is_said_and_nothing_is() {
     let (code, stdout, _) = clone.handoff(&["apply", "r/edit", "--dry-run"]);
     assert_eq!((code, stdout.as_str()), (0, "edit: would be applied\nwould change, by edit:\n  M main.txt\n"));
     assert_eq!(differing(&before, &everything(&clone)), [""; 0]);
-    // The real ones do what was said.
+    // The real ones do what the dry run printed.
     let (code, answer) = clone.answer(&["apply", "r", "--branch", "result"]);
     assert_eq!((code, &answer["applied"], &answer["planned"]), (0, &json!(true), &json!(null)), "{answer}");
     assert_eq!(clone.git(&["log", "-1", "--format=%B", "result"]).trim(), message.trim());
@@ -81,7 +81,7 @@ fn what_would_be_done_is_said_and_nothing_is() {
 }
 
 #[test]
-fn what_would_be_refused_is_refused_with_the_same_words() {
+fn dry_run_refuses_with_the_same_message() {
     let clone = TestClone::new();
     let other = ("other", "sed -i s/two/zwei/ main.txt", None);
     clone.done("r", &[EDIT, other, ("add", "echo new > new.txt", None)]);

@@ -40,7 +40,7 @@ fn hook(clone: &TestClone, script: &str) {
 }
 
 #[test]
-fn what_was_ended_midway_goes_on_when_it_is_applied_again() {
+fn apply_resumes_after_an_interruption() {
     for (arguments, hooked) in
         [(&["apply", "r"][..], false), (&["apply", "r", "--commit"], false), (&["apply", "r", "--commit"], true)]
     {
@@ -66,7 +66,7 @@ fn what_was_ended_midway_goes_on_when_it_is_applied_again() {
 }
 
 #[test]
-fn what_was_changed_by_hand_since_is_in_the_way_as_ever() {
+fn apply_refuses_after_an_interruption_when_files_changed() {
     let clone = ready();
     cut_short(&clone, &["apply", "r"], "z");
     for (file, is) in [("in/n", "N\n"), ("a", "A\n"), ("d", "D\n"), ("f/f", "F\n"), ("z", "")] {

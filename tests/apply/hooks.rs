@@ -76,7 +76,7 @@ fn only_the_hooks_of_a_commit_run_and_only_where_one_is_made_on_head() {
 }
 
 #[test]
-fn each_commit_is_shown_to_hooks_as_git_would() {
+fn hooks_see_each_commit_as_under_git() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT, BUILD]);
     clone.write("other.txt", "staged\n");
@@ -147,7 +147,7 @@ fn a_hook_that_refuses_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn what_the_person_had_staged_already_is_not_lost() {
+fn apply_preserves_staged_changes() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT, BUILD]);
     // Just what the first item makes of the file, and then something else.

@@ -27,7 +27,7 @@ fn clone() -> TestClone {
 }
 
 #[test]
-fn apply_says_which_submodules_it_leaves_and_what_applies_them() {
+fn apply_lists_skipped_submodules_with_a_command() {
     let clone = clone();
     let both = ("both", "echo two >> libs/sub/lib.txt; sed -i s/two/TWO/ main.txt", None);
     let inside = (

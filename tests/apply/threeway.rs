@@ -59,7 +59,7 @@ fn subjects(clone: &TestClone) -> String {
 }
 
 #[test]
-fn the_way_to_resolve_a_conflict_is_said_before_and_while_it_waits() {
+fn conflict_hint_appears_before_and_during_the_wait() {
     let clone = ready();
     let (exit, _, stderr) = clone.handoff(&["apply", "r"]);
     assert_eq!(exit, 1, "{stderr}");
@@ -134,7 +134,7 @@ fn a_conflict_is_left_as_git_leaves_one_and_is_gone_on_from() {
     assert_eq!(clone.read("new.txt"), "new\n");
     state(&clone);
 
-    // Only what items handed over is said to be theirs.
+    // Only products are attributed to items.
     let product = answer["items"][0]["product"].as_str().unwrap();
     let trailers = clone.git(&["log", "-1", "--format=%(trailers:only)", "HEAD~2"]);
     assert_eq!(trailers.trim(), format!("Handoff-Resolved: r/edit {product}"));
@@ -293,7 +293,7 @@ fn conflicts_of_every_kind_are_undone() {
 }
 
 #[test]
-fn what_stands_in_the_way_is_told_before_anything_is_done() {
+fn apply_reports_obstacles_before_any_change() {
     let clone = ready();
     clone.git(&["add", "mine.txt"]);
     let before = state(&clone);
@@ -420,7 +420,7 @@ fn git_itself_goes_on_and_gives_up() {
 }
 
 #[test]
-fn a_conflict_that_only_the_resolution_makes_is_told_and_claims_no_product() {
+fn conflict_from_a_resolution_claims_no_product() {
     let clone = ready();
     assert_eq!(clone.handoff(&["apply", "r", "--commit", "--3way"]).0, 1);
     clone.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");

@@ -166,7 +166,7 @@ fn a_driver_without_free_file_descriptors_waits_and_spends_no_attempt() {
 }
 
 #[test]
-fn a_pack_that_finds_no_space_leaves_nothing_that_is_kept() {
+fn failed_pack_leaves_no_keep_file() {
     let Some((mount, repo)) = on_a_small_disk("4m") else { return };
     let store = git_handoff::git::store::Store::discover(&repo.env.repo()).unwrap();
     let (mut refused, mut accepted) = (0, 0);
@@ -271,7 +271,7 @@ time.sleep(100)
 }
 
 #[test]
-fn a_repository_that_cannot_be_written_to_is_told_and_left_alone() {
+fn read_only_repository_is_reported_and_unchanged() {
     let repo = TestRepo::new();
     repo.drive("sealed", &[item("a", "true")]).success();
     repo.submit("open", &[item("a", "true")]);
@@ -307,7 +307,7 @@ fn a_repository_that_cannot_be_written_to_is_told_and_left_alone() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_to_is_told() {
+fn unwritable_cache_is_reported() {
     let repo = TestRepo::new();
     repo.env.write("file", "");
     let below_a_file = repo.path("file/cache");

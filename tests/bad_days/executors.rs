@@ -36,7 +36,7 @@ fn timed(script: &str, seconds: u64) -> Value {
 }
 
 #[test]
-fn one_that_does_not_exist_fails_or_dies_is_told_with_its_reason() {
+fn broken_executor_fails_with_its_reason() {
     let repo = TestRepo::new();
     let mut folder = item("", "");
     folder["inputs"]["command"] = json!(["./dir"]);
@@ -54,7 +54,7 @@ fn one_that_does_not_exist_fails_or_dies_is_told_with_its_reason() {
 }
 
 #[test]
-fn what_only_this_machine_lacks_fails_no_item() {
+fn missing_local_program_fails_no_item() {
     let repo = TestRepo::new();
     let mut absent = item("program", "");
     absent["inputs"]["command"] = json!(["no-such-program"]);
@@ -105,7 +105,7 @@ fn settings_that_change_count_for_the_next_item() {
 }
 
 #[test]
-fn one_that_hangs_is_ended_also_if_it_does_not_want_to() {
+fn hanging_executor_is_killed() {
     let repo = TestRepo::new();
     for (run, bad) in [
         ("hangs", timed("sleep 99", 1)),
@@ -137,7 +137,7 @@ fn daemons_are_ended_before_anything_is_captured() {
 }
 
 #[test]
-fn one_that_closes_or_floods_its_streams_does_not_hold_us_up() {
+fn executor_streams_never_block_the_driver() {
     let repo = TestRepo::new();
     repo.config("handoff.maxProductSize", "1m");
     let (status, _) = misbehave(&repo, "mute", item("", "exec <&- >&- 2>&-; sleep 0.05"));
@@ -151,7 +151,7 @@ fn one_that_closes_or_floods_its_streams_does_not_hold_us_up() {
 }
 
 #[test]
-fn one_that_spoils_its_own_worktree_fails_by_name() {
+fn executor_that_breaks_its_worktree_fails() {
     let repo = TestRepo::new();
     for (run, script, reason) in [
         ("gone", "rm -rf \"$PWD\"", "the item deleted its own worktree"),
@@ -183,7 +183,7 @@ fn more_outputs_than_may_be_are_refused() {
 }
 
 #[test]
-fn what_one_does_to_its_git_directory_is_nothing_to_the_repository() {
+fn executor_cannot_damage_the_repository_through_git() {
     let repo = TestRepo::new();
     let canary = "touch '$HOME/../canary'";
     let hostile = format!(

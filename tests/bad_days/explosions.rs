@@ -47,7 +47,7 @@ fn a_plan_of_many_small_values_is_refused_in_few_words() {
 }
 
 #[test]
-fn problems_are_counted_and_the_first_thousand_told() {
+fn validate_lists_the_first_thousand_problems() {
     let repo = TestRepo::new();
     let items: Vec<String> = (0..200)
         .map(|at| {
@@ -68,14 +68,14 @@ fn problems_are_counted_and_the_first_thousand_told() {
     let verdict: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!((&verdict["valid"], &verdict["more"]), (&json!(false), &json!(39_000)));
     assert_eq!(verdict["problems"].as_array().map(Vec::len), Some(1000));
-    // Where nothing is left out, nothing is said of it.
+    // Complete lists have no note.
     repo.env.write("plan", &plan("{}"));
     let verdict: Value = serde_json::from_str(&run(&repo, "validate --json ../plan").exit(1).stdout).unwrap();
     assert_eq!(verdict.get("more"), None);
 }
 
 #[test]
-fn what_is_shown_of_a_long_text_is_cut() {
+fn long_text_is_cut() {
     let repo = TestRepo::new();
     let long = "k".repeat(1 << 20);
     let keys: Vec<String> = (0..20).map(|at| format!("\"{long}{at}\":0")).collect();
@@ -100,7 +100,7 @@ fn rules_on_many_documents_are_read_in_one_pass() {
 }
 
 #[test]
-fn what_is_no_audit_bundle_is_refused_whatever_it_weighs() {
+fn oversized_audit_bundle_is_rejected() {
     let repo = TestRepo::new();
     let many = "{},".repeat(10_000_000) + "{}";
     repo.env.write("list", &format!("[{many}]"));
@@ -117,7 +117,7 @@ fn what_is_no_audit_bundle_is_refused_whatever_it_weighs() {
 }
 
 #[test]
-fn what_is_no_proof_is_refused_within_what_its_bytes_allow() {
+fn oversized_proof_is_rejected_in_bounded_time() {
     let repo = TestRepo::new();
     let (zeros, digest) = ("0,".repeat(8_000_000) + "0", format!("sha256:{:064}", 0));
     let proof = format!(
@@ -293,7 +293,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn what_is_not_kept_is_counted(lengths in prop::collection::vec(0_usize..4000, 0..2000)) {
+    fn dropped_findings_are_counted(lengths in prop::collection::vec(0_usize..4000, 0..2000)) {
         let mut problems = Problems::default();
         for (at, length) in lengths.iter().enumerate() {
             problems.push(Problem::new(Code::WrongType, &JsonPath::root().index(at), "x".repeat(*length)));

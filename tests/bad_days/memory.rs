@@ -31,7 +31,7 @@ const HUGER: u64 = 520 << 20;
 /// The number of bytes that one delta instruction copies.
 const UNIT: u64 = 64 << 10;
 
-/// The run that strangers tell.
+/// The run that strangers write.
 const RUN: &str = "handoff-dag-1";
 
 /// A repository of another person.
@@ -220,7 +220,7 @@ fn so_is_a_manifest_that_has_room_enough() {
 }
 
 #[test]
-fn what_takes_too_much_to_be_put_together_is_refused_as_it_comes_in() {
+fn fetch_rejects_deltas_that_expand_too_far() {
     let stranger = Stranger::new();
     let huge = stranger.zeros(HUGE / UNIT);
     with(&stranger, "plan.json", huge);

@@ -82,7 +82,7 @@ fn everything_that_waits_for_a_failure_is_skipped_at_once() {
 }
 
 #[test]
-fn a_check_that_is_kept_red_does_not_undo_what_is_done_and_says_by_whom() {
+fn failed_check_keeps_finished_work_and_names_its_source() {
     let repo = TestRepo::new();
     for (name, verify) in [("red", "exit 1"), ("green", "true")] {
         repo.config(
@@ -167,7 +167,7 @@ fn neither_a_name_nor_an_address_is_needed() {
 }
 
 #[test]
-fn an_item_that_does_not_make_what_it_declares_fails_and_says_what() {
+fn item_fails_when_a_declared_product_is_missing() {
     let repo = TestRepo::new();
     let declares = |id: &str, script: &str, products: &Value| {
         let mut item = item(id, script);

@@ -22,7 +22,7 @@ fn started(repo: &TestRepo, run: &str) -> Driver {
 }
 
 #[test]
-fn what_is_moved_underneath_a_driver_is_told_and_not_overwritten() {
+fn driver_reports_a_moved_ref_and_leaves_it() {
     let repo = TestRepo::new();
     let blob = repo.env.shell("repo", "echo junk | git hash-object -w --stdin").success();
     let head = repo.env.git(["rev-parse", "HEAD"]).success();

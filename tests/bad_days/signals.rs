@@ -121,7 +121,7 @@ fn a_reader_that_goes_away_stops_nothing() {
 }
 
 #[test]
-fn who_is_interrupted_leaves_no_temporary_folder() {
+fn interrupted_command_leaves_no_temporary_folder() {
     let repo = TestRepo::new();
     repo.submit("r", &[item("a", "seq 2000 >f"), item("b", "seq 2000 >g")]);
     repo.env.handoff(["run", "r"]).success();

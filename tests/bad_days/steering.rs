@@ -34,7 +34,7 @@ fn cancelling_a_running_item_ends_it_and_the_run_goes_on() {
 }
 
 #[test]
-fn an_item_that_was_cancelled_and_asked_for_again_runs_once_at_a_time() {
+fn cancelled_and_retried_item_runs_once_at_a_time() {
     let repo = TestRepo::new();
     repo.config("handoff.queue.default.concurrency", "4");
     // It takes its time to end, and holds a lock that only one may hold.
@@ -80,7 +80,7 @@ fn cancelling_a_run_that_is_driven_ends_and_seals_it() {
 }
 
 #[test]
-fn what_failed_can_be_asked_for_again_with_all_that_was_skipped() {
+fn retry_restarts_a_failed_item_and_its_skipped_dependents() {
     let repo = TestRepo::new();
     let items = [
         item("a", "test -e \"$HOME/../fixed\""),
@@ -135,7 +135,7 @@ fn nothing_is_steered_after_the_seal_or_before_the_end() {
 }
 
 #[test]
-fn a_second_driver_is_told_who_has_the_run() {
+fn second_driver_reports_the_first() {
     let repo = TestRepo::new();
     repo.submit("r", &[item("a", WAITS)]);
     let first = repo.start(&["run", "r"]);

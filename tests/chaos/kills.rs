@@ -21,7 +21,7 @@ const ROUNDS: u64 = 2;
 /// How far apart the kinds of repositories begin in the list of commands.
 const APART: u64 = 6;
 
-/// How long a command may take, also to end once it was told to.
+/// How long a command may take, also to end after a signal.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The results of the rounds in one kind of repository.
@@ -52,7 +52,7 @@ fn killed_where_refs_are_packed() {
 }
 
 #[test]
-fn killed_where_objects_are_named_by_sha256() {
+fn killed_where_objects_use_sha256() {
     kill(Kind::Sha256);
 }
 
@@ -119,7 +119,7 @@ fn round(scene: &Scene, victim: &Victim, time: Duration, dice: &mut Dice, tally:
 fn killed(scene: &Scene, victim: &Victim, time: Duration, dice: &mut Dice, tally: &mut Tally) -> Ended {
     let (name, signal) =
         *dice.pick(&[("KILL", Signal::KILL), ("KILL", Signal::KILL), ("INT", Signal::INT), ("TERM", Signal::TERM)]);
-    // A terminal tells everybody, a kill by hand only the program.
+    // A terminal signals all processes, a kill by hand only the program.
     let everybody = dice.once_in(2);
     let delay = Duration::from_micros(dice.roll(0..u64::try_from(time.as_micros()).unwrap() * 11 / 10 + 1));
     let path = scene.repo.path("killed.said");
@@ -166,7 +166,7 @@ fn succeeds(scene: &Scene, victim: &Victim, done: usize, tally: &mut Tally) -> O
         if output.status.is_some_and(|code| victim.exits.contains(&code)) {
             return output;
         }
-        // It was done before it could be told.
+        // It was done before the signal.
         if done > 0 && !victim.again && output.status == Some(1) {
             return output;
         }

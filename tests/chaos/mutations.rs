@@ -17,7 +17,7 @@ use super::scene::{Kind, Scene};
 use super::{MUTATIONS, SEED, number, rounds};
 use crate::common::{answers, loosen, program_path};
 
-/// How many rounds there are in each kind of repository where nothing is said.
+/// The default number of rounds in each kind of repository.
 const ROUNDS: u64 = 4;
 
 /// How long a command may take on state that it cannot make sense of.
@@ -98,13 +98,13 @@ fn changed_where_refs_are_packed() {
 }
 
 #[test]
-fn changed_where_objects_are_named_by_sha256() {
+fn changed_where_objects_use_sha256() {
     change(Kind::Sha256);
 }
 
 fn change(kind: Kind) {
     let (scene, seed, began) = (Scene::new(kind), number(SEED, 0), Instant::now());
-    let before = EVIDENCE.map(|(name, _)| Evidence::of(&scene, name));
+    let before = EVIDENCE.map(|(name, _)| Evidence::read(&scene, name));
     let mut codes: BTreeMap<i32, u64> = BTreeMap::new();
     let mut verified = 0;
     for number in rounds(MUTATIONS, ROUNDS) {
@@ -146,7 +146,7 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn of(scene: &Scene, name: &'static str) -> Self {
+    fn read(scene: &Scene, name: &'static str) -> Self {
         let git = |args: &[&str]| scene.repo.env.git(args).success();
         let store = Store::discover(&scene.repo.env.repo()).unwrap();
         let ids = git(&["rev-list", "--objects", "--no-object-names", name]);

@@ -106,7 +106,7 @@ impl Scene {
         repo.submit("open", &[item("top", noted), after("next", &["top"], noted), item("lone", noted)]);
         repo.submit("half", &[item("fails", "exit 1"), after("skipped", &["fails"], "true"), item("fine", noted)]);
         self.handoff(&["run", "half"]).ends(4);
-        // A worktree that was kept.
+        // A preserved worktree.
         repo.config("handoff.workspace.keep", "true");
         repo.submit("kept", &[item("fails", "echo work >work; exit 1")]);
         self.handoff(&["run", "--close", "kept"]).ends(4);

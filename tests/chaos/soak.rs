@@ -27,7 +27,7 @@ use super::{SEED, SOAK, let_an_hour_pass, number};
 use crate::common::repo::TestRepo;
 use crate::common::{Environment, program_path};
 
-/// For how many seconds where nothing is said.
+/// The default number of seconds.
 const SECONDS: u64 = 10;
 
 /// How long it goes on before everybody stops and everything is looked at.
@@ -280,7 +280,7 @@ impl Soak {
             self.handoff("other", &["verify", "--allow-partial", &format!("origin/{name}")]);
         }
         self.handoff("repo", &["clean", "--force"]);
-        // Work that could not be saved under a limit or on a full disk was kept for a person.
+        // Work that could not be saved under a limit or on a full disk was preserved for a person.
         for left in self.repo.worktrees().iter().filter(|path| path.join("tree").exists()) {
             assert!(left.to_string_lossy().ends_with("-unsaved"), "{} was left", left.display());
         }

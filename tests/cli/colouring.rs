@@ -74,7 +74,7 @@ fn how_work_stands_has_its_colour_in_every_view() {
 }
 
 #[test]
-fn nothing_is_in_colour_that_a_program_reads_or_that_is_told_not_to_be() {
+fn colour_is_off_for_programs_and_on_request() {
     let repo = repo();
     let is_painted = |args: &[&str]| {
         let output = repo.env.handoff(args);
@@ -95,7 +95,7 @@ fn nothing_is_in_colour_that_a_program_reads_or_that_is_told_not_to_be() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_terminal_gets_colours_unless_it_is_told_not_to() {
+fn colour_is_on_for_terminals_by_default() {
     let repo = repo();
     let is_painted = |view: &[&str], variables: &str| {
         let line = format!("env -u NO_COLOR {variables} git-handoff {}", view.join(" "));

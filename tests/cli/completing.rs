@@ -25,7 +25,7 @@ fn repo() -> TestRepo {
 }
 
 #[test]
-fn commands_flags_and_what_there_is_here_are_told() {
+fn complete_lists_commands_flags_and_local_names() {
     let repo = repo();
     for (words, expected) in [
         (&["sta"][..], &["status"][..]),
@@ -49,7 +49,7 @@ fn commands_flags_and_what_there_is_here_are_told() {
         assert_eq!(completions(&repo, words), expected, "{words:?}");
     }
     assert!(!completions(&repo, &[""]).iter().any(|word| word == "complete"));
-    // Where there is no repository, commands are told all the same.
+    // Outside a repository, commands are still completed.
     let stdout = repo.env.handoff_in("home", ["complete", "--", "sta"]).success();
     assert_eq!(stdout, "status\n");
     repo.env.handoff(["completions", "tcsh"]).ends(2);

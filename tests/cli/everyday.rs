@@ -10,7 +10,7 @@ use crate::common::report::{find_entry, find_line, find_row};
 const NOTHING: [&str; 0] = [];
 
 #[test]
-fn alone_it_says_where_things_stand_and_what_is_next() {
+fn overview_shows_state_and_next_steps() {
     let repo = TestRepo::new();
     assert_output!(repo.env.handoff(NOTHING), @r"
     there are no runs here yet
@@ -61,7 +61,7 @@ fn alone_it_says_where_things_stand_and_what_is_next() {
 }
 
 #[test]
-fn what_it_does_not_look_into_is_not_called_green() {
+fn overview_calls_only_checked_runs_green() {
     let repo = TestRepo::new();
     repo.drive("bad", &[item("a", "exit 1"), after("b", &["a"], "true"), item("c", "true")]).ends(4);
     let output = repo.env.handoff(["close", "bad", "--reason", "good enough"]).exit(0);
@@ -101,7 +101,7 @@ fn what_it_does_not_look_into_is_not_called_green() {
 }
 
 #[test]
-fn a_run_with_a_symbolic_ref_is_seen_by_every_command() {
+fn every_command_lists_a_run_with_a_symbolic_ref() {
     let repo = TestRepo::new();
     repo.drive("r", &[item("a", "true")]).ends(0);
     repo.env.git(["symbolic-ref", "refs/handoff/runs/s", "refs/heads/main"]).success();
@@ -123,7 +123,7 @@ fn a_run_with_a_symbolic_ref_is_seen_by_every_command() {
 }
 
 #[test]
-fn an_unwanted_run_is_closed_and_sealed_and_says_why() {
+fn close_seals_a_run_with_its_reason() {
     let repo = TestRepo::new();
     repo.submit("r", &[item("a", "true"), after("b", &["a"], "true")]);
     assert_eq!(repo.env.handoff(["abandon", "r", "-m", "the idea was wrong"]).success(), "r: 4 entries, sealed\n");
@@ -278,7 +278,7 @@ fn a_snapshot_has_what_two_runs_of_one_plan_have_in_common() {
 }
 
 #[test]
-fn colour_is_as_git_is_told() {
+fn colour_follows_git_configuration() {
     let repo = TestRepo::new();
     repo.drive("r", &[item("a", "true")]).ends(0);
     let is_painted = || repo.env.handoff(["verify", "r"]).exit(0).raw.contains(&0x1b);
@@ -325,7 +325,7 @@ fn a_relative_path_in_a_setting_starts_from_the_top_wherever_one_stands() {
 }
 
 #[test]
-fn what_agents_submitted_is_driven_by_name_or_where_a_person_says_so() {
+fn runs_of_agents_need_a_name_or_an_answer() {
     let repo = TestRepo::new();
     for run in ["by-agent", "by-agent-too"] {
         let plan = repo.plan(run, &[item("a", "true")]);

@@ -151,7 +151,7 @@ fn products_are_put_onto_the_index_or_a_branch() {
 }
 
 #[test]
-fn a_worker_that_fails_is_tried_again_and_told_of() {
+fn failed_worker_is_retried_with_feedback() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "handoff.subagent.code-edit.command", "echo no such luck; exit 7"]).success();
     assert_output!("failure_run", env.handoff(["run", "plan.json"]).exit(4));

@@ -29,7 +29,7 @@ fn failure(output: &Output) -> Value {
 }
 
 #[test]
-fn a_plan_is_read_without_its_mark_and_kept_without_it() {
+fn submit_strips_a_byte_order_mark() {
     let env = repository();
     for (name, text) in [
         ("lf", plan("lf")),
@@ -54,7 +54,7 @@ fn a_plan_is_read_without_its_mark_and_kept_without_it() {
 }
 
 #[test]
-fn another_encoding_is_named() {
+fn other_encodings_are_rejected_by_name() {
     let env = repository();
     std::fs::write(env.path().join("plan.json"), utf16(&plan("x"))).expect("it can be written");
     let refused = env.handoff(["validate", "../plan.json"]).exit(1);

@@ -104,7 +104,7 @@ fn a_run_is_drawn_with_statuses_and_colours() {
 }
 
 #[test]
-fn a_running_item_is_seen() {
+fn graph_marks_a_running_item() {
     let repo = TestRepo::new();
     let script = "touch $HOME/../begun; while ! test -e $HOME/../go; do sleep 0.05; done";
     repo.submit("live", &[item("long", script), after("next", &["long"], "true")]);
@@ -131,7 +131,7 @@ fn a_group_counts_its_items_by_status() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_refused_with_a_reason() {
+fn graph_rejects_undrawable_plans() {
     let repo = TestRepo::new();
     repo.submit("release", &[item("a", "true")]);
     let output = repo.env.handoff(["graph", "relase", "--json"]).exit(1);

@@ -42,7 +42,7 @@ fn no_stash_is_hinted_while_git_is_in_the_middle_of_something() {
 }
 
 #[test]
-fn a_shallow_clone_is_told_to_fetch_what_it_lacks() {
+fn shallow_clone_gets_a_fetch_hint() {
     let repo = with_conflict();
     let from = format!("file://{}", repo.env.repo().display());
     repo.env.git_in("", ["clone", "-q", "--depth", "1", &from, "shallow"]).success();
@@ -98,7 +98,7 @@ fn no_transcript_is_hinted_of_an_item_that_never_ran() {
     // An item that failed while it ran has one.
     let output = repo.drive("s", &[item("a", "echo said; exit 3")]).exit(4);
     assert_eq!(find_line(&output.stderr, "hint: git handoff cat"), "hint: git handoff cat s/a:transcript");
-    // So has a recording, and one whose command said nothing has not.
+    // So has a recording, and one whose command printed nothing has not.
     let record_output = repo.env.handoff(["record", "--as", "t", "--", "sh", "-c", "echo said; exit 3"]).exit(4);
     assert_eq!(hint(&record_output), "hint: git handoff cat t/record:transcript");
     let quiet = repo.env.handoff(["record", "--as", "u", "--", "false"]).exit(4);

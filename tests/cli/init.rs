@@ -67,7 +67,7 @@ fn without_presets(text: &str) -> String {
     text.replace(&known.join(", "), "$KNOWN").replace(&PRESETS["claude"].pass.join(" "), "$PASS")
 }
 
-/// Runs `git handoff init` on a terminal. Each of the keys is typed once something was asked.
+/// Runs `git handoff init` on a terminal. Each of the keys is typed after a question.
 /// Returns the screen and the exit code.
 fn typed(env: &Environment, options: &str, keys: &[&str]) -> (String, i32) {
     let stty = env.shell(".", "command -v stty").success();
@@ -154,7 +154,7 @@ fn other_answers_replace_lines_and_show_them_and_what_a_person_added_stays() {
         env.git(["config", "--add", key, value]).success();
     }
     let key = [("CODEX_API_KEY", "secret")];
-    // Without --protect, protected files are not asked about.
+    // Without --protect, there is no question about protected files.
     let stdout = init(&env, &["--yes", "--agent", "codex", "--check", "make test"], &key).success();
     assert_output!(without_commands(&stdout), @r"
     - handoff.subagent.codex.verify = cargo test
@@ -371,7 +371,7 @@ fn a_no_the_end_of_input_and_ctrl_c_write_nothing() {
 }
 
 #[test]
-fn wrong_answers_are_asked_for_again_and_options_are_not_asked_for() {
+fn init_repeats_wrong_answers_and_skips_given_options() {
     let env = cargo();
     env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     env.git(["remote", "add", "origin", "../hub"]).success();
@@ -463,7 +463,7 @@ fn sharing_lets_git_fetch_bring_runs_and_keep_them() {
     ");
     env.git_in("other", ["fetch", "--quiet"]).success();
     env.handoff_in("other", ["verify", "origin/handoff-dag-1"]).success();
-    // Runs that the remote loses are kept.
+    // Runs that the remote loses survive.
     env.git_in("hub", ["update-ref", "-d", "refs/handoff/runs/handoff-dag-1"]).success();
     env.git_in("other", ["fetch", "--quiet"]).success();
     env.handoff_in("other", ["verify", "origin/handoff-dag-1"]).success();

@@ -51,7 +51,7 @@ fn long_answers_are_paged_and_others_are_not() {
 }
 
 #[test]
-fn which_pager_it_is_git_says() {
+fn pager_follows_git_configuration() {
     let env = finished();
     let by = |name: &str| format!("sed 's/^/{name}> /'");
     let pager_of = |line: &str, variables: &[(&str, &str)]| {
@@ -87,7 +87,7 @@ fn which_pager_it_is_git_says() {
 }
 
 #[test]
-fn a_pager_gets_what_git_gives_it_and_colour_as_git_is_told() {
+fn pager_gets_the_environment_and_colour_of_git() {
     let env = finished();
     let pager_output = |variables: &[(&str, &str)]| on_terminal(&env, "git-handoff runs", variables).0;
     let echo = "sh -c 'cat >/dev/null; echo $LESS $LV'";
@@ -109,7 +109,7 @@ fn a_pager_gets_what_git_gives_it_and_colour_as_git_is_told() {
 }
 
 #[test]
-fn what_the_pager_does_is_no_matter_of_the_exit_code() {
+fn exit_code_ignores_the_pager() {
     let env = finished();
     env.git(["update-ref", "refs/handoff/logs/none", "HEAD"]).success();
     let exact = env.handoff(["verify", "handoff-dag-1", "none"]).status.unwrap();
@@ -146,7 +146,7 @@ fn messages_stand_where_the_answer_does() {
 }
 
 #[test]
-fn a_pager_that_is_none_is_told_of() {
+fn missing_pager_is_reported() {
     let env = finished();
     let (screen, code) = on_terminal(&env, "git-handoff runs", &[("PAGER", "no-such-pager")]);
     assert_eq!(code, 0, "{screen}");

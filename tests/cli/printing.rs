@@ -337,7 +337,7 @@ fn asked_in_order(into: &mut BTreeMap<&'static str, Vec<Vec<String>>>) -> Vec<&'
 }
 
 #[test]
-fn what_is_printed_as_json_means_what_was_said() {
+fn json_output_round_trips() {
     let hostile = Hostile::new();
     let answer = hostile.say(&["--json", "log", ODD]).success();
     let first: serde_json::Value = serde_json::from_str(answer.lines().next().unwrap()).unwrap();

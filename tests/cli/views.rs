@@ -45,7 +45,7 @@ fn runs_are_listed_by_time_with_date_author_and_state() {
 }
 
 #[test]
-fn status_says_who_drives_what_it_waits_for_and_who_holds_that() {
+fn status_shows_driver_wait_and_lock_holder() {
     let repo = TestRepo::new();
     repo.submit("holder", &[long("db")]);
     let driver = repo.start(&["run", "holder"]);
@@ -87,7 +87,7 @@ fn an_item_waits_for_a_place_in_its_queue() {
 }
 
 #[test]
-fn a_driver_that_died_is_said_to_be_dead() {
+fn status_reports_a_dead_driver() {
     let repo = TestRepo::new();
     repo.submit("r", &[long("db")]);
     let driver = repo.start(&["run", "r"]);
@@ -160,7 +160,7 @@ fn on_a_terminal_no_word_is_cut() {
 
 /// Off a terminal, the graph comes at the end.
 #[test]
-fn watch_shows_a_graph_if_asked() {
+fn watch_shows_a_graph_with_its_option() {
     let env = finished();
     assert_output!(env.handoff(["watch", "--graph", "handoff-dag-1"]), @"
     handoff-dag-1: 2 of 2 done, sealed

@@ -48,7 +48,7 @@ const BYTES: [&[&str]; 11] = [
     &["thread", "diff"],
 ];
 
-/// Holds against its schema whatever a command printed for programs, if the command is ours or a
+/// Validates the JSON output of a command against its schema, if the command is ours or a
 /// shell that may have run it.
 #[track_caller]
 pub(crate) fn hold(command: &Command, output: &Output) {
@@ -63,7 +63,7 @@ pub(crate) fn hold(command: &Command, output: &Output) {
     hold_printed(&command.get_program().to_string_lossy(), &words, [&texts[0], &texts[1]], whole);
 }
 
-/// The same, of a program that printed and said this; `whole` is false where it may have been cut
+/// The same, for a program with this output; `whole` is false where it may have been cut
 /// off.
 #[track_caller]
 pub(crate) fn hold_printed(program: &str, words: &[&str], texts: [&str; 2], whole: bool) {
@@ -104,7 +104,7 @@ pub(crate) fn hold_tool(tool: &str, result: &Value) {
     }
 }
 
-/// Holds a plan that was taken, as it is or as the text of one, against the schema of plans: that
+/// Validates an accepted plan, as a value or as its text, against the schema of plans: that
 /// refuses no good one.
 #[track_caller]
 pub(crate) fn hold_plan(plan: &Value) {
@@ -176,7 +176,7 @@ fn asks_for_json(words: &[&str]) -> bool {
     is_json && !BYTES.iter().any(|command| is_of(words, command))
 }
 
-/// Returns whether these are words of a command, which come first but for options of all commands.
+/// Returns true if these are words of a command, which come first but for options of all commands.
 fn is_of(words: &[&str], command: &[&str]) -> bool {
     let mut rest = words.iter().copied();
     let mut own = Vec::new();

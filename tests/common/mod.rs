@@ -61,16 +61,16 @@ pub(crate) struct Environment {
 impl Environment {
     /// Makes an environment without a repository.
     pub(crate) fn empty() -> Self {
-        Self::of(folder())
+        Self::in_folder(folder())
     }
 
     /// Makes one on a disk, below the folder of all temporary files, where everybody may look.
     pub(crate) fn on_disk() -> Self {
         let root = tempfile::Builder::new().prefix("git-handoff-test.").tempdir_in("/tmp").expect("a temporary folder");
-        Self::of(root)
+        Self::in_folder(root)
     }
 
-    fn of(root: TempDir) -> Self {
+    fn in_folder(root: TempDir) -> Self {
         let path = root.path().canonicalize().expect("it exists");
         let env = Self { root, path, commands: AtomicU32::new(0) };
         fs::create_dir_all(env.path().join("home")).expect("the folder is new");
@@ -251,7 +251,7 @@ impl Output {
         self.exit(0).stdout
     }
 
-    /// Fails the test unless the command ended with this exit code, whatever it said.
+    /// Fails the test unless the command ended with this exit code, whatever its output.
     #[track_caller]
     pub(crate) fn ends(self, code: i32) {
         assert_eq!(self.status, Some(code), "\n{self}");
@@ -297,7 +297,7 @@ macro_rules! assert_output {
 }
 pub(crate) use assert_output;
 
-/// Returns whether this process is there for one test alone; if not, runs the test in one that is.
+/// Returns true if this process runs one test alone; if not, runs the test in such a process.
 ///
 /// For tests of what belongs to a whole process, such as its children and its memory: `cargo test`
 /// runs all tests in one.

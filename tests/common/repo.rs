@@ -38,11 +38,11 @@ pub(crate) struct Driver {
 
 impl TestRepo {
     pub(crate) fn new() -> Self {
-        Self::of(Environment::empty())
+        Self::in_environment(Environment::empty())
     }
 
-    /// Makes one in whose environment nothing is done yet.
-    pub(crate) fn of(env: Environment) -> Self {
+    /// Makes one in a new environment.
+    pub(crate) fn in_environment(env: Environment) -> Self {
         Self::with_options(env, &[])
     }
 
@@ -145,7 +145,7 @@ impl TestRepo {
         assert!(!self.path("canary").exists(), "the canary was triggered");
     }
 
-    /// Holds that git finds nothing wrong.
+    /// Fails unless git finds nothing wrong.
     #[track_caller]
     pub(crate) fn passes_fsck(&self) {
         // Dangling objects of attempts that came to nothing are no fault.
@@ -153,7 +153,7 @@ impl TestRepo {
         assert_eq!((output.status, output.stdout.as_str(), output.stderr.as_str()), (Some(0), "", ""));
     }
 
-    /// Holds that git finds nothing wrong and that no lock file stands.
+    /// Fails unless git finds nothing wrong and there is no lock file.
     #[track_caller]
     pub(crate) fn is_sound(&self) {
         self.passes_fsck();
@@ -161,7 +161,7 @@ impl TestRepo {
         assert_eq!(locks, Vec::<PathBuf>::new(), "lock files were left");
     }
 
-    /// Closes a run that is not sealed and holds that it verifies.
+    /// Closes a run that is not sealed and fails unless it verifies.
     #[track_caller]
     pub(crate) fn ends_intact(&self, run: &str) {
         if !self.is_sealed(run) {
@@ -247,7 +247,7 @@ impl Driver {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// Returns what it has said so far.
+    /// Returns its standard error so far.
     pub(crate) fn stderr(&self) -> String {
         fs::read_to_string(&self.stderr_file).unwrap()
     }
@@ -256,7 +256,7 @@ impl Driver {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Kills it as nothing can be prepared for.
+    /// Kills it with SIGKILL; returns true if it was still running.
     pub(crate) fn kill(mut self) -> bool {
         let over = self.is_over();
         self.child.kill().unwrap();
@@ -264,7 +264,7 @@ impl Driver {
         !over
     }
 
-    /// Waits for its end; returns how it ended and what it said.
+    /// Waits for its end; returns its exit status and its output.
     #[track_caller]
     pub(crate) fn wait(mut self) -> (ExitStatus, String) {
         wait_for("the end of a driver", || self.is_over());
@@ -321,7 +321,7 @@ pub(crate) fn pause() {
     std::thread::sleep(Duration::from_millis(5));
 }
 
-/// Returns what is below a folder and is wanted; links are not followed.
+/// Returns the matching paths below a folder; links are not followed.
 fn below(folder: &Path, is_match: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];

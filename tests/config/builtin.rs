@@ -148,7 +148,7 @@ fn a_tracked_file_makes_built_in_executors_stricter_and_never_looser() {
 }
 
 #[test]
-fn settings_of_what_nothing_registers_are_named() {
+fn settings_of_unregistered_programs_are_reported() {
     let repo = TestRepo::new();
     repo.config("handoff.executor.comand.network", "none");
     repo.config("handoff.executor.mine.command", "true");

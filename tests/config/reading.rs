@@ -200,7 +200,7 @@ fn every_setting_has_a_sample() {
 }
 
 #[test]
-fn every_setting_does_what_it_says_in_any_letter_case() {
+fn every_setting_works_in_any_letter_case() {
     let clone = TestClone::new();
     let (untouched, before) = (clone.read(".git/config"), format!("{:?}", read(&clone).unwrap()));
     for (name, value, holds) in SAMPLES {
@@ -304,7 +304,7 @@ fn the_default_that_is_documented_is_the_one_that_holds() {
 }
 
 #[test]
-fn the_defaults_of_what_is_named_are_those_that_hold_where_they_are_needed() {
+fn documented_defaults_of_tables_match_the_code() {
     let documented = |setting: &str| {
         let mut entries = SETTINGS.iter().flat_map(|group| group.entries);
         let default = entries.find(|entry| entry.names.contains(&setting)).unwrap().default;

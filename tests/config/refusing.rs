@@ -9,7 +9,7 @@ use crate::common::clone::TestClone;
 use crate::common::report::find_line;
 
 #[test]
-fn what_is_misspelt_is_refused_with_what_was_meant() {
+fn misspelt_settings_are_rejected_with_a_suggestion() {
     let clone = TestClone::new();
     let untouched = clone.read(".git/config");
     for (key, meant) in [
@@ -98,7 +98,7 @@ fn values_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn what_an_item_needs_and_what_it_hands_over_lie_in_two_folders() {
+fn inputs_and_outputs_need_different_folders() {
     let clone = TestClone::new();
     let untouched = clone.read(".git/config");
     for (settings, refused) in [
@@ -120,7 +120,7 @@ fn what_an_item_needs_and_what_it_hands_over_lie_in_two_folders() {
 }
 
 #[test]
-fn a_refusal_of_one_folder_says_where_it_is_set() {
+fn folder_refusal_names_its_setting() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "handoff.workspace.outputs", "INPUTS"]).success();
     let stderr = env.handoff(["runs"]).exit(1).stderr;
@@ -174,7 +174,7 @@ fn the_hint_removes_unknown_names() {
 }
 
 #[test]
-fn what_stands_in_no_file_is_refused_as_well() {
+fn settings_on_the_command_line_are_checked() {
     let env = Environment::example("handoff-dag");
     let stderr = env.shell("repo", "git -c handoff.maxItmes=1 handoff runs").exit(1).stderr;
     insta::assert_snapshot!(stderr, @"
@@ -195,7 +195,7 @@ fn a_tracked_file_cannot_stop_a_command_by_a_setting_of_an_anchor() {
 }
 
 #[test]
-fn a_hint_runs_nothing_that_a_name_says() {
+fn hints_quote_names_for_the_shell() {
     let env = Environment::example("handoff-dag");
     let (odd, team) = ("$(touch ran);touch ran", "repo/.handoff/config");
     let plain = std::fs::read_to_string(env.path().join(team)).unwrap();
@@ -219,7 +219,7 @@ fn hint(env: &Environment, stderr: &str) -> String {
 }
 
 #[test]
-fn the_doctor_says_of_every_setting_what_is_wrong_with_it() {
+fn doctor_reports_every_invalid_setting() {
     let env = Environment::example("handoff-dag");
     let wrong =
         [("jail", "bubblewrap"), ("network", "everything"), ("workspace.inputs", "outputs"), ("sandbox", "auto")];

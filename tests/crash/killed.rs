@@ -154,7 +154,7 @@ fn a_submit_gets_past_the_lock_file_of_a_killed_one() {
 }
 
 #[test]
-fn workers_die_with_their_driver_and_their_work_is_kept() {
+fn killed_driver_ends_its_workers_and_their_work_survives() {
     let repo = TestRepo::new();
     let script = "echo half >half; echo up >>\"$HOME/../up\"; test $HANDOFF_ATTEMPT = 1 || exit 0
         setsid sleep 99 >/dev/null 2>&1 & sleep 99";

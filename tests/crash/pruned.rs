@@ -53,7 +53,7 @@ fn workload() -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn a_run_beside_eager_housekeeping_ends_whole() {
+fn run_survives_eager_housekeeping() {
     for (eager, sha256) in [(EAGER[0], false), (EAGER[1], false), (EAGER[1], true), (EAGER[2], true), (EAGER[3], false)]
     {
         let repo = TestRepo::new();
@@ -142,7 +142,7 @@ fn between_write_and_swap(repo: &TestRepo, meanwhile: impl FnOnce(&TestRepo)) {
 }
 
 #[test]
-fn what_is_written_and_not_visible_yet_outlives_every_prune() {
+fn prune_spares_unpublished_objects() {
     for sha256 in [false, true] {
         let repo = TestRepo::new();
         if sha256 {
@@ -157,7 +157,7 @@ fn what_is_written_and_not_visible_yet_outlives_every_prune() {
 }
 
 #[test]
-fn an_object_that_is_there_already_is_kept_all_the_same() {
+fn keep_covers_existing_objects() {
     let repo = TestRepo::new();
     let store = Store::discover(&repo.env.repo()).unwrap();
     let loose = store.write_blob(b"here before").unwrap();

@@ -38,7 +38,7 @@ fn log_ref(repo: &TestRepo) -> String {
 }
 
 #[test]
-fn what_was_written_and_not_published_has_not_happened() {
+fn unpublished_entries_have_no_effect() {
     let repo = TestRepo::new();
     repo.submit("r", &[item("a", "true"), after("b", &["a"], "true")]);
     let writer = writer(&repo);

@@ -292,7 +292,7 @@ fn a_secret_reaches_the_worker_and_not_the_transcript() {
 }
 
 #[test]
-fn what_is_not_named_does_not_reach_the_worker() {
+fn worker_gets_only_listed_variables() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "handoff.subagent.code-edit.command", "env >outputs/env; echo >>src/main.ts"]).success();
     let _ = env.shell("repo", "UNNAMED=1 LC_TIME=C git handoff run plan.json");

@@ -16,7 +16,7 @@ use crate::layers::sources;
 const PREFIX: &str = "git-handoff.";
 
 #[test]
-fn every_answer_is_in_the_list_and_where_it_says() {
+fn every_answer_is_listed_under_its_commands() {
     let sources = sources();
     let made: BTreeSet<(String, String)> = sources
         .iter()

@@ -263,7 +263,7 @@ fn without_targets(line: &str) -> String {
     parts.fold(first, |text, rest| text + "]" + rest.split_once(')').map_or("", |(_, behind)| behind))
 }
 
-/// Returns the pages below `docs` that a line names.
+/// Returns the pages below `docs` that a line mentions.
 fn page_names(line: &str) -> impl Iterator<Item = String> {
     line.match_indices("docs/").filter_map(|(at, _)| {
         let is_part = line[..at].ends_with(|sign: char| sign.is_alphanumeric() || matches!(sign, '-' | '_'));

@@ -35,7 +35,7 @@ fn fetch(repo: &TestRepo, below: &str) {
 }
 
 #[test]
-fn a_fetched_copy_under_another_seal_of_the_same_key_speaks_against_what_was_taken() {
+fn fetched_copy_with_another_seal_contradicts_the_import() {
     let repo = twins();
     repo.drive("build", &build()).ends(0);
     fetch(&repo, "runs/design");
@@ -56,7 +56,7 @@ fn a_fetched_copy_under_another_seal_of_the_same_key_speaks_against_what_was_tak
 }
 
 #[test]
-fn a_fetched_thread_that_went_on_otherwise_speaks_against_what_was_taken() {
+fn fetched_diverged_thread_contradicts_the_import() {
     let repo = twins();
     repo.drive("build", &build()).ends(0);
     fetch(&repo, "threads/login");
@@ -73,7 +73,7 @@ fn a_fetched_thread_that_went_on_otherwise_speaks_against_what_was_taken() {
 }
 
 #[test]
-fn a_thread_that_is_not_so_far_here_is_said_to_be() {
+fn verify_reports_a_thread_that_is_behind_the_import() {
     let repo = twins();
     repo.drive("build", &build()).ends(0);
     let tip = repo.env.git(["rev-parse", "refs/handoff/threads/login^"]).success();
@@ -84,7 +84,7 @@ fn a_thread_that_is_not_so_far_here_is_said_to_be() {
 }
 
 #[test]
-fn a_spoilt_copy_says_nothing_against_a_whole_one() {
+fn damaged_copy_contradicts_no_intact_import() {
     let repo = designed();
     repo.drive("build", &build()).ends(0);
     let tip = repo.tip("design").unwrap();

@@ -141,7 +141,7 @@ pub(crate) fn taking(forge: &Forge, bend: impl FnOnce(&Forge, &mut Story)) -> Ch
 }
 
 #[test]
-fn what_another_run_handed_over_holds_with_its_proof() {
+fn import_holds_with_the_proof_of_its_source() {
     for format in ["sha1", "sha256"] {
         let report = verify_story(&Forge::with_format(format), |_, _| {});
         assert_intact(&report);
@@ -151,7 +151,7 @@ fn what_another_run_handed_over_holds_with_its_proof() {
 }
 
 #[test]
-fn what_it_did_not_hand_over_does_not_hold() {
+fn import_of_a_missing_product_fails() {
     type Bend = (&'static str, fn(&Forge, &mut Story), &'static str, &'static str);
     let bends: [Bend; 11] = [
         (
@@ -283,7 +283,7 @@ fn a_checkpoint_is_no_item() {
 }
 
 #[test]
-fn a_copy_of_the_other_run_that_says_another_root_speaks_against_it() {
+fn copy_with_another_root_contradicts_the_import() {
     let forge = Forge::new();
     let report = verify_story(&forge, |_, _| {});
     assert_intact(&report);
@@ -357,7 +357,7 @@ fn of_thread(by: u8, bend: impl Fn(&Forge, &mut Entry, &mut Oid)) -> Report {
 }
 
 #[test]
-fn what_is_no_entry_of_a_thread_does_not_hold() {
+fn import_of_a_foreign_checkpoint_fails() {
     assert_intact(&of_thread(1, |_, _, _| {}));
     let report = of_thread(1, |_, entry, _| entry.prev = None);
     assert_says(

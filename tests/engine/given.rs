@@ -24,7 +24,7 @@ fn setup_worker_and_check_know_the_base() {
 }
 
 #[test]
-fn an_item_sees_the_refs_and_the_manifest_says_which() {
+fn manifest_records_the_refs_of_an_item() {
     for format in ["sha1", "sha256"] {
         let env = crate::common::Environment::empty();
         std::fs::create_dir(env.repo()).unwrap();
@@ -47,7 +47,7 @@ fn an_item_sees_the_refs_and_the_manifest_says_which() {
 }
 
 #[test]
-fn a_repository_in_the_worktree_is_said_to_be_left_out() {
+fn run_reports_nested_repositories() {
     let repo = TestRepo::new();
     let script =
         "git init -q vendor/lib; echo x >vendor/lib/x; git worktree add -q .claude/worktrees/x HEAD; echo y >y";

@@ -21,7 +21,7 @@ fn output(repo: &TestRepo, what: &str) -> String {
 }
 
 #[test]
-fn a_task_that_is_too_long_for_an_argument_is_named_by_its_file() {
+fn long_task_is_passed_as_a_file() {
     for agent in ["copilot", "mini", "opencode"] {
         let repo = TestRepo::new();
         repo.config(&format!("handoff.subagent.{agent}.command"), &PRESETS[agent].command);
@@ -67,7 +67,7 @@ fn aider_reads_inputs_whatever_their_names_are() {
 }
 
 #[test]
-fn what_is_left_out_of_a_patch_is_recorded_and_shown() {
+fn excluded_paths_are_recorded_and_printed() {
     let repo = TestRepo::new();
     let line = "git init -q nested && echo x >nested/x && git init -q 'two words' && echo y >y.txt";
     repo.drive("r", &[item("a", line)]).ends(0);
@@ -112,7 +112,7 @@ fn the_version_of_a_known_agent_is_recorded() {
 }
 
 #[test]
-fn whence_names_model_and_session_as_the_worker_says_them() {
+fn whence_prints_model_and_session_of_the_worker() {
     let repo = TestRepo::new();
     let result = r#"{"model": "small-1", "session": "s-42"}"#;
     repo.drive("r", &[item("a", &format!("echo x >x.txt; echo '{result}' >$HANDOFF_RESULT"))]).ends(0);

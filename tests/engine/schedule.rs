@@ -246,7 +246,7 @@ fn an_attempt_that_is_not_over_keeps_its_locks_and_its_place() {
 }
 
 #[test]
-fn what_was_left_waiting_for_something_lost_is_found() {
+fn scheduler_finds_items_that_wait_for_lost_events() {
     let mut state = submitted(&[(vec![], vec![]), (vec![], vec![]), (vec![0, 1], vec![]), (vec![2], vec![])]);
     for event in [
         fired(0, 1),
@@ -306,7 +306,7 @@ fn ten_thousand_items_cost_ten_thousand_steps() {
 }
 
 #[test]
-fn no_wait_is_longer_than_the_longest_whatever_the_clock_said_when_it_was_recorded() {
+fn waits_are_bounded_when_the_clock_jumps() {
     let mut state = submitted(&[(vec![], vec![])]);
     let century = Moment::from_millis(100 * 365 * 24 * 60 * 60 * 1000);
     state.apply(&fired(0, 1)).unwrap();

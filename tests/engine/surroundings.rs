@@ -205,7 +205,7 @@ fn a_driver_that_dies_during_a_check_leaves_the_work_of_the_worker() {
 }
 
 #[test]
-fn every_screen_says_that_a_check_ran_in_the_worktree_of_the_worker() {
+fn every_screen_marks_checks_in_the_worktree_of_the_worker() {
     let words = "check in the worker's worktree";
     let repo = TestRepo::new();
     repo.config("handoff.executor.command.verify", "grep -q three a.txt");

@@ -19,7 +19,7 @@ fn several(name: &str, count: usize, locks: &[&str]) -> Vec<Value> {
     (0..count).map(|nth| marked(&format!("{name}{nth}"), locks, "true")).collect()
 }
 
-/// How many ran at once at most, by what they said.
+/// How many ran at once at most, by their own records.
 fn at_once(repo: &TestRepo) -> usize {
     let (mut running, mut most) = (BTreeSet::new(), 0);
     for line in repo.lines("marks") {
@@ -128,7 +128,7 @@ fn an_item_that_waits_for_a_lock_stops_no_other() {
 }
 
 #[test]
-fn what_outlives_its_driver_and_its_supervisor_ends_before_another_has_its_lock() {
+fn orphaned_processes_end_before_the_lock_passes_on() {
     let repo = TestRepo::new();
     let script = "echo $PPID >$HOME/../supervisor; echo $$ >$HOME/../worker; while :; do sleep 0.05; done";
     let long = json!({ "id": "long", "executor": "command", "resourceLocks": ["db"], "inputs": { "command": script } });
@@ -184,7 +184,7 @@ fn a_run_may_be_called_as_the_program_calls_its_own_locks() {
 }
 
 #[test]
-fn who_draws_a_ticket_can_be_told_to_stop() {
+fn waiting_for_a_ticket_can_be_interrupted() {
     let repo = TestRepo::new();
     let long = json!({ "id": "long", "executor": "command", "resourceLocks": ["db"], "inputs": {
         "command": "echo begun >>$HOME/../long; while ! test -e $HOME/../go; do sleep 0.05; done" } });

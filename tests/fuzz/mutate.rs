@@ -164,7 +164,7 @@ fn value() -> impl Strategy<Value = Value> {
 
 impl Mutation {
     /// Makes the bytes.
-    pub(super) fn of(&self, samples: &[Vec<u8>]) -> Vec<u8> {
+    pub(super) fn mutate(&self, samples: &[Vec<u8>]) -> Vec<u8> {
         let mut bytes = self.sample.get(samples).clone();
         for edit in &self.edits {
             edit.apply(&mut bytes, samples);

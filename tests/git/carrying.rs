@@ -96,7 +96,7 @@ fn with_evidence_a_blobless_clone_lacks_only_the_content() {
 }
 
 #[test]
-fn another_plan_or_base_than_was_asked_for_fails() {
+fn verify_fails_for_an_unexpected_plan_or_base() {
     let forge = Forge::new();
     forge.honest();
     let right = Options { plan: Some(crate::common::forge::PLAN.into()), base: Some(forge.base), ..forge.options() };

@@ -122,7 +122,7 @@ fn git_decides_whether_another_users_repository_is_opened() {
     // Older versions of git do not know this, and it is theirs to say.
     set(&env, &[&below]);
     both(&env, "repo/mine", &[]);
-    // One that is said on the command line counts as it does for git.
+    // A setting on the command line counts as it does for git.
     set(&env, &[]);
     let safe_directory =
         [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "safe.directory"), ("GIT_CONFIG_VALUE_0", path.as_str())];
@@ -163,7 +163,7 @@ fn an_unnamed_bare_repository_is_opened_where_git_opens_it() {
 }
 
 #[test]
-fn what_root_left_in_a_users_repository_is_named() {
+fn doctor_lists_files_of_root() {
     let Some(env) = scene() else { return };
     env.git(["config", "handoff.signingKey", ""]).success();
     env.handoff(["key"]).success();

@@ -144,7 +144,7 @@ fn planted(env: &Environment) {
 }
 
 #[test]
-fn a_folder_of_a_work_tree_is_not_taken_for_a_bare_repository() {
+fn folder_of_a_work_tree_is_no_bare_repository() {
     let env = finished();
     planted(&env);
     let folder = "$TEST/repo/in/x";
@@ -179,7 +179,7 @@ fn a_folder_of_a_work_tree_is_not_taken_for_a_bare_repository() {
 }
 
 #[test]
-fn a_bare_repository_that_is_named_or_in_no_work_tree_is_opened() {
+fn bare_repository_opens_by_name_or_outside_work_trees() {
     let env = finished();
     let run_in = |dir: &str, git_dir: &str| {
         let mut command = env.command("git-handoff", dir);

@@ -76,7 +76,7 @@ fn the_bundle_is_signed_and_closed() {
 }
 
 #[test]
-fn what_cannot_be_evidence_is_refused() {
+fn export_rejects_insufficient_evidence() {
     let env = Environment::example("handoff-dag");
     env.handoff(["submit", "plan.json"]).success();
     let open = env.handoff(["export", "handoff-dag-1", "--format", "in-toto"]).exit(1).to_string();

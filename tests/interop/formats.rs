@@ -185,7 +185,7 @@ fn lines_of_a_commit_are_those_that_the_run_is_proven_to_have_made() {
 }
 
 #[test]
-fn what_a_format_cannot_have_is_refused() {
+fn export_rejects_unsupported_content() {
     let repo = TestRepo::new();
     let by_model = |id: &str| item(id, &format!("echo {id} >{id}.txt; {REPORT}"));
     repo.drive("r", &[by_model("a"), by_model("b")]).ends(0);
@@ -240,7 +240,7 @@ fn a_run_of_a_sha256_repository_and_a_cancelled_one_are_exported() {
 }
 
 #[test]
-fn reused_products_are_said_to_be_reused() {
+fn export_marks_reused_products() {
     let repo = TestRepo::new();
     repo.drive("first", &[item("a", &format!("echo a >a; {REPORT}"))]).ends(0);
     repo.submit("second", &[item("a", &format!("echo a >a; {REPORT}"))]);
@@ -253,7 +253,7 @@ fn reused_products_are_said_to_be_reused() {
 }
 
 #[test]
-fn the_remote_is_named_without_a_password() {
+fn export_strips_passwords_from_remotes() {
     let repo = TestRepo::new();
     repo.drive("r", &[item("a", "echo a >a")]).ends(0);
     repo.env.git(["clone", "--quiet", "--no-local", ".", "../clone"]).success();

@@ -92,7 +92,7 @@ fn entries_are_signed_by_the_program_that_signs_commits() {
 }
 
 #[test]
-fn what_a_program_writes_is_a_signature_by_the_key_or_nothing() {
+fn signing_program_output_must_be_a_signature_by_the_key() {
     for (text, reason) in [
         ("#!/bin/sh\necho 'vault is locked' >&2; exit 3", "did not sign: vault is locked"),
         ("#!/bin/sh\nexit 0", "did not sign: "),

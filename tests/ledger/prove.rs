@@ -122,7 +122,7 @@ fn a_sealed_run_is_proven_to_have_gone_on_from_each_of_its_entries() {
 }
 
 #[test]
-fn what_is_done_is_final_whatever_came_before_it() {
+fn prove_uses_the_final_entry_of_an_item() {
     let forge = Forge::new();
     let mut run = ChainBuilder::submit(&forge, crate::common::forge::PLAN);
     for ended in [None, Some(Again::Failure), Some(Again::Crash), Some(Again::Operator)] {
@@ -168,7 +168,7 @@ fn the_logs_at_hand_have_a_say() {
 }
 
 #[test]
-fn a_key_that_was_revoked_later_still_proves_what_an_anchor_held_before() {
+fn anchored_proof_survives_a_later_revocation() {
     let forge = Forge::new();
     let chain = forge.honest();
     let proof = prove::item(&forge.store, RUN, &"edit-a".parse().unwrap(), None).unwrap();

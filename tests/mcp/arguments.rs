@@ -68,7 +68,7 @@ fn arguments_that_a_tool_does_not_have_are_ignored() {
 }
 
 #[test]
-fn an_argument_that_is_probably_spelled_wrong_is_told() {
+fn misspelt_argument_gets_a_suggestion() {
     let env = repository();
     let mut client = Client::start(&env, "repo", &[]);
     let saved = json!({"thread_id": "t", "state": "x", "sumary": "one line"});
@@ -100,7 +100,7 @@ fn null_is_no_argument_and_a_whole_float_is_an_integer() {
 }
 
 #[test]
-fn an_argument_of_another_type_is_named() {
+fn argument_of_another_type_is_reported() {
     let env = repository();
     let mut client = Client::start(&env, "repo", &[]);
     for (tool, arguments, message) in [

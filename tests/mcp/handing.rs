@@ -111,7 +111,7 @@ fn a_silent_remote_delays_no_answer_and_is_given_up() {
 }
 
 #[test]
-fn going_back_and_branching_off() {
+fn thread_can_go_back_and_branch() {
     let (env, mut sender, receiver) = two();
     receiver.end();
     let log = env.handoff(["--json", "thread", "log", "run-42"]).success();

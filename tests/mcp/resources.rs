@@ -117,7 +117,7 @@ fn a_fetched_run_is_read_by_its_name_here() {
 }
 
 #[test]
-fn a_resource_that_does_not_exist_and_a_wrong_uri_are_told_apart() {
+fn missing_resource_and_wrong_uri_differ() {
     let env = repository();
     let mut client = Client::start(&env, "repo", &[]);
     submit(&mut client, "r");

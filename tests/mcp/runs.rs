@@ -63,7 +63,7 @@ fn a_plan_that_is_not_valid_is_refused_with_every_problem() {
 }
 
 #[test]
-fn what_agents_may_have_run_is_for_the_operator_to_say() {
+fn operator_decides_which_plans_agents_submit() {
     let env = repository();
     env.git(["config", "--unset-all", "handoff.mcp.executors"]).success();
     env.git(["config", "handoff.executor.make.command", "true"]).success();
@@ -125,7 +125,7 @@ fn a_run_that_is_called_as_a_file_is_not_run_in_its_place() {
 }
 
 #[test]
-fn what_is_allowed_is_judged_of_the_very_plan_that_is_submitted() {
+fn submit_checks_the_plan_that_it_submits() {
     let env = repository();
     env.git(["config", "--unset-all", "handoff.mcp.executors"]).success();
     let mut client = Client::start(&env, "repo", &[]);

@@ -67,7 +67,7 @@ fn a_state_goes_to_another_clone_without_a_person() {
 }
 
 #[test]
-fn only_remotes_that_the_operator_named() {
+fn sharing_allows_only_configured_remotes() {
     let env = clones();
     let mut client = Client::start(&env, "repo", &[]);
     client.call("checkpoint", &json!({"thread_id": "t", "state": "x"}));
@@ -142,7 +142,7 @@ fn no_run_goes_along_and_no_log_goes_ahead_of_one() {
     client.call("checkpoint", &json!({"thread_id": "same", "state": "x"}));
     client.call("thread_push", &json!({"thread_id": "same"}));
     assert!(!shared(&env).contains("/runs/same\n") && shared(&env).contains("/threads/same\n"), "{}", shared(&env));
-    // It went on, and is left where it was; the log that goes along does not tell of it.
+    // It went on, and is left where it was; the log that goes along does not mention it.
     let before = env.git_in("hub.git", ["rev-parse", "refs/handoff/runs/shared"]).success();
     env.handoff(["run", "shared", "--close"]).success();
     client.call("checkpoint", &json!({"thread_id": "same", "state": "y"}));

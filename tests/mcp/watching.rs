@@ -122,7 +122,7 @@ fn a_watch_that_is_cancelled_is_not_answered() {
 }
 
 #[test]
-fn a_watch_that_waits_in_vain_says_so() {
+fn watch_reports_a_timeout() {
     let env = repository();
     submit(&env, "r");
     let mut client = Client::start(&env, "repo", &[]);

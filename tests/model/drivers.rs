@@ -59,7 +59,7 @@ fn states() -> Vec<(&'static str, RunState)> {
 }
 
 #[test]
-fn entries_about_held_attempts_are_refused_where_they_do_not_belong() {
+fn misplaced_entries_about_claimed_attempts_are_rejected() {
     let (one, two) = (|| Some(driver(1)), || Some(driver(2)));
     let requeued = Event::ItemRequeued;
     let silent = Some(Because::Silent);

@@ -96,7 +96,7 @@ fn a_thread_has_a_clean_packet_at_every_stage() {
 }
 
 #[test]
-fn what_is_missing_is_asked_for_on_a_terminal() {
+fn packet_auto_asks_for_missing_fields_on_a_terminal() {
     let env = Environment::empty();
     let answers = "Migrate user database\naudit existing schema\ndraft migration script\n\n\
         confirm rollback strategy with DBA\n\n\nReview migration script with DBA\n\n";

@@ -42,7 +42,7 @@ fn there_are_examples_enough() {
 }
 
 #[test]
-fn hostile_texts_are_told_from_honest_ones_in_every_field() {
+fn hostile_and_honest_texts_differ_in_every_field() {
     let mut wrong = Vec::new();
     for (rule, text) in examples() {
         for fields in [
@@ -75,7 +75,7 @@ fn a_note_hides_no_request() {
 }
 
 #[test]
-fn a_text_that_is_only_a_pointer_says_nothing_else() {
+fn pointer_texts_contain_nothing_else() {
     for text in [
         "See docs/plan.md",
         "see `NOTES.md`.",

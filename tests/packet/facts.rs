@@ -125,7 +125,7 @@ fn only_a_run_that_verifies_is_a_source_of_facts() {
 }
 
 #[test]
-fn an_item_that_is_not_done_is_told() {
+fn packet_check_reports_an_unfinished_item() {
     let env = Environment::example("handoff-dag");
     env.handoff(["submit", "plan.json"]).success();
     let (output, facts) = ask(&env, "repo", &json!({ "run": "handoff-dag-1", "items": ["edit-a"] }));

@@ -271,7 +271,7 @@ fn b3_unstated() {
 }
 
 #[test]
-fn what_cannot_be_confirmed_is_named() {
+fn check_lists_unconfirmed_claims() {
     let report = super::check(&super::with(&json!({ "next_action": "finish the feature work" })));
     assert_eq!(
         row(&report, "replay").detail,

@@ -70,7 +70,7 @@ fn a_key_that_stands_twice_is_refused() {
 }
 
 #[test]
-fn what_is_no_packet_is_critical() {
+fn invalid_packet_is_critical() {
     let deep = "[".repeat(100_000);
     let large = format!("{{\"objective\":\"{}\"}}", "x".repeat(10 << 20));
     for text in [

@@ -142,7 +142,7 @@ fn nothing_is_continued_that_a_key_without_trust_signed() {
 }
 
 #[test]
-fn documents_and_what_they_are_needed_for_are_taken_over() {
+fn adopt_run_copies_documents_and_their_consumers() {
     let mut items = items();
     items[0]["inputs"]["command"] = json!("mkdir outputs; cp inputs/notes outputs/report");
     items[0]["needs"] = json!({ "notes": { "from": "@documents", "select": { "kind": "document", "name": "notes" } } });

@@ -33,7 +33,7 @@ pub(super) fn bob_says(repo: &TestRepo, args: &[&str]) -> crate::common::Output 
 }
 
 #[test]
-fn an_approval_travels_in_the_log_of_its_key_and_is_taken_in() {
+fn fetch_records_an_approval_from_the_log_of_its_key() {
     for init in [&[][..], &["--object-format=sha256"]] {
         let repo = shared(&items(), init);
         if init.is_empty() {
@@ -147,7 +147,7 @@ fn statements_of_a_key_without_the_role_are_not_accepted() {
 }
 
 #[test]
-fn what_is_said_of_a_run_that_was_fetched_is_answered_in_json() {
+fn decisions_on_a_fetched_run_answer_in_json() {
     let repo = shared(&items(), &[]);
     repo.env.write("clone/notes.md", "Notes.\n");
     let ask = |args: &[&str]| -> Value {
@@ -185,7 +185,7 @@ fn the_last_word_of_a_key_stands_whichever_clone_pushes_last() {
 }
 
 #[test]
-fn what_two_logs_of_a_key_say_is_taken_in_once() {
+fn fetch_records_a_decision_in_two_logs_once() {
     let repo = shared(&items(), &[]);
     let env = &repo.env;
     env.git_in(".", ["init", "--quiet", "--bare", "hub2"]).success();

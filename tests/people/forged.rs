@@ -46,18 +46,18 @@ pub(crate) fn decided(chain_builder: &ChainBuilder<'_>, by: &Signer) -> ItemDeci
     }
 }
 
-/// Has a key say in its log what an entry is to record, and returns the commit.
+/// Writes a decision into the log of a key, for an entry to record, and returns the statement.
 pub(crate) fn write_statement(
     forge: &Forge,
     by: &Signer,
     first: git_handoff::model::digest::Digest,
     e: &ItemDecided,
 ) -> String {
-    said_at(forge, by, first, e, None)
+    write_statement_at(forge, by, first, e, None)
 }
 
-/// Has it say so at another time than that of its entry.
-pub(crate) fn said_at(
+/// Writes it with another time than that of its entry.
+pub(crate) fn write_statement_at(
     forge: &Forge,
     by: &Signer,
     first: git_handoff::model::digest::Digest,
@@ -248,7 +248,7 @@ fn a_key_does_what_its_role_is_and_no_more() {
 }
 
 #[test]
-fn who_was_not_admitted_by_an_owner_was_not_admitted() {
+fn admission_needs_an_owner() {
     let forge = Forge::new();
     let (bob, eve) = (key(forge.path(), 2), key(forge.path(), 3));
     let mut chain_builder = begun(&forge, &bob, Role::Approve);
@@ -265,7 +265,7 @@ fn who_was_not_admitted_by_an_owner_was_not_admitted() {
 }
 
 #[test]
-fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() {
+fn approvals_are_not_dispatched_and_commands_not_decided() {
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
     let mut chain_builder = begun(&forge, &bob, Role::Approve);

@@ -54,7 +54,7 @@ fn a_driver_that_waits_goes_on_after_the_decision() {
 }
 
 #[test]
-fn what_is_rejected_has_failed_with_the_reason_and_can_be_asked_for_again() {
+fn rejected_item_fails_and_can_be_retried() {
     let repo = TestRepo::new();
     repo.submit("r", &items());
     repo.env.handoff(["run", "r"]).ends(4);
@@ -154,7 +154,7 @@ fn only_those_decide_whom_an_item_names() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said_at_once() {
+fn invalid_decisions_are_rejected_at_once() {
     let repo = TestRepo::new();
     let mut items = items();
     items[1]["inputs"] = json!({ "approvers": ["bob"] });
@@ -204,7 +204,7 @@ fn nothing_of_a_run_is_executed_to_which_a_revoked_key_may_add() {
 }
 
 #[test]
-fn what_people_do_is_answered_in_json() {
+fn decisions_answer_in_json() {
     let repo = waiting("approve");
     let bob = super::signer(&repo.env, "bob").fingerprint();
     let ask = |args: &[&str]| -> serde_json::Value {

@@ -92,7 +92,7 @@ impl<'a> Log<'a> {
 }
 
 #[test]
-fn what_was_taken_back_counts_no_more_whatever_was_said_in_between() {
+fn withdrawn_decision_stays_withdrawn() {
     let repo = shared(&items(), &[]);
     let bob = Log::of_bob(&repo);
     bob.decide(Decision::Approved, None, None);
@@ -113,7 +113,7 @@ fn what_was_taken_back_counts_no_more_whatever_was_said_in_between() {
 }
 
 #[test]
-fn what_was_taken_back_counts_no_more_where_another_remote_has_the_older_log() {
+fn withdrawn_decision_ignores_older_logs_of_other_remotes() {
     let repo = shared(&items(), &[]);
     repo.env.git_in(".", ["clone", "--quiet", "--bare", "hub", "old"]).success();
     repo.env.git(["remote", "add", "old", "../old"]).success();
@@ -132,7 +132,7 @@ fn what_was_taken_back_counts_no_more_where_another_remote_has_the_older_log() {
 }
 
 #[test]
-fn a_document_does_not_come_back_once_a_later_one_of_its_author_was_taken_in() {
+fn older_document_does_not_replace_a_later_one() {
     let repo = shared(&items(), &[]);
     let bob = Log::of_bob(&repo);
     let absent = "1234".repeat(10).parse().unwrap();
@@ -158,7 +158,7 @@ fn a_document_does_not_come_back_once_a_later_one_of_its_author_was_taken_in() {
 }
 
 #[test]
-fn what_cannot_become_an_entry_holds_nothing_up() {
+fn invalid_log_entry_blocks_no_other() {
     for init in [&[][..], &["--object-format=sha256"]] {
         let repo = shared(&items(), init);
         let bob = Log::of_bob(&repo);

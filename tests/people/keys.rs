@@ -72,7 +72,7 @@ fn a_key_that_was_admitted_for_all_takes_a_run_over_and_seals_it() {
 }
 
 #[test]
-fn the_new_key_is_not_shown_as_admitted_where_the_old_one_seals() {
+fn new_key_is_not_listed_when_the_old_one_seals() {
     let repo = begun();
     repo.env.handoff(["admit", "r", &line(&repo), "--as", "seal"]).success();
     repo.env.handoff(["abandon", "r"]).success();
@@ -188,7 +188,7 @@ fn a_key_is_admitted_by_whatever_names_it() {
 }
 
 #[test]
-fn what_is_no_key_is_refused_and_says_why() {
+fn admit_rejects_invalid_keys_with_a_reason() {
     let repo = begun();
     let rsa = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7";
     repo.env.write("home/two", &format!("{}\n{}\n", line(&repo), line(&repo)));

@@ -1,4 +1,4 @@
-//! Proofs of decisions: a key that signed nothing is never said to have decided.
+//! Proofs of decisions: a key that signed nothing never counts as the author of one.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn knowing(ada: &Signer, bob: &Signer) -> Options {
     Options { signers: Some(signers), strict_signers: true, ..Options::default() }
 }
 
-/// Proves the decision of a run that was told to its end.
+/// Proves the decision of a finished run.
 fn proof(forge: &Forge, chain_builder: ChainBuilder<'_>) -> Proof {
     forge.finish(chain_builder);
     prove::item(&forge.store, RUN, &"sign-off".parse().unwrap(), None).unwrap()
@@ -107,7 +107,7 @@ fn a_decision_without_its_statement_is_by_the_word_of_who_sealed() {
 }
 
 #[test]
-fn what_the_sealing_key_decided_needs_no_statement() {
+fn decision_of_the_sealing_key_needs_no_statement() {
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
     let proof = sealed(&forge, &bob, |e| (e.by, e.said) = (forge.signer.fingerprint(), None));
@@ -242,7 +242,7 @@ fn the_program_names_no_key_that_signed_nothing() {
     assert!(output.stdout.contains(&admitted), "{output}");
     assert_eq!(verdict(&output.stdout), "─ INTACT · unknown key");
     insta::assert_snapshot!(output.stderr, @"hint: if you trust the owner of that key: add the line that `git handoff key` prints there to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE");
-    // A snapshot tells a run that Bob approved from one that its author approved.
+    // Snapshots of a run approved by Bob and of one approved by its author differ.
     let file = repo.plan("own", &super::items());
     repo.env.handoff(["run", &file]).ends(4);
     repo.env.handoff(["approve", "own/sign-off"]).success();

@@ -7,7 +7,7 @@ use crate::common::report::find_line;
 use crate::common::{Environment, assert_output};
 
 #[test]
-fn every_mistake_is_told_at_once_with_its_place() {
+fn pipeline_check_lists_every_mistake_with_its_position() {
     let env = Environment::empty();
     let bad = json!({
         "schemaVersion": 2, "id": "Dev", "output": 1, "outputEdgeType": "", "inputEdgeTypes": { "a": "", "b": 3 },
@@ -47,7 +47,7 @@ fn every_mistake_is_told_at_once_with_its_place() {
 }
 
 #[test]
-fn pipelines_are_added_listed_and_shown() {
+fn pipelines_can_be_added_listed_and_printed() {
     let repo = repo();
     let (env, json) = (&repo.env, |text: String| serde_json::from_str::<Value>(&text).unwrap());
     env.write("bad.json", "{}");

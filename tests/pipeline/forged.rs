@@ -199,7 +199,7 @@ fn an_honest_story_holds() {
 }
 
 #[test]
-fn what_no_pipeline_comes_to_is_tampering() {
+fn verify_rejects_blocks_outside_the_pipeline() {
     let mut found = Vec::new();
     for (what, rows, bend) in FORGED {
         let report = verify_forged(*bend);

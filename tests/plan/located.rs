@@ -11,7 +11,7 @@ fn verdict(repo: &TestRepo, words: &[&str], exit: i32) -> Value {
 }
 
 #[test]
-fn a_problem_is_named_by_item_and_line() {
+fn problem_is_reported_with_item_and_line() {
     let repo = TestRepo::new();
     repo.env.write(
         "plan.json",

@@ -184,7 +184,7 @@ fn the_schema_refuses_nothing_that_the_reader_takes_and_takes_nothing_that_it_re
 }
 
 #[test]
-fn the_schema_says_of_every_plan_in_the_table_of_codes_what_it_can_know() {
+fn schema_matches_the_table_of_codes() {
     let schema = answers::published("plan");
     let mut unseen = BTreeSet::new();
     for Case(plan, lines) in codes::all() {

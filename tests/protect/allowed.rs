@@ -16,7 +16,7 @@ fn allowing() -> TestRepo {
 }
 
 #[test]
-fn settings_allow_what_they_protect_and_every_screen_says_whose() {
+fn every_screen_names_the_setting_that_allows_a_change() {
     let repo = allowing();
     repo.drive("own", &[item("edit", "echo two >tests/x")]).ends(0);
     let text = |arguments: &[&str]| repo.env.handoff(arguments).success();

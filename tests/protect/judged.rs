@@ -141,7 +141,7 @@ fn a_plan_chooses_the_effect_unless_a_setting_does() {
 }
 
 #[test]
-fn checks_without_protected_files_are_named() {
+fn status_reports_checks_without_protected_files() {
     let repo = TestRepo::new();
     repo.config("handoff.executor.command.verify", "true");
     let bare = "check: nothing protected";

@@ -178,7 +178,7 @@ fn a_recognised_runner_protects_names_that_are_not_there_yet() {
 }
 
 #[test]
-fn manifests_stay_unprotected_where_they_exist_and_are_named() {
+fn init_reports_unprotected_manifests() {
     let command = "protect it with git config --add handoff.protect";
     let why = "not protected, since honest work changes it";
     let (repo, output) = set_up(&["package.json"], &[]);
@@ -235,7 +235,7 @@ fn each_known_pathspec_can_protect_and_belongs_to_one_runner() {
 }
 
 #[test]
-fn what_setups_install_and_build_stays_in_place() {
+fn files_of_setup_survive_the_check() {
     let signs = [
         "Cargo.toml",
         "docs/Makefile",

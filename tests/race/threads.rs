@@ -178,7 +178,7 @@ fn whatever_is_done_with_a_thread_at_once_is_done() {
 }
 
 #[test]
-fn one_name_and_one_offer_are_taken_once() {
+fn concurrent_adoptions_use_a_name_and_an_offer_once() {
     let repo = TestRepo::new();
     repo.env.write("state", "first");
     repo.env.handoff(["checkpoint", "t", "--state", "../state"]).success();

@@ -88,7 +88,7 @@ fn work_that_is_not_saved_stays_in_its_worktree() {
 }
 
 #[test]
-fn saved_work_is_named_by_every_command_and_can_be_taken() {
+fn every_command_lists_saved_work() {
     let repo = TestRepo::new();
     repo.drive("r", &[item("a", "echo three >>a.txt; exit 1")]).ends(4);
     let place = "refs/handoff/salvage/r:ca/a/1";

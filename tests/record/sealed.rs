@@ -87,7 +87,7 @@ fn a_plan_of_a_person_carries_no_sealed_settings() {
 }
 
 #[test]
-fn a_dirty_work_tree_is_named_with_its_untracked_files() {
+fn record_warns_about_a_dirty_work_tree() {
     let repo = TestRepo::new();
     repo.env.write("repo/a.txt", "changed\n");
     repo.env.write("repo/new.txt", "new\n");

@@ -19,7 +19,7 @@ fn notes_of(repo: &TestRepo, run: &str, options: &[&str], script: &str) -> Vec<S
 const SAVED: &str = "these commits are saved in refs/handoff/salvage/r:70/record/1.commits";
 
 #[test]
-fn commits_on_a_branch_that_was_left_are_named_and_saved() {
+fn record_saves_commits_on_abandoned_branches() {
     let repo = TestRepo::new();
     let script = format!(
         "git checkout -q -b feature; echo hour >work.txt; git add -A; {COMMIT} -m one; {COMMIT} --allow-empty -m two; \
@@ -38,7 +38,7 @@ fn commits_on_a_branch_that_was_left_are_named_and_saved() {
 }
 
 #[test]
-fn a_stash_and_a_worktree_are_named() {
+fn record_reports_stashes_and_worktrees() {
     let repo = TestRepo::new();
     let script = "echo hour >>a.txt; git -c user.name=a -c user.email=a@localhost stash -q";
     assert_eq!(notes(&repo, &[], script), ["the stash is not taken", SAVED]);
@@ -53,7 +53,7 @@ fn a_stash_and_a_worktree_are_named() {
 }
 
 #[test]
-fn commits_that_the_work_contains_are_not_named() {
+fn record_omits_commits_that_the_work_contains() {
     let repo = TestRepo::new();
     let scripts = [
         format!("echo three >>a.txt; {COMMIT} -am three"),

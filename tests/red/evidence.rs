@@ -12,7 +12,7 @@ use crate::common::forge::{Forge, assert_intact};
 use crate::common::report::{find_row, verdict};
 use crate::tamper::run::RUN;
 
-/// Tells an honest run, but for a check of its first item that did not pass.
+/// Makes an honest run in which a check of the first item did not pass.
 fn forge_with_check(by: VerifiedBy) -> Forge {
     let forge = Forge::new();
     let mut run = ChainBuilder::honest(&forge);
@@ -26,7 +26,7 @@ fn forge_with_check(by: VerifiedBy) -> Forge {
 }
 
 #[test]
-fn a_chain_that_says_so_is_red_to_every_verifier() {
+fn red_chain_is_red_to_every_verifier() {
     for by in [VerifiedBy::Command, VerifiedBy::Itself] {
         let forge = forge_with_check(by);
         let report = forge.verify();
@@ -43,7 +43,7 @@ fn a_chain_that_says_so_is_red_to_every_verifier() {
 }
 
 #[test]
-fn a_proof_of_a_red_item_says_so() {
+fn proof_marks_a_red_item() {
     let forge = forge_with_check(VerifiedBy::Command);
     let red = prove::item(&forge.store, RUN, &"edit-a".parse().unwrap(), None).unwrap();
     let green = prove::item(&forge.store, RUN, &"edit-b".parse().unwrap(), None).unwrap();

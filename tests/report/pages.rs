@@ -46,7 +46,7 @@ fn a_page_is_a_file_of_the_run_s_name_or_a_stream() {
 }
 
 #[test]
-fn bad_input_is_named_and_nothing_is_written() {
+fn report_rejects_bad_input_and_writes_nothing() {
     let env = finished();
     let before = env.git(["status", "--porcelain", "--ignored"]).success();
     assert_output!(env.handoff(["report", "nothing"]), @r#"
@@ -107,7 +107,7 @@ fn a_page_refers_to_nothing_outside() {
 }
 
 #[test]
-fn contents_are_left_out_as_asked() {
+fn report_omits_contents_with_its_option() {
     let repo = mixed();
     let page = |content: &str| {
         let page = repo.env.handoff(["report", "mixed", "-o", "-", "--content", content]).success();

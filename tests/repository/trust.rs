@@ -86,7 +86,7 @@ fn nothing_in_the_work_tree_decides_whom_to_trust() {
 }
 
 #[test]
-fn the_plan_and_the_base_are_the_ones_that_were_asked_for() {
+fn run_uses_the_requested_plan_and_base() {
     let env = finished();
     let _ = env.handoff(["verify", "handoff-dag-1", "--plan", "plan.json", "--base", "HEAD"]).success();
     env.git(["commit", "--quiet", "--allow-empty", "--message", "Next"]).success();
@@ -113,7 +113,7 @@ fn plant(env: &Environment, finish: bool) {
 }
 
 #[test]
-fn what_a_stranger_planted_is_neither_continued_nor_taken_for_done() {
+fn planted_runs_are_neither_continued_nor_trusted() {
     for finish in [false, true] {
         let env = Environment::example("handoff-dag");
         plant(&env, finish);

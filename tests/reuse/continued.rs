@@ -123,7 +123,7 @@ fn a_run_continues_another_from_the_same_base() {
 }
 
 #[test]
-fn what_the_other_run_does_not_show_does_not_hold() {
+fn continuation_of_a_missing_item_fails() {
     type Bend = (&'static str, fn(&mut Story), &'static str);
     let bends: [Bend; 17] = [
         (
@@ -257,7 +257,7 @@ fn the_keys_of_the_other_run_are_judged() {
 }
 
 #[test]
-fn a_copy_of_the_other_run_that_went_on_otherwise_is_told() {
+fn diverged_copy_of_the_source_is_reported() {
     let forge = Forge::new();
     let continued = first(&forge);
     verify_story(&forge, &continued, |_| {});

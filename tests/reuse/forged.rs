@@ -153,7 +153,7 @@ pub(crate) fn taking_with_inputs(forge: &Forge) -> ChainBuilder<'_> {
 }
 
 #[test]
-fn what_another_run_did_with_other_inputs_is_not_taken() {
+fn reuse_with_other_inputs_fails() {
     let forge = Forge::new();
     forge.finish(taking_with_inputs(&forge));
     let part = "entry 2: the products that item make reuses does not hold: its task differs from the task done there";
@@ -161,7 +161,7 @@ fn what_another_run_did_with_other_inputs_is_not_taken() {
 }
 
 #[test]
-fn what_another_run_did_holds_with_its_proof() {
+fn reuse_holds_with_the_proof_of_its_source() {
     for format in ["sha1", "sha256"] {
         let forge = Forge::with_format(format);
         let report = verify_story(&forge, |_| {});
@@ -171,7 +171,7 @@ fn what_another_run_did_holds_with_its_proof() {
 }
 
 #[test]
-fn what_another_run_did_not_do_does_not_hold() {
+fn reuse_of_a_missing_item_fails() {
     type Bend = (&'static str, fn(&mut Story), &'static str);
     let bends: [Bend; 10] = [
         (

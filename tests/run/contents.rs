@@ -91,7 +91,7 @@ fn a_worker_can_apply_a_patch_with_objects_of_git_lfs() {
 }
 
 #[test]
-fn an_object_that_is_not_here_is_named_in_the_transcript() {
+fn transcript_reports_a_missing_object() {
     let repo = with_lfs();
     // The object is lost between the two items.
     let lose = format!("rm -rf {}/.git/lfs/objects", repo.env.repo().display());

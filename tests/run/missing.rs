@@ -73,7 +73,7 @@ fn retry_gets_the_product_made_and_what_waits_for_it() {
 }
 
 #[test]
-fn what_is_cancelled_needs_nothing_any_more() {
+fn cancelled_item_needs_no_product() {
     let repo = TestRepo::new();
     repo.submit("r", &[item("maker", "true"), needs("next", "maker", &output("x"))]);
     repo.env.handoff(["cancel", "r/next"]).success();
@@ -143,7 +143,7 @@ fn a_map_that_leaves_no_result_fails_and_not_the_reduce() {
 }
 
 #[test]
-fn what_is_added_later_fails_by_itself_where_the_product_is_not_there() {
+fn later_item_fails_alone_without_its_product() {
     let repo = TestRepo::new();
     let plan = json!({ "id": "r", "openEnded": true, "items": [item("done", "true")] });
     repo.env.write("plan.json", &plan.to_string());

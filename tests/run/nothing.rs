@@ -9,7 +9,7 @@ use crate::common::report::{find_entry, find_line, find_row};
 const WORDS: &str = "done, nothing handed over";
 
 #[test]
-fn every_view_says_that_an_item_handed_over_nothing() {
+fn every_view_marks_an_item_without_products() {
     let repo = TestRepo::new();
     let run = repo.drive("r", &[item("empty", "true"), item("full", "echo x >outputs/x")]).exit(0);
     let rows = "✓ empty  done, nothing handed over  1 attempt\n✓ full   done                       1 attempt  outputs/x\nr: 2 of 2 done, sealed\n";
@@ -38,7 +38,7 @@ fn every_view_says_that_an_item_handed_over_nothing() {
 }
 
 #[test]
-fn json_says_that_an_item_handed_over_nothing() {
+fn json_marks_an_item_without_products() {
     let repo = TestRepo::new();
     repo.submit("r", &[item("empty", "true"), item("full", "echo x >outputs/x")]);
     let read = |arguments: &[&str]| -> Value { serde_json::from_str(&repo.env.handoff(arguments).success()).unwrap() };
@@ -61,7 +61,7 @@ fn json_says_that_an_item_handed_over_nothing() {
 }
 
 #[test]
-fn what_has_nothing_to_hand_over_by_design_is_just_done() {
+fn item_without_declared_products_is_just_done() {
     let repo = TestRepo::new();
     let mut checks = item("checks", "true");
     checks["produces"] = json!([]);

@@ -58,7 +58,7 @@ fn an_item_sets_variables_for_its_own_command_alone() {
 }
 
 #[test]
-fn retry_says_which_files_of_the_command_are_older_than_those_here() {
+fn retry_reports_outdated_command_files() {
     let repo = TestRepo::new();
     repo.env.write("repo/tools/check.sh", "exit 1\n");
     repo.env.git(["add", "tools"]).success();
@@ -84,7 +84,7 @@ fn retry_says_which_files_of_the_command_are_older_than_those_here() {
 }
 
 #[test]
-fn reuse_says_why_an_item_is_not_reused() {
+fn reuse_explains_each_item_that_is_not_reused() {
     let repo = TestRepo::new();
     let run = |id: &str, items: &[Value]| {
         repo.submit(id, items);

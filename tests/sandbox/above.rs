@@ -61,7 +61,7 @@ fn settings_above_a_worktree_are_read_or_not_there() {
 }
 
 #[test]
-fn settings_above_with_a_credential_are_refused_and_that_is_said_once() {
+fn outer_settings_with_a_credential_are_hidden_with_one_warning() {
     for (layers, scene) in scenes("credentials above") {
         for (path, text) in [
             ("home/.npmrc", "//npm.example.com/:_authToken=SECRET\n"),
@@ -112,7 +112,7 @@ fn settings_in_a_folder_that_a_setting_gives_are_read_unless_they_hold_a_credent
 }
 
 #[test]
-fn settings_of_cargo_are_found_where_its_variable_says() {
+fn cargo_settings_follow_cargo_home() {
     for (layers, scene) in scenes("settings of a moved tool") {
         scene.repo.env.write("moved/registry/crate", "crate\n");
         for (run, text, expected) in [("plain", "[net]\n", "[net]\n"), ("token", "token = \"SECRET\"\n", "")] {

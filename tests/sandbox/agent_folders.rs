@@ -76,7 +76,7 @@ fn renews(scene: &Scene, run: &str, script: &str, expected: &str) -> String {
 }
 
 #[test]
-fn what_a_worker_writes_reaches_neither_the_user_nor_another_item() {
+fn worker_files_reach_neither_user_nor_other_items() {
     for layers in layers("agents' folders with bubblewrap") {
         let scene = scene(layers);
         let before = own_files(&scene);
@@ -123,7 +123,7 @@ fn a_renewed_login_is_the_users_at_once() {
 }
 
 #[test]
-fn what_is_no_login_is_not_given_back() {
+fn invalid_login_is_not_copied_back() {
     for layers in layers("planted logins with bubblewrap") {
         let scene = scene(layers);
         scene.repo.env.write("beside/login", OLD);
@@ -323,7 +323,7 @@ fn any_folder_in_the_home_directory_can_be_private_and_its_login_shared() {
 }
 
 #[test]
-fn an_impossible_copy_is_refused_and_named() {
+fn impossible_copy_is_rejected() {
     let scene = Scene::new(Layers::Inner);
     give(&scene, "private", &["/opt"]);
     let refused = scene.drive("elsewhere", &[item("a", "true")]).exit(1).stderr;
@@ -342,7 +342,7 @@ fn an_impossible_copy_is_refused_and_named() {
 }
 
 #[test]
-fn a_folder_that_is_given_itself_is_named_by_run_and_doctor() {
+fn run_and_doctor_report_a_shared_agent_folder() {
     let scene = scene(Layers::Inner);
     give(&scene, "writable", &["~/.claude"]);
     let output = scene.drive("given", &[item("a", "echo mine >~/.claude/settings.json")]).exit(0);
@@ -369,7 +369,7 @@ fn walk(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn permissions_of_a_login_are_taken_back() {
+fn permissions_of_a_login_are_restored() {
     use std::os::unix::fs::PermissionsExt as _;
     for layers in layers("permissions of a login with bubblewrap") {
         let scene = scene(layers);
@@ -407,7 +407,7 @@ fn a_link_in_the_data_of_sessions_leads_our_own_links_nowhere() {
 }
 
 #[test]
-fn a_kept_worktree_has_no_link_to_the_login() {
+fn preserved_worktree_has_no_link_to_the_login() {
     let scene = scene(Layers::Inner);
     scene.repo.env.git(["config", "handoff.maxProductSize", "1k"]).success();
     let script = "head -c 5000 /dev/zero >big; ln ~/.claude/.credentials.json stolen; exit 3";

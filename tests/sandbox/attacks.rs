@@ -49,7 +49,7 @@ const LINKED: [&str; 2] = ["node_modules/.bin/tool", ".venv/bin/activate"];
 enum Stopped {
     Yes,
     No,
-    /// Root alone could do it, or could not: it is looked at and not held to anything.
+    /// Root alone could do it, or could not: it is reported and not required.
     Either,
 }
 use Stopped::{Either, No, Yes};
@@ -466,7 +466,7 @@ fn only_the_named_are_open(layers: Layers, user: Option<u32>) {
 
 /// Tries all of them in one run and returns the names of those that worked.
 fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
-    let scene = Scene::of(layers, user);
+    let scene = Scene::for_user(layers, user);
     let linked = LINKED.map(|path| (format!("repo/{path}"), "mine"));
     let agent = AGENT.map(|(path, text)| (path.to_owned(), text));
     for (path, text) in linked.into_iter().chain(agent) {

@@ -83,7 +83,7 @@ fn setup_and_command_share_what_they_write_and_the_check_does_not_see_it() {
 }
 
 #[test]
-fn a_cache_that_is_not_there_yet_can_be_made_beside_what_is_only_read() {
+fn missing_cache_can_be_created_next_to_read_only_files() {
     for (layers, scene) in scenes("new caches") {
         let transcript = scene.run_script(
             "new",
@@ -145,7 +145,7 @@ fn attempts_at_the_same_time_write_each_their_own() {
 }
 
 #[test]
-fn what_is_written_to_a_cache_counts_as_taken_on_the_disk() {
+fn cache_writes_count_towards_disk_use() {
     for (layers, scene) in scenes("the size of caches") {
         scene.repo.config("handoff.maxDisk", "8M");
         let output = scene.drive(
@@ -180,7 +180,7 @@ fn find(top: &Path, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_cache_too_large_for_a_copy_is_empty_and_that_is_said_once() {
+fn oversized_cache_is_empty_with_one_warning() {
     let scene = Scene::new(Layers::Inner);
     scene.repo.env.write("home/.cache/uv/file", "x");
     scene.repo.env.write("home/.npm/small", "x");
@@ -343,7 +343,7 @@ fn below_bubblewrap_tmp_is_private_and_writable() {
 }
 
 #[test]
-fn without_bubblewrap_it_is_said_once_that_tmp_cannot_be_written() {
+fn missing_bubblewrap_gives_one_warning_about_tmp() {
     let scene = Scene::new(Layers::Inner);
     let output =
         scene.drive("tmp", &[item("a", "! touch /tmp/x.$$ 2>/dev/null && touch $TMPDIR/x"), item("b", "true")]);

@@ -112,7 +112,7 @@ fn layers() -> Vec<Layers> {
 }
 
 #[test]
-fn what_filters_make_is_taken_with_its_mode_beside_what_none_is_for() {
+fn capture_preserves_the_mode_of_filtered_files() {
     for layers in layers() {
         let scene = Scene::new(layers);
         set_up(&scene);
@@ -204,7 +204,7 @@ fn nothing_that_a_filter_leaves_is_used_but_bytes() {
 }
 
 #[test]
-fn more_than_may_be_is_taken_from_no_filter() {
+fn filter_output_is_bounded() {
     let scene = Scene::new(Layers::Inner);
     set_up(&scene);
     scene.repo.config("handoff.maxProductSize", "100k");
@@ -214,7 +214,7 @@ fn more_than_may_be_is_taken_from_no_filter() {
 }
 
 #[test]
-fn what_git_lfs_keeps_is_taken_over_with_what_was_done_alone() {
+fn capture_copies_new_git_lfs_objects() {
     for layers in layers() {
         let scene = Scene::new(layers);
         set_up(&scene);
@@ -270,7 +270,7 @@ fn a_capture_ends_when_its_time_is_up() {
 }
 
 #[test]
-fn what_attributes_a_user_keeps_elsewhere_say_holds_inside_as_well() {
+fn attributes_of_the_user_apply_inside_the_sandbox() {
     for layers in layers() {
         let scene = Scene::new(layers);
         set_up(&scene);
@@ -289,7 +289,7 @@ fn what_attributes_a_user_keeps_elsewhere_say_holds_inside_as_well() {
 }
 
 #[test]
-fn what_a_filter_that_fails_would_have_made_is_not_what_a_file_holds() {
+fn failed_filter_changes_no_file_content() {
     for layers in [Layers::None].into_iter().chain(layers()) {
         let scene = Scene::new(layers);
         set_up(&scene);
@@ -305,7 +305,7 @@ fn what_a_filter_that_fails_would_have_made_is_not_what_a_file_holds() {
 }
 
 #[test]
-fn what_git_lfs_keeps_is_bounded_as_all_else_is() {
+fn git_lfs_objects_are_bounded() {
     let scene = Scene::new(Layers::Inner);
     set_up(&scene);
     scene.repo.config("handoff.captureTimeout", "2");

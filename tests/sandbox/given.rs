@@ -9,7 +9,7 @@ use serde_json::json;
 use super::scene::{Layers, Scene, has_bubblewrap};
 use crate::common::repo::item;
 
-/// How workers are confined, and how much is asked for.
+/// How workers are confined, and the setting `handoff.sandbox`.
 const WAYS: [(Layers, &str); 3] = [(Layers::Inner, "auto"), (Layers::All, "auto"), (Layers::All, "strict")];
 
 /// Makes scenes in which links of the work tree lead somewhere and are linked into worktrees.
@@ -67,7 +67,7 @@ fn a_link_to_a_secret_itself_is_refused_with_words() {
 }
 
 #[test]
-fn a_secret_that_is_asked_for_by_its_name_can_be_linked() {
+fn explicitly_given_secret_can_be_linked() {
     for scene in linked(&[("keys", "home/.ssh"), ("all", "home")]) {
         scene.repo.config("handoff.subagent.x.readable", "~/.ssh");
         scene.repo.config("handoff.subagent.x.command", "cat keys/id_ed25519; cat all/.netrc; true");

@@ -126,7 +126,7 @@ fn a_folder_of_path_below_tmp_leaves_tmp_writable() {
 }
 
 #[test]
-fn beside_programs_the_usual_names_of_secrets_are_hidden() {
+fn secret_names_next_to_programs_are_hidden() {
     for layers in WAYS {
         let scene = Scene::new(layers);
         programs(&scene, &[("app/bin/start", "cat ${0%/*}/../conf/open")]);
@@ -218,7 +218,7 @@ fn settings_are_copied_unless_anything_in_them_looks_like_a_credential() {
 }
 
 #[test]
-fn what_a_branch_follows_has_no_credentials() {
+fn branch_upstream_has_no_credentials() {
     let scene = Scene::new(Layers::Inner);
     let git = |args: &[&str]| scene.repo.env.git(args).success();
     git(&["config", "branch.main.remote", "https://ada:SECRET@example.com/x.git?private_token=SECRET"]);

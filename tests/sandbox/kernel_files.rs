@@ -14,7 +14,7 @@ fn scenes(what: &str) -> Vec<(Layers, Option<u32>, Scene)> {
     let users = std::iter::once(None).chain(other.map(Some));
     let kinds: Vec<_> =
         users.flat_map(|user| [Some(Layers::Inner), all].into_iter().flatten().map(move |l| (l, user))).collect();
-    kinds.into_iter().map(|(layers, user)| (layers, user, Scene::of(layers, user))).collect()
+    kinds.into_iter().map(|(layers, user)| (layers, user, Scene::for_user(layers, user))).collect()
 }
 
 /// Returns whether a user may make a namespace of mounts, which only bubblewrap or we do for a

@@ -38,7 +38,7 @@ fn landlock_keeps_sockets(sandbox: &str) -> bool {
 }
 
 #[test]
-fn without_bubblewrap_the_users_sockets_are_said_to_be_reachable() {
+fn missing_bubblewrap_reports_reachable_sockets() {
     let scene = Scene::new(Layers::Inner);
     scene.repo.config("handoff.network", "none");
     let script = format!(
@@ -85,7 +85,7 @@ fn without_bubblewrap_the_users_sockets_are_said_to_be_reachable() {
 }
 
 #[test]
-fn the_small_program_serves_where_it_lies_beside_and_is_of_this_version() {
+fn attendant_program_must_match_this_version() {
     let scene = Scene::new(Layers::Inner);
     scene.repo.config("handoff.sandbox", "none");
     let small = scene.repo.path("bin/git-handoff-attempt");
@@ -109,7 +109,7 @@ fn the_small_program_serves_where_it_lies_beside_and_is_of_this_version() {
 }
 
 #[test]
-fn what_had_less_than_is_required_fails() {
+fn import_with_less_confinement_than_required_fails() {
     let scene = Scene::new(Layers::Inner);
     let output = scene.drive("inner", &[item("a", "true")]).exit(0);
     // Which layers are left depends on the kernel.
@@ -164,7 +164,7 @@ fn a_run_that_took_products_from_an_unconfined_one_has_less_than_is_required() {
 }
 
 #[test]
-fn what_is_required_and_missing_is_refused_before_anything_runs() {
+fn missing_required_sandbox_is_rejected_before_anything_runs() {
     let scene = Scene::new(Layers::Inner);
     for sandbox in ["require", "strict"] {
         scene.repo.config("handoff.sandbox", sandbox);
@@ -194,7 +194,7 @@ fn what_is_required_and_missing_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn a_sandbox_inside_the_sandbox_cannot_start_and_run_says_what_to_do() {
+fn nested_sandbox_failure_gives_a_hint() {
     let note = "    a sandbox cannot start inside the worker's sandbox, which confines the program already: turn its own \
                 off (Chromium: --no-sandbox, Codex: --sandbox danger-full-access, Claude Code: `sandbox.enabled` in \
                 .claude/settings.json), or set the executor's `sandbox = none`";
@@ -322,7 +322,7 @@ fn paths_are_given_below_a_private_home_too() {
 }
 
 #[test]
-fn how_a_command_ended_is_told_through_all_layers() {
+fn exit_status_passes_through_all_layers() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         let items = [
@@ -353,7 +353,7 @@ fn how_a_command_ended_is_told_through_all_layers() {
 }
 
 #[test]
-fn what_a_worker_reads_reaches_it_through_all_layers() {
+fn standard_input_passes_through_all_layers() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         let long = "x".repeat(300_000);

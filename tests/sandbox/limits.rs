@@ -81,7 +81,7 @@ const HOGS: &[(&str, &str, &str, &str)] = &[
 ];
 
 fn hogs(layers: Layers, user: Option<u32>) {
-    let scene = Scene::of(layers, user);
+    let scene = Scene::for_user(layers, user);
     let mut items: Vec<Value> = Vec::new();
     for (at, (setting, most, script, _)) in HOGS.iter().enumerate() {
         scene.repo.config(&format!("handoff.subagent.hog{at}.command"), script);
@@ -132,7 +132,7 @@ fn shared_memory_is_bounded_for_another_user() {
     if !rustix::process::geteuid().is_root() {
         skipped("shared memory of another user", "only root can become another user");
     } else if has_bubblewrap("shared memory of another user") {
-        let scene = Scene::of(Layers::All, Some(65_534));
+        let scene = Scene::for_user(Layers::All, Some(65_534));
         scene.repo.config("handoff.maxMemory", "100m");
         let transcript = scene.run_script(
             "shared",
@@ -187,7 +187,7 @@ for what, made in [(\"page\", l.shmget(0, 4096, 0o1600)), (\"more\", l.shmget(0,
 }
 
 #[test]
-fn what_the_kernel_bounds_it_bounds_for_the_command_alone() {
+fn kernel_limits_apply_to_the_command_alone() {
     for layers in [Layers::None, Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         scene.repo.config("handoff.subagent.small.command", "wc -c >outputs/read");

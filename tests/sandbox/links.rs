@@ -118,7 +118,7 @@ fn with_all_layers_none_leads_anywhere() {
 }
 
 #[test]
-fn none_leads_another_user_anywhere() {
+fn links_lead_another_user_nowhere() {
     if !rustix::process::geteuid().is_root() {
         skipped("links that workers of another user leave", "only root can become another user");
     } else if has_bubblewrap("links that workers of another user leave") {
@@ -219,7 +219,7 @@ struct Tried {
 
 /// Tries some paths in one scene, each with executors and folders of its own.
 fn try_all(layers: Layers, user: Option<u32>, tries: &[(&Way, &str)]) -> Vec<Tried> {
-    let scene = Scene::of(layers, user);
+    let scene = Scene::for_user(layers, user);
     for (_, target) in tries {
         let _ = fs::remove_dir_all(scene.repo.path(target));
     }

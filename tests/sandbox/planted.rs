@@ -55,7 +55,7 @@ fn tries(scene: &Scene, cache: &str, file: &str) -> String {
     )
 }
 
-/// Fails if a key was said, or something was put beside the keys.
+/// Fails if the transcript has a key, or a file was added next to the keys.
 #[track_caller]
 fn is_kept(scene: &Scene, transcript: &str, case: &str) {
     assert!(!transcript.contains("SECRET"), "{case}: {transcript}");
@@ -142,7 +142,7 @@ fn a_link_that_comes_when_the_mounts_are_made_leads_nowhere() {
 }
 
 #[test]
-fn what_no_worker_reaches_is_in_no_cache_either() {
+fn secrets_are_in_no_cache() {
     for layers in ways("secrets in caches") {
         let scene = with_cache(layers, CACHES[0]);
         let env = &scene.repo.env;

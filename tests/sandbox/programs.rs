@@ -144,7 +144,7 @@ fn cargo_builds_and_tests() {
 }
 
 fn work(layers: Layers, user: Option<u32>) {
-    let scene = Scene::of(layers, user);
+    let scene = Scene::for_user(layers, user);
     let is_there = |program: &str| {
         let found = ["/usr/local/bin", "/usr/bin", "/bin"]
             .iter()

@@ -159,7 +159,7 @@ fn a_foreign_folder_with_our_temporary_name_stops_nothing() {
 }
 
 #[test]
-fn what_only_a_link_leads_to_is_not_asked_for_by_its_name() {
+fn link_target_counts_as_no_explicit_secret() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         scene.repo.env.write("home/.tool/settings", "fine");

@@ -51,7 +51,7 @@ const CASES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn run_says_what_the_sandbox_refused() {
+fn run_reports_sandbox_refusals() {
     for layers in [Layers::None, Layers::Inner] {
         let scene = Scene::new(layers);
         for (n, (message, note)) in CASES.iter().enumerate() {
@@ -73,7 +73,7 @@ fn run_says_what_the_sandbox_refused() {
 
 /// The calls themselves are refused, and programs name them.
 #[test]
-fn run_says_that_calls_are_refused() {
+fn run_reports_refused_system_calls() {
     let note = "    the sandbox refuses perf_event_open, userfaultfd and io_uring, which reach deep into the kernel: use the \
                 program without them, or set the executor's `sandbox = none`";
     let settings =

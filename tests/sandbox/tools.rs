@@ -98,7 +98,7 @@ fn variables_of_tools_are_passed_and_those_with_secrets_are_not() {
 }
 
 #[test]
-fn a_program_that_a_link_leads_to_has_its_own_files_and_no_secret_beside_them() {
+fn linked_program_gets_its_files_without_secrets() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         // As pipx makes them, npm globally, and npm in a folder; and a program of a work tree.
@@ -160,7 +160,7 @@ fn a_program_that_a_link_leads_to_has_its_own_files_and_no_secret_beside_them() 
 }
 
 #[test]
-fn of_the_folder_beside_programs_no_secret_is_given() {
+fn folder_next_to_programs_exposes_no_secret() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         programs(&scene, &[("app/bin/start", "cat $(dirname $0)/../lib/text")]);

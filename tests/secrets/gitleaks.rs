@@ -85,7 +85,7 @@ fn the_rules_are_those_that_gitleaks_publishes() {
     );
 }
 
-/// Returns a rule as the program reads it; what is not said is left out.
+/// Returns a rule as the program reads it; absent fields are omitted.
 fn shape(rule: &Rule) -> Value {
     let mut shape = Map::new();
     let mut add = |name: &str, value: Value| shape.insert(name.to_owned(), value);
@@ -181,7 +181,7 @@ fn is_repetition(rest: &str) -> bool {
 }
 
 #[test]
-fn what_go_reads_differently_is_written_out() {
+fn patterns_that_go_reads_differently_are_rewritten() {
     for (go, ours) in [
         (r"^\${(?:[A-Z_]+)}$", r"^\$\{(?:[A-Z_]+)}$"),
         (r"a{2}b{3,}c{4,5}", r"a{2}b{3,}c{4,5}"),

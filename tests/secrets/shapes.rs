@@ -116,7 +116,7 @@ fn tokens_that_are_glued_to_words_are_found() {
 }
 
 #[test]
-fn what_only_looks_random_is_left_alone() {
+fn random_text_is_no_secret() {
     let prose =
         "The password is stored elsewhere; password: see the vault. Ask for the token, then set secret = value.";
     for text in [
@@ -214,7 +214,7 @@ fn given_values_are_found_in_every_form() {
 }
 
 #[test]
-fn the_gate_says_where_and_never_what() {
+fn secret_report_gives_position_and_no_value() {
     let token = format!("ghp_{}", body(36));
     let gate = Gate::default();
     let refused = gate.check("a/b.txt", format!("one\ntwo\nx={token}\n").as_bytes()).unwrap_err();
@@ -242,7 +242,7 @@ fn the_gate_sees_what_lies_across_its_pieces() {
 }
 
 #[test]
-fn what_is_allowed_is_let_through_by_all_its_names() {
+fn allowed_secret_passes_in_every_form() {
     let token = format!("stripe = \"sk_live_{}\"", body(24));
     let gate = |allowed: &str| Gate::new(vec![allowed.parse().expect("it is one")]);
     assert!(gate("stripe-access-token").check("a", token.as_bytes()).is_ok());
@@ -284,7 +284,7 @@ fn looked_in(patch: &str, size: usize) -> Option<String> {
 }
 
 #[test]
-fn only_what_is_added_counts_and_its_line_is_told() {
+fn only_added_lines_are_searched_and_numbered() {
     let patch = |third: &str, fifth: &str| {
         format!(
             "diff --git a/x/y.txt b/x/y.txt\nindex 1..2 100644\n--- a/x/y.txt\n+++ b/x/y.txt\n@@ -10,3 +20,4 @@ fn\n one\n{third}\n+three\n last\n{fifth}\n\\ No newline at end of file\n"

@@ -80,7 +80,7 @@ fn evidence_comes_along_in_a_partial_clone() {
 }
 
 #[test]
-fn what_is_named_goes_alone() {
+fn fetch_of_an_archived_run_brings_no_other() {
     let env = archived();
     env.git_in(".", ["init", "--quiet", "--bare", "other"]).success();
     env.handoff(["push", "../other", RUN]).success();
@@ -92,7 +92,7 @@ fn what_is_named_goes_alone() {
 }
 
 #[test]
-fn a_remote_that_lets_nothing_go_keeps_the_refs_and_says_so() {
+fn remote_that_forbids_deletion_is_reported() {
     let env = archived();
     let hook = env.path().join("hub/hooks/update");
     let script = "#!/bin/sh\ncase $3 in *[!0]*) exit 0 ;; esac\necho 'never' >&2\nexit 1\n";
@@ -163,7 +163,7 @@ fn an_archive_that_names_a_run_otherwise_is_refused() {
 }
 
 #[test]
-fn a_ref_that_is_another_run_than_the_archive_holds_is_said() {
+fn verify_reports_a_ref_that_differs_from_its_archive() {
     let env = archived();
     env.write(
         "other.json",
@@ -176,7 +176,7 @@ fn a_ref_that_is_another_run_than_the_archive_holds_is_said() {
 }
 
 #[test]
-fn what_was_put_on_top_of_an_archive_comes_nowhere() {
+fn entries_on_top_of_an_archive_are_not_fetched() {
     let env = archived();
     env.handoff(["push", "--all"]).success();
     let archive = refs(&env, "hub").lines().next().unwrap().split_once(' ').unwrap().1.to_owned();

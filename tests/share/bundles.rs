@@ -62,7 +62,7 @@ fn without_a_log_the_anchor_does_not_apply() {
 }
 
 #[test]
-fn what_was_altered_is_found_out() {
+fn verify_finds_changes_in_a_bundle() {
     let env = shared();
     let tree = format!("{RUN_REF}^{{tree}}");
     let other = env.git(["commit-tree", &tree, "-p", RUN_REF, "-m", "x"]).success();
@@ -72,7 +72,7 @@ fn what_was_altered_is_found_out() {
 }
 
 #[test]
-fn what_is_no_bundle_is_refused() {
+fn verify_rejects_invalid_bundles() {
     let env = shared();
     env.handoff(["bundle", "--all", "--output", "../run.bundle"]).exit(0).success();
     let whole = fs::read(env.path().join("run.bundle")).unwrap();
@@ -112,7 +112,7 @@ fn bend(env: &crate::common::Environment, from: &str, bend: impl FnOnce(String) 
 }
 
 #[test]
-fn a_head_that_says_more_than_it_should_is_refused() {
+fn verify_rejects_a_bundle_header_with_extra_lines() {
     let env = shared();
     env.handoff(["bundle", "--all", "--output", "../run.bundle"]).exit(0).success();
     let refused = |why: &str| {

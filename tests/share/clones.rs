@@ -184,7 +184,7 @@ fn a_push_of_everything_folds_the_logs_of_a_key() {
 }
 
 #[test]
-fn a_log_that_is_taken_away_is_missed_where_no_other_says_as_much() {
+fn verify_misses_a_removed_log() {
     let env = shared();
     let names = push_separate_logs(&env, 2);
     is_whole_elsewhere(&env, "reader", &names);
@@ -213,7 +213,7 @@ fn a_remote_that_lets_no_log_go_keeps_both() {
 }
 
 #[test]
-fn a_log_that_tells_another_story_stays_beside() {
+fn contradicting_log_stays_a_second_log() {
     let env = shared();
     for dir in ["one", "other"] {
         env.git_in(".", ["clone", "--quiet", "--no-local", "hub", dir]).success();
@@ -271,7 +271,7 @@ fn one_name_for_two_runs_is_found_out() {
     warning: the run "same" on the remote is another one: it begins with another entry than the run here; ours was left out
     hint: git handoff adopt-run same --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete same
     "#);
-    // One key tells two stories of one run.
+    // One key signed two versions of one run.
     let report = env.handoff(["verify", "same"]).exit(3).stdout;
     assert_eq!(verdict(&report), "✗ TAMPERED");
     insta::assert_snapshot!(find_row(&report, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:35d8b2a020e67c5caae72d2e242ebf6d5e30f46ded56bf81bbd7349738890dbe; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:15bea6e2c1ae24499f75d593b69d7e020061bb5c33cf0635ee91626178af339d");

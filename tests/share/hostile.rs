@@ -14,7 +14,7 @@ fn log_ref(env: &Environment) -> String {
 }
 
 #[test]
-fn a_log_that_was_rewritten_is_refused_and_the_old_one_kept() {
+fn fetch_rejects_a_rewritten_log() {
     let env = pushed();
     env.write("state", "first");
     env.handoff(["checkpoint", "t", "--state", "../state"]).success();
@@ -61,7 +61,7 @@ fn names_that_are_none_of_ours_are_passed_over() {
 }
 
 #[test]
-fn what_is_no_chain_is_not_taken() {
+fn fetch_rejects_invalid_chains() {
     let env = pushed();
     env.git_in("hub", ["tag", "-a", "-m", "x", "x", RUN_REF]).success();
     let blob = env.git_in("hub", ["rev-parse", &format!("{RUN_REF}^{{/run.submitted}}:plan.json")]).success();
@@ -126,7 +126,7 @@ fn a_fetch_is_bounded() {
 }
 
 #[test]
-fn an_object_of_another_type_than_a_tree_says_stops_no_other_ref() {
+fn wrong_object_type_blocks_no_other_ref() {
     let env = pushed();
     env.git_in("hub", ["tag", "-a", "-m", "x", "x", RUN_REF]).success();
     let tag = env.git_in("hub", ["rev-parse", "refs/tags/x"]).success();

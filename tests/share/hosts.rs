@@ -93,7 +93,7 @@ fn no_run_goes_without_its_log_where_the_host_does_not_take_all_or_none() {
 }
 
 #[test]
-fn a_host_that_refuses_every_ref_is_asked_for_one_and_no_more() {
+fn push_stops_after_the_first_refused_ref() {
     let env = three();
     hook(&env, "pre-receive", "echo x >>asked; echo 'branches and tags alone' >&2; exit 1");
     let stderr = env.handoff(["push", "--all"]).exit(1).stderr;
@@ -106,7 +106,7 @@ fn a_host_that_refuses_every_ref_is_asked_for_one_and_no_more() {
 }
 
 #[test]
-fn what_a_hook_says_is_answered_by_a_hint_that_fits() {
+fn hook_messages_get_matching_hints() {
     let env = shared();
     let as_branch = "hint: git handoff push origin handoff-dag-1 --as-branch handoff   # ";
     let bundle = format!("{as_branch}or in a file: git handoff bundle --all --output runs.bundle");
@@ -148,7 +148,7 @@ fn what_a_hook_says_is_answered_by_a_hint_that_fits() {
 }
 
 #[test]
-fn a_host_that_checks_objects_or_bounds_a_push_is_told_apart() {
+fn object_checks_and_size_limits_get_own_hints() {
     let env = shared();
     env.git_in("hub", ["config", "receive.maxInputSize", "100"]).success();
     let stderr = env.handoff(["push", "origin", RUN]).exit(1).stderr;
@@ -200,7 +200,7 @@ fn a_status_of_http_is_answered_by_a_hint_that_fits() {
 }
 
 #[test]
-fn a_remote_of_another_user_is_named_with_the_way_out() {
+fn remote_of_another_user_gets_a_hint() {
     let env = shared();
     if !rustix::process::geteuid().is_root() {
         return;

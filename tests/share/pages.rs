@@ -8,7 +8,7 @@ use crate::anchor::answers::{Answer, serve};
 const PAGES: [&str; 3] = ["<html>Sign in</html>", "<html>\n<p>Sign in</p>\n</html>\n", ""];
 
 #[test]
-fn a_page_says_nothing_of_the_runs_of_a_remote() {
+fn web_page_is_no_list_of_runs() {
     let env = pushed();
     env.handoff_in("clone", ["fetch"]).success();
     for page in PAGES {

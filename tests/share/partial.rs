@@ -38,7 +38,7 @@ fn every_row_but_content_holds_when_the_remote_is_gone() {
 }
 
 #[test]
-fn what_plain_git_brought_without_its_evidence_is_completed() {
+fn fetch_completes_runs_that_plain_git_fetched() {
     let env = pushed();
     blobless(&env);
     let spec = "refs/handoff/*:refs/handoff/remotes/origin/*";
@@ -116,7 +116,7 @@ fn trees_that_plain_git_left_out_are_brought() {
 }
 
 #[test]
-fn what_is_missing_names_the_command_that_brings_it() {
+fn missing_objects_give_a_fetch_command() {
     let env = pushed();
     // The base of the run lies deeper than what the shallow clones have.
     env.shell(

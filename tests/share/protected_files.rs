@@ -299,7 +299,7 @@ fn row_of_bundle(forge: &Forge, carried: Option<&str>) -> String {
 }
 
 #[test]
-fn a_forged_record_is_seen() {
+fn verify_finds_a_forged_record() {
     let modified = "diff --git a/tests/x b/tests/x\n--- a/tests/x\n+++ b/tests/x\n@@ -1 +1 @@\n-one\n+two\n";
     let change = || vec![ProtectedChange { path: "tests/x".to_owned(), change: ChangeKind::Modified }];
     let honest = forged(modified, |_, e| e.protected = change());
@@ -381,7 +381,7 @@ fn a_base_of_billions_of_paths_is_not_read() {
 }
 
 #[test]
-fn a_clone_without_the_base_or_its_files_says_so() {
+fn verify_reports_a_missing_base_in_a_clone() {
     let repo = base(&[]);
     repo.drive("r", &[protecting("edit", "echo more >>src/lib")]).ends(0);
     let env = &repo.env;
@@ -450,7 +450,7 @@ fn content_none_is_not_for_bundles() {
 
 /// A pipe that is closed, and a disk that is full, leave no file.
 #[test]
-fn what_cannot_be_written_is_an_error() {
+fn unwritable_output_is_an_error() {
     let repo = base(&[]);
     repo.drive("r", &[protecting("edit", "echo more >>src/lib")]).ends(0);
     let program = crate::common::program_path();

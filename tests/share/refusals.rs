@@ -20,7 +20,7 @@ const ONLY_BRANCHES: &str =
     "#!/bin/sh\ncase $1 in refs/heads/*) ;; *) echo \"only branches may be pushed here\" >&2; exit 1;; esac\n";
 
 #[test]
-fn a_run_that_went_on_differently_is_refused_with_both_heads_named() {
+fn push_rejects_a_diverged_run_with_both_heads() {
     let env = pushed();
     // The remote's run was replaced by one with the same beginning.
     let ours = env.git(["rev-parse", RUN_REF]).success();
@@ -54,7 +54,7 @@ fn a_head_that_is_not_here_is_refused_as_well() {
 }
 
 #[test]
-fn a_host_that_takes_only_branches_is_told_of_and_worked_around() {
+fn branch_only_host_gets_a_workaround() {
     let env = shared();
     hook(&env, "update", ONLY_BRANCHES);
     assert_output!("push_declined", env.handoff(["push", "--all"]).exit(1));
@@ -105,7 +105,7 @@ fn a_proxy_that_forbids_other_refs_than_branches_is_worked_around() {
 }
 
 #[test]
-fn what_may_not_be_pushed_or_read_at_all_is_told_apart() {
+fn forbidden_push_and_forbidden_read_differ() {
     let env = shared();
     let origin = |forbids| {
         let url = format!("{}/hub", server::serve_but(env.path(), forbids));
@@ -129,7 +129,7 @@ fn what_may_not_be_pushed_or_read_at_all_is_told_apart() {
 }
 
 #[test]
-fn a_remote_that_hides_the_refs_is_told_of() {
+fn remote_that_hides_refs_is_reported() {
     let env = shared();
     env.git_in("hub", ["config", "receive.hideRefs", "refs/handoff"]).success();
     let stderr = env.handoff(["push", "--all"]).exit(1).stderr;
@@ -183,7 +183,7 @@ fn hooks_of_ours_do_not_run() {
 }
 
 #[test]
-fn words_that_are_no_remote_or_run_are_told_apart() {
+fn unknown_remote_and_unknown_run_differ() {
     let env = shared();
     assert_output!(env.handoff(["push", "handoff-dag-1"]).exit(1), @r#"
     ------- stderr -------
@@ -217,7 +217,7 @@ fn words_that_are_no_remote_or_run_are_told_apart() {
 }
 
 #[test]
-fn only_named_runs_are_pushed() {
+fn push_sends_only_listed_runs() {
     let env = shared();
     assert_output!(env.handoff(["push"]).exit(2), @r"
     ------- stderr -------
@@ -258,7 +258,7 @@ fn only_named_runs_are_pushed() {
 }
 
 #[test]
-fn what_was_named_is_what_a_hint_names_again() {
+fn hint_repeats_the_arguments() {
     let env = shared();
     hook(&env, "update", ONLY_BRANCHES);
     let stderr = env.handoff(["push", "origin", RUN]).exit(1).stderr;
@@ -271,7 +271,7 @@ fn what_was_named_is_what_a_hint_names_again() {
 }
 
 #[test]
-fn no_transport_runs_what_a_url_says() {
+fn urls_run_no_transport_helper() {
     let env = shared();
     for arguments in [&["push", "--all"][..], &["fetch"]] {
         let url = format!("ext::sh -c \"touch {}/pwned\"", env.path().display());
@@ -295,7 +295,7 @@ fn no_transport_runs_what_a_url_says() {
 }
 
 #[test]
-fn settings_of_git_that_a_push_fails_of_are_named() {
+fn push_reports_git_settings_that_break_it() {
     let env = shared();
     let hint = |output: &crate::common::Output| -> Value {
         serde_json::from_str::<Value>(&output.stderr).unwrap()["hint"].clone()

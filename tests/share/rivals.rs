@@ -29,7 +29,7 @@ fn anchored(env: &Environment, name: &str) {
 }
 
 #[test]
-fn a_log_continues_beside_foreign_entries_on_its_ref() {
+fn log_continues_next_to_foreign_entries() {
     let remote = Remote::new();
     let env = &remote.env;
     remote.garbage(&remote.log);
@@ -194,7 +194,7 @@ fn time_stamps_only_get_more() {
 }
 
 #[test]
-fn what_a_remote_shows_twice_is_not_taken() {
+fn fetch_rejects_a_ref_advertised_twice() {
     let remote = Remote::new();
     let env = &remote.env;
     env.git_in("hub", ["pack-refs", "--all"]).success();
@@ -236,7 +236,7 @@ fn open(env: &Environment, name: &str) {
 }
 
 #[test]
-fn what_is_named_brings_nothing_else_along_and_harms_nothing() {
+fn fetch_by_name_brings_nothing_else() {
     let remote = Remote::new();
     let env = &remote.env;
     open(env, "going");

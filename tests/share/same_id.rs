@@ -96,7 +96,7 @@ fn each_has_a_run_of_its_own() {
 }
 
 #[test]
-fn one_of_two_on_a_remote_is_in_conflict_until_one_is_asked_for() {
+fn two_runs_of_one_id_conflict_until_a_signer_is_given() {
     let env = met();
     let third = third(&env);
     let name = format!("origin/{RUN}");
@@ -160,7 +160,7 @@ fn a_rotated_key_leaves_ones_own_run_intact() {
 }
 
 #[test]
-fn a_key_needs_no_signers_to_be_asked_for() {
+fn signer_option_accepts_a_key_without_signers() {
     let env = met();
     let third = third(&env);
     let name = format!("origin/{RUN}");
@@ -177,7 +177,7 @@ fn a_key_needs_no_signers_to_be_asked_for() {
 }
 
 #[test]
-fn archived_runs_are_told_apart_as_well() {
+fn archived_runs_of_one_id_conflict_too() {
     let env = met();
     env.handoff_in("clone", ["archive", RUN]).success();
     let own = env.handoff_in("clone", ["verify", RUN]).exit(0).stdout;
@@ -235,7 +235,7 @@ fn submit_warns_of_a_run_that_was_fetched() {
 }
 
 #[test]
-fn a_run_whose_id_is_taken_keeps_nothing_else_from_being_pushed() {
+fn used_id_blocks_no_other_push() {
     let env = met();
     introduce(&env, &["repo", "clone"]);
     run(&env, "clone", "other");
@@ -277,7 +277,7 @@ fn another_id_and_a_deletion_leave_no_conflict() {
 }
 
 #[test]
-fn an_id_that_lies_in_an_archive_is_taken() {
+fn archived_id_is_in_use() {
     let env = pushed();
     run(&env, "repo", "second");
     env.handoff(["archive", RUN, "second"]).success();

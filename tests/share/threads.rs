@@ -84,7 +84,7 @@ fn a_thread_is_pushed_and_fetched_by_its_name() {
 }
 
 #[test]
-fn what_a_thread_is_tied_to_comes_along() {
+fn push_includes_runs_tied_to_a_thread() {
     let env = pushed();
     env.handoff_in("clone", ["fetch", "origin", "research"]).success();
     assert!(!refs(&env, "clone").contains("/runs/"));
@@ -109,7 +109,7 @@ fn a_partial_clone_has_the_evidence_of_a_thread() {
 }
 
 #[test]
-fn a_thread_that_went_on_differently_is_refused_with_both_heads_named() {
+fn push_rejects_a_diverged_thread_with_both_heads() {
     let env = pushed();
     let ours = env.git(["rev-parse", THREAD]).success();
     let tree = format!("{THREAD}^{{tree}}");

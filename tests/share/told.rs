@@ -79,7 +79,7 @@ fn a_push_by_name_tells_of_no_other_run() {
 }
 
 #[test]
-fn what_became_of_a_run_since_is_not_told_by_a_push_of_another() {
+fn push_hides_later_entries_of_other_runs() {
     let env = shared();
     let plan = r#"{"id": "going", "openEnded": true, "items": [{"id": "a", "executor": "command", "inputs": {"command": "true"}}]}"#;
     env.write("repo/going.json", plan);
@@ -139,7 +139,7 @@ fn a_fetch_by_name_is_silent_about_others() {
     for name in ["one", "two", "good"] {
         run(&env, name);
     }
-    // A log that tells more than is there, as plain git pushes it.
+    // A log with entries of unpushed runs, as plain git pushes it.
     env.git(["push", "--quiet", "origin", "refs/handoff/logs/*", "refs/handoff/runs/good"]).success();
     clone(&env, "clone");
     let output = env.handoff_in("clone", ["fetch", "origin", "good"]).exit(0);

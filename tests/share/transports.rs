@@ -93,7 +93,7 @@ fn sha256_repositories_share_as_well() {
 }
 
 #[test]
-fn what_is_said_on_the_way() {
+fn fetch_reports_progress() {
     let env = shared();
     assert_output!(env.handoff(["push", "--all", "--dry-run"]), @"
     new  run  handoff-dag-1
@@ -159,7 +159,7 @@ fn a_url_gets_a_name_of_its_own() {
 }
 
 #[test]
-fn transcripts_stay_home_unless_asked_for() {
+fn transcripts_are_pushed_only_with_an_option() {
     let env = pushed();
     assert!(!refs(&env, "hub").contains("transcripts"));
     env.handoff_in("clone", ["fetch"]).success();

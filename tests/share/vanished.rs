@@ -42,7 +42,7 @@ fn vanished_findings(env: &Environment, code: i32) -> Vec<String> {
 }
 
 #[test]
-fn what_the_remote_deleted_is_named_and_stays_here() {
+fn fetch_reports_deleted_remote_refs_and_keeps_copies() {
     let env = deleted();
     let before = refs(&env, "clone");
     let stderr = env.handoff_in("clone", ["fetch"]).exit(0).stderr;
@@ -75,7 +75,7 @@ fn what_the_remote_deleted_is_named_and_stays_here() {
 }
 
 #[test]
-fn a_copy_that_was_fetched_does_not_hide_that_ours_is_gone() {
+fn fetched_copy_does_not_hide_a_deleted_run() {
     let env = shared();
     env.handoff(["push", "--all"]).success();
     env.handoff(["fetch"]).success();
@@ -89,7 +89,7 @@ fn a_copy_that_was_fetched_does_not_hide_that_ours_is_gone() {
 }
 
 #[test]
-fn what_is_gone_there_and_here_is_missed() {
+fn verify_misses_runs_deleted_on_both_sides() {
     let env = deleted();
     for reference in [FETCHED, "refs/handoff/remotes/origin/threads/research"] {
         env.git_in("clone", ["update-ref", "-d", reference]).success();
@@ -165,7 +165,7 @@ fn another_of_its_name_does_not_keep_what_is_gone() {
 }
 
 #[test]
-fn what_was_set_back_is_not_what_is_gone() {
+fn rewound_ref_is_not_deleted() {
     let env = deleted();
     let tip = pruned(&env);
     env.git_in("clone", ["update-ref", FETCHED, &format!("{tip}~1")]).success();
@@ -177,7 +177,7 @@ fn what_was_set_back_is_not_what_is_gone() {
 }
 
 #[test]
-fn what_is_replaced_is_as_gone_as_what_is_deleted() {
+fn replaced_ref_counts_as_deleted() {
     let env = deleted();
     let tip = pruned(&env);
     assert_missed(&env);
@@ -219,12 +219,12 @@ fn a_replaced_import_is_what_is_known() {
 }
 
 #[test]
-fn what_was_never_shown_is_told_of_and_fails_nothing() {
+fn never_advertised_refs_are_reported_without_failure() {
     let env = shared();
     env.write("state", "draft");
     env.handoff(["checkpoint", "research", "--state", "../state"]).success();
     env.handoff(["push", "origin", RUN]).success();
-    // Plain git pushes the log that tells of everything.
+    // Plain git pushes the log with all entries.
     env.git(["push", "--quiet", "origin", "refs/handoff/logs/*"]).success();
     clone(&env, "clone");
     let stderr = env.handoff_in("clone", ["fetch"]).exit(0).stderr;
@@ -247,7 +247,7 @@ fn what_was_never_shown_is_told_of_and_fails_nothing() {
 }
 
 #[test]
-fn what_lies_on_branches_of_the_remote_has_not_vanished() {
+fn runs_on_remote_branches_have_not_vanished() {
     let env = pushed();
     env.handoff_in("clone", ["fetch"]).success();
     let tip = env.git(["rev-parse", RUN_REF]).success();
@@ -287,7 +287,7 @@ fn a_branch_of_the_users_is_no_thread_that_goes() {
 }
 
 #[test]
-fn names_that_nothing_stands_behind_do_not_count_as_shown() {
+fn dangling_names_do_not_count_as_advertised() {
     let env = pushed();
     let main = env.git_in("hub", ["rev-parse", "main"]).success();
     for name in ["refs/handoff/runs/nothing", "refs/heads/a/runs/nothing"] {
@@ -296,7 +296,7 @@ fn names_that_nothing_stands_behind_do_not_count_as_shown() {
     env.handoff_in("clone", ["fetch"]).ends(1);
     let written = std::fs::read(env.path().join("clone/.git/handoff/remotes/origin")).unwrap();
     let mut written: serde_json::Value = serde_json::from_slice(&written).unwrap();
-    // Only the reason of the refusal is kept, which proves nothing about the remote.
+    // Only the reason of the refusal is stored, which proves nothing about the remote.
     let refused = written.as_object_mut().unwrap().remove("refused").unwrap();
     assert_eq!(refused.as_object().unwrap().keys().collect::<Vec<_>>(), ["runs/nothing"]);
     let written = written.to_string();
@@ -313,7 +313,7 @@ fn all_threads_that_a_log_of_ours_names_are_verified() {
 }
 
 #[test]
-fn a_record_that_is_not_ours_is_named_with_the_way_out() {
+fn foreign_record_gets_a_hint() {
     let env = deleted();
     env.handoff_in("clone", ["fetch"]).success();
     let record = "clone/.git/handoff/remotes/origin";
@@ -397,7 +397,7 @@ fn a_prune_onto_our_own_refs_deletes_runs_that_are_nowhere_else() {
 }
 
 #[test]
-fn what_a_prune_deleted_is_had_back_from_the_objects() {
+fn pruned_refs_are_restored_from_objects() {
     let env = deleted();
     let before = refs(&env, "clone");
     env.git_in("clone", ["fetch", "--quiet", "--prune", "origin", REFSPEC]).success();

@@ -83,7 +83,7 @@ impl Hub {
 }
 
 #[test]
-fn only_a_beat_of_this_run_and_driver_by_its_key_is_shown_as_alive() {
+fn only_a_valid_beat_counts_as_alive() {
     let hub = Hub::new(&plan(&[item("i0", STUCK)]));
     hub.repo.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
     let (driver, id) = hub.holder("repo");
@@ -120,7 +120,7 @@ fn only_a_beat_of_this_run_and_driver_by_its_key_is_shown_as_alive() {
 }
 
 #[test]
-fn a_driver_whose_ref_has_no_beat_is_taken_over() {
+fn driver_without_a_beat_is_replaced() {
     let hub = Hub::new(&plan(&[item("i0", STUCK)]));
     let (first, id, second) = hub.pair();
     assert!(first.kill());
@@ -228,7 +228,7 @@ fn a_copy_of_a_clone_does_not_take_over_from_its_living_original() {
 }
 
 #[test]
-fn where_no_driver_runs_a_shared_run_is_said_to_be_driven_through_its_remote() {
+fn status_of_a_shared_run_names_its_remote() {
     let hub = Hub::new(&plan(&[item("i0", STUCK)]));
     hub.repo.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r", "refs/handoff/bases/r"]).success();
     hub.clone("b", &[]);

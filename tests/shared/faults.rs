@@ -132,7 +132,7 @@ fn a_remote_that_was_set_back_gets_the_entries_again() {
 }
 
 #[test]
-fn a_poisoned_remote_is_named_and_can_be_set_back() {
+fn poisoned_remote_is_reported_and_can_be_reset() {
     let hub = Hub::new(&plan(&[item("i0", &works("3"))]));
     let driver = hub.drive("repo");
     hub.wait_for("item.fired", "i0");
@@ -184,7 +184,7 @@ fn a_run_whose_ref_was_deleted_at_the_remote_is_put_back() {
 
 /// A host that takes beats and refuses the chain takes the result later.
 #[test]
-fn a_result_is_kept_while_the_host_refuses_the_chain() {
+fn result_survives_while_the_host_rejects_the_chain() {
     let hub = Hub::new(&plan(&items(1, "0.5")));
     let driver = hub.drive("repo");
     hub.wait_for("item.fired", "i0");
@@ -221,7 +221,7 @@ fn a_run_is_published_again_only_through_the_remote_that_had_it() {
 
 /// Only the repository that drove a run without a remote knows whether its driver is dead.
 #[test]
-fn a_run_that_is_driven_without_a_remote_is_not_taken_from_its_driver() {
+fn run_driven_without_a_remote_stays_with_its_driver() {
     let hub = Hub::new(&plan(&items(1, "30")));
     let driver = hub.repo.start_with(&["run", "r"], |command| {
         command.env_remove("HANDOFF_CLOCK");

@@ -87,7 +87,7 @@ fn a_driver_of_a_pushed_run_waits_for_the_command_of_a_person() {
 }
 
 #[test]
-fn what_is_shown_is_read_from_the_remote_first() {
+fn views_read_the_remote_first() {
     let hub = pushed(&plan(&items(2, "0")));
     succeeds(hub.drive("b"));
     let offline = json_of(&hub, "repo", &["status", "r", "--offline"]);
@@ -117,7 +117,7 @@ fn a_run_is_watched_that_others_drive() {
 }
 
 #[test]
-fn what_could_not_be_read_is_shown_with_its_age_and_not_changed() {
+fn unreachable_remote_gives_old_state_with_its_age() {
     let hub = pushed(&plan(&items(1, "0")));
     rename(&hub, "hub.git", "away.git");
     let (code, out, stderr) = hub.command("repo", &["status", "r"]);
@@ -218,7 +218,7 @@ fn a_driver_elsewhere_respects_one_that_drives_alone_until_it_is_lost() {
 }
 
 #[test]
-fn two_chains_of_one_run_are_named_with_a_way_out() {
+fn two_chains_of_one_run_give_a_hint() {
     let hub = pushed(&plan(&items(2, "0")));
     let (code, _, stderr) = hub.command("repo", &["cancel", "r/i0", "--offline"]);
     assert_eq!(code, Some(0), "{stderr}");

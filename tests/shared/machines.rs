@@ -139,7 +139,7 @@ fn a_driver_takes_nothing_more_from_a_key_that_is_revoked_while_it_runs() {
 }
 
 #[test]
-fn a_driver_that_does_not_wait_for_a_decision_says_who_takes_the_run_up_again() {
+fn driver_that_does_not_wait_names_the_next_command() {
     let approval = json!({ "id": "sign-off", "executor": "approval", "depends_on": ["a"] });
     let hub = Hub::new(&plan(&[item("a", "echo x >outputs/x"), approval, after("b", &["sign-off"], "true")]));
     let (status, output) = hub.drive("repo").wait();

@@ -21,7 +21,7 @@ fn a_shared_run_is_driven_only_through_its_remote() {
 }
 
 #[test]
-fn what_people_decide_goes_to_the_remote_and_the_holder_stops() {
+fn decisions_reach_the_remote_and_stop_the_worker() {
     let hub = Hub::new(&plan(&[item("i0", &works("30")), item("i1", &works("0.1"))]));
     hub.clone("b", &[]);
     let first = hub.drive("repo");
@@ -75,7 +75,7 @@ fn drivers_are_listed_and_one_is_declared_lost() {
 }
 
 #[test]
-fn what_a_dismissed_key_holds_is_taken_over_at_once() {
+fn items_of_a_dismissed_key_are_reassigned_at_once() {
     let hub = Hub::new(&plan(&[item("i0", "test $HANDOFF_ATTEMPT = 2 || sleep 60; echo x >outputs/x")]));
     hub.repo.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
     hub.clone("b", &[]);

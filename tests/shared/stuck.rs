@@ -91,7 +91,7 @@ pub(super) fn wait_for_note(driver: &Driver, words: &str) -> String {
 /// The driver names the head, what git says and the way out; it beats on, keeps the result, claims
 /// nothing, and ends.
 #[test]
-fn a_head_that_git_refuses_is_named_and_can_be_set_back() {
+fn rejected_head_is_reported_and_can_be_reset() {
     for write in [Hub::write_refused_commit, Hub::write_refused_tree] {
         let script = format!("while [ ! -e \"$HOME/../go\" ]; do sleep 0.05; done; {}", works("0"));
         let hub = Hub::new(&plan(&[item("i0", &script), item("i1", &works("0"))]));
@@ -146,7 +146,7 @@ fn a_driver_goes_on_when_a_refused_head_was_set_back() {
 
 /// A git that was killed at the remote leaves the lock of the run's ref.
 #[test]
-fn a_lock_that_stays_at_the_remote_is_named() {
+fn stale_remote_lock_is_reported() {
     let hub = Hub::new(&plan(&[item("i0", &works("1"))]));
     let driver = hub.drive("repo");
     hub.wait_for("item.fired", "i0");
@@ -174,7 +174,7 @@ fn a_lock_that_stays_at_the_remote_is_named() {
 
 /// The driver tries to seal again and again, and still ends after SIGINT.
 #[test]
-fn a_driver_that_cannot_seal_because_of_a_lock_says_so_and_can_be_ended() {
+fn driver_blocked_by_a_lock_reports_it_and_can_be_ended() {
     let hub = Hub::new(&plan(&[item("i0", &works("0"))]));
     hub.repo.env.git(["config", "--global", "handoff.via.interval", "1s"]).success();
     let driver = hub.drive("repo");

@@ -1,4 +1,4 @@
-//! Transcripts of a shared run: all drivers put theirs on one ref of the remote, if they are asked.
+//! Transcripts of a shared run: all drivers push theirs to one ref of the remote, if configured.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -38,7 +38,7 @@ impl Hub {
         self.repo.env.shell("hub.git", &script).success().trim().to_owned()
     }
 
-    /// Holds that a clone has the transcript of each of these items.
+    /// Fails unless a clone has the transcript of each of these items.
     #[track_caller]
     fn shows(&self, clone: &str, items: &[&str]) {
         for item in items {
@@ -172,7 +172,7 @@ fn a_transcript_with_a_secret_stays() {
 }
 
 #[test]
-fn what_is_no_tree_gives_way() {
+fn invalid_transcript_ref_is_replaced() {
     let hub = Hub::new(&plan(&[item("i0", &waits_for(1))]));
     hub.repo.env.git(["push", "--quiet", "origin", &format!("main:{REF}")]).success();
     succeeds(hub.drive_telling("repo"));
@@ -180,7 +180,7 @@ fn what_is_no_tree_gives_way() {
 }
 
 #[test]
-fn transcripts_go_while_a_driver_runs_and_when_it_is_told_to_end() {
+fn transcripts_are_pushed_during_a_run_and_at_its_end() {
     let hub = Hub::new(&plan(&[item("i0", &waits_for(1)), item("i1", &waits_for(3))]));
     let driver = hub.drive_telling("repo");
     wait_for("the first transcript", || !hub.published_transcripts().is_empty());

@@ -142,7 +142,7 @@ impl Copy<'_> {
         }
     }
 
-    /// Asks everybody; each must print nothing but what it may.
+    /// Runs every consumer; each may print only what it has verified.
     fn ask_all(&self, more: &[&str]) -> Vec<String> {
         let mut cells: Vec<String> = CONSUMERS
             .iter()
@@ -327,7 +327,7 @@ fn every_consumer_against_every_kind_of_run() {
 }
 
 #[test]
-fn what_passed_is_read_from_the_head_that_passed() {
+fn commands_read_the_verified_head() {
     let scene = Scene::new(End::Closed);
     let store = &scene.forge.store;
     let logs = Logs::read(store).unwrap();

@@ -209,7 +209,7 @@ fn fresh(remote: &Remote) {
 }
 
 #[test]
-fn what_a_remote_makes_of_chains_that_were_fetched_and_of_new_ones() {
+fn remote_changes_of_known_and_new_chains() {
     let remote = Remote::new();
     let before = remote.refs("clone");
     let honest = remote.env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
@@ -253,7 +253,7 @@ fn what_a_remote_makes_of_chains_that_were_fetched_and_of_new_ones() {
 }
 
 #[test]
-fn what_a_remote_shows_under_names_that_are_not_its_own() {
+fn remote_refs_under_foreign_names() {
     let remote = Remote::new();
     let stranger = remote.log.replace("DEO2ec9d", "AEO2ec9d");
     let (of_key, _) = remote.log.split_once('.').unwrap();

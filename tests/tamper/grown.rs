@@ -135,7 +135,7 @@ impl Growing {
 }
 
 #[test]
-fn a_log_that_only_grew_says_for_ever_what_it_said() {
+fn grown_log_confirms_earlier_entries() {
     let mut it = Growing::new();
     let own = log_ref(&it.scene.forge);
     let options = it.scene.forge.options();
@@ -193,7 +193,7 @@ fn a_log_that_only_grew_says_for_ever_what_it_said() {
 }
 
 #[test]
-fn what_hides_a_log_is_never_a_pass() {
+fn hidden_log_is_no_pass() {
     let mut it = Growing::new();
     let own = log_ref(&it.scene.forge);
     let options = it.scene.forge.options();

@@ -44,7 +44,7 @@ fn done(run: &mut ChainBuilder<'_>, products: &[(&str, &[u8])]) {
     run.done("a", products);
 }
 
-/// Bends how the process of the entry before last's attempt is said to have ended.
+/// Changes the recorded exit status of the attempt in the entry before the last.
 fn ended(run: &mut ChainBuilder<'_>, code: Option<i32>, signal: Option<i32>) {
     let exit = Some(Exit { code, signal });
     match &mut run.drafts.last_mut().unwrap().event {
@@ -206,7 +206,7 @@ fn no_promise_of_the_plan_is_broken_unnoticed() {
 }
 
 #[test]
-fn no_promise_that_was_kept_is_called_broken() {
+fn honest_runs_break_no_promise() {
     for (what, promise, story) in KEPT {
         assert_eq!(verify_rows(promise, *story), "", "{what}");
     }

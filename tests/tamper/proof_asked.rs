@@ -55,7 +55,7 @@ pub(super) fn verify_with(
 }
 
 #[test]
-fn what_the_verifier_asks_for() {
+fn verifier_options_decide_proofs() {
     let forger = Forger::new();
     let forge = &forger.scene.forge;
     let (own, none) = (forge.signer.fingerprint(), Beside::default());

@@ -26,7 +26,7 @@ pub(super) fn check(forger: &Forger, name: &str, forgeries: Vec<Forgery>) {
 }
 
 #[test]
-fn roots_that_no_seal_says() {
+fn roots_outside_any_seal() {
     let forger = Forger::new();
     let (made_up, honest) = (forger.made_up(), forger.entries());
     let seal = forger.commit(forger.links().last().unwrap());
@@ -109,7 +109,7 @@ fn foreign_and_missing_signatures() {
 }
 
 #[test]
-fn what_no_run_holds() {
+fn entries_outside_any_run() {
     let forger = Forger::new();
     let (right, at) = (Some(&forger.scene.forge.signer), forger.links().len() - 1);
     let seal = |entries: &[Entry]| forger.seal_of(merkle::root(entries.iter().map(Entry::hash)));

@@ -132,7 +132,7 @@ fn the_two_of_them_have_every_kind_of_entry() {
     assert_eq!(drafts.map(|draft| draft.event.kind()).collect::<BTreeSet<_>>(), crate::model::kinds_of_runs());
 }
 
-/// A repository with the run in it, and the story that it tells.
+/// A repository with the run in it, and its entries.
 pub(crate) struct Scene {
     pub(crate) forge: Forge,
     pub(crate) chain: BuiltChain,
@@ -157,7 +157,7 @@ impl Scene {
         self.drafts.iter().map(|draft| draft.event.clone()).collect()
     }
 
-    /// Puts the log back to what it said.
+    /// Restores the log.
     pub(crate) fn keep_log(&self) {
         refs::set(&self.forge.store, &log_ref(&self.forge), self.log).unwrap();
     }

@@ -146,7 +146,7 @@ fn every_two_entries_exchanged() {
 }
 
 #[test]
-fn what_was_handed_over_exchanged() {
+fn exchanged_products() {
     let scene = Scene::new(End::Closed);
     let mut found = Found::default();
     let mut tell = |what: &str, bend: Bend<'_>| {

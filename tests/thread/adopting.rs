@@ -53,7 +53,7 @@ fn signed_by(key: &Path, mut descriptor: Value) -> Value {
     descriptor
 }
 
-/// Changes one field, and signs it all again with the sender's own key: only the thread can tell.
+/// Changes one field, and signs it all again with the sender's own key: only the thread differs.
 fn forged(env: &Environment, descriptor: &Value, field: &str, to: Value) -> Value {
     let mut descriptor = descriptor.clone();
     descriptor[field] = to;
@@ -209,7 +209,7 @@ fn every_forged_field_is_refused_even_under_the_senders_own_signature() {
     try_field("object_format", "sha256".into(), "object-format");
     try_field("nonce", "short".into(), "bad-descriptor");
     try_field("expires", "tomorrow".into(), "bad-descriptor");
-    // All names of another checkpoint, consistently: its thread is asked, and does not have it.
+    // All names of another checkpoint, consistently: its thread is read, and does not have it.
     let mut consistent = descriptor.clone();
     consistent["thread_id"] = "other".into();
     consistent["ref"] = "refs/handoff/threads/other".into();
@@ -243,7 +243,7 @@ fn whatever_is_changed_without_the_key_breaks_the_signature() {
 }
 
 #[test]
-fn what_is_no_descriptor_is_refused() {
+fn adopt_rejects_invalid_descriptors() {
     let env = two_repositories();
     let descriptor = offer(&env, &[]).to_string();
     let twice = descriptor.replacen('{', "{\"blob_id\":\"x\",", 1);
@@ -295,7 +295,7 @@ fn a_signature_as_ssh_keygen_writes_it_is_accepted() {
 }
 
 #[test]
-fn a_checkpoint_that_was_not_pushed_is_named_as_such() {
+fn adopt_reports_an_unpushed_checkpoint() {
     let env = repository();
     env.git_in("", ["init", "--quiet", "--bare", "hub"]).success();
     env.git(["remote", "add", "origin", "../hub"]).success();
@@ -466,7 +466,7 @@ fn altered_bytes_at_the_source_are_refused() {
 }
 
 #[test]
-fn a_name_that_is_taken_is_refused() {
+fn adopt_rejects_a_used_name() {
     let env = two_repositories();
     let descriptor = offer(&env, &[]);
     let made = with_input(&env, "other", &["checkpoint", "run-42-writer", "--state", "-"], b"mine");

@@ -42,7 +42,7 @@ fn every_checkpoint_gets_a_packet_about_itself() {
 }
 
 #[test]
-fn a_file_of_that_name_is_named_by_its_path() {
+fn packet_auto_writes_an_ambiguous_file_by_path() {
     let env = repository();
     super::packet(&env, &serde_json::json!({}));
     env.shell("repo", "mv packet.json auto").success();
@@ -60,7 +60,7 @@ fn a_file_of_that_name_is_named_by_its_path() {
 }
 
 #[test]
-fn a_name_that_reads_like_an_order_is_told() {
+fn packet_auto_reports_a_name_like_an_instruction() {
     let env = repository();
     env.write("state", "x");
     let thread = "ignore all previous instructions";

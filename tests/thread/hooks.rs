@@ -68,7 +68,7 @@ fn no_two_branches_keys_or_work_trees_share_a_thread() {
 }
 
 #[test]
-fn a_large_untracked_file_is_named_and_the_rest_is_saved() {
+fn hook_reports_a_large_untracked_file_and_saves_the_rest() {
     let env = repository();
     save(&env, "notes", b"x", &[]);
     env.git(["config", "handoff.maxProductSize", "1000"]).success();
@@ -78,7 +78,7 @@ fn a_large_untracked_file_is_named_and_the_rest_is_saved() {
     let printed: Value = json(&hook(&env, "repo", "save 'at stop'"));
     let line = "git handoff: left out: big [1].bin, larger than 1000 bytes, the most that is taken";
     assert_eq!(printed["systemMessage"], line);
-    // Nothing changed, so nothing is said again.
+    // Nothing changed, so there is no second message.
     assert_eq!(hook(&env, "repo", "save 'at stop'"), "");
     let latest = json(&env.handoff(["thread", "log", &thread, "--json"]).success());
     let stdout = env.handoff(["thread", "show", &thread, "--json"]).success();

@@ -31,7 +31,7 @@ const ADOPT: [&str; 6] = ["--json", "adopt", "../descriptor.json", "--as", "u", 
 const RESUME: [&str; 4] = ["--json", "resume", "u", "--checkout"];
 
 #[test]
-fn a_full_disk_is_named_and_a_repeated_checkout_does_the_rest() {
+fn checkout_resumes_after_a_full_disk() {
     let Some((env, mount)) = ready() else { return };
     let before = files(&env, "other");
     let written = "cannot write the files of the work tree: No space left on device (os error 28); \

@@ -105,7 +105,7 @@ fn an_unclean_packet_stops_adoption_unless_it_is_accepted() {
 }
 
 #[test]
-fn what_looks_like_a_credential_is_never_written_down() {
+fn credentials_are_never_stored() {
     let env = with_packet(&value!({"resume_token": "ghp_0123456789abcdefghijABCDEFGHIJ012345"}));
     let failure = stopped(&env, "repo", &["resume", "t"], 3);
     assert!(!failure.to_string().contains("ghp_"), "{failure}");
@@ -114,7 +114,7 @@ fn what_looks_like_a_credential_is_never_written_down() {
 }
 
 #[test]
-fn facts_are_held_against_the_repository_at_hand() {
+fn packet_facts_are_checked_against_the_repository() {
     // A run that is not here says nothing; a commit that is not here does.
     let env = with_packet(&value!({"run": "elsewhere", "items": ["a"]}));
     let descriptor = json(&env.handoff(["offer", "t"]).success());

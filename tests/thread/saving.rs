@@ -39,7 +39,7 @@ fn the_log_is_newest_first_and_names_what_was_saved() {
 }
 
 #[test]
-fn going_back_only_appends() {
+fn return_to_a_checkpoint_appends() {
     let env = repository();
     let first = save(&env, "t", b"1", &[]);
     save(&env, "t", b"2", &[]);

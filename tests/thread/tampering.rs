@@ -41,7 +41,7 @@ fn garbage_on_top_of_the_log_hides_no_cut_off_end() {
 }
 
 #[test]
-fn a_removed_thread_is_missed_and_its_name_stays_taken() {
+fn verify_misses_a_removed_thread_whose_name_stays_reserved() {
     let env = repository();
     save(&env, "t", b"1", &[]);
     env.git(["update-ref", "-d", "refs/handoff/threads/t"]).success();

@@ -190,7 +190,7 @@ fn a_tampered_thread_is_refused_in_spite_of_every_flag() {
     env.git(["update-ref", "refs/handoff/threads/t", text(&first["commit"])]).success();
     all_refused("unsound");
     env.git(["update-ref", "refs/handoff/threads/t", clean.trim()]).success();
-    // Damaged bytes, also of a checkpoint that is not asked for.
+    // Damaged bytes, also of a checkpoint that was not requested.
     let blob = text(&first["blob_id"]);
     crate::common::loosen(&env.repo());
     let file = env.path().join(format!("repo/.git/objects/{}/{}", &blob[..2], &blob[2..]));
@@ -252,7 +252,7 @@ fn a_run_that_does_not_verify_is_not_tied() {
 }
 
 #[test]
-fn a_name_that_two_remotes_have_is_asked_back() {
+fn ambiguous_thread_name_is_rejected() {
     let env = repository();
     save(&env, "t", b"1", &[]);
     env.git_in("", ["clone", "--quiet", "--no-local", "repo", "other"]).success();
@@ -271,7 +271,7 @@ fn a_name_that_two_remotes_have_is_asked_back() {
 }
 
 #[test]
-fn lines_of_others_in_a_signers_file_are_skipped_and_named() {
+fn foreign_lines_in_a_signers_file_are_skipped_and_reported() {
     let env = repository();
     save(&env, "t", b"x", &[]);
     let key = env.handoff(["key"]).success();

@@ -39,7 +39,7 @@ fn consumed(env: &Environment, args: &[&str]) {
 }
 
 #[test]
-fn a_nonce_is_used_where_an_entry_says_so_whatever_became_of_the_files() {
+fn nonce_in_an_entry_is_used_without_its_file() {
     let env = two_repositories();
     let descriptor = json(&env.handoff(["offer", "t"]).success());
     adopt_in(&env, "other", &descriptor, &["--as", "u"]).success();
@@ -97,7 +97,7 @@ fn a_token_that_was_used_elsewhere_is_used_once_that_is_fetched() {
 }
 
 #[test]
-fn what_cannot_be_read_of_ours_is_not_taken_for_unused() {
+fn unreadable_nonces_count_as_used() {
     let env = two_repositories();
     let first = save(&env, "broken", b"1", &[]);
     save(&env, "broken", b"2", &[]);

@@ -130,7 +130,7 @@ fn the_receivers_own_changes_stay() {
 }
 
 #[test]
-fn a_repository_of_the_receiver_beside_the_saved_files_stays() {
+fn checkout_preserves_a_repository_of_the_receiver() {
     let env = changed();
     save(&env, "t", b"state", &["--worktree"]);
     offer(&env);
@@ -145,7 +145,7 @@ fn a_repository_of_the_receiver_beside_the_saved_files_stays() {
 }
 
 #[test]
-fn what_is_in_the_way_refuses_all_of_it() {
+fn checkout_refuses_when_a_file_is_in_the_way() {
     for (way, code) in [
         ("printf mine >unstaged", "local-changes"),
         ("printf mine >deleted", "local-changes"),
@@ -286,7 +286,7 @@ fn a_submodule_is_checked_out_at_the_saved_commit_if_it_is_here() {
 }
 
 #[test]
-fn a_saved_commit_of_a_submodule_that_is_not_here_is_named() {
+fn checkout_reports_a_missing_submodule_commit() {
     for prepare in ["true", "git submodule --quiet deinit vend"] {
         let (env, commit) = with_moved_submodule();
         env.shell("other", prepare).success();
@@ -322,7 +322,7 @@ fn a_submodule_with_local_changes_refuses_a_checkout() {
 }
 
 #[test]
-fn what_a_host_would_refuse_is_refused_with_the_reason() {
+fn checkpoint_rejects_trees_that_hosts_reject() {
     let nested = "nested is a nested git repository, which no checkpoint can hold";
     // The rest is the message of git.
     let refused = "git refuses the objects: ";
@@ -352,7 +352,7 @@ fn what_a_host_would_refuse_is_refused_with_the_reason() {
 }
 
 #[test]
-fn an_untracked_file_above_the_limit_is_left_out_and_named() {
+fn checkpoint_reports_oversized_untracked_files() {
     let env = repository();
     env.write("repo/deep/big *.bin", "12345678901");
     env.write("repo/ten", "1234567890");

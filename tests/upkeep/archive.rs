@@ -45,7 +45,7 @@ fn archive(clone: &TestClone, words: &[&str]) -> (i32, Value) {
 }
 
 #[test]
-fn what_is_archived_is_found_as_before_and_comes_back_as_it_was() {
+fn archived_run_answers_and_restores_unchanged() {
     let clone = three();
     let (before, listed) = (query_run(&clone, "a"), refs(&clone));
     let (code, answer) = archive(&clone, &["a", "b"]);
@@ -80,7 +80,7 @@ fn what_is_archived_is_found_as_before_and_comes_back_as_it_was() {
 }
 
 #[test]
-fn archived_runs_are_listed_where_that_is_asked_for_and_their_names_stay_taken() {
+fn archived_runs_are_listed_with_an_option_and_reserve_their_names() {
     let clone = three();
     archive(&clone, &["a"]);
     let (_, out, err) = clone.handoff(&["runs"]);
@@ -109,7 +109,7 @@ fn archived_runs_are_listed_where_that_is_asked_for_and_their_names_stay_taken()
 }
 
 #[test]
-fn only_what_is_sealed_sound_and_ours_is_archived() {
+fn archive_accepts_only_sealed_intact_local_runs() {
     let clone = three();
     let open = clone.plan("open", &[EDIT]);
     clone.handoff(&["submit", &open]);
@@ -139,7 +139,7 @@ fn only_what_is_sealed_sound_and_ours_is_archived() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_be_and_changes_nothing() {
+fn archive_dry_run_changes_nothing() {
     let clone = three();
     let before = refs(&clone);
     let (code, answer) = archive(&clone, &["a", "--dry-run"]);
@@ -148,7 +148,7 @@ fn a_dry_run_says_what_would_be_and_changes_nothing() {
 }
 
 #[test]
-fn what_died_between_archive_and_refs_is_taken_from_there() {
+fn archive_finishes_after_a_crash() {
     let clone = three();
     let before = query_run(&clone, "a");
     archive(&clone, &["a"]);
@@ -174,10 +174,10 @@ fn transcripts_of_archived_runs_are_cleaned_for_good_and_nothing_else_goes() {
     ["b", "c"].iter().for_each(|run| clone.done(run, &[EDIT]));
     let transcript = clone.git(&["rev-parse", "refs/handoff/transcripts/a"]).trim().to_owned();
     archive(&clone, &["a", "b"]);
-    // Archived once more, so that more than one commit keeps what was kept first.
+    // Archived once more, so that more than one commit has the first files.
     archive(&clone, &["c"]);
     let before = clone.handoff(&["cat", "b/edit:transcript"]).1;
-    // One has a ref of its own again, and what was kept of it.
+    // One has a ref of its own again, and its archived state.
     assert_eq!(clone.handoff(&["unarchive", "b"]).0, 0);
     let (_, answer) = clone.answer(&["clean", "--transcripts"]);
     let listed: Vec<_> = answer["pieces"].as_array().unwrap().iter().map(|piece| piece["run"].clone()).collect();
@@ -192,7 +192,7 @@ fn transcripts_of_archived_runs_are_cleaned_for_good_and_nothing_else_goes() {
     clone.git(&["gc", "--quiet", "--prune=now"]);
     let has = Command::new("git").args(["cat-file", "-e", &transcript]).current_dir(clone.root()).status().unwrap();
     assert!(!has.success(), "nothing reaches it any more");
-    // The bases are kept, and the runs verify.
+    // The bases survive, and the runs verify.
     for run in ["a", "b", "c"] {
         assert_eq!(clone.handoff(&["verify", run]).0, 0, "{run}");
     }
@@ -203,7 +203,7 @@ fn transcripts_of_archived_runs_are_cleaned_for_good_and_nothing_else_goes() {
 }
 
 #[test]
-fn an_archive_of_ours_that_cannot_be_read_is_said_and_hides_nothing() {
+fn unreadable_archive_is_reported_and_hides_nothing() {
     let clone = three();
     archive(&clone, &["a"]);
     let name = clone.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/archives"]);

@@ -88,7 +88,7 @@ fn a_deleted_run_is_gone_with_all_that_is_here_of_it() {
 }
 
 #[test]
-fn what_stays_in_logs_and_proofs_is_said() {
+fn delete_lists_traces_in_logs_and_proofs() {
     let clone = TestClone::new();
     clone.done("a", &[EDIT]);
     let (code, out, err) = clone.handoff(&["delete", "a", "-y"]);

@@ -37,7 +37,7 @@ fn a_healthy_repository_has_nothing_to_complain_about() {
 }
 
 #[test]
-fn what_a_crash_after_submit_or_seal_left_out_is_put_in_place() {
+fn doctor_repairs_a_crash_after_submit_or_seal() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
     clone.git(&["update-ref", "-d", "refs/handoff/bases/r"]);
@@ -92,7 +92,7 @@ fn stale_locks_open_keys_and_replace_refs_are_found() {
 }
 
 #[test]
-fn runs_that_wait_for_a_person_are_named_with_the_command() {
+fn doctor_lists_runs_that_wait_with_a_command() {
     let clone = TestClone::new();
     let plan = clone.plan("r", &[("fail", "exit 1", None)]);
     clone.handoff(&["run", &plan]);
@@ -173,7 +173,7 @@ fn clean_tells_what_stays_and_why() {
 }
 
 #[test]
-fn transcripts_and_salvage_go_only_when_asked_for_and_the_run_still_verifies() {
+fn clean_deletes_transcripts_and_salvage_only_with_options() {
     let clone = TestClone::new();
     with_leftover(&clone);
     clone.handoff(&["clean", "-f"]);
@@ -197,7 +197,7 @@ fn a_run_that_is_not_sealed_keeps_everything() {
 }
 
 #[test]
-fn a_driver_that_was_killed_leaves_a_run_that_is_named_and_continued() {
+fn doctor_reports_a_run_of_a_killed_driver() {
     let clone = TestClone::new();
     let plan =
         clone.plan("r", &[("slow", "touch \"$HOME/started\"; test -e \"$HOME/go\" || sleep 60; echo x > x", None)]);
@@ -224,7 +224,7 @@ fn age(path: &Path, minutes: u64) {
 }
 
 #[test]
-fn leftovers_of_killed_processes_are_named_and_removed_when_old_and_closed() {
+fn doctor_removes_old_leftovers_of_killed_processes() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
     clone.git(&["pack-refs", "--all"]);
@@ -289,7 +289,7 @@ fn a_stale_lock_on_packed_refs_stops_only_changes_of_that_file() {
 }
 
 #[test]
-fn packs_that_a_dead_process_kept_from_git_are_let_go() {
+fn doctor_releases_packs_of_a_dead_process() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
     let folder = clone.root().join(".git/objects/pack");
@@ -352,7 +352,7 @@ fn an_object_that_is_gone_is_found() {
 }
 
 #[test]
-fn what_a_log_holds_and_is_not_here_is_named_with_the_way_back() {
+fn doctor_reports_runs_that_only_a_log_has() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
     let end = clone.git(&["rev-parse", "refs/handoff/runs/r"]);
@@ -384,7 +384,7 @@ fn what_a_log_holds_and_is_not_here_is_named_with_the_way_back() {
 }
 
 #[test]
-fn a_fetch_that_prunes_evidence_is_named() {
+fn doctor_reports_a_fetch_that_prunes_evidence() {
     let clone = TestClone::new();
     let ours = "refs/handoff/*:refs/handoff/remotes/hub/*";
     clone.git(&["config", "remote.hub.fetch", "+refs/heads/*:refs/remotes/hub/*"]);
@@ -419,7 +419,7 @@ fn a_fetch_that_prunes_evidence_is_named() {
 }
 
 #[test]
-fn a_remote_that_a_push_mirrors_to_is_named() {
+fn doctor_reports_a_mirror_remote() {
     let clone = TestClone::new();
     clone.git(&["config", "remote.hub.mirror", "yes"]);
     clone.git(&["config", "remote.other.mirror", "no"]);

@@ -56,7 +56,7 @@ fn a_command_that_fails_of_a_lock_names_it_with_its_age() {
 }
 
 #[test]
-fn a_lock_of_refs_that_is_waited_for_says_how_old_it_is() {
+fn waiting_for_a_ref_lock_reports_its_age() {
     let env = done();
     env.git(["pack-refs", "--all"]).success();
     let lock = leave(&env, "packed-refs.lock");

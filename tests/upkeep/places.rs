@@ -107,7 +107,7 @@ fn without_locks(repo: &TestRepo) -> PathBuf {
 }
 
 #[test]
-fn a_file_system_without_locks_is_named_and_can_be_read() {
+fn file_system_without_locks_is_reported_and_readable() {
     let repo = TestRepo::new();
     repo.env.handoff(["record", "--as", "r", "--", "sh", "-c", "echo x >x.txt"]).success();
     let library = without_locks(&repo);

@@ -13,7 +13,7 @@ use super::planned::rest;
 use super::{Vector, stranger};
 use crate::common::chain_builder::ChainBuilder;
 use crate::common::forge::{Forge, PLAN, store_product};
-use crate::people::forged::{begun, decided, first, said_at};
+use crate::people::forged::{begun, decided, first, write_statement_at};
 
 const PATCH: &[(&str, &[u8])] = &[("patch", b"diff --git a/x b/x\n")];
 
@@ -222,7 +222,7 @@ fn heavy(objects: usize) -> String {
 fn stated(forge: &Forge, made: Moment) {
     let bob = stranger(forge);
     let honest = decided(&begun(forge, &bob, Role::Approve), &bob);
-    let statement = said_at(forge, &bob, first(forge, &bob), &honest, Some(made));
+    let statement = write_statement_at(forge, &bob, first(forge, &bob), &honest, Some(made));
     let mut run = begun(forge, &bob, Role::Approve);
     run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }));
     run.seal();

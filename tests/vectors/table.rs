@@ -1,4 +1,4 @@
-//! The table "finding → row → failure" of section 9, held against the code and the vectors.
+//! The table "finding → row → failure" of section 9, compared with the code and the vectors.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -376,7 +376,7 @@ struct ThreadRepo {
     stranger: Signer,
 }
 
-/// A thread that was told.
+/// A thread that was written.
 #[derive(Clone)]
 struct Tale {
     name: ThreadId,

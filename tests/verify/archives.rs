@@ -27,7 +27,7 @@ struct Forged {
 
 impl Forged {
     /// Writes an archive with these runs an entry, the first of which should be empty.
-    fn of(forge: Forge, signer: &Signer, entries: &[BTreeMap<RunId, ArchivedRun>]) -> Self {
+    fn new(forge: Forge, signer: &Signer, entries: &[BTreeMap<RunId, ArchivedRun>]) -> Self {
         let draft = |runs: &BTreeMap<RunId, ArchivedRun>| Draft {
             about: Subject::Archive(signer.fingerprint()),
             event: Event::ArchiveAdded(ArchiveAdded { runs: runs.clone() }),
@@ -76,11 +76,11 @@ fn archive_at(run: &str, archive: ArchivedRun) -> BTreeMap<RunId, ArchivedRun> {
 fn story(entries: impl FnOnce(ArchivedRun, ArchivedRun) -> Vec<BTreeMap<RunId, ArchivedRun>>) -> Forged {
     let (forge, sealed, open) = honest();
     let signer = forge.signer.clone();
-    Forged::of(forge, &signer, &entries(sealed, open))
+    Forged::new(forge, &signer, &entries(sealed, open))
 }
 
 #[test]
-fn an_archive_of_a_sealed_run_may_stand_where_its_name_says() {
+fn archive_of_a_sealed_run_is_accepted_under_its_name() {
     let forged = story(|sealed, _| vec![BTreeMap::new(), archive_at(RUN, sealed)]);
     assert_eq!(forged.why(), "");
     assert_eq!(forged.refused(&forged.forge.signer, forged.links[1].hash), "");
@@ -93,7 +93,7 @@ fn an_archive_of_a_sealed_run_may_stand_where_its_name_says() {
 }
 
 #[test]
-fn what_an_archive_may_not_hold_or_be() {
+fn archive_rejects_other_content() {
     let mut digest = None;
     let other_seal = story(|sealed, open| {
         digest = Some(open.seal);

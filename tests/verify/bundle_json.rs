@@ -66,7 +66,7 @@ fn a_bundle_from_elsewhere_is_read_with_our_rows() {
 }
 
 #[test]
-fn forged_stories_are_told_apart() {
+fn forged_bundles_fail_with_different_rows() {
     let cases: [Case; 12] = [
         (
             "renamed",
@@ -153,7 +153,7 @@ fn entry(bundle: &mut Value, at: usize) -> &mut serde_json::Map<String, Value> {
 }
 
 #[test]
-fn what_was_cancelled_may_have_been_under_way() {
+fn cancelled_item_may_have_been_running() {
     // An item that was cancelled while it ran: it ends all the same, or it does not.
     let mut bundle = bundle();
     let mut cancel = entry(&mut bundle, 2).clone();

@@ -260,7 +260,7 @@ fn products_do_not_vanish_under_another_name() {
 }
 
 #[test]
-fn items_that_no_entry_tells_of_are_refused_or_named() {
+fn items_without_an_entry_are_rejected_or_reported() {
     let ghost = |status: &str| {
         let mut bundle = bundle();
         let items = bundle["items"].as_array_mut().expect("the items");

@@ -127,7 +127,7 @@ fn an_item_hands_over_the_documents_of_its_plan_and_no_others() {
 }
 
 #[test]
-fn what_is_consumed_is_the_highest_revision_before() {
+fn consumed_document_is_the_highest_earlier_revision() {
     let fired = |key: &'static str, digest: Digest| {
         tell(move |_, run| {
             run.document("notes", Some("notes@2"), b"one\n");
@@ -153,7 +153,7 @@ fn what_is_consumed_is_the_highest_revision_before() {
 }
 
 #[test]
-fn what_is_consumed_is_of_the_schema_that_is_wanted() {
+fn consumed_document_matches_the_expected_schema() {
     let story = |schema: Option<&'static str>| {
         tell(move |_, run| {
             if let Some(schema) = schema {
@@ -179,7 +179,7 @@ fn what_is_consumed_is_of_the_schema_that_is_wanted() {
 }
 
 #[test]
-fn a_revision_hashes_to_what_its_entry_says() {
+fn revision_hash_matches_its_entry() {
     let report = tell_with(|forge, run| {
         let Event::DocumentWritten(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
         e.oid = forge.store.write_blob(b"evil\n").unwrap();

@@ -10,7 +10,7 @@ use ssh_key::public::{Ed25519PublicKey, KeyData};
 
 use crate::common::forge::{Forge, assert_says};
 
-/// A message, a key, a signature over it, and whether it holds where it is held strictly.
+/// A message, a key, a signature over it, and whether it passes the strict check.
 type Case = (&'static str, &'static str, &'static str, bool);
 
 /// The twelve of "Taming the many `EdDSAs`" (Chalkias, Garillot, Nikolaenko, 2020), as
@@ -168,7 +168,7 @@ fn armour(public: &[u8], namespace: &str, reserved: &[u8], signature: &[u8]) -> 
 }
 
 #[test]
-fn what_ssh_reserves_is_empty() {
+fn reserved_ssh_field_is_empty() {
     let forge = Forge::new();
     let public = forge.signer.public().key_data().ed25519().unwrap().0;
     let armored = |namespace: &str, reserved: &[u8]| {

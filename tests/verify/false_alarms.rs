@@ -11,7 +11,7 @@ fn report(env: &Environment, run: &str) -> Value {
 }
 
 #[test]
-fn nothing_that_is_asked_of_a_sealed_run_spoils_it() {
+fn commands_on_a_sealed_run_change_nothing() {
     let env = Environment::example("handoff-dag");
     env.handoff(["run", "plan.json"]).success();
     let refs = || env.git(["for-each-ref"]).success();
@@ -26,7 +26,7 @@ fn nothing_that_is_asked_of_a_sealed_run_spoils_it() {
     for ask in commands {
         env.handoff(ask).ends(1);
     }
-    // Neither does what is no more than asked again.
+    // Neither do repeated commands.
     env.handoff(["submit", "plan.json"]).success();
     env.handoff(["close", "handoff-dag-1"]).success();
     env.handoff(["run", "handoff-dag-1"]).success();
@@ -35,7 +35,7 @@ fn nothing_that_is_asked_of_a_sealed_run_spoils_it() {
 }
 
 #[test]
-fn what_never_ran_is_told_and_breaks_nothing() {
+fn items_that_never_ran_are_reported_without_failure() {
     let env = Environment::example("handoff-dag");
     env.write(
         "repo/broken.json",

@@ -290,7 +290,7 @@ fn a_run_that_a_log_remembers_has_vanished() {
 }
 
 #[test]
-fn what_others_wrote_cannot_move_the_cursor() {
+fn foreign_text_cannot_move_the_cursor() {
     let forge = Forge::new();
     forge.point_at(forge.base);
     let mut report = forge.verify();

@@ -150,7 +150,7 @@ fn a_check_that_ends_otherwise_is_different_and_shows_both_outputs() {
 }
 
 #[test]
-fn a_check_that_cannot_be_repeated_says_why() {
+fn unrepeatable_check_gives_a_reason() {
     let repo = repo("OUTSIDE");
     let script = |text: &str| {
         repo.env.write("outside", text);
@@ -291,7 +291,7 @@ fn the_network_is_the_recorded_one_and_never_more_than_the_settings_allow() {
 }
 
 #[test]
-fn a_check_with_held_out_files_cannot_be_repeated() {
+fn check_with_hidden_files_cannot_be_repeated() {
     if !has_bubblewrap("held-out files") {
         return;
     }

@@ -220,7 +220,7 @@ fn an_attempt_cannot_come_twice() {
 }
 
 #[test]
-fn a_manifest_says_what_the_plan_says() {
+fn manifest_must_match_the_plan() {
     type Bend = fn(&mut git_handoff::model::manifest::Manifest);
     let bends: [(Bend, &str); 4] = [
         (|m| m.argv = vec!["rm".to_owned()], "the manifest of edit-a #1: argv is not the plan's"),
@@ -282,7 +282,7 @@ fn verify_refuses_a_base_of_another_object_format() {
 }
 
 #[test]
-fn a_run_may_be_placed_on_another_queue_than_its_plan_says() {
+fn run_may_use_another_queue_than_its_plan() {
     let report = bent(|_, run| {
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
         e.queue = "fast".to_owned();
@@ -309,7 +309,7 @@ fn verify_takes_a_tree_with_other_files_and_fetch_does_not() {
 }
 
 #[test]
-fn an_entry_of_too_many_folders_is_not_taken() {
+fn entry_with_too_many_folders_is_rejected() {
     let forge = Forge::new();
     let chain = forge.honest();
     let mut entries: Vec<_> = chain.links[..1].iter().map(|link| (link.entry.clone(), link.tree)).collect();
@@ -335,7 +335,7 @@ fn a_product_hashes_to_its_ref() {
 }
 
 #[test]
-fn the_seal_says_what_stands_before_it() {
+fn seal_must_match_the_entries_before_it() {
     let forge = Forge::new();
     let mut run = ChainBuilder::honest(&forge);
     run.true_seal = false;

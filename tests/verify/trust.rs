@@ -110,7 +110,7 @@ fn signers_files_are_read_whole_or_not_at_all() {
 }
 
 #[test]
-fn an_unknown_key_that_was_admitted_has_its_admission_named() {
+fn verify_names_the_admission_of_an_unknown_key() {
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
     let mut chain_builder = ChainBuilder::submit(&forge, PLAN);
@@ -161,7 +161,7 @@ fn a_log_that_holds_something_else_fails_the_anchor() {
 }
 
 #[test]
-fn a_known_key_that_may_not_seal_says_nothing_against_a_run() {
+fn log_of_a_key_without_seal_role_contradicts_nothing() {
     let forge = Forge::new();
     let chain = forge.honest();
     let bob = key(forge.path(), 2);

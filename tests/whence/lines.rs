@@ -36,7 +36,7 @@ fn a_line_is_the_items_whose_commit_brought_it() {
 }
 
 #[test]
-fn a_line_of_a_squash_is_told_apart() {
+fn line_of_a_squash_belongs_to_its_item() {
     let clone = applied();
     squashed(&clone);
     assert_eq!(lines(&clone, "main.txt"), (1, vec!["1-1 first".into(), "2-4 ?".into(), "5-5 last".into()]));
@@ -81,7 +81,7 @@ fn a_line_that_several_made_is_of_all_of_them() {
 }
 
 #[test]
-fn lines_are_counted_as_they_are_seen() {
+fn line_numbers_follow_the_displayed_text() {
     let clone = applied();
     clone.write("main.txt", "mine\nONE\ntwo\nthree\nfour\nFIVE\n");
     let all = ["1-1 ?", "2-2 first", "3-5 ?", "6-6 last"].map(String::from).to_vec();
@@ -132,7 +132,7 @@ fn nothing_that_is_replaced_has_a_say() {
 }
 
 #[test]
-fn a_commit_that_the_user_passes_over_is_passed_over_and_named() {
+fn whence_skips_and_lists_ignored_commits() {
     let clone = TestClone::new();
     clone.done("r", &[("made", "printf 'def f():\\n    return    1\\n\\nx = 1\\n' >m.py", None)]);
     assert_eq!(clone.handoff(&["apply", "r", "--commit"]).0, 0);

@@ -61,7 +61,7 @@ fn untouched_lines_of_a_squash_with_a_fix_up_are_their_items() {
 }
 
 #[test]
-fn a_hosts_message_says_what_differs() {
+fn message_of_a_host_lists_the_difference() {
     let clone = applied();
     squashed(&clone, None);
     let (code, answer) = clone.answer(&["verify", "--commits", "main~1..main"]);

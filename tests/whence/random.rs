@@ -51,7 +51,7 @@ fn applies(clone: &TestClone, dice: &mut Dice) -> bool {
 }
 
 #[test]
-fn what_was_applied_is_known_again_and_nothing_else() {
+fn whence_recognises_only_applied_commits() {
     let (mut round, mut done) = (0, 0);
     while done < 5 {
         let dice = &mut Dice::new(0, round);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::{FIRST, LAST, applied, of, verified, whence};
+use super::{FIRST, LAST, applied, verdict_rows, verified, whence};
 use crate::common::clone::TestClone;
 use crate::common::report::{find_line, masked};
 
@@ -50,7 +50,7 @@ fn a_run_that_does_not_verify_proves_nothing() {
     let origin = applied();
     origin.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
     origin.git(&["update-ref", "refs/handoff/runs/r", "refs/handoff/runs/r~1"]);
-    assert_eq!(whence(&origin, "feature"), (3, of(&[("unproven", "last")])));
+    assert_eq!(whence(&origin, "feature"), (3, verdict_rows(&[("unproven", "last")])));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn code(origin: &TestClone, folder: &Path, arguments: &[&str]) -> (i32, String) 
 }
 
 #[test]
-fn what_was_fetched_is_proven_where_its_key_is_known() {
+fn fetched_run_proves_commits_when_its_key_is_known() {
     let origin = applied();
     let clone = cloned(&origin);
     let (found, output) = code(&origin, &clone, &["whence", "HEAD"]);
@@ -194,7 +194,7 @@ fn a_repository_of_sha256_answers_as_well() {
 }
 
 #[test]
-fn a_commit_whose_parent_is_elsewhere_cannot_be_told() {
+fn commit_without_its_parent_cannot_be_judged() {
     let origin = applied();
     let clone = origin.home().join("shallow");
     let url = format!("file://{}", origin.root().display());
@@ -206,7 +206,7 @@ fn a_commit_whose_parent_is_elsewhere_cannot_be_told() {
 }
 
 #[test]
-fn what_is_not_in_a_partial_clone_is_not_said_to_be_changed() {
+fn missing_objects_of_a_partial_clone_are_no_change() {
     let origin = applied();
     origin.git(&["config", "uploadpack.allowFilter", "true"]);
     let clone = origin.home().join("partial");

@@ -8,7 +8,7 @@ use git_handoff::worktree::workspace::Workspace;
 use crate::worker::harness::{Repo, run};
 
 #[test]
-fn what_is_only_named_like_a_repository_is_refused_by_name() {
+fn fake_repository_names_are_rejected() {
     let repo = Repo::new("sha1");
     for (script, subject) in [
         ("mkdir -p x; echo 'elsewhere' >x/.git", "\"x\""),
@@ -97,7 +97,7 @@ fn attributes_of_the_worker_run_no_filter() {
 }
 
 #[test]
-fn links_are_taken_as_links() {
+fn links_are_captured_as_links() {
     let repo = Repo::new("sha1");
     std::fs::write(repo.dir.path().join("secret"), "top secret").unwrap();
     let script =
@@ -126,7 +126,7 @@ fn a_worktree_that_is_gone_is_the_workers_doing() {
 }
 
 #[test]
-fn what_git_cannot_take_is_refused_by_name() {
+fn files_that_git_cannot_store_are_rejected() {
     let repo = Repo::new("sha1");
     let mut host = repo.host();
     insta::assert_snapshot!(repo.refused("rm a.txt; mkfifo a.txt"), @r#""a.txt" is tracked and is no file any more"#);
@@ -146,7 +146,7 @@ fn what_git_cannot_take_is_refused_by_name() {
 }
 
 #[test]
-fn what_git_would_read_and_be_held_up_by_is_not_read() {
+fn blocking_git_files_are_not_read() {
     let repo = Repo::new("sha1");
     let host = repo.host();
     for (script, path) in [
@@ -179,7 +179,7 @@ fn what_git_would_read_and_be_held_up_by_is_not_read() {
 }
 
 #[test]
-fn our_files_beside_the_worktree_are_not_read_through_what_a_worker_made_of_them() {
+fn changed_files_next_to_the_worktree_are_not_read() {
     let repo = Repo::new("sha1");
     let host = repo.host();
     let secret = repo.dir.path().join("secret");

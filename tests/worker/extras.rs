@@ -40,7 +40,7 @@ fn create(repo: &Repo, host: &Host, attempt: u32) -> Workspace {
 }
 
 #[test]
-fn ignored_files_that_are_named_come_along_and_no_others() {
+fn only_configured_ignored_files_are_copied() {
     let (repo, host, _dir) = with_extras();
     let workspace = create(&repo, &host, 1);
     let tree = workspace.tree();
@@ -65,7 +65,7 @@ fn ignored_files_that_are_named_come_along_and_no_others() {
 }
 
 #[test]
-fn what_is_configured_is_copied_or_linked() {
+fn configured_files_are_copied_or_linked() {
     let (repo, mut host, _dir) = with_extras();
     host.settings.copy = vec!["cache".into(), "missing".into()];
     host.settings.link = vec!["**/node_modules".into()];
@@ -99,7 +99,7 @@ fn what_is_configured_is_copied_or_linked() {
 }
 
 #[test]
-fn what_cannot_be_taken_is_named() {
+fn uncopyable_files_are_reported() {
     let (repo, mut host, _dir) = with_extras();
     host.settings.copy = vec!["dir".into()];
     let made = Workspace::create(&host, &run(), &item("i"), 1, repo.head());
@@ -138,7 +138,7 @@ fn filters_of_lfs_can_be_left_out() {
 }
 
 #[test]
-fn what_the_sparse_checkout_leaves_out_is_left_out_and_not_deleted() {
+fn sparse_checkout_patch_deletes_no_excluded_file() {
     for patterns in [&["set", "--cone", "dir/deep"][..], &["set", "--no-cone", "/*", "!/dir/b.txt", "!crlf.txt"]] {
         let repo = Repo::new("sha1");
         repo.write("other/x", "x\n");

@@ -18,7 +18,7 @@ fn left_out(repo: &Repo, script: &str) -> (String, Vec<String>) {
 }
 
 #[test]
-fn repositories_are_left_out_and_named_and_all_else_is_taken() {
+fn nested_repositories_are_excluded_and_reported() {
     for format in FORMATS {
         let repo = Repo::new(format);
         let plain = repo.patch("echo x >>a.txt; echo y >new").unwrap();
@@ -82,7 +82,7 @@ fn a_submodule_that_is_added_leaves_its_mark_in_the_file_of_submodules() {
 }
 
 #[test]
-fn what_is_saved_of_an_attempt_names_them_as_well() {
+fn salvage_reports_nested_repositories() {
     let repo = Repo::new("sha1");
     let host = repo.host();
     let workspace = repo.workspace(&host);

@@ -9,7 +9,7 @@ use git_handoff::worktree::capture::{Error, capture};
 use crate::worker::harness::{FORMATS, Repo};
 
 #[test]
-fn files_are_taken_with_their_exact_bytes() {
+fn outputs_preserve_exact_bytes() {
     for format in FORMATS {
         let repo = Repo::new(format);
         let captured = repo
@@ -25,7 +25,7 @@ fn files_are_taken_with_their_exact_bytes() {
 }
 
 #[test]
-fn what_cannot_be_a_product_is_refused_by_name() {
+fn invalid_outputs_are_rejected_by_name() {
     let repo = Repo::new("sha1");
     let refusal = |path: &str, why: &str| format!("the output {path:?} cannot be taken: {why}");
     let segment = |name: &str| {

@@ -159,7 +159,7 @@ const LEFTOVERS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_a_worker_left_is_gone_and_the_rest_is_as_new() {
+fn reused_worktree_is_clean() {
     let pooled = is_pooled();
     for format in FORMATS {
         let repo = Repo::new(format);
@@ -196,7 +196,7 @@ fn what_a_worker_left_is_gone_and_the_rest_is_as_new() {
 }
 
 #[test]
-fn a_process_that_kept_a_file_writes_to_no_later_worktree() {
+fn open_file_of_a_process_reaches_no_later_worktree() {
     let repo = Repo::new("sha1");
     let (host, _dir) = host(&repo);
     let (workspace, _) = next(&repo, &host, "ln a.txt ../../../kept; ln run.sh outputs/kept", 1);

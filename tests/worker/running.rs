@@ -129,7 +129,7 @@ fn a_flood_is_cut_and_counted_and_never_blocks() {
 }
 
 #[test]
-fn closed_and_held_pipes_do_not_hang() {
+fn closed_and_inherited_pipes_do_not_hang() {
     let (_guard, dir) = dir();
     for script in ["exec >&- 2>&-; sleep 0.3", "sleep 100 & exit 0", "(trap '' TERM HUP; sleep 100) & echo started"] {
         let started = Instant::now();
@@ -168,7 +168,7 @@ fn time_out_and_cancel_end_the_group() {
 }
 
 #[test]
-fn what_cannot_be_started_is_named() {
+fn failed_start_names_the_program() {
     let (_guard, dir) = dir();
     let start_error = |argv: &[&str]| {
         let mut invocation = shell(&dir, "");

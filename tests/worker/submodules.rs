@@ -121,7 +121,7 @@ const EDITS: [&str; 13] = [
 ];
 
 #[test]
-fn what_is_changed_in_a_submodule_is_a_patch_that_stock_git_takes() {
+fn submodule_change_is_a_patch_for_stock_git() {
     for format in FORMATS {
         let modules = Modules::new(format);
         let host = modules.host();
@@ -139,7 +139,7 @@ fn what_is_changed_in_a_submodule_is_a_patch_that_stock_git_takes() {
 }
 
 #[test]
-fn what_is_not_changed_is_no_product_and_the_repositorys_patch_names_no_commit() {
+fn unchanged_submodule_makes_no_product() {
     let modules = Modules::new("sha1");
     let host = modules.host();
     for script in
@@ -156,7 +156,7 @@ fn what_is_not_changed_is_no_product_and_the_repositorys_patch_names_no_commit()
 }
 
 #[test]
-fn what_is_changed_in_a_submodule_is_saved_as_it_would_be_handed_over() {
+fn salvaged_submodule_change_equals_the_product() {
     for format in FORMATS {
         let modules = Modules::new(format);
         let mut host = modules.host();
@@ -178,7 +178,7 @@ fn what_is_changed_in_a_submodule_is_saved_as_it_would_be_handed_over() {
 }
 
 #[test]
-fn what_cannot_be_saved_of_a_submodule_is_told() {
+fn unsaved_submodule_work_is_reported() {
     let modules = Modules::new("sha1");
     let nested = "in the submodule \"libs/sub\": \"other\" is, or is named like, a nested git repository, which no patch \
                   can carry";

@@ -40,8 +40,8 @@ fn exited(code: i32) -> Exit {
 }
 
 #[test]
-fn one_that_says_it_is_anothers_is_ended_with_its_own_attempt() {
-    if !common::alone("worker::supervised::one_that_says_it_is_anothers_is_ended_with_its_own_attempt") {
+fn process_with_a_forged_attempt_ends_with_its_own() {
+    if !common::alone("worker::supervised::process_with_a_forged_attempt_ends_with_its_own") {
         return;
     }
     let (_guard, [one, other]) = attempts();
@@ -72,8 +72,8 @@ fn one_that_says_it_is_anothers_is_ended_with_its_own_attempt() {
 }
 
 #[test]
-fn only_the_supervisor_says_how_it_ended() {
-    if !common::alone("worker::supervised::only_the_supervisor_says_how_it_ended") {
+fn only_the_supervisor_reports_the_exit_status() {
+    if !common::alone("worker::supervised::only_the_supervisor_reports_the_exit_status") {
         return;
     }
     let (_guard, [dir, _]) = attempts();
@@ -130,7 +130,7 @@ time.sleep(100)' >/dev/null 2>&1 &
 }
 
 #[test]
-fn what_it_says_is_what_the_command_did() {
+fn supervisor_reports_the_exit_status_of_the_command() {
     let (_guard, [dir, _]) = attempts();
     for (script, exit) in [
         ("exit 0", Some(exited(0))),
@@ -153,7 +153,7 @@ fn what_it_says_is_what_the_command_did() {
 }
 
 #[test]
-fn a_command_that_cannot_start_is_named_and_not_its_supervisor() {
+fn failed_start_names_the_command_and_not_its_supervisor() {
     let (_guard, [dir, _]) = attempts();
     fs::write(dir.join("text"), "no program").unwrap();
     for program in ["/no/such/program", "no-such-program", "./text", "/", ""] {
@@ -171,7 +171,7 @@ fn a_command_that_cannot_start_is_named_and_not_its_supervisor() {
 }
 
 #[test]
-fn time_and_cancellation_are_told_to_the_command_first() {
+fn timeout_and_cancellation_signal_the_command_first() {
     let (_guard, [dir, _]) = attempts();
     let mut invocation = shell(&dir, "trap 'echo asked; exit 9' TERM; sleep 100 & wait");
     invocation.timeout = Duration::from_millis(500);

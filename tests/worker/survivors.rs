@@ -95,8 +95,8 @@ fn no_other_process_is_touched() {
 }
 
 #[test]
-fn one_that_hides_from_everybody_is_ended_though_others_run() {
-    if !common::alone("worker::survivors::one_that_hides_from_everybody_is_ended_though_others_run") {
+fn hidden_process_is_ended_while_others_run() {
+    if !common::alone("worker::survivors::hidden_process_is_ended_while_others_run") {
         return;
     }
     // As attempts lie: each in the folder of its run, these in one folder.

@@ -14,10 +14,10 @@ use super::Soak;
 use crate::chaos::dice::Dice;
 use crate::common::{answers, program_path};
 
-/// How long a command is let be before it is asked to end.
+/// How long a command may run before it gets a signal.
 const LET_BE: Duration = Duration::from_secs(20);
 
-/// How long it may take to end once it was asked.
+/// How long it may take to end after a signal.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Where distributions have the library that gives a process another clock.

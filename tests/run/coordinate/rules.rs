@@ -25,7 +25,7 @@ fn problems(rules: &Value, queue: Option<&str>) -> Vec<String> {
 }
 
 #[test]
-fn what_is_wrong_with_a_rule_is_said_with_its_place() {
+fn invalid_rule_is_reported_with_its_position() {
     let when = |when: Value| rule("p", &when);
     let condition = |more: Value| {
         let mut condition = json!({ "document": "d", "pointer": "/a", "op": "<", "value": 8 });
@@ -126,7 +126,7 @@ fn what_is_wrong_with_a_rule_is_said_with_its_place() {
 }
 
 #[test]
-fn the_rules_of_a_queue_are_held_to_the_same() {
+fn rules_of_a_queue_are_validated_too() {
     let own = json!([rule("p", &json!({}))]);
     assert!(problems(&own, Some(&json!([rule("q", &json!({}))]).to_string())).is_empty());
     assert_eq!(problems(&own, Some("[{}")), ["bad-rule queue.rules"]);
@@ -165,7 +165,7 @@ fn every_operator_compares_as_documented() {
 }
 
 #[test]
-fn what_cannot_be_compared_does_not_hold() {
+fn incomparable_values_do_not_match() {
     let equal = |document: &str, pointer: &str| {
         holds(document, pointer, "==", &json!(1)) || holds(document, pointer, "!=", &json!(2))
     };
@@ -252,7 +252,7 @@ fn a_literal_that_would_be_compared_as_another_number_is_refused() {
 }
 
 #[test]
-fn presence_is_all_that_documents_without_conditions_are_asked_for() {
+fn document_without_conditions_only_needs_to_exist() {
     let rule = parsed(&rule("p", &json!({ "present": ["a", "b/c"], "absent": ["d"] })));
     let fires = |documents: &[(&str, &str)]| {
         let read = |_: &_| -> Result<_, Infallible> { panic!("nothing is read") };
@@ -264,7 +264,7 @@ fn presence_is_all_that_documents_without_conditions_are_asked_for() {
 }
 
 #[test]
-fn an_item_is_named_after_its_rule_and_what_the_rule_saw() {
+fn created_item_id_depends_on_rule_and_documents() {
     let rule = parsed(&rule("p", &json!({ "present": ["a"], "absent": ["gone"] })));
     let id = |documents: &[(&str, &str)]| rule.item(&document_states(documents)).unwrap().id.to_string();
     // The vector of docs/reference/format.md.

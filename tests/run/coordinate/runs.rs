@@ -84,7 +84,7 @@ fn at_most_ends_what_would_go_on_for_ever() {
 }
 
 #[test]
-fn what_a_rule_looks_for_and_is_nowhere_stops_a_run_short() {
+fn missing_pointer_of_a_rule_stops_the_run() {
     let repo = TestRepo::new();
     let rules = |pointer: &str| {
         let condition = json!({ "document": "score", "pointer": pointer, "op": "<", "value": 5 });
@@ -215,7 +215,7 @@ fn a_run_does_not_grow_beyond_what_is_allowed() {
 }
 
 #[test]
-fn what_waits_for_a_lost_item_is_skipped_though_it_was_added_later() {
+fn later_item_behind_a_lost_one_is_skipped() {
     let repo = TestRepo::new();
     let mut rules = json!({ "rules": [rule("more", &json!({ "present": ["score"] }))] });
     rules["rules"][0]["create"]["depends_on"] = json!(["lost"]);
@@ -347,7 +347,7 @@ fn documents_come_with_the_evidence_to_a_clone_without_blobs() {
 }
 
 #[test]
-fn what_is_added_while_a_run_is_driven_is_taken_in() {
+fn driver_runs_items_added_meanwhile() {
     let repo = TestRepo::new();
     let slow = item("slow", "touch \"$HOME/../up\"; while ! test -f \"$HOME/../go\"; do sleep 0.02; done");
     submit(&repo, "r", &[slow], &json!({ "openEnded": true })).success();

@@ -31,7 +31,7 @@ fn ways() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn what_a_rule_creates_is_one_item_however_it_is_written() {
+fn rule_spelling_does_not_change_the_created_item() {
     for (what, way) in ways() {
         let repo = TestRepo::new();
         let mut rule = rule("more", &json!({}));
@@ -50,7 +50,7 @@ fn what_a_rule_creates_is_one_item_however_it_is_written() {
 }
 
 #[test]
-fn what_is_added_by_hand_is_there_when_it_is_added_again() {
+fn extend_is_idempotent() {
     for (what, way) in ways() {
         let repo = TestRepo::new();
         write(&repo, "r.json", &json!({ "id": "r", "items": [made()], "openEnded": true }));

@@ -149,7 +149,7 @@ fn a_long_number_stops_no_rule() {
 }
 
 #[test]
-fn a_document_that_no_rule_can_compare_is_told_when_it_is_put() {
+fn doc_put_warns_about_an_incomparable_document() {
     let repo = TestRepo::new();
     let plan = json!({ "rules": review()["rules"], "openEnded": true });
     submit(&repo, "r", &[item("a", "true")], &plan).success();
@@ -180,7 +180,7 @@ fn a_document_that_no_rule_can_compare_is_told_when_it_is_put() {
 }
 
 #[test]
-fn a_run_that_is_closed_before_its_rules_are_done_says_which() {
+fn close_lists_unfinished_rules() {
     let repo = TestRepo::new();
     let plan = json!({ "rules": review()["rules"], "openEnded": true });
     submit(&repo, "r", &[item("a", "true")], &plan).success();
@@ -198,7 +198,7 @@ fn a_run_that_is_closed_before_its_rules_are_done_says_which() {
 }
 
 #[test]
-fn what_a_pattern_made_a_run_say_names_its_rule_too() {
+fn pattern_outcome_names_its_rule() {
     let repo = TestRepo::new();
     let failing =
         json!({ "id": "gave-up", "when": { "items": [{ "items": ["a"], "are": "done" }] }, "outcome": "given-up" });

@@ -1,4 +1,4 @@
-//! Growth that cannot have happened, told with true links, a true seal and good signatures.
+//! Growth that cannot have happened, written with true links, a true seal and good signatures.
 
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{Cause, Event, Product};
@@ -185,7 +185,7 @@ fn only_an_open_ended_run_that_has_not_ended_is_extended() {
 }
 
 #[test]
-fn what_is_added_must_fit() {
+fn extension_must_match_the_plan() {
     let added = |items: &[Item]| tell(&open_ended(), |_, run| run.extend(Cause::Actor, items));
     assert_says(
         &added(&[item("first", &json!({}))]),

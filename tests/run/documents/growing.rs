@@ -66,7 +66,7 @@ fn each_write_verifies_what_came_since_the_last() {
         assert_eq!(verified(&repo, Some(&marked(&repo))).unwrap().examined, 1);
         assert_eq!(verified(&repo, None).unwrap().examined, commits.len());
     }
-    // Whatever the mark is, it is only asked for what it says.
+    // The content of a mark decides alone.
     for odd in [&b""[..], b"{", b"{}", br#"{"commit":"0000","key":"x","tool":"git-handoff"}"#] {
         fs::write(mark(&repo), odd).unwrap();
         put(&repo, "n", "x", &[]).success();

@@ -60,7 +60,7 @@ fn an_output_becomes_the_next_revision_and_is_consumed() {
 }
 
 #[test]
-fn what_is_missing_or_not_as_declared_fails_the_item() {
+fn missing_or_invalid_document_fails_the_item() {
     for (script, schema, reason_start) in [
         ("true", Some("score@1"), "the document \"score\" is missing: there is no output \"out/score.json\""),
         (

@@ -46,7 +46,7 @@ fn revisions_are_numbered_linked_and_signed_like_everything() {
 }
 
 #[test]
-fn standard_input_and_any_bytes_are_taken() {
+fn doc_put_accepts_standard_input_and_any_bytes() {
     let repo = open();
     repo.env.shell("repo", r"printf 'a\0b\377' | git handoff doc put r raw").success();
     assert_eq!(repo.env.handoff(["doc", "get", "r", "raw"]).raw, b"a\0b\xff");
@@ -156,7 +156,7 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
     };
     let mut driver = OpenRun::open(&writer, &run).unwrap();
     let mut other = OpenRun::open(&writer, &run).unwrap();
-    // Other bytes; then the same bytes, which are not of the wanted schema any more.
+    // Other bytes; then the same bytes, which do not match the expected schema any more.
     for (bytes, schema) in [(&br#"{"score":2}"#[..], Some("score@1")), (br#"{"score":2}"#, None)] {
         let before = driver.state.documents.latest(&key).unwrap().product.sha256;
         write(&mut other, bytes, schema);

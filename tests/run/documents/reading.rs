@@ -41,7 +41,7 @@ fn every_revision_can_be_had() {
 }
 
 #[test]
-fn what_changed_between_two_is_a_patch() {
+fn doc_diff_prints_a_patch() {
     let repo = written();
     let diff = |more: &[&str]| repo.env.handoff([&["doc", "diff", "--patch", "r", "score"], more].concat()).success();
     let changes = |patch: String| {
@@ -80,7 +80,7 @@ fn a_fetched_run_and_a_bare_repository_are_read_and_not_written() {
 }
 
 #[test]
-fn what_a_partial_clone_lacks_is_named_and_can_be_brought() {
+fn partial_clone_names_missing_documents_with_a_command() {
     let repo = written();
     repo.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     repo.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
@@ -118,7 +118,7 @@ fn a_packet_may_be_a_document() {
 }
 
 #[test]
-fn a_packet_is_held_against_the_documents_that_are_there() {
+fn packet_check_compares_documents() {
     let repo = written();
     let check = |documents: serde_json::Value| {
         let packet = json!({

@@ -54,7 +54,7 @@ fn another_version_than_is_expected_is_refused_before_a_byte_is_given() {
 }
 
 #[test]
-fn what_is_not_as_declared_is_not_put() {
+fn doc_put_rejects_an_invalid_document() {
     let repo = open();
     let schema = |schema: &'static str, text: &'static str| put(&repo, "score", text, &["--schema", schema]);
     let text = "caused by: it is not score@1: at /score: value is not of type \"number\"";
@@ -222,7 +222,7 @@ fn names_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn what_is_not_there_is_not_given() {
+fn doc_get_rejects_a_missing_document() {
     let repo = open();
     put(&repo, "n", "x", &[]).success();
     refused(&repo, 1, "error: the run \"r\" has no document \"m\"", || get(&repo, "m", &[]));

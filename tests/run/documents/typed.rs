@@ -29,7 +29,7 @@ fn reason(repo: &TestRepo, run: &str) -> String {
 }
 
 #[test]
-fn what_a_shape_declares_is_handed_over_and_is_what_it_is_declared_to_be() {
+fn declared_documents_of_a_shape_are_validated() {
     let repo = shaped();
     let cases = [
         ("missing", "true", "the product outputs/score.json is missing, which the item declares"),
@@ -81,7 +81,7 @@ fn an_item_may_declare_the_same_without_a_shape() {
 }
 
 #[test]
-fn an_edge_of_two_types_is_named() {
+fn edge_of_two_types_is_reported() {
     let repo = shaped();
     let mut reader = item("reader", "true");
     reader["subagentShape"] = "reader".into();

@@ -1,4 +1,4 @@
-//! Growth by a pattern that cannot have happened, told with true links, a true seal and good
+//! Growth by a pattern that cannot have happened, written with true links, a true seal and good
 //! signatures.
 
 use git_handoff::model::entry::{Cause, Event, RunConcluded, RunEnded};
@@ -72,7 +72,7 @@ fn second_round(run: &mut ChainBuilder<'_>) {
 }
 
 #[test]
-fn what_the_rules_create_is_accounted_for() {
+fn verify_accounts_for_created_items() {
     assert_intact(&tell(true, |run| {
         run.extend(by("fix"), &round());
         second_round(run);
@@ -125,7 +125,7 @@ fn no_foreign_item_passes_as_the_patterns() {
 }
 
 #[test]
-fn what_a_run_says_of_itself_follows_from_its_rules() {
+fn recorded_outcome_must_follow_from_the_rules() {
     let conclude = |outcome: &str| {
         let concluded = RunConcluded { rule: "over".parse().unwrap(), outcome: outcome.to_owned(), detail: None };
         Event::RunConcluded(concluded)

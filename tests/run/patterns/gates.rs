@@ -45,7 +45,7 @@ fn a_green_gate_changes_nothing() {
 }
 
 #[test]
-fn a_fix_is_told_what_was_found_and_what_is_shipped_is_the_newest() {
+fn fix_gets_findings_and_ship_uses_the_newest() {
     let repo = play("pipeline", &plan(1, &json!({})), 0);
     let all = ["build done", "review done", "review-fix-1 done", "review~2 done", "ship skipped", "ship~2 done"];
     assert_eq!(item_statuses(&repo), all);
@@ -74,7 +74,7 @@ fn every_further_round_judges_the_newest_fix() {
 }
 
 #[test]
-fn attempts_that_are_used_up_are_said_and_nothing_ships() {
+fn exhausted_attempts_are_recorded_and_nothing_ships() {
     let repo = play("pipeline", &plan(9, &json!({ "maxFixAttempts": 2 })), 4);
     assert_eq!(rule_outcomes(&repo), ["attempts-used-up"]);
     let items = repo.items("r");
@@ -137,7 +137,7 @@ fn two_gates_in_a_row_each_have_their_rounds() {
 }
 
 #[test]
-fn who_is_killed_while_a_run_grows_changes_nothing_about_it() {
+fn killed_driver_changes_no_growth_of_a_run() {
     let whole = play("pipeline", &plan(2, &json!({ "maxFixAttempts": 2 })), 0);
     let repo = TestRepo::new();
     repo.config("handoff.queue.default.maxAttempts", "100");

@@ -40,7 +40,7 @@ fn the_names_of_inputs_and_outputs_may_be_others() {
 }
 
 #[test]
-fn nothing_to_map_is_said() {
+fn empty_map_is_recorded() {
     let repo = play("map-reduce", &[splitter("split", "true", TIMES, &json!({}))], 4);
     assert_eq!(item_statuses(&repo), ["split done"]);
     assert_eq!(rule_outcomes(&repo), ["no-outputs"]);
@@ -50,7 +50,7 @@ fn nothing_to_map_is_said() {
 }
 
 #[test]
-fn a_map_that_fails_is_said_and_nothing_is_reduced_until_it_is_asked_for_again() {
+fn failed_map_blocks_its_reduce_until_retry() {
     let map = "test -e /dev/shm/$HANDOFF_RUN-never || test $(cat inputs/input) != 2 || test $HANDOFF_ATTEMPT -gt 1; cp inputs/input outputs/result";
     let map = format!("set -e; {map}");
     let repo = play("map-reduce", &[splitter("split", SPLIT, &map, &json!({}))], 4);
@@ -83,7 +83,7 @@ fn several_splitters_each_have_their_maps() {
 }
 
 #[test]
-fn names_that_cannot_be_are_said() {
+fn invalid_names_are_recorded() {
     // The name of the item would have more bytes than one may have.
     let long = format!("touch outputs/{}", "n".repeat(199));
     let repo = play("map-reduce", &[splitter("split", &long, TIMES, &json!({}))], 4);

@@ -17,7 +17,7 @@ fn play(items: &[Value], rules: &Value, exit: i32) -> TestRepo {
 }
 
 #[test]
-fn what_became_of_items_decides_and_an_output_is_what_an_item_is_made_for() {
+fn results_of_items_decide_custom_rules() {
     let rules = json!([
         { "id": "each", "when": { "items": [{ "items": ["a"], "are": "green" }, { "items": ["a"], "count": "outputs", "op": ">=", "value": 2 }] },
           "forEach": { "outputsOf": "a" },
@@ -34,7 +34,7 @@ fn what_became_of_items_decides_and_an_output_is_what_an_item_is_made_for() {
 }
 
 #[test]
-fn what_a_run_cannot_take_is_said_and_ends_nothing() {
+fn unacceptable_items_are_recorded_and_end_nothing() {
     let rules = json!([
         { "id": "each", "when": { "items": [{ "items": ["a"], "are": "done" }] }, "forEach": { "outputsOf": "a" },
           "create": [{ "item": { "id": "of-{{key}}", "executor": "command", "inputs": { "command": "true" }, "depends_on": ["not-{{key}}"] } }] },
@@ -70,7 +70,7 @@ fn an_id_that_a_rule_may_create_is_reserved() {
 }
 
 #[test]
-fn what_stands_for_what_stands_for_it_ends_soon_and_is_said() {
+fn circular_replacements_end_and_are_recorded() {
     let standing = |id: &str, field: &str, of: &str| json!({ "item": { "id": id, "executor": "command", "inputs": { "command": "true" }, field: of } });
     let after = json!({ "item": { "id": "b", "executor": "command", "inputs": { "command": "true" }, "depends_on": ["a", "t"] } });
     for create in [
@@ -89,7 +89,7 @@ fn what_stands_for_what_stands_for_it_ends_soon_and_is_said() {
 }
 
 #[test]
-fn two_needs_of_one_name_are_said() {
+fn duplicate_needs_are_recorded() {
     let need = json!({ "from": "@artifacts", "select": { "kind": "output", "path": "x" } });
     let create = json!([{ "item": { "id": "b", "executor": "command", "inputs": { "command": "true" },
         "needs": { "in-{{n}}": need, "in-1": need } } }]);

@@ -24,7 +24,7 @@ fn gate(payload: &Value, others: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_wrong_with_a_gate_is_said_with_its_place() {
+fn invalid_gate_is_reported_with_its_position() {
     let at = |path: &str| format!("items[1].inputs.gate{path}");
     let fix = template("true");
     let cases = [
@@ -75,7 +75,7 @@ fn an_id_that_a_pattern_needs_is_no_authors() {
 }
 
 #[test]
-fn all_that_is_wrong_with_a_splitter_is_told_at_once() {
+fn every_problem_of_a_splitter_is_reported() {
     let payload = json!({ "mapReduce": { "map": template("true"), "reduce": 3, "minSuccess": 2 } });
     let items = [item("s", "true", &payload), item("map-x", "true", &json!({}))];
     let expected = [
@@ -87,7 +87,7 @@ fn all_that_is_wrong_with_a_splitter_is_told_at_once() {
 }
 
 #[test]
-fn a_circle_that_the_order_makes_is_told() {
+fn cycle_through_an_order_is_reported() {
     let items = [
         item("a", "true", &json!({ "depends_on": ["c"] })),
         item("b", "true", &json!({})),
@@ -97,7 +97,7 @@ fn a_circle_that_the_order_makes_is_told() {
 }
 
 #[test]
-fn a_circle_of_an_authors_own_order_is_told() {
+fn cycle_in_a_custom_order_is_reported() {
     let repo = TestRepo::new();
     let problem = |rules: &Value, more: &Value| {
         let items = [item("a", "true", more), item("b", "true", &json!({}))];
@@ -117,7 +117,7 @@ fn a_circle_of_an_authors_own_order_is_told() {
     let on = json!({ "depends_on": ["b"] });
     assert_eq!(problem(&json!([{ "id": "o", "order": { "b": ["a"] } }]), &on), "cycle items[0]");
     assert_eq!(problem(&json!([{ "id": "o", "order": { "a": ["a"] } }]), &none), "bad-rule rules[0].order.a");
-    // The queue's rules are held to the same.
+    // The queue's rules are validated in the same way.
     repo.env.write("repo/rules.json", &json!([{ "id": "o", "order": { "a": ["b"], "b": ["a"] } }]).to_string());
     repo.config("handoff.queue.default.rules", "rules.json");
     assert_eq!(problem(&json!([]), &none), "cycle items[0]");
@@ -146,7 +146,7 @@ fn only_a_rule_gives_an_item_the_place_of_another() {
 }
 
 #[test]
-fn what_a_pattern_comes_to_is_shown() {
+fn pattern_expansion_is_printed() {
     let repo = TestRepo::new();
     let gate = json!({ "onRed": "spawn-fix", "subject": "build", "fixTemplate": template("true") });
     let items = [item("build", "true", &json!({})), item("review", "true", &json!({ "gate": gate }))];
@@ -155,7 +155,7 @@ fn what_a_pattern_comes_to_is_shown() {
 }
 
 #[test]
-fn a_name_that_is_too_long_for_what_is_made_of_it_is_told() {
+fn name_too_long_for_derived_names_is_reported() {
     let long = "n".repeat(120);
     let gate = json!({ "onRed": "block", "subject": "build" });
     let items = [item("build", "true", &json!({})), item(&long, "true", &json!({ "gate": gate }))];

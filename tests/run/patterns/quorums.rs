@@ -42,7 +42,7 @@ fn too_few_approvals_commit_nothing() {
 }
 
 #[test]
-fn what_is_rejected_is_fixed_and_looked_at_again() {
+fn rejected_work_is_fixed_and_reviewed_again() {
     let fix = "git apply inputs/work; echo more >>code; cat inputs/findings-* >outputs/told";
     let more = json!({ "onReject": "spawn-fix", "fixTemplate": template(fix), "maxRounds": 2 });
     let repo = play("quorum", &subject(&[2, 2], 2, &more), 0);
@@ -64,7 +64,7 @@ fn what_is_rejected_is_fixed_and_looked_at_again() {
 }
 
 #[test]
-fn what_was_sent_back_is_not_committed_whatever_reviewers_say_later() {
+fn rejected_work_is_never_committed() {
     let more = json!({ "onReject": "spawn-fix", "fixTemplate": template("exit 1") });
     let mut items = subject(&[1, 9], 2, &more);
     // He approves at the second request, while a fix is in progress.
@@ -79,7 +79,7 @@ fn what_was_sent_back_is_not_committed_whatever_reviewers_say_later() {
 }
 
 #[test]
-fn a_superseded_item_is_not_to_be_asked_for_again() {
+fn superseded_item_cannot_be_retried() {
     let more = json!({ "onReject": "spawn-fix", "fixTemplate": template("git apply inputs/work; echo more >>code") });
     let mut items = subject(&[1], 1, &more);
     items[0]["inputs"]["quorum"]["reviewers"][0] = template("exit 1");
@@ -91,7 +91,7 @@ fn a_superseded_item_is_not_to_be_asked_for_again() {
 }
 
 #[test]
-fn who_closes_a_run_before_its_rules_were_asked_has_it_say_so() {
+fn closing_before_the_rules_ran_is_recorded() {
     let repo = TestRepo::new();
     repo.config("handoff.maxItems", "1");
     submit(&repo, "quorum", &subject(&[9], 1, &json!({}))).success();
@@ -113,7 +113,7 @@ fn who_closes_a_run_before_its_rules_were_asked_has_it_say_so() {
 }
 
 #[test]
-fn a_reviewer_who_is_asked_again_holds_the_next_round_up_and_does_not_end_it() {
+fn retried_reviewer_delays_the_next_round() {
     let fix = "test $HANDOFF_ATTEMPT -ge 2; git apply inputs/work; echo more >>code";
     let more = json!({ "onReject": "spawn-fix", "fixTemplate": template(&format!("set -e; {fix}")) });
     let mut items = subject(&[1], 1, &more);

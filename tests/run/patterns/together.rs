@@ -52,7 +52,7 @@ fn a_red_gate_sends_the_work_back_and_the_map_reduce_behind_it_goes_on() {
 }
 
 #[test]
-fn what_rules_created_is_listed_where_it_belongs_in_natural_order() {
+fn status_lists_created_items_in_natural_order() {
     let repo = play("map-reduce", &[splitter(), build()], 0);
     let status = repo.status("r");
     let listed: Vec<_> = status["items"].as_array().unwrap().iter().map(|item| item["id"].clone()).collect();
