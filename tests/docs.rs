@@ -118,7 +118,7 @@ fn two_clones_hand_a_thread_over_and_back() {
     let _ = env.shell("", prepare).exit(0);
     let stdout = env.shell("", &format!("set -eu\n{}", block.expect("the page has the block"))).exit(0).stdout;
     assert!(stdout.contains("gathered\n") && stdout.contains("written\n"), "{stdout}");
-    let begin = |text: &str| stdout.lines().filter(|line| line.starts_with(text)).collect::<Vec<_>>();
+    let begin = |content: &str| stdout.lines().filter(|line| line.starts_with(content)).collect::<Vec<_>>();
     assert!(
         begin("git handoff thread verify · ").iter().all(|line| line.ends_with("  ✓ INTACT  clock pinned")),
         "{stdout}"
@@ -146,7 +146,7 @@ fn check_in(name: &str, env: &Environment, folder: &str) -> String {
     let (mut now, mut wrong, mut folder) = (text.clone(), String::new(), folder.to_owned());
     for step in steps(&text) {
         match step {
-            Step::File(file, text) => env.write(&format!("{folder}/{file}"), &text),
+            Step::File(file, content) => env.write(&format!("{folder}/{file}"), &content),
             Step::Before(command) => drop(env.shell(&folder, &command).exit(0)),
             Step::Commands(line, commands) => {
                 for Shown { command, printed } in commands {
@@ -215,9 +215,9 @@ fn steps(text: &str) -> Vec<Step> {
         } else if line.starts_with("```") {
             let block: String = lines
                 .by_ref()
-                .map(|(_, line)| line)
-                .take_while(|line| *line != "```")
-                .flat_map(|line| [line, "\n"])
+                .map(|(_, row)| row)
+                .take_while(|shell_line| *shell_line != "```")
+                .flat_map(|joined| [joined, "\n"])
                 .collect();
             match file.take() {
                 Some(name) => steps.push(Step::File(name, block)),

@@ -132,8 +132,8 @@ fn imports_from_a_fetched_run_check_its_key() {
     insta::assert_snapshot!(find_row(&revoked_report, "signature"), @"✗ signature  entry 0: @run/origin/design/write:outputs/spec.md: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 1 more)");
     let revoked = repo.path("home/revoked").display().to_string();
     repo.env.git_in("clone", ["config", "handoff.revoked", &revoked]).success();
-    let file = repo.plan("again", &[consumer("make", &needs)]);
-    let revoked_output = repo.env.handoff_in("clone", ["submit", &file]).exit(1);
+    let second_file = repo.plan("again", &[consumer("make", &needs)]);
+    let revoked_output = repo.env.handoff_in("clone", ["submit", &second_file]).exit(1);
     insta::assert_snapshot!(revoked_output.stdout, @r#"bad-source at items[0].needs["spec.md"].run (item "make", line 1): the run origin/design does not verify: signature: entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 3 more)"#);
 }
 
@@ -224,8 +224,8 @@ fn only_the_plan_itself_takes_from_elsewhere() {
     repo.env.write("plan.json", &plan.to_string());
     let stdout = repo.env.handoff(["submit", "../plan.json"]).exit(1).stdout;
     insta::assert_snapshot!(stdout, @"unknown-field at rules[0].create.needs.it (line 1): what comes from outside the run is sealed at submit: only an item that stands in the plan has such a need");
-    let plan = json!({ "id": "open", "openEnded": true, "items": [item("a", "true")] });
-    repo.env.write("plan.json", &plan.to_string());
+    let second_plan = json!({ "id": "open", "openEnded": true, "items": [item("a", "true")] });
+    repo.env.write("plan.json", &second_plan.to_string());
     repo.env.handoff(["submit", "../plan.json"]).success();
     repo.env.write("more.json", &json!({ "id": "open", "items": [consumer("b", &need)] }).to_string());
     let extend_stdout = repo.env.handoff(["extend", "open", "../more.json"]).exit(1).stdout;

@@ -46,7 +46,7 @@ fn feed(name: &str, samples: impl FnOnce() -> Vec<Vec<u8>>, target: impl Fn(&[u8
     let samples = samples();
     assert!(samples.iter().all(|sample| target(sample)), "a sample is not what the target reads");
     let (read, refused) = (Cell::new(0), Cell::new(0));
-    let number = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().unwrap());
+    let number = |label: &str| std::env::var(label).ok().map(|value| value.parse::<u64>().unwrap());
     let time = Duration::from_secs(number(SECONDS).unwrap_or(DEFAULT_SECONDS));
     let mut seed = [0; 32];
     seed[..8].copy_from_slice(&number(SEED).unwrap_or_default().to_le_bytes());

@@ -139,7 +139,7 @@ fn readable_hidden_check_files_are_rejected() {
     let folder = repo.path("hidden");
     let inside = repo.path("repo/inside");
     std::fs::create_dir(&inside).unwrap();
-    for (run, key, value, folder) in [
+    for (run, key, value, exposed) in [
         ("none", "handoff.sandbox", "none", &folder),
         ("inside", "handoff.sandbox", "auto", &inside),
         ("readable", "handoff.executor.command.readable", folder.to_str().unwrap(), &folder),
@@ -147,7 +147,7 @@ fn readable_hidden_check_files_are_rejected() {
         if run != "none" && !has_bubblewrap("held-out files") {
             continue;
         }
-        repo.config("handoff.executor.command.heldOut", folder.to_str().unwrap());
+        repo.config("handoff.executor.command.heldOut", exposed.to_str().unwrap());
         repo.config(key, value);
         repo.drive(run, &[item("a", "echo fixed >app.txt")]).ends(4);
         let refused_item = repo.item(run, "a");

@@ -344,12 +344,12 @@ fn the_program_asks_every_error_that_states_a_code() {
         for name in coded_errors(source) {
             let path = source.path.trim_end_matches(".rs").trim_end_matches("/mod").trim_end_matches("/error");
             let module = path.rsplit('/').next().expect("a path has a last part");
-            let other_name = ERRORS.iter().find(|(file, _)| *file == source.path).map(|(_, name)| (*name).to_owned());
+            let other_name = ERRORS.iter().find(|(file, _)| *file == source.path).map(|(_, label)| (*label).to_owned());
             let after_file = if name == "Error" { format!("{module}::Error") } else { name.to_owned() };
-            let name = other_name.unwrap_or(after_file);
+            let second_name = other_name.unwrap_or(after_file);
             stated += 1;
-            if !lines.iter().any(|line| is_row(line, &name)) {
-                missing.push(format!("{}: {name}", source.path));
+            if !lines.iter().any(|line| is_row(line, &second_name)) {
+                missing.push(format!("{}: {second_name}", source.path));
             }
         }
     }

@@ -102,14 +102,14 @@ fn defaults_are_filled_in_and_the_normalised_item_reads_back() {
                 "spec": {"from": "@artifacts", "select": {"kind": "output", "path": "spec.md"}}}})),
     ]});
     let valid = check(&plan).unwrap();
-    let plan = valid.plan();
-    assert_eq!((plan.queue.as_str(), plan.open_ended), ("default", true));
-    for item in &plan.items {
+    let second_plan = valid.plan();
+    assert_eq!((second_plan.queue.as_str(), second_plan.open_ended), ("default", true));
+    for item in &second_plan.items {
         let json = item.to_json();
         let read = parse_item(json.to_string().as_bytes()).unwrap();
         assert_eq!(read.to_json(), json);
     }
-    assert_output!("normalised_item", serde_json::to_string_pretty(&plan.items[1].to_json()).unwrap());
+    assert_output!("normalised_item", serde_json::to_string_pretty(&second_plan.items[1].to_json()).unwrap());
 }
 
 #[test]

@@ -247,8 +247,8 @@ fn steering_races_a_driver_and_the_run_stays_whole() {
         repo.is_clean();
         repo.is_intact(&run);
         let settled = json!(["done", "failed", "skipped", "cancelled"]);
-        let items = repo.items(&run);
-        let is_settled = |status: &str| settled.as_array().unwrap().iter().any(|word| word == status);
-        assert!(items.values().all(|item| is_settled(&item.status)), "round {round}: {items:?}");
+        let second_items = repo.items(&run);
+        let is_settled = |name: &str| settled.as_array().unwrap().iter().any(|word| word == name);
+        assert!(second_items.values().all(|item| is_settled(&item.status)), "round {round}: {second_items:?}");
     }
 }

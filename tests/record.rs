@@ -79,9 +79,12 @@ fn exit_code_reflects_command_and_check() {
     assert_eq!(answer["verify"]["intact"], true);
     // A failed check does not cost the work.
     let red = record(&repo, &["--json", "--as", "red", "--check", "exit 7"], "echo kept >a.txt");
-    let answer = json(&red.exit(4).stdout);
-    assert_eq!((&answer["check"]["code"], &answer["exit"]["code"]), (&7.into(), &0.into()));
-    assert_eq!((&answer["items"][0]["red"], &answer["items"][0]["status"]), (&true.into(), &"done".into()));
+    let second_answer = json(&red.exit(4).stdout);
+    assert_eq!((&second_answer["check"]["code"], &second_answer["exit"]["code"]), (&7.into(), &0.into()));
+    assert_eq!(
+        (&second_answer["items"][0]["red"], &second_answer["items"][0]["status"]),
+        (&true.into(), &"done".into())
+    );
     assert!(repo.env.handoff(["cat", "red/record:patch"]).success().contains("+kept"));
     repo.env.handoff(["apply", "red"]).ends(1);
     repo.env.handoff(["apply", "red", "--allow-red"]).success();
@@ -154,9 +157,9 @@ fn record_uses_the_work_tree_of_the_user() {
     insta::assert_snapshot!(find_line(&stdout, "  sandbox "), @"  sandbox   none, not confined");
     // Earlier changes belong to the base.
     record(&repo, &["--here", "--dirty", "--as", "dirty"], "echo five >>a.txt").success();
-    let patch = repo.env.handoff(["cat", "dirty/record:patch"]).success();
-    assert!(patch.contains("\n four\n+five\n"), "{patch}");
-    assert_eq!(patch.matches("diff --git").count(), 1);
+    let recorded_patch = repo.env.handoff(["cat", "dirty/record:patch"]).success();
+    assert!(recorded_patch.contains("\n four\n+five\n"), "{recorded_patch}");
+    assert_eq!(recorded_patch.matches("diff --git").count(), 1);
     repo.env.handoff(["verify", "--recheck", "here", "--yes"]).success();
     repo.env.git(["fsck", "--strict"]).success();
 }
@@ -307,8 +310,8 @@ fn a_known_agent_gets_its_login_and_its_key() {
     // Neither by the settings of an agent of that name.
     repo.config("handoff.subagent.claude.secretEnv", "ANTHROPIC_API_KEY");
     repo.config("handoff.subagent.claude.readable", "~/.claude");
-    let own = transcript_of_run("registered", &[], "./tools/claude");
-    assert!(!own.contains("login\n") && own.contains("key: \n"), "{own}");
+    let second_own = transcript_of_run("registered", &[], "./tools/claude");
+    assert!(!second_own.contains("login\n") && second_own.contains("key: \n"), "{second_own}");
     repo.env.git(["config", "--remove-section", "handoff.subagent.claude"]).success();
     let known = transcript_of_run("known", &[], &claude);
     assert!(known.contains("login\n") && known.contains("key: [redacted"), "{known}");
@@ -381,9 +384,12 @@ fn the_login_of_another_service_is_given_in_the_place_of_the_agents_own() {
     // Without keys, the files of the service.
     let (given, _) = variables(&repo, "claude", &[bedrock, anthropic]);
     assert_eq!(given, ["CLAUDE_CODE_USE_BEDROCK", "files: aws"]);
-    let (given, screen) = variables(&repo, "claude", &[keys[0], keys[1], anthropic]);
+    let (given, second_screen) = variables(&repo, "claude", &[keys[0], keys[1], anthropic]);
     assert_eq!(given, ["ANTHROPIC_API_KEY", "files: "]);
-    assert!(screen.contains("ANTHROPIC_API_KEY is set: Claude Code uses it, not the login in "), "{screen}");
+    assert!(
+        second_screen.contains("ANTHROPIC_API_KEY is set: Claude Code uses it, not the login in "),
+        "{second_screen}"
+    );
 }
 
 /// A script in the place of an agent, which does the goal of its task.
@@ -414,8 +420,8 @@ fn an_agent_by_name_runs_its_own_line_with_the_goal_as_its_task() {
     // A registered subagent has its own line.
     repo.config("handoff.subagent.helper.command", "cat >task.json");
     record_with_programs(&repo, &["--agent", "helper", "Write it down"]).success();
-    let patch = repo.env.handoff(["cat", "@/record:patch"]).success();
-    assert!(patch.contains("+  \"goal\": \"Write it down\","), "{patch}");
+    let recorded_patch = repo.env.handoff(["cat", "@/record:patch"]).success();
+    assert!(recorded_patch.contains("+  \"goal\": \"Write it down\","), "{recorded_patch}");
     // Its line takes the place of that of a known agent.
     repo.config("handoff.subagent.claude.command", "echo other >>a.txt");
     record_with_programs(&repo, &["--agent", "claude", "Add a line"]).success();
@@ -481,8 +487,8 @@ fn the_screen_shows_the_first_failing_assertion() {
     [exit status: 4]
     ");
     // Another output is shown from its end.
-    let red = record(&repo, &["--check", "seq 9; exit 7"], "echo three >>a.txt");
-    let lines: Vec<&str> = red.stdout.lines().collect();
+    let second_red = record(&repo, &["--check", "seq 9; exit 7"], "echo three >>a.txt");
+    let lines: Vec<&str> = second_red.stdout.lines().collect();
     assert_eq!(lines[..2], ["! check failed: exit 7: seq 9; exit 7", "  the end of its output:"]);
     assert_eq!(lines[2..7], ["    5", "    6", "    7", "    8", "    9"]);
 }
@@ -555,8 +561,8 @@ fn the_newest_run_has_a_name_in_every_command() {
     assert_eq!(json(&repo.env.handoff(["status", "--json", "@"]).success())["run"], "b");
     let offered = repo.env.handoff(["complete", "--", "show", "@"]).success();
     assert_eq!(offered, "@\n");
-    let offered = repo.env.handoff(["complete", "--", "show", "@/"]).success();
-    assert_eq!(offered, "@/work\n");
+    let completions = repo.env.handoff(["complete", "--", "show", "@/"]).success();
+    assert_eq!(completions, "@/work\n");
     // No run can have that name.
     repo.env.handoff(["run", "--id", "@", &file]).ends(1);
 }

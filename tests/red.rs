@@ -154,8 +154,8 @@ fn apply_needs_an_option_for_red_items() {
     assert_output!("red_apply_refused", repo.env.handoff(["apply", "r"]));
     let applied = answer(&repo, &["apply", "r/free", "--branch", "free"], 0);
     assert_eq!(applied["items"][0].get("red"), None, "what does not build on it is not concerned");
-    let applied = answer(&repo, &["apply", "r", "--branch", "result", "--allow-red"], 0);
-    assert_eq!(applied["items"][0]["red"], true, "{applied}");
+    let allowed = answer(&repo, &["apply", "r", "--branch", "result", "--allow-red"], 0);
+    assert_eq!(allowed["items"][0]["red"], true, "{allowed}");
     assert!(repo.env.git(["show", "result:a.txt"]).success().contains("TWO\nmore"));
 }
 

@@ -180,8 +180,8 @@ fn an_imported_product_is_not_reported_as_made() {
         lines.lines().map(statement).collect::<Vec<_>>()
     };
     assert!(reused("first").iter().all(Value::is_null));
-    for reused in reused("second") {
-        assert_eq!(reused["run"], "first");
+    for item in reused("second") {
+        assert_eq!(item["run"], "first");
     }
     repo.env.git(["update-ref", "-d", "refs/handoff/runs/first"]).success();
     repo.env.handoff(["apply", "second/build"]).success();

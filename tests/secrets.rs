@@ -319,8 +319,8 @@ fn the_signature_of_a_commit_is_no_secret_and_hides_none() {
         );
         store.write(gix::objs::Kind::Commit, text.as_bytes()).unwrap()
     };
-    let found = |commit: Oid| {
-        let range = Range { tips: vec![commit], known: vec!["HEAD".into()] };
+    let found = |oid: Oid| {
+        let range = Range { tips: vec![oid], known: vec!["HEAD".into()] };
         secret_scan::new_objects(&|| store.git(), &range, &Gate::new(Vec::new())).unwrap().len()
     };
     let like_a_token = "3q/EAAAQ7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4L5z6";

@@ -199,7 +199,7 @@ fn bundle_of_what_is_here(forge: &Forge, refs: &BTreeMap<String, String>) -> Vec
     let lost = fs::read_to_string(forge.path().join(LOST)).unwrap_or_default();
     let remaining = objects.lines().filter(|name| lost.lines().all(|lost| lost != *name));
     let names = forge.path().join(".git/objects-to-pack");
-    fs::write(&names, remaining.fold(String::new(), |names, name| names + name + "\n")).unwrap();
+    fs::write(&names, remaining.fold(String::new(), |list, name| list + name + "\n")).unwrap();
     let mut pack = Command::new("git");
     pack.args(["-c", "pack.threads=1", "pack-objects", "-q", "--stdout"]).current_dir(forge.path());
     let packed = pack.stdin(fs::File::open(&names).unwrap()).stderr(Stdio::inherit()).output().unwrap();

@@ -235,8 +235,8 @@ fn words_alone_make_no_commit_an_items() {
     let clone = applied();
     let (_, details) = clone.answer(&["show", "r/first"]);
     let product = details["resultRef"].as_str().unwrap().to_owned();
-    let message = |run: &str, item: &str, product: &str| {
-        format!("x\n\nHandoff-Run: {run}\nHandoff-Item: {item}\nHandoff-Product: {product}\n")
+    let message = |run: &str, item: &str, handed_product: &str| {
+        format!("x\n\nHandoff-Run: {run}\nHandoff-Item: {item}\nHandoff-Product: {handed_product}\n")
     };
     let zeros = format!("sha256:{}", "0".repeat(64));
     let cases = [
@@ -249,14 +249,14 @@ fn words_alone_make_no_commit_an_items() {
         (message("", "first", &product), "unknown-run"),
         (message("../r", "first", &product), "unknown-run"),
     ];
-    for (at, (message, verdict)) in cases.into_iter().enumerate() {
+    for (at, (body, verdict)) in cases.into_iter().enumerate() {
         clone.write("mine.txt", &format!("{at}\n"));
         clone.git(&["add", "mine.txt"]);
-        clone.git(&["commit", "--quiet", "-m", &message]);
+        clone.git(&["commit", "--quiet", "-m", &body]);
         let (code, commits) = verified(&clone, "HEAD~1..HEAD");
-        assert_eq!((code, commits[0].0.as_str()), (3, verdict), "{message}");
-        let (code, _) = whence(&clone, "HEAD");
-        assert_eq!(code, if verdict == "changed" { 3 } else { 1 }, "{message}");
+        assert_eq!((code, commits[0].0.as_str()), (3, verdict), "{body}");
+        let (second_code, _) = whence(&clone, "HEAD");
+        assert_eq!(second_code, if verdict == "changed" { 3 } else { 1 }, "{body}");
     }
     // One that changes nothing is no item's either.
     clone.git(&["commit", "--quiet", "--allow-empty", "-m", &message("r", "first", &product)]);
@@ -374,23 +374,23 @@ fn whence_marks_items_with_a_failed_check() {
     assert_eq!(code, 4);
     clone.git(&["checkout", "--quiet", "-b", "feature"]);
     assert_eq!(clone.handoff(&["apply", "r", "--commit", "--allow-red"]).0, 0);
-    let (code, listed, _) = clone.handoff(&["verify", "--commits", "main..feature"]);
-    assert_eq!(code, 4, "{listed}");
-    assert_eq!(code, 4, "{listed}");
+    let (verify_code, listed, _) = clone.handoff(&["verify", "--commits", "main..feature"]);
+    assert_eq!(verify_code, 4, "{listed}");
+    assert_eq!(verify_code, 4, "{listed}");
     let tip = clone.git(&["rev-parse", "HEAD"]);
     assert_eq!(listed, format!("! {}  product  r/red, red\nmain..feature: 1 of 1 commits pass, 1 red\n", &tip[..12]));
     assert!(listed.ends_with("main..feature: 1 of 1 commits pass, 1 red\n"), "{listed}");
-    let (code, answer) = clone.answer(&["verify", "--commits", "main..feature"]);
-    assert_eq!((code, &answer["passed"], &answer["red"]), (4, &json!(true), &json!(true)), "{answer}");
+    let (second_code, answer) = clone.answer(&["verify", "--commits", "main..feature"]);
+    assert_eq!((second_code, &answer["passed"], &answer["red"]), (4, &json!(true), &json!(true)), "{answer}");
     assert_eq!(clone.handoff(&["verify", "--allow-partial", "--commits", "main..feature"]).0, 0);
     // An altered commit matters more than a failed check.
     clone.write("red.txt", "mine\n");
     clone.git(&["commit", "--quiet", "-a", "--amend", "--no-edit"]);
     assert_eq!(clone.handoff(&["verify", "--commits", "main..feature"]).0, 3);
     clone.git(&["reset", "--quiet", "--hard", "HEAD@{1}"]);
-    let (code, stdout, _) = clone.handoff(&["whence", "feature"]);
-    assert_eq!(code, 0, "{stdout}");
-    assert_eq!(code, 0, "{stdout}");
+    let (whence_code, stdout, _) = clone.handoff(&["whence", "feature"]);
+    assert_eq!(whence_code, 0, "{stdout}");
+    assert_eq!(whence_code, 0, "{stdout}");
     let (item, time) = find_line(&stdout, "  item ").split_at("  item     red, attempt 1, done, red ".len());
     assert!(stdout.starts_with("! ") && time.ends_with("Z, by human:Ada"), "{stdout}");
     assert_eq!(item, "  item     red, attempt 1, done, red ");

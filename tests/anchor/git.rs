@@ -73,13 +73,13 @@ fn an_anchor_that_is_gone_or_empty_is_never_a_pass() {
     assert_eq!(report["failure"], "anchor-missing");
     assert_eq!(row(&report), "vault: it holds nothing of the run");
     env.shell("", "mv vault.git elsewhere.git").success();
-    let report = verify(&env, &[], 3);
+    let second_report = verify(&env, &[], 3);
     assert_eq!(
-        (&report["failure"], &report["anchors"][1]["standing"]),
+        (&second_report["failure"], &second_report["anchors"][1]["standing"]),
         (&"anchor-missing".into(), &"unreachable".into())
     );
     let failed = "could not be read or written: `git ls-remote` failed with exit code 128: ";
-    assert!(row(&report).starts_with(&format!("vault: $TEST/vault.git {failed}")), "{report}");
+    assert!(row(&second_report).starts_with(&format!("vault: $TEST/vault.git {failed}")), "{second_report}");
     // A weaker requirement is met and reported.
     assert_eq!(verify(&env, &["--anchor", "local"], 0)["guarantee"], "detect");
     env.handoff(["verify", "--anchor", "nobody", RUN]).ends(1);
@@ -136,8 +136,8 @@ fn anchor_checks_bundles_proofs_and_fetched_runs() {
     }
     forge(&env);
     env.handoff(["bundle", RUN, "--output", "forged.bundle"]).success();
-    let proof = env.handoff(["prove", &format!("{RUN}/edit-a:patch")]).success();
-    env.write("repo/forged.json", &proof);
+    let second_proof = env.handoff(["prove", &format!("{RUN}/edit-a:patch")]).success();
+    env.write("repo/forged.json", &second_proof);
     let report = env.handoff(["verify", "--bundle", "forged.bundle"]).exit(3).stdout;
     insta::assert_snapshot!(find_row(&report, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.af31cbdef700 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:34e5e1b6e056070c24483150f2e0d68c1a821d26c95dc488579bbf78b14a0bc4");
     assert_eq!(verdict(&report), "✗ TAMPERED");
@@ -150,7 +150,8 @@ fn anchor_checks_bundles_proofs_and_fetched_runs() {
 fn verifier_settings_of_the_host_decide_the_claim() {
     let env = anchored();
     env.git(["config", "handoff.anchor.vault.guarantee", "external-immutable"]).success();
-    let claim = |env: &Environment, more: &[&str]| verify(env, more, 0)["claim"].as_str().unwrap().to_owned();
+    let claim =
+        |environment: &Environment, more: &[&str]| verify(environment, more, 0)["claim"].as_str().unwrap().to_owned();
     // Another verifier needs the signer of the key.
     assert_eq!(claim(&env, &[]), "tamper-detecting");
     let report = env.handoff(["verify", "--require", "tamper-evident", RUN]).exit(3).stdout;

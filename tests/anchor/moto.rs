@@ -55,9 +55,9 @@ impl Moto {
         write!(stream, "{head}{headers}\r\n{body}").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        assert!(head.starts_with("HTTP/1.1 2"), "{method} {path}: {answer}");
-        body.to_owned()
+        let (second_head, second_body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(second_head.starts_with("HTTP/1.1 2"), "{method} {path}: {answer}");
+        second_body.to_owned()
     }
 
     /// Makes a bucket whose objects can be locked.

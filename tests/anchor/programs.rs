@@ -45,7 +45,7 @@ fn a_kind_of_ones_own_is_configured_and_judged_like_the_others() {
     install(&env, "folder", &example_program());
     let place = env.path().join("write once");
     let add =
-        |name: &str, place: &Path| env.handoff(["anchor", "add", name, "program", "folder", place.to_str().unwrap()]);
+        |name: &str, folder: &Path| env.handoff(["anchor", "add", name, "program", "folder", folder.to_str().unwrap()]);
     let failed = add("vault", &place).exit(1);
     let why = find_line(&failed.stderr, "error: ");
     assert!(why.starts_with("error: it could not be reached: git-handoff-anchor-folder failed with exit status: 1: "));

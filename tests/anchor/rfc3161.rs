@@ -287,7 +287,9 @@ fn stamp_accuracy_limits_its_claim() {
     let (env, authority) = stamped();
     let name = env.git(["ls-tree", "--name-only", STAMPS]).success();
     let honest = env.git(["cat-file", "blob", &format!("{STAMPS}:{}", name.trim())]).raw;
-    let at = |env: &Environment| time(&verify(env, &[], 0)).parse::<git_handoff::model::time::Moment>().unwrap();
+    let at = |environment: &Environment| {
+        time(&verify(environment, &[], 0)).parse::<git_handoff::model::time::Moment>().unwrap()
+    };
     let before = at(&env);
     // The accuracy of a second becomes one of 100.
     let coarse = |info: Vec<u8>| {
@@ -381,9 +383,9 @@ fn authority_certificate_needs_the_right_extensions() {
             "{output}"
         );
     }
-    let (env, authority) = stamped();
+    let (second_env, authority) = stamped();
     authority.end_ca();
-    let report = verify(&env, &[], 0);
+    let report = verify(&second_env, &[], 0);
     insta::assert_snapshot!(time(&report), @"the certificate of its signer is not vouched for: UnknownIssuer; a CA certificate of yours was not valid then, or signs none");
 }
 

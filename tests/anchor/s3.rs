@@ -190,8 +190,8 @@ fn an_answer_that_is_none_is_never_a_pass() {
         ("what it holds in the place of the run is about run other of the key SHA256:x", object(other_run)),
     ];
     for (why, lie) in lies {
-        let (url, requests) = serve(move |request, _| lie(request));
-        env.git(["config", "handoff.anchor.lock.endpoint", &url]).success();
+        let (second_url, requests) = serve(move |request, _| lie(request));
+        env.git(["config", "handoff.anchor.lock.endpoint", &second_url]).success();
         let output = env.handoff(["verify", "--json", RUN]).exit(3);
         let report = json(&output);
         assert_eq!(report["failure"], "anchor-missing");

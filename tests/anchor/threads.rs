@@ -169,10 +169,10 @@ fn a_bucket_gets_an_object_for_each_length_of_a_thread() {
     let names = ["threads/other!40home/1.json", "threads/research/2.json", "threads/research/3.json"];
     assert_eq!(objects(&moto), names);
     // The object is as the format says, and canonical.
-    let text = moto.send("GET", &path_of(&moto, 2), &[], "");
-    let object: Value = serde_json::from_str(&text).unwrap();
+    let second_text = moto.send("GET", &path_of(&moto, 2), &[], "");
+    let object: Value = serde_json::from_str(&second_text).unwrap();
     answers::hold_answer(&object);
-    assert_eq!(serde_json::to_string(&object).unwrap(), text);
+    assert_eq!(serde_json::to_string(&object).unwrap(), second_text);
     assert_eq!((&object["thread"], &object["entries"]), (&"research".into(), &2.into()));
 }
 
@@ -206,8 +206,8 @@ fn a_bucket_shows_that_a_thread_was_cut_or_rewritten() {
     assert_eq!(row(&env, "research"), (3, rewritten.to_owned()));
     // Nor is a longer one, by which the shorter would be forgotten.
     save(&env, "research", "that goes on");
-    let pushed = env.handoff(["anchor", "push", "research"]).exit(3);
-    assert_eq!(find_line(&pushed.stderr, "error: "), why);
+    let second_pushed = env.handoff(["anchor", "push", "research"]).exit(3);
+    assert_eq!(find_line(&second_pushed.stderr, "error: "), why);
     assert_eq!(objects(&moto), ["threads/research/2.json"]);
     // Another version over the object, and a delete marker, do not count.
     let path = path_of(&moto, 2);
@@ -345,8 +345,8 @@ fn time_stamp_covers_a_thread_up_to_its_last_checkpoint() {
     save(&env, "research", "more");
     assert_eq!(row(&env, "research"), (0, format!("tsa: rfc3161 ({at}), 2 of 3 entries; local (detect)")));
     assert_eq!(env.handoff(["anchor", "push"]).success(), "tsa  new  time stamp  research\n");
-    let (_, detail) = row(&env, "research");
-    assert!(detail.ends_with("); local (detect)") && time(&detail) >= at.as_str(), "{detail}");
+    let (_, second_detail) = row(&env, "research");
+    assert!(second_detail.ends_with("); local (detect)") && time(&second_detail) >= at.as_str(), "{second_detail}");
     // Each says for how many entries it is, and is over the leaf hash of the last: stock openssl
     // says the same.
     let names = env.git(["ls-tree", "--name-only", STAMPS]).success();
@@ -364,7 +364,7 @@ fn time_stamp_covers_a_thread_up_to_its_last_checkpoint() {
     authority.openssl(&of);
     // Verify does not ask the authority, which may be down. A missing token is named.
     env.git(["config", "handoff.anchor.tsa.url", "http://127.0.0.1:1"]).success();
-    assert_eq!(row(&env, "research"), (0, detail));
+    assert_eq!(row(&env, "research"), (0, second_detail));
     save(&env, "other", "x");
     assert_eq!(row(&env, "other"), (0, "local (detect); tsa: no time stamp is at hand".to_owned()));
     let down = env.handoff(["anchor", "push"]).exit(1);
@@ -388,10 +388,10 @@ fn time_stamp_detects_a_cut_or_rewritten_thread() {
     env.git(["update-ref", "-d", STAMPS]).success();
     assert_eq!(row(&env, "research"), (0, "local (detect); tsa: no time stamp is at hand".to_owned()));
     // A token of an authority that the verifier does not name says nothing.
-    let (env, authority) = stamped();
-    cut(&env);
+    let (second_env, authority) = stamped();
+    cut(&second_env);
     authority.end_ca();
-    let (code, detail) = row(&env, "research");
+    let (code, detail) = row(&second_env, "research");
     assert_eq!(code, 0, "{code} {detail}");
     insta::assert_snapshot!(detail, @"in no log; tsa: the certificate of its signer is not vouched for: UnknownIssuer; a CA certificate of yours was not valid then, or signs none");
 }
@@ -415,8 +415,11 @@ fn time_stamps_of_a_thread_travel_with_it_and_speak_against_no_copy() {
     // A branch cannot hold them.
     env.git_in("", ["init", "--quiet", "--bare", "branches.git"]).success();
     env.handoff(["push", "../branches.git", "research", "--as-branch", "x"]).success();
-    let there = env.git_in("branches.git", ["for-each-ref", "--format=%(refname)"]).success();
-    assert!(there.contains("refs/heads/x/threads/research\n") && !there.contains("stamps"), "{there}");
+    let second_there = env.git_in("branches.git", ["for-each-ref", "--format=%(refname)"]).success();
+    assert!(
+        second_there.contains("refs/heads/x/threads/research\n") && !second_there.contains("stamps"),
+        "{second_there}"
+    );
     env.git_in("", ["clone", "--quiet", "hub.git", "copy"]).success();
     for (key, value) in [("type", "rfc3161"), ("url", "http://127.0.0.1:1"), ("ca", &authority.ca())] {
         env.git_in("copy", ["config", &format!("handoff.anchor.tsa.{key}"), value]).success();
@@ -438,8 +441,11 @@ fn time_stamps_of_a_thread_travel_with_it_and_speak_against_no_copy() {
     )
     .success();
     env.handoff_in("copy", ["fetch", "origin"]).success();
-    let (status, detail) = verify();
-    assert!(status == Some(0) && detail.starts_with(&format!("tsa: rfc3161 ({at})")), "{status:?} {detail}");
+    let (status, second_detail) = verify();
+    assert!(
+        status == Some(0) && second_detail.starts_with(&format!("tsa: rfc3161 ({at})")),
+        "{status:?} {second_detail}"
+    );
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn apply_resumes_after_an_interruption() {
         let places = [ready(), ready()];
         let [whole, clone] = &places;
         if hooked {
-            places.iter().for_each(|clone| hook(clone, "true"));
+            places.iter().for_each(|copy| hook(copy, "true"));
         }
         assert_eq!(whole.handoff(arguments).0, 0);
         cut_short(clone, arguments, "z");
@@ -57,8 +57,8 @@ fn apply_resumes_after_an_interruption() {
         let (code, stdout, stderr) = clone.handoff(&[arguments, &["--dry-run"]].concat());
         assert_eq!(code, 0, "{stdout}{stderr}");
         assert_eq!(state(clone), midway);
-        let (code, stdout, stderr) = clone.handoff(arguments);
-        assert_eq!(code, 0, "{arguments:?}: {stdout}{stderr}");
+        let (second_code, second_stdout, second_stderr) = clone.handoff(arguments);
+        assert_eq!(second_code, 0, "{arguments:?}: {second_stdout}{second_stderr}");
         assert_eq!(state(clone), state(whole), "{arguments:?}");
         assert_eq!(clone.read("other"), "mine\n");
         clone.git(&["fsck", "--strict"]);

@@ -32,8 +32,8 @@ fn apply_asks_before_writing_auto_run_files() {
     let (code, _, stderr) = clone.handoff(&["--json", "apply", "r"]);
     let answer: Value = serde_json::from_str(&stderr).expect("an answer");
     assert_eq!((code, &answer["code"]), (1, &json!("runs-by-itself")), "{answer}");
-    let (code, answer) = clone.answer(&["apply", "r", "--with-hooks"]);
-    assert_eq!(code, 0, "{answer}");
+    let (apply_code, apply_answer) = clone.answer(&["apply", "r", "--with-hooks"]);
+    assert_eq!(apply_code, 0, "{apply_answer}");
     assert_eq!(clone.read("web/.envrc"), "x");
     // There is no question about the same files again.
     clone.git(&["commit", "--quiet", "--message", "Taken"]);

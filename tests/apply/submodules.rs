@@ -43,26 +43,26 @@ fn apply_lists_skipped_submodules_with_a_command() {
     hint: git handoff cat r/both:outputs/submodules/libs/sub.patch | git -C libs/sub apply --index
     "#);
     assert_eq!(clone.git(&["-C", "libs/sub", "status", "--porcelain"]), "");
-    let (code, patch, _) = clone.handoff(&["cat", "r/both:outputs/submodules/libs/sub.patch"]);
-    assert_eq!(code, 0);
+    let (cat_code, patch, _) = clone.handoff(&["cat", "r/both:outputs/submodules/libs/sub.patch"]);
+    assert_eq!(cat_code, 0);
     clone.write("taken.patch", &patch);
     clone.git(&["-C", "libs/sub", "apply", "--index", "../../taken.patch"]);
     assert_eq!(clone.read("libs/sub/lib.txt"), "one\ntwo\n");
     // An item that changed nothing else has nothing to apply, which is no failure; a file that is
     // only named like one is not told of.
-    let (code, _, stderr) = clone.handoff(&["apply", "r/inside"]);
-    assert_eq!(code, 0, "{stderr}");
-    insta::assert_snapshot!(stderr, @r#"
+    let (apply_code, _, apply_stderr) = clone.handoff(&["apply", "r/inside"]);
+    assert_eq!(apply_code, 0, "{apply_stderr}");
+    insta::assert_snapshot!(apply_stderr, @r#"
     no item that is done has a patch; there is nothing to apply
     inside: its change to the submodule "libs/sub" is not applied
     hint: git handoff cat r/inside:outputs/submodules/libs/sub.patch | git -C libs/sub apply --index
     "#);
-    assert!(!stderr.contains("other.patch"), "{stderr}");
-    let (code, answer) = clone.answer(&["apply", "r/inside"]);
+    assert!(!apply_stderr.contains("other.patch"), "{apply_stderr}");
+    let (second_code, answer) = clone.answer(&["apply", "r/inside"]);
     let left = json!([{ "item": "inside", "submodule": "libs/sub", "product": "outputs/submodules/libs/sub.patch" }]);
-    assert_eq!((code, &answer["submodules"]), (0, &left), "{answer}");
-    let (code, details) = clone.answer(&["show", "r/both"]);
-    assert!(code == 0 && details.to_string().contains("submodules/libs/sub.patch"), "{details}");
+    assert_eq!((second_code, &answer["submodules"]), (0, &left), "{answer}");
+    let (show_code, details) = clone.answer(&["show", "r/both"]);
+    assert!(show_code == 0 && details.to_string().contains("submodules/libs/sub.patch"), "{details}");
 }
 
 /// Runs a plan in which the second item takes the first one's change to the submodule, with this

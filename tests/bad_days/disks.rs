@@ -31,8 +31,8 @@ fn tells_of_the_disk(output: &Output) {
 /// Waits until a driver says that this machine lacks something, and returns the line.
 #[track_caller]
 fn waits(driver: &mut Driver) -> String {
-    let line = |driver: &Driver| {
-        let stderr = driver.stderr();
+    let line = |any_driver: &Driver| {
+        let stderr = any_driver.stderr();
         stderr.lines().find(|line| line.starts_with("nothing more is started until this is over: ")).map(str::to_owned)
     };
     wait_for("a driver that waits for its machine", || driver.is_over() || line(driver).is_some());
@@ -225,11 +225,11 @@ fn a_full_disk_under_the_worktrees_stops_the_run_and_spends_no_attempt() {
     for (run, script) in [("files", "cat /dev/zero >big"), ("words", "yes")] {
         let waits = format!("until test -e \"$HOME/../{run}.full\"; do sleep 0.02; done; {script}");
         repo.submit(run, &[item("a", &waits), item("b", "true")]);
-        let driver = repo.start(&["run", run]);
+        let run_driver = repo.start(&["run", run]);
         wait_for("the other item", || repo.item(run, "b").status == "done");
         repo.env.write(&format!("{run}.full"), "");
-        let (status, driver_output) = driver.wait();
-        assert_eq!(status.code(), Some(4), "{driver_output}");
+        let (driver_status, driver_output) = run_driver.wait();
+        assert_eq!(driver_status.code(), Some(4), "{driver_output}");
         // Files that fit nowhere else stay.
         if run == "files" {
             repo.env.handoff(["clean", "--force", "--discard"]).success();

@@ -15,18 +15,18 @@ fn misbehave(repo: &TestRepo, run: &str, mut bad: Value) -> (String, String) {
     let output = repo.drive(run, &items);
     let mut current_items = repo.items(run);
     assert_eq!(current_items["beside"].status, "done", "the rest of the run goes on\n{output}");
-    let bad = current_items.remove("bad").unwrap();
-    let (next, exit) = if bad.status == "done" { ("done", 0) } else { ("skipped", 4) };
+    let second_bad = current_items.remove("bad").unwrap();
+    let (next, exit) = if second_bad.status == "done" { ("done", 0) } else { ("skipped", 4) };
     assert_eq!(current_items["next"].status, next);
     let output = output.exit(exit);
     if output.stderr.contains(": the worktree of attempt ") {
         // It has files that are saved nowhere else.
         repo.env.handoff(["clean", "--force", "--discard"]).success();
     }
-    assert!(bad.status == "done" || output.stdout.contains(&bad.reason), "the reason is told\n{output}");
+    assert!(second_bad.status == "done" || output.stdout.contains(&second_bad.reason), "the reason is told\n{output}");
     repo.is_clean();
     repo.ends_intact(run);
-    (bad.status, bad.reason)
+    (second_bad.status, second_bad.reason)
 }
 
 fn timed(script: &str, seconds: u64) -> Value {
@@ -142,8 +142,8 @@ fn executor_streams_never_block_the_driver() {
     repo.config("handoff.maxProductSize", "1m");
     let (status, _) = misbehave(&repo, "mute", item("", "exec <&- >&- 2>&-; sleep 0.05"));
     assert_eq!(status, "done");
-    let (status, _) = misbehave(&repo, "flood", item("", "yes 'all work and no play' | head -c 1073741824"));
-    assert_eq!(status, "done");
+    let (second_status, _) = misbehave(&repo, "flood", item("", "yes 'all work and no play' | head -c 1073741824"));
+    assert_eq!(second_status, "done");
     let transcript = repo.env.handoff(["cat", "flood/bad:transcript"]).exit(0).raw;
     assert!(transcript.len() <= 1 << 20, "{}", transcript.len());
     let text = String::from_utf8(transcript).unwrap();

@@ -40,8 +40,8 @@ fn a_plan_of_many_small_values_is_refused_in_few_words() {
     repo.env.write("objects", &plan(&(r#"{"":0},"#.repeat(400_000) + "0")));
     assert!(run(&repo, "submit ../objects").exit(1).stdout.starts_with("too-large: "));
     repo.env.write("empty", &plan(&("{},".repeat(1_000_000) + "{}")));
-    let output = run(&repo, "validate ../empty").exit(1);
-    assert!(output.stdout.starts_with("too-many-items at items (line 1): 1000001 items"), "{output}");
+    let second_output = run(&repo, "validate ../empty").exit(1);
+    assert!(second_output.stdout.starts_with("too-many-items at items (line 1): 1000001 items"), "{second_output}");
     repo.env.write("rules", &format!(r#"{{"id":"r","items":[],"rules":[{}{{}}]}}"#, "{},".repeat(1_000_000)));
     assert!(run(&repo, "validate ../rules").exit(1).stdout.starts_with("bad-rule at rules (line 1): 1000001 rules"));
 }
@@ -70,8 +70,8 @@ fn validate_lists_the_first_thousand_problems() {
     assert_eq!(verdict["problems"].as_array().map(Vec::len), Some(1000));
     // Complete lists have no note.
     repo.env.write("plan", &plan("{}"));
-    let verdict: Value = serde_json::from_str(&run(&repo, "validate --json ../plan").exit(1).stdout).unwrap();
-    assert_eq!(verdict.get("more"), None);
+    let second_verdict: Value = serde_json::from_str(&run(&repo, "validate --json ../plan").exit(1).stdout).unwrap();
+    assert_eq!(second_verdict.get("more"), None);
 }
 
 #[test]
@@ -266,8 +266,8 @@ fn a_large_document_with_everything_wrong_is_refused_for_the_first_thing() {
     let why = "caused by: it is not s@1: at /0: value is not of type \"string\" (and perhaps more)";
     assert_eq!(find_line(&output.stderr, "caused by: "), why);
     repo.env.write("value", "[1,2,3]");
-    let output = run(&repo, "doc put r n ../value --schema s@1").exit(1);
-    insta::assert_snapshot!(output.stderr, @r#"
+    let second_output = run(&repo, "doc put r n ../value --schema s@1").exit(1);
+    insta::assert_snapshot!(second_output.stderr, @r#"
     error: cannot put the document "n"
     caused by: it is not s@1: at /0: value is not of type "string" (and 2 more)
     "#);
@@ -353,8 +353,8 @@ fn a_driver_with_little_address_space_runs_its_items() {
         let plan = repo.plan(run, &items);
         let line = format!("ulimit -v {kilobytes}; exec git-handoff run -j 4 {plan}");
         repo.env.shell("repo", &line).success();
-        let line = format!("ulimit -v {kilobytes}; exec git-handoff record --as of-{run} -- true");
-        repo.env.shell("repo", &line).success();
+        let second_line = format!("ulimit -v {kilobytes}; exec git-handoff record --as of-{run} -- true");
+        repo.env.shell("repo", &second_line).success();
         repo.is_intact(run);
     }
 }

@@ -26,8 +26,8 @@ fn a_failed_item_is_tried_as_often_as_item_executor_or_queue_say_in_this_order()
     let plan = repo.plan("often", &items);
     repo.env.handoff(["submit", "--queue", "often", &plan]).success();
     repo.env.handoff(["run", "often"]).ends(4);
-    let plan = repo.plan("default", &items);
-    repo.env.handoff(["submit", "--run", &plan]).ends(4);
+    let second_plan = repo.plan("default", &items);
+    repo.env.handoff(["submit", "--run", &second_plan]).ends(4);
     let attempts = |run: &str| repo.items(run).into_iter().map(|(id, item)| (id, item.attempts)).collect::<Vec<_>>();
     let expected = |by_queue| vec![("by-executor".into(), 3), ("by-item".into(), 1), ("by-queue".into(), by_queue)];
     assert_eq!(attempts("often"), expected(4));
@@ -182,8 +182,8 @@ fn item_fails_when_a_declared_product_is_missing() {
         after("next", &["no-output"], "true"),
     ];
     repo.drive("r", &items).ends(4);
-    let items = repo.items("r");
-    let outcome = |id: &str| (items[id].status.as_str(), items[id].reason.as_str());
+    let second_items = repo.items("r");
+    let outcome = |id: &str| (second_items[id].status.as_str(), second_items[id].reason.as_str());
     assert_eq!(outcome("no-patch"), ("failed", "the product patch is missing, which the item declares"));
     assert_eq!(outcome("no-output"), ("failed", "the product outputs/report.md is missing, which the item declares"));
     assert_eq!((outcome("both").0, outcome("next").0), ("done", "skipped"));

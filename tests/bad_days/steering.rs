@@ -125,8 +125,11 @@ fn nothing_is_steered_after_the_seal_or_before_the_end() {
     let before = repo.refs();
     for arguments in [&["cancel", "r"][..], &["cancel", "r/a"], &["retry", "r/a"], &["retry", "r/b"], &["close", "r/a"]]
     {
-        let refused = repo.env.handoff(arguments).exit(1);
-        assert_eq!(refused.stderr, "error: the run \"r\" is sealed; nothing can follow\nhint: git handoff verify r\n");
+        let second_refused = repo.env.handoff(arguments).exit(1);
+        assert_eq!(
+            second_refused.stderr,
+            "error: the run \"r\" is sealed; nothing can follow\nhint: git handoff verify r\n"
+        );
     }
     repo.env.handoff(["close", "r"]).success();
     repo.env.handoff(["run", "r"]).ends(4);

@@ -119,11 +119,14 @@ fn change(kind: Kind) {
             format!("{kind:?}: {SEED}={seed} {MUTATIONS}={number}..{}: {}", number + 1, changes.join(", "));
         eprintln!("{description}");
         if !abroad {
-            for ((_, verify), before) in EVIDENCE.iter().zip(&before) {
+            for ((_, verify), earlier) in EVIDENCE.iter().zip(&before) {
                 let (code, printed) = bounded(&scene, "repo", verify, &description);
                 let intact = serde_json::from_str::<Value>(printed.lines().next().unwrap_or_default());
                 let intact = code == 0 && intact.is_ok_and(|report| report["intact"] == true);
-                assert!(!intact || before.is_untouched(&scene), "{description}\nverified what was changed:\n{printed}");
+                assert!(
+                    !intact || earlier.is_untouched(&scene),
+                    "{description}\nverified what was changed:\n{printed}"
+                );
                 verified += u64::from(intact);
             }
         }

@@ -193,12 +193,12 @@ impl Scene {
     /// Holds what is true at every moment of a repository and of the remote: git finds no fault,
     /// and nothing that stands there is anything but whole and signed.
     pub(super) fn is_sound(&self, place: &str) {
-        for place in [place, "hub"] {
-            let fsck_output = self.repo.env.git_in(place, ["fsck", "--strict", "--no-dangling", "--no-progress"]);
+        for folder in [place, "hub"] {
+            let fsck_output = self.repo.env.git_in(folder, ["fsck", "--strict", "--no-dangling", "--no-progress"]);
             assert_eq!(
                 (fsck_output.status, fsck_output.stdout.as_str(), fsck_output.stderr.as_str()),
                 (Some(0), "", ""),
-                "in {place}"
+                "in {folder}"
             );
         }
         for verify in [&["verify", "--all", "--allow-partial"][..], &["thread", "verify", "--all"]] {

@@ -63,8 +63,8 @@ fn other_encodings_are_rejected_by_name() {
     env.handoff(["checkpoint", "t", "--state", "../state"]).success();
     let line = env.handoff(["key"]).success();
     std::fs::write(env.path().join("signers"), utf16(&line)).expect("it can be written");
-    let refused = env.handoff(["--json", "thread", "verify", "--signers", "../signers", "t"]).exit(1);
-    assert_eq!(failure(&refused)["message"], "../signers cannot be used: it is UTF-16; save it as UTF-8");
+    let thread_verify_refused = env.handoff(["--json", "thread", "verify", "--signers", "../signers", "t"]).exit(1);
+    assert_eq!(failure(&thread_verify_refused)["message"], "../signers cannot be used: it is UTF-16; save it as UTF-8");
     // As plain text it names the key, mark or not.
     for text in
         [format!("{MARK}{line}"), line.replace('\n', "\r\n"), format!("{MARK}# team\r\n\r\n{}\r\n", line.trim())]

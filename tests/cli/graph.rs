@@ -136,8 +136,8 @@ fn graph_rejects_undrawable_plans() {
     repo.submit("release", &[item("a", "true")]);
     let output = repo.env.handoff(["graph", "relase", "--json"]).exit(1);
     assert_eq!(error_code(&output.stderr), "unknown-run");
-    let output = repo.env.handoff(["graph", "relase"]).exit(1);
-    assert_eq!(output.stderr, "error: there is no run \"relase\" here\nhint: did you mean \"release\"?\n");
+    let graph_output = repo.env.handoff(["graph", "relase"]).exit(1);
+    assert_eq!(graph_output.stderr, "error: there is no run \"relase\" here\nhint: did you mean \"release\"?\n");
     let output = repo.env.handoff(["graph", "../none.json"]).exit(1);
     assert!(output.stderr.starts_with("error: ../none.json could not be read\n"), "{output}");
     let empty = repo.plan("empty", &[]);

@@ -96,8 +96,8 @@ fn no_transcript_is_hinted_of_an_item_that_never_ran() {
     let none = repo.env.handoff(["cat", "r/c:transcript"]).exit(1);
     assert_eq!(none.stderr.lines().next(), Some("error: no attempt of \"c\" has ended yet"));
     // An item that failed while it ran has one.
-    let output = repo.drive("s", &[item("a", "echo said; exit 3")]).exit(4);
-    assert_eq!(find_line(&output.stderr, "hint: git handoff cat"), "hint: git handoff cat s/a:transcript");
+    let second_output = repo.drive("s", &[item("a", "echo said; exit 3")]).exit(4);
+    assert_eq!(find_line(&second_output.stderr, "hint: git handoff cat"), "hint: git handoff cat s/a:transcript");
     // So has a recording, and one whose command printed nothing has not.
     let record_output = repo.env.handoff(["record", "--as", "t", "--", "sh", "-c", "echo said; exit 3"]).exit(4);
     assert_eq!(hint(&record_output), "hint: git handoff cat t/record:transcript");

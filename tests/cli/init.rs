@@ -335,7 +335,7 @@ fn the_questions_offer_what_is_there() {
     handoff.onprotectedchange judge
     ");
     // The answers of before are offered.
-    let (second_screen, code) = typed(&env, "", &["\n", "\n", "\n"]);
+    let (second_screen, second_code) = typed(&env, "", &["\n", "\n", "\n"]);
     assert_output!(second_screen, @r"
     Enter takes the answer in brackets.
     Known agents: $KNOWN. On PATH: codex.
@@ -348,7 +348,7 @@ fn the_questions_offer_what_is_there() {
     warning: Codex CLI has neither a key nor a login here: set CODEX_API_KEY or log in, and run `git handoff init` again
     nothing to change: $TEST/repo/.git/config has these lines already
     ");
-    assert_eq!(code, 0);
+    assert_eq!(second_code, 0);
 }
 
 #[test]
@@ -414,12 +414,13 @@ fn init_repeats_wrong_answers_and_skips_given_options() {
     handoff.protect my docs
     ");
     // A no takes the refspec out, and shows it.
-    let (refused_screen, code) = typed(&env, "--agent none --check 'make check' --protect tests", &["no\n", "yes\n"]);
+    let (refused_screen, second_code) =
+        typed(&env, "--agent none --check 'make check' --protect tests", &["no\n", "yes\n"]);
     assert!(
         refused_screen.contains("- remote.origin.fetch = refs/handoff/*:refs/handoff/remotes/origin/*\n"),
         "{refused_screen}"
     );
-    assert_eq!(code, 0);
+    assert_eq!(second_code, 0);
     assert!(!settings(&env).contains("refs/handoff"));
 }
 
@@ -536,8 +537,8 @@ fn a_check_runs_in_a_fresh_worktree_where_dependencies_lie_in_the_work_tree() {
             env.git(["config", key, value]).success();
         }
         let output = init(&env, &["--yes", "--check", "make test"], &[]);
-        let written = settings(&env);
-        assert!(!output.stderr.contains(note) && !written.contains("verifyin"), "{written}");
-        assert!(!written.contains(".setup"), "{written}");
+        let second_written = settings(&env);
+        assert!(!output.stderr.contains(note) && !second_written.contains("verifyin"), "{second_written}");
+        assert!(!second_written.contains(".setup"), "{second_written}");
     }
 }

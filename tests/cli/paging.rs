@@ -141,8 +141,8 @@ fn messages_stand_where_the_answer_does() {
     // Output that goes to a file stays plain.
     insta::assert_snapshot!(find_line(&redirected_screen, "error: "), @"error: the ref refs/handoff/threads/writing is gone, but the log refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg holds the thread");
     // An early failure starts no pager.
-    let (error_screen, code) = on_terminal(&env, "git-handoff thread show writing", &[("PAGER", MARKS)]);
-    assert!(code == 1 && error_screen.starts_with("error:"), "{error_screen}");
+    let (error_screen, second_code) = on_terminal(&env, "git-handoff thread show writing", &[("PAGER", MARKS)]);
+    assert!(second_code == 1 && error_screen.starts_with("error:"), "{error_screen}");
 }
 
 #[test]
@@ -155,8 +155,8 @@ fn missing_pager_is_reported() {
       file or directory (os error 2)
     handoff-dag-1  default  sealed  2026-06-04 02:00Z  human:ada  2 done
     ");
-    let (quiet_screen, code) = on_terminal(&env, "git-handoff runs", &[("PAGER", "no-such-pager --quiet")]);
-    assert_eq!(code, 0, "{quiet_screen}");
+    let (quiet_screen, second_code) = on_terminal(&env, "git-handoff runs", &[("PAGER", "no-such-pager --quiet")]);
+    assert_eq!(second_code, 0, "{quiet_screen}");
     insta::assert_snapshot!(quiet_screen, @r#"
     sh: 1: no-such-pager: not found
     warning: the pager "no-such-pager --quiet" is no command that can be run, and

@@ -315,7 +315,7 @@ fn nothing_that_others_wrote_reaches_a_terminal_as_it_is() {
                     if let Some(c) = text.chars().find(|c| is_bad(*c)) {
                         wrong.push(format!("{words:?}: {c:?} on {stream}: {text:?}"));
                     }
-                    if text.lines().any(|line| line.starts_with("✓ forged")) {
+                    if text.lines().any(|row| row.starts_with("✓ forged")) {
                         wrong.push(format!("{words:?}: a line of its own on {stream}: {text:?}"));
                     }
                 }

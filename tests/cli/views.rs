@@ -68,8 +68,8 @@ fn status_shows_driver_wait_and_lock_holder() {
     assert!(stdout.contains(&format!("\ndriven by process {}\n", driver.id())), "{stdout}");
     repo.env.write("go", "");
     assert!(driver.wait().0.success());
-    let status = repo.status("holder");
-    assert!(status["driver"].is_null() && status["items"][0]["durationMs"].is_u64(), "{status}");
+    let second_status = repo.status("holder");
+    assert!(second_status["driver"].is_null() && second_status["items"][0]["durationMs"].is_u64(), "{second_status}");
     assert_eq!(repo.status("other")["items"][0]["waitsFor"], Value::Null);
 }
 
@@ -149,7 +149,7 @@ fn on_a_terminal_no_word_is_cut() {
     let pager = [("PAGER", "cat")];
     for line in ["status r", "runs", "status r --blocked"] {
         let (screen, _) = on_terminal(&repo.env, &format!("stty rows 24 cols 60; git-handoff {line}"), &pager);
-        assert!(screen.lines().all(|line| line.chars().count() <= 60), "{line}:\n{screen}");
+        assert!(screen.lines().all(|row| row.chars().count() <= 60), "{line}:\n{screen}");
         let piped = repo.env.shell("repo", &format!("git-handoff {line}")).stdout;
         let all = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         // The same words, each whole.

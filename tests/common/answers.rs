@@ -215,7 +215,7 @@ fn may_answer(words: &[&str], form: &str) -> bool {
 /// Returns what checks the answers of a form, where no field may be added.
 fn validator(name: &str) -> &'static Validator {
     static ALL: OnceLock<BTreeMap<String, OnceLock<Validator>>> = OnceLock::new();
-    let all = ALL.get_or_init(|| schemas().into_iter().map(|name| (name, OnceLock::new())).collect());
+    let all = ALL.get_or_init(|| schemas().into_iter().map(|label| (label, OnceLock::new())).collect());
     let one = all.get(name).unwrap_or_else(|| panic!("there is no docs/schema/{name}.json"));
     one.get_or_init(|| build(name, true))
 }

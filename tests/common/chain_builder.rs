@@ -202,8 +202,8 @@ impl<'a> ChainBuilder<'a> {
             manifest,
         };
         bend(&mut dispatch);
-        let manifest = store_product(self.forge, &dispatch.manifest.canonical());
-        let fired = ItemFired::new(id, dispatch.attempt, manifest, dispatch.input_refs);
+        let second_manifest = store_product(self.forge, &dispatch.manifest.canonical());
+        let fired = ItemFired::new(id, dispatch.attempt, second_manifest, dispatch.input_refs);
         self.add(Event::ItemFired(ItemFired { driver: self.driver.clone(), ..fired }));
     }
 

@@ -325,8 +325,8 @@ pub(crate) fn pause() {
 fn below(folder: &Path, is_match: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+    while let Some(directory) = folders.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
             let path = entry.path();
             if is_match(&path) {
                 found.push(path.clone());

@@ -67,14 +67,14 @@ fn run_survives_eager_housekeeping() {
         git.args(eager);
         let output = std::thread::scope(|scope| {
             // It may lose to what the run does meanwhile, and is simply tried again.
-            let eager = scope.spawn(|| {
+            let second_eager = scope.spawn(|| {
                 while !over.load(Ordering::SeqCst) {
                     git.output().unwrap();
                 }
             });
             let output = repo.env.handoff(["run", "r"]);
             over.store(true, Ordering::SeqCst);
-            eager.join().unwrap();
+            second_eager.join().unwrap();
             output
         });
         assert_eq!(output.status, Some(0), "{eager:?}: {output}");

@@ -191,8 +191,8 @@ fn files(path: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(path).unwrap_or_else(|error| panic!("{} cannot be listed: {error}", path.display()));
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.expect("the folder is readable").path()).collect();
     found.sort();
-    let is_made = |path: &&PathBuf| path.ends_with("target") || path.ends_with("node_modules");
-    found.iter().filter(|path| !is_made(path)).flat_map(|path| files(path)).collect()
+    let is_made = |place: &&PathBuf| place.ends_with("target") || place.ends_with("node_modules");
+    found.iter().filter(|page| !is_made(page)).flat_map(|path| files(path)).collect()
 }
 
 /// Returns the lines of a text that are in no fenced block, with their numbers.

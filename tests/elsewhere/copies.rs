@@ -91,8 +91,8 @@ fn damaged_copy_contradicts_no_intact_import() {
     let tree = repo.env.git(["rev-parse", &format!("{tip}^{{tree}}")]).success();
     let junk = repo.env.git(["commit-tree", "-p", &tip, "-m", "junk", tree.trim()]).success();
     let copies = [("ann", junk.trim()), ("bob", tip.as_str())];
-    for (remote, tip) in copies {
-        repo.env.git(["update-ref", &format!("refs/handoff/remotes/{remote}/runs/design"), tip]).success();
+    for (remote, head) in copies {
+        repo.env.git(["update-ref", &format!("refs/handoff/remotes/{remote}/runs/design"), head]).success();
     }
     repo.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
     let report = repo.env.handoff(["verify", "build"]).exit(0).stdout;

@@ -39,8 +39,8 @@ fn told_first(forge: &Forge, signer: &Signer, more: &[u8]) -> BuiltChain {
         chain_builder.fire(item);
         chain_builder.done(item, &[("outputs/report", item.as_bytes()), ("outputs/more", more)]);
     }
-    if let Event::ItemReconciled(e) = &mut chain_builder.drafts.last_mut().unwrap().event {
-        e.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
+    if let Event::ItemReconciled(reconciled) = &mut chain_builder.drafts.last_mut().unwrap().event {
+        reconciled.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
     }
     chain_builder.seal();
     chain_builder.write(signer)
@@ -288,11 +288,11 @@ fn copy_with_another_root_contradicts_the_import() {
     let report = verify_story(&forge, |_, _| {});
     assert_intact(&report);
     for spoil in [tell_first_otherwise, damage_first] {
-        let forge = Forge::new();
-        forge.finish(taking(&forge, |_, _| {}));
-        spoil(&forge);
+        let second_forge = Forge::new();
+        second_forge.finish(taking(&second_forge, |_, _| {}));
+        spoil(&second_forge);
         assert_says(
-            &forge.verify(),
+            &second_forge.verify(),
             "handoff",
             "run first, a source of its imports, is here, but different: it has the same first entry, but \
              its seal says another root",

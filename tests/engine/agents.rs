@@ -129,8 +129,8 @@ fn use_is_recorded_as_the_workers_word_and_summed() {
     let show = repo.env.handoff(["show", "r/a"]).success();
     let used = "usage      7000 tokens in, 2800 of them cached, 350 tokens out, $0.03115, as the worker says";
     assert_eq!(find_line(&show, "usage "), used);
-    let denied = "denied     1 action for lack of a permission, as the worker says";
-    assert_eq!(find_line(&show, "denied "), denied);
+    let second_denied = "denied     1 action for lack of a permission, as the worker says";
+    assert_eq!(find_line(&show, "denied "), second_denied);
     let status = repo.env.handoff(["status", "r", "--usage"]).success();
     assert_eq!(
         status,
@@ -143,17 +143,17 @@ fn use_is_recorded_as_the_workers_word_and_summed() {
     repo.drive("silent", &[item("a", "true"), item("b", "true")]).ends(0);
     let silent = repo.env.handoff(["status", "silent", "--usage"]).success();
     assert_eq!(silent, "a    unknown\nb    unknown\nsilent: unknown: no worker says what it used\n");
-    let status: Value =
+    let second_status: Value =
         serde_json::from_str(&repo.env.handoff(["--json", "status", "r", "--usage"]).success()).unwrap();
     assert_eq!(
-        status["usage"],
+        second_status["usage"],
         json!({ "inputTokens": 21000, "outputTokens": 1050, "cachedTokens": 8400, "costUsd": "0.0623",
             "items": 4, "unknownItems": 1, "unpricedItems": 1 })
     );
     let item = json!({ "models": [], "inputTokens": 7000, "outputTokens": 350, "cachedTokens": 2800,
         "unknownAttempts": 0, "unpricedAttempts": 1 });
-    assert_eq!(status["items"][1]["usage"], item);
-    assert_eq!(status["items"][2]["usage"]["unknownAttempts"], 1);
+    assert_eq!(second_status["items"][1]["usage"], item);
+    assert_eq!(second_status["items"][2]["usage"]["unknownAttempts"], 1);
     let plain: Value = serde_json::from_str(&repo.env.handoff(["--json", "status", "r"]).success()).unwrap();
     assert_eq!((&plain["usage"], &plain["items"][1]["usage"]), (&Value::Null, &item));
     assert_eq!(plain["items"][2]["usage"], Value::Null);

@@ -57,10 +57,13 @@ fn run_reports_nested_repositories() {
     let patch = repo.env.handoff(["cat", "run/a:patch"]).success();
     assert!(patch.contains("b/y") && !patch.contains("vendor"), "{patch}");
     // Many are counted.
-    let stderr = repo.drive("many", &[item("a", "for i in $(seq 12); do git init -q r$i; done")]).exit(0).stderr;
-    let note = "a: left out of the patch, as git repositories of their own: \"r1\", \"r10\", \"r11\", \"r12\", \"r2\", \
+    let second_stderr = repo.drive("many", &[item("a", "for i in $(seq 12); do git init -q r$i; done")]).exit(0).stderr;
+    let second_note = "a: left out of the patch, as git repositories of their own: \"r1\", \"r10\", \"r11\", \"r12\", \"r2\", \
                 \"r3\", \"r4\", \"r5\", \"r6\", \"r7\" and 2 more";
-    assert!(stderr.lines().any(|line| line == note), "{stderr}");
+    assert!(second_stderr.lines().any(|line| line == second_note), "{second_stderr}");
     // The worktree stays, because they are nowhere else.
-    assert!(stderr.lines().any(|line| line.starts_with("a: the worktree of attempt 1 stays in ")), "{stderr}");
+    assert!(
+        second_stderr.lines().any(|line| line.starts_with("a: the worktree of attempt 1 stays in ")),
+        "{second_stderr}"
+    );
 }

@@ -81,8 +81,8 @@ fn excluded_paths_are_recorded_and_printed() {
     assert!(!repo.env.handoff(["show", "s/a"]).success().contains("left out"));
     let here = "rm a.txt && mkfifo a.txt && echo z >z.txt";
     repo.env.handoff(["record", "--as", "t", "--here", "--", "sh", "-c", here]).success();
-    let ended = repo.entries("t").into_iter().find(|entry| entry["kind"] == "item.reconciled").unwrap();
-    assert_eq!(ended["claims"]["excluded"], json!(["a.txt"]));
+    let second_ended = repo.entries("t").into_iter().find(|entry| entry["kind"] == "item.reconciled").unwrap();
+    assert_eq!(second_ended["claims"]["excluded"], json!(["a.txt"]));
 }
 
 #[test]

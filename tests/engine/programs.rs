@@ -139,22 +139,23 @@ fn the_first_word_of_a_configured_line_is_the_program_or_the_shell() {
         ("plain || :", &shell),
     ];
     let mut items = Vec::new();
-    for (at, (line, _)) in lines.iter().enumerate() {
-        set_agent(&repo, &format!("e{at}"), line);
-        items.push(json!({ "id": format!("i{at}"), "executor": format!("e{at}"), "inputs": {} }));
+    for (position, (line, _)) in lines.iter().enumerate() {
+        set_agent(&repo, &format!("e{position}"), line);
+        items.push(json!({ "id": format!("i{position}"), "executor": format!("e{position}"), "inputs": {} }));
     }
     repo.drive("lines", &items).ends(0);
-    for (at, (line, expected)) in lines.iter().enumerate() {
-        assert_eq!(recorded(&repo, &format!("lines/i{at}")), **expected, "{line}");
+    for (index, (line, expected)) in lines.iter().enumerate() {
+        assert_eq!(recorded(&repo, &format!("lines/i{index}")), **expected, "{line}");
     }
     // A plan's line is the shell's, and a plan's words are looked up.
     let path = json!({ "PATH": repo.path("bin") });
     let words = |id: &str, command: Value| json!({ "id": id, "executor": "command", "inputs": { "command": command, "env": path } });
-    let items = [words("line", json!("agent")), words("words", json!(["agent"])), words("local", json!(["./local"]))];
+    let second_items =
+        [words("line", json!("agent")), words("words", json!(["agent"])), words("local", json!(["./local"]))];
     repo.env.git(["config", "handoff.executor.command.maxAttempts", "1"]).success();
     // Only `bin` is searched, in which there is no `sh`.
     symlink("/bin/sh", repo.path("bin/sh")).unwrap();
-    repo.drive("plan", &items).ends(0);
+    repo.drive("plan", &second_items).ends(0);
     assert_eq!(recorded(&repo, "plan/line"), shell);
     assert_eq!(recorded(&repo, "plan/words"), agent);
     assert_eq!(recorded(&repo, "plan/local"), None);

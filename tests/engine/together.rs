@@ -151,7 +151,7 @@ fn orphaned_processes_end_before_the_lock_passes_on() {
     repo.drive("other", &[next]).success();
     // Its own run goes on as from any driver that died.
     let dir = repo.path("repo/.git/handoff/locks/resources");
-    let place = |dir: std::fs::DirEntry| std::fs::read(dir.path().join("places/0")).unwrap();
+    let place = |entry_dir: std::fs::DirEntry| std::fs::read(entry_dir.path().join("places/0")).unwrap();
     let left: Vec<_> = std::fs::read_dir(dir).unwrap().map(|dir| place(dir.unwrap())).collect();
     assert_eq!(left, [b""], "it is nobody's");
     repo.no_process_is_left();
@@ -204,8 +204,8 @@ fn waiting_for_a_ticket_can_be_interrupted() {
     insta::assert_snapshot!(find_line(&output, "interrupted"), @"interrupted; nothing that was done is lost");
     // It does not affect free slots.
     repo.env.write("go", "");
-    let (status, holder_output) = holder.wait();
-    assert!(status.success(), "{holder_output}");
+    let (holder_status, holder_output) = holder.wait();
+    assert!(holder_status.success(), "{holder_output}");
     repo.env.handoff(["run", "r"]).success();
     repo.no_process_is_left();
 }

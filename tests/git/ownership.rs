@@ -65,9 +65,9 @@ fn a_repository_of_another_user_is_not_opened() {
     assert!(output.stdout.is_empty() && output.stderr.contains(r#""code":"foreign-repository""#), "{output}");
     for arguments in [&["status", "r"][..], &["doctor"], &["verify", "--bundle", "x"], &["apply", "r"], &["check", "r"]]
     {
-        let output = env.handoff_in("repo/mine", arguments);
+        let second_output = env.handoff_in("repo/mine", arguments);
         assert_eq!(
-            output.stderr,
+            second_output.stderr,
             "error: cannot open $TEST/repo: another user owns it, and programs named in its settings would run as you\nhint: git config --global --add safe.directory $TEST/repo   # if you trust its owner with all that you may do\n"
         );
     }

@@ -24,8 +24,8 @@ fn public_key(env: &Environment) -> PublicKey {
 
 fn verifies(key: &PublicKey, message: &[u8], signature: &Value) -> bool {
     let bytes = Base64::decode_vec(signature.as_str().expect("a text")).expect("base64");
-    let signature = Signature::new(ssh_key::Algorithm::Ed25519, bytes).expect("64 bytes");
-    key.key_data().verify(message, &signature).is_ok()
+    let second_signature = Signature::new(ssh_key::Algorithm::Ed25519, bytes).expect("64 bytes");
+    key.key_data().verify(message, &second_signature).is_ok()
 }
 
 #[test]

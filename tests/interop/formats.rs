@@ -69,17 +69,17 @@ fn pretty(value: &Value) -> String {
 fn fold(value: &Value, depth: usize, out: &mut String) {
     let (open, close, parts): (_, _, Vec<(String, &Value)>) = match value {
         _ if value.to_string().len() <= 160 => return out.push_str(&value.to_string()),
-        Value::Array(values) => ("[", "]", values.iter().map(|value| (String::new(), value)).collect()),
+        Value::Array(values) => ("[", "]", values.iter().map(|child| (String::new(), child)).collect()),
         Value::Object(fields) => {
-            ("{", "}", fields.iter().map(|(name, value)| (format!("{name:?}: "), value)).collect())
+            ("{", "}", fields.iter().map(|(name, field_value)| (format!("{name:?}: "), field_value)).collect())
         }
         other => return out.push_str(&other.to_string()),
     };
     out.push_str(open);
-    for (at, (name, value)) in parts.iter().enumerate() {
+    for (at, (name, part)) in parts.iter().enumerate() {
         let comma = if at == 0 { "" } else { "," };
         out.extend([comma, "\n", &"  ".repeat(depth + 1), name]);
-        fold(value, depth + 1, out);
+        fold(part, depth + 1, out);
     }
     out.extend(["\n", &"  ".repeat(depth), close]);
 }

@@ -188,9 +188,10 @@ fn anchored_proof_survives_a_later_revocation() {
             answer: Answer::Seals(vec![Held { key: forge.signer.fingerprint(), seal: seal.clone() }]),
         }]
     };
-    let intact = |since: &str, ask: Ask<'_>| {
+    let intact = |since: &str, ask_logs: Ask<'_>| {
         let logs = Logs::default();
-        verify_proof(&proof, Beside::default(), &revoked(since), &AtHand { logs: &logs, ask, bases: None }).intact
+        verify_proof(&proof, Beside::default(), &revoked(since), &AtHand { logs: &logs, ask: ask_logs, bases: None })
+            .intact
     };
     assert!(intact("2026-06-06T00:00:00.000Z", &ask));
     assert!(!intact("2026-06-04T12:00:00.000Z", &ask) && !intact("2026-06-06T00:00:00.000Z", &ask_none));
@@ -233,14 +234,14 @@ fn a_changed_proof_proves_nothing() {
 fn leaves(value: &Value, at: &str) -> Vec<String> {
     let inside: Vec<(String, &Value)> = match value {
         Value::Object(map) => {
-            map.iter().map(|(key, value)| (key.replace('~', "~0").replace('/', "~1"), value)).collect()
+            map.iter().map(|(key, child)| (key.replace('~', "~0").replace('/', "~1"), child)).collect()
         }
         _ => Vec::new(),
     };
     if inside.is_empty() {
         return vec![at.to_owned()];
     }
-    inside.into_iter().flat_map(|(key, value)| leaves(value, &format!("{at}/{key}"))).collect()
+    inside.into_iter().flat_map(|(key, leaf)| leaves(leaf, &format!("{at}/{key}"))).collect()
 }
 
 #[test]
@@ -283,11 +284,11 @@ fn the_program_proves_and_checks() {
     assert_eq!(verdict(&report), "✓ PROVEN");
     insta::assert_snapshot!(find_row(&report, "content"), @"✓ content    the file is patch of edit-a");
     // Nothing else is at hand where there is no repository, and our own key is not known there.
-    let report = env.handoff_in("home", ["verify", "--proof", "../proof.json", "--file", "../patch"]).success();
-    assert_eq!(verdict(&report), "✓ PROVEN");
+    let verify_report = env.handoff_in("home", ["verify", "--proof", "../proof.json", "--file", "../patch"]).success();
+    assert_eq!(verdict(&verify_report), "✓ PROVEN");
     env.write("patch", "another\n");
-    let report = env.handoff(["verify", "--proof", "../proof.json", "--file", "../patch"]).exit(3);
-    assert_eq!(verdict(&report.stdout), "✗ NOT PROVEN");
+    let second_report = env.handoff(["verify", "--proof", "../proof.json", "--file", "../patch"]).exit(3);
+    assert_eq!(verdict(&second_report.stdout), "✗ NOT PROVEN");
     env.write("bad.json", "{}");
     insta::assert_snapshot!(env.handoff(["verify", "--proof", "../bad.json"]).exit(1).stderr, @"
     error: ../bad.json holds no proof: wrong-type: missing field `schema`

@@ -41,13 +41,13 @@ fn arguments_that_a_tool_does_not_have_are_ignored() {
             assert_eq!(plain["error"]["message"], message, "{tool}");
             continue;
         }
-        let (_, plain) = texts(&mut client, tool, &arguments);
+        let (_, second_plain) = texts(&mut client, tool, &arguments);
         arguments["wait_for_previous"] = true.into();
         arguments["zzz"] = json!({"nested": null});
         let (content, more) = texts(&mut client, tool, &arguments);
-        assert_eq!((&more["isError"], content.len()), (&plain["isError"], 1), "{tool}: {more}");
+        assert_eq!((&more["isError"], content.len()), (&second_plain["isError"], 1), "{tool}: {more}");
         if tool != "resume" {
-            assert_eq!(more["structuredContent"], plain["structuredContent"], "{tool}");
+            assert_eq!(more["structuredContent"], second_plain["structuredContent"], "{tool}");
         }
     }
     // They change nothing that the server was started with.

@@ -66,13 +66,13 @@ fn the_environment_names_the_adopter_unless_an_option_does() {
     receiver.call("adopt_checkpoint", &adopt);
     receiver.end();
     // It is the same for the command.
-    let descriptor = sender.call("handoff_checkpoint", &json!({"thread_id": "run-42", "to_agent": "writer"}));
-    env.write("other/offer.json", &descriptor.to_string());
-    let adopt = |me: &str| {
+    let second_descriptor = sender.call("handoff_checkpoint", &json!({"thread_id": "run-42", "to_agent": "writer"}));
+    env.write("other/offer.json", &second_descriptor.to_string());
+    let second_adopt = |me: &str| {
         let mut command = env.command(program_path(), "other");
         command.env("HANDOFF_ME", me).args(["adopt", "offer.json", "--as", "yours"]).output().expect("it can be run")
     };
-    assert_eq!((adopt("reader").status.code(), adopt("writer").status.code()), (Some(1), Some(0)));
+    assert_eq!((second_adopt("reader").status.code(), second_adopt("writer").status.code()), (Some(1), Some(0)));
     sender.end();
 }
 
@@ -120,7 +120,7 @@ fn thread_can_go_back_and_branch() {
     let patch = sender.call("diff", &json!({"thread_id": "run-42"}));
     assert!(patch["patch"].as_str().is_some_and(|patch| patch.contains("-draft\n")), "{patch}");
     let back = sender.call("diff", &json!({"thread_id": "run-42", "other_checkpoint_id": first}));
-    assert!(back["patch"].as_str().is_some_and(|patch| patch.contains("+draft\n")), "{back}");
+    assert!(back["patch"].as_str().is_some_and(|diff| diff.contains("+draft\n")), "{back}");
     sender.call("fork", &json!({"thread_id": "run-42", "checkpoint_id": first, "new_thread_id": "branch"}));
     assert_eq!(sender.call("resume", &json!({"thread_id": "branch"}))["state"], "draft");
     sender.call("rollback", &json!({"thread_id": "run-42", "checkpoint_id": first}));
@@ -171,8 +171,8 @@ fn no_caller_loosens_the_terms() {
     // A packet that is not clean stops sender and receiver, with its report.
     let packet = json!({"objective": "Migrate user database", "next_action": "continue"});
     sender.call("checkpoint", &json!({"thread_id": "strange", "state": "x", "packet": packet}));
-    let (text, error) = sender.refused("handoff_checkpoint", &json!({"thread_id": "strange"}), "packet");
-    insta::assert_snapshot!(find_line(&text, "Classification: "), @"Classification: OPERATIONAL");
+    let (packet_text, error) = sender.refused("handoff_checkpoint", &json!({"thread_id": "strange"}), "packet");
+    insta::assert_snapshot!(find_line(&packet_text, "Classification: "), @"Classification: OPERATIONAL");
     assert_eq!(error["check"]["classification"], "operational");
     sender.refused("resume", &json!({"thread_id": "strange"}), "packet");
     assert_eq!(sender.call("packet_check", &json!({"thread_id": "strange"}))["classification"], "operational");

@@ -54,8 +54,8 @@ fn hints_about_executors_and_schemas_name_a_tool_and_the_operator() {
         json!({"id": "r", "items": [{"id": "a", "executor": "dispatch", "queue": 1, "subagentShape": "none"}]});
     let verdict = client.call("plan_validate", &json!({"plan": shaped}));
     let hints = super::hints(&json!({"details": verdict}));
-    assert!(verdict["valid"] == false && hints.iter().all(|hint| !hint.starts_with("git ")), "{verdict}");
-    hints.iter().for_each(|hint| client.hold_hint(hint));
+    assert!(verdict["valid"] == false && hints.iter().all(|line| !line.starts_with("git ")), "{verdict}");
+    hints.iter().for_each(|line_hint| client.hold_hint(line_hint));
     client.end();
 }
 

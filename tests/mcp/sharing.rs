@@ -72,9 +72,9 @@ fn sharing_allows_only_configured_remotes() {
     let mut client = Client::start(&env, "repo", &[]);
     client.call("checkpoint", &json!({"thread_id": "t", "state": "x"}));
     let places = ["hub", "../hub.git", "https://127.0.0.1:1/x.git", "ext::sh -c touch% pwned", "--upload-pack=x", ""];
-    let refused = |client: &mut Client, remote: &str| {
-        client.refused("thread_push", &json!({"thread_id": "t", "remote": remote}), "remote-not-allowed");
-        client.refused("thread_fetch", &json!({"remote": remote}), "remote-not-allowed").0
+    let refused = |session: &mut Client, remote: &str| {
+        session.refused("thread_push", &json!({"thread_id": "t", "remote": remote}), "remote-not-allowed");
+        session.refused("thread_fetch", &json!({"remote": remote}), "remote-not-allowed").0
     };
     for place in places {
         refused(&mut client, place);

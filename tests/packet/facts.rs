@@ -39,11 +39,11 @@ fn true_facts_pass_and_say_how_far_head_has_moved() {
     let (_, facts) = ask(&env, "repo", &json!({ "commits": [&base[..10]] }));
     assert_eq!(facts["detail"], format!("1 commit exists; HEAD has moved 2 commits since {short}"));
     let run = env.git(["rev-parse", "refs/handoff/runs/handoff-dag-1"]).success();
-    let (output, facts) = ask(&env, "repo", &json!({ "commits": [run.trim()] }));
-    assert_eq!(output.status, Some(0));
+    let (second_output, facts) = ask(&env, "repo", &json!({ "commits": [run.trim()] }));
+    assert_eq!(second_output.status, Some(0));
     assert_eq!(facts["detail"], format!("1 commit exists; {} is not in the history of HEAD", &run[..7]));
-    let (output, _) = ask(&env, "repo", &json!({ "run": "handoff-dag-1", "items": { "edit-a": "done" } }));
-    assert_eq!(output.status, Some(0));
+    let (run_output, _) = ask(&env, "repo", &json!({ "run": "handoff-dag-1", "items": { "edit-a": "done" } }));
+    assert_eq!(run_output.status, Some(0));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn without_a_repository_only_facts_cannot_be_checked() {
     let (output, facts) = ask(&env, "home", &json!({}));
     assert_eq!(output.status, Some(0), "{output}");
     assert_eq!(facts["ok"], "n/a");
-    let (output, facts) = ask(&env, "home", &json!({ "commits": ["deadbeef"] }));
-    assert_eq!(output.status, Some(3), "{output}");
-    assert_eq!(facts["detail"], "could not be checked: this is not in a git repository");
+    let (second_output, second_facts) = ask(&env, "home", &json!({ "commits": ["deadbeef"] }));
+    assert_eq!(second_output.status, Some(3), "{second_output}");
+    assert_eq!(second_facts["detail"], "could not be checked: this is not in a git repository");
 }

@@ -203,8 +203,8 @@ fn judged(fields: &Value) -> (Vec<&'static str>, bool) {
 fn rules_of_replay_hear_a_packet_and_not_what_it_quotes() {
     let vague = json!({ "next_action": "continue\n```\nsrc/importer.rs --fast step 4\n```" });
     assert_eq!(judged(&vague), (vec!["R1"], true));
-    let vague = json!({ "next_action": "continue\n```src/importer.rs\n```" });
-    assert_eq!(judged(&vague), (vec!["R1"], true));
+    let second_vague = json!({ "next_action": "continue\n```src/importer.rs\n```" });
+    assert_eq!(judged(&second_vague), (vec!["R1"], true));
     let placeholder = json!({ "next_action": "TBD\n```\nReview src/importer.rs\n```" });
     assert_eq!(judged(&placeholder), (vec!["R4"], true));
     let generic = json!({ "objective": "Continue the work\n```\nMigrate user database\n```" });

@@ -278,6 +278,6 @@ fn check_lists_unconfirmed_claims() {
         "next_action could not be confirmed — R1 vague-verb: next_action \"finish the feature work\" begins with \"finish\", \
          which names no action, and has no concrete object"
     );
-    let report = super::check(&super::with(&json!({ "objective": "", "unresolved": [], "next_action": "" })));
-    assert_eq!(row(&report, "replay").detail, "objective and blocker and next_action could not be confirmed");
+    let second_report = super::check(&super::with(&json!({ "objective": "", "unresolved": [], "next_action": "" })));
+    assert_eq!(row(&second_report, "replay").detail, "objective and blocker and next_action could not be confirmed");
 }

@@ -27,9 +27,9 @@ fn each_field_must_be_there_and_hold_something() {
         assert_eq!(report.classification, Classification::Operational, "{field}");
         assert!(!report.recovery.is_empty(), "{field}");
         for empty in [json!(""), json!(" \n"), json!([]), json!(null), json!({}), json!("\u{200b}")] {
-            let report = check(&with(&json!({ field: empty })));
-            assert!(row(&report, "schema").detail.starts_with(&format!("{field} is empty")), "{field} {empty}");
-            assert_eq!(report.classification, Classification::Operational);
+            let second_report = check(&with(&json!({ field: empty })));
+            assert!(row(&second_report, "schema").detail.starts_with(&format!("{field} is empty")), "{field} {empty}");
+            assert_eq!(second_report.classification, Classification::Operational);
         }
     }
 }
@@ -179,8 +179,8 @@ fn a_large_packet_takes_no_long_time() {
     assert!(text.len() < 1 << 20 && text.len() > 900_000, "{}", text.len());
     assert_eq!(check_bytes(text.as_bytes(), &terms()).rows.len(), 6);
     let keys = "\"k\":".to_owned() + &"{\"\":0,\"\":1,\"\":2},\"k\":".repeat(40_000) + "0";
-    let text = sample().to_string().replacen('{', &format!("{{{keys},"), 1);
-    assert_eq!(check_bytes(text.as_bytes(), &terms()).rows.len(), 6);
+    let second_text = sample().to_string().replacen('{', &format!("{{{keys},"), 1);
+    assert_eq!(check_bytes(second_text.as_bytes(), &terms()).rows.len(), 6);
     assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
 }
 

@@ -99,16 +99,16 @@ fn a_decision_holds_with_the_signature_of_the_key_that_made_it() {
     let report = forge.verify_with(&options(&forge));
     assert!(report.intact && report.rows.plan.state == State::Ok, "{}", report.to_text(false));
     // Taken in.
-    let forge = Forge::new();
-    let bob = key(forge.path(), 2);
-    let statement = write_statement(&forge, &bob, first(&forge, &bob), &event);
-    let mut chain_builder = begun(&forge, &bob, Role::Approve);
-    chain_builder.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }));
-    chain_builder.seal();
-    forge.finish(chain_builder);
-    let report = forge.verify_with(&options(&forge));
-    assert!(report.intact, "{}", report.to_text(false));
-    assert!(report.signers.iter().any(|signer| signer.fingerprint == bob.fingerprint()));
+    let second_forge = Forge::new();
+    let second_bob = key(second_forge.path(), 2);
+    let statement = write_statement(&second_forge, &second_bob, first(&second_forge, &second_bob), &event);
+    let mut second_chain_builder = begun(&second_forge, &second_bob, Role::Approve);
+    second_chain_builder.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }));
+    second_chain_builder.seal();
+    second_forge.finish(second_chain_builder);
+    let second_report = second_forge.verify_with(&options(&second_forge));
+    assert!(second_report.intact, "{}", second_report.to_text(false));
+    assert!(second_report.signers.iter().any(|signer| signer.fingerprint == second_bob.fingerprint()));
 }
 
 #[test]
@@ -187,19 +187,19 @@ fn a_statement_about_another_run_or_a_second_time_is_none() {
         "entry 4: its statement is not valid: it differs from the entry",
     );
 
-    let forge = Forge::new();
-    let bob = key(forge.path(), 2);
-    let mut rejected = decided(&begun(&forge, &bob, Role::Approve), &bob);
+    let second_forge = Forge::new();
+    let second_bob = key(second_forge.path(), 2);
+    let mut rejected = decided(&begun(&second_forge, &second_bob, Role::Approve), &second_bob);
     (rejected.decision, rejected.status) = (Decision::Rejected, Outcome::Failed);
-    rejected.said = Some(write_statement(&forge, &bob, first(&forge, &bob), &rejected));
-    let mut chain_builder = begun(&forge, &bob, Role::Approve);
-    chain_builder.add(Event::ItemDecided(rejected.clone()));
-    chain_builder.requeue("sign-off", git_handoff::model::entry::Again::Operator);
-    chain_builder.add(Event::ItemDecided(rejected));
-    chain_builder.close();
-    chain_builder.seal();
-    forge.finish(chain_builder);
-    assert_says(&forge.verify_with(&options(&forge)), "plan", "entry 6: a statement was recorded twice");
+    rejected.said = Some(write_statement(&second_forge, &second_bob, first(&second_forge, &second_bob), &rejected));
+    let mut second_chain_builder = begun(&second_forge, &second_bob, Role::Approve);
+    second_chain_builder.add(Event::ItemDecided(rejected.clone()));
+    second_chain_builder.requeue("sign-off", git_handoff::model::entry::Again::Operator);
+    second_chain_builder.add(Event::ItemDecided(rejected));
+    second_chain_builder.close();
+    second_chain_builder.seal();
+    second_forge.finish(second_chain_builder);
+    assert_says(&second_forge.verify_with(&options(&second_forge)), "plan", "entry 6: a statement was recorded twice");
 }
 
 #[test]

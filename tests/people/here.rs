@@ -163,12 +163,12 @@ fn invalid_decisions_are_rejected_at_once() {
     items[2]["needs"] = json!({ "x": { "from": "sign-off", "select": { "kind": "output", "path": "approval" } } });
     let file = repo.plan("r", &items);
     assert_output!("people_what_makes_no_sense_is_1", repo.env.handoff(["validate", &file]).exit(1));
-    let file = repo.plan("r", &super::items());
+    let second_file = repo.plan("r", &super::items());
     let own = super::signer(&repo.env, "signing_key").fingerprint();
     for value in ["bob=approve", &format!("{own}=approve"), &format!("{own}=chief"), "approve"] {
-        repo.env.handoff(["submit", &file, "--admit", value]).ends(2);
+        repo.env.handoff(["submit", &second_file, "--admit", value]).ends(2);
     }
-    repo.env.handoff(["submit", &file]).success();
+    repo.env.handoff(["submit", &second_file]).success();
     for (target, code) in [("r", 2), ("r/none", 1), ("none/sign-off", 1), ("r/build", 1), ("r/sign-off", 1)] {
         repo.env.handoff(["approve", target]).ends(code);
     }

@@ -150,8 +150,8 @@ fn older_document_does_not_replace_a_later_one() {
     new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.8435f068a834
     new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     ");
-    let fetched = repo.env.handoff(["fetch"]);
-    insta::assert_snapshot!(fetched, @"
+    let second_fetched = repo.env.handoff(["fetch"]);
+    insta::assert_snapshot!(second_fetched, @"
     ------- stderr -------
     everything is here already
     ");
@@ -189,9 +189,9 @@ fn invalid_log_entry_blocks_no_other() {
         }
         bob.decide(Decision::Approved, None, Some(&format!("the token is ghp_{}", "a1B2c3".repeat(6))));
         bob.push("../hub");
-        let fetched = repo.env.handoff(["fetch"]);
+        let second_fetched = repo.env.handoff(["fetch"]);
         insta::allow_duplicates! {
-            insta::assert_snapshot!(fetched.to_string().replace(size, "<size>"), @"
+            insta::assert_snapshot!(second_fetched.to_string().replace(size, "<size>"), @"
             updated  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
             ------- stderr -------
             warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it names an object that is not a blob
@@ -218,13 +218,13 @@ fn nothing_is_done_at_the_word_of_a_revoked_key() {
     bob_says(&repo, &["push", "--all"]).success();
     let key = signer(&repo.env, "bob").fingerprint();
     let since = " since 2100-01-01T00:00:00.000Z, and no anchor or time stamp proves an earlier date";
-    for (line, since) in [(key.clone(), ""), (format!("since=2100-01-01T00:00:00Z {key}"), since)] {
+    for (line, since_option) in [(key.clone(), ""), (format!("since=2100-01-01T00:00:00Z {key}"), since)] {
         repo.env.write("revoked", &line);
         repo.config("handoff.revoked", repo.path("revoked").to_str().unwrap());
         let fetched = repo.env.handoff(["fetch"]);
         assert_eq!(
             find_line(&fetched.stderr, "warning: "),
-            format!("warning: r/sign-off approved by {key} is not taken in: the key {key} is revoked{since}")
+            format!("warning: r/sign-off approved by {key} is not taken in: the key {key} is revoked{since_option}")
         );
         repo.env.handoff(["run", "r"]).ends(4);
         assert_eq!(statuses(&repo, "r"), "done ready pending");
@@ -272,9 +272,9 @@ fn a_proof_of_a_decision_is_trusted_no_more_than_the_key_that_decided() {
         repo.env.write("revoked", &signer(&repo.env, "bob").fingerprint());
         let refused = repo.env.handoff(["verify", "--proof", "../proof.json", "--revoked", "../revoked"]).exit(3);
         assert_eq!(verdict(&refused.stdout), "✗ UNTRUSTED");
-        let refused = repo.env.handoff(["verify", "--proof", "../proof.json", "--require-trusted"]).exit(3);
+        let verify_refused = repo.env.handoff(["verify", "--proof", "../proof.json", "--require-trusted"]).exit(3);
         assert_eq!(
-            find_row(&refused.stdout, "signature"),
+            find_row(&verify_refused.stdout, "signature"),
             "✗ signature  entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is not known to the signers (and 2 more)"
         );
     }

@@ -98,10 +98,11 @@ fn an_owner_closes_what_only_another_key_seals() {
         assert_eq!((find_line(&stderr, "warning: "), find_line(&stderr, "hint: ")), (&*why, &*hint), "{command}");
         // Once more is a refusal, which says the same.
         let close_stderr = bob(&repo, &["close", "r"]).exit(1).stderr;
-        let why = format!("error: the key {key}, which does not have the role seal, cannot do this in the run \"r\"");
+        let second_why =
+            format!("error: the key {key}, which does not have the role seal, cannot do this in the run \"r\"");
         assert_eq!(
             (find_line(&close_stderr, "error: "), find_line(&close_stderr, "hint: ")),
-            (&*why, &*hint),
+            (&*second_why, &*hint),
             "{command}"
         );
         // The hint is true, also now that the run has ended.

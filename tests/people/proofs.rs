@@ -99,11 +99,11 @@ fn a_decision_without_its_statement_is_by_the_word_of_who_sealed() {
         "entry 4: the decision: the key SHA256:… is not known to the signers",
     );
     // The run itself says that the entry is by another key.
-    let report = forge.verify_with(&options);
-    assert_fails(&report, "signature", "role, entry 4");
-    assert_eq!(report.decisions[0].voucher, Voucher::Writer(ada));
-    let text = report.to_text(false);
-    insta::assert_snapshot!(find_row(&text, "decided"), @"─ decided    sign-off approved according to the key that wrote the entry, ada@example.com: SHA256:4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD+G4 did not sign it");
+    let second_report = forge.verify_with(&options);
+    assert_fails(&second_report, "signature", "role, entry 4");
+    assert_eq!(second_report.decisions[0].voucher, Voucher::Writer(ada));
+    let second_text = second_report.to_text(false);
+    insta::assert_snapshot!(find_row(&second_text, "decided"), @"─ decided    sign-off approved according to the key that wrote the entry, ada@example.com: SHA256:4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD+G4 did not sign it");
 }
 
 #[test]
@@ -230,10 +230,10 @@ fn the_program_names_no_key_that_signed_nothing() {
     let decided = &report["decisions"][0];
     assert_eq!((&decided["by"], &decided["signed"]), (&bob.fingerprint().into(), &false.into()));
     // In the run Bob's entry stands with its signature.
-    let report: serde_json::Value =
+    let verify_report: serde_json::Value =
         serde_json::from_str(&repo.env.handoff(["verify", "--json", "r"]).success()).unwrap();
-    assert_eq!(report["decisions"][0]["signed"], true);
-    assert_eq!(report["signers"][1]["admitted"]["roles"], json!(["approve"]));
+    assert_eq!(verify_report["decisions"][0]["signed"], true);
+    assert_eq!(verify_report["signers"][1]["admitted"]["roles"], json!(["approve"]));
     let output = repo.env.handoff(["verify", "r"]).exit(0);
     let admitted = format!(
         "valid, key {} not known to you, admitted as approve in entry 0 by this repository's key",

@@ -61,9 +61,9 @@ fn a_key_seals_that_an_owner_of_entry_0_admitted() {
     assert!(report.intact, "{}", report.to_text(false));
     check_incoming(&forge.store, Chain::Run(&chain.run), None, chain.head.commit.unwrap()).unwrap();
     let proof = proof(&forge);
-    let report = check(&proof, &forge.options());
-    assert!(report.intact && report.headline.starts_with("PROVEN"), "{}", report.to_text(false));
-    let keys: Vec<_> = report.signers.iter().map(|signer| signer.fingerprint.clone()).collect();
+    let second_report = check(&proof, &forge.options());
+    assert!(second_report.intact && second_report.headline.starts_with("PROVEN"), "{}", second_report.to_text(false));
+    let keys: Vec<_> = second_report.signers.iter().map(|signer| signer.fingerprint.clone()).collect();
     assert_eq!(keys, [forge.signer.fingerprint(), bob.fingerprint()]);
     assert_eq!(Proof::parse(&format::canonical(&proof)).unwrap(), proof);
 }
@@ -84,12 +84,12 @@ fn a_log_of_the_key_that_was_admitted_to_seal_anchors_the_run() {
     // It speaks against the run as that of any writer does.
     forge.log_as(&chain, &bob, |sealed| sealed.root = Some(Digest::of(b"another")));
     assert_says(&forge.verify(), "anchor", "refs/handoff/logs/SHA256%3A… holds the root …, recomputed is …");
-    let forge = Forge::new();
-    let bob = key(forge.path(), 2);
-    let rotated_chain = rotated(&forge, &bob);
-    forge.git(&["update-ref", "-d", &format::log_ref(&forge.signer.fingerprint())]);
-    forge.log(&rotated_chain, &bob);
-    let report = forge.verify();
+    let second_forge = Forge::new();
+    let second_bob = key(second_forge.path(), 2);
+    let rotated_chain = rotated(&second_forge, &second_bob);
+    second_forge.git(&["update-ref", "-d", &format::log_ref(&second_forge.signer.fingerprint())]);
+    second_forge.log(&rotated_chain, &second_bob);
+    let report = second_forge.verify();
     assert!(report.intact, "{}", report.to_text(false));
 }
 
@@ -104,18 +104,18 @@ fn no_other_key_lets_a_key_seal() {
         ("no key did", |_, _, _| {}, "entry 3 is signed by SHA256:…, which is not among the run's writers"),
         (
             "it did so itself",
-            |chain_builder, first, [bob, _]| {
-                chain_builder.add(admission(bob, Role::Seal, Some(first)));
-                chain_builder.by(bob);
+            |chain_builder, first, [approver, _]| {
+                chain_builder.add(admission(approver, Role::Seal, Some(first)));
+                chain_builder.by(approver);
             },
             "entry 1 is signed by SHA256:…, which is not among the run's writers",
         ),
         (
             "an owner did that came later",
-            |chain_builder, first, [bob, eve]| {
-                chain_builder.add(admission(eve, Role::Own, None));
+            |chain_builder, first, [bob, stranger]| {
+                chain_builder.add(admission(stranger, Role::Own, None));
                 chain_builder.add(admission(bob, Role::Seal, Some(first)));
-                chain_builder.by(eve);
+                chain_builder.by(stranger);
             },
             "entry 2 is signed by SHA256:…, which entry 0 does not name as an owner, and so cannot give the \
              role seal",
@@ -138,12 +138,12 @@ fn no_other_key_lets_a_key_seal() {
         ),
     ];
     for (what, admit, why) in stories {
-        let forge = Forge::new();
-        let chain = sealed_by(&forge, &bob, |chain_builder, first| admit(chain_builder, first, [&bob, &eve]));
+        let second_forge = Forge::new();
+        let chain = sealed_by(&second_forge, &bob, |chain_builder, first| admit(chain_builder, first, [&bob, &eve]));
         println!("{what}");
-        assert_says(&forge.verify(), "signature", why);
-        check_incoming(&forge.store, Chain::Run(&chain.run), None, chain.head.commit.unwrap()).unwrap_err();
-        let report = check(&proof(&forge), &forge.options());
+        assert_says(&second_forge.verify(), "signature", why);
+        check_incoming(&second_forge.store, Chain::Run(&chain.run), None, chain.head.commit.unwrap()).unwrap_err();
+        let report = check(&proof(&second_forge), &second_forge.options());
         let row = &report.rows.signature;
         assert_eq!(row.state, State::Failed, "{what}: {}", row.detail);
     }

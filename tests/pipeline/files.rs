@@ -20,8 +20,8 @@ fn pipeline_check_lists_every_mistake_with_its_position() {
     // No repository is needed to check one.
     let output = env.handoff_in("", ["pipeline", "validate", "bad.json"]).exit(1);
     assert_output!("pipeline_bad", output);
-    let output = env.handoff_in("", ["pipeline", "validate", "bad.json", "--json"]).exit(1);
-    let verdict: Value = serde_json::from_str(&output.stdout).unwrap();
+    let pipeline_output = env.handoff_in("", ["pipeline", "validate", "bad.json", "--json"]).exit(1);
+    let verdict: Value = serde_json::from_str(&pipeline_output.stdout).unwrap();
     assert_eq!((&verdict["valid"], verdict["problems"].as_array().unwrap().len()), (&json!(false), 20), "{verdict}");
 
     for (text, message) in [
@@ -110,11 +110,13 @@ fn a_plan_names_what_is_registered_and_nothing_else() {
     // Nothing runs where people decide, so no gate would be passed.
     let mut decided = item("a", "true", "dev.check");
     decided["executor"] = json!("approval");
-    let output = env.handoff(["submit", &repo.plan("r", &[decided])]).exit(1);
+    let submit_output = env.handoff(["submit", &repo.plan("r", &[decided])]).exit(1);
     assert!(
-        output.stdout.starts_with("unknown-field at items[0].inputs.pipeline (item \"a\", line 1): people decide"),
+        submit_output
+            .stdout
+            .starts_with("unknown-field at items[0].inputs.pipeline (item \"a\", line 1): people decide"),
         "{}",
-        output.stdout
+        submit_output.stdout
     );
     // A setting may name a file of a team as well; one that cannot be used is in the way of who
     // needs it alone.

@@ -55,9 +55,9 @@ pub(crate) fn run(forge: &Forge, bend: impl FnOnce(&mut ChainBuilder<'_>, &Forge
     run.state.pipelines.insert("p.one".to_owned(), spec);
     run.fire_with("a", |manifest| manifest.pipeline = Some(spec.sha256));
     run.done("a", &[("patch", b"diff\n")]);
-    let Event::ItemReconciled(e) = &mut run.drafts[2].event else { panic!() };
-    e.blocks = honest();
-    e.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
+    let Event::ItemReconciled(reconciled) = &mut run.drafts[2].event else { panic!() };
+    reconciled.blocks = honest();
+    reconciled.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
     bend(&mut run, forge);
     run.seal();
     run
@@ -189,13 +189,13 @@ fn an_honest_story_holds() {
     let report = verify_forged(|_, _| {});
     assert_eq!(failing(&report), Vec::<&str>::new(), "{}", report.to_text(false));
     assert!(report.intact);
-    let report = verify_forged(|run, _| {
+    let second_report = verify_forged(|run, _| {
         again(run, |blocks| {
             blocks.truncate(2);
             failed(&mut blocks[1]);
         });
     });
-    assert!(report.intact, "{}", report.to_text(false));
+    assert!(second_report.intact, "{}", second_report.to_text(false));
 }
 
 #[test]

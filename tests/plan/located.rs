@@ -45,9 +45,9 @@ fn problem_is_reported_with_item_and_line() {
     );
     // A submission says the same of the file, under whatever id.
     for words in [&["submit", "../plan.json"][..], &["submit", "../plan.json", "--id", "other"]] {
-        let output = repo.env.handoff(words).exit(1);
+        let second_output = repo.env.handoff(words).exit(1);
         assert_eq!(
-            output.stdout,
+            second_output.stdout,
             "unknown-dependency at items[1].depends_on[1] (item \"second\", line 10): there is no item \"third\" in this run\nunknown-executor at items[1].executor (item \"second\", line 7): no executor \"nobody\" is registered here\n"
         );
     }

@@ -81,11 +81,11 @@ fn read(plan: &Value) -> Vec<String> {
 fn places(value: &Value, at: &str, all: &mut Vec<String>) {
     all.push(at.to_owned());
     match value {
-        Value::Object(map) => map.iter().for_each(|(key, value)| {
-            places(value, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), all);
+        Value::Object(map) => map.iter().for_each(|(key, child)| {
+            places(child, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), all);
         }),
         Value::Array(list) => {
-            list.iter().enumerate().for_each(|(index, value)| places(value, &format!("{at}/{index}"), all));
+            list.iter().enumerate().for_each(|(index, element)| places(element, &format!("{at}/{index}"), all));
         }
         _ => {}
     }
@@ -110,17 +110,17 @@ fn mutants(plan: &Value) -> Vec<Value> {
                     all.push(with(at, &|value| drop(value.as_object_mut().expect("it is an object").remove(key))));
                     for name in ["../x", "a//b", "x/.GIT", "\u{a0}x", "x\u{7}"] {
                         all.push(with(at, &|value| {
-                            let map = value.as_object_mut().expect("it is an object");
-                            let inner = map.remove(key).expect("it is there");
-                            map.insert(name.to_owned(), inner);
+                            let second_map = value.as_object_mut().expect("it is an object");
+                            let inner = second_map.remove(key).expect("it is there");
+                            second_map.insert(name.to_owned(), inner);
                         }));
                     }
                 }
             }
             Value::Array(list) if !list.is_empty() => {
                 all.push(with(at, &|value| {
-                    let list = value.as_array_mut().expect("it is an array");
-                    list.push(list[0].clone());
+                    let second_list = value.as_array_mut().expect("it is an array");
+                    second_list.push(second_list[0].clone());
                 }));
             }
             Value::String(text) => {
@@ -249,10 +249,10 @@ fn validate_and_the_schema_agree_on_examples_and_on_what_is_broken() {
         ("bad-pattern", json!({"id": "r", "pattern": "pipes", "items": [item("a", &json!({}))]})),
         ("bad-rule", json!({"id": "r", "rules": [{"id": "p", "when": {}}], "items": [item("a", &json!({}))]})),
     ];
-    for (code, plan) in broken {
-        let problems = list_problems(&env, &plan.to_string());
+    for (code, broken_plan) in broken {
+        let problems = list_problems(&env, &broken_plan.to_string());
         assert!(problems.as_array().unwrap().iter().any(|problem| problem["code"] == code), "{code}: {problems}");
-        assert!(!schema.is_valid(&plan), "the schema takes {plan}");
+        assert!(!schema.is_valid(&broken_plan), "the schema takes {broken_plan}");
     }
 }
 

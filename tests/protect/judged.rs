@@ -60,9 +60,9 @@ fn work_that_adds_a_test_is_green_and_marked_on_every_screen() {
     let applied = repo.env.handoff(["apply", "r"]).success();
     assert_eq!(applied, format!("a: applied\n{line}\n"));
     repo.env.git(["reset", "--quiet", "--hard"]).success();
-    let applied = json_of(&repo.env.handoff(["apply", "r", "--json", "--without-protected"]).success());
+    let allowed = json_of(&repo.env.handoff(["apply", "r", "--json", "--without-protected"]).success());
     assert_eq!(
-        (&applied["items"][0]["judged"], &applied["items"][0]["withoutProtected"]),
+        (&allowed["items"][0]["judged"], &allowed["items"][0]["withoutProtected"]),
         (&Value::Null, &json!(true))
     );
 }
@@ -197,8 +197,8 @@ fn a_recorded_check_protects_known_files_by_its_plan() {
     assert!(green.stdout.contains("! 1 protected file changed, judged as in the base"), "{green}");
     let note = "protected while the check runs: test, the files of npm (--no-protect leaves them)";
     assert_eq!(find_line(&green.stderr, "protected while"), note);
-    let note = "not protected, since honest work changes it: package.json";
-    assert_eq!(find_line(&green.stderr, "not protected"), note);
+    let second_note = "not protected, since honest work changes it: package.json";
+    assert_eq!(find_line(&green.stderr, "not protected"), second_note);
     let plan = json_of(&repo.env.git(["show", "refs/handoff/runs/green^{/run.submitted}:plan.json"]).success());
     let item = &plan["items"][0];
     let protect: Vec<&str> = item["protect"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
@@ -211,8 +211,8 @@ fn a_recorded_check_protects_known_files_by_its_plan() {
     // Settings that protect files are enough, and so is no check.
     repo.config("handoff.protect", "package.json");
     record(&["--as", "settings"], adds).ends(0);
-    let plan = json_of(&repo.env.git(["show", "refs/handoff/runs/settings^{/run.submitted}:plan.json"]).success());
-    assert_eq!(plan["items"][0]["protect"], Value::Null);
+    let show_plan = json_of(&repo.env.git(["show", "refs/handoff/runs/settings^{/run.submitted}:plan.json"]).success());
+    assert_eq!(show_plan["items"][0]["protect"], Value::Null);
     repo.env.handoff(["record", "--no-protect", "--", "true"]).ends(2);
 }
 

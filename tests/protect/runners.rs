@@ -173,8 +173,8 @@ fn a_recognised_runner_protects_names_that_are_not_there_yet() {
     let found = repo.env.handoff(["doctor", "--json"]).success();
     assert!(!found.contains("protects-nothing"), "{found}");
     repo.env.git(["config", "--add", "handoff.protect", "GNUMakefile"]).success();
-    let found = repo.env.handoff(["doctor", "--json"]).success();
-    assert!(found.contains("protects-nothing"), "{found}");
+    let doctor_found = repo.env.handoff(["doctor", "--json"]).success();
+    assert!(doctor_found.contains("protects-nothing"), "{doctor_found}");
 }
 
 #[test]
@@ -212,8 +212,8 @@ fn init_reports_unprotected_manifests() {
 fn code_of_others_and_samples_are_no_sign_of_a_runner() {
     let (repo, _) = set_up(&["vendor/a/Cargo.toml", "fixtures/package.json", "a.txt"], &[]);
     assert_eq!(protected(&repo), Vec::<String>::new());
-    let (repo, output) = set_up(&["go.mod", "vendor/modules.txt", "vendor/a/Makefile"], &[]);
-    assert_eq!(protected(&repo), find("Go").files);
+    let (second_repo, output) = set_up(&["go.mod", "vendor/modules.txt", "vendor/a/Makefile"], &[]);
+    assert_eq!(protected(&second_repo), find("Go").files);
     assert!(output.stderr.contains("changes it: vendor/modules.txt; "), "{output}");
 }
 

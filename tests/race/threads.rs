@@ -110,8 +110,8 @@ fn working_trees_that_differ_are_saved_each_for_itself() {
             command.arg("--worktree").current_dir(repo.path(&format!("tree-{at}")));
         },
     );
-    for (at, made) in made.iter().enumerate() {
-        let commit = made["commit"].as_str().expect("a commit");
+    for (at, outputs) in made.iter().enumerate() {
+        let commit = outputs["commit"].as_str().expect("a commit");
         let files = repo.env.git(["ls-tree", "--name-only", &format!("{commit}:worktree")]).success();
         assert_eq!(files, format!("a.txt\ndir\nonly-{at}.txt\n"));
         let changed = repo.env.git(["cat-file", "-p", &format!("{commit}:worktree/a.txt")]).success();
@@ -164,8 +164,8 @@ fn whatever_is_done_with_a_thread_at_once_is_done() {
     }
     let words: Vec<Vec<&str>> = commands.iter().map(|words| words.iter().map(String::as_str).collect()).collect();
     let ended = at_once(&repo, &words.iter().map(Vec::as_slice).collect::<Vec<_>>());
-    for (words, (code, output)) in words.iter().zip(&ended) {
-        assert_eq!(*code, 0, "{words:?}: {output}");
+    for (arguments, (code, output)) in words.iter().zip(&ended) {
+        assert_eq!(*code, 0, "{arguments:?}: {output}");
     }
     // The first checkpoint, three more, three that go back, three that were handed out.
     is_one_line(&repo, "t", 10);

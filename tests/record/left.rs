@@ -99,7 +99,7 @@ fn every_command_lists_saved_work() {
     let stdout = repo.env.handoff(["show", "r/a"]).success();
     assert!(stdout.lines().any(|printed| printed == format!("saved      #1: {place}")), "{stdout}");
     let log = repo.env.handoff(["log", "r"]).success();
-    assert_eq!(log.lines().filter(|line| line.ends_with("; its work is saved")).count(), 1, "{log}");
+    assert_eq!(log.lines().filter(|row| row.ends_with("; its work is saved")).count(), 1, "{log}");
     let status = repo.status("r");
     assert_eq!(status["saved"][0]["work"], place);
     let base = status["saved"][0]["base"].as_str().unwrap();

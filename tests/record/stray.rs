@@ -42,14 +42,14 @@ fn record_reports_stashes_and_worktrees() {
     let repo = TestRepo::new();
     let script = "echo hour >>a.txt; git -c user.name=a -c user.email=a@localhost stash -q";
     assert_eq!(notes(&repo, &[], script), ["the stash is not taken", SAVED]);
-    let repo = TestRepo::new();
-    let script = format!(
+    let second_repo = TestRepo::new();
+    let second_script = format!(
         "git worktree add -q --detach \"$TMPDIR/other\" && cd \"$TMPDIR/other\" && echo hour >work.txt && git add -A && \
          {COMMIT} -m work"
     );
     let expected =
         ["1 commit on the detached HEAD of the worktree other is not taken", "the worktree other is not taken", SAVED];
-    assert_eq!(notes(&repo, &[], &script), expected);
+    assert_eq!(notes(&second_repo, &[], &second_script), expected);
 }
 
 #[test]

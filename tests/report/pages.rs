@@ -114,7 +114,7 @@ fn report_omits_contents_with_its_option() {
         page.split_once("<script").unwrap().0.to_owned()
     };
     let (none, all) = (page("none"), page("all"));
-    let row = |page: &str, line: &str| page.lines().any(|text| text == line);
+    let row = |html: &str, line: &str| html.lines().any(|text| text == line);
     let left_out = "<tr><th scope=\"row\">Product <bdi>outputs/b</bdi></th><td class=\"code\">\
         sha256:0263829989b6fd954f72baaf2fc64bc2e2f01d692d4de72986ea808f6e99813f, 2 bytes, left out of this page</td></tr>";
     assert!(row(&none, left_out) && !row(&all, left_out));

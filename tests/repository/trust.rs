@@ -71,14 +71,14 @@ fn nothing_in_the_work_tree_decides_whom_to_trust() {
     for key in ["handoff.signers", "handoff.revoked"] {
         env.git(["config", key, ".handoff/signers"]).success();
         let refused = env.handoff(["verify", "handoff-dag-1"]).exit(1);
-        let why = format!("error: `{key}` names $TEST/repo/.handoff/signers, which lies inside the work tree");
-        assert_eq!(find_line(&refused.stderr, "error: "), why);
+        let second_why = format!("error: `{key}` names $TEST/repo/.handoff/signers, which lies inside the work tree");
+        assert_eq!(find_line(&refused.stderr, "error: "), second_why);
         env.git(["config", "--unset", key]).success();
     }
     env.git(["config", "gpg.ssh.allowedSignersFile", ".handoff/signers"]).success();
-    let report = env.handoff(["verify", "handoff-dag-1"]).exit(0);
-    insta::assert_snapshot!(find_row(&report.stdout, "signature"), @"✓ signature  ed25519 SHA256:DEO… · this repository's key");
-    insta::assert_snapshot!(report.stderr, @"
+    let verify_report = env.handoff(["verify", "handoff-dag-1"]).exit(0);
+    insta::assert_snapshot!(find_row(&verify_report.stdout, "signature"), @"✓ signature  ed25519 SHA256:DEO… · this repository's key");
+    insta::assert_snapshot!(verify_report.stderr, @"
     warning: `handoff.signers` is ignored: a file inside the work tree sets it, and a commit can change that file
     warning: `handoff.revoked` is ignored: a file inside the work tree sets it, and a commit can change that file
     warning: `gpg.ssh.allowedSignersFile` names $TEST/repo/.handoff/signers, which lies inside the work tree; it is ignored

@@ -270,12 +270,12 @@ fn a_red_item_and_a_forged_seal_are_nothing_to_take_from() {
         "handoff",
         "entry 2: the products that item other reuses does not hold: the item of that run is red",
     );
-    let report = verify_story(&Forge::new(), |s| {
+    let second_report = verify_story(&Forge::new(), |s| {
         let last = &mut s.proof.last;
         last.commit = last.commit.replace("git-handoff", "git-handof");
     });
     assert_says(
-        &report,
+        &second_report,
         "handoff",
         "entry 2: the products that item make reuses does not hold: the last entry: the commit's bytes \
          differ from those that its entry determines",
@@ -303,6 +303,10 @@ fn a_proof_is_worth_no_more_here_than_it_is_alone() {
     assert_eq!(strangers.map(|signer| &*signer.fingerprint).collect::<Vec<_>>(), [other.fingerprint()]);
     // The other run's first key is revoked, its sealing key is not.
     let revoked = [(other.fingerprint(), None)].into();
-    let report = forge.verify_with(&Options { revoked, ..forge.options() });
-    assert_says(&report, "signature", "entry 2: the products that item make reuses: the key SHA256:… is revoked");
+    let second_report = forge.verify_with(&Options { revoked, ..forge.options() });
+    assert_says(
+        &second_report,
+        "signature",
+        "entry 2: the products that item make reuses: the key SHA256:… is revoked",
+    );
 }

@@ -47,8 +47,8 @@ fn an_item_without_the_product_that_another_needs_is_tried_again_and_fails() {
     assert_eq!(item_state(&repo, "idle"), stands("failed", 1, reason));
     let lost = "it depends on \"idle\", which did not get done";
     assert_eq!(item_state(&repo, "patched"), stands("skipped", 0, lost));
-    let reason = "the product outputs/notes.md is missing, which the item \"reader\" needs";
-    assert_eq!(item_state(&repo, "wrong"), stands("failed", 1, reason));
+    let second_reason = "the product outputs/notes.md is missing, which the item \"reader\" needs";
+    assert_eq!(item_state(&repo, "wrong"), stands("failed", 1, second_reason));
     assert_eq!(item_state(&repo, "reader").0, "skipped");
     assert_eq!((item_state(&repo, "late").1, item_state(&repo, "patient").0), (2, "done".to_owned()));
     repo.is_clean();
@@ -149,7 +149,9 @@ fn later_item_fails_alone_without_its_product() {
     repo.env.write("plan.json", &plan.to_string());
     repo.env.handoff(["run", "../plan.json"]).ends(0);
     let mut later = needs("later", "done", &output("x"));
-    let more = |later: &Value| json!({ "id": "r", "items": [later, needs("last", "later", &output("y"))] }).to_string();
+    let more = |later_item: &Value| {
+        json!({ "id": "r", "items": [later_item, needs("last", "later", &output("y"))] }).to_string()
+    };
     repo.env.write("more.json", &more(&later));
     let refused = repo.env.handoff(["extend", "r", "../more.json"]).exit(1);
     let message = "undeclared-product at items[1].needs.it.select: the item \"later\" does not declare outputs/y among its products";
@@ -167,8 +169,8 @@ fn later_item_fails_alone_without_its_product() {
     "#);
     assert_eq!(item_state(&repo, "last").0, "skipped");
     let retry = repo.env.handoff(["--json", "retry", "r/later"]).exit(1);
-    let refused: Value = serde_json::from_str(&retry.stderr).expect("a refusal is JSON");
-    assert_eq!(refused["code"], "not-retriable", "{refused}");
-    assert_eq!(refused["message"], "\"later\" needs outputs/x of \"done\", which is done without it");
+    let second_refused: Value = serde_json::from_str(&retry.stderr).expect("a refusal is JSON");
+    assert_eq!(second_refused["code"], "not-retriable", "{second_refused}");
+    assert_eq!(second_refused["message"], "\"later\" needs outputs/x of \"done\", which is done without it");
     repo.ends_intact("r");
 }

@@ -122,8 +122,8 @@ fn a_red_item_and_a_reused_one_say_it_as_well() {
     ");
     repo.drive("first", &[item("a", "true")]).ends(0);
     repo.submit("second", &[item("a", "true")]);
-    let run = repo.env.handoff(["run", "--reuse", "second"]).exit(0);
-    insta::assert_snapshot!(run.stdout, @"
+    let second_run = repo.env.handoff(["run", "--reuse", "second"]).exit(0);
+    insta::assert_snapshot!(second_run.stdout, @"
     ✓ a  done, reused, nothing handed over  1 attempt  from first/a
     second: 1 of 1 done, sealed
     ─ nothing changed

@@ -75,12 +75,12 @@ fn retry_reports_outdated_command_files() {
     repo.env.write("repo/tools/check.sh", "exit 0\n");
     repo.env.git(["commit", "--quiet", "--all", "--message", "Fix the check"]).success();
     repo.env.write("repo/dir/b.txt", "is not named\n");
-    let retry = repo.env.handoff(["retry", "r/a"]).exit(0);
+    let second_retry = repo.env.handoff(["retry", "r/a"]).exit(0);
     let warning = format!(
         "warning: item \"a\" runs tools/check.sh as the base {} of the run has it, without later changes; for those, submit the plan with another id\n",
         base.trim()
     );
-    assert!(retry.stderr.contains(&warning), "{retry}");
+    assert!(second_retry.stderr.contains(&warning), "{second_retry}");
 }
 
 #[test]

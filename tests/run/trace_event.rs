@@ -28,9 +28,9 @@ fn trace(repo: &TestRepo, run: &str) -> Vec<Value> {
             rows.entry(row(event)).or_default().push((from, from + length));
         }
     }
-    for (row, mut spans) in rows {
+    for (track, mut spans) in rows {
         spans.sort_unstable();
-        assert!(spans.windows(2).all(|two| two[0].1 <= two[1].0), "the events of {row:?} overlap: {spans:?}");
+        assert!(spans.windows(2).all(|two| two[0].1 <= two[1].0), "the events of {track:?} overlap: {spans:?}");
     }
     let fired = repo.entries(run).iter().filter(|entry| entry["kind"] == "item.fired").count();
     assert_eq!(find_events(&events, "X", "attempt").len(), fired, "each attempt has one event");
@@ -145,13 +145,13 @@ fn an_open_run_has_a_trace_that_reaches_until_now() {
     assert_eq!(names(&find_events(&events, "X", "waiting")), ["long", "next"]);
     let driver = repo.start(&["run", "r"]);
     wait_for("the worker runs", || repo.path("begun").exists());
-    let events = trace(&repo, "r");
+    let second_events = trace(&repo, "r");
     repo.env.write("go", "");
     assert!(driver.wait().0.success());
-    let attempts = find_events(&events, "X", "attempt");
+    let attempts = find_events(&second_events, "X", "attempt");
     assert_eq!((names(&attempts), &attempts[0]["args"]["status"]), (vec!["long"], &json!("running")));
     assert!(attempts[0]["args"]["exit"].is_null() && attempts[0]["dur"].as_i64().unwrap() > 0, "{attempts:?}");
-    assert_eq!(names(&find_events(&events, "X", "waiting")), ["long", "next"]);
+    assert_eq!(names(&find_events(&second_events, "X", "waiting")), ["long", "next"]);
 }
 
 #[test]
@@ -184,10 +184,10 @@ fn a_trace_is_one_object_and_cannot_be_followed() {
     repo.submit("r", &[item("a \"b\" <c>\u{202e}", "true")]);
     let output = repo.env.handoff(["log", "r", "--format", "trace-event", "--follow"]).exit(2);
     assert_eq!(output.stderr, "error: --follow cannot be used with --format trace-event\n");
-    let output = repo.env.handoff(["log", "r", "--format", "trace-event", "--json"]).exit(2);
-    assert_eq!(error_code(&output.stderr), "usage");
-    let output = repo.env.handoff(["log", "s", "--format", "trace-event"]).exit(1);
-    assert!(output.stderr.starts_with("error: there is no run \"s\" here\n"), "{output}");
+    let log_output = repo.env.handoff(["log", "r", "--format", "trace-event", "--json"]).exit(2);
+    assert_eq!(error_code(&log_output.stderr), "usage");
+    let second_output = repo.env.handoff(["log", "s", "--format", "trace-event"]).exit(1);
+    assert!(second_output.stderr.starts_with("error: there is no run \"s\" here\n"), "{second_output}");
     let printed = repo.env.handoff(["log", "r", "--format", "trace-event"]).success();
     assert!(printed.lines().count() == 1 && !printed.contains('\u{202e}'), "{printed}");
     assert_eq!(names(&find_events(&trace(&repo, "r"), "X", "waiting")), ["a \"b\" <c>\u{202e}"]);

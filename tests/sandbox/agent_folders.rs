@@ -254,13 +254,13 @@ fn the_variable_of_an_agent_is_followed_and_of_two_logins_its_wins() {
         assert_eq!(read(&scene, LOGIN), OLD);
         let real = scene.repo.path("home/accounts/work/settings.json");
         scene.repo.config("handoff.executor.command.home", "real");
-        let script = format!(
+        let second_script = format!(
             "test $CLAUDE_CONFIG_DIR != {place} && cd $CLAUDE_CONFIG_DIR && grep -q work settings.json && grep -q work .claude.json && \
              echo evil >settings.json && ! echo evil >{}",
             real.display()
         );
-        let plan = scene.repo.plan("real", &[item("a", &script)]);
-        scene.handoff_where(&["run", &plan], &[("CLAUDE_CONFIG_DIR", place)]).ends(0);
+        let second_plan = scene.repo.plan("real", &[item("a", &second_script)]);
+        scene.handoff_where(&["run", &second_plan], &[("CLAUDE_CONFIG_DIR", place)]).ends(0);
         assert_eq!(fs::read_to_string(real).unwrap(), "work");
     }
 }
@@ -300,8 +300,8 @@ fn a_login_that_could_run_something_is_checked() {
     let warning = "is not renewed: it names a server whose settings would be run\n";
     assert!(output.stderr.contains(warning), "{output}");
     let new = old.replace("old", "new");
-    let script = format!("printf '%s' '{new}' >~/.local/share/opencode/auth.json");
-    scene.drive("new", &[item("a", &script)]).ends(0);
+    let second_script = format!("printf '%s' '{new}' >~/.local/share/opencode/auth.json");
+    scene.drive("new", &[item("a", &second_script)]).ends(0);
     assert_eq!(read(&scene, place), new);
 }
 
@@ -332,13 +332,13 @@ fn impossible_copy_is_rejected() {
     scene.repo.env.git(["config", "--unset-all", "handoff.executor.command.private"]).success();
     give(&scene, "private", &["~/.tool"]);
     scene.repo.config("handoff.executor.command.home", "real");
-    let refused = scene.drive("real", &[item("a", "true")]).exit(1).stderr;
+    let second_refused = scene.drive("real", &[item("a", "true")]).exit(1).stderr;
     let place = scene.repo.path("home/.tool");
-    let message = format!(
+    let second_message = format!(
         "error: {} cannot be given as a private copy with `home` = `real`, because no variable moves it; use `home` = `private`\n",
         place.display()
     );
-    assert!(refused.starts_with(&message), "{refused}");
+    assert!(second_refused.starts_with(&second_message), "{second_refused}");
 }
 
 #[test]
@@ -358,8 +358,8 @@ fn run_and_doctor_report_a_shared_agent_folder() {
 /// Returns the paths of all files below a folder.
 fn walk(folder: &Path) -> Vec<String> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    while let Some(directory) = folders.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             found.push(entry.path().display().to_string());
             folders.extend(is_folder.then(|| entry.path()));

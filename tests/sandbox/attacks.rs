@@ -525,9 +525,10 @@ fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
         // One command for all of them: each reads the whole run.
         let status = scene.handoff(&["status", "--json", run]);
         let is_gone = status.status != Some(0);
-        let items = if is_gone { BTreeMap::new() } else { items_in(&serde_json::from_str(&status.stdout).unwrap()) };
+        let second_items =
+            if is_gone { BTreeMap::new() } else { items_in(&serde_json::from_str(&status.stdout).unwrap()) };
         let works = |attack: &&Attack| {
-            run == "last" && is_gone || items.get(attack.name).is_some_and(|item| item.outputs.contains("open"))
+            run == "last" && is_gone || second_items.get(attack.name).is_some_and(|item| item.outputs.contains("open"))
         };
         open.extend(tried.iter().copied().filter(works).map(|attack| attack.name));
     }

@@ -108,10 +108,10 @@ fn a_cache_that_a_variable_moves_is_found_by_it() {
         assert_eq!(tree(&moved), before, "{layers:?}");
         // It need not be there.
         let missing = scene.repo.path("missing/go");
-        let plan =
+        let second_plan =
             scene.repo.plan("missing", &[item("a", "mkdir -p $GOCACHE && echo x >$GOCACHE/x && cat $GOCACHE/x")]);
-        let output = scene.handoff_where(&["run", &plan], &[("GOCACHE", missing.to_str().unwrap())]);
-        assert_eq!(done(&output, &scene, "missing/a"), "x\n", "{layers:?}");
+        let run_output = scene.handoff_where(&["run", &second_plan], &[("GOCACHE", missing.to_str().unwrap())]);
+        assert_eq!(done(&run_output, &scene, "missing/a"), "x\n", "{layers:?}");
         assert!(!missing.exists());
     }
 }
@@ -245,9 +245,9 @@ fn a_cache_that_an_xdg_variable_moves_is_found_by_it() {
             "handoff.subagent.x.command",
             &format!("cd {} && cat cache/uv/one config/gh/hosts.yml; true", place("xdg")),
         );
-        let plan = scene.repo.plan("given", &[subagent("a")]);
-        let output = scene.handoff_where(&["run", &plan], &moved);
-        let transcript = done(&output, &scene, "given/a");
+        let second_plan = scene.repo.plan("given", &[subagent("a")]);
+        let run_output = scene.handoff_where(&["run", &second_plan], &moved);
+        let transcript = done(&run_output, &scene, "given/a");
         assert!(
             transcript.starts_with("cache/uv/one\n") && !transcript.contains("\nconfig/gh"),
             "{layers:?}: {transcript}"
@@ -372,10 +372,10 @@ fn a_link_in_the_place_of_a_mount_in_tmp_is_refused() {
     let output = scene.drive("kept", &[subagent("a")]);
     assert_eq!(done(&output, &scene, "kept/a"), format!("/tmp/{name}\n"));
     let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "y" }, "maxAttempts": 1 });
-    let output = scene.drive("replaced", &[item]);
+    let second_output = scene.drive("replaced", &[item]);
     fs::remove_file(&link).unwrap();
     let why = format!("{} cannot be mounted in /tmp: an earlier command of the attempt replaced it", link.display());
-    assert!(output.status != Some(0) && output.to_string().contains(&why), "{output}");
+    assert!(second_output.status != Some(0) && second_output.to_string().contains(&why), "{second_output}");
 }
 
 #[test]

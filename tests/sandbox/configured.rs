@@ -53,10 +53,10 @@ fn files_of_the_configuration_stay_as_they_are() {
             scene.repo.config("handoff.subagent.x.command", &script);
             let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
             scene.drive("plant", &[item]).ends(0);
-            for (path, before) in NAMED.iter().zip(before) {
+            for (path, earlier) in NAMED.iter().zip(before) {
                 let place = scene.repo.path("home").join(path);
                 assert!(!place.is_symlink(), "{layers:?} {writable}: {path}");
-                assert_eq!(fs::read(place).unwrap(), before, "{layers:?} {writable}: {path}");
+                assert_eq!(fs::read(place).unwrap(), earlier, "{layers:?} {writable}: {path}");
             }
             assert!(!scene.repo.path("home/dotfiles/hooks/pre-push").exists(), "{layers:?} {writable}");
             assert_eq!(

@@ -330,9 +330,9 @@ fn git_lfs_objects_are_bounded() {
     assert_eq!(find_row(&output.stdout, "a"), TOO_SLOW);
     scene.repo.config("handoff.captureTimeout", "300");
     scene.repo.config("handoff.maxDisk", "12m");
-    let output = run(&scene, "much", &format!("{}; echo one >1.tidy; echo other >2.tidy", prepare("9M")));
-    assert_eq!(output.status, Some(4), "{output}");
-    insta::assert_snapshot!(find_row(&output.stdout, "a"), @"✗ a  failed  1 attempt  what the filter of git-lfs left of 2.tidy is not what it names, or more than may be taken");
+    let second_output = run(&scene, "much", &format!("{}; echo one >1.tidy; echo other >2.tidy", prepare("9M")));
+    assert_eq!(second_output.status, Some(4), "{second_output}");
+    insta::assert_snapshot!(find_row(&second_output.stdout, "a"), @"✗ a  failed  1 attempt  what the filter of git-lfs left of 2.tidy is not what it names, or more than may be taken");
 }
 
 #[test]

@@ -68,13 +68,13 @@ fn missing_bubblewrap_reports_reachable_sockets() {
     );
     for sandbox in ["require", "strict"] {
         scene.repo.config("handoff.sandbox", sandbox);
-        let output = scene.drive(sandbox, &[item("a", "true")]).exit(1);
+        let second_output = scene.drive(sandbox, &[item("a", "true")]).exit(1);
         assert_eq!(
-            find_line(&output.stderr, "error: "),
+            find_line(&second_output.stderr, "error: "),
             format!("error: `handoff.sandbox` is `{sandbox}`, but this machine cannot enforce it: {less}; {warned}")
         );
         assert_eq!(
-            find_line(&output.stderr, "hint: "),
+            find_line(&second_output.stderr, "hint: "),
             "hint: apt-get install bubblewrap   # or `handoff.sandbox = auto` for what this machine can enforce"
         );
     }
@@ -125,8 +125,8 @@ fn import_with_less_confinement_than_required_fails() {
     scene.drive("none", &[item("a", "true")]).ends(0);
     assert_eq!(scene.manifest("none/a")["claims"]["sandbox"], "none");
     assert_eq!(scene.manifest("none/a").get("network"), None);
-    let less = scene.handoff(&["verify", "--require-sandbox=seccomp", "none"]).exit(3);
-    insta::assert_snapshot!(find_row(&less.stdout, "required"), @"✗ required   seccomp was required, but attempts have the sandbox `none`");
+    let missing = scene.handoff(&["verify", "--require-sandbox=seccomp", "none"]).exit(3);
+    insta::assert_snapshot!(find_row(&missing.stdout, "required"), @"✗ required   seccomp was required, but attempts have the sandbox `none`");
     for unknown in ["everything", "none", "off", "landlock,none", "seccomp,off"] {
         scene.handoff(&["verify", &format!("--require-sandbox={unknown}"), "none"]).ends(2);
     }
@@ -186,8 +186,8 @@ fn missing_required_sandbox_is_rejected_before_anything_runs() {
     assert!(find_line(&output.stderr, "error: ").starts_with(why), "{output}");
     scene.repo.config("handoff.sandbox", "none");
     scene.repo.config("handoff.network", "none");
-    let output = scene.drive("unconfined", &[item("a", "true")]).exit(1);
-    insta::assert_snapshot!(output.stderr, @"
+    let second_output = scene.drive("unconfined", &[item("a", "true")]).exit(1);
+    insta::assert_snapshot!(second_output.stderr, @"
     error: cannot enforce `handoff.network` = `none`: `handoff.sandbox` is `none`
     hint: git config handoff.sandbox auto   # or leave the network open: git config handoff.network any
     ");

@@ -94,13 +94,13 @@ fn hogs(layers: Layers, user: Option<u32>) {
     // A well-behaved item runs beside them.
     items.extend((0..4).map(|at| item(&format!("good{at}"), "sleep 1; echo fine >outputs/x")));
     scene.drive("hogs", &items).ends(4);
-    let items = scene.repo.items("hogs");
+    let second_items = scene.repo.items("hogs");
     for (at, (setting, _, _, reason)) in HOGS.iter().enumerate() {
-        let hog = &items[&format!("hog{at}")];
+        let hog = &second_items[&format!("hog{at}")];
         assert!(hog.reason.starts_with(reason), "{layers:?}, {user:?}, {setting}: {hog:?}");
     }
     for at in 0..4 {
-        assert_eq!(items[&format!("good{at}")].status, "done");
+        assert_eq!(second_items[&format!("good{at}")].status, "done");
     }
     scene.repo.no_process_is_left();
     scene.repo.passes_fsck();
@@ -232,7 +232,7 @@ fn a_worker_that_forks_faster_than_it_is_found_is_ended_at_once() {
         let layer = scene.run_script("layers", "true");
         assert_eq!(layer, "");
         let sandbox = scene.manifest("layers/a")["claims"]["sandbox"].as_str().unwrap().to_owned();
-        let landlock = sandbox.split(' ').find_map(|layer| layer.strip_prefix("landlock:")?.parse::<u32>().ok());
+        let landlock = sandbox.split(' ').find_map(|part| part.strip_prefix("landlock:")?.parse::<u32>().ok());
         if layers == Layers::Inner && landlock.is_none_or(|version| version < 6) {
             skipped("lines of processes without bubblewrap", "Landlock is older than version 6");
             continue;

@@ -65,9 +65,9 @@ fn run_reports_sandbox_refusals() {
         let notes = output.stderr.lines().filter(|line| *line == CASES[0].1).count();
         assert_eq!(notes, usize::from(layers != Layers::None), "{layers:?}: {output}");
         // An item that is done needed none of it.
-        let script = format!("cat <<'END'\n{}\nEND", CASES[0].0);
-        let output = scene.drive("done", &[item("a", &script)]).exit(0);
-        assert!(!output.stderr.contains(CASES[0].1), "{output}");
+        let second_script = format!("cat <<'END'\n{}\nEND", CASES[0].0);
+        let second_output = scene.drive("done", &[item("a", &second_script)]).exit(0);
+        assert!(!second_output.stderr.contains(CASES[0].1), "{second_output}");
     }
 }
 
@@ -83,6 +83,6 @@ fn run_reports_refused_system_calls() {
                 sys.exit(\"userfaultfd: \" + os.strerror(ctypes.get_errno()))'";
     let output = scene.drive("call", &[item("a", call)]).exit(4);
     assert!(output.stderr.lines().any(|line| line == note), "{output}");
-    let output = scene.drive("score", &[item("a", "echo 500 >/proc/self/oom_score_adj")]).exit(4);
-    assert!(output.stderr.lines().any(|line| line == settings), "{output}");
+    let second_output = scene.drive("score", &[item("a", "echo 500 >/proc/self/oom_score_adj")]).exit(4);
+    assert!(second_output.stderr.lines().any(|line| line == settings), "{second_output}");
 }

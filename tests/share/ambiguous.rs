@@ -77,7 +77,7 @@ fn packed_refs_that_two_readers_read_differently_are_refused() {
     // counts.
     let mut lines: Vec<&str> = bare.lines().collect();
     lines.reverse();
-    fs::write(&path, lines.into_iter().filter(|line| !line.starts_with('^')).fold(String::new(), |t, l| t + l + "\n"))
+    fs::write(&path, lines.into_iter().filter(|row| !row.starts_with('^')).fold(String::new(), |t, l| t + l + "\n"))
         .unwrap();
     env.handoff(["verify", RUN]).success();
     fs::write(&path, honest.replace(line, &other)).unwrap();

@@ -197,8 +197,8 @@ fn entries_on_top_of_an_archive_are_not_fetched() {
     let found = env.handoff_in("clone", ["doctor"]).exit(3);
     insta::assert_snapshot!(find_line(&found.stdout, "problem: "), @"problem: the archive refs/handoff/remotes/origin/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.dc6bc169303e is not sound: commit 7b73ca0: the commit is not an entry: the message is not a subject and an entry");
     // Ours goes nowhere in its place.
-    let output = env.handoff(["push", "--all"]).exit(1);
-    insta::assert_snapshot!(output.stderr, @r#"
+    let push_output = env.handoff(["push", "--all"]).exit(1);
+    insta::assert_snapshot!(push_output.stderr, @r#"
     error: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.dc6bc169303e" is at e89885888e992d6381bba10e660f476c84fc2682 here and at 7b73ca0f9a0d91e35ebe2e7fbecea730a7260aeb on the remote, which is not here; nothing was pushed
     hint: git handoff fetch origin
     "#);

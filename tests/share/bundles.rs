@@ -57,8 +57,8 @@ fn without_a_log_the_anchor_does_not_apply() {
     assert_eq!(marks(&report), "✓✓✓─✓✓✓✓", "{report}");
     assert_eq!(verdict(&report.stdout), "✓ INTACT · tamper-detecting");
     // In a repository that holds the writer's log, that is a witness.
-    let report = env.handoff(["verify", "--bundle", "../bare.bundle"]).exit(0);
-    assert_eq!(marks(&report), "✓✓✓✓✓✓✓✓", "{report}");
+    let verify_report = env.handoff(["verify", "--bundle", "../bare.bundle"]).exit(0);
+    assert_eq!(marks(&verify_report), "✓✓✓✓✓✓✓✓", "{verify_report}");
 }
 
 #[test]

@@ -312,9 +312,9 @@ fn a_fetched_run_is_looked_at_and_not_driven() {
             refused.stderr,
             "error: the run \"handoff-dag-1\" was fetched; it can only be changed where it is driven\n"
         );
-        let refused = env.handoff_in("clone", ["retry", &format!("{name}/edit-a")]).exit(1);
+        let retry_refused = env.handoff_in("clone", ["retry", &format!("{name}/edit-a")]).exit(1);
         assert_eq!(
-            refused.stderr,
+            retry_refused.stderr,
             "error: the run \"handoff-dag-1\" was fetched; it can only be changed where it is driven\n"
         );
     }

@@ -42,8 +42,8 @@ fn a_run_that_was_rewritten_is_refused_also_behind_a_merge() {
     let old = env.git_in("clone", ["rev-parse", FETCHED]).success();
     let merge = env.git_in("hub", ["commit-tree", &tree, "-p", RUN_REF, "-p", old.trim(), "-m", "x"]).success();
     env.git_in("hub", ["update-ref", RUN_REF, merge.trim()]).success();
-    let fetched = env.handoff_in("clone", ["fetch", "--json"]).exit(1);
-    assert_eq!(json(&fetched)["refs"][0]["status"], "rewritten");
+    let second_fetched = env.handoff_in("clone", ["fetch", "--json"]).exit(1);
+    assert_eq!(json(&second_fetched)["refs"][0]["status"], "rewritten");
     assert_eq!(refs(&env, "clone"), before);
 }
 

@@ -49,12 +49,12 @@ fn a_repository_without_runs_is_an_answer() {
     }
     // Served as plain files, with nothing in it and with a branch.
     for refs in ["", "1111111111111111111111111111111111111111\trefs/heads/main\n"] {
-        let (url, _) = serve(move |request, _| match request {
+        let (second_url, _) = serve(move |request, _| match request {
             request if request.contains("/info/refs") => Answer::ok(refs),
             request if request.contains("/HEAD") => Answer::ok("ref: refs/heads/main\n"),
             _ => Answer { status: "404 Not Found", ..Answer::ok("") },
         });
-        let output = env.handoff(["fetch", &format!("{url}/x")]).exit(0);
+        let output = env.handoff(["fetch", &format!("{second_url}/x")]).exit(0);
         assert!(output.stderr.starts_with("there are no runs or threads on x-"), "{output}");
     }
 }

@@ -99,8 +99,8 @@ fn a_clone_without_trees_can_fetch_and_verify() {
         assert_eq!(marks(&report), "✓✓✓✓✓✓✓─", "{more:?}");
         fs::rename(env.path().join("gone"), env.path().join("hub")).unwrap();
         env.handoff_in("lazy", ["fetch", "--content"]).success();
-        let report = env.handoff_in("lazy", ["verify", "origin/handoff-dag-1"]).exit(0);
-        assert_eq!(marks(&report), "✓✓✓✓✓✓✓✓", "{more:?}");
+        let verify_report = env.handoff_in("lazy", ["verify", "origin/handoff-dag-1"]).exit(0);
+        assert_eq!(marks(&verify_report), "✓✓✓✓✓✓✓✓", "{more:?}");
     }
 }
 
@@ -144,8 +144,8 @@ fn missing_objects_give_a_fetch_command() {
         let hint = verified.stderr.lines().find_map(|line| line.strip_prefix("hint: "));
         assert_eq!(hint, verify, "{name}: {verified}");
         let refused = env.handoff_in(name, ["apply", "origin/handoff-dag-1", "--branch", "x"]).exit(1);
-        let hint = refused.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap_or_default();
-        assert_eq!(without_hashes(hint), apply, "{name}: {refused}");
+        let second_hint = refused.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap_or_default();
+        assert_eq!(without_hashes(second_hint), apply, "{name}: {refused}");
         assert_eq!(env.git_in(name, ["branch", "--list", "x"]).success(), "");
         // It does bring it.
         if name == "blobless" || name == "treeless" {

@@ -371,8 +371,8 @@ fn a_base_of_billions_of_paths_is_not_read() {
     let line = |tree: &String| format!("100644 blob {}\t{tree}\n", blob("tree", tree));
     let lines = trees.iter().map(line).collect::<Vec<_>>().concat();
     let folder = mktree(&forge, &lines);
-    let lines = format!("100644 blob {}\tcommit\n040000 tree {folder}\ttrees\n", blob("commit", &base));
-    let carried = mktree(&forge, &lines);
+    let second_lines = format!("100644 blob {}\tcommit\n040000 tree {folder}\ttrees\n", blob("commit", &base));
+    let carried = mktree(&forge, &second_lines);
     let row = row_of_bundle(&forge, Some(&carried));
     assert_eq!(
         row,

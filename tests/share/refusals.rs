@@ -308,8 +308,8 @@ fn push_reports_git_settings_that_break_it() {
     );
     env.git(["config", "remote.origin.mirror", "true"]).success();
     env.git_in("hub", ["config", "receive.advertisePushOptions", "true"]).success();
-    let refused = env.handoff(["--json", "push", "--all"]).exit(1);
-    assert_eq!(hint(&refused), "git config --unset remote.origin.mirror");
+    let push_refused = env.handoff(["--json", "push", "--all"]).exit(1);
+    assert_eq!(hint(&push_refused), "git config --unset remote.origin.mirror");
     assert_eq!(refs(&env, "hub"), "");
     // Both hints are ways out.
     env.git(["config", "--unset", "remote.origin.mirror"]).success();

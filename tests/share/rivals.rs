@@ -159,8 +159,9 @@ fn stamp(env: &Environment, files: &[(&str, Option<&str>)]) {
 fn stamps(env: &Environment, dir: &str, name: &str) -> Vec<String> {
     let listed = env.git_in(dir, ["ls-tree", "--name-only", name]).success();
     let of = |token: &str| format!("{}.tst", Digest::of(token.as_bytes()).hex());
-    let known = |name: &str| ["one", "two", "three"].into_iter().find(|token| of(token) == name).map(str::to_owned);
-    let mut names: Vec<String> = listed.lines().map(|name| known(name).unwrap_or_else(|| name.to_owned())).collect();
+    let known = |label: &str| ["one", "two", "three"].into_iter().find(|token| of(token) == label).map(str::to_owned);
+    let mut names: Vec<String> =
+        listed.lines().map(|listed_name| known(listed_name).unwrap_or_else(|| listed_name.to_owned())).collect();
     names.sort();
     names
 }
@@ -204,7 +205,7 @@ fn fetch_rejects_a_ref_advertised_twice() {
     let twice = packed.replace(line, &format!("{} {SEALED}\n{line}", older.trim()));
     env.write("hub/packed-refs", &twice);
     let listed = env.git_in("hub", ["ls-remote", "."]).success();
-    assert_eq!(listed.lines().filter(|line| line.ends_with(SEALED)).count(), 2, "git shows both");
+    assert_eq!(listed.lines().filter(|row| row.ends_with(SEALED)).count(), 2, "git shows both");
     env.shell(".", "git init --quiet fresh && git -C fresh remote add origin ../hub").success();
     let fetched = json(&env.handoff_in("fresh", ["fetch", "--json"]).exit(1));
     insta::assert_snapshot!(fetched.to_string(), @r#"{"blobs":0,"refs":[{"kind":"run","name":"handoff-dag-1","new":"b20ae1aaefc5cd02f611a6514fa58518cd3597de","old":null,"reason":"it is shown more than once, with different objects","ref":"refs/handoff/remotes/origin/runs/handoff-dag-1","status":"unsound"},{"kind":"run","name":"open","new":"2b46dc392169d6e8d10c18175d74fc4aae2323c7","old":null,"ref":"refs/handoff/remotes/origin/runs/open","status":"new"},{"kind":"thread","name":"research","new":"4bdf28621ccc71dd3028472ef5041b3bdccad607","old":null,"ref":"refs/handoff/remotes/origin/threads/research","status":"new"},{"kind":"log","name":"SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.af31cbdef700","new":"70c574ed52c31326f1c69e79415b9223689e00f4","old":null,"ref":"refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.af31cbdef700","status":"new"}],"remote":"origin","schema":"git-handoff.fetch/1","skipped":[],"vanished":[{"kind":"run","log":"refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.af31cbdef700","name":"handoff-dag-1","seen":false}]}"#);

@@ -77,7 +77,7 @@ fn an_archive_names_them_too() {
     let pushed = env.handoff(["push", "origin", "--all"]).exit(0);
     assert_eq!(pushed.stderr, warning("origin"));
     follow(&env);
-    let pushed = env.handoff(["push", "origin", "--all"]).exit(0);
-    assert_eq!(pushed.stderr, "the remote has everything already\n");
+    let second_pushed = env.handoff(["push", "origin", "--all"]).exit(0);
+    assert_eq!(second_pushed.stderr, "the remote has everything already\n");
     env.handoff(["verify", RUN]).success();
 }

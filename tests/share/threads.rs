@@ -59,9 +59,9 @@ fn a_thread_is_pushed_and_fetched_by_its_name() {
     let all = env.handoff_in("clone", ["thread", "verify", "--all"]).exit(0).stdout;
     assert!(all.starts_with("git handoff thread verify · origin/research "), "{all}");
     env.handoff_in("clone", ["checkpoint", "research", "--state", "../state"]).success();
-    let all = env.handoff_in("clone", ["thread", "verify", "--all", "--json"]).exit(0).stdout;
+    let thread_verify_all = env.handoff_in("clone", ["thread", "verify", "--all", "--json"]).exit(0).stdout;
     let remotes: Vec<Value> =
-        all.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["remote"].take()).collect();
+        thread_verify_all.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["remote"].take()).collect();
     assert_eq!(remotes, [Value::Null, "origin".into()]);
     save(&env, "gathered", &[]);
     env.handoff(["push", "origin", "research"]).success();

@@ -43,9 +43,9 @@ fn a_push_by_name_tells_of_no_other_run() {
     env.handoff(["checkpoint", "musings", "--state", "../state"]).success();
     env.handoff(["push", "origin", "good"]).success();
     let hidden = ["secret-one", "secret-two", "secret-three", "better"].map(|name| marks(&env, name)).concat();
-    let is_hidden = |dir: &str, hidden: &[String]| {
+    let is_hidden = |dir: &str, marks_of_run: &[String]| {
         let there = readable(&env, dir);
-        let leaked: Vec<_> = hidden.iter().filter(|mark| there.contains(mark.as_str())).collect();
+        let leaked: Vec<_> = marks_of_run.iter().filter(|mark| there.contains(mark.as_str())).collect();
         assert!(leaked.is_empty() && !there.contains("musings"), "{leaked:?}");
         assert!(there.contains("good"));
     };
@@ -58,12 +58,15 @@ fn a_push_by_name_tells_of_no_other_run() {
     env.handoff(["push", "origin", "good"]).success();
     is_hidden("hub", &hidden);
     env.handoff(["push", "origin", "better"]).success();
-    let hidden = ["secret-one", "secret-two", "secret-three"].map(|name| marks(&env, name)).concat();
-    is_hidden("hub", &hidden);
+    let second_hidden = ["secret-one", "secret-two", "secret-three"].map(|name| marks(&env, name)).concat();
+    is_hidden("hub", &second_hidden);
     let there = readable(&env, "vault");
     assert!(there.contains("secret-two") && !there.contains("secret-one") && !there.contains("good"), "{there}");
-    let there = readable(&env, "fork");
-    assert!(there.contains("secret-one") && !there.contains("secret-two") && !there.contains("good"), "{there}");
+    let second_there = readable(&env, "fork");
+    assert!(
+        second_there.contains("secret-one") && !second_there.contains("secret-two") && !second_there.contains("good"),
+        "{second_there}"
+    );
     // Each place has what anchors the runs that are there.
     clone(&env, "clone");
     env.handoff_in("clone", ["fetch", "origin"]).success();

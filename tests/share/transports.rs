@@ -138,10 +138,14 @@ fn a_run_is_handed_on_as_it_grows() {
 #[test]
 fn only_the_namespace_of_the_remote_is_written() {
     let env = pushed();
-    let outside = |env: &Environment| {
-        let all = env.git_in("clone", ["for-each-ref"]).success();
+    let outside = |environment: &Environment| {
+        let all = environment.git_in("clone", ["for-each-ref"]).success();
         let other: Vec<_> = all.lines().filter(|line| !line.contains("refs/handoff/remotes/origin/")).collect();
-        (other.join("\n"), env.path().join("clone/.git/FETCH_HEAD").exists(), env.git_in("clone", ["status"]).success())
+        (
+            other.join("\n"),
+            environment.path().join("clone/.git/FETCH_HEAD").exists(),
+            environment.git_in("clone", ["status"]).success(),
+        )
     };
     env.git_in("hub", ["tag", "v1", "main"]).success();
     let before = outside(&env);

@@ -242,8 +242,8 @@ fn never_advertised_refs_are_reported_without_failure() {
     env.handoff_in("other", ["thread", "verify", "origin/research"]).success();
     // Nor does the writer miss what it did not push.
     env.git_in("hub", ["update-ref", "-d", THREAD]).success();
-    let answer = json(&env.handoff(["fetch", "--json"]).exit(0));
-    assert!(answer.get("vanished").is_none(), "{answer}");
+    let fetch_answer = json(&env.handoff(["fetch", "--json"]).exit(0));
+    assert!(fetch_answer.get("vanished").is_none(), "{fetch_answer}");
 }
 
 #[test]

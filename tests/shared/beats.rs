@@ -97,8 +97,8 @@ fn only_a_valid_beat_counts_as_alive() {
     let key = hub.repo.path("stranger");
     let tree = format!("{beat}^{{tree}}");
     let sign = ["-c", "gpg.format=ssh", "-c", &format!("user.signingkey={}", key.display()), "commit-tree", "-S"];
-    let signed = |message: &str| {
-        hub.repo.env.write("message", message);
+    let signed = |signed_message: &str| {
+        hub.repo.env.write("message", signed_message);
         hub.in_hub(&[&sign[..], &["-F", "../message", "-p", &beat, &tree]].concat())
     };
     let mut text: Value = serde_json::from_str(message.trim()).unwrap();
@@ -239,16 +239,16 @@ fn status_of_a_shared_run_names_its_remote() {
     let own = hub.drive("repo");
     hub.wait_for_beats(2);
     assert!(own.kill());
-    let (_, status, stderr) = hub.command("repo", &["status", "r"]);
-    insta::assert_snapshot!(find_line(&status, "driven "), @"driven through origin, by no driver of this repository");
+    let (_, status_text, stderr) = hub.command("repo", &["status", "r"]);
+    insta::assert_snapshot!(find_line(&status_text, "driven "), @"driven through origin, by no driver of this repository");
     insta::assert_snapshot!(find_line(&stderr, "hint: "), @"hint: git handoff status r --drivers");
-    let (_, status, _) = hub.command("repo", &["status", "r", "--json"]);
-    assert_eq!(serde_json::from_str::<Value>(&status).unwrap()["driver"], Value::Null);
+    let (_, status_json, _) = hub.command("repo", &["status", "r", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&status_json).unwrap()["driver"], Value::Null);
     let (_, found, doctor_stderr) = hub.command("repo", &["doctor"]);
     insta::assert_snapshot!(find_line(&found, "note: the run "), @r#"note: the run "r" is driven through origin: 1 item(s) were running"#);
     assert!(found.lines().any(|line| line == "  git handoff status r --drivers"), "{found}{doctor_stderr}");
-    let (_, found, _) = hub.command("repo", &["doctor", "--json"]);
-    let found: Value = serde_json::from_str(&found).unwrap();
+    let (_, doctor_found, _) = hub.command("repo", &["doctor", "--json"]);
+    let found: Value = serde_json::from_str(&doctor_found).unwrap();
     let codes: Vec<&Value> = found["findings"].as_array().unwrap().iter().map(|it| &it["code"]).collect();
     assert!(codes.contains(&&json!("driven-elsewhere")), "{found}");
 }

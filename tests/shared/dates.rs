@@ -44,14 +44,14 @@ fn a_run_with_an_entry_six_minutes_ahead_is_not_joined() {
     assert_ne!(found.status, Some(0), "{found}");
     // A fetch stores the remote copy, and leaves our ref where it was.
     let ours = hub.head_of("repo");
-    let (code, _, fetch_stderr) = hub.command("repo", &["fetch", "origin"]);
-    assert_eq!((code, hub.head_of("repo")), (Some(0), ours), "{fetch_stderr}");
+    let (fetch_code, _, fetch_stderr) = hub.command("repo", &["fetch", "origin"]);
+    assert_eq!((fetch_code, hub.head_of("repo")), (Some(0), ours), "{fetch_stderr}");
     // With a plain fetch into our own ref, the run is not continued either.
     let (before, refspec) = (hub.head_of("repo"), "+refs/handoff/runs/r:refs/handoff/runs/r");
     hub.repo.env.git(["fetch", "--quiet", "origin", refspec]).success();
     assert_ne!(hub.head_of("repo"), before);
-    let (code, _, run_stderr) = hub.command("repo", &["run", "r", "--via", "origin"]);
-    assert_eq!(code, Some(1), "{run_stderr}");
+    let (run_code, _, run_stderr) = hub.command("repo", &["run", "r", "--via", "origin"]);
+    assert_eq!(run_code, Some(1), "{run_stderr}");
     insta::assert_snapshot!(without_times(find_line(&run_stderr, "error: ")), @"error: cannot continue run r: entry 2 of the key SHA256:…: it is dated <time>, more than 5 minutes ahead of <time> here: the clock of the key SHA256:… is wrong, or the clock of this machine");
 }
 

@@ -133,8 +133,8 @@ fn an_entry_with_a_wrong_tree_is_refused_and_its_key_can_be_dismissed() {
     let command = hint.split_once("sets it back: ").unwrap().1;
     assert!(command.contains(&tip) && command.contains(&good), "{command}");
     hub.repo.env.shell("repo", command).success();
-    let (code, _, second_dismiss_stderr) = hub.command("repo", &["dismiss", "r", &public]);
-    assert_eq!(code, Some(0), "{second_dismiss_stderr}");
+    let (dismiss_code, _, second_dismiss_stderr) = hub.command("repo", &["dismiss", "r", &public]);
+    assert_eq!(dismiss_code, Some(0), "{second_dismiss_stderr}");
     succeeds(driver);
     hub.ends_well(2);
 }

@@ -133,8 +133,8 @@ fn unreachable_remote_gives_old_state_with_its_age() {
         assert_eq!((&failure["code"], &failure["hint"]), (&"remote".into(), &hint.into()), "{words:?}: {failure}");
     }
     assert_eq!(hub.lines("ran").len(), 0);
-    let (code, out, cancel_stderr) = hub.command("repo", &["cancel", "r", "--offline"]);
-    assert_eq!((code, out.as_str()), (Some(0), "r: 3 entries, sealed\n"), "{cancel_stderr}");
+    let (cancel_code, cancel_out, cancel_stderr) = hub.command("repo", &["cancel", "r", "--offline"]);
+    assert_eq!((cancel_code, cancel_out.as_str()), (Some(0), "r: 3 entries, sealed\n"), "{cancel_stderr}");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_driver_elsewhere_respects_one_that_drives_alone_until_it_is_lost() {
     let is_waiting =
         |text: String| text.lines().any(|line| line.contains(" drives the run, not shared: waiting until"));
     wait_for("the other to wait", || is_waiting(other.stderr()));
-    let number = |hub: &Hub| beat(hub).and_then(|beat| beat["beat"].as_u64()).unwrap_or_default();
+    let number = |shared_hub: &Hub| beat(shared_hub).and_then(|beat| beat["beat"].as_u64()).unwrap_or_default();
     // Longer than a silent driver would be respected.
     let until = number(&hub) + 5;
     wait_for("more beats", || number(&hub) >= until);
@@ -228,8 +228,8 @@ fn two_chains_of_one_run_give_a_hint() {
         let failure = json_of(&hub, "repo", words);
         assert_eq!(failure["code"], "driven-twice", "{failure}");
     }
-    let (code, _, push_stderr) = hub.command("repo", &["push", "origin", "r"]);
-    assert_eq!(code, Some(1), "{push_stderr}");
+    let (push_code, _, push_stderr) = hub.command("repo", &["push", "origin", "r"]);
+    assert_eq!(push_code, Some(1), "{push_stderr}");
     let way_out = "hint: git handoff adopt-run r --id ID && git handoff delete r && git handoff fetch origin r   \
                    # keeps both: yours as ID, and the one of origin as origin/r";
     assert_eq!(find_line(&push_stderr, "hint: "), way_out);
@@ -268,10 +268,10 @@ fn a_clone_that_does_not_drive_looks_after_drivers() {
     let (code, _, stderr) = hub.command("repo", &["lost", "r", "--driver", &id[..8]]);
     assert_eq!(code, Some(0), "{stderr}");
     assert_eq!(hub.wait_for("item.requeued", "i0")["because"], "told");
-    let (code, _, cancel_stderr) = hub.command("repo", &["cancel", "r"]);
-    assert_eq!(code, Some(0), "{cancel_stderr}");
+    let (cancel_code, _, cancel_stderr) = hub.command("repo", &["cancel", "r"]);
+    assert_eq!(cancel_code, Some(0), "{cancel_stderr}");
     assert_eq!(hub.of_kind("run.sealed").len(), 1);
-    let (code, cleaned, clean_stderr) = hub.command("repo", &["clean", "--remote", "--force", "r"]);
-    assert_eq!((code, cleaned.lines().count()), (Some(0), 1), "{cleaned}{clean_stderr}");
+    let (clean_code, cleaned, clean_stderr) = hub.command("repo", &["clean", "--remote", "--force", "r"]);
+    assert_eq!((clean_code, cleaned.lines().count()), (Some(0), 1), "{cleaned}{clean_stderr}");
     assert_eq!(beat(&hub), None);
 }

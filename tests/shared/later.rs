@@ -55,10 +55,10 @@ impl Hub {
         let before = (self.refs(clone), self.refs("hub.git"));
         let all: Vec<&str> = command.split(' ').chain(["--json"]).collect();
         let (code, out, stderr) = self.command(clone, &all);
-        let all = format!("{command} in {clone}: {out}{stderr}");
-        assert_eq!((code, error_code(&stderr).as_str()), (Some(expected.0), expected.1), "{all}");
-        assert!(all.contains(words), "{all}");
-        assert_eq!((self.refs(clone), self.refs("hub.git")), before, "{all}");
+        let second_all = format!("{command} in {clone}: {out}{stderr}");
+        assert_eq!((code, error_code(&stderr).as_str()), (Some(expected.0), expected.1), "{second_all}");
+        assert!(second_all.contains(words), "{second_all}");
+        assert_eq!((self.refs(clone), self.refs("hub.git")), before, "{second_all}");
     }
 }
 

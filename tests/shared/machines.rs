@@ -22,8 +22,8 @@ fn a_driver_with_a_full_disk_leaves_the_work_to_others() {
     assert!(!full.is_over(), "{}", full.stderr());
     let (status, output) = hub.drive("near").wait();
     assert_eq!(status.code(), Some(0), "{output}");
-    let (status, full_output) = full.wait();
-    assert_eq!(status.code(), Some(0), "{full_output}");
+    let (full_status, full_output) = full.wait();
+    assert_eq!(full_status.code(), Some(0), "{full_output}");
     hub.ends_well(4);
     // Nothing failed, and each attempt on the full disk was handed back.
     assert!(hub.of_kind("item.retried").is_empty());
@@ -53,14 +53,15 @@ fn a_machine_without_a_program_declines_the_item() {
     assert!(out.lines().any(|line| line.ends_with(&format!("does not run made; it lacks: {why}"))), "{out}");
     // So do `status` and `waiting`, since no driver can run it.
     let line = |command: &[&str], start: &str| {
-        let (_, out, err) = hub.command("repo", command);
-        let line = out.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{out}{err}"));
+        let (_, second_out, err) = hub.command("repo", command);
+        let line =
+            second_out.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{second_out}{err}"));
         line.split_once(" lacks: ").unwrap().1.to_owned()
     };
     assert_eq!(line(&["status", "r"], "made: declined by every driver: driver "), why);
     assert_eq!(line(&["waiting"], "r/made: declined by every driver: driver "), why);
-    let (_, out, _) = hub.command("repo", &["waiting", "--json"]);
-    let waiting: Value = serde_json::from_str(&out).unwrap();
+    let (_, waiting_out, _) = hub.command("repo", &["waiting", "--json"]);
+    let waiting: Value = serde_json::from_str(&waiting_out).unwrap();
     assert_eq!((&waiting["declined"][0]["item"], &waiting["declined"][0]["byAll"]), (&"made".into(), &true.into()));
     hub.clone("able", &[]);
     hub.repo.env.write("bin/special", "#!/bin/sh\n");
@@ -75,8 +76,8 @@ fn a_machine_without_a_program_declines_the_item() {
     });
     let (status, output) = able.wait();
     assert_eq!(status.code(), Some(0), "{output}");
-    let (status, lacking_output) = lacking.wait();
-    assert_eq!(status.code(), Some(0), "{lacking_output}");
+    let (lacking_status, lacking_output) = lacking.wait();
+    assert_eq!(lacking_status.code(), Some(0), "{lacking_output}");
     hub.ends_well(3);
     assert!(hub.of_kind("item.retried").is_empty() && hub.of_kind("item.requeued").is_empty());
 }
@@ -107,12 +108,12 @@ fn a_driver_ends_when_its_own_key_is_revoked() {
     let line = hub.repo.env.handoff(["key"]).success();
     let key: Vec<&str> = line.split_whitespace().skip_while(|word| !word.starts_with("ssh-")).collect();
     hub.repo.env.write("key.pub", &key.join(" "));
-    let key = fingerprint(&hub, "key.pub");
-    revoke(&hub, "repo", &key);
+    let second_key = fingerprint(&hub, "key.pub");
+    revoke(&hub, "repo", &second_key);
     let (status, output) = driver.wait();
     assert_eq!(status.code(), Some(1), "{output}");
-    let error = format!("error: the key {key}, with which this driver of the run \"r\" signs, is revoked here");
-    assert!(output.lines().any(|line| line == error), "{output}");
+    let error = format!("error: the key {second_key}, with which this driver of the run \"r\" signs, is revoked here");
+    assert!(output.lines().any(|row| row == error), "{output}");
     // Nothing was recorded with it since.
     assert_eq!(hub.entries().last().unwrap()["kind"], "item.fired");
 }
@@ -149,8 +150,8 @@ fn driver_that_does_not_wait_names_the_next_command() {
     assert!(output.lines().any(|text| text == line), "{output}");
     let (code, _, stderr) = hub.command("repo", &["approve", "r/sign-off"]);
     assert_eq!((code, find_line(&stderr, "hint: ")), (Some(0), format!("hint: {again}").as_str()));
-    let (status, second_output) = hub.drive("repo").wait();
-    assert_eq!(status.code(), Some(0), "{second_output}");
+    let (second_status, second_output) = hub.drive("repo").wait();
+    assert_eq!(second_status.code(), Some(0), "{second_output}");
     assert_eq!(hub.of_kind("run.sealed").len(), 1);
 }
 
@@ -175,9 +176,9 @@ fn a_driver_without_slots_joins_and_leaves_the_work_to_others() {
     let status: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{stderr}"));
     assert_eq!(status["pace"], Value::Null, "no item ended yet");
     hub.repo.env.write("go", "");
-    for driver in [driver, watching] {
-        let (status, output) = driver.wait();
-        assert_eq!(status.code(), Some(0), "{output}");
+    for any_driver in [driver, watching] {
+        let (driver_status, output) = any_driver.wait();
+        assert_eq!(driver_status.code(), Some(0), "{output}");
     }
     hub.ends_well(4);
     let fired = hub.of_kind("item.fired");
@@ -200,9 +201,11 @@ fn status_estimates_the_end_from_the_last_items() {
     let pace = &status["pace"];
     let of = |field: &str| pace[field].as_u64().unwrap_or_else(|| panic!("{status}"));
     assert_eq!((of("items"), of("leftMs")), (7, of("withinMs") * 2 / 7));
-    let (_, out, _) = hub.command("repo", &["status", "r"]);
-    assert!(out.lines().any(|line| line.starts_with("about ") && line.contains(" left, as the last 7 items took ")));
+    let (_, status_out, _) = hub.command("repo", &["status", "r"]);
+    assert!(
+        status_out.lines().any(|line| line.starts_with("about ") && line.contains(" left, as the last 7 items took "))
+    );
     hub.repo.env.write("go", "");
-    let (status, output) = driver.wait();
-    assert_eq!(status.code(), Some(0), "{output}");
+    let (driver_status, output) = driver.wait();
+    assert_eq!(driver_status.code(), Some(0), "{output}");
 }

@@ -16,8 +16,8 @@ fn a_shared_run_is_driven_only_through_its_remote() {
     assert_eq!(code, Some(1));
     assert_eq!(find_line(&stderr, "error: "), "error: the run \"r\" is shared through origin");
     assert_eq!(find_line(&stderr, "hint: "), "hint: git handoff run r --via origin");
-    let (code, _, run_stderr) = hub.command("repo", &["run", "--via", "origin"]);
-    assert_eq!(code, Some(2), "{run_stderr}");
+    let (run_code, _, run_stderr) = hub.command("repo", &["run", "--via", "origin"]);
+    assert_eq!(run_code, Some(2), "{run_stderr}");
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn decisions_reach_the_remote_and_stop_the_worker() {
         // The run has settled, and not every item is done.
         assert_eq!(driver.wait().0.code(), Some(4));
     }
-    let (code, _, close_stderr) = hub.command("repo", &["close", "r"]);
-    assert_eq!(code, Some(0), "{close_stderr}");
+    let (close_code, _, close_stderr) = hub.command("repo", &["close", "r"]);
+    assert_eq!(close_code, Some(0), "{close_stderr}");
     assert_eq!(hub.of_kind("run.sealed").len(), 1);
 }
 
@@ -58,19 +58,19 @@ fn drivers_are_listed_and_one_is_declared_lost() {
     let holder = drivers.iter().find(|driver| driver["driver"] == id.as_str()).unwrap();
     assert_eq!((drivers.len(), &holder["state"], &holder["holds"][0]), (2, &"alive".into(), &"i0".into()));
     assert!(first.kill());
-    let (code, stdout, lost_stderr) = hub.command("b", &["lost", "r", "--driver", &id[..8]]);
+    let (lost_code, stdout, lost_stderr) = hub.command("b", &["lost", "r", "--driver", &id[..8]]);
     assert_eq!(
-        (code, stdout.as_str()),
+        (lost_code, stdout.as_str()),
         (Some(0), format!("taken from driver {}: i0\n", &id[..8]).as_str()),
         "{lost_stderr}"
     );
     assert_eq!(hub.wait_for("item.requeued", "i0")["because"], "told");
     succeeds(second);
     hub.ends_well(1);
-    let (code, _, unknown_driver_stderr) = hub.command("b", &["lost", "r", "--driver", "zzz"]);
-    assert_eq!(code, Some(2), "{unknown_driver_stderr}");
-    let (code, cleaned, clean_stderr) = hub.command("b", &["clean", "--remote", "--force", "r"]);
-    assert_eq!((code, cleaned.lines().count()), (Some(0), 1), "{cleaned}{clean_stderr}");
+    let (unknown_driver_code, _, unknown_driver_stderr) = hub.command("b", &["lost", "r", "--driver", "zzz"]);
+    assert_eq!(unknown_driver_code, Some(2), "{unknown_driver_stderr}");
+    let (clean_code, cleaned, clean_stderr) = hub.command("b", &["clean", "--remote", "--force", "r"]);
+    assert_eq!((clean_code, cleaned.lines().count()), (Some(0), 1), "{cleaned}{clean_stderr}");
     assert_eq!(hub.repo.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers"]).success(), "");
 }
 
@@ -91,12 +91,12 @@ fn items_of_a_dismissed_key_are_reassigned_at_once() {
     hub.repo.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r"]).success();
     let other = hub.drive("b");
     hub.wait_for("item.fired", "i0");
-    let own = hub.drive("repo");
+    let second_own = hub.drive("repo");
     hub.wait_for_beats(2);
     let (code, _, stderr) = hub.command("repo", &["dismiss", "r", key.to_str().unwrap()]);
     assert_eq!(code, Some(0), "{stderr}");
     assert_eq!(hub.wait_for("item.requeued", "i0")["because"], "dismissed");
-    succeeds(own);
+    succeeds(second_own);
     hub.ends_well(1);
     let (status, output) = other.wait();
     assert!(!status.success() || output.lines().any(|line| line == "r: 1 of 1 done, sealed"), "{output}");
@@ -117,8 +117,8 @@ fn a_clone_that_only_fetches_has_the_entries_of_a_shared_run() {
     let head = |of: &str| hub.repo.env.git_in("repo", ["rev-parse", of]).success();
     assert_eq!(head("refs/handoff/runs/r"), head("refs/handoff/remotes/origin/runs/r"));
     for name in ["r", "origin/r"] {
-        let (code, out, verify_stderr) = hub.command("repo", &["verify", name]);
-        assert_eq!(code, Some(0), "{out}{verify_stderr}");
+        let (verify_code, out, verify_stderr) = hub.command("repo", &["verify", name]);
+        assert_eq!(verify_code, Some(0), "{out}{verify_stderr}");
     }
 }
 

@@ -101,10 +101,10 @@ fn a_push_ends_only_when_it_stands_still() {
     hub.hook("pre-receive", Some("for i in 1 2 3 4 5 6 7 8 9 10; do echo working >&2; sleep 0.3; done"));
     succeeds(hub.drive("repo"));
     hub.ends_well(1);
-    let hub = Hub::new(&plan(&items(1, "0")));
-    hub.repo.env.git(["config", "--global", "handoff.remoteTimeout", "1s"]).success();
-    hub.hook("pre-receive", Some("sleep 1000"));
-    let (status, output) = hub.drive("repo").wait();
+    let second_hub = Hub::new(&plan(&items(1, "0")));
+    second_hub.repo.env.git(["config", "--global", "handoff.remoteTimeout", "1s"]).success();
+    second_hub.hook("pre-receive", Some("sleep 1000"));
+    let (status, output) = second_hub.drive("repo").wait();
     assert_ne!(status.code(), Some(0), "{output}");
     assert!(
         find_line(&output, "error: ").ends_with("git made no progress for 1 seconds (handoff.remoteTimeout)"),

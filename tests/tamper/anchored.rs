@@ -126,10 +126,10 @@ fn a_run_rewritten_with_its_log_contradicts_outside_places() {
     outside.moto.send("DELETE", &path, &[], "");
     rows.push(outside.read(&scene, "the same, and the object in the bucket overwritten and deleted"));
     let stranger = key(scene.forge.path(), 9);
-    let mut tale = scene.tale();
-    let Event::RunSubmitted(e) = &mut tale[0] else { panic!() };
+    let mut second_tale = scene.tale();
+    let Event::RunSubmitted(e) = &mut second_tale[0] else { panic!() };
     e.roles = every_role([stranger.fingerprint()]);
-    let strangers_chain = scene.tell(tale, &stranger);
+    let strangers_chain = scene.tell(second_tale, &stranger);
     scene.rewrite_log(&strangers_chain, &stranger);
     rows.push(
         outside.read(

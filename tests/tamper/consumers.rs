@@ -131,7 +131,7 @@ impl Copy<'_> {
         crate::common::loosen(&self.path());
         let oid = self.git(&["rev-parse", &format!("{REF}^{{/^{subject}}}:{path}")]);
         let other = self.store().write_blob(format!("damaged {path}\n").as_bytes()).unwrap().to_string();
-        let file = |oid: &str| self.path().join(".git/objects").join(&oid[..2]).join(&oid[2..]);
+        let file = |hex: &str| self.path().join(".git/objects").join(&hex[..2]).join(&hex[2..]);
         fs::remove_file(file(&oid)).unwrap();
         fs::copy(file(&other), file(&oid)).unwrap();
     }
@@ -385,7 +385,7 @@ fn a_large_product_leaves_only_if_every_byte_of_it_is_right() {
     bytes[5_999_999] = 1;
     let other = copy.store().write_blob(&bytes).unwrap().to_string();
     crate::common::loosen(&copy.path());
-    let file = |oid: &str| copy.path().join(".git/objects").join(&oid[..2]).join(&oid[2..]);
+    let file = |hex: &str| copy.path().join(".git/objects").join(&hex[..2]).join(&hex[2..]);
     fs::remove_file(file(&oid)).unwrap();
     fs::copy(file(&other), file(&oid)).unwrap();
     let output = cat().exit(3);

@@ -93,8 +93,8 @@ pub(super) fn leaves(value: &Value) -> Vec<String> {
     fn walk(value: &Value, at: &str, out: &mut Vec<String>) {
         match value {
             Value::Object(map) if !map.is_empty() => {
-                for (key, value) in map {
-                    walk(value, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), out);
+                for (key, child) in map {
+                    walk(child, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), out);
                 }
             }
             _ => out.push(at.to_owned()),
@@ -176,12 +176,12 @@ fn relink(scene: &Scene, bend: impl Fn(usize, &mut Entry)) -> BuiltChain {
     let mut links: Vec<Link> = Vec::new();
     for (at, link) in scene.chain.links.iter().enumerate() {
         let mut entry = link.entry.clone();
-        entry.prev = links.last().map(|link| link.hash);
+        entry.prev = links.last().map(|previous| previous.hash);
         if let Event::RunSealed(seal) = &mut entry.event {
-            seal.root = merkle::root(links.iter().map(|link| link.hash));
+            seal.root = merkle::root(links.iter().map(|earlier| earlier.hash));
         }
         bend(at, &mut entry);
-        let parents: Vec<Oid> = links.last().map(|link| link.commit).into_iter().collect();
+        let parents: Vec<Oid> = links.last().map(|parent| parent.commit).into_iter().collect();
         let commit = commit(scene, &entry, link.tree, &parents);
         links.push(Link { commit, tree: link.tree, hash: entry.hash(), entry });
     }

@@ -121,8 +121,8 @@ impl Remote {
         let refs = value["refs"].as_array().unwrap();
         let is_it = |entry: &&Value| entry["ref"].as_str().unwrap().ends_with(below);
         let entry = refs.iter().find(is_it).unwrap_or_else(|| panic!("{name}: {value}"));
-        let others = refs.iter().filter(|entry| !is_it(entry));
-        assert!(others.into_iter().all(|entry| ["new", "up-to-date"].contains(&entry["status"].as_str().unwrap())));
+        let others = refs.iter().filter(|listed_entry| !is_it(listed_entry));
+        assert!(others.into_iter().all(|other| ["new", "up-to-date"].contains(&other["status"].as_str().unwrap())));
         let reason = entry["reason"].as_str().map(|reason| format!(": {}", plain(reason))).unwrap_or_default();
         format!("{}{reason}", entry["status"].as_str().unwrap())
     }

@@ -45,10 +45,10 @@ impl Forger {
         let mut tale = scene.tale();
         tale.swap(MAKE[0], MAKE[1]);
         let backwards = scene.tell(tale, &forge.signer).links;
-        let mut tale = scene.tale();
-        let Event::ItemReconciled(e) = &mut tale[MAKE[1]] else { panic!() };
+        let mut second_tale = scene.tale();
+        let Event::ItemReconciled(e) = &mut second_tale[MAKE[1]] else { panic!() };
         e.duration_ms += 1;
-        scene.tell(tale, &forge.signer);
+        scene.tell(second_tale, &forge.signer);
         let twin = proof_of_patch(&forge.store, RUN);
         let sibling = sibling(forge);
         let stranger = key(forge.path(), 9);

@@ -183,8 +183,8 @@ fn grown_log_confirms_earlier_entries() {
     it.scene.forge.git(&["update-ref", "-d", &further]);
     refs::set(&it.scene.forge.store, super::run::RUN, honest).unwrap();
     let [here, _] = it.read("the true run, and garbage on top of its log here and there", &options);
-    let detail = here.rows.anchor.detail.clone();
-    insta::assert_snapshot!(detail, @"refs/handoff/logs/SHA256%3Afe85JkIjo8VPe%2BXqXJGH5Mau1EMFdK1OdKvJUFicyA8 is broken: commit 588237e: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count");
+    let second_detail = here.rows.anchor.detail.clone();
+    insta::assert_snapshot!(second_detail, @"refs/handoff/logs/SHA256%3Afe85JkIjo8VPe%2BXqXJGH5Mau1EMFdK1OdKvJUFicyA8 is broken: commit 588237e: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count");
     table::check(
         "tamper_grown",
         &["what was done", "the logs at hand", "and a `git` anchor that only grows"],

@@ -178,17 +178,17 @@ fn try_alternates(scene: &Scene, tried: &mut Tried) {
     }
     fs::create_dir_all(objects.join("info")).unwrap();
     fs::write(objects.join("info/alternates"), format!("{}\n", other.join("objects").display())).unwrap();
-    let again = |tried: &mut Tried, what: &str, caught: bool| {
+    let again = |record: &mut Tried, what: &str, caught: bool| {
         // The list of alternates is read when a repository is opened.
         let store = git_handoff::git::store::Store::discover(forge.path()).unwrap();
         let run = RunId::parse("handoff-dag-1").unwrap();
         let report = verify(&store, &run, RUN, &forge.options()).unwrap();
         if caught {
             assert!(!report.intact, "{what}");
-            tried.add(what, vec![format!("`✗ {}`", report.headline), failing(&report)]);
+            record.add(what, vec![format!("`✗ {}`", report.headline), failing(&report)]);
         } else {
             assert_eq!(report.to_text(false), before, "{what}");
-            tried.add(what, vec!["the same, word for word".to_owned(), "the objects are the same".to_owned()]);
+            record.add(what, vec!["the same, word for word".to_owned(), "the objects are the same".to_owned()]);
         }
     };
     again(tried, "all objects moved to an alternate", false);

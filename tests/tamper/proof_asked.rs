@@ -107,8 +107,8 @@ fn verifier_options_decide_proofs() {
             row.insert(0, of.to_owned());
             rows.push(row);
         };
-        for (what, options) in &options {
-            row(what, verify_with(proof, none, options, &no_logs, None));
+        for (what, verify_options) in &options {
+            row(what, verify_with(proof, none, verify_options, &no_logs, None));
         }
         for (what, statement) in &places {
             row(what, verify_with(proof, none, &known, &no_logs, Some(statement)));

@@ -80,7 +80,9 @@ fn foreign_and_missing_signatures() {
     let begun = |signer| with(&own, |proof| proof["first"]["commit"] = forger.commit_as(0, &shared[0], signer).into());
     let end = |which: &str, commit: String| with(&forger.patch, |proof| proof[which]["commit"] = commit.into());
     let exchanged = |commit: &str, by: &str| {
-        let armour = |commit: &str| commit[commit.find("gpgsig").unwrap()..commit.find("\n\n").unwrap()].to_owned();
+        let armour = |commit_text: &str| {
+            commit_text[commit_text.find("gpgsig").unwrap()..commit_text.find("\n\n").unwrap()].to_owned()
+        };
         commit.replace(&armour(commit), &armour(by))
     };
     let (of_first, of_seal) = (forger.commit(&forger.links()[0]), forger.commit(&forger.links()[at]));
@@ -153,8 +155,8 @@ fn entries_outside_any_run() {
             under(&|entries| {
                 let Event::ItemFired(e) = &mut entries[fired].event else { panic!() };
                 e.attempt = 0;
-                let Event::ItemReconciled(e) = &mut entries[ended].event else { panic!() };
-                e.attempt = 0;
+                let Event::ItemReconciled(reconciled) = &mut entries[ended].event else { panic!() };
+                reconciled.attempt = 0;
             }),
         ),
         ("an entry 0 that follows another", under(&|entries| entries[0].prev = another)),
@@ -168,7 +170,7 @@ fn entries_outside_any_run() {
         ("an entry 0 with a base of another format", submitted(&|e| e.base = "1".repeat(64).parse().unwrap())),
         ("an entry 0 without writers", submitted(&|e| e.roles.clear())),
         ("a seal without a parent", last(forger.commit_as(0, &seal(&forger.entries()), right))),
-        ("a seal that follows nothing", bent(&|seal| seal.prev = None)),
+        ("a seal that follows nothing", bent(&|bent_seal| bent_seal.prev = None)),
         ("a seal with another place than it has", bent(&|seal| seal.seq += 1)),
         ("a seal dated before what it seals", bent(&|seal| seal.at = Moment::from_millis(0))),
         ("a seal of a run of another name", bent(&|seal| seal.about = "another".parse::<RunId>().unwrap().into())),

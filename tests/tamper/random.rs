@@ -57,8 +57,8 @@ fn apply(tale: &mut Tale, honest: &[Entry], bend: &Bend) {
             }
             let path = &fields[field.index(fields.len())];
             let bent = if *is_out { taken_out(&written, path) } else { changed(&written, path) };
-            if let Ok(entry) = Entry::parse(&format::entry_text(&bent)) {
-                tale[at] = entry.event;
+            if let Ok(second_entry) = Entry::parse(&format::entry_text(&bent)) {
+                tale[at] = second_entry.event;
             }
         }
     }

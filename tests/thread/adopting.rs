@@ -103,8 +103,8 @@ fn an_adopted_checkpoint_is_the_one_that_was_offered() {
     let back = json(&env.handoff_in("other", ["offer", "run-42-writer"]).success());
     env.write("back.json", &back.to_string());
     env.handoff(["adopt_checkpoint", "../back.json", "--as", "back", "--from", "../other"]).success();
-    let verified = env.handoff(["thread", "verify", "back"]).exit(0);
-    insta::assert_snapshot!(find_row(&verified.stdout, "lineage"), @"✓ lineage    goes back to 2 threads");
+    let report = env.handoff(["thread", "verify", "back"]).exit(0);
+    insta::assert_snapshot!(find_row(&report.stdout, "lineage"), @"✓ lineage    goes back to 2 threads");
 }
 
 #[test]
@@ -150,8 +150,8 @@ fn an_offer_is_worth_one_adoption_in_a_repository() {
     assert_eq!(traces(&env, "other"), before);
     // Spelt differently it is still the same offer, and another repository has its own nonces.
     env.write("descriptor.json", &serde_json::to_string_pretty(&descriptor).expect("it is written"));
-    let again = env.handoff_in("other", ["--json", "adopt", "../descriptor.json", "--as", "again"]).exit(1);
-    assert_eq!(json(&again.stderr)["code"], "used");
+    let refused_again = env.handoff_in("other", ["--json", "adopt", "../descriptor.json", "--as", "again"]).exit(1);
+    assert_eq!(json(&refused_again.stderr)["code"], "used");
     env.handoff(["adopt", "../descriptor.json", "--as", "here"]).success();
 }
 
@@ -371,20 +371,20 @@ fn an_unknown_key_is_refused_unless_that_is_accepted() {
     assert_eq!(adopted["accepted_unknown_signer"], true);
     let entry = env.git_in("other", ["log", "-1", "--format=%b", "refs/handoff/threads/run-42-writer"]).success();
     assert_eq!(json(entry.trim())["adopted"]["acceptedUnknown"], true);
-    let descriptor = json(&env.handoff(["offer", "strange"]).success());
-    env.write("descriptor.json", &descriptor.to_string());
+    let offer_descriptor = json(&env.handoff(["offer", "strange"]).success());
+    env.write("descriptor.json", &offer_descriptor.to_string());
     env.write("signers", &line);
     let known = ["adopt", "../descriptor.json", "--as", "known", "--signers", "../signers"];
-    let adopted = json(&env.handoff_in("other", known).success());
-    assert_eq!(adopted["accepted_unknown_signer"], false);
+    let second_adopted = json(&env.handoff_in("other", known).success());
+    assert_eq!(second_adopted["accepted_unknown_signer"], false);
     // A key outside its validity is refused whatever else is accepted.
     let outside = line.replacen("namespaces=", "valid-before=\"20200101\",namespaces=", 1);
     assert_ne!(outside, line);
     env.write("signers", &outside);
-    let descriptor = json(&env.handoff(["offer", "strange"]).success());
+    let second_descriptor = json(&env.handoff(["offer", "strange"]).success());
     env.git_in("other", ["update-ref", "-d", "refs/handoff/threads/known"]).success();
     let before = traces(&env, "other");
-    env.write("descriptor.json", &descriptor.to_string());
+    env.write("descriptor.json", &second_descriptor.to_string());
     let late =
         ["--json", "adopt", "../descriptor.json", "--as", "late", "--signers", "../signers", "--accept-unknown-signer"];
     assert_eq!(json(&env.handoff_in("other", late).exit(1).stderr)["code"], "distrusted");

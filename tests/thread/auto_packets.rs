@@ -113,10 +113,10 @@ fn a_run_that_is_not_to_be_trusted_refuses_the_packet() {
     // A tampered one is refused in any case.
     env.git_in("other", ["config", "--unset", "handoff.signers"]).success();
     env.shell("other", "git update-ref refs/handoff/remotes/origin/runs/handoff-dag-1 refs/handoff/remotes/origin/runs/handoff-dag-1~1").success();
-    let before = env.git_in("other", ["for-each-ref"]).success();
+    let second_before = env.git_in("other", ["for-each-ref"]).success();
     let refused = env.handoff_in("other", args.iter().chain(&["--accept-untrusted"]));
     assert_output!("auto_packet_tampered", refused);
-    assert_eq!(env.git_in("other", ["for-each-ref"]).success(), before);
+    assert_eq!(env.git_in("other", ["for-each-ref"]).success(), second_before);
 }
 
 /// Saves with `--if-changed`; returns true if that appended nothing.

@@ -63,14 +63,14 @@ fn fetch_and_checkpoint_say_what_lets_it_through() {
     env.git_in("other", ["config", "fetch.fsck.gitattributesLineLength", "ignore"]).success();
     env.handoff_in("other", ["fetch", "../repo"]).success();
     // Uncommitted files are checked when saved.
-    let env = repository();
-    env.write("repo/.gitattributes", &attributes());
-    env.write("state", "s");
+    let second_env = repository();
+    second_env.write("repo/.gitattributes", &attributes());
+    second_env.write("state", "s");
     let checkpoint = ["checkpoint", "t", "--state", "../state", "--worktree"];
-    let checkpoint_output = env.handoff(checkpoint).exit(1);
+    let checkpoint_output = second_env.handoff(checkpoint).exit(1);
     assert!(checkpoint_output.stderr.contains(WHY) && checkpoint_output.stderr.contains(HINT), "{checkpoint_output}");
-    env.git(["config", "fetch.fsck.gitattributesLineLength", "ignore"]).success();
-    env.handoff(checkpoint).success();
+    second_env.git(["config", "fetch.fsck.gitattributesLineLength", "ignore"]).success();
+    second_env.handoff(checkpoint).success();
 }
 
 #[test]

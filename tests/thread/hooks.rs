@@ -84,7 +84,7 @@ fn hook_reports_a_large_untracked_file_and_saves_the_rest() {
     let stdout = env.handoff(["thread", "show", &thread, "--json"]).success();
     assert_eq!(json(&stdout)["worktree"]["ignored"][0]["path"], "big [1].bin", "{latest}");
     env.write("repo/token.txt", &["ghp_0123456789abcdefghij", "ABCDEFGHIJ012345\n"].concat());
-    let printed: Value = json(&hook(&env, "repo", "save 'at stop'"));
-    let message = printed["systemMessage"].as_str().expect("a text");
+    let second_printed: Value = json(&hook(&env, "repo", "save 'at stop'"));
+    let message = second_printed["systemMessage"].as_str().expect("a text");
     assert!(message.starts_with("git handoff saved no checkpoint: error: "), "{message}");
 }

@@ -23,9 +23,9 @@ fn with_packet(fields: &Value) -> Environment {
 /// Asserts that a command ends with the report of a packet, and changed nothing.
 #[track_caller]
 fn stopped(env: &Environment, dir: &str, args: &[&str], code: i32) -> Value {
-    let state = |env: &Environment| {
-        let objects = env.git_in(dir, ["count-objects", "-v"]).success();
-        (traces(env, "repo"), traces(env, "other"), objects)
+    let state = |environment: &Environment| {
+        let objects = environment.git_in(dir, ["count-objects", "-v"]).success();
+        (traces(environment, "repo"), traces(environment, "other"), objects)
     };
     let before = state(env);
     let output = env.handoff_in(dir, args).exit(code);

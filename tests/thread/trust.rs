@@ -80,8 +80,8 @@ fn an_unknown_key_stays_unknown_one_adoption_further_on() {
     assert_eq!(verified["lineage"][1]["signer"]["fingerprint"], stranger(&env));
     assert_eq!(verified["lineage"][1]["signer"]["trusted"], false);
     let accepted = "an unknown key was accepted with it";
-    let verified = env.handoff_in("other", ["thread", "verify", "x"]).success();
-    let lineage = find_row(&verified, "lineage");
+    let report = env.handoff_in("other", ["thread", "verify", "x"]).success();
+    let lineage = find_row(&report, "lineage");
     let way = "goes back to 2 threads, an unknown key was accepted on the way";
     assert_eq!(lineage, format!("─ lineage    {way}, key {} not known to you", stranger(&env)));
     let stdout = env.handoff_in("other", ["thread", "show", "x"]).success();
@@ -96,8 +96,8 @@ fn an_unknown_key_stays_unknown_one_adoption_further_on() {
     let line = env.handoff_in("other", ["key", "--principal", "ada@example.com"]).success();
     env.write("signers", &line);
     let verify = ["--json", "thread", "verify", "x", "--require-trusted", "--signers", "../signers"];
-    let verified = env.handoff_in("other", verify).exit(3);
-    assert_eq!(json(&verified.stdout)["failure"], "lineage");
+    let strict_report = env.handoff_in("other", verify).exit(3);
+    assert_eq!(json(&strict_report.stdout)["failure"], "lineage");
     assert_eq!(verdict(&env.handoff_in("other", &verify[1..]).exit(3).stdout), "✗ UNTRUSTED  clock pinned");
     let known = line + &env.handoff(["key", "--principal", "eve@example.com"]).success();
     env.write("signers", &known);

@@ -394,16 +394,16 @@ fn an_empty_tree_an_unborn_head_and_a_linked_worktree_can_be_saved() {
         env.git(["fsck", "--strict"]).exit(0).stderr.replace("notice: HEAD points to an unborn branch (main)\n", ""),
         ""
     );
-    let env = repository();
-    env.git(["worktree", "add", "--quiet", "--detach", "../linked"]).success();
-    env.write("linked/file", "changed in the linked one");
-    let saved = with_input(&env, "linked", &["checkpoint", "t", "--state", "-", "--worktree"], b"x");
+    let second_env = repository();
+    second_env.git(["worktree", "add", "--quiet", "--detach", "../linked"]).success();
+    second_env.write("linked/file", "changed in the linked one");
+    let saved = with_input(&second_env, "linked", &["checkpoint", "t", "--state", "-", "--worktree"], b"x");
     assert!(saved.status.success());
-    assert_eq!(env.git(["show", "refs/handoff/threads/t:worktree/file"]).success(), "changed in the linked one");
-    env.git_in("", ["clone", "--quiet", "--bare", "repo", "bare"]).success();
+    assert_eq!(second_env.git(["show", "refs/handoff/threads/t:worktree/file"]).success(), "changed in the linked one");
+    second_env.git_in("", ["clone", "--quiet", "--bare", "repo", "bare"]).success();
     assert_eq!(
-        with_input(&env, "bare", &["checkpoint", "t", "--state", "-", "--worktree"], b"x").status.code(),
+        with_input(&second_env, "bare", &["checkpoint", "t", "--state", "-", "--worktree"], b"x").status.code(),
         Some(1)
     );
-    assert_eq!(with_input(&env, "bare", &["checkpoint", "t", "--state", "-"], b"x").status.code(), Some(0));
+    assert_eq!(with_input(&second_env, "bare", &["checkpoint", "t", "--state", "-"], b"x").status.code(), Some(0));
 }

@@ -69,9 +69,9 @@ fn archived_run_answers_and_restores_unchanged() {
     assert_eq!(query_run(&clone, "a"), before);
     let (_, signers, _) = clone.handoff(&["key"]);
     std::fs::write(clone.home().join("signers"), signers).unwrap();
-    let signers = format!("gpg.ssh.allowedSignersFile={}", clone.home().join("signers").display());
+    let second_signers = format!("gpg.ssh.allowedSignersFile={}", clone.home().join("signers").display());
     let archive = clone.git(&["for-each-ref", "--format=%(objectname)", "refs/handoff/archives"]);
-    clone.git(&["-c", &signers, "verify-commit", archive.trim()]);
+    clone.git(&["-c", &second_signers, "verify-commit", archive.trim()]);
     assert_eq!(clone.handoff(&["unarchive", "a", "b"]).0, 0);
     let back: Vec<String> =
         refs(&clone).into_iter().filter(|name| !archived.contains(name) || listed.contains(name)).collect();
@@ -91,20 +91,21 @@ fn archived_runs_are_listed_with_an_option_and_reserve_their_names() {
     hint: git handoff runs --archived
     ");
     let (_, answer) = clone.answer(&["runs", "--archived"]);
-    let listed: Vec<_> = answer["runs"].as_array().unwrap().iter().map(|run| (&run["run"], &run["archived"])).collect();
-    assert_eq!(json!(listed), json!([["c", null], ["b", null], ["a", true]]));
+    let archived_runs: Vec<_> =
+        answer["runs"].as_array().unwrap().iter().map(|run| (&run["run"], &run["archived"])).collect();
+    assert_eq!(json!(archived_runs), json!([["c", null], ["b", null], ["a", true]]));
     // Another plan of that name is refused, and the same one is the run that there is.
     let other = clone.plan("a", &[("edit", "true", None)]);
-    let (code, _, err) = clone.handoff(&["submit", &other]);
-    assert_eq!(code, 1, "{code} {err}");
-    insta::assert_snapshot!(err, @r#"
+    let (code, _, submit_err) = clone.handoff(&["submit", &other]);
+    assert_eq!(code, 1, "{code} {submit_err}");
+    insta::assert_snapshot!(submit_err, @r#"
     error: the run "a" exists already with another plan or another writer
     hint: git handoff show a   # or give the plan another id
     "#);
     assert_eq!(clone.handoff(&["verify", "--all"]).0, 0);
     assert_eq!(clone.handoff(&["doctor"]).0, 0);
-    let (code, out, _) = clone.handoff(&["bundle", "--all", "--output", "../all.bundle"]);
-    assert_eq!(code, 0, "{out}");
+    let (bundle_code, bundle_out, _) = clone.handoff(&["bundle", "--all", "--output", "../all.bundle"]);
+    assert_eq!(bundle_code, 0, "{bundle_out}");
     assert_eq!(clone.handoff(&["verify", "--bundle", "../all.bundle", "a"]).0, 0);
 }
 
@@ -198,8 +199,8 @@ fn transcripts_of_archived_runs_are_cleaned_for_good_and_nothing_else_goes() {
     }
     assert_eq!(clone.handoff(&["cat", "c/edit:transcript"]).0, 0);
     clone.git(&["fsck", "--strict"]);
-    let (_, answer) = clone.answer(&["clean", "a", "--transcripts"]);
-    assert_eq!(answer["pieces"], json!([]), "there is nothing of it any more");
+    let (_, clean_answer) = clone.answer(&["clean", "a", "--transcripts"]);
+    assert_eq!(clean_answer["pieces"], json!([]), "there is nothing of it any more");
 }
 
 #[test]
@@ -216,29 +217,29 @@ fn unreadable_archive_is_reported_and_hides_nothing() {
     assert_eq!(clone.handoff(&["verify", "b"]).0, 0, "what has a ref needs no archive");
     // Everything else goes on: only the run that lies there is hurt.
     for fine in [&["status", "b"][..], &["show", "b"], &["run", "b"], &["cat", "b/edit:patch"], &["waiting"]] {
-        let (code, _, err) = clone.handoff(fine);
-        assert_eq!(code, 0, "{fine:?} {err}");
+        let (fine_code, _, fine_err) = clone.handoff(fine);
+        assert_eq!(fine_code, 0, "{fine:?} {fine_err}");
     }
     clone.done("new", &[EDIT]);
-    let (code, _, err) = clone.handoff(&["verify", "nowhere"]);
-    assert_eq!(code, 1, "{code} {err}");
-    insta::assert_snapshot!(err, @r#"
+    let (verify_code, _, verify_err) = clone.handoff(&["verify", "nowhere"]);
+    assert_eq!(verify_code, 1, "{verify_code} {verify_err}");
+    insta::assert_snapshot!(verify_err, @r#"
     error: there is no run "nowhere" here
     hint: git handoff runs
     "#);
-    let (code, out, err) = clone.handoff(&["runs"]);
-    assert_eq!(code, 0, "{out}{err}");
+    let (runs_code, out, runs_err) = clone.handoff(&["runs"]);
+    assert_eq!(runs_code, 0, "{out}{runs_err}");
     let listed: Vec<&str> =
         out.lines().filter_map(|line| line.split_once("  default  ")).map(|(run, _)| run.trim()).collect();
-    assert_eq!(listed, ["new", "c", "b"], "{out}{err}");
+    assert_eq!(listed, ["new", "c", "b"], "{out}{runs_err}");
     let why = format!(
         "{broken}: commit {} of the archive cannot be read: the commit is not an entry: the message is not a subject and an entry",
         garbage.trim()
     );
-    assert_eq!(err, format!("warning: runs are not listed: {why}\n"));
-    let (code, out, err) = clone.handoff(&["verify", "--all"]);
-    assert_eq!(code, 3, "{out}{err}");
-    let verified = out.lines().filter(|line| line.starts_with("git handoff verify"));
+    assert_eq!(runs_err, format!("warning: runs are not listed: {why}\n"));
+    let (all_code, all_out, all_err) = clone.handoff(&["verify", "--all"]);
+    assert_eq!(all_code, 3, "{all_out}{all_err}");
+    let verified = all_out.lines().filter(|line| line.starts_with("git handoff verify"));
     assert_eq!(
         verified.collect::<Vec<_>>(),
         [
@@ -247,12 +248,12 @@ fn unreadable_archive_is_reported_and_hides_nothing() {
             "git handoff verify · new                                        ✓ INTACT · tamper-detecting",
         ]
     );
-    assert_eq!(err, format!("error: the run \"a\" is archived: {why}\n"));
-    let (code, out, err) = clone.handoff(&["doctor"]);
-    assert_ne!(code, 0, "{out}{err}");
+    assert_eq!(all_err, format!("error: the run \"a\" is archived: {why}\n"));
+    let (doctor_code, doctor_out, doctor_err) = clone.handoff(&["doctor"]);
+    assert_ne!(doctor_code, 0, "{doctor_out}{doctor_err}");
     let begin = format!("problem: the archive {} is not sound: commit ", name.trim());
     let end = ": the commit is not an entry: the message is not a subject and an entry";
-    assert!(out.lines().any(|line| line.starts_with(&begin) && line.ends_with(end)), "{out}{err}");
+    assert!(doctor_out.lines().any(|line| line.starts_with(&begin) && line.ends_with(end)), "{doctor_out}{doctor_err}");
     clone.git(&["update-ref", name.trim(), &format!("{}~1", garbage.trim())]);
     assert_eq!(clone.handoff(&["verify", "a"]).0, 0);
 }

@@ -24,7 +24,7 @@ fn findings(clone: &TestClone, arguments: &[&str]) -> (i32, Vec<(String, bool)>)
 
 fn found(clone: &TestClone) -> (i32, Vec<String>) {
     let (code, findings) = findings(clone, &[]);
-    (code, findings.into_iter().map(|(code, _)| code).collect())
+    (code, findings.into_iter().map(|(finding_code, _)| finding_code).collect())
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn a_log_is_not_made_to_witness_a_run_that_was_tampered_with() {
     let raw = clone.git(&["cat-file", "commit", "refs/handoff/runs/r"]);
     let forged = raw.replacen(raw.lines().next().unwrap(), &format!("tree {}", tree.trim()), 1);
     clone.write("forged", &forged);
-    let forged = clone.git(&["hash-object", "-w", "-t", "commit", "forged"]);
-    clone.git(&["update-ref", "refs/handoff/runs/r", forged.trim()]);
+    let second_forged = clone.git(&["hash-object", "-w", "-t", "commit", "forged"]);
+    clone.git(&["update-ref", "refs/handoff/runs/r", second_forged.trim()]);
     let (code, findings) = findings(&clone, &["--fix"]);
     assert_eq!((code, findings.iter().any(|(_, fixed)| *fixed)), (3, false), "{findings:?}");
     assert_eq!(clone.git(&["for-each-ref", "refs/handoff/logs"]), "");
@@ -83,9 +83,10 @@ fn stale_locks_open_keys_and_replace_refs_are_found() {
     clone.git(&["replace", seal.trim(), first.trim()]);
     let (code, codes) = found(&clone);
     assert_eq!((code, codes), (3, ["key-readable", "prune-now", "replaced", "stale-lock"].map(str::to_owned).to_vec()));
-    let (code, mended) = findings(&clone, &["--fix"]);
-    let fixed: Vec<_> = mended.iter().filter(|(_, fixed)| *fixed).map(|(code, _)| code.as_str()).collect();
-    assert_eq!((code, fixed), (3, vec!["key-readable", "stale-lock"]));
+    let (second_code, mended) = findings(&clone, &["--fix"]);
+    let fixed: Vec<_> =
+        mended.iter().filter(|(_, fixed)| *fixed).map(|(finding_code, _)| finding_code.as_str()).collect();
+    assert_eq!((second_code, fixed), (3, vec!["key-readable", "stale-lock"]));
     clone.git(&["replace", "-d", seal.trim()]);
     clone.git(&["config", "gc.pruneExpire", "2.weeks.ago"]);
     assert_eq!(found(&clone), (0, vec![]));
@@ -147,8 +148,8 @@ fn clean_tells_what_stays_and_why() {
     let lock = fs::File::open(root.join("@pool/alive")).unwrap();
     lock.try_lock().unwrap();
     let (code, answer) = clone.answer(&["clean"]);
-    let stays = |answer: &serde_json::Value| -> Vec<(String, String)> {
-        let stays = answer["stays"].as_array().unwrap().iter();
+    let stays = |report: &serde_json::Value| -> Vec<(String, String)> {
+        let stays = report["stays"].as_array().unwrap().iter();
         let word = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
         stays.map(|stay| (word(&stay["kind"]), word(&stay["path"]).rsplit('/').next().unwrap().to_owned())).collect()
     };
@@ -162,13 +163,13 @@ fn clean_tells_what_stays_and_why() {
     let (_, stdout, _) = clone.handoff(&["clean"]);
     let reason = "it holds work that could not be saved; --discard --force removes it";
     assert!(stdout.lines().any(|line| line.ends_with(&format!("/r/fail.7-unsaved (0 B): {reason}"))), "{stdout}");
-    let (code, answer) = clone.answer(&["clean", "--force"]);
-    assert_eq!((code, stays(&answer)), (0, expected.to_vec()), "{answer}");
+    let (clean_code, clean_answer) = clone.answer(&["clean", "--force"]);
+    assert_eq!((clean_code, stays(&clean_answer)), (0, expected.to_vec()), "{clean_answer}");
     assert!(root.join("@pool/alive").exists() && !root.join("@pool/dead").exists() && !path.exists());
     // Closing alone would not do: a program that another thread starts may still have the file.
     lock.unlock().unwrap();
-    let (code, answer) = clone.answer(&["clean", "--force", "--discard"]);
-    assert_eq!((code, stays(&answer)), (0, vec![expected[1].clone()]), "{answer}");
+    let (second_code, second_answer) = clone.answer(&["clean", "--force", "--discard"]);
+    assert_eq!((second_code, stays(&second_answer)), (0, vec![expected[1].clone()]), "{second_answer}");
     assert!(!root.join("@pool/alive").exists() && !failed_run.exists());
 }
 
@@ -183,8 +184,8 @@ fn clean_deletes_transcripts_and_salvage_only_with_options() {
     let (code, answer) = clone.answer(&["clean", "r", "-f", "--transcripts", "--salvage"]);
     assert_eq!(code, 0, "{answer}");
     assert_eq!(refs(), "");
-    let (code, _, stderr) = clone.handoff(&["verify", "--allow-partial", "r"]);
-    assert_eq!(code, 0, "{stderr}");
+    let (verify_code, _, stderr) = clone.handoff(&["verify", "--allow-partial", "r"]);
+    assert_eq!(verify_code, 0, "{stderr}");
 }
 
 #[test]
@@ -284,8 +285,8 @@ fn a_stale_lock_on_packed_refs_stops_only_changes_of_that_file() {
     age(&lock, 61);
     assert_eq!(found(&clone), (3, vec!["lock-left".into()]));
     assert_eq!(findings(&clone, &["--fix"]), (0, vec![("lock-left".into(), true)]));
-    let (code, _, stderr) = clone.handoff(&["clean", "r", "--force", "--transcripts"]);
-    assert_eq!(code, 0, "{stderr}");
+    let (clean_code, _, clean_stderr) = clone.handoff(&["clean", "r", "--force", "--transcripts"]);
+    assert_eq!(clean_code, 0, "{clean_stderr}");
 }
 
 #[test]
@@ -374,13 +375,14 @@ fn doctor_reports_runs_that_only_a_log_has() {
     assert_eq!(found(&clone), (3, vec!["run-gone".into(), "thread-gone".into()]));
     // A copy that was fetched says where it was.
     clone.git(&["update-ref", "refs/handoff/remotes/hub/threads/t", thread.trim()]);
-    let (_, answer) = clone.answer(&["doctor"]);
-    let hint = &answer["findings"].as_array().unwrap().iter().find(|one| one["code"] == "thread-gone").unwrap()["hint"];
+    let (_, doctor_answer) = clone.answer(&["doctor"]);
+    let hint =
+        &doctor_answer["findings"].as_array().unwrap().iter().find(|one| one["code"] == "thread-gone").unwrap()["hint"];
     assert_eq!(*hint, format!("git update-ref refs/handoff/threads/t {}", thread.trim()));
     clone.git(&["update-ref", "refs/handoff/threads/t", thread.trim()]);
     clone.git(&["update-ref", "refs/handoff/runs/r", end.trim()]);
-    let (code, codes) = found(&clone);
-    assert!(code == 0 && !codes.iter().any(|code| code.ends_with("-gone")), "{codes:?}");
+    let (second_code, codes) = found(&clone);
+    assert!(second_code == 0 && !codes.iter().any(|finding_code| finding_code.ends_with("-gone")), "{codes:?}");
 }
 
 #[test]
@@ -463,8 +465,14 @@ fn replace_refs_and_names_of_another_hash_have_a_line() {
     assert_eq!(found(&clone), (0, vec![]));
     clone.git(&["config", "core.repositoryFormatVersion", "1"]);
     clone.git(&["config", "extensions.compatObjectFormat", "sha256"]);
-    let (code, answer) = clone.answer(&["doctor"]);
-    let finding = &answer["findings"][0];
-    assert_eq!((code, &finding["code"], &finding["severity"]), (0, &json!("compat-object-format"), &json!("note")));
-    assert_eq!(finding["hint"], "git config --unset extensions.compatObjectFormat   # unless you need the other names");
+    let (doctor_code, doctor_answer) = clone.answer(&["doctor"]);
+    let second_finding = &doctor_answer["findings"][0];
+    assert_eq!(
+        (doctor_code, &second_finding["code"], &second_finding["severity"]),
+        (0, &json!("compat-object-format"), &json!("note"))
+    );
+    assert_eq!(
+        second_finding["hint"],
+        "git config --unset extensions.compatObjectFormat   # unless you need the other names"
+    );
 }

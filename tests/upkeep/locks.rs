@@ -100,9 +100,9 @@ fn doctor_names_locks_of_git_with_their_age_and_removes_none() {
     let output = env.handoff(["doctor"]).exit(0);
     insta::assert_snapshot!(find_line(&output.stdout, "note: "), @"note: $TEST/repo/.git/index.lock, 10 min old, locks what it is named after: a git command that was killed left it");
     // One of refs goes when it is old.
-    let lock = leave(&env, "refs/heads/main.lock");
+    let second_lock = leave(&env, "refs/heads/main.lock");
     let doctor_output = env.handoff(["doctor", "--fix"]).exit(0);
-    assert!(!lock.exists(), "{doctor_output}");
+    assert!(!second_lock.exists(), "{doctor_output}");
     insta::assert_snapshot!(doctor_output.stdout, @"
     mended: $TEST/repo/.git/refs/heads/main.lock, 2 h old, was left by a process that died, and locks what it is named after
     note: $TEST/repo/.git/index.lock, 10 min old, locks what it is named after: a git command that was killed left it

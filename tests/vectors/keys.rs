@@ -98,9 +98,9 @@ pub(super) const VECTORS: &[Vector] =
                 let Decoded { mut entry, tree, .. } = codec::decode(statement.as_bytes()).unwrap();
                 (entry.seq, entry.prev) = (5, Some(Digest::of(b"before")));
                 let signature = bob.sign(&codec::payload(&entry, tree, &[])).unwrap();
-                let statement = String::from_utf8(codec::signed(&entry, tree, &[], &signature)).unwrap();
+                let second_statement = String::from_utf8(codec::signed(&entry, tree, &[], &signature)).unwrap();
                 let mut run = begun(forge, &bob, Role::Approve);
-                run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }));
+                run.add(Event::ItemDecided(ItemDecided { said: Some(second_statement), ..honest }));
                 run.seal();
                 forge.finish(run);
             },

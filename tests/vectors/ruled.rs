@@ -116,9 +116,9 @@ pub(super) const CLEAN: &[Vector] = &[
             let rule = r#"{"id":"g","gate":{"item":"gate"}}"#;
             let mut run =
                 ChainBuilder::submit(forge, &format!(r#"{{"id":"handoff-dag-1","items":[{items}],"rules":[{rule}]}}"#));
-            for item in ["silent", "none", "gate"] {
-                run.fire(item);
-                run.done(item, &[]);
+            for name in ["silent", "none", "gate"] {
+                run.fire(name);
+                run.done(name, &[]);
             }
             run.seal();
             forge.finish(run);

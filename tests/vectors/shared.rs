@@ -369,8 +369,8 @@ pub(super) fn resigned(forge: &Forge, run: ChainBuilder<'_>, bend: impl FnOnce(S
     let payload = bend(whole.clone());
     assert_ne!(payload, whole, "the story changes nothing");
     let signature = forge.signer.sign(payload.as_bytes()).unwrap().replace('\n', "\n ");
-    let (head, rest) = payload.split_once("\n\n").unwrap();
-    let forged = format!("{head}\ngpgsig {signature}\n\n{rest}");
+    let (second_head, second_rest) = payload.split_once("\n\n").unwrap();
+    let forged = format!("{second_head}\ngpgsig {signature}\n\n{second_rest}");
     forge.point_at(forge.store.write(gix::objs::Kind::Commit, forged.as_bytes()).unwrap());
 }
 
@@ -378,11 +378,11 @@ pub(super) fn resigned(forge: &Forge, run: ChainBuilder<'_>, bend: impl FnOnce(S
 fn taken_over(forge: &Forge) -> ChainBuilder<'_> {
     let bob = stranger(forge);
     let mut run = begun(forge);
-    let fire = |run: &mut ChainBuilder<'_>, item: &str| {
-        run.driver = Some(two());
-        run.fire(item);
-        about(run, "node8", None);
-        run.by(&bob);
+    let fire = |builder: &mut ChainBuilder<'_>, item: &str| {
+        builder.driver = Some(two());
+        builder.fire(item);
+        about(builder, "node8", None);
+        builder.by(&bob);
     };
     run.take("edit-a", Some(two()), Some(Because::Silent));
     run.by(&bob);
@@ -446,11 +446,11 @@ fn a_fetch_holds_the_key_of_a_dispatch_that_it_knew_before() {
             "{why}"
         );
     }
-    let forge = Forge::new();
-    let taken_over_chain = taken_over(&forge).write(&forge.signer);
+    let second_forge = Forge::new();
+    let taken_over_chain = taken_over(&second_forge).write(&second_forge.signer);
     for known in &taken_over_chain.links {
         check_incoming(
-            &forge.store,
+            &second_forge.store,
             Chain::Run(&taken_over_chain.run),
             Some(known.commit),
             taken_over_chain.head.commit.unwrap(),

@@ -132,14 +132,14 @@ fn an_archive_belongs_to_the_key_and_the_entry_of_its_name() {
     // Signed by another key, despite its content.
     let (forge, sealed, _) = honest();
     let owner = forge.signer.clone();
-    let other = key(forge.path(), 2);
+    let second_other = key(forge.path(), 2);
     let drafts = [BTreeMap::new(), archive_at(RUN, sealed)].map(|runs| Draft {
         about: Subject::Archive(owner.fingerprint()),
         event: Event::ArchiveAdded(ArchiveAdded { runs }),
         bytes: Vec::new(),
         edits: Vec::new(),
     });
-    let appended = forge.writer_with(&other).append(&Head::unborn(String::new()), drafts.into()).unwrap();
+    let appended = forge.writer_with(&second_other).append(&Head::unborn(String::new()), drafts.into()).unwrap();
     let (_, links) = appended.place().unwrap();
     let stolen = Forged { forge, links };
     assert!(!stolen.why().is_empty(), "nobody else signs for a key");

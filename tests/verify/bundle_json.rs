@@ -160,7 +160,7 @@ fn cancelled_item_may_have_been_running() {
     cancel.insert("kind".into(), "run.cancelled".into());
     cancel.insert("itemId".into(), "notes".into());
     entries(&mut bundle).insert(10, Value::Object(cancel));
-    let state = |bundle: Value| check(&relinked(bundle)).rows.plan.clone();
+    let state = |bent_bundle: Value| check(&relinked(bent_bundle)).rows.plan.clone();
     assert_eq!(state(bundle.clone()).state, State::NotApplicable, "{}", state(bundle.clone()).detail);
     entries(&mut bundle).remove(11);
     assert_eq!(state(bundle.clone()).detail, "notes is shown as done, the entries say cancelled (and 1 more)");

@@ -25,10 +25,12 @@ enum Step {
 
 fn walk(value: &Value, at: &Place, each: &mut impl FnMut(&Place, &Value)) {
     each(at, value);
-    let mut below = |step: Step, value: &Value| walk(value, &[at.clone(), vec![step]].concat(), each);
+    let mut below = |step: Step, child: &Value| walk(child, &[at.clone(), vec![step]].concat(), each);
     match value {
-        Value::Object(map) => map.iter().for_each(|(key, value)| below(Step::Key(key.clone()), value)),
-        Value::Array(list) => list.iter().enumerate().for_each(|(at, value)| below(Step::Index(at), value)),
+        Value::Object(map) => map.iter().for_each(|(key, member)| below(Step::Key(key.clone()), member)),
+        Value::Array(list) => {
+            list.iter().enumerate().for_each(|(position, element)| below(Step::Index(position), element))
+        }
         _ => {}
     }
 }
@@ -117,7 +119,7 @@ fn changed(value: &Value) -> Value {
         Value::Number(number) => json!(number.as_f64().expect("a number") + 1.0),
         Value::Bool(flag) => json!(!flag),
         Value::Array(list) => list.iter().chain([&json!("x")]).cloned().collect(),
-        Value::Object(map) => map.iter().map(|(key, value)| (format!("{key}x"), value.clone())).collect(),
+        Value::Object(map) => map.iter().map(|(key, child)| (format!("{key}x"), child.clone())).collect(),
         Value::Null => json!("x"),
     }
 }
@@ -148,8 +150,8 @@ fn no_field_is_forged_unnoticed() {
             tried.is_told(
                 &with(place, |map, key| {
                     if !map.contains_key(name) {
-                        let value = map.remove(key).expect("it is there");
-                        map.insert(name.clone(), value);
+                        let second_value = map.remove(key).expect("it is there");
+                        map.insert(name.clone(), second_value);
                     } else if name != key {
                         let (one, other) = (map[key].clone(), map[name].clone());
                         (map[key], map[name]) = (other, one);
@@ -252,11 +254,11 @@ fn products_do_not_vanish_under_another_name() {
         "entry 10 has an authorization where only outputRefs can stand, and both hash alike"
     );
     // And the other way about: a decision that becomes a product.
-    let mut bundle = super::bundle_json::bundle();
-    let entry = bundle["auditLog"]["entries"][8].as_object_mut().expect("an entry");
-    let decision = entry.remove("authorization").expect("it was denied");
-    entry.insert("outputRefs".to_owned(), decision);
-    assert_eq!(check(&bundle).failure, Some(Failure::Chain));
+    let mut second_bundle = super::bundle_json::bundle();
+    let second_entry = second_bundle["auditLog"]["entries"][8].as_object_mut().expect("an entry");
+    let decision = second_entry.remove("authorization").expect("it was denied");
+    second_entry.insert("outputRefs".to_owned(), decision);
+    assert_eq!(check(&second_bundle).failure, Some(Failure::Chain));
 }
 
 #[test]
@@ -309,17 +311,17 @@ fn another_spelling_of_the_same_bundle_is_no_forgery() {
         fn write(value: &Value, out: &mut String) {
             match value {
                 Value::Object(map) => {
-                    let members = map.iter().rev().map(|(key, value)| {
+                    let members = map.iter().rev().map(|(key, child)| {
                         let mut text = format!("\n\t{} : ", Value::from(key.as_str()));
-                        write(value, &mut text);
+                        write(child, &mut text);
                         text
                     });
                     *out += &["{", &members.collect::<Vec<_>>().join(","), "}"].concat();
                 }
                 Value::Array(list) => {
-                    let elements = list.iter().map(|value| {
+                    let elements = list.iter().map(|element| {
                         let mut text = String::new();
-                        write(value, &mut text);
+                        write(element, &mut text);
                         text
                     });
                     *out += &["[", &elements.collect::<Vec<_>>().join(" ,\r\n"), "]"].concat();

@@ -84,9 +84,9 @@ fn dates_ahead_of_the_verifiers_clock_deserve_a_word() {
     let forge = Forge::new();
     let sealed = forge.honest().links.last().unwrap().entry.at;
     let pinned = forge.honest().links.last().unwrap().entry.pinned;
-    let detail = |now: Option<Now>, since: Option<&str>| {
-        let forge = Forge::new();
-        let report = held_since(&forge, since, None, &Options { now, ..known(&forge) });
+    let detail = |checked_at: Option<Now>, since: Option<&str>| {
+        let second_forge = Forge::new();
+        let report = held_since(&second_forge, since, None, &Options { now: checked_at, ..known(&second_forge) });
         assert!(report.intact, "{}", report.to_text(false));
         report.rows.anchor.detail.clone()
     };

@@ -60,8 +60,8 @@ fn a_commit_is_byte_for_byte_what_its_entry_makes() {
     let chain = forge.honest();
     let tip = chain.head.commit.unwrap();
     let raw = String::from_utf8(forge.store.read(tip).unwrap().1).unwrap();
-    let try_with = |raw: String, expected: &str| {
-        forge.point_at(forge.store.write(gix::objs::Kind::Commit, raw.as_bytes()).unwrap());
+    let try_with = |commit_text: String, expected: &str| {
+        forge.point_at(forge.store.write(gix::objs::Kind::Commit, commit_text.as_bytes()).unwrap());
         assert_says(&forge.verify(), "chain", expected);
     };
     try_with(
@@ -110,7 +110,7 @@ fn a_signature_is_byte_for_byte_what_openssh_writes() {
     let bends: [(&str, Respell, &str); 7] = [
         (
             "a blank behind the last line",
-            |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE----- \n"),
+            |commit_text| commit_text.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE----- \n"),
             unread,
         ),
         (
@@ -178,8 +178,9 @@ fn an_unsigned_entry_fails_the_signature() {
     forge.point_at(forge.store.write(gix::objs::Kind::Commit, &raw).unwrap());
     assert_says(&forge.verify(), "signature", "entry 5: it is not signed");
     let other = codec::payload(&chain.links[4].entry, last.tree, &[]);
-    let raw = codec::signed(&last.entry, last.tree, &[chain.links[4].commit], &forge.signer.sign(&other).unwrap());
-    forge.point_at(forge.store.write(gix::objs::Kind::Commit, &raw).unwrap());
+    let second_raw =
+        codec::signed(&last.entry, last.tree, &[chain.links[4].commit], &forge.signer.sign(&other).unwrap());
+    forge.point_at(forge.store.write(gix::objs::Kind::Commit, &second_raw).unwrap());
     let report = forge.verify();
     assert_says(&report, "signature", "entry 5: the signature does not match");
     assert_eq!(report.headline, "TAMPERED");

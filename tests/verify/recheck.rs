@@ -311,9 +311,9 @@ fn a_stranger_gets_no_secrets_and_runs_no_redacted_command() {
     let mut command = repo.env.command(crate::common::program_path(), "repo");
     command.env("TOKEN", "hunter2hunter2").args(["run", &repo.plan("r", &[item("a", "true")])]);
     repo.env.ended(command).ends(4);
-    let mut command = repo.env.command(crate::common::program_path(), "repo");
-    command.env("TOKEN", "hunter2hunter2").args(["verify", "--recheck", "r", "--yes"]);
-    let stdout = repo.env.ended(command).exit(3).stdout;
+    let mut second_command = repo.env.command(crate::common::program_path(), "repo");
+    second_command.env("TOKEN", "hunter2hunter2").args(["verify", "--recheck", "r", "--yes"]);
+    let stdout = repo.env.ended(second_command).exit(3).stdout;
     insta::assert_snapshot!(find_row(&stdout, "recheck"), @"✗ recheck    a: different: the check passed; recorded: failed; output now: none; recorded output: none");
     let token = ["ghp_", "0123456789abcdefghijklmnopqrstuvwxyz"].concat();
     repo.env.git(["config", "--unset", "handoff.executor.command.secretEnv"]).success();
@@ -342,13 +342,13 @@ fn an_interrupted_one_leaves_nothing_and_a_killed_one_is_cleaned_up() {
     assert_eq!(status.code(), Some(130), "{output}");
     insta::assert_snapshot!(find_line(&output, "interrupted"), @"interrupted; no worktree is left behind");
     repo.is_clean();
-    let started = start();
+    let second_started = start();
     // A second one, and `clean`, leave it alone.
     let verify_output = repo.env.handoff(["--json", "verify", "--recheck", "r", "--yes"]).exit(5);
     assert_eq!(error_code(&verify_output.stderr), "held");
     repo.env.handoff(["clean", "--force"]).success();
     assert!(!repo.worktrees().is_empty(), "clean removed a worktree in use");
-    assert!(started.kill());
+    assert!(second_started.kill());
     repo.env.handoff(["clean", "--force"]).success();
     repo.is_clean();
     assert!(!repo.refs().contains("salvage"), "nothing is worth saving");

@@ -61,12 +61,12 @@ fn lines_mean_what_they_mean_to_ssh_keygen() {
     for (principals, options, identity) in LINES {
         let line = format!("{principals} {options} {key} a comment\n");
         fs::write(&file, &line).unwrap();
-        let options = Options {
+        let second_options = Options {
             signers: Some(Signers::parse(&line, &zone).unwrap()),
             signer: Some((*identity).to_owned()),
             ..forge.options()
         };
-        let report = forge.verify_with(&options);
+        let report = forge.verify_with(&second_options);
         let mut keygen = Command::new("ssh-keygen");
         keygen.args(["-Y", "verify", "-n", "git", "-O", "verify-time=20260604020000Z", "-I", identity]);
         keygen.arg("-f").arg(&file).arg("-s").arg(&signature).env("TZ", "EET-2");
@@ -130,11 +130,11 @@ fn lines_that_cannot_be_obeyed_are_refused() {
         assert_eq!(format!("{signers:?}"), format!("{plain:?}"), "{text:?}");
     }
     // Keys of other types are ignored, even cut off; an ed25519 key must be whole.
-    for (key, skipped) in
+    for (signer, skipped) in
         [("ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7", Some(1)), ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5", None)]
     {
-        let parsed = Signers::parse(&format!("ci {key}\n"), &TimeZone::UTC);
-        assert_eq!(parsed.ok().map(|signers| signers.skipped().len()), skipped, "{key}");
+        let parsed = Signers::parse(&format!("ci {signer}\n"), &TimeZone::UTC);
+        assert_eq!(parsed.ok().map(|signers| signers.skipped().len()), skipped, "{signer}");
     }
 }
 
@@ -264,8 +264,8 @@ fn an_old_run_outlives_the_key_it_was_signed_with() {
         ..Options::default()
     };
     assert_intact(&forge.verify_with(&rotated));
-    let text = format!("ci@example.com valid-before=\"20260601Z\" {key}\n");
-    let ended = Options { signers: Some(Signers::parse(&text, &TimeZone::UTC).unwrap()), ..rotated };
+    let second_text = format!("ci@example.com valid-before=\"20260601Z\" {key}\n");
+    let ended = Options { signers: Some(Signers::parse(&second_text, &TimeZone::UTC).unwrap()), ..rotated };
     let report = forge.verify_with(&ended);
     assert_says(
         &report,

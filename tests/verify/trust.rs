@@ -179,19 +179,19 @@ fn log_of_a_key_without_seal_role_contradicts_nothing() {
     let report = forge.verify_with(&options);
     assert!(report.intact, "{}", report.to_text(false));
     // In an unsealed copy, the key may have been admitted later.
-    let forge = Forge::new();
-    let open_chain = forge.honest();
-    forge.log_as(&open_chain, &bob, |_| {});
-    forge.git(&[
+    let second_forge = Forge::new();
+    let open_chain = second_forge.honest();
+    second_forge.log_as(&open_chain, &bob, |_| {});
+    second_forge.git(&[
         "update-ref",
         "refs/handoff/runs/handoff-dag-1",
         &format!("{}^", open_chain.links.last().unwrap().commit),
     ]);
-    let own = git_handoff::model::format::log_ref(&forge.signer.fingerprint());
-    forge.git(&["update-ref", "-d", &own]);
-    let report = forge.verify_with(&Options {
+    let own = git_handoff::model::format::log_ref(&second_forge.signer.fingerprint());
+    second_forge.git(&["update-ref", "-d", &own]);
+    let report = second_forge.verify_with(&Options {
         signers: Some(Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap()),
-        ..forge.options()
+        ..second_forge.options()
     });
     assert_ne!(report.rows.anchor.state, State::Failed, "{}", report.to_text(false));
 }
@@ -222,9 +222,9 @@ fn a_broken_log_anchors_nothing() {
     assert!(report.intact, "{}", report.to_text(false));
     insta::assert_snapshot!(report.rows.anchor.detail, @"local (detect); refs/handoff/logs/SHA256%3A4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD%2BG4 is broken: entry 0 is signed by SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8");
     forge.git(&["update-ref", "-d", &log]);
-    let report = forge.verify();
-    assert_eq!(report.failure, Some(Failure::AnchorMissing), "{}", report.to_text(false));
-    insta::assert_snapshot!(report.rows.anchor.detail, @"no log at hand holds the run; refs/handoff/logs/SHA256%3A4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD%2BG4 is broken: entry 0 is signed by SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8");
+    let second_report = forge.verify();
+    assert_eq!(second_report.failure, Some(Failure::AnchorMissing), "{}", second_report.to_text(false));
+    insta::assert_snapshot!(second_report.rows.anchor.detail, @"no log at hand holds the run; refs/handoff/logs/SHA256%3A4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD%2BG4 is broken: entry 0 is signed by SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8");
 }
 
 #[test]

@@ -51,10 +51,10 @@ fn a_line_that_came_in_with_anothers_patch_is_its_makers() {
     assert_eq!(clone.handoff(&["apply", "r/more", "--commit"]).0, 0);
     assert_eq!(lines(&clone, "main.txt:6"), (0, vec!["6-6 add".into()]));
     assert_eq!(lines(&clone, "main.txt:7"), (0, vec!["7-7 more".into()]));
-    let clone = TestClone::new();
-    clone.done("r", &[FIRST, BUILD]);
-    assert_eq!(clone.handoff(&["apply", "r/build", "--commit"]).0, 0);
-    assert_eq!(lines(&clone, "main.txt:1"), (0, vec!["1-1 build".into()]));
+    let second_clone = TestClone::new();
+    second_clone.done("r", &[FIRST, BUILD]);
+    assert_eq!(second_clone.handoff(&["apply", "r/build", "--commit"]).0, 0);
+    assert_eq!(lines(&second_clone, "main.txt:1"), (0, vec!["1-1 build".into()]));
 }
 
 #[test]

@@ -52,8 +52,8 @@ fn untouched_lines_of_a_squash_with_a_fix_up_are_their_items() {
             "  proven: the patch of r/last makes them; other lines of this commit are a person's"
         );
         assert!(find_line(&stdout, "  item ").starts_with("  item     last, attempt 1, done "), "{stdout}");
-        let (code, persons_stdout, _) = clone.handoff(&["whence", "main.txt:3"]);
-        assert_eq!(code, 1, "{persons_stdout}");
+        let (whence_code, persons_stdout, _) = clone.handoff(&["whence", "main.txt:3"]);
+        assert_eq!(whence_code, 1, "{persons_stdout}");
         let rest: Vec<&str> = persons_stdout.lines().skip(2).collect();
         let words = "  a person's: they differ from what the items of this commit handed over";
         assert_eq!(rest, [words, "  author   Ada <ada@example.com>"], "{persons_stdout}");
@@ -70,12 +70,12 @@ fn message_of_a_host_lists_the_difference() {
     assert_eq!((code, &answer["commits"][0]["verdict"]), (3, &json!("changed")), "{answer}");
     assert_eq!(answer["commits"][0]["detail"], detail, "{answer}");
     // Without a fix-up it is just what they handed over.
-    let clone = applied();
-    let message = host_message(&clone, "main..feature");
-    clone.git(&["checkout", "--quiet", "main"]);
-    clone.git(&["merge", "--quiet", "--squash", "feature"]);
-    clone.git(&["commit", "--quiet", "-m", &message]);
-    assert_eq!(verified(&clone, "main~1..main"), (0, vec![("product".to_owned(), "first+last".to_owned())]));
+    let second_clone = applied();
+    let message = host_message(&second_clone, "main..feature");
+    second_clone.git(&["checkout", "--quiet", "main"]);
+    second_clone.git(&["merge", "--quiet", "--squash", "feature"]);
+    second_clone.git(&["commit", "--quiet", "-m", &message]);
+    assert_eq!(verified(&second_clone, "main~1..main"), (0, vec![("product".to_owned(), "first+last".to_owned())]));
 }
 
 #[test]
@@ -105,12 +105,12 @@ fn the_sentence_names_the_item_whose_patch_makes_the_tree() {
     assert_eq!(code, 0, "{stdout}");
     let both = "the patch of r/more makes exactly this tree of its parent";
     assert_eq!(find_line(&stdout, "  proven: "), format!("  proven: {both}"));
-    let (code, line_stdout, _) = clone.handoff(&["whence", "main.txt:6"]);
-    assert_eq!(code, 0, "{line_stdout}");
+    let (whence_code, line_stdout, _) = clone.handoff(&["whence", "main.txt:6"]);
+    assert_eq!(whence_code, 0, "{line_stdout}");
     assert_eq!(find_line(&line_stdout, "  proven: "), format!("  proven: the patch of r/add makes them, and {both}"));
     assert!(find_line(&line_stdout, "  item ").starts_with("  item     add, attempt 1, done "), "{line_stdout}");
-    let (code, third_stdout, _) = clone.handoff(&["whence", "main.txt:7"]);
-    assert_eq!(code, 0, "{third_stdout}");
+    let (second_code, third_stdout, _) = clone.handoff(&["whence", "main.txt:7"]);
+    assert_eq!(second_code, 0, "{third_stdout}");
     assert_eq!(find_line(&third_stdout, "  proven: "), format!("  proven: {both}"));
     assert!(find_line(&third_stdout, "  item ").starts_with("  item     more, attempt 1, done "), "{third_stdout}");
 }

@@ -67,8 +67,8 @@ fn whence_recognises_only_applied_commits() {
         assert!(code == 0 && all.iter().all(|(verdict, _)| verdict == "product"), "{all:?}");
         // As one commit, whose message says nothing.
         let one = clone.git(&["commit-tree", "-p", before, "-m", "One", "HEAD^{tree}"]);
-        let (code, commits) = verified(&clone, &format!("{before}..{}", one.trim()));
-        assert!(code == 0 && commits.iter().all(|(verdict, _)| verdict == "product"), "{commits:?}");
+        let (second_code, commits) = verified(&clone, &format!("{before}..{}", one.trim()));
+        assert!(second_code == 0 && commits.iter().all(|(verdict, _)| verdict == "product"), "{commits:?}");
         // With a change, whether the message stays or not.
         for (message, verdict) in [(&["--no-edit"][..], "changed"), (&["-m", "Mine"], "person")] {
             let tip = clone.git(&["rev-parse", "HEAD"]);

@@ -57,7 +57,7 @@ fn whence_reports_a_run_whose_fetch_was_rejected() {
     env.git_in("", ["clone", "--quiet", "--bare", "repo", "hub"]).success();
     env.git_in("hub", ["update-ref", "refs/handoff/runs/nightly", "main"]).success();
     env.git(["remote", "add", "origin", "../hub"]).success();
-    let verified = |env: &Environment| env.handoff(["verify", "--commits", "HEAD~1..HEAD"]);
+    let verified = |environment: &Environment| environment.handoff(["verify", "--commits", "HEAD~1..HEAD"]);
     insta::assert_snapshot!(verified(&env).exit(3).stdout, @r#"
     ✗ e9c8022ab3a7  unknown run  Ada <ada@example.com>: it names the run "nightly", which is not here
     HEAD~1..HEAD: 0 of 1 commits pass

@@ -29,10 +29,10 @@ fn a_run_that_does_not_verify_proves_nothing() {
         tamper(&origin);
         let (code, commits) = verified(&origin, "main..feature");
         assert_eq!((code, commits[0].0.as_str(), commits[1].0.as_str()), (3, "unproven", "unproven"), "{what}");
-        let (code, answer) = origin.answer(&["whence", "feature"]);
-        assert_eq!((code, &answer["proven"]), (3, &json!(false)), "{what}: {answer}");
-        let (code, _, _) = origin.handoff(&["whence", "new.txt:1"]);
-        assert_eq!(code, 3, "{what}");
+        let (whence_code, answer) = origin.answer(&["whence", "feature"]);
+        assert_eq!((whence_code, &answer["proven"]), (3, &json!(false)), "{what}: {answer}");
+        let (second_code, _, _) = origin.handoff(&["whence", "new.txt:1"]);
+        assert_eq!(second_code, 3, "{what}");
     }
     // Where a run cannot be read, that nothing was found is not all that is said.
     let origin = applied();
@@ -47,10 +47,10 @@ fn a_run_that_does_not_verify_proves_nothing() {
         format!("warning: refs/handoff/runs/r cannot be read, so nothing was looked for in it: {why}\n")
     );
     // By what it holds, it is not proven either.
-    let origin = applied();
-    origin.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
-    origin.git(&["update-ref", "refs/handoff/runs/r", "refs/handoff/runs/r~1"]);
-    assert_eq!(whence(&origin, "feature"), (3, verdict_rows(&[("unproven", "last")])));
+    let second_origin = applied();
+    second_origin.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
+    second_origin.git(&["update-ref", "refs/handoff/runs/r", "refs/handoff/runs/r~1"]);
+    assert_eq!(whence(&second_origin, "feature"), (3, verdict_rows(&[("unproven", "last")])));
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn a_product_whose_bytes_are_others_proves_nothing() {
     for pack in packs {
         std::fs::rename(&pack, origin.home().join("packs").join(pack.file_name().unwrap())).unwrap();
     }
-    let packs = std::fs::read_dir(origin.home().join("packs")).unwrap().map(|e| e.unwrap().path());
-    for pack in packs.filter(|pack| pack.extension().is_some_and(|e| e == "pack")) {
+    let second_packs = std::fs::read_dir(origin.home().join("packs")).unwrap().map(|e| e.unwrap().path());
+    for pack in second_packs.filter(|pack| pack.extension().is_some_and(|e| e == "pack")) {
         origin.git(&["-c", &format!("alias.u=!git unpack-objects -q < '{}'", pack.display()), "u"]);
     }
     let other = origin.git(&["rev-parse", "refs/handoff/runs/r^{/item.reconciled first }:patch"]);
@@ -102,11 +102,11 @@ fn fetched_run_proves_commits_when_its_key_is_known() {
     let signers = origin.home().join("signers");
     std::fs::write(&signers, origin.handoff(&["key"]).1).unwrap();
     let given = ["verify", "--commits", "HEAD~2..HEAD", "--signers", signers.to_str().unwrap()];
-    let (found, trusted_output) = code(&origin, &clone, &given);
-    assert_eq!(found, 0, "{trusted_output}");
+    let (trusted_code, trusted_output) = code(&origin, &clone, &given);
+    assert_eq!(trusted_code, 0, "{trusted_output}");
     origin.git(&["-C", clone.to_str().unwrap(), "config", "handoff.signers", signers.to_str().unwrap()]);
-    let (found, whence_output) = code(&origin, &clone, &["whence", "HEAD"]);
-    assert_eq!(found, 0, "{whence_output}");
+    let (whence_code, whence_output) = code(&origin, &clone, &["whence", "HEAD"]);
+    assert_eq!(whence_code, 0, "{whence_output}");
     insta::assert_snapshot!(find_line(&whence_output, "  run  "), @"  run      r, sealed  refs/handoff/remotes/origin/runs/r");
     // Another person's key is not the required one.
     std::fs::write(
@@ -114,8 +114,8 @@ fn fetched_run_proves_commits_when_its_key_is_known() {
         "eve namespaces=\"git\" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICg8sjDRN5f2SzMI7bnNAt+pnqPBOrsD8kozgqkn2RSa\n",
     )
     .unwrap();
-    let (found, revoked_output) = code(&origin, &clone, &given);
-    assert_eq!(found, 3, "{revoked_output}");
+    let (revoked_code, revoked_output) = code(&origin, &clone, &given);
+    assert_eq!(revoked_code, 3, "{revoked_output}");
     let standings = revoked_output.lines().filter_map(|line| line.strip_prefix("✗ ")?.split("  ").nth(1));
     assert_eq!(standings.collect::<Vec<_>>(), ["unproven", "unproven"], "{revoked_output}");
 }
@@ -223,8 +223,8 @@ fn missing_objects_of_a_partial_clone_are_no_change() {
     // With everything here, it is proven.
     assert_eq!(code(&origin, &clone, &["fetch", "--content"]).0, 0);
     origin.git(&["-C", path, "log", "-p"]);
-    let (found, whence_output) = code(&origin, &clone, &["whence", "HEAD"]);
-    assert_eq!(found, 0, "{whence_output}");
+    let (whence_found, whence_output) = code(&origin, &clone, &["whence", "HEAD"]);
+    assert_eq!(whence_found, 0, "{whence_output}");
 }
 
 #[test]
@@ -245,14 +245,14 @@ fn without_the_commit_that_a_run_began_at_the_patch_id_is_left() {
     let (found, output) = code(&origin, &hub, &["whence", "main"]);
     assert_eq!(found, 0, "{output}");
     insta::assert_snapshot!(find_line(&output, "  proven: "), @"  proven: it has the patch id of the patch of r/last, and its very lines");
-    let (found, whence_output) = code(&origin, &hub, &["whence", "new.txt:1"]);
-    assert_eq!(found, 0, "{whence_output}");
+    let (whence_found, whence_output) = code(&origin, &hub, &["whence", "new.txt:1"]);
+    assert_eq!(whence_found, 0, "{whence_output}");
     // The other format is unknown here.
     origin.write("new.txt", "another\n");
     origin.git(&["commit", "--quiet", "--amend", "--no-edit", "-a"]);
     origin.git(&["push", "--quiet", "--force", path, "main"]);
-    let (found, verify_output) = code(&origin, &hub, &["verify", "--commits", "main~1..main"]);
-    assert_eq!(found, 3, "{verify_output}");
+    let (verify_found, verify_output) = code(&origin, &hub, &["verify", "--commits", "main~1..main"]);
+    assert_eq!(verify_found, 3, "{verify_output}");
     let line = find_line(&verify_output, "✗ ");
     let (tip, base) = (origin.git(&["rev-parse", "main"]), line.split(' ').rev().nth(5).unwrap());
     let why = format!(

@@ -140,8 +140,8 @@ fn files_that_git_cannot_store_are_rejected() {
     let Err(Error::Refused(sentence)) = capture(&workspace, &host) else { panic!() };
     insta::assert_snapshot!(sentence, @r#""sparse" is larger than 10000 bytes, the most that is taken"#);
     repo.script(&workspace, "mkdir target; mv sparse target/; for i in 1 2 3; do seq 1000 >n$i; done");
-    let Err(Error::Refused(sentence)) = capture(&workspace, &host) else { panic!() };
-    insta::assert_snapshot!(sentence, @"the patch is larger than 10000 bytes, the most that is taken");
+    let Err(Error::Refused(second_sentence)) = capture(&workspace, &host) else { panic!() };
+    insta::assert_snapshot!(second_sentence, @"the patch is larger than 10000 bytes, the most that is taken");
     workspace.remove().unwrap();
 }
 

@@ -59,8 +59,8 @@ fn only_configured_ignored_files_are_copied() {
     let patch = host.store.read_blob(capture(&workspace, &host).unwrap().patch.unwrap().oid).unwrap();
     let patch = String::from_utf8_lossy(&patch).into_owned();
     assert!(!patch.contains("SECRET") && !patch.contains("MORE") && patch.contains(".gitignore"), "{patch}");
-    let tree = salvage(&workspace, &host).unwrap().unwrap().tree.to_string();
-    let listed = repo.git(&["ls-tree", "-r", "--name-only", &tree]);
+    let second_tree = salvage(&workspace, &host).unwrap().unwrap().tree.to_string();
+    let listed = repo.git(&["ls-tree", "-r", "--name-only", &second_tree]);
     assert!(!listed.lines().any(|line| line == ".env" || line == "pkg/.env.local"), "{listed}");
 }
 
@@ -111,8 +111,8 @@ fn uncopyable_files_are_reported() {
     host.settings.link = vec!["node_modules".into()];
     let mut other = Host::new(host.store.clone(), host.settings.root.clone());
     other.settings.link.clone_from(&host.settings.link);
-    let made = Workspace::create(&other, &run(), &item("i"), 3, repo.head());
-    insta::assert_snapshot!(made.unwrap_err().to_string(), @"handoff.workspace.link is set, but a bare repository has no work tree to copy from");
+    let second_made = Workspace::create(&other, &run(), &item("i"), 3, repo.head());
+    insta::assert_snapshot!(second_made.unwrap_err().to_string(), @"handoff.workspace.link is set, but a bare repository has no work tree to copy from");
 }
 
 #[test]
@@ -161,8 +161,8 @@ fn sparse_checkout_patch_deletes_no_excluded_file() {
                 assert!(patch.contains(&format!("b/{name}\n")), "{patch}");
             }
             assert!(!patch.contains("deleted file"), "{patch}");
-            let tree = salvage(&workspace, &host).unwrap().unwrap().tree.to_string();
-            let listed = repo.git(&["ls-tree", "-r", "--name-only", &tree]);
+            let second_tree = salvage(&workspace, &host).unwrap().unwrap().tree.to_string();
+            let listed = repo.git(&["ls-tree", "-r", "--name-only", &second_tree]);
             for name in ["other/new", "dir/b.txt", "crlf.txt"] {
                 assert!(listed.lines().any(|line| line == name), "{name}: {listed}");
             }

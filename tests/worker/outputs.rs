@@ -88,11 +88,13 @@ fn too_many_and_too_large_are_refused_fast() {
     workspace.remove().unwrap();
 
     host.settings.max_product = 100;
-    let workspace = repo.workspace(&host);
-    fs::File::create(workspace.outputs().join("a")).unwrap().set_len(100).unwrap();
-    assert_eq!(capture(&workspace, &host).unwrap().outputs.len(), 1);
-    fs::File::create(workspace.outputs().join("sparse")).unwrap().set_len(1 << 40).unwrap();
-    let Err(Error::Refused(sentence)) = capture(&workspace, &host) else { panic!("a sparse output is captured") };
-    insta::assert_snapshot!(sentence, @"the output `outputs/sparse` has 1099511627776 bytes, more than the 100 that are taken");
-    workspace.remove().unwrap();
+    let second_workspace = repo.workspace(&host);
+    fs::File::create(second_workspace.outputs().join("a")).unwrap().set_len(100).unwrap();
+    assert_eq!(capture(&second_workspace, &host).unwrap().outputs.len(), 1);
+    fs::File::create(second_workspace.outputs().join("sparse")).unwrap().set_len(1 << 40).unwrap();
+    let Err(Error::Refused(second_sentence)) = capture(&second_workspace, &host) else {
+        panic!("a sparse output is captured")
+    };
+    insta::assert_snapshot!(second_sentence, @"the output `outputs/sparse` has 1099511627776 bytes, more than the 100 that are taken");
+    second_workspace.remove().unwrap();
 }

@@ -184,11 +184,11 @@ fn reused_worktree_is_clean() {
             repo.script(&workspace, "echo more >>a.txt; rm dir/b.txt; echo x >new");
             let patch = capture(&workspace, &host).unwrap().patch.expect("there is a change");
             workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
-            let workspace = Workspace::create(&host, &run(), &item("edit/a"), number + 2, repo.head()).unwrap();
-            assert_eq!(look(&workspace.dir), expected, "{what}, the third time");
-            repo.script(&workspace, "echo more >>a.txt; rm dir/b.txt; echo x >new");
-            assert_eq!(capture(&workspace, &host).unwrap().patch, Some(patch), "{what}");
-            workspace.remove().unwrap();
+            let second_workspace = Workspace::create(&host, &run(), &item("edit/a"), number + 2, repo.head()).unwrap();
+            assert_eq!(look(&second_workspace.dir), expected, "{what}, the third time");
+            repo.script(&second_workspace, "echo more >>a.txt; rm dir/b.txt; echo x >new");
+            assert_eq!(capture(&second_workspace, &host).unwrap().patch, Some(patch), "{what}");
+            second_workspace.remove().unwrap();
             assert!(!repo.canary().exists(), "{what}");
             number += 3;
         }
@@ -386,11 +386,11 @@ fn a_worktree_whose_worker_can_meet_others_is_not_used_again() {
     let mut linking = repo.host();
     linking.settings.root = host.settings.root.with_file_name("linking");
     linking.settings.link = vec!["linked".to_owned()];
-    for host in [host.reusing(false), linking] {
-        let workspace = Workspace::create(&host, &run(), &item("edit/a"), 1, repo.head()).unwrap();
+    for variant in [host.reusing(false), linking] {
+        let workspace = Workspace::create(&variant, &run(), &item("edit/a"), 1, repo.head()).unwrap();
         let spent = identity(&workspace);
-        workspace.recycle(&host).unwrap_err().remove().unwrap();
-        let next = Workspace::create(&host, &run(), &item("edit/a"), 2, repo.head()).unwrap();
+        workspace.recycle(&variant).unwrap_err().remove().unwrap();
+        let next = Workspace::create(&variant, &run(), &item("edit/a"), 2, repo.head()).unwrap();
         assert_ne!(identity(&next), spent);
         next.remove().unwrap();
     }

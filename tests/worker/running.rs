@@ -78,8 +78,8 @@ fn exit_output_and_environment() {
     assert_eq!((ended.exit, ended.cause), (Some(code(3)), Cause::Exited));
     assert!(text.contains("{\"in\":1}\n") && text.contains("err\n") && text.contains(dir.to_str().unwrap()));
     assert!(!text.contains("CARGO") && !text.contains("HOME="));
-    let (ended, _) = run(&shell(&dir, "kill -9 $$"), 100);
-    assert_eq!(ended.unwrap().exit, Some(Exit { code: None, signal: Some(9) }));
+    let (second_ended, _) = run(&shell(&dir, "kill -9 $$"), 100);
+    assert_eq!(second_ended.unwrap().exit, Some(Exit { code: None, signal: Some(9) }));
 }
 
 #[test]
@@ -120,8 +120,8 @@ fn a_flood_is_cut_and_counted_and_never_blocks() {
     let written = text.len() - last.len() - 2;
     assert_eq!(written + dropped, 300_000_005, "{last}");
     // One line without an end.
-    let (_, text) = run(&shell(&dir, "head -c 50000000 /dev/zero | tr '\\0' x"), 1 << 20);
-    assert!(text.ends_with("bytes were dropped]\n"));
+    let (_, second_text) = run(&shell(&dir, "head -c 50000000 /dev/zero | tr '\\0' x"), 1 << 20);
+    assert!(second_text.ends_with("bytes were dropped]\n"));
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();

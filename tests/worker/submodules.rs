@@ -394,8 +394,8 @@ fn limits_and_secrets_are_those_of_every_product() {
     host.settings.max_product = 1000;
     let large = modules.captured(&host, "head -c 2000 /dev/zero >libs/sub/large").0.unwrap_err().to_string();
     insta::assert_snapshot!(large, @r#"in the submodule "libs/sub": "large" is larger than 1000 bytes, the most that is taken"#);
-    let large = modules.captured(&host, "seq 400 >libs/sub/large").0.unwrap_err().to_string();
-    insta::assert_snapshot!(large, @r#"in the submodule "libs/sub": "large" is larger than 1000 bytes, the most that is taken"#);
+    let second_large = modules.captured(&host, "seq 400 >libs/sub/large").0.unwrap_err().to_string();
+    insta::assert_snapshot!(second_large, @r#"in the submodule "libs/sub": "large" is larger than 1000 bytes, the most that is taken"#);
 }
 
 #[test]

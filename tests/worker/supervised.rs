@@ -213,7 +213,7 @@ fn when_the_driver_is_killed_nothing_below_it_lives_on() {
     driver.kill().unwrap();
     driver.wait().unwrap();
     let until = Instant::now() + Duration::from_secs(10);
-    while pids.iter().any(|pid| alive(pid)) {
+    while pids.iter().any(|process| alive(process)) {
         assert!(Instant::now() < until, "a worker lives on without its driver");
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -107,12 +107,12 @@ impl Soak {
                 break status;
             }
             let elapsed = began.elapsed();
-            if let Some((_, (name, signal), everybody)) = pending_kill.filter(|(delay, ..)| elapsed >= *delay) {
+            if let Some((_, (name, kill_signal), everybody)) = pending_kill.filter(|(delay, ..)| elapsed >= *delay) {
                 pending_kill = None;
-                send(&child, signal, everybody);
-                let mut ledger = self.ledger();
-                ledger.count("kills", args[0]);
-                ledger.count("signals", name);
+                send(&child, kill_signal, everybody);
+                let mut second_ledger = self.ledger();
+                second_ledger.count("kills", args[0]);
+                second_ledger.count("signals", name);
             }
             // The clock is put right while it runs.
             if !corrected && elapsed > Duration::from_millis(200) {

@@ -17,7 +17,7 @@ fn problems(rules: &Value, queue: Option<&str>) -> Vec<String> {
     let plan = json!({ "id": "r", "rules": rules, "items": [
         { "id": "a", "executor": "command", "inputs": { "command": ["true"] },
           "produces": [{ "kind": "document", "name": "made", "path": "made" }] }] });
-    let catalog = Catalog { queue_rules: queue.map(|rules| rules.as_bytes().to_vec()), ..Catalog::default() };
+    let catalog = Catalog { queue_rules: queue.map(|run_rules| run_rules.as_bytes().to_vec()), ..Catalog::default() };
     match validate(plan.to_string().as_bytes(), &catalog) {
         Ok(_) => Vec::new(),
         Err(problems) => problems.iter().map(|problem| format!("{} {}", problem.code, problem.path)).collect(),
@@ -227,7 +227,8 @@ fn a_literal_that_would_be_compared_as_another_number_is_refused() {
         let problems = git_handoff::plan::parse(plan.as_bytes()).map(drop).err();
         let own = format!("[{}]", rule("p", &when)).replace("\"VALUE\"", value);
         let in_queue = git_handoff::plan::parse_rules(own.as_bytes()).map(drop).err();
-        let join = |problems: Problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        let join =
+            |listed_problems: Problems| listed_problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         (problems.map(join), in_queue.map(join))
     };
     for fine in ["0.8", "0.80", "8e-1", "0.30000000000000004", "9007199254740991", "-0.0", "5e-324", "1e3"] {

@@ -68,8 +68,8 @@ fn a_run_whose_rule_may_do_no_more_is_partial_while_it_is_open_and_when_it_is_se
     assert!(views(&repo, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
     let seal = repo.env.git(["show", "--no-patch", "--format=%B", "refs/handoff/runs/r"]).success();
     assert!(seal.contains(&format!("\"stopped\": {{\n  \"polish\": \"{REASON}\"\n }}")), "{seal}");
-    let words = format!("r: 3 of 3 done, rule polish stopped: {REASON}, sealed, PARTIAL\n");
-    assert!(repo.env.handoff(["status", "r"]).success().ends_with(&words));
+    let second_words = format!("r: 3 of 3 done, rule polish stopped: {REASON}, sealed, PARTIAL\n");
+    assert!(repo.env.handoff(["status", "r"]).success().ends_with(&second_words));
     let verified = repo.env.handoff(["verify", "r"]).exit(4).stdout;
     assert_eq!(verdict(&verified), "─ INTACT · tamper-detecting PARTIAL");
     assert!(verified.contains(&format!("✗ outcome    3 of 3 done, rule polish stopped: {REASON}\n")), "{verified}");
@@ -165,9 +165,9 @@ fn doc_put_warns_about_an_incomparable_document() {
             format!("warning: the rule {rule} cannot compare this revision: score/score {op} 8: {reason}")
         };
         assert_eq!(warned, [warning("polish", "<"), warning("publish", ">=")], "{put}");
-        let put = answer(&repo, &["doc", "put", "r", "score", "../score"], 0);
+        let doc_put = answer(&repo, &["doc", "put", "r", "score", "../score"], 0);
         let reason = format!("score/score < 8: {reason}");
-        assert_eq!(put["uncompared"][0], stopped("polish", &reason), "{put}");
+        assert_eq!(doc_put["uncompared"][0], stopped("polish", &reason), "{doc_put}");
     }
     for fine in ["{\"score\": 917204512345678901}", "{\"other\": 1}"] {
         repo.env.write("score", fine);

@@ -87,9 +87,9 @@ fn of_many_at_once_all_get_a_revision_or_exactly_the_one_that_expected_it() {
     let numbers: Vec<u64> =
         log["revisions"].as_array().unwrap().iter().map(|one| one["revision"].as_u64().unwrap()).collect();
     assert_eq!(numbers, [4, 3, 2, 1]);
-    let start = |_| repo.start(&["doc", "put", "r", "m", "a.txt", "--if-match", "none"]);
-    let hands: Vec<Driver> = (0..4).map(start).collect();
-    let mut codes: Vec<i32> = hands.into_iter().map(|hand| hand.wait().0.code().unwrap()).collect();
+    let doc_start = |_| repo.start(&["doc", "put", "r", "m", "a.txt", "--if-match", "none"]);
+    let second_hands: Vec<Driver> = (0..4).map(doc_start).collect();
+    let mut codes: Vec<i32> = second_hands.into_iter().map(|hand| hand.wait().0.code().unwrap()).collect();
     codes.sort_unstable();
     assert_eq!(codes, [0, 5, 5, 5]);
     repo.env.handoff(["run", "r"]).success();
@@ -145,14 +145,14 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
         let fired = ItemFired::new("a".parse().unwrap(), 1, manifest, refs);
         [NewEntry::plain(Event::ItemFired(fired))]
     };
-    let write = |run: &mut OpenRun, bytes: &[u8], schema: Option<&str>| {
+    let write = |builder: &mut OpenRun, bytes: &[u8], schema: Option<&str>| {
         let oid = writer.store.write_blob(bytes).unwrap();
         let product = Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 };
         let schema = schema.map(|schema| schema.parse().unwrap());
         let put = Put { name: key.clone(), product, schema: None, instead_of: None, said: None };
         let known = schema.iter().map(|schema: &git_handoff::model::schema::Schema| (schema.clone(), json!({})));
         let schemas: Schemas = known.collect();
-        revisions::put(run, &Put { schema: schema.clone(), ..put }, &schemas).unwrap()
+        revisions::put(builder, &Put { schema: schema.clone(), ..put }, &schemas).unwrap()
     };
     let mut driver = OpenRun::open(&writer, &run).unwrap();
     let mut other = OpenRun::open(&writer, &run).unwrap();

@@ -136,9 +136,9 @@ fn packet_check_compares_documents() {
     let (ok, message) = check(json!({ "score": digest(1) }));
     assert!(ok == false, "{message}");
     insta::assert_snapshot!(message, @r#""document \"score\" is sha256:844e4038ed5999677dba42a4e2ecdf77861755ad3e266836906963960bfe1b75, not \"sha256:acc07b62f23f458923737c4cd4a66bd05d1e71eb4f384003baaf2dcc760d6349\"""#);
-    let (ok, message) = check(json!(["plan"]));
-    assert!(ok == false, "{message}");
-    insta::assert_snapshot!(message, @r#""the run has no document \"plan\"""#);
+    let (plan_ok, plan_message) = check(json!(["plan"]));
+    assert!(plan_ok == false, "{plan_message}");
+    insta::assert_snapshot!(plan_message, @r#""the run has no document \"plan\"""#);
 }
 
 #[test]

@@ -163,8 +163,8 @@ fn an_unused_schema_stops_nothing() {
     assert_eq!(repo.entries("late").len(), 1);
     item["produces"] = serde_json::json!([]);
     item["subagentShape"] = "gone".into();
-    let message = refused_plan(&repo, "shaped", &item);
-    insta::assert_snapshot!(message, @r#"
+    let second_message = refused_plan(&repo, "shaped", &item);
+    insta::assert_snapshot!(second_message, @r#"
     unknown-shape at items[0].subagentShape (item "a", line 1): the shape "gone" could not be read from shapes/gone.json: No such file or directory (os error 2); handoff.shape.gone.path in $TEST/repo/.git/config names that file
     warning: `handoff.schema.misnamed.path` in $TEST/repo/.git/config is ignored: "misnamed" is no schema: write misnamed@N; versions are whole numbers from 1 and are wanted by equality
     1 problem

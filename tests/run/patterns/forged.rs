@@ -102,11 +102,11 @@ fn no_foreign_item_passes_as_the_patterns() {
         "entry 5: the rule fix creates something else here, fix-1 and 1 more",
     );
     // The gate's copy judges what the fix is not.
-    let mut bent = round();
-    bent[1].depends_on = vec!["make".parse().unwrap()];
+    let mut second_bent = round();
+    second_bent[1].depends_on = vec!["make".parse().unwrap()];
     assert_says(
         &tell(true, |run| {
-            run.extend(by("fix"), &bent);
+            run.extend(by("fix"), &second_bent);
             second_round(run);
         }),
         "plan",

@@ -57,8 +57,8 @@ fn fix_gets_findings_and_ship_uses_the_newest() {
     let statement = repo.env.handoff(["export", "r/review", "--format", "in-toto"]).success();
     let envelope: Value = serde_json::from_str(statement.lines().next().unwrap()).unwrap();
     let payload = Base64::decode_vec(envelope["payload"].as_str().unwrap()).unwrap();
-    let statement: Value = serde_json::from_slice(&payload).unwrap();
-    let noted = &statement["predicate"]["runDetails"]["byproducts"][1]["annotations"];
+    let second_statement: Value = serde_json::from_slice(&payload).unwrap();
+    let noted = &second_statement["predicate"]["runDetails"]["byproducts"][1]["annotations"];
     assert_eq!((&noted["red"], &noted["supersededBy"]), (&json!(true), &json!("review~2")));
 }
 
@@ -168,29 +168,29 @@ fn every_screen_counts_what_counts() {
     let read: Value = serde_json::from_str(&packet).expect("it is JSON");
     assert_eq!((&read["unresolved"], &read["risks"]), (&json!(["none"]), &json!(["none"])), "{packet}");
     insta::assert_snapshot!(find_line(&packet, "  \"objective\": "), @r#"  "objective": "Bring the run \"r\" to its end with all 4 of its items done","#);
-    let repo = play("pipeline", &plan(9, &json!({})), 4);
+    let pipeline_repo = play("pipeline", &plan(9, &json!({})), 4);
     for (screen, end) in [
         (&["runs"][..], "2 done, 1 red, 1 skipped, 2 superseded, attempts-used-up, PARTIAL\n"),
         (&["status", "r"], "\nr: 2 of 4 done, 1 red, 1 skipped, 2 superseded, attempts-used-up, PARTIAL\n"),
         (&["log", "r"], "  run.concluded review.used-up: attempts-used-up\n"),
     ] {
-        let stdout = repo.env.handoff(screen.iter().copied()).success();
+        let stdout = pipeline_repo.env.handoff(screen.iter().copied()).success();
         assert!(stdout.ends_with(end), "{stdout}");
     }
-    repo.config("color.ui", "always");
-    let stdout = repo.env.handoff(["status", "r"]).success();
+    pipeline_repo.config("color.ui", "always");
+    let stdout = pipeline_repo.env.handoff(["status", "r"]).success();
     assert!(stdout.contains("\u{1b}[2m!\u{1b}[0m review "), "it is in nobody's way any more: {stdout}");
     assert!(stdout.contains("\u{1b}[31m!\u{1b}[0m review~2 "), "{stdout}");
     for screen in [&["runs"][..], &["status", "r"], &["log", "r"]] {
-        let coloured_stdout = repo.env.handoff(screen.iter().copied()).success();
+        let coloured_stdout = pipeline_repo.env.handoff(screen.iter().copied()).success();
         assert!(coloured_stdout.contains("\u{1b}[31mattempts-used-up\u{1b}[0m"), "{coloured_stdout}");
     }
-    repo.config("color.ui", "auto");
-    let verified = repo.env.handoff(["verify", "r"]).exit(3);
+    pipeline_repo.config("color.ui", "auto");
+    let verified = pipeline_repo.env.handoff(["verify", "r"]).exit(3);
     insta::assert_snapshot!(find_row(&verified.stdout, "outcome"), @"✗ outcome    2 of 4 done, 1 red, 1 skipped, 2 superseded, attempts-used-up");
-    let refused = repo.env.handoff(["retry", "r/ship"]).exit(1);
+    let refused = pipeline_repo.env.handoff(["retry", "r/ship"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @r#"error: "ship" was superseded by "ship~2""#);
-    repo.env.handoff(["close", "r"]).success();
-    let verified = repo.env.handoff(["verify", "r"]).exit(4);
-    assert_eq!(verdict(&verified.stdout), "─ INTACT · tamper-detecting PARTIAL");
+    pipeline_repo.env.handoff(["close", "r"]).success();
+    let report = pipeline_repo.env.handoff(["verify", "r"]).exit(4);
+    assert_eq!(verdict(&report.stdout), "─ INTACT · tamper-detecting PARTIAL");
 }

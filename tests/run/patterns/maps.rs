@@ -68,9 +68,9 @@ fn survivors_are_reduced_where_there_are_enough() {
     let repo = play("map-reduce", &[splitter("split", SPLIT, NOT_TWO, &survive(2))], 4);
     assert_eq!(cat(&repo, "reduce:outputs/all"), "./part-a 1\n./part-we ird 3\n");
     assert!(rule_outcomes(&repo).is_empty());
-    let repo = play("map-reduce", &[splitter("split", SPLIT, NOT_TWO, &survive(3))], 4);
-    assert_eq!(rule_outcomes(&repo), ["too-few-maps"]);
-    assert!(!repo.items("r").contains_key("reduce"));
+    let second_repo = play("map-reduce", &[splitter("split", SPLIT, NOT_TWO, &survive(3))], 4);
+    assert_eq!(rule_outcomes(&second_repo), ["too-few-maps"]);
+    assert!(!second_repo.items("r").contains_key("reduce"));
 }
 
 #[test]

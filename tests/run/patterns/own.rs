@@ -108,8 +108,9 @@ fn duplicate_needs_are_recorded() {
 fn extended(pattern: &str, items: &[Value], more: &Value) -> (TestRepo, crate::common::Output) {
     let repo = TestRepo::new();
     repo.config("handoff.queue.default.maxAttempts", "1");
-    let plan =
-        |items: &[Value]| json!({ "id": "r", "pattern": pattern, "openEnded": true, "items": items }).to_string();
+    let plan = |plan_items: &[Value]| {
+        json!({ "id": "r", "pattern": pattern, "openEnded": true, "items": plan_items }).to_string()
+    };
     repo.env.write("r.json", &plan(items));
     repo.env.handoff(["submit", "../r.json"]).success();
     repo.env.write("more.json", &plan(&[items, std::slice::from_ref(more)].concat()));
@@ -126,6 +127,6 @@ fn a_payload_that_no_item_would_read_is_refused() {
     assert!(output.stdout.starts_with("bad-pattern at items[2].inputs.gate: pipeline made its rules when"), "{output}");
     assert!(!repo.items("r").contains_key("more"));
     // Where no pattern reads it, it is an input like any other.
-    let (_, output) = extended("dag", &items, &item("more", "true", &gate("a")));
-    output.success();
+    let (_, second_output) = extended("dag", &items, &item("more", "true", &gate("a")));
+    second_output.success();
 }

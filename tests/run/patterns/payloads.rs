@@ -67,8 +67,8 @@ fn an_id_that_a_pattern_needs_is_no_authors() {
     assert_eq!(gate(&payload, &["review-fix-3", "other~2"]), Vec::<String>::new());
     assert_eq!(gate(&payload, &["Review-fix-2"]), ["bad-pattern items[2].id"]);
     assert_eq!(gate(&payload, &["build~7"]), ["bad-pattern items[2].id"]);
-    let payload = json!({ "mapReduce": { "map": template("true"), "reduce": template("true") } });
-    let with = |id: &str| problems("map-reduce", &[item("s", "true", &payload), item(id, "true", &json!({}))]);
+    let second_payload = json!({ "mapReduce": { "map": template("true"), "reduce": template("true") } });
+    let with = |id: &str| problems("map-reduce", &[item("s", "true", &second_payload), item(id, "true", &json!({}))]);
     assert_eq!(with("map-a"), ["bad-pattern items[1].id"]);
     assert_eq!(with("reduce"), ["bad-pattern items[1].id"]);
     assert_eq!(with("s-map-a"), Vec::<String>::new());

@@ -52,14 +52,14 @@ fn rejected_work_is_fixed_and_reviewed_again() {
     let items = repo.items("r");
     assert!(!items.contains_key("work-fix-2") && !items.contains_key("work::commit"), "{items:?}");
     repo.is_intact("r");
-    let repo = play("quorum", &subject(&[9, 9], 1, &more), 4);
-    assert_eq!(rule_outcomes(&repo), ["rejected"]);
-    let items = repo.items("r");
-    assert!(items.contains_key("work-fix-2") && !items.contains_key("work-fix-3"), "{items:?}");
+    let second_repo = play("quorum", &subject(&[9, 9], 1, &more), 4);
+    assert_eq!(rule_outcomes(&second_repo), ["rejected"]);
+    let second_items = second_repo.items("r");
+    assert!(second_items.contains_key("work-fix-2") && !second_items.contains_key("work-fix-3"), "{second_items:?}");
     // A forced apply prints a warning, and replaced items are shown as such.
-    let output = repo.env.handoff(["apply", "r", "--branch", "taken", "--allow-red"]).exit(0);
+    let output = second_repo.env.handoff(["apply", "r", "--branch", "taken", "--allow-red"]).exit(0);
     insta::assert_snapshot!(output.stderr, @"warning: the run says of itself: rejected");
-    let stdout = repo.env.handoff(["show", "r/work::rev-0"]).success();
+    let stdout = second_repo.env.handoff(["show", "r/work::rev-0"]).success();
     insta::assert_snapshot!(find_line(&stdout, "superseded "), @"superseded by work~2::rev-0");
 }
 
@@ -105,8 +105,8 @@ fn closing_before_the_rules_ran_is_recorded() {
     submitted 2026-06-04 02:00Z by human:ada
     r: 1 of 1 done, closed-early, sealed, PARTIAL
     ");
-    let output = repo.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
-    insta::assert_snapshot!(output.stderr, @r#"error: the run's own outcome is "closed-early", but this format has only outcomes of items"#);
+    let export_output = repo.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
+    insta::assert_snapshot!(export_output.stderr, @r#"error: the run's own outcome is "closed-early", but this format has only outcomes of items"#);
     let packet = repo.env.handoff(["packet", "auto", "--run", "r"]).success();
     insta::assert_snapshot!(find_line(&packet, "  \"next_action\": "), @r#"  "next_action": "Run `git handoff show r` and submit a new plan for what is missing","#);
     repo.is_intact("r");
@@ -123,7 +123,10 @@ fn retried_reviewer_delays_the_next_round() {
     repo.env.handoff(["retry", "r/work::rev-0"]).success();
     repo.env.handoff(["retry", "r/work-fix-1"]).success();
     repo.env.handoff(["run", "r"]).ends(0);
-    let items = repo.items("r");
-    assert!(items.contains_key("work~2::commit") && !items.contains_key("work::commit"), "{items:?}");
+    let second_items = repo.items("r");
+    assert!(
+        second_items.contains_key("work~2::commit") && !second_items.contains_key("work::commit"),
+        "{second_items:?}"
+    );
     repo.is_intact("r");
 }

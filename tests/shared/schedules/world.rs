@@ -168,7 +168,7 @@ impl World {
         };
         let keys = [OWNER, *dice.pick(&[OWNER, WORKERS[0]]), *dice.pick(&WORKERS)];
         let drivers: Vec<Driver> = (0..DRIVERS).map(|at| driver(at, keys[at])).collect();
-        let beats = drivers.iter().map(|driver| (driver.id, 0)).collect();
+        let beats = drivers.iter().map(|any_driver| (any_driver.id, 0)).collect();
         Self {
             design,
             chain,
@@ -362,9 +362,9 @@ impl World {
     fn compose(&mut self, at: usize, dice: &mut Dice) {
         let driver = &self.drivers[at];
         let (mut state, mut rules, mut entries) = (driver.state.clone(), driver.rules.clone(), Vec::new());
-        let mut add = |act: Act, state: &mut RunState, rules: &mut Rules| {
+        let mut add = |act: Act, run_state: &mut RunState, run_rules: &mut Rules| {
             let entry = Entry { act, key: driver.key };
-            let fits = self.try_on(state, rules, &entry);
+            let fits = self.try_on(run_state, run_rules, &entry);
             entries.extend(fits.then_some(entry));
             fits
         };
@@ -409,9 +409,9 @@ impl World {
         }
         if !entries.is_empty() {
             let push = Push { by: driver.id, base: driver.known, entries, look, answer: None };
-            let driver = &mut self.drivers[at];
-            driver.claims.extend(claims);
-            driver.push = Some(push);
+            let second_driver = &mut self.drivers[at];
+            second_driver.claims.extend(claims);
+            second_driver.push = Some(push);
         }
         self.drivers[at].look = None;
     }
@@ -435,8 +435,8 @@ impl World {
     fn arrive(&mut self, at: usize) {
         let Some(push) = self.drivers[at].push.clone().filter(|push| push.answer.is_none()) else { return };
         let answer = self.land(&push);
-        if let Some(push) = &mut self.drivers[at].push {
-            push.answer = Some(answer);
+        if let Some(second_push) = &mut self.drivers[at].push {
+            second_push.answer = Some(answer);
         }
     }
 
@@ -468,8 +468,7 @@ impl World {
                 if holder.map(|(holder, _)| holder) != *by || *by != Some(push.by) {
                     self.bad.insert("an attempt was ended by another");
                 }
-                let is_done =
-                    |entry: &Entry| matches!(&entry.act, Act::End(other, _, End::Done) if other.item == attempt.item);
+                let is_done = |listed_entry: &Entry| matches!(&listed_entry.act, Act::End(other, _, End::Done) if other.item == attempt.item);
                 if *end == End::Done && self.chain.iter().any(is_done) {
                     self.bad.insert("an item was done twice");
                 }
@@ -555,9 +554,9 @@ impl World {
         let is_known = |attempt: &Attempt| running.contains(attempt) || results.contains_key(attempt);
         let start: Vec<Attempt> = claims.into_iter().filter(|attempt| !is_known(attempt)).collect();
         let is_dismissed = key != OWNER && !driver.rules.workers.contains(key);
-        let driver = &mut self.drivers[at];
-        (driver.running, driver.results) = (running, results);
-        driver.claims.retain(|attempt| attempt.number > driver.rules.items[attempt.item].attempts);
+        let second_driver = &mut self.drivers[at];
+        (second_driver.running, second_driver.results) = (running, results);
+        second_driver.claims.retain(|attempt| attempt.number > second_driver.rules.items[attempt.item].attempts);
         for attempt in start {
             self.start(at, attempt);
         }
