@@ -93,9 +93,9 @@ fn runs() {
     let fetch_plain = bench.time(fetch.args(["-C", "../theirs", "fetch", "-q", "../hub", into]));
     line(&format!("git fetch by a pattern: {:.2} s", fetch_plain.as_secs_f64()));
     let mut second_fetch = Command::new(BINARY);
-    let fetch = second_fetch.args(["fetch", "../hub"]).env("GIT_DIR", bench.folder.path().join("ours/.git"));
-    ratio("git handoff fetch / that", bench.time(fetch), fetch_plain, 2.0);
-    line(&format!("git handoff fetch, nothing new: {:.2} s", bench.time(fetch).as_secs_f64()));
+    let timed_fetch = second_fetch.args(["fetch", "../hub"]).env("GIT_DIR", bench.folder.path().join("ours/.git"));
+    ratio("git handoff fetch / that", bench.time(timed_fetch), fetch_plain, 2.0);
+    line(&format!("git handoff fetch, nothing new: {:.2} s", bench.time(timed_fetch).as_secs_f64()));
     for words in [&["runs"][..], &["verify", "--all"]] {
         let took = bench.time(Command::new(BINARY).args(words));
         line(&format!("git handoff {}: {:.2} s", words.join(" "), took.as_secs_f64()));

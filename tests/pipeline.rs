@@ -203,13 +203,13 @@ fn a_script_that_only_checks_has_its_executor_say_what_that_means() {
     assert_eq!(products(&entry), ["patch"]);
 
     repo.drive("failed", &[by("fails", "p.checks")]).ends(4);
-    let entry = end(&repo, "failed");
-    assert_eq!((&entry["status"], products(&entry).len()), (&json!("failed"), 0), "{entry}");
-    assert_eq!(entry["blocks"][1]["verify"]["passed"], false);
+    let failed_entry = end(&repo, "failed");
+    assert_eq!((&failed_entry["status"], products(&failed_entry).len()), (&json!("failed"), 0), "{failed_entry}");
+    assert_eq!(failed_entry["blocks"][1]["verify"]["passed"], false);
 
     repo.drive("good", &[by("fails", "p.good")]).ends(0);
-    let entry = end(&repo, "good");
-    assert_eq!(entry["verify"], json!({ "passed": true, "by": "command" }));
+    let good_entry = end(&repo, "good");
+    assert_eq!(good_entry["verify"], json!({ "passed": true, "by": "command" }));
 
     // A worker's own word against its result stands.
     let denies = r#"echo '{"verify":{"passed":false}}' >$HANDOFF_RESULT"#;

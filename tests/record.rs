@@ -215,16 +215,16 @@ fn record_counts_files_that_git_hides_as_earlier_changes() {
     repo.env.write("repo/a.txt", "changed\n");
     assert_eq!(code(&repo, &["record", "--here", "--", "true"], 1), "dirty");
     // A sparse checkout leaves files out, and that is no change.
-    let repo = TestRepo::new();
-    repo.env.git(["sparse-checkout", "set", "--no-cone", "/a.txt"]).success();
-    record(&repo, &["--here", "--as", "here"], "echo three >>a.txt").success();
-    let patch = repo.env.handoff(["cat", "here/record:patch"]).success();
+    let dirty_repo = TestRepo::new();
+    dirty_repo.env.git(["sparse-checkout", "set", "--no-cone", "/a.txt"]).success();
+    record(&dirty_repo, &["--here", "--as", "here"], "echo three >>a.txt").success();
+    let patch = dirty_repo.env.handoff(["cat", "here/record:patch"]).success();
     assert!(patch.matches("diff --git").count() == 1 && patch.contains("+three"), "{patch}");
     // A secret is none the less one in the target of a link.
-    let repo = TestRepo::new();
+    let third_repo = TestRepo::new();
     let token = ["ghp_", "0123456789abcdefghijABCDEFGHIJ012345"].concat();
-    std::os::unix::fs::symlink(format!("https://x:{token}@h/"), repo.path("repo/link")).unwrap();
-    assert_eq!(code(&repo, &["record", "--here", "--dirty", "--", "true"], 1), "secret-found");
+    std::os::unix::fs::symlink(format!("https://x:{token}@h/"), third_repo.path("repo/link")).unwrap();
+    assert_eq!(code(&third_repo, &["record", "--here", "--dirty", "--", "true"], 1), "secret-found");
 }
 
 #[test]
@@ -351,13 +351,13 @@ fn an_agent_gets_the_keys_of_its_own_login_alone_and_the_screen_names_them() {
     let (given, screen) = variables(&repo, "copilot", &github);
     assert_eq!(given, ["GH_TOKEN", "files: "]);
     assert!(screen.contains("the agent gets its login: GH_TOKEN "), "{screen}");
-    let (given, screen) = variables(&repo, "copilot", &[github[0], github[1], own]);
-    assert_eq!(given, ["COPILOT_GITHUB_TOKEN", "files: "]);
-    assert!(screen.contains("the agent gets its login: COPILOT_GITHUB_TOKEN "), "{screen}");
+    let (given_three, screen_three) = variables(&repo, "copilot", &[github[0], github[1], own]);
+    assert_eq!(given_three, ["COPILOT_GITHUB_TOKEN", "files: "]);
+    assert!(screen_three.contains("the agent gets its login: COPILOT_GITHUB_TOKEN "), "{screen_three}");
     repo.env.write("home/.copilot/config.json", r#"{"copilot_tokens": {"github.com": "t"}}"#);
-    let (given, screen) = variables(&repo, "copilot", &github);
-    assert_eq!(given, ["files: "]);
-    assert!(screen.contains("/home/.copilot/config.json "), "{screen}");
+    let (given_github, screen_github) = variables(&repo, "copilot", &github);
+    assert_eq!(given_github, ["files: "]);
+    assert!(screen_github.contains("/home/.copilot/config.json "), "{screen_github}");
     // Settings alone are no login.
     repo.env.write("home/.copilot/config.json", r#"{"theme": "dark"}"#);
     assert_eq!(variables(&repo, "copilot", &github).0, ["GH_TOKEN", "files: "]);
@@ -382,10 +382,10 @@ fn the_login_of_another_service_is_given_in_the_place_of_the_agents_own() {
         "CLAUDE_CODE_USE_BEDROCK is set: Claude Code logs in to Amazon Bedrock, not with ANTHROPIC_API_KEY or ";
     assert!(screen.contains(warning), "{screen}");
     // Without keys, the files of the service.
-    let (given, _) = variables(&repo, "claude", &[bedrock, anthropic]);
-    assert_eq!(given, ["CLAUDE_CODE_USE_BEDROCK", "files: aws"]);
-    let (given, second_screen) = variables(&repo, "claude", &[keys[0], keys[1], anthropic]);
-    assert_eq!(given, ["ANTHROPIC_API_KEY", "files: "]);
+    let (given_bedrock, _) = variables(&repo, "claude", &[bedrock, anthropic]);
+    assert_eq!(given_bedrock, ["CLAUDE_CODE_USE_BEDROCK", "files: aws"]);
+    let (given_keys, second_screen) = variables(&repo, "claude", &[keys[0], keys[1], anthropic]);
+    assert_eq!(given_keys, ["ANTHROPIC_API_KEY", "files: "]);
     assert!(
         second_screen.contains("ANTHROPIC_API_KEY is set: Claude Code uses it, not the login in "),
         "{second_screen}"

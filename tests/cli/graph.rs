@@ -138,19 +138,19 @@ fn graph_rejects_undrawable_plans() {
     assert_eq!(error_code(&output.stderr), "unknown-run");
     let graph_output = repo.env.handoff(["graph", "relase"]).exit(1);
     assert_eq!(graph_output.stderr, "error: there is no run \"relase\" here\nhint: did you mean \"release\"?\n");
-    let output = repo.env.handoff(["graph", "../none.json"]).exit(1);
-    assert!(output.stderr.starts_with("error: ../none.json could not be read\n"), "{output}");
+    let missing_output = repo.env.handoff(["graph", "../none.json"]).exit(1);
+    assert!(missing_output.stderr.starts_with("error: ../none.json could not be read\n"), "{missing_output}");
     let empty = repo.plan("empty", &[]);
-    let output = repo.env.handoff(["graph", &empty]).exit(1);
-    assert_eq!(output.stdout, "no-items at items (line 1): a plan has at least one item\n");
+    let empty_output = repo.env.handoff(["graph", &empty]).exit(1);
+    assert_eq!(empty_output.stdout, "no-items at items (line 1): a plan has at least one item\n");
     let circle = repo.plan("circle", &[after("a", &["b"], "true"), after("b", &["a"], "true")]);
-    let output = repo.env.handoff(["graph", &circle, "--dot"]).exit(1);
-    assert!(output.stdout.starts_with("cycle at "), "{output}");
-    let output = repo.env.handoff(["graph", "release", "--dot", "--mermaid"]).exit(2);
-    assert!(output.stderr.contains("cannot be used with"), "{output}");
+    let cycle_output = repo.env.handoff(["graph", &circle, "--dot"]).exit(1);
+    assert!(cycle_output.stdout.starts_with("cycle at "), "{cycle_output}");
+    let both_output = repo.env.handoff(["graph", "release", "--dot", "--mermaid"]).exit(2);
+    assert!(both_output.stderr.contains("cannot be used with"), "{both_output}");
     for form in ["--dot", "--mermaid", "--svg"] {
-        let output = repo.env.handoff(["graph", "release", form, "--json"]).exit(2);
-        assert_eq!(error_code(&output.stderr), "usage", "{form}");
+        let json_output = repo.env.handoff(["graph", "release", form, "--json"]).exit(2);
+        assert_eq!(error_code(&json_output.stderr), "usage", "{form}");
     }
     // A run comes before a file of its name; a path names the file.
     repo.env.write("repo/release", "no plan");

@@ -192,7 +192,7 @@ fn files(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.expect("the folder is readable").path()).collect();
     found.sort();
     let is_made = |place: &&PathBuf| place.ends_with("target") || place.ends_with("node_modules");
-    found.iter().filter(|page| !is_made(page)).flat_map(|path| files(path)).collect()
+    found.iter().filter(|page| !is_made(page)).flat_map(|folder| files(folder)).collect()
 }
 
 /// Returns the lines of a text that are in no fenced block, with their numbers.

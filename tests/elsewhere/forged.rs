@@ -366,18 +366,18 @@ fn import_of_a_foreign_checkpoint_fails() {
         "entry 0: @thread/login/latest:outputs/state does not hold: its evidence is not an entry of a \
          thread",
     );
-    let report = of_thread(1, |_, entry, _| entry.seq = 0);
+    let first_entry_report = of_thread(1, |_, entry, _| entry.seq = 0);
     assert_says(
-        &report,
+        &first_entry_report,
         "handoff",
         "entry 0: @thread/login/latest:outputs/state does not hold: its evidence is not an entry of a \
          thread",
     );
     // The tree only keeps objects alive.
     assert_intact(&of_thread(1, |forge, _, tree| *tree = forge.git(&["write-tree"]).parse().unwrap()));
-    let report = of_thread(1, |_, entry, _| entry.about = ThreadId::parse("logon").unwrap().into());
+    let foreign_thread_report = of_thread(1, |_, entry, _| entry.about = ThreadId::parse("logon").unwrap().into());
     assert_says(
-        &report,
+        &foreign_thread_report,
         "handoff",
         "entry 0: @thread/login/latest:outputs/state does not hold: the checkpoint is another one, or \
          another thread's",

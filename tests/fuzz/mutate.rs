@@ -262,9 +262,7 @@ fn list(value: &Value, at: &mut String, places: &mut Vec<String>) {
     };
     match value {
         Value::Object(map) => map.iter().for_each(|(key, member)| below(key, member)),
-        Value::Array(list) => {
-            list.iter().enumerate().for_each(|(position, element)| below(&position.to_string(), element))
-        }
+        Value::Array(list) => list.iter().enumerate().for_each(|(index, element)| below(&index.to_string(), element)),
         _ => {}
     }
 }

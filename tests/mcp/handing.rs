@@ -57,14 +57,14 @@ fn the_environment_names_the_adopter_unless_an_option_does() {
         Client::greet(command)
     };
     for (me, options) in [("", &[][..]), ("reader", &[]), ("writer", &["--me", "reader"])] {
-        let mut receiver = started(me, options);
-        let (text, _) = receiver.refused("adopt_checkpoint", &adopt, "wrong-recipient");
+        let mut other_receiver = started(me, options);
+        let (text, _) = other_receiver.refused("adopt_checkpoint", &adopt, "wrong-recipient");
         assert!(text.ends_with("with --me writer, or HANDOFF_ME=writer"), "{text}");
-        receiver.end();
+        other_receiver.end();
     }
-    let mut receiver = started("writer", &[]);
-    receiver.call("adopt_checkpoint", &adopt);
-    receiver.end();
+    let mut writer = started("writer", &[]);
+    writer.call("adopt_checkpoint", &adopt);
+    writer.end();
     // It is the same for the command.
     let second_descriptor = sender.call("handoff_checkpoint", &json!({"thread_id": "run-42", "to_agent": "writer"}));
     env.write("other/offer.json", &second_descriptor.to_string());

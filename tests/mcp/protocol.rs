@@ -117,14 +117,14 @@ fn it_acts_in_the_name_that_it_was_started_with() {
     client.end();
     let mut command = env.command(program_path(), "repo");
     command.env("HANDOFF_ACTOR", "agent:researcher").arg("mcp");
-    let mut client = Client::greet(command);
-    client.call("checkpoint", &save);
+    let mut early_client = Client::greet(command);
+    early_client.call("checkpoint", &save);
     assert_eq!(actor(&env, "t"), "agent:researcher");
-    client.end();
-    let mut client = Client::start(&env, "repo", &["--actor", "agent:writer"]);
-    client.call("checkpoint", &save);
+    early_client.end();
+    let mut writer = Client::start(&env, "repo", &["--actor", "agent:writer"]);
+    writer.call("checkpoint", &save);
     assert_eq!(actor(&env, "t"), "agent:writer");
-    client.end();
+    writer.end();
 }
 
 #[test]

@@ -150,12 +150,12 @@ fn missing_resource_and_wrong_uri_differ() {
         "handoff://document/r/.git/config",
         "handoff://document/r//etc/passwd",
     ] {
-        let (second_code, ours, message) = refused(&mut client, uri);
-        assert_eq!((second_code, ours.as_str()), (-32602, "usage"), "{uri}: {message}");
+        let (second_code, ours, uri_message) = refused(&mut client, uri);
+        assert_eq!((second_code, ours.as_str()), (-32602, "usage"), "{uri}: {uri_message}");
     }
     // A long URI is not repeated as a whole in the message.
-    let (_, _, message) = refused(&mut client, &format!("handoff://run/{}/x", "x".repeat(10_000)));
-    assert!(message.len() < 1_000, "{message}");
+    let (_, _, long_message) = refused(&mut client, &format!("handoff://run/{}/x", "x".repeat(10_000)));
+    assert!(long_message.len() < 1_000, "{long_message}");
     client.end();
 }
 

@@ -98,14 +98,14 @@ fn sharing_allows_only_configured_remotes() {
     caused by: `handoff.mcp.remotes` names backup
     hint: ask the operator to run: git config --add handoff.mcp.remotes hub
     "#);
-    let (text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "unknown-remote");
-    insta::assert_snapshot!(text, @r#"
+    let (unknown_text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "unknown-remote");
+    insta::assert_snapshot!(unknown_text, @r#"
     error: `handoff.mcp.remotes` names "backup", which is no remote of this repository
     hint: ask the operator to run: git remote --verbose
     "#);
     allow(&env, "repo", "hub");
-    let (text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "usage");
-    insta::assert_snapshot!(text, @"error: give a `remote`: backup, hub are allowed");
+    let (usage_text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "usage");
+    insta::assert_snapshot!(usage_text, @"error: give a `remote`: backup, hub are allowed");
     client.call("thread_push", &json!({"thread_id": "t", "remote": "hub"}));
     for (tool, arguments, code, hint) in [
         (
@@ -122,8 +122,8 @@ fn sharing_allows_only_configured_remotes() {
             Some("hint: call `thread_fetch` with {\"remote\":\"hub\"}"),
         ),
     ] {
-        let (text, _) = client.refused(tool, &arguments, code);
-        assert_eq!(text.lines().find(|line| line.starts_with("hint: ")), hint, "{text}");
+        let (tool_text, _) = client.refused(tool, &arguments, code);
+        assert_eq!(tool_text.lines().find(|line| line.starts_with("hint: ")), hint, "{tool_text}");
     }
     client.end();
 }

@@ -112,9 +112,9 @@ fn no_other_key_lets_a_key_seal() {
         ),
         (
             "an owner did that came later",
-            |chain_builder, first, [bob, stranger]| {
+            |chain_builder, first, [approver, stranger]| {
                 chain_builder.add(admission(stranger, Role::Own, None));
-                chain_builder.add(admission(bob, Role::Seal, Some(first)));
+                chain_builder.add(admission(approver, Role::Seal, Some(first)));
                 chain_builder.by(stranger);
             },
             "entry 2 is signed by SHA256:…, which entry 0 does not name as an owner, and so cannot give the \
@@ -122,16 +122,16 @@ fn no_other_key_lets_a_key_seal() {
         ),
         (
             "it may only seal another run",
-            |chain_builder, _, [bob, _]| {
-                chain_builder.add(admission(bob, Role::Seal, Some(Digest::of(b"another"))));
+            |chain_builder, _, [approver, _]| {
+                chain_builder.add(admission(approver, Role::Seal, Some(Digest::of(b"another"))));
             },
             "entry 1 is signed by SHA256:…, but admits a sealing key to a run with another entry 0",
         ),
         (
             "it was given all else",
-            |chain_builder, _, [bob, _]| {
+            |chain_builder, _, [approver, _]| {
                 for role in Role::SUBMITTER {
-                    chain_builder.add(admission(bob, role, None));
+                    chain_builder.add(admission(approver, role, None));
                 }
             },
             "entry 7 is signed by SHA256:…, which does not have the role seal",
@@ -222,15 +222,15 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
     let report = bent(|_, _, proof| proof.admitted = None);
     assert_says(&report, "signature", "entry 4 is signed by SHA256:…, which is not among the run's writers");
     // One that stands in no place.
-    let report = bent(|_, _, proof| proof.admitted.as_mut().unwrap().path = None);
-    assert_says(&report, "root", "entry 1 is not under the root …");
+    let no_path_report = bent(|_, _, proof| proof.admitted.as_mut().unwrap().path = None);
+    assert_says(&no_path_report, "root", "entry 1 is not under the root …");
     // Another entry of the run.
-    let report = bent(|_, _, proof| {
+    let other_entry_report = bent(|_, _, proof| {
         proof.admitted = Some(Signed { commit: proof.first.commit.clone(), path: proof.first.path.clone() });
     });
-    assert_says(&report, "chain", "the admission has 0 parents");
+    assert_says(&other_entry_report, "chain", "the admission has 0 parents");
     // With another key's.
-    let report = bent(|_, bob, proof| {
+    let other_key_report = bent(|_, bob, proof| {
         let other = Forge::new();
         let eve = key(other.path(), 3);
         let first = first(&other);
@@ -239,9 +239,9 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
         });
         proof.admitted.as_mut().unwrap().commit = commit(&other, &other_chain, 1);
     });
-    assert_says(&report, "chain", "the admission is not one of the key that sealed");
+    assert_says(&other_key_report, "chain", "the admission is not one of the key that sealed");
     // With the admission to another run of this name by the same owner.
-    let report = bent(|_, bob, proof| {
+    let unlinked_report = bent(|_, bob, proof| {
         let other = Forge::new();
         let unlinked_chain = sealed_by(&other, bob, |chain_builder, _| {
             chain_builder.add(admission(bob, Role::Seal, Some(Digest::of(b"another entry 0"))));
@@ -249,12 +249,12 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
         proof.admitted.as_mut().unwrap().commit = commit(&other, &unlinked_chain, 1);
     });
     assert_says(
-        &report,
+        &unlinked_report,
         "signature",
         "entry 1 is signed by SHA256:…, but admits a sealing key to a run with another entry 0",
     );
     // One that the key signed itself.
-    let report = bent(|forge, bob, proof| {
+    let unsealed_report = bent(|forge, bob, proof| {
         let other = Forge::new();
         let first = first(forge);
         let unsealed_chain = sealed_by(&other, bob, |chain_builder, _| {
@@ -263,7 +263,7 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
         });
         proof.admitted.as_mut().unwrap().commit = commit(&other, &unsealed_chain, 1);
     });
-    assert_says(&report, "signature", "entry 1 is signed by SHA256:…, which is not among the run's writers");
+    assert_says(&unsealed_report, "signature", "entry 1 is signed by SHA256:…, which is not among the run's writers");
     // One that is shown where entry 0 names the key that sealed.
     let forge = Forge::new();
     let bob = key(forge.path(), 2);

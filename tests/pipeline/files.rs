@@ -34,16 +34,16 @@ fn pipeline_check_lists_every_mistake_with_its_position() {
         ),
     ] {
         env.write("one.json", text);
-        let output = env.handoff_in("", ["pipeline", "validate", "one.json"]).exit(1);
-        assert_eq!(output.stdout, format!("{message}\n"), "{text}");
+        let one_output = env.handoff_in("", ["pipeline", "validate", "one.json"]).exit(1);
+        assert_eq!(one_output.stdout, format!("{message}\n"), "{text}");
     }
     let many = spec("a.b", &vec![agent(); 101]);
     env.write("many.json", &many);
-    let output = env.handoff_in("", ["pipeline", "validate", "many.json"]).exit(1);
-    insta::assert_snapshot!(output.stdout, @"bad-pipeline at blocks: 101 blocks; at most 100 are allowed");
+    let many_output = env.handoff_in("", ["pipeline", "validate", "many.json"]).exit(1);
+    insta::assert_snapshot!(many_output.stdout, @"bad-pipeline at blocks: 101 blocks; at most 100 are allowed");
     env.write("large.json", &" ".repeat((256 << 10) + 1));
-    let output = env.handoff_in("", ["pipeline", "validate", "large.json"]).exit(1);
-    assert!(output.stdout.starts_with("too-large"), "{}", output.stdout);
+    let large_output = env.handoff_in("", ["pipeline", "validate", "large.json"]).exit(1);
+    assert!(large_output.stdout.starts_with("too-large"), "{}", large_output.stdout);
 }
 
 #[test]

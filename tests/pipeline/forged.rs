@@ -87,7 +87,7 @@ const FORGED: &[(&str, &str, Bend)] = &[
     ("a block of another kind", "plan", |run, _| blocks(run, |blocks| blocks[0] = block(0, BlockKind::Script))),
     ("blocks that changed places", "plan", |run, _| blocks(run, |blocks| blocks.swap(0, 1))),
     ("a gate that did not pass, of an item that is done", "plan", |run, _| {
-        blocks(run, |blocks| failed(&mut blocks[1]))
+        blocks(run, |blocks| failed(&mut blocks[1]));
     }),
     ("a gate that is said to have passed with 1", "plan", |run, _| {
         blocks(run, |blocks| blocks[1].exit = Some(Exit { code: Some(1), signal: None }));
@@ -177,11 +177,11 @@ fn again(run: &mut ChainBuilder<'_>, bend: impl FnOnce(&mut Vec<BlockEnded>)) {
     bend(&mut e.blocks);
     let digest = Digest::of(SPEC);
     run.fire_with("a", |manifest| manifest.pipeline = Some(digest));
-    let Event::ItemReconciled(e) = ended.event else { panic!() };
-    let (blocks, verify) = (e.blocks, e.verify);
+    let Event::ItemReconciled(old_end) = ended.event else { panic!() };
+    let (blocks, verify) = (old_end.blocks, old_end.verify);
     run.done("a", &[("patch", b"diff\n")]);
-    let Event::ItemReconciled(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
-    (e.blocks, e.verify) = (blocks, verify);
+    let Event::ItemReconciled(new_end) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
+    (new_end.blocks, new_end.verify) = (blocks, verify);
 }
 
 #[test]

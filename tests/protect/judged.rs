@@ -234,13 +234,14 @@ fn a_new_check_protects_known_files_by_settings() {
     assert_eq!(settings(), protected);
     let other = package();
     other.env.handoff(["init", "--yes", "--check", "true", "--protect", "a.txt"]).success();
-    let set = other.env.git(["config", "--local", "--get-regexp", "^handoff\\.(protect|onprotected)"]).success();
-    assert_eq!(set, "handoff.protect a.txt\n");
+    let other_settings =
+        other.env.git(["config", "--local", "--get-regexp", "^handoff\\.(protect|onprotected)"]).success();
+    assert_eq!(other_settings, "handoff.protect a.txt\n");
     let fails = package();
     fails.config("handoff.onProtectedChange", "fail");
     fails.env.handoff(["init", "--yes", "--check", "true"]).success();
-    let set = fails.env.git(["config", "--get-all", "handoff.onProtectedChange"]).success();
-    assert_eq!(set, "fail\n");
+    let failing_settings = fails.env.git(["config", "--get-all", "handoff.onProtectedChange"]).success();
+    assert_eq!(failing_settings, "fail\n");
     for wrong in
         [&["init", "--yes", "--no-protect"][..], &["init", "--yes", "--check", "x", "--no-protect", "--protect", "y"]]
     {

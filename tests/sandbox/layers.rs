@@ -205,18 +205,18 @@ fn nested_sandbox_failure_gives_a_hint() {
         let output = scene.drive("nested", &[item("a", "unshare --user true; seq 20; false")]).exit(4);
         assert_eq!(has_note(&output), layers != Layers::None, "{layers:?}: {output}");
         // An agent ends with 0 without the commands that it could not run.
-        let output = scene.drive("done", &[item("a", "unshare --user true; seq 20")]).exit(0);
-        assert_eq!(has_note(&output), layers != Layers::None, "{layers:?}: {output}");
+        let done_output = scene.drive("done", &[item("a", "unshare --user true; seq 20")]).exit(0);
+        assert_eq!(has_note(&done_output), layers != Layers::None, "{layers:?}: {done_output}");
         let line = ["record", "--", "sh", "-c", "unshare --user true; echo x >x.txt"];
-        let output = scene.handoff(&line).exit(0);
-        assert_eq!(has_note(&output), layers != Layers::None, "{layers:?}: {output}");
-        let output = scene.drive("fine", &[item("a", "echo 'unshare is a word'")]).exit(0);
-        assert!(!has_note(&output), "{output}");
-        let output = scene.drive("other", &[item("a", "echo something else; false")]).exit(4);
-        assert!(!has_note(&output), "{output}");
+        let line_output = scene.handoff(&line).exit(0);
+        assert_eq!(has_note(&line_output), layers != Layers::None, "{layers:?}: {line_output}");
+        let fine_output = scene.drive("fine", &[item("a", "echo 'unshare is a word'")]).exit(0);
+        assert!(!has_note(&fine_output), "{fine_output}");
+        let other_output = scene.drive("other", &[item("a", "echo something else; false")]).exit(4);
+        assert!(!has_note(&other_output), "{other_output}");
         let chromium = "echo 'No usable sandbox! Update your kernel' >&2; false";
-        let output = scene.drive("browser", &[item("a", chromium)]).exit(4);
-        assert_eq!(has_note(&output), layers != Layers::None, "{layers:?}: {output}");
+        let browser_output = scene.drive("browser", &[item("a", chromium)]).exit(4);
+        assert_eq!(has_note(&browser_output), layers != Layers::None, "{layers:?}: {browser_output}");
     }
 }
 
@@ -303,13 +303,13 @@ fn paths_are_given_below_a_private_home_too() {
         );
         assert_eq!(fs::read_to_string(home.join(".tool/new")).unwrap(), "new\n");
         scene.repo.config("handoff.subagent.x.home", "real");
-        let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
-        scene.drive("real", &[item]).ends(0);
+        let real_item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
+        scene.drive("real", &[real_item]).ends(0);
         let cat_transcript = scene.handoff(&["cat", "real/a:transcript"]).stdout;
         assert!(cat_transcript.contains("hidden"), "{layers:?}: {cat_transcript}");
         scene.repo.config("handoff.subagent.x.writable", "~/.missing");
-        let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
-        let output = scene.drive("missing", &[item]).exit(1);
+        let strict_item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
+        let output = scene.drive("missing", &[strict_item]).exit(1);
         let missing = scene.repo.path("home/.missing");
         assert_eq!(
             output.stderr,

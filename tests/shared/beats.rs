@@ -248,7 +248,7 @@ fn status_of_a_shared_run_names_its_remote() {
     insta::assert_snapshot!(find_line(&found, "note: the run "), @r#"note: the run "r" is driven through origin: 1 item(s) were running"#);
     assert!(found.lines().any(|line| line == "  git handoff status r --drivers"), "{found}{doctor_stderr}");
     let (_, doctor_found, _) = hub.command("repo", &["doctor", "--json"]);
-    let found: Value = serde_json::from_str(&doctor_found).unwrap();
-    let codes: Vec<&Value> = found["findings"].as_array().unwrap().iter().map(|it| &it["code"]).collect();
-    assert!(codes.contains(&&json!("driven-elsewhere")), "{found}");
+    let findings: Value = serde_json::from_str(&doctor_found).unwrap();
+    let codes: Vec<&Value> = findings["findings"].as_array().unwrap().iter().map(|it| &it["code"]).collect();
+    assert!(codes.contains(&&json!("driven-elsewhere")), "{findings}");
 }

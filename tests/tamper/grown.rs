@@ -154,8 +154,8 @@ fn grown_log_confirms_earlier_entries() {
     let broken = it.garbage(&[others], "x");
     it.push(broken, &name);
     it.scene.forge.git(&["update-ref", &fetched, &broken.to_string()]);
-    let [here, there] = it.read("garbage on top of a stranger's log, there and fetched", &options);
-    assert!(here.intact && there.intact, "{}", there.to_text(false));
+    let [garbage_here, garbage_there] = it.read("garbage on top of a stranger's log, there and fetched", &options);
+    assert!(garbage_here.intact && garbage_there.intact, "{}", garbage_there.to_text(false));
 
     let signer = it.scene.forge.signer.clone();
     let (retold, further) = it.retell(&signer);
@@ -166,8 +166,8 @@ fn grown_log_confirms_earlier_entries() {
     );
     let mut top = it.garbage(&[it.log], "x");
     it.push(top, &own);
-    let [_, there] = it.read("the same, and a commit of garbage on top of the true log there", &options);
-    let detail = there.rows.anchor.detail.clone();
+    let [_, true_there] = it.read("the same, and a commit of garbage on top of the true log there", &options);
+    let detail = true_there.rows.anchor.detail.clone();
     insta::assert_snapshot!(detail, @"vault: refs/handoff/logs/SHA256%3Afe85JkIjo8VPe%2BXqXJGH5Mau1EMFdK1OdKvJUFicyA8 holds the root 6cb71356, recomputed is 0e532647");
     for at in 0..MANY {
         top = it.garbage(&[top], &at.to_string());
@@ -182,8 +182,8 @@ fn grown_log_confirms_earlier_entries() {
     it.read("the same here: garbage on top of the true log, the retold one beside it", &options);
     it.scene.forge.git(&["update-ref", "-d", &further]);
     refs::set(&it.scene.forge.store, super::run::RUN, honest).unwrap();
-    let [here, _] = it.read("the true run, and garbage on top of its log here and there", &options);
-    let second_detail = here.rows.anchor.detail.clone();
+    let [true_here, _] = it.read("the true run, and garbage on top of its log here and there", &options);
+    let second_detail = true_here.rows.anchor.detail.clone();
     insta::assert_snapshot!(second_detail, @"refs/handoff/logs/SHA256%3Afe85JkIjo8VPe%2BXqXJGH5Mau1EMFdK1OdKvJUFicyA8 is broken: commit 588237e: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count");
     table::check(
         "tamper_grown",

@@ -171,9 +171,12 @@ fn entries_outside_any_run() {
         ("an entry 0 without writers", submitted(&|e| e.roles.clear())),
         ("a seal without a parent", last(forger.commit_as(0, &seal(&forger.entries()), right))),
         ("a seal that follows nothing", bent(&|bent_seal| bent_seal.prev = None)),
-        ("a seal with another place than it has", bent(&|seal| seal.seq += 1)),
-        ("a seal dated before what it seals", bent(&|seal| seal.at = Moment::from_millis(0))),
-        ("a seal of a run of another name", bent(&|seal| seal.about = "another".parse::<RunId>().unwrap().into())),
+        ("a seal with another place than it has", bent(&|bent_seal| bent_seal.seq += 1)),
+        ("a seal dated before what it seals", bent(&|bent_seal| bent_seal.at = Moment::from_millis(0))),
+        (
+            "a seal of a run of another name",
+            bent(&|bent_seal| bent_seal.about = "another".parse::<RunId>().unwrap().into()),
+        ),
     ];
     check(&forger, "tamper_proof_right_key", forgeries);
 }

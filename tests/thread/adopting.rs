@@ -170,8 +170,8 @@ fn a_crash_between_nonce_and_thread_settles_itself() {
     env.handoff_in("other", ["adopt", "../descriptor.json", "--as", "again"]).success();
     // It is noted, so the offer stays used after the thread is deleted.
     env.git_in("other", ["update-ref", "-d", "refs/handoff/threads/again"]).success();
-    let again = env.handoff_in("other", ["--json", "adopt", "../descriptor.json", "--as", "third"]).exit(1);
-    assert_eq!(json(&again.stderr)["code"], "used");
+    let third_adoption = env.handoff_in("other", ["--json", "adopt", "../descriptor.json", "--as", "third"]).exit(1);
+    assert_eq!(json(&third_adoption.stderr)["code"], "used");
 }
 
 #[test]
@@ -311,20 +311,20 @@ fn adopt_reports_an_unpushed_checkpoint() {
     insta::assert_snapshot!(none.stderr, @r#"{"causes":[],"code":"source","hint":"ask the sender for: git handoff push REMOTE THREAD","message":"\"origin\" has no refs/handoff/threads/run-42","schema":"git-handoff.error/1"}"#);
     env.handoff(["push", "origin", "run-42"]).success();
     save(&env, "run-42", b"the state", &[]);
-    let offered = env.handoff(["offer", "run-42"]).exit(0);
-    insta::assert_snapshot!(offered.stderr, @r#"
+    let offered_later = env.handoff(["offer", "run-42"]).exit(0);
+    insta::assert_snapshot!(offered_later.stderr, @r#"
     warning: run-42 is not on "origin" yet, so it cannot be adopted from there
     hint: git handoff push origin run-42
     "#);
-    let descriptor = json(&offered.stdout);
+    let descriptor = json(&offered_later.stdout);
     refused(&env, &descriptor, &[], "not-there");
     env.handoff(["push", "origin", "run-42"]).success();
     assert_eq!(env.handoff(["offer", "run-42"]).exit(0).stderr, "");
     adopt(&env, &descriptor, &[]).success();
     // An earlier one is there, and whether one is cannot always be said.
     env.git(["remote", "set-url", "origin", "/nonexistent"]).success();
-    let offered = env.handoff(["offer", "run-42"]).exit(0);
-    insta::assert_snapshot!(offered.stderr, @r#"
+    let offered_last = env.handoff(["offer", "run-42"]).exit(0);
+    insta::assert_snapshot!(offered_last.stderr, @r#"
     warning: "origin" could not be asked whether it holds run-42
     hint: git handoff push origin run-42
     "#);

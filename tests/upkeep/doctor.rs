@@ -256,10 +256,10 @@ fn doctor_removes_old_leftovers_of_killed_processes() {
     // An open file stays, however old.
     paths.iter().for_each(|path| age(path, 61));
     let open = std::fs::File::open(&paths[4]).unwrap();
-    let (code, old) = found(&clone);
-    assert_eq!((code, old.len()), (3, paths.len() - 1), "{old:?}");
-    let (code, fixed) = findings(&clone, &["--fix"]);
-    assert_eq!((code, fixed.len()), (0, paths.len() - 1), "{fixed:?}");
+    let (old_code, old) = found(&clone);
+    assert_eq!((old_code, old.len()), (3, paths.len() - 1), "{old:?}");
+    let (fixed_code, fixed) = findings(&clone, &["--fix"]);
+    assert_eq!((fixed_code, fixed.len()), (0, paths.len() - 1), "{fixed:?}");
     assert!(fixed.iter().all(|(_, fixed)| *fixed));
     assert_eq!(paths.iter().filter(|path| path.exists()).collect::<Vec<_>>(), [&paths[4]]);
     drop(open);

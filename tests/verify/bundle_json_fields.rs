@@ -28,9 +28,7 @@ fn walk(value: &Value, at: &Place, each: &mut impl FnMut(&Place, &Value)) {
     let mut below = |step: Step, child: &Value| walk(child, &[at.clone(), vec![step]].concat(), each);
     match value {
         Value::Object(map) => map.iter().for_each(|(key, member)| below(Step::Key(key.clone()), member)),
-        Value::Array(list) => {
-            list.iter().enumerate().for_each(|(position, element)| below(Step::Index(position), element))
-        }
+        Value::Array(list) => list.iter().enumerate().for_each(|(index, element)| below(Step::Index(index), element)),
         _ => {}
     }
 }

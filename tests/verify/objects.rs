@@ -115,22 +115,22 @@ fn a_signature_is_byte_for_byte_what_openssh_writes() {
         ),
         (
             "a blank behind the first line",
-            |raw| raw.replace("BEGIN SSH SIGNATURE-----\n", "BEGIN SSH SIGNATURE----- \n"),
+            |commit_text| commit_text.replace("BEGIN SSH SIGNATURE-----\n", "BEGIN SSH SIGNATURE----- \n"),
             unread,
         ),
-        ("a CR", |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE-----\r\n"), other),
+        ("a CR", |commit_text| commit_text.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE-----\r\n"), other),
         (
             "an empty line behind it",
-            |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE-----\n \n"),
+            |commit_text| commit_text.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE-----\n \n"),
             other,
         ),
-        ("an empty line before it", |raw| raw.replace("gpgsig ", "gpgsig \n "), other),
-        ("a tab", |raw| raw.replace("\n U1NIU0lH", "\n \tU1NIU0lH"), unread),
+        ("an empty line before it", |commit_text| commit_text.replace("gpgsig ", "gpgsig \n "), other),
+        ("a tab", |commit_text| commit_text.replace("\n U1NIU0lH", "\n \tU1NIU0lH"), unread),
         (
             "other line lengths",
-            |raw| {
+            |commit_text| {
                 let shorter = "gpgsig -----BEGIN SSH SIGNATURE-----\n U1\n NI";
-                raw.replace("gpgsig -----BEGIN SSH SIGNATURE-----\n U1NI", shorter)
+                commit_text.replace("gpgsig -----BEGIN SSH SIGNATURE-----\n U1NI", shorter)
             },
             unread,
         ),

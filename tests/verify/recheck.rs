@@ -188,10 +188,10 @@ fn the_run_of_another_clone_is_repeated_where_its_base_is() {
     }
     let answer = recheck_in(&repo, "full", "origin/r/a", 0);
     assert_eq!(answer["items"][0]["detail"], "the check passed; recorded: passed");
-    let answer = recheck_in(&repo, "shallow", "origin/r", 4);
-    assert_eq!(answer["items"][0]["detail"], format!("the run's base commit {base} is not in this repository"));
-    let answer = recheck_in(&repo, "hub", "r", 4);
-    assert_eq!(answer["items"][0]["detail"], "a bare repository has no work tree: recheck the run in a clone");
+    let shallow_answer = recheck_in(&repo, "shallow", "origin/r", 4);
+    assert_eq!(shallow_answer["items"][0]["detail"], format!("the run's base commit {base} is not in this repository"));
+    let hub_answer = recheck_in(&repo, "hub", "r", 4);
+    assert_eq!(hub_answer["items"][0]["detail"], "a bare repository has no work tree: recheck the run in a clone");
 }
 
 #[test]

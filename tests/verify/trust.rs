@@ -176,8 +176,8 @@ fn log_of_a_key_without_seal_role_contradicts_nothing() {
     // Nor does a log of its that is broken.
     let log = git_handoff::model::format::log_ref(&bob.fingerprint());
     forge.git(&["update-ref", &log, "HEAD"]);
-    let report = forge.verify_with(&options);
-    assert!(report.intact, "{}", report.to_text(false));
+    let trusting_report = forge.verify_with(&options);
+    assert!(trusting_report.intact, "{}", trusting_report.to_text(false));
     // In an unsealed copy, the key may have been admitted later.
     let second_forge = Forge::new();
     let open_chain = second_forge.honest();
@@ -189,11 +189,11 @@ fn log_of_a_key_without_seal_role_contradicts_nothing() {
     ]);
     let own = git_handoff::model::format::log_ref(&second_forge.signer.fingerprint());
     second_forge.git(&["update-ref", "-d", &own]);
-    let report = second_forge.verify_with(&Options {
+    let other_report = second_forge.verify_with(&Options {
         signers: Some(Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap()),
         ..second_forge.options()
     });
-    assert_ne!(report.rows.anchor.state, State::Failed, "{}", report.to_text(false));
+    assert_ne!(other_report.rows.anchor.state, State::Failed, "{}", other_report.to_text(false));
 }
 
 #[test]

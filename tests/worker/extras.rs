@@ -87,14 +87,14 @@ fn configured_files_are_copied_or_linked() {
     assert!(patch.contains("a.txt") && !patch.contains("cache") && !patch.contains("node_modules"), "{patch}");
     // The next attempt finds them as the user has them, also if they changed meanwhile.
     workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
-    let workspace = create(&repo, &host, 2);
-    assert_eq!(fs::read(workspace.tree().join("cache/tool")).unwrap(), b"#!/bin/sh\n");
-    assert!(!workspace.tree().join("cache/new").exists());
-    assert!(fs::symlink_metadata(workspace.tree().join("node_modules")).unwrap().is_symlink());
-    workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
+    let second_workspace = create(&repo, &host, 2);
+    assert_eq!(fs::read(second_workspace.tree().join("cache/tool")).unwrap(), b"#!/bin/sh\n");
+    assert!(!second_workspace.tree().join("cache/new").exists());
+    assert!(fs::symlink_metadata(second_workspace.tree().join("node_modules")).unwrap().is_symlink());
+    second_workspace.recycle(&host).unwrap_or_else(|unused| unused.remove().unwrap());
     repo.write("cache/tool", "other\n");
-    let workspace = create(&repo, &host, 3);
-    assert_eq!(fs::read(workspace.tree().join("cache/tool")).unwrap(), b"other\n");
+    let third_workspace = create(&repo, &host, 3);
+    assert_eq!(fs::read(third_workspace.tree().join("cache/tool")).unwrap(), b"other\n");
     assert_eq!(fs::read(repo.path.join("node_modules/a/index.js")).unwrap(), b"a\n");
 }
 
@@ -207,12 +207,12 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
         ] {
             repo.script(&workspace, script);
             match capture(&workspace, &host) {
-                Err(refused) => {
-                    let refused = refused.to_string();
+                Err(refusal) => {
+                    let message = refusal.to_string();
                     assert!(
-                        !file.is_empty() && refused.contains(&format!("libs/sub/{file}"))
-                            || file == "\" was" && refused.starts_with("\"libs/sub\" was"),
-                        "{script}: {refused}"
+                        !file.is_empty() && message.contains(&format!("libs/sub/{file}"))
+                            || file == "\" was" && message.starts_with("\"libs/sub\" was"),
+                        "{script}: {message}"
                     );
                 }
                 Ok(_) => assert!(file.is_empty(), "{script}"),
@@ -224,8 +224,8 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
         assert!(patch.contains("b/a.txt") && !patch.contains("libs"), "{patch}");
         for script in ["rm -r libs/sub", "rm -r libs"] {
             repo.script(&workspace, script);
-            let refused = capture(&workspace, &host).unwrap_err().to_string();
-            assert!(refused.starts_with("\"libs/sub\" was changed"), "{script}: {refused}");
+            let later_refusal = capture(&workspace, &host).unwrap_err().to_string();
+            assert!(later_refusal.starts_with("\"libs/sub\" was changed"), "{script}: {later_refusal}");
         }
         workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
     }

@@ -171,7 +171,7 @@ fn reused_worktree_is_clean() {
         let mut number = 1;
         for (what, script) in LEFTOVERS {
             // Twice, so that what was mended once is looked at again.
-            let (host, _dir) = host(&repo);
+            let (host, _host_dir) = host(&repo);
             let (workspace, spent) = next(&repo, &host, script, number);
             assert_eq!(look(&workspace.dir), expected, "{what}");
             assert_eq!(repo.git_in(&workspace.tree(), &["status", "--porcelain", "--ignored"]), "", "{what}");

@@ -149,22 +149,22 @@ fn time_out_and_cancel_end_the_group() {
     assert!(ended.duration_ms < 2000, "{ended:?}");
 
     invocation = shell(&dir, "trap '' TERM; echo on; while :; do sleep 0.1; done");
-    let (ended, _) = run_until(&invocation, 1000, |sender| {
+    let (cancelled, _) = run_until(&invocation, 1000, |sender| {
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(300));
             sender.send(true)
         });
     });
-    let ended = ended.unwrap();
-    assert_eq!((ended.exit.unwrap().signal, ended.cause), (Some(9), Cause::Cancelled));
-    assert!((2000..5000).contains(&ended.duration_ms), "{ended:?}");
+    let cancelled = cancelled.unwrap();
+    assert_eq!((cancelled.exit.unwrap().signal, cancelled.cause), (Some(9), Cause::Cancelled));
+    assert!((2000..5000).contains(&cancelled.duration_ms), "{cancelled:?}");
 
     // Cancelled before its start, and not cancelled at all.
-    let (ended, _) = run_until(&shell(&dir, "sleep 100"), 1000, |sender| assert!(!sender.send_replace(true)));
-    assert_eq!(ended.unwrap().cause, Cause::Cancelled);
-    let (ended, _) = run_until(&shell(&dir, "sleep 0.2"), 1000, drop);
-    let ended = ended.unwrap();
-    assert_eq!((ended.exit, ended.cause), (Some(code(0)), Cause::Exited));
+    let (cancelled_early, _) = run_until(&shell(&dir, "sleep 100"), 1000, |sender| assert!(!sender.send_replace(true)));
+    assert_eq!(cancelled_early.unwrap().cause, Cause::Cancelled);
+    let (ended_alone, _) = run_until(&shell(&dir, "sleep 0.2"), 1000, drop);
+    let ended_alone = ended_alone.unwrap();
+    assert_eq!((ended_alone.exit, ended_alone.cause), (Some(code(0)), Cause::Exited));
 }
 
 #[test]

@@ -164,10 +164,10 @@ fn failed_start_names_the_command_and_not_its_supervisor() {
     let invocation = Invocation { cwd: dir.join("gone"), ..shell(&dir, "true") };
     assert!(matches!(run(&invocation, 1000).0, Err(Error::Directory(_))));
     // The program that should supervise is not there.
-    let invocation = Invocation { supervisor: Some("/no/such/program".into()), ..shell(&dir, "true") };
-    assert!(matches!(run(&invocation, 1000).0, Err(Error::Spawn { .. })));
-    let invocation = Invocation { supervisor: None, ..shell(&dir, "true") };
-    assert!(matches!(run(&invocation, 1000).0, Err(Error::Unsupervised)));
+    let broken_invocation = Invocation { supervisor: Some("/no/such/program".into()), ..shell(&dir, "true") };
+    assert!(matches!(run(&broken_invocation, 1000).0, Err(Error::Spawn { .. })));
+    let plain_invocation = Invocation { supervisor: None, ..shell(&dir, "true") };
+    assert!(matches!(run(&plain_invocation, 1000).0, Err(Error::Unsupervised)));
 }
 
 #[test]
@@ -181,17 +181,17 @@ fn timeout_and_cancellation_signal_the_command_first() {
     assert_eq!(text, "asked\n");
     invocation.argv[2] =
         "trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 100' & while :; do sleep 0.1; done".to_owned();
-    let ended = run(&invocation, 1000).0.unwrap();
-    assert_eq!((ended.exit, ended.cause), (Some(Exit { code: None, signal: Some(9) }), Cause::TimedOut));
+    let ended_first = run(&invocation, 1000).0.unwrap();
+    assert_eq!((ended_first.exit, ended_first.cause), (Some(Exit { code: None, signal: Some(9) }), Cause::TimedOut));
     invocation.timeout = Duration::from_secs(100);
-    let (ended, _) = run_until(&invocation, 1000, |cancel| {
+    let (ended_by_signal, _) = run_until(&invocation, 1000, |cancel| {
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(300));
             cancel.send(true).unwrap();
             std::thread::sleep(Duration::from_secs(10));
         });
     });
-    assert_eq!(ended.unwrap().cause, Cause::Cancelled);
+    assert_eq!(ended_by_signal.unwrap().cause, Cause::Cancelled);
 }
 
 #[test]
